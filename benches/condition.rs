@@ -12,7 +12,10 @@ const SOURCES: [(&str, &str); 4] = [
     ("tags", "tags.includes('security') || tags.includes('auth')"),
     ("number", "metadata.dealSize > 50000"),
     ("history", "gateHistory.some(v => v.gate === 'review' && v.outcome === 'complete')"),
-    ("total", "gateHistory.filter(v => v.gate === 'review').reduce((sum, v) => sum + v.duration, 0) > 3600"),
+    (
+        "total",
+        "gateHistory.filter(v => v.gate === 'review').reduce((sum, v) => sum + v.duration, 0) > 3600",
+    ),
 ];
 
 fn conditions(criterion: &mut Criterion) {
@@ -28,7 +31,8 @@ fn conditions(criterion: &mut Criterion) {
         criterion.bench_function(&format!("condition/compile/{name}"), |bencher| {
             bencher.iter(|| Condition::compile(black_box(source), NAMES));
         });
-        let condition = Condition::compile(source, NAMES).expect("the sources above are conditions");
+        let condition =
+            Condition::compile(source, NAMES).expect("the sources above are conditions");
         criterion.bench_function(&format!("condition/evaluate/{name}"), |bencher| {
             bencher.iter(|| condition.evaluate(black_box(&scope)));
         });

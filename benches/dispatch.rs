@@ -14,18 +14,20 @@ const ROLES: usize = 5;
 /// Returns rules in which every agent is in two roles and has room for what comes.
 fn rules(way: &str) -> Rules {
     let mut project = format!("handOut: {way}\nworkflow:\n  gates:\n");
-    project.extend((0..ROLES).map(|role| format!("    - {{id: gate-{role}, role: role-{role}}}\n")));
+    project
+        .extend((0..ROLES).map(|role| format!("    - {{id: gate-{role}, role: role-{role}}}\n")));
     let mut org = "roles:\n".to_owned();
     for role in 0..ROLES {
-        let members = (0..AGENTS).filter(|agent| agent % ROLES == role || (agent + 1) % ROLES == role);
+        let members =
+            (0..AGENTS).filter(|agent| agent % ROLES == role || (agent + 1) % ROLES == role);
         let members: Vec<String> = members.map(|agent| format!("agent-{agent}")).collect();
         org.push_str(&format!("  role-{role}: {{agents: [{}]}}\n", members.join(", ")));
     }
     org.push_str("agents:\n");
     org.extend((0..AGENTS).map(|agent| format!("  agent-{agent}: {{maxTasks: 25}}\n")));
     let source = |name: &str, text: &str| Source { name: name.to_owned(), bytes: text.into() };
-    let configuration =
-        load(&[source("project.yaml", &project), source("org.yaml", &org)]).expect("its shape is sound");
+    let configuration = load(&[source("project.yaml", &project), source("org.yaml", &org)])
+        .expect("its shape is sound");
     Rules::new(configuration.project, configuration.org).expect("it is valid").0
 }
 
@@ -65,9 +67,14 @@ fn hand_out(criterion: &mut Criterion) {
     let waiting = waiting();
     for way in ["least-loaded", "round-robin"] {
         let rules = rules(way);
-        assert_eq!(dispatch(&rules, &waiting, &Hands::default()).len(), TASKS, "everything finds somebody");
+        assert_eq!(
+            dispatch(&rules, &waiting, &Hands::default()).len(),
+            TASKS,
+            "everything finds somebody"
+        );
         group.bench_function(way, |bencher| {
-            bencher.iter(|| dispatch(black_box(&rules), black_box(&waiting), &Hands::default()).len());
+            bencher
+                .iter(|| dispatch(black_box(&rules), black_box(&waiting), &Hands::default()).len());
         });
     }
     group.finish();

@@ -19,7 +19,9 @@ const ROUNDS: usize = 3;
 fn main() {
     let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![1_250] } else { sizes };
-    println!("| tasks | objects | commits | events | made again in | a second | one more commit | `git log --raw` |");
+    println!(
+        "| tasks | objects | commits | events | made again in | a second | one more commit | `git log --raw` |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     for size in sizes {
         let folder = tempfile::TempDir::new().expect("a folder");
@@ -29,7 +31,8 @@ fn main() {
         report(&open(folder.path()), size, "packed");
     }
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).map_or("unknown", str::trim);
+    let peak =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")).map_or("unknown", str::trim);
     println!("\nmost memory that was ever in use, the making of the history included: {peak}");
 }
 
@@ -44,8 +47,13 @@ fn report(workspace: &Workspace, size: usize, objects: &str) {
         let begun = Instant::now();
         git(workspace.paths.root(), &["log", "--raw", "--no-renames", "--first-parent"]);
         walks.push(begun.elapsed());
-        create(workspace, &[NewTask { title: "One more".to_owned(), ..NewTask::default() }], None, DryRun::No)
-            .expect("a task");
+        create(
+            workspace,
+            &[NewTask { title: "One more".to_owned(), ..NewTask::default() }],
+            None,
+            DryRun::No,
+        )
+        .expect("a task");
         let begun = Instant::now();
         catch_up_events(workspace).expect("a stream");
         single.push(begun.elapsed());

@@ -33,7 +33,8 @@ fn main() {
     );
     println!("|---|---|---|---|---|---|---|---|---|");
     for size in sizes {
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
+        let folder =
+            tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
         // Somebody may want to look at it.
         let kept = std::env::var_os("AOF_BENCH_KEEP").map(std::path::PathBuf::from);
         let root = kept.as_deref().unwrap_or(folder.path());
@@ -70,8 +71,11 @@ fn best(root: &Path, words: &[&str]) -> (Duration, u64) {
             .expect("aof runs");
         let mut memory = 0;
         loop {
-            let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-            let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+            let status =
+                fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+            let peak = status
+                .lines()
+                .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
             memory = peak.and_then(|text| text.trim().parse().ok()).unwrap_or(0).max(memory);
             if let Some(ended) = child.try_wait().expect("it can be waited for") {
                 assert!(ended.success(), "aof {words:?}");
@@ -101,7 +105,8 @@ enum Part {
 fn day() -> Day {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
     drop(project(folder.path(), AT_ONCE));
-    let exported = Command::new("git").arg("-C").arg(folder.path()).args(["fast-export", "main"]).output();
+    let exported =
+        Command::new("git").arg("-C").arg(folder.path()).args(["fast-export", "main"]).output();
     let text = exported.expect("git runs").stdout;
     let (mut parts, mut at, mut marks) = (Vec::new(), 0, 0);
     let mut ids: Vec<String> = Vec::new();
@@ -118,7 +123,9 @@ fn day() -> Day {
                     let size: usize = size.parse().expect("a number");
                     message = Some(text[at..at + size].to_vec());
                     at += size;
-                    if text.get(at) == Some(&b'\n') && message.as_ref().is_some_and(|_| lines.is_empty()) {
+                    if text.get(at) == Some(&b'\n')
+                        && message.as_ref().is_some_and(|_| lines.is_empty())
+                    {
                         at += 1;
                         break;
                     }
@@ -181,14 +188,19 @@ fn long_history(root: &Path, day: &Day, size: usize) -> usize {
             match part {
                 Part::Blob { mark: own, bytes } => {
                     let bytes = copy.of_text(bytes);
-                    write!(out, "blob\nmark :{}\ndata {}\n", mark(*own), bytes.len()).expect("git reads");
+                    write!(out, "blob\nmark :{}\ndata {}\n", mark(*own), bytes.len())
+                        .expect("git reads");
                     out.write_all(&bytes).expect("git reads");
                 }
                 // The rules come once.
                 Part::Commit { .. }
-                    if number > 0 && day.parts[..place].iter().all(|part| matches!(part, Part::Blob { .. })) => {}
+                    if number > 0
+                        && day.parts[..place]
+                            .iter()
+                            .all(|part| matches!(part, Part::Blob { .. })) => {}
                 Part::Commit { mark: own, lines, message, changes } => {
-                    writeln!(out, "commit refs/heads/main\nmark :{}", mark(*own)).expect("git reads");
+                    writeln!(out, "commit refs/heads/main\nmark :{}", mark(*own))
+                        .expect("git reads");
                     for line in lines {
                         writeln!(out, "{}", copy.of_person(line)).expect("git reads");
                     }
@@ -224,7 +236,8 @@ impl<'d> Copy<'d> {
     fn of(day: &'d Day, number: usize, days: usize) -> Self {
         let ids = day.ids.iter().enumerate();
         let ids = ids.map(|(place, id)| (id.as_str(), id_of(number * AT_ONCE + place))).collect();
-        let later = i64::try_from(number).expect("it is small") - i64::try_from(days).expect("it is small");
+        let later =
+            i64::try_from(number).expect("it is small") - i64::try_from(days).expect("it is small");
         Self { ids, later }
     }
 
@@ -232,7 +245,9 @@ impl<'d> Copy<'d> {
     fn of_text(&self, text: &[u8]) -> Vec<u8> {
         let mut new = text.to_vec();
         for at in 0..new.len().saturating_sub(8) {
-            if let Some(other) = str::from_utf8(&new[at..at + 9]).ok().and_then(|id| self.ids.get(id)) {
+            if let Some(other) =
+                str::from_utf8(&new[at..at + 9]).ok().and_then(|id| self.ids.get(id))
+            {
                 new[at..at + 9].copy_from_slice(other.as_bytes());
             }
             let date = new.get(at..at + 10).filter(|date| date[4] == b'-' && date[7] == b'-');
@@ -262,12 +277,17 @@ impl<'d> Copy<'d> {
         for word in words.iter_mut().skip(1) {
             if let Some(own) = word.strip_prefix(':') {
                 *word = format!(":{}", mark(own.parse().expect("a number")));
-            } else if let Some(name) = word.rsplit('/').next().and_then(|name| name.strip_suffix(".md")) {
+            } else if let Some(name) =
+                word.rsplit('/').next().and_then(|name| name.strip_suffix(".md"))
+            {
                 let other = &self.ids[name];
                 *word = match word.strip_prefix("tasks/archive/") {
                     Some(rest) => {
                         let date: Date = rest[..10].replace('/', "-").parse().expect("a day");
-                        format!("tasks/archive/{}/{other}.md", self.day_of(date).strftime("%Y/%m/%d"))
+                        format!(
+                            "tasks/archive/{}/{other}.md",
+                            self.day_of(date).strftime("%Y/%m/%d")
+                        )
                     }
                     None => format!("tasks/{}/{other}.md", &other[4..6]),
                 };
@@ -280,6 +300,8 @@ impl<'d> Copy<'d> {
 /// Returns ids that are spread over the folders as random ones are.
 fn id_of(number: usize) -> String {
     let mixed = number * 23_456_789 % 36_usize.pow(5);
-    let digit = |place: u32| char::from(b"0123456789abcdefghijklmnopqrstuvwxyz"[mixed / 36_usize.pow(place) % 36]);
+    let digit = |place: u32| {
+        char::from(b"0123456789abcdefghijklmnopqrstuvwxyz"[mixed / 36_usize.pow(place) % 36])
+    };
     format!("AOF-{}", [4, 3, 2, 1, 0].map(digit).iter().collect::<String>())
 }

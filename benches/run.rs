@@ -51,7 +51,8 @@ fn report(size: usize) {
     for round in 0..=SAMPLES {
         let begun = Instant::now();
         let stop = AtomicBool::new(false);
-        let account = work(&project, &wish, 1, Pace::OneVisit, &stop, &mut Nobody).expect("a visit");
+        let account =
+            work(&project, &wish, 1, Pace::OneVisit, &stop, &mut Nobody).expect("a visit");
         assert_eq!(account.visits, 1);
         let visit = begun.elapsed();
         let start = bare(folder.path());
@@ -80,9 +81,11 @@ fn project(root: &Path, size: usize) -> Project {
     git(&["commit", "-q", "-m", "rules"]);
     let root = root.canonicalize().expect("a folder");
     let clock = Timestamp::now;
-    let workspace = Workspace::at(&root, "aof".to_owned(), clock, Duration::from_secs(10), |_| {}).expect("a project");
-    let tasks: Vec<NewTask> =
-        (0..size).map(|number| NewTask { title: format!("Task {number}"), ..NewTask::default() }).collect();
+    let workspace = Workspace::at(&root, "aof".to_owned(), clock, Duration::from_secs(10), |_| {})
+        .expect("a project");
+    let tasks: Vec<NewTask> = (0..size)
+        .map(|number| NewTask { title: format!("Task {number}"), ..NewTask::default() })
+        .collect();
     create(&workspace, &tasks, None, DryRun::No).expect("tasks");
     Project {
         checkout: root.clone(),
@@ -99,7 +102,12 @@ fn project(root: &Path, size: usize) -> Project {
 fn bare(root: &Path) -> Duration {
     let begun = Instant::now();
     let running = Program::of(["true"], root).expect("a program").start().expect("it starts");
-    let limits = Limits { time: Duration::from_secs(10), idle: None, grace: Duration::ZERO, orphans: Orphans::Killed };
+    let limits = Limits {
+        time: Duration::from_secs(10),
+        idle: None,
+        grace: Duration::ZERO,
+        orphans: Orphans::Killed,
+    };
     running.wait(&limits, &mut Nobody).expect("it ends");
     begun.elapsed()
 }

@@ -48,7 +48,8 @@ fn bench(criterion: &mut Criterion) {
         let text = file(entries);
         let file = read(text.as_bytes());
         let after = after(&file);
-        let mut group = criterion.benchmark_group(format!("{entries} entries, {} bytes", text.len()));
+        let mut group =
+            criterion.benchmark_group(format!("{entries} entries, {} bytes", text.len()));
         group.bench_function("parse", |b| b.iter(|| parse(black_box(text.as_bytes()))));
         group.bench_function("read", |b| b.iter(|| read(black_box(text.as_bytes()))));
         group.bench_function("transition", |b| {

@@ -47,7 +47,9 @@ fn main() {
     let (tasks, entries) = (numbers.next().unwrap_or(1_000), numbers.next().unwrap_or(10));
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
     make(folder.path(), tasks, entries);
-    println!("{tasks} tasks with {entries} entries each\n\n| command | cold | warm |\n|---|---|---|");
+    println!(
+        "{tasks} tasks with {entries} entries each\n\n| command | cold | warm |\n|---|---|---|"
+    );
     for words in [&["stats"][..], &["stats", "--json"], &["metrics"], &["gate", "status"]] {
         let cold = times(COLD, || {
             let _ = fs::remove_file(folder.path().join(".aof/cache"));
@@ -69,7 +71,11 @@ fn times(samples: usize, sample: impl Fn() -> Duration) -> String {
 
 fn run(root: &Path, words: &[&str]) -> Duration {
     let start = Instant::now();
-    let status = Command::new(env!("CARGO_BIN_EXE_aof")).args(words).current_dir(root).stdout(Stdio::null()).status();
+    let status = Command::new(env!("CARGO_BIN_EXE_aof"))
+        .args(words)
+        .current_dir(root)
+        .stdout(Stdio::null())
+        .status();
     assert!(status.expect("aof runs").success(), "{words:?}");
     start.elapsed()
 }
@@ -83,10 +89,20 @@ fn make(root: &Path, tasks: usize, entries: usize) {
     fs::write(root.join("project.yaml"), RULES).expect("a file");
     fs::write(root.join("org.yaml"), ORG).expect("a file");
     git(&["add", "-A"]);
-    git(&["-c", "user.name=Bench", "-c", "user.email=bench@example.org", "commit", "-q", "-m", "rules"]);
+    git(&[
+        "-c",
+        "user.name=Bench",
+        "-c",
+        "user.email=bench@example.org",
+        "commit",
+        "-q",
+        "-m",
+        "rules",
+    ]);
     let start: Timestamp = "2026-01-05T08:00:00Z".parse().expect("it is a time");
     for number in 0..tasks {
-        let made = start + SignedDuration::from_mins(i64::try_from(number * 7).expect("it is small"));
+        let made =
+            start + SignedDuration::from_mins(i64::try_from(number * 7).expect("it is small"));
         let (folder, text) = task(number, made, entries);
         fs::create_dir_all(root.join(&folder)).expect("a folder");
         fs::write(root.join(folder).join(format!("{}.md", id(number))), text).expect("a file");
@@ -94,7 +110,9 @@ fn make(root: &Path, tasks: usize, entries: usize) {
 }
 
 fn id(number: usize) -> String {
-    let digit = |place: u32| char::from(b"0123456789abcdefghijklmnopqrstuvwxyz"[number / 36_usize.pow(place) % 36]);
+    let digit = |place: u32| {
+        char::from(b"0123456789abcdefghijklmnopqrstuvwxyz"[number / 36_usize.pow(place) % 36])
+    };
     format!("AOF-{}", [4, 3, 2, 1, 0].map(digit).iter().collect::<String>())
 }
 
@@ -105,7 +123,8 @@ fn task(number: usize, made: Timestamp, entries: usize) -> (String, String) {
     let is_finished = !number.is_multiple_of(3);
     for visit in 0..entries {
         let (gate, role, agent) = WAY[visit % WAY.len()];
-        let seconds = i64::try_from(600 + (number * 31 + visit * 977) % 20_000).expect("it is small");
+        let seconds =
+            i64::try_from(600 + (number * 31 + visit * 977) % 20_000).expect("it is small");
         let exited = time + SignedDuration::from_secs(seconds);
         let mut entry = json!({"gate": gate, "role": role, "agent": agent, "entered": time.to_string(),
             "exited": exited.to_string(), "duration": seconds, "outcome": "complete",
@@ -132,8 +151,11 @@ fn task(number: usize, made: Timestamp, entries: usize) -> (String, String) {
         ("ready", "tasks".to_owned())
     };
     file["status"] = json!(status);
-    file["routing"] =
-        if is_finished { json!({"workflow": "default"}) } else { json!({"workflow": "default", "role": role}) };
+    file["routing"] = if is_finished {
+        json!({"workflow": "default"})
+    } else {
+        json!({"workflow": "default", "role": role})
+    };
     let head = emit_document(file.as_object().expect("it is written as an object"));
     (folder, format!("---\n{head}---\n\n# Fix the login\n\nDetails.\n"))
 }

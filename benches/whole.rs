@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 
 use aof::format::task_file;
 use aof::model::{
-    Completion, GateId, Layout, Map, OpenVisit, RoleId, Routing, Status, Task, TaskId, Ticket, Timestamp, WorkflowName,
+    Completion, GateId, Layout, Map, OpenVisit, RoleId, Routing, Status, Task, TaskId, Ticket,
+    Timestamp, WorkflowName,
 };
 use aof::ops::{DryRun, Workspace, complete};
 use aof::store::layout::task_path;
 
 const SAMPLES: usize = 40;
-const RULES: &str =
-    "workflow:\n  gates:\n    - {id: implement, role: backend}\n    - {id: review, role: reviewer, canReject: true}\n";
+const RULES: &str = "workflow:\n  gates:\n    - {id: implement, role: backend}\n    - {id: review, role: reviewer, canReject: true}\n";
 const ORG: &str = "roles:\n  backend: {agents: [agent-7]}\n  reviewer: {agents: [agent-3]}\n";
 
 fn main() {
@@ -52,10 +52,17 @@ fn report(project: &Project) {
         }
     }
     let shown: Vec<String> = times.iter_mut().map(|times| spread(times)).collect();
-    let medians: Vec<f64> = times.iter().map(|times| milliseconds(times[times.len() / 2])).collect();
+    let medians: Vec<f64> =
+        times.iter().map(|times| milliseconds(times[times.len() / 2])).collect();
     let ratio = |git: usize, aof: usize| format!("{:.1}x", medians[git] / medians[aof]);
     let ratios = [ratio(0, 2), ratio(1, 2), ratio(0, 3), ratio(1, 3)];
-    println!("| {} | {} | {} | {} |", project.ids.len(), project.layout, shown.join(" | "), ratios.join(" | "));
+    println!(
+        "| {} | {} | {} | {} |",
+        project.ids.len(),
+        project.layout,
+        shown.join(" | "),
+        ratios.join(" | ")
+    );
 }
 
 fn spread(times: &mut [Duration]) -> String {
@@ -77,21 +84,26 @@ struct Project {
 impl Project {
     fn new(size: usize, layout: Layout) -> Self {
         // Beside the binary: the system's temporary folder may be in memory, where nothing is durable.
-        let place = std::env::var_os("AOF_BENCH_PLACE").unwrap_or_else(|| env!("CARGO_TARGET_TMPDIR").into());
+        let place = std::env::var_os("AOF_BENCH_PLACE")
+            .unwrap_or_else(|| env!("CARGO_TARGET_TMPDIR").into());
         let folder = tempfile::tempdir_in(Path::new(&place)).expect("a folder can be made");
         let ids = (0..size.max(4 * (SAMPLES + 1)))
             .map(|number| format!("AOF-{}", base36(number)).parse().expect("it is an id"))
             .collect();
         let project = Self { folder, layout, ids };
         project.git(&["init", "-q", "-b", "main"]);
-        for (key, value) in [("user.name", "Bench"), ("user.email", "bench@example.org"), ("gc.auto", "0")] {
+        for (key, value) in
+            [("user.name", "Bench"), ("user.email", "bench@example.org"), ("gc.auto", "0")]
+        {
             project.git(&["config", key, value]);
         }
         project.write("project.yaml", format!("{RULES}tasks: {{layout: {layout}}}\n").as_bytes());
         project.write("org.yaml", ORG.as_bytes());
         for id in &project.ids {
-            project
-                .write(project.path_of(id).as_str(), task_file::create(&task(id), "What is to be done.\n").as_bytes());
+            project.write(
+                project.path_of(id).as_str(),
+                task_file::create(&task(id), "What is to be done.\n").as_bytes(),
+            );
         }
         project.git(&["add", "-A"]);
         project.git(&["commit", "-q", "-m", "start"]);
@@ -122,7 +134,17 @@ impl Project {
     fn by_process(&self, id: &TaskId) -> Duration {
         let start = Instant::now();
         let status = Command::new(env!("CARGO_BIN_EXE_aof"))
-            .args(["task", "complete", id.as_str(), "--agent", "agent-7", "--outcome", "complete", "--summary", "done"])
+            .args([
+                "task",
+                "complete",
+                id.as_str(),
+                "--agent",
+                "agent-7",
+                "--outcome",
+                "complete",
+                "--summary",
+                "done",
+            ])
             .current_dir(self.folder.path())
             .stdout(std::process::Stdio::null())
             .status()
@@ -145,9 +167,14 @@ impl Project {
             id: format!("bench-{id}").parse().expect("it is an id"),
             signature: None,
         };
-        let workspace =
-            Workspace::open(self.folder.path(), "bench".to_owned(), Timestamp::now, Duration::from_secs(10), |_| ())
-                .expect("the project opens");
+        let workspace = Workspace::open(
+            self.folder.path(),
+            "bench".to_owned(),
+            Timestamp::now,
+            Duration::from_secs(10),
+            |_| (),
+        )
+        .expect("the project opens");
         let start = Instant::now();
         complete(&workspace, &completion, DryRun::No).expect("it counts");
         start.elapsed()
@@ -161,7 +188,9 @@ impl Project {
         file.write_all(&[b'x'; 3000]).expect("it can be written");
         file.sync_data().expect("it can be synced");
         fs::rename(&temporary, &path).expect("it can be renamed");
-        File::open(self.folder.path()).and_then(|folder| folder.sync_all()).expect("it can be synced");
+        File::open(self.folder.path())
+            .and_then(|folder| folder.sync_all())
+            .expect("it can be synced");
         start.elapsed()
     }
 
@@ -176,14 +205,19 @@ impl Project {
     }
 
     fn git(&self, words: &[&str]) {
-        let status = Command::new("git").args(words).current_dir(self.folder.path()).status().expect("git runs");
+        let status = Command::new("git")
+            .args(words)
+            .current_dir(self.folder.path())
+            .status()
+            .expect("git runs");
         assert!(status.success(), "git {words:?}");
     }
 }
 
 fn task(id: &TaskId) -> Task {
     let at: Timestamp = "2026-02-16T10:00:00Z".parse().expect("it is a time");
-    let (gate, role): (GateId, RoleId) = ("implement".parse().expect("a name"), "backend".parse().expect("a name"));
+    let (gate, role): (GateId, RoleId) =
+        ("implement".parse().expect("a name"), "backend".parse().expect("a name"));
     let workflow: WorkflowName = "default".parse().expect("a name");
     Task {
         id: id.clone(),

@@ -29,18 +29,23 @@ fn workflow(gates: usize) -> String {
         9 => format!(
             "    - id: gate-{index}\n      role: reviewer\n      canReject: true\n      brief: {{expectations: [It works]}}\n"
         ),
-        1 | 6 => format!("    - {{id: gate-{index}, role: worker, when: \"tags.includes('tag-{index}')\"}}\n"),
+        1 | 6 => format!(
+            "    - {{id: gate-{index}, role: worker, when: \"tags.includes('tag-{index}')\"}}\n"
+        ),
         7 => format!(
             "    - {{id: gate-{index}, type: condition, when: metadata.size > {index}, routes: {{true: $next, false: $next}}}}\n"
         ),
-        _ => format!("    - {{id: gate-{index}, role: worker, description: Do what the task asks for}}\n"),
+        _ => format!(
+            "    - {{id: gate-{index}, role: worker, description: Do what the task asks for}}\n"
+        ),
     };
     format!("workflow:\n  gates:\n{}", (0..gates).map(gate).collect::<String>())
 }
 
 fn rules(project: &str) -> Rules {
     let source = |name: &str, text: &str| Source { name: name.to_owned(), bytes: text.into() };
-    let configuration = load(&[source("project.yaml", project), source("org.yaml", ORG)]).expect("its shape is sound");
+    let configuration = load(&[source("project.yaml", project), source("org.yaml", ORG)])
+        .expect("its shape is sound");
     Rules::new(configuration.project, configuration.org).expect("it is valid").0
 }
 
@@ -87,16 +92,23 @@ fn loading(criterion: &mut Criterion) {
 fn routing(criterion: &mut Criterion) {
     let rules = rules(&workflow(50));
     let new = NewTask { title: "Measure".to_owned(), ..NewTask::default() };
-    let task = new_from(&new, "AOF-abc".parse().expect("it is an id"), "default".parse().expect("it is a name"), at(0));
+    let task = new_from(
+        &new,
+        "AOF-abc".parse().expect("it is an id"),
+        "default".parse().expect("it is a name"),
+        at(0),
+    );
     let first = step(&rules, &task, &Act::Open);
     // Past the conditional `gate-1` to `gate-2`, from which no condition lies on the way.
     let second = step(&rules, &first, &completion(&first, "agent-1", "complete"));
     let third = step(&rules, &second, &completion(&second, "agent-1", "complete"));
     let review = step(&rules, &third, &completion(&third, "agent-2", "complete"));
     let decision: Outcome = "needs_fixes".parse().expect("it is an outcome");
-    for (name, task, outcome) in
-        [("plain", &second, Outcome::Complete), ("condition", &first, Outcome::Complete), ("back", &review, decision)]
-    {
+    for (name, task, outcome) in [
+        ("plain", &second, Outcome::Complete),
+        ("condition", &first, Outcome::Complete),
+        ("back", &review, decision),
+    ] {
         criterion.bench_function(&format!("workflow/route/{name}"), |bencher| {
             bencher.iter(|| preview(black_box(&rules), black_box(task), black_box(&outcome)));
         });

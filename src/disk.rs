@@ -167,7 +167,10 @@ mod tests {
             // A pipe has nothing to sync.
             let (_, pipe) = io::pipe().unwrap();
             let pipe = File::from(std::os::fd::OwnedFd::from(pipe));
-            files.insert(number / 2, Unsynced::new(&pipe, Path::new("a pipe"), Part::Bytes).unwrap());
+            files.insert(
+                number / 2,
+                Unsynced::new(&pipe, Path::new("a pipe"), Part::Bytes).unwrap(),
+            );
             assert_eq!(sync(files).unwrap_err().path, Path::new("a pipe"));
         }
     }

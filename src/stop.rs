@@ -34,7 +34,8 @@ pub const GIVEN_UP_POINTS: &[&str] = &["outbox.given-up"];
 
 /// Those that lines of the event stream pass: a new stream is begun; lines are written, and not recorded; a new stream is there, and
 /// not recorded; it is recorded, and what was left for it is still there.
-pub const EVENT_POINTS: &[&str] = &["events.making", "events.written", "events.replaced", "events.recorded"];
+pub const EVENT_POINTS: &[&str] =
+    &["events.making", "events.written", "events.replaced", "events.recorded"];
 
 /// Those that a completion file passes that is refused, in order: it was judged, and stands where it was; its reason is written, and
 /// the file not moved.
@@ -48,7 +49,8 @@ pub fn point(name: &str) {
     static ASKED: OnceLock<Option<(String, u32)>> = OnceLock::new();
     static PASSED: AtomicU32 = AtomicU32::new(0);
 
-    let all = [POINTS, BRING_POINTS, OUTBOX_POINTS, GIVEN_UP_POINTS, EVENT_POINTS, INBOX_POINTS].concat();
+    let all =
+        [POINTS, BRING_POINTS, OUTBOX_POINTS, GIVEN_UP_POINTS, EVENT_POINTS, INBOX_POINTS].concat();
     debug_assert!(all.contains(&name), "`{name}` is missing from the lists of `stop`");
     let asked = ASKED.get_or_init(|| {
         let value = std::env::var("AOF_STOP_AT").ok()?;

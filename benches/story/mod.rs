@@ -40,9 +40,12 @@ pub(crate) const AT_ONCE: usize = 50;
 /// Makes a project in which that many tasks went their way: seven commits each, in turns, behind one with the rules.
 pub(crate) fn project(root: &Path, size: usize) -> Workspace {
     git(root, &["init", "-q", "-b", "main"]);
-    for (key, value) in
-        [("user.name", "Ada"), ("user.email", "ada@garden.example"), ("core.fsync", "none"), ("gc.auto", "0")]
-    {
+    for (key, value) in [
+        ("user.name", "Ada"),
+        ("user.email", "ada@garden.example"),
+        ("core.fsync", "none"),
+        ("gc.auto", "0"),
+    ] {
         git(root, &["config", key, value]);
     }
     std::fs::write(root.join("project.yaml"), RULES).expect("a file");
@@ -73,8 +76,12 @@ fn say(workspace: &Workspace, task: &TaskId, agent: &str, outcome: &str) {
         ticket: task.as_str().parse().expect("an id is a ticket"),
         agent: agent.parse().expect("an id"),
         outcome: Some(outcome.to_owned()),
-        summary: Some("Went through it, changed what was to be changed, and looked at what came of it".to_owned()),
-        blockers: (outcome == "needs_review").then(|| vec!["The case of an empty name has no test".to_owned()]),
+        summary: Some(
+            "Went through it, changed what was to be changed, and looked at what came of it"
+                .to_owned(),
+        ),
+        blockers: (outcome == "needs_review")
+            .then(|| vec!["The case of an empty name has no test".to_owned()]),
         rejection_notes: None,
         outputs: Map::new(),
         metadata: Map::new(),
@@ -88,11 +95,18 @@ fn say(workspace: &Workspace, task: &TaskId, agent: &str, outcome: &str) {
 /// Opens the project in a folder.
 pub(crate) fn open(root: &Path) -> Workspace {
     let root = root.canonicalize().expect("a folder");
-    Workspace::at(&root, "aof".to_owned(), Timestamp::now, Duration::from_mins(1), |_| {}).expect("a project")
+    Workspace::at(&root, "aof".to_owned(), Timestamp::now, Duration::from_mins(1), |_| {})
+        .expect("a project")
 }
 
 /// Runs git there.
 pub(crate) fn git(root: &Path, words: &[&str]) {
-    let done = Command::new("git").arg("-C").arg(root).args(words).stdout(Stdio::null()).status().expect("git");
+    let done = Command::new("git")
+        .arg("-C")
+        .arg(root)
+        .args(words)
+        .stdout(Stdio::null())
+        .status()
+        .expect("git");
     assert!(done.success(), "git {words:?}");
 }

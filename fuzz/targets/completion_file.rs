@@ -11,7 +11,9 @@ const SYNTAXES: [Syntax; 3] = [Syntax::Yaml, Syntax::Json, Syntax::Markdown];
 fuzz_target!(|input: &[u8]| {
     let Some((syntax, bytes)) = input.split_first() else { return };
     let id = "fuzz-1".parse().expect("an id");
-    let Ok(mut completion) = completion_file::parse(bytes, SYNTAXES[usize::from(*syntax) % SYNTAXES.len()], &id) else {
+    let Ok(mut completion) =
+        completion_file::parse(bytes, SYNTAXES[usize::from(*syntax) % SYNTAXES.len()], &id)
+    else {
         return;
     };
     // The body of a Markdown file is no field.

@@ -28,6 +28,13 @@ fuzz_target!(|bytes: &[u8]| {
     };
     for own in findings {
         let (range, help) = (own.range.as_ref(), own.help.as_deref());
-        shown(&configuration.diagnostic(own.severity, own.code, &own.at, range, &own.message, help));
+        shown(&configuration.diagnostic(
+            own.severity,
+            own.code,
+            &own.at,
+            range,
+            &own.message,
+            help,
+        ));
     }
 });

@@ -8,7 +8,10 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let id = "AOF-abc".parse().expect("an id");
-    let defaults = Defaults { workflow: "default".parse().expect("a workflow"), created: Timestamp::UNIX_EPOCH };
+    let defaults = Defaults {
+        workflow: "default".parse().expect("a workflow"),
+        created: Timestamp::UNIX_EPOCH,
+    };
     let Ok(file) = task_file::parse(bytes, &id, &defaults) else { return };
     assert_eq!(file.bytes(), bytes, "what was read is what there is");
     let text = std::str::from_utf8(bytes).expect("what can be read is text");

@@ -39,11 +39,16 @@ fuzz_target!(|input: &[u8]| {
         WORDS[usize::from(*word) % WORDS.len()]
     );
     let own = "fuzz-1".parse().expect("an id");
-    let completion = completion_file::parse(says.as_bytes(), Syntax::Json, &own).expect("it is one");
+    let completion =
+        completion_file::parse(says.as_bytes(), Syntax::Json, &own).expect("it is one");
     RULES.with(|rules| {
         let act = Act::Complete(completion);
         let Ok(Decision::Step(step)) = decide(rules, &file.task, &act, now) else { return };
-        assert_eq!(step.task.history.len(), file.task.history.len() + 1, "one completion, one entry");
+        assert_eq!(
+            step.task.history.len(),
+            file.task.history.len() + 1,
+            "one completion, one entry"
+        );
         assert!(step.task.history.starts_with(&file.task.history), "a history only grows");
         let Ok(changed) = file.update(&step.task) else { return };
         let after = task_file::read(&changed, &id, &defaults).expect("what aof writes can be read");

@@ -10,7 +10,11 @@ use super::upstream::{Pushed, RemoteError, Upstream};
 const WORDS: usize = 2000;
 
 /// Returns what became of a push, by what git said.
-pub(super) fn answered(upstream: &Upstream, stdout: &str, stderr: &str) -> Result<Pushed, RemoteError> {
+pub(super) fn answered(
+    upstream: &Upstream,
+    stdout: &str,
+    stderr: &str,
+) -> Result<Pushed, RemoteError> {
     let line = stdout.lines().find(|line| line.contains(&format!(":{}\t", upstream.reference)));
     match line {
         // The line broke when all was sent.
@@ -109,7 +113,8 @@ fn is_away(said: &str) -> bool {
     ];
     // A server that is out of order for a while.
     let is_down = ["error: 50", "error: 429"].iter().any(|code| said.contains(code));
-    let has_reason = said.lines().any(|line| line.starts_with("ERROR: ") || line.starts_with("remote: ERROR: "));
+    let has_reason =
+        said.lines().any(|line| line.starts_with("ERROR: ") || line.starts_with("remote: ERROR: "));
     !has_reason && (is_down || AWAY.iter().any(|word| said.contains(word)))
 }
 
@@ -119,8 +124,11 @@ pub(super) fn not_taken(remote: &str, said: &str) -> Option<AuditError> {
     const FAILED: [&str; 3] = ["fsck error", "index-pack failed", "unpack-objects failed"];
     let failed = FAILED.iter().any(|word| said.contains(word)) && !is_unreachable(said);
     let (is_refused, remote, said) = (said.contains(FAILED[0]), remote.to_owned(), words(said, ""));
-    let refusal =
-        if is_refused { AuditError::NotTaken { remote, said } } else { AuditError::NotStored { remote, said } };
+    let refusal = if is_refused {
+        AuditError::NotTaken { remote, said }
+    } else {
+        AuditError::NotStored { remote, said }
+    };
     failed.then_some(refusal)
 }
 
@@ -144,13 +152,17 @@ pub(super) fn obstacle(said: &str) -> Option<Obstacle> {
         "some local refs could not be updated",
         "error: fetching ref ",
     ];
-    const RACES: [&str; 3] = ["but expected", "reference already exists", "incorrect old value provided"];
+    const RACES: [&str; 3] =
+        ["but expected", "reference already exists", "incorrect old value provided"];
     let lines: Vec<&str> = said.lines().filter(|line| !line.starts_with("remote: ")).collect();
-    let held = |line: &&str| Some(line.split_once("Unable to create '")?.1.split_once("': File exists")?.0.to_owned());
+    let held = |line: &&str| {
+        Some(line.split_once("Unable to create '")?.1.split_once("': File exists")?.0.to_owned())
+    };
     if let Some(lock) = lines.iter().find_map(held) {
         return Some(Obstacle::Lock(PathBuf::from(lock)));
     }
-    let has = |words: &[&str]| lines.iter().any(|line| words.iter().any(|word| line.contains(word)));
+    let has =
+        |words: &[&str]| lines.iter().any(|line| words.iter().any(|word| line.contains(word)));
     has(&NOTING).then(|| if has(&RACES) { Obstacle::Race } else { Obstacle::Other })
 }
 
@@ -171,13 +183,23 @@ pub(super) fn words(said: &str, line: &str) -> String {
     let told: Vec<&str> = said
         .lines()
         .map(|line| line.strip_prefix("remote: ").unwrap_or(line).trim())
-        .filter(|line| !line.is_empty() && !line.starts_with("hint:") && !line.starts_with("error: failed to push"))
         .filter(|line| {
-            !line.starts_with("To ") && !line.starts_with("Please make sure") && *line != "and the repository exists."
+            !line.is_empty()
+                && !line.starts_with("hint:")
+                && !line.starts_with("error: failed to push")
+        })
+        .filter(|line| {
+            !line.starts_with("To ")
+                && !line.starts_with("Please make sure")
+                && *line != "and the repository exists."
         })
         .collect();
     let told = told.join("\n").replace("fatal: ", "").replace("error: ", "");
-    let told = if told.is_empty() { line.rsplit('\t').next().unwrap_or_default().to_owned() } else { told };
+    let told = if told.is_empty() {
+        line.rsplit('\t').next().unwrap_or_default().to_owned()
+    } else {
+        told
+    };
     match told.char_indices().nth(WORDS) {
         Some((at, _)) => format!("{}...", &told[..at]),
         None => told,
@@ -197,7 +219,8 @@ mod tests {
             followed: true,
         };
         let after = |line: &str, stderr: &str| {
-            let stdout = if line.is_empty() { String::new() } else { format!("To X\n{line}\nDone\n") };
+            let stdout =
+                if line.is_empty() { String::new() } else { format!("To X\n{line}\nDone\n") };
             match answered(&upstream, &stdout, stderr) {
                 Ok(Pushed::Done) => "done".to_owned(),
                 Ok(Pushed::Moved { .. }) => "moved".to_owned(),
@@ -210,12 +233,29 @@ mod tests {
         let refused = |why: &str| format!("!\tX:refs/heads/main\t[remote rejected] ({why})");
         for (line, stderr, expected) in [
             (" \tX:refs/heads/main\ta..b".to_owned(), "", "done"),
-            ("*\tX:refs/heads/main\t[new branch]".to_owned(), "error: could not write what comes of it", "done"),
+            (
+                "*\tX:refs/heads/main\t[new branch]".to_owned(),
+                "error: could not write what comes of it",
+                "done",
+            ),
             ("!\tX:refs/heads/main\t[rejected] (fetch first)".to_owned(), "", "moved"),
             ("!\tX:refs/heads/main\t[rejected] (non-fast-forward)".to_owned(), "", "moved"),
-            ("!\tX:refs/heads/main\t[remote failure] (remote failed to report status)".to_owned(), "", "away"),
-            (refused("non-fast-forward"), "remote: error: denying non-fast-forward refs/heads/main", "moved"),
-            (refused("failed to update ref"), "remote: error: cannot lock ref: is at a but expected b", "moved"),
+            (
+                "!\tX:refs/heads/main\t[remote failure] (remote failed to report status)"
+                    .to_owned(),
+                "",
+                "away",
+            ),
+            (
+                refused("non-fast-forward"),
+                "remote: error: denying non-fast-forward refs/heads/main",
+                "moved",
+            ),
+            (
+                refused("failed to update ref"),
+                "remote: error: cannot lock ref: is at a but expected b",
+                "moved",
+            ),
             (
                 refused("failed to update ref"),
                 "remote: cannot note it in /var/log/pushes: Permission denied\n\
@@ -253,16 +293,32 @@ mod tests {
                 "fatal: unable to access 'https://x/': The requested URL returned error: 422\n",
                 "rejected: unable to access 'https://x/': The requested URL returned 422",
             ),
-            (String::new(), "not today\nerror: failed to push some refs to 'X'\n", "rejected: not today"),
-            (String::new(), "fatal: unable to access 'https://x/': The requested URL returned error: 403\n", "denied"),
+            (
+                String::new(),
+                "not today\nerror: failed to push some refs to 'X'\n",
+                "rejected: not today",
+            ),
+            (
+                String::new(),
+                "fatal: unable to access 'https://x/': The requested URL returned error: 403\n",
+                "denied",
+            ),
             (
                 String::new(),
                 "a@x: Permission denied (publickey).\nfatal: Could not read from remote repository.",
                 "denied",
             ),
             (String::new(), "fatal: detected dubious ownership in repository at '/x'", "denied"),
-            (String::new(), "fatal: unable to access 'https://x/': Could not resolve host: x", "away"),
-            (String::new(), "fatal: unable to access 'https://x/': The requested URL returned error: 503", "away"),
+            (
+                String::new(),
+                "fatal: unable to access 'https://x/': Could not resolve host: x",
+                "away",
+            ),
+            (
+                String::new(),
+                "fatal: unable to access 'https://x/': The requested URL returned error: 503",
+                "away",
+            ),
             (
                 String::new(),
                 "ssh: connect to host x port 22: Connection refused\nfatal: Could not read from remote",
@@ -292,10 +348,24 @@ mod tests {
                 Some(Obstacle::Other),
             ),
             ("error: cannot lock ref 'r': is at 1 but expected 2".to_owned(), Some(Obstacle::Race)),
-            ("error: fetching ref r failed: incorrect old value provided".to_owned(), Some(Obstacle::Race)),
-            ("error: cannot lock ref 'r': 'r/x' exists; cannot create 'r'".to_owned(), Some(Obstacle::Other)),
-            ("error: some local refs could not be updated; try running".to_owned(), Some(Obstacle::Other)),
-            (format!("remote: error: cannot lock ref 'r': Unable to create '{lock}': File exists."), None),
+            (
+                "error: fetching ref r failed: incorrect old value provided".to_owned(),
+                Some(Obstacle::Race),
+            ),
+            (
+                "error: cannot lock ref 'r': 'r/x' exists; cannot create 'r'".to_owned(),
+                Some(Obstacle::Other),
+            ),
+            (
+                "error: some local refs could not be updated; try running".to_owned(),
+                Some(Obstacle::Other),
+            ),
+            (
+                format!(
+                    "remote: error: cannot lock ref 'r': Unable to create '{lock}': File exists."
+                ),
+                None,
+            ),
             ("fatal: unable to access 'https://x/': Could not resolve host: x".to_owned(), None),
         ] {
             assert_eq!(obstacle(&said), expected, "{said}");

@@ -42,16 +42,23 @@ impl Repository {
         full_paths: &[&str],
         names: [&str; N],
     ) -> Result<Vec<[Attribute; N]>, AuditError> {
-        let told = full_paths.iter().map(|path| self.told(path, names, AttrCheckFlags::FILE_THEN_INDEX));
+        let told =
+            full_paths.iter().map(|path| self.told(path, names, AttrCheckFlags::FILE_THEN_INDEX));
         if let Some(told) = told.collect() {
             return Ok(told);
         }
         let mut git = spawn::git(self);
         git.args(["check-attr", "-z", "--stdin"]).args(names);
-        let told = spawn::run_git(git, full_paths.iter().flat_map(|path| [path, "\0"]).collect::<String>().as_bytes())?;
+        let told = spawn::run_git(
+            git,
+            full_paths.iter().flat_map(|path| [path, "\0"]).collect::<String>().as_bytes(),
+        )?;
         // The path, the attribute, and what is said.
         let mut said = told.split(|byte| *byte == 0).skip(2).step_by(3).map(Attribute::of_git);
-        Ok(full_paths.iter().map(|_| names.map(|_| said.next().unwrap_or(Attribute::Unspecified))).collect())
+        Ok(full_paths
+            .iter()
+            .map(|_| names.map(|_| said.next().unwrap_or(Attribute::Unspecified)))
+            .collect())
     }
 
     /// Returns what is said of a file as a checkout goes by it, first of all by the index; nothing where only a checkout of git itself
@@ -65,10 +72,17 @@ impl Repository {
     }
 
     /// Returns what libgit2 says of a file.
-    fn told<const N: usize>(&self, full_path: &str, names: [&str; N], by: AttrCheckFlags) -> Option<[Attribute; N]> {
+    fn told<const N: usize>(
+        &self,
+        full_path: &str,
+        names: [&str; N],
+        by: AttrCheckFlags,
+    ) -> Option<[Attribute; N]> {
         let mut said = names.map(|_| Attribute::Unspecified);
         for (said, name) in said.iter_mut().zip(names) {
-            *said = Attribute::of_libgit2(self.git().get_attr_bytes(Path::new(full_path), name, by).ok()?);
+            *said = Attribute::of_libgit2(
+                self.git().get_attr_bytes(Path::new(full_path), name, by).ok()?,
+            );
         }
         Some(said)
     }

@@ -26,7 +26,12 @@ const LARGEST: usize = 1 << 20;
 impl Repository {
     /// Writes the files that a commit has and another one has not, in a folder of its own below `beside`. Takes no lock. Nothing is
     /// written where what comes is kept out.
-    pub fn prepare_files(&self, from: Option<CommitId>, to: CommitId, beside: &Path) -> Result<Coming, AuditError> {
+    pub fn prepare_files(
+        &self,
+        from: Option<CommitId>,
+        to: CommitId,
+        beside: &Path,
+    ) -> Result<Coming, AuditError> {
         let difference = self.difference(from, to)?;
         keeps_out(&difference)?;
         self.files_beside(&difference, |_| true, to, beside, PATIENCE)
@@ -44,10 +49,13 @@ impl Repository {
         if !odd.is_empty() || self.leaves_it_to_git(changes)? {
             return Coming::begin(beside);
         }
-        let coming = changes.iter().filter_map(|(path, (before, after))| Some((path, *before, (*after)?)));
+        let coming =
+            changes.iter().filter_map(|(path, (before, after))| Some((path, *before, (*after)?)));
         let is_file = |leaf: Leaf| leaf.mode != MODE_SUBMODULE;
         let files: Vec<(&String, Leaf)> = coming
-            .filter(|(path, before, after)| is_wanted(path) && before.is_none_or(is_file) && is_file(*after))
+            .filter(|(path, before, after)| {
+                is_wanted(path) && before.is_none_or(is_file) && is_file(*after)
+            })
             .map(|(path, _, after)| (path, after))
             .collect();
         let (coming, trouble) = self.written_beside(&files, changes, to, beside, patience)?;
@@ -76,10 +84,14 @@ impl Repository {
             return Ok((coming, None));
         }
         if patience.is_zero() {
-            return Ok((coming, Some("git was not asked any more: its filters had taken all the time".to_owned())));
+            return Ok((
+                coming,
+                Some("git was not asked any more: its filters had taken all the time".to_owned()),
+            ));
         }
         let index = coming.folder.join("index");
-        let lines = files.iter().map(|(path, leaf)| format!("{:o} {}\t{path}\0", leaf.mode, leaf.id));
+        let lines =
+            files.iter().map(|(path, leaf)| format!("{:o} {}\t{path}\0", leaf.mode, leaf.id));
         let lines: Vec<String> = lines.collect();
         let mut git = self.git_on(&index);
         git.args(["update-index", "--add", "-z", "--index-info"]);
@@ -101,7 +113,8 @@ impl Repository {
         // Where git failed nobody knows which of them are whole.
         if trouble.is_none() {
             let place = coming.place();
-            coming.files = files.iter().map(|(path, _)| ((*path).clone(), place.join(path))).collect();
+            coming.files =
+                files.iter().map(|(path, _)| ((*path).clone(), place.join(path))).collect();
             coming.sync()?;
         }
         Ok((coming, trouble))
@@ -109,19 +122,24 @@ impl Repository {
 
     /// Says whether git would write these files as they are stored, so that it need not be started for that.
     fn are_plain(&self, files: &[(&String, Leaf)]) -> Result<bool, AuditError> {
-        const CONVERSIONS: [&str; 6] = ["text", "eol", "crlf", "ident", "filter", "working-tree-encoding"];
+        const CONVERSIONS: [&str; 6] =
+            ["text", "eol", "crlf", "ident", "filter", "working-tree-encoding"];
         // What is said of git's configuration in the environment, git alone reads as it does.
-        let is_said_beside =
-            ["GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS"].iter().any(|name| env::var_os(name).is_some());
+        let is_said_beside = ["GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS"]
+            .iter()
+            .any(|name| env::var_os(name).is_some());
         if is_said_beside || self.setting("core.autocrlf")?.is_some_and(|value| value != "false") {
             return Ok(false);
         }
         let odb = self.git().odb().during(|| "read objects".to_owned())?;
         // Git writes a large one piece by piece.
-        let is_small = |leaf: Leaf| odb.read_header(leaf.id.to_git()).is_ok_and(|(size, _)| size <= LARGEST);
+        let is_small =
+            |leaf: Leaf| odb.read_header(leaf.id.to_git()).is_ok_and(|(size, _)| size <= LARGEST);
         let is_stored = |path: &str| {
             let said = self.attributes_of_checkout(path, CONVERSIONS);
-            said.is_some_and(|said| said.iter().all(|said| matches!(said, Attribute::Unspecified | Attribute::Unset)))
+            said.is_some_and(|said| {
+                said.iter().all(|said| matches!(said, Attribute::Unspecified | Attribute::Unset))
+            })
         };
         let is_plain = |(path, leaf): &(&String, Leaf)| {
             matches!(leaf.mode, MODE_FILE | MODE_EXECUTABLE) && is_small(*leaf) && is_stored(path)
@@ -132,14 +150,16 @@ impl Repository {
     /// Says whether git itself has to check these files out: what a sparse checkout leaves out only it knows, attributes that come
     /// along count for the files that come with them, and its index cannot be told beforehand that a file becomes a folder.
     fn leaves_it_to_git(&self, changes: &Changes) -> Result<bool, AuditError> {
-        let above = |path: &str| path.match_indices('/').any(|(at, _)| changes.contains_key(&path[..at]));
+        let above =
+            |path: &str| path.match_indices('/').any(|(at, _)| changes.contains_key(&path[..at]));
         let is_odd = changes.keys().any(|path| is_attributes(path) || above(path));
         Ok(is_odd || self.is_sparse()?)
     }
 
     fn is_sparse(&self) -> Result<bool, AuditError> {
         let config = self.git().config().and_then(|mut config| config.snapshot());
-        let config = config.map_err(|error| AuditError::NotBrought { detail: error.message().to_owned() })?;
+        let config = config
+            .map_err(|error| AuditError::NotBrought { detail: error.message().to_owned() })?;
         Ok(config.get_bool("core.sparseCheckout").unwrap_or(false))
     }
 }

@@ -51,7 +51,12 @@ pub(super) struct Way {
 impl Repository {
     /// Says whether `bring` would be refused, and changes nothing. Of files that were changed, and not staged, `gives_way` says which
     /// the caller takes out of the way before, each by its path from the worktree's top.
-    pub fn may_bring(&self, base: &Head, to: CommitId, gives_way: &dyn Fn(&str) -> bool) -> Result<(), AuditError> {
+    pub fn may_bring(
+        &self,
+        base: &Head,
+        to: CommitId,
+        gives_way: &dyn Fn(&str) -> bool,
+    ) -> Result<(), AuditError> {
         let copy = self.index_copy()?;
         let difference = self.difference(base.commit, to)?;
         keeps_out(&difference)?;
@@ -104,7 +109,12 @@ impl Repository {
         let mode = Index::read(self, &[])?.mode();
         let index = self.temp_index(mode)?;
         let branch = self.branch_temp(to)?;
-        let lock = BranchLock { reference: base.reference.clone(), from: base.commit, to, file: branch.file.clone() };
+        let lock = BranchLock {
+            reference: base.reference.clone(),
+            from: base.commit,
+            to,
+            file: branch.file.clone(),
+        };
         let locks = Locks { index: index.file.clone(), branch: Some(lock), files };
         let mut waiting = tell(intent, &locks, &self.reference_path(&base.reference))?;
         waiting.push(branch.temp.unsynced()?);
@@ -127,7 +137,8 @@ impl Repository {
         lock.index.write_all_of(copy)?;
         stop::point("audit.index-written");
         let reference = &base.reference;
-        let branch = lock.branch.lock(self.common_dir().join(format!("{reference}.lock")), deadline)?;
+        let branch =
+            lock.branch.lock(self.common_dir().join(format!("{reference}.lock")), deadline)?;
         stop::point("audit.ref-locked");
         let found = self.read_reference(reference)?;
         if found != base.commit {
@@ -135,7 +146,8 @@ impl Repository {
         }
         let entry = self.log_entry(to)?;
         let committer = self.identity().unwrap_or(entry.committer);
-        let step = Step { commit: to, subject: subject.to_owned(), committer, committed: entry.committed };
+        let step =
+            Step { commit: to, subject: subject.to_owned(), committer, committed: entry.committed };
         self.write_reflogs(reference, base.commit, &[step])?;
         let index_place = self.git_dir().join("index");
         let index = lock.index.unsynced(&index_place)?;
@@ -163,9 +175,14 @@ impl Repository {
         // What a filter would have to be asked about is left to whoever looks next.
         let paths: Vec<&str> = placed.keys().map(String::as_str).collect();
         let said = self.attributes(&paths, ["filter"]).unwrap_or_default();
-        let is_plain = |said: &[Attribute; 1]| matches!(said, [Attribute::Unspecified | Attribute::Unset]);
+        let is_plain =
+            |said: &[Attribute; 1]| matches!(said, [Attribute::Unspecified | Attribute::Unset]);
         let plain = paths.iter().zip(&said).filter(|(_, said)| is_plain(said));
-        self.refresh(&copy.path, &plain.map(|(path, _)| path.as_bytes()).collect::<Vec<_>>(), way.patience);
+        self.refresh(
+            &copy.path,
+            &plain.map(|(path, _)| path.as_bytes()).collect::<Vec<_>>(),
+            way.patience,
+        );
         Ok(())
     }
 
@@ -174,8 +191,12 @@ impl Repository {
         // Git goes on where this process is killed; as long as it does, nobody else touches the files.
         let sign = self.sign_of_life()?;
         let failed = |detail| AuditError::NotBrought { detail };
-        let finished = spawn::run_holding(self.read_tree(&copy.path, way.from, way.to), &sign.file, way.patience)
-            .map_err(|error| failed(error.to_string()))?;
+        let finished = spawn::run_holding(
+            self.read_tree(&copy.path, way.from, way.to),
+            &sign.file,
+            way.patience,
+        )
+        .map_err(|error| failed(error.to_string()))?;
         if finished.status.success() {
             return Ok(());
         }

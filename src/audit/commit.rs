@@ -122,7 +122,8 @@ impl Repository {
             Some(signer) => Ok(with_signature(&unsigned, &signer.sign(&unsigned)?)),
             None => Ok(unsigned),
         };
-        let Composed { mut objects, steps, changes, folders, index } = self.compose(head, drafts, sign)?;
+        let Composed { mut objects, steps, changes, folders, index } =
+            self.compose(head, drafts, sign)?;
         let mut seen = HashSet::new();
         objects.retain(|object: &Object| seen.insert(object.id));
         let objects = if drafts.len() < PACK_FROM {
@@ -139,7 +140,12 @@ impl Repository {
         self.compose(head, drafts, &mut |_, unsigned| Ok(unsigned)).map(drop)
     }
 
-    fn compose(&self, head: &Head, drafts: &[Draft], sign: &mut Sign<'_>) -> Result<Composed, AuditError> {
+    fn compose(
+        &self,
+        head: &Head,
+        drafts: &[Draft],
+        sign: &mut Sign<'_>,
+    ) -> Result<Composed, AuditError> {
         let base_root = head.commit.map(|commit| self.root_tree(commit)).transpose()?;
         let mut trees = self.trees();
         let mut objects = Vec::new();
@@ -187,7 +193,10 @@ impl Repository {
             let path = self.full_path(&change.path);
             if let Some(content) = &change.content {
                 let before = || self.content_before(trees, root, draft, &path, objects);
-                let blob = Object::new(Kind::Blob, self.as_committed(&path, content, before)?.into_owned());
+                let blob = Object::new(
+                    Kind::Blob,
+                    self.as_committed(&path, content, before)?.into_owned(),
+                );
                 passed.entry(path).or_default().push(blob.id);
             }
         }
@@ -198,7 +207,10 @@ impl Repository {
             let blob = match &change.content {
                 Some(content) => {
                     let before = || self.content_before(trees, root, draft, &path, objects);
-                    Some(Object::new(Kind::Blob, self.as_committed(&path, content, before)?.into_owned()))
+                    Some(Object::new(
+                        Kind::Blob,
+                        self.as_committed(&path, content, before)?.into_owned(),
+                    ))
                 }
                 None => None,
             };
@@ -212,7 +224,10 @@ impl Repository {
             }
             objects.extend(blob);
         }
-        let edits: Vec<_> = edits.iter().map(|(path, &(blob, is_program))| Edit { path, blob, is_program }).collect();
+        let edits: Vec<_> = edits
+            .iter()
+            .map(|(path, &(blob, is_program))| Edit { path, blob, is_program })
+            .collect();
         trees.splice(root, &edits, objects)
     }
 
@@ -227,11 +242,15 @@ impl Repository {
     ) -> Result<Option<Vec<u8>>, AuditError> {
         let name = path.rsplit('/').next();
         let removed = draft.changes.iter().filter(|change| change.content.is_none());
-        let moved = removed.map(|change| self.full_path(&change.path)).filter(|old| old.rsplit('/').next() == name);
+        let moved = removed
+            .map(|change| self.full_path(&change.path))
+            .filter(|old| old.rsplit('/').next() == name);
         for path in std::iter::once(path.to_owned()).chain(moved) {
             let Some(leaf) = trees.file(root, &path)? else { continue };
             let fresh = objects.iter().rev().find(|object| object.id == leaf.id);
-            return fresh.map_or_else(|| self.read_blob(leaf.id), |object| Ok(object.bytes.clone())).map(Some);
+            return fresh
+                .map_or_else(|| self.read_blob(leaf.id), |object| Ok(object.bytes.clone()))
+                .map(Some);
         }
         Ok(None)
     }
@@ -239,5 +258,12 @@ impl Repository {
 
 /// The first line of a message, as one line of the reflog.
 fn subject(message: &str) -> String {
-    message.trim_start().lines().next().unwrap_or_default().chars().filter(|c| !c.is_control()).collect()
+    message
+        .trim_start()
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .filter(|c| !c.is_control())
+        .collect()
 }

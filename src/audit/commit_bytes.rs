@@ -35,7 +35,9 @@ pub(super) fn encode(
 
 /// Puts a signature into a commit's header.
 pub(super) fn with_signature(commit: &[u8], signature: &str) -> Vec<u8> {
-    let body = commit.windows(2).position(|pair| pair == b"\n\n").expect("a header ends in an empty line") + 1;
+    let body =
+        commit.windows(2).position(|pair| pair == b"\n\n").expect("a header ends in an empty line")
+            + 1;
     let mut signed = commit[..body].to_vec();
     signed.extend(b"gpgsig");
     for line in signature.trim_end().lines() {

@@ -48,14 +48,16 @@ impl Repository {
     fn own_trees(&self, id: CommitId) -> Result<(Option<ObjectId>, ObjectId), AuditError> {
         let links = self.links(id)?;
         let is_shallow = self.is_shallow()?;
-        let parent = links.parents.first().filter(|parent| !is_shallow || self.has_commit(**parent));
+        let parent =
+            links.parents.first().filter(|parent| !is_shallow || self.has_commit(**parent));
         Ok((parent.map(|parent| self.root_tree(*parent)).transpose()?, links.tree))
     }
 
     /// Returns a path of the repository as it is written in the project's folder.
     fn shown_from_here(&self, full: Vec<u8>) -> String {
         let full = text(full);
-        self.own_path(&full).unwrap_or_else(|| format!("{}{full}", "../".repeat(self.prefix().split('/').count())))
+        self.own_path(&full)
+            .unwrap_or_else(|| format!("{}{full}", "../".repeat(self.prefix().split('/').count())))
     }
 
     /// Returns the paths of all files of the repository that a commit has otherwise than one of its parents, those of other projects
@@ -82,13 +84,26 @@ impl Repository {
     }
 
     /// Returns in which files of the project two commits differ, sorted by path.
-    pub fn changed_between(&self, one: CommitId, other: CommitId) -> Result<Vec<ChangedFile>, AuditError> {
+    pub fn changed_between(
+        &self,
+        one: CommitId,
+        other: CommitId,
+    ) -> Result<Vec<ChangedFile>, AuditError> {
         self.compare(self.prefix(), Some(self.root_tree(one)?), self.root_tree(other)?)
     }
 
     /// Returns the files below a folder of the project that two commits have otherwise, of whatever branches.
-    pub fn changed_below(&self, folder: &str, one: CommitId, other: CommitId) -> Result<Vec<ChangedFile>, AuditError> {
-        let mut files = self.compare(&self.full_path(folder), Some(self.root_tree(one)?), self.root_tree(other)?)?;
+    pub fn changed_below(
+        &self,
+        folder: &str,
+        one: CommitId,
+        other: CommitId,
+    ) -> Result<Vec<ChangedFile>, AuditError> {
+        let mut files = self.compare(
+            &self.full_path(folder),
+            Some(self.root_tree(one)?),
+            self.root_tree(other)?,
+        )?;
         for file in &mut files {
             file.path = format!("{folder}/{}", file.path);
         }
@@ -96,7 +111,12 @@ impl Repository {
     }
 
     /// Compares a folder of two trees.
-    fn compare(&self, folder: &str, one: Option<ObjectId>, other: ObjectId) -> Result<Vec<ChangedFile>, AuditError> {
+    fn compare(
+        &self,
+        folder: &str,
+        one: Option<ObjectId>,
+        other: ObjectId,
+    ) -> Result<Vec<ChangedFile>, AuditError> {
         let trees = self.trees();
         let (before, after) = (trees.folder(one, folder)?, trees.folder(Some(other), folder)?);
         let mut files = Vec::new();
@@ -112,7 +132,9 @@ impl Repository {
 impl ChangedFile {
     /// A repository of somebody else's is no file, whatever its path.
     fn of(path: String, before: Option<Leaf>, after: Option<Leaf>) -> Option<Self> {
-        let id = |leaf: Option<Leaf>| leaf.filter(|leaf| leaf.mode != MODE_SUBMODULE).map(|leaf| leaf.id);
+        let id = |leaf: Option<Leaf>| {
+            leaf.filter(|leaf| leaf.mode != MODE_SUBMODULE).map(|leaf| leaf.id)
+        };
         let (before, after) = (id(before), id(after));
         (before.is_some() || after.is_some()).then_some(Self { path, before, after })
     }

@@ -39,7 +39,10 @@ impl Configuration {
     /// Takes out of a configuration what is asked for here.
     pub(super) fn of(mut config: Config) -> Result<Self, AuditError> {
         let config = config.snapshot().during(|| "read git's configuration".to_owned())?;
-        let texts = TEXTS.into_iter().filter_map(|name| Some((name, config.get_string(name).ok()?))).collect();
+        let texts = TEXTS
+            .into_iter()
+            .filter_map(|name| Some((name, config.get_string(name).ok()?)))
+            .collect();
         Ok(Self { texts, signs_commits: config.get_bool("commit.gpgSign").unwrap_or(false) })
     }
 
@@ -53,7 +56,9 @@ impl Configuration {
 /// Reads the configuration. libgit2 follows `GIT_CONFIG_GLOBAL` and its like only when it opens a repository.
 pub(super) fn outside_repositories() -> Result<Configuration, AuditError> {
     let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let is_off = |value: PathBuf| ["", "0", "false", "no", "off"].iter().any(|word| value.as_os_str() == *word);
+    let is_off = |value: PathBuf| {
+        ["", "0", "false", "no", "off"].iter().any(|word| value.as_os_str() == *word)
+    };
     let mut files = Vec::new();
     if named("GIT_CONFIG_NOSYSTEM").is_none_or(is_off) {
         let system = named("GIT_CONFIG_SYSTEM").or_else(|| Config::find_system().ok());
@@ -67,7 +72,9 @@ pub(super) fn outside_repositories() -> Result<Configuration, AuditError> {
     }
     let mut config = Config::new().during(|| "read git's configuration".to_owned())?;
     for (path, level) in files.into_iter().filter(|(path, _)| path.is_file()) {
-        config.add_file(&path, level, false).during(|| format!("read git's configuration `{}`", path.display()))?;
+        config
+            .add_file(&path, level, false)
+            .during(|| format!("read git's configuration `{}`", path.display()))?;
     }
     Configuration::of(config)
 }

@@ -22,7 +22,8 @@ impl Deflater {
         if bytes.len() + AROUND <= SHORT {
             return stored(bytes);
         }
-        let compressor = self.compressor.get_or_insert_with(|| Compress::new(Compression::new(1), true));
+        let compressor =
+            self.compressor.get_or_insert_with(|| Compress::new(Compression::new(1), true));
         compressor.reset();
         let mut deflated = Vec::with_capacity(bytes.len() + bytes.len() / 8 + 64);
         loop {
@@ -73,7 +74,9 @@ mod tests {
 
     #[test]
     fn streams_of_every_length_read_back() {
-        let bytes: Vec<u8> = (0..40_000_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let bytes: Vec<u8> = (0..40_000_u32)
+            .map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8)
+            .collect();
         let mut deflater = Deflater::default();
         for length in [0, 1, 100, 5551, 5553, 8181, 8182, 40_000, 7, 20_000] {
             let deflated = deflater.deflate(&bytes[..length]);

@@ -34,15 +34,24 @@ impl Difference {
 
 impl Repository {
     /// Returns in what two commits differ; refused where a path is one that git puts nowhere.
-    pub(super) fn difference(&self, from: Option<CommitId>, to: CommitId) -> Result<Difference, AuditError> {
+    pub(super) fn difference(
+        &self,
+        from: Option<CommitId>,
+        to: CommitId,
+    ) -> Result<Difference, AuditError> {
         let before = from.map(|commit| self.root_tree(commit)).transpose()?;
         let mut difference = Difference::default();
-        self.trees().compare(before, Some(self.root_tree(to)?), b"", &mut |path, before, after| {
-            match String::from_utf8(path) {
-                Ok(path) => difference.files.insert(path, (before, after)),
-                Err(odd) => difference.odd.insert(odd.into_bytes(), (before, after)),
-            };
-        })?;
+        self.trees().compare(
+            before,
+            Some(self.root_tree(to)?),
+            b"",
+            &mut |path, before, after| {
+                match String::from_utf8(path) {
+                    Ok(path) => difference.files.insert(path, (before, after)),
+                    Err(odd) => difference.odd.insert(odd.into_bytes(), (before, after)),
+                };
+            },
+        )?;
         are_fit(&difference)?;
         Ok(difference)
     }

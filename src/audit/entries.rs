@@ -69,10 +69,18 @@ impl Repository {
         let mut copy = Temp::create(self.git_dir(), "aof-index-copy", 0o600)?;
         copy.file.write_all(&bytes).at("write", &copy.path)?;
         let mut git = spawn::git(self);
-        git.env(INDEX, &copy.path).args(["-c", "core.splitIndex=false", "write-tree", "--missing-ok"]);
+        git.env(INDEX, &copy.path).args([
+            "-c",
+            "core.splitIndex=false",
+            "write-tree",
+            "--missing-ok",
+        ]);
         let told = spawn::run_git(git, &[])?;
         let id = str::from_utf8(&told).ok().and_then(|told| told.trim_end().parse().ok());
-        id.ok_or_else(|| AuditError::Index { path: file.to_owned(), detail: "git makes no tree of it".to_owned() })
+        id.ok_or_else(|| AuditError::Index {
+            path: file.to_owned(),
+            detail: "git makes no tree of it".to_owned(),
+        })
     }
 
     /// Has git list what the index in a file has at these paths, or all that it has where there are none.

@@ -14,7 +14,9 @@ use crate::model::age;
 pub enum AuditError {
     #[error("`{path}` is not in a git repository; run `aof init` or `git init` there")]
     NoRepository { path: PathBuf },
-    #[error("the git repository at `{path}` is bare, so it has no task files; work in a clone of it")]
+    #[error(
+        "the git repository at `{path}` is bare, so it has no task files; work in a clone of it"
+    )]
     Bare { path: PathBuf },
     #[error("`{path}` lies inside a repository's own folder, not in its worktree")]
     OutsideWorktree { path: PathBuf },
@@ -124,7 +126,9 @@ pub enum AuditError {
     Signing { program: String, detail: String },
     #[error("git's index `{path}` cannot be read: {detail}")]
     Index { path: PathBuf, detail: String },
-    #[error("git's index `{path}` is gone, so git takes every file for deleted; nothing was committed")]
+    #[error(
+        "git's index `{path}` is gone, so git takes every file for deleted; nothing was committed"
+    )]
     NoIndex { path: PathBuf },
     #[error("`{command}` failed: {detail}")]
     Command { command: String, detail: String },
@@ -234,8 +238,12 @@ fn anew_text(file: &Path) -> String {
             file.display()
         );
     }
-    let with = if file.extension().is_some_and(|end| end == "pack") { " and its `.idx`" } else { "" };
-    format!("move `{}`{with} elsewhere, and `git fetch --refetch` brings what was in it again", file.display())
+    let with =
+        if file.extension().is_some_and(|end| end == "pack") { " and its `.idx`" } else { "" };
+    format!(
+        "move `{}`{with} elsewhere, and `git fetch --refetch` brings what was in it again",
+        file.display()
+    )
 }
 
 fn absence_text(partial: bool) -> &'static str {
@@ -253,13 +261,16 @@ fn files_text(files: &[String]) -> String {
 }
 
 fn unsettled_text(files: &[Unsettled]) -> String {
-    let one = |Unsettled { path, reason, fix }: &Unsettled| format!("`{path}`: {reason}; once that is mended: `{fix}`");
+    let one = |Unsettled { path, reason, fix }: &Unsettled| {
+        format!("`{path}`: {reason}; once that is mended: `{fix}`")
+    };
     files.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 /// Says an error with what it comes from.
 pub(super) fn with_cause(error: &AuditError) -> String {
-    std::error::Error::source(error).map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
+    std::error::Error::source(error)
+        .map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
 }
 
 fn age_text(old: Option<Duration>) -> String {

@@ -34,11 +34,16 @@ impl Repository {
             };
             let remote = &upstream.remote;
             match obstacle(&said) {
-                Some(Obstacle::Lock(path)) if is_last || !is_let_go(&path, deadline) => return Err(locked(path)),
+                Some(Obstacle::Lock(path)) if is_last || !is_let_go(&path, deadline) => {
+                    return Err(locked(path));
+                }
                 Some(Obstacle::Lock(_)) => is_last = Instant::now() >= deadline,
                 Some(Obstacle::Race) if Instant::now() < deadline => thread::sleep(NAP),
                 Some(Obstacle::Race | Obstacle::Other) => {
-                    return Err(AuditError::NotStored { remote: remote.clone(), said: words(&said, "") });
+                    return Err(AuditError::NotStored {
+                        remote: remote.clone(),
+                        said: words(&said, ""),
+                    });
                 }
                 None => {
                     return match not_taken(remote, &said) {
@@ -51,12 +56,27 @@ impl Repository {
     }
 
     /// Returns what git says where it fails.
-    fn fetch_once(&self, upstream: &Upstream, prompts: Prompts) -> Result<Result<(), String>, AuditError> {
+    fn fetch_once(
+        &self,
+        upstream: &Upstream,
+        prompts: Prompts,
+    ) -> Result<Result<(), String>, AuditError> {
         let Upstream { remote, reference, tracking, .. } = upstream;
         let mut git = self.speaking_git(prompts)?;
-        git.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"]);
+        git.args([
+            "fetch",
+            "--quiet",
+            "--no-tags",
+            "--no-write-fetch-head",
+            "--no-auto-maintenance",
+        ]);
         // Of what comes, a partial clone is to have all: it is compared, and may have to be merged.
-        git.args(["--no-recurse-submodules", "--no-filter", remote, &format!("+{reference}:{tracking}")]);
+        git.args([
+            "--no-recurse-submodules",
+            "--no-filter",
+            remote,
+            &format!("+{reference}:{tracking}"),
+        ]);
         Ok(match speak(git, prompts) {
             Ok(finished) if finished.status.success() => Ok(()),
             Ok(finished) => Err(text(&finished.stderr)),

@@ -28,19 +28,23 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Returns the text of a file.
 pub(super) fn read_text(path: &Path) -> io::Result<String> {
-    String::from_utf8(read(path)?).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    String::from_utf8(read(path)?)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 /// Fails where something is in the place of a file that cannot be read as one: libgit2 would wait for what a pipe brings.
 pub(super) fn check(path: &Path) -> io::Result<()> {
     match std::fs::metadata(path) {
-        Ok(found) if !found.is_dir() => what_else(found.file_type()).map_or(Ok(()), |what| Err(no_file(what))),
+        Ok(found) if !found.is_dir() => {
+            what_else(found.file_type()).map_or(Ok(()), |what| Err(no_file(what)))
+        }
         _ => Ok(()),
     }
 }
 
 fn no_file(what: &str) -> io::Error {
-    let kind = if what == FOLDER { io::ErrorKind::IsADirectory } else { io::ErrorKind::InvalidInput };
+    let kind =
+        if what == FOLDER { io::ErrorKind::IsADirectory } else { io::ErrorKind::InvalidInput };
     io::Error::new(kind, format!("it is {what}, and no file"))
 }
 

@@ -12,14 +12,20 @@ impl Repository {
     /// Returns the command that gives up such a rebase; nothing where there is none.
     pub(super) fn give_up_rebase(&self) -> Option<String> {
         let folder = self.git_dir().join("rebase-merge");
-        let read = |name: &str| git_file::read_text(&folder.join(name)).ok().map(|text| text.trim_end().to_owned());
+        let read = |name: &str| {
+            git_file::read_text(&folder.join(name)).ok().map(|text| text.trim_end().to_owned())
+        };
         let quit = "git rebase --quit";
         let Some(reference) = read("head-name") else {
             // Before it writes that, it has only put aside what was changed, and gone nowhere.
-            return (folder.is_dir() && !folder.join("head-name").exists()).then(|| quit.to_owned());
+            return (folder.is_dir() && !folder.join("head-name").exists())
+                .then(|| quit.to_owned());
         };
         let begun: CommitId = read("orig-head")?.parse().ok()?;
-        let now = reference.starts_with("refs/heads/").then(|| self.read_reference(&reference).ok()).flatten()??;
+        let now = reference
+            .starts_with("refs/heads/")
+            .then(|| self.read_reference(&reference).ok())
+            .flatten()??;
         let branch = Head { reference, commit: Some(now) };
         (now != begun).then(|| format!("{quit} && git switch {}", quoted(branch.branch())))
     }

@@ -44,12 +44,18 @@ impl Repository {
         match self.git().state() {
             RepositoryState::Clean | RepositoryState::Bisect => None,
             RepositoryState::Merge => Some("git merge --continue"),
-            RepositoryState::Revert | RepositoryState::RevertSequence => Some("git revert --continue"),
-            RepositoryState::CherryPick | RepositoryState::CherryPickSequence => Some("git cherry-pick --continue"),
-            RepositoryState::Rebase | RepositoryState::RebaseInteractive | RepositoryState::RebaseMerge => {
-                Some("git rebase --continue")
+            RepositoryState::Revert | RepositoryState::RevertSequence => {
+                Some("git revert --continue")
             }
-            RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => Some("git am --continue"),
+            RepositoryState::CherryPick | RepositoryState::CherryPickSequence => {
+                Some("git cherry-pick --continue")
+            }
+            RepositoryState::Rebase
+            | RepositoryState::RebaseInteractive
+            | RepositoryState::RebaseMerge => Some("git rebase --continue"),
+            RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => {
+                Some("git am --continue")
+            }
         }
     }
 
@@ -73,7 +79,9 @@ impl Repository {
     /// Returns what is checked out, whatever git is in the middle of: enough to read by, never to commit to.
     pub fn look(&self) -> Result<Head, AuditError> {
         match self.checked_out() {
-            Err(AuditError::Waiting { .. }) => Ok(Head { reference: "HEAD".to_owned(), commit: self.resolve("HEAD")? }),
+            Err(AuditError::Waiting { .. }) => {
+                Ok(Head { reference: "HEAD".to_owned(), commit: self.resolve("HEAD")? })
+            }
             other => other,
         }
     }
@@ -150,12 +158,16 @@ fn read_small(path: &Path) -> Option<String> {
 /// Says whether something in git's folder has a name that git gives to what is under way. Only then is it worth asking.
 fn may_be_unfinished(git_dir: &Path) -> bool {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(entries) = rustix::fs::open(git_dir, flags, Mode::empty()).and_then(Dir::new) else { return true };
+    let Ok(entries) = rustix::fs::open(git_dir, flags, Mode::empty()).and_then(Dir::new) else {
+        return true;
+    };
     entries.into_iter().any(|entry| {
         let Ok(entry) = entry else { return true };
         match entry.file_name().to_bytes() {
             b"FETCH_HEAD" | b"ORIG_HEAD" => false,
-            name => name.ends_with(b"_HEAD") || name.starts_with(b"rebase-") || name == b"BISECT_LOG",
+            name => {
+                name.ends_with(b"_HEAD") || name.starts_with(b"rebase-") || name == b"BISECT_LOG"
+            }
         }
     })
 }
@@ -167,11 +179,15 @@ fn taken_back_by(state: RepositoryState) -> Option<&'static str> {
         RepositoryState::Bisect => Some("git bisect reset"),
         RepositoryState::Merge => Some("git merge --abort"),
         RepositoryState::Revert | RepositoryState::RevertSequence => Some("git revert --abort"),
-        RepositoryState::CherryPick | RepositoryState::CherryPickSequence => Some("git cherry-pick --abort"),
-        RepositoryState::Rebase | RepositoryState::RebaseInteractive | RepositoryState::RebaseMerge => {
-            Some("git rebase --abort")
+        RepositoryState::CherryPick | RepositoryState::CherryPickSequence => {
+            Some("git cherry-pick --abort")
         }
-        RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => Some("git am --abort"),
+        RepositoryState::Rebase
+        | RepositoryState::RebaseInteractive
+        | RepositoryState::RebaseMerge => Some("git rebase --abort"),
+        RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => {
+            Some("git am --abort")
+        }
     }
 }
 
@@ -187,12 +203,15 @@ fn unfinished(state: RepositoryState) -> Option<String> {
             ("cherry-pick", "`git cherry-pick --continue` or `git cherry-pick --abort`")
         }
         RepositoryState::Bisect => ("bisect", "`git bisect reset`"),
-        RepositoryState::Rebase | RepositoryState::RebaseInteractive | RepositoryState::RebaseMerge => {
+        RepositoryState::Rebase
+        | RepositoryState::RebaseInteractive
+        | RepositoryState::RebaseMerge => {
             ("rebase", "`git rebase --continue` or `git rebase --abort`")
         }
-        RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => {
-            ("`git am` or rebase", "`git am --continue` or `git am --abort` (`git rebase ..` if it is one)")
-        }
+        RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => (
+            "`git am` or rebase",
+            "`git am --continue` or `git am --abort` (`git rebase ..` if it is one)",
+        ),
     };
     Some(format!("a {what} is in progress; end it with {end}"))
 }

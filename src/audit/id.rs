@@ -152,7 +152,13 @@ mod tests {
     fn an_id_reads_back_as_it_was_written() {
         let text = "0123456789abcdef0123456789abcdef01234567";
         assert_eq!(text.parse::<ObjectId>().unwrap().to_string(), text);
-        for wrong in ["", "0123", &text.to_uppercase(), &text[1..], "é123456789abcdef0123456789abcdef0123456"] {
+        for wrong in [
+            "",
+            "0123",
+            &text.to_uppercase(),
+            &text[1..],
+            "é123456789abcdef0123456789abcdef0123456",
+        ] {
             assert!(wrong.parse::<CommitId>().is_err(), "{wrong}");
         }
     }

@@ -24,7 +24,11 @@ impl Person {
     pub fn new(name: &str, email: &str) -> Result<Self, AuditError> {
         let part = |part, text: &str| {
             let clean = clean(text);
-            if clean.is_empty() { Err(AuditError::BadPerson { part, text: text.to_owned() }) } else { Ok(clean) }
+            if clean.is_empty() {
+                Err(AuditError::BadPerson { part, text: text.to_owned() })
+            } else {
+                Ok(clean)
+            }
         };
         Ok(Self { name: part("name", name)?, email: part("email address", email)? })
     }
@@ -74,8 +78,12 @@ fn person(config: &Configuration, part: Part) -> Result<Person, AuditError> {
     };
     let find = |field: &str| {
         let from_env = std::env::var(format!("{env}_{}", field.to_uppercase())).ok();
-        let from_config = |section: &str| config.text(&format!("{section}.{field}")).map(str::to_owned);
-        [from_env, from_config(word), from_config("user")].into_iter().flatten().find(|text| !clean(text).is_empty())
+        let from_config =
+            |section: &str| config.text(&format!("{section}.{field}")).map(str::to_owned);
+        [from_env, from_config(word), from_config("user")]
+            .into_iter()
+            .flatten()
+            .find(|text| !clean(text).is_empty())
     };
     let name = find("name").ok_or(AuditError::NoIdentity { missing: "`user.name`" })?;
     let email = find("email")
@@ -86,8 +94,10 @@ fn person(config: &Configuration, part: Part) -> Result<Person, AuditError> {
 
 /// Drops what git drops: brackets and control characters anywhere, and "crud" at the ends.
 fn clean(text: &str) -> String {
-    let inner: String = text.chars().filter(|c| !c.is_control() && !matches!(c, '<' | '>')).collect();
-    let crud = |c: char| c.is_whitespace() || matches!(c, '.' | ',' | ':' | ';' | '"' | '\\' | '\'');
+    let inner: String =
+        text.chars().filter(|c| !c.is_control() && !matches!(c, '<' | '>')).collect();
+    let crud =
+        |c: char| c.is_whitespace() || matches!(c, '.' | ',' | ':' | ';' | '"' | '\\' | '\'');
     inner.trim_matches(crud).to_owned()
 }
 

@@ -78,7 +78,8 @@ impl Repository {
         let Err(error) = spawn::run_git(git, &[]) else { return Ok(()) };
         let changed = self.changed_in_the_way(difference)?;
         let is_left = |file: &&Changed| file.is_staged || !gives_way(&file.path);
-        let files: Vec<String> = changed.iter().filter(is_left).take(MOST_TOLD).map(|file| file.path.clone()).collect();
+        let files: Vec<String> =
+            changed.iter().filter(is_left).take(MOST_TOLD).map(|file| file.path.clone()).collect();
         if !files.is_empty() {
             return Err(AuditError::InTheWay { files });
         }
@@ -100,10 +101,12 @@ impl Repository {
     /// Returns what takes back that git takes files for unchanged.
     fn marked_in_the_way(&self, difference: &Difference) -> Result<Vec<String>, AuditError> {
         let mut commands = Vec::new();
-        let paths: Vec<&OsStr> = difference.paths().map(|(path, _)| OsStr::from_bytes(path)).collect();
+        let paths: Vec<&OsStr> =
+            difference.paths().map(|(path, _)| OsStr::from_bytes(path)).collect();
         for paths in paths.chunks(PATHS_A_COMMAND) {
             let mut git = spawn::git(self);
-            git.args(["--literal-pathspecs", "ls-files", "-v", "-z", "--full-name", "--"]).args(paths);
+            git.args(["--literal-pathspecs", "ls-files", "-v", "-z", "--full-name", "--"])
+                .args(paths);
             for line in spawn::run_git(git, &[])?.split(|byte| *byte == 0) {
                 let [mark, b' ', path @ ..] = line else { continue };
                 // A small letter says that it is assumed unchanged, an `S` of either size that it is passed over.
@@ -112,7 +115,10 @@ impl Repository {
                     (mark.eq_ignore_ascii_case(&b'S'), "skip-worktree"),
                 ];
                 for (_, name) in marks.iter().filter(|(is_set, _)| *is_set) {
-                    commands.push(format!("git update-index --no-{name} {}", quoted(&String::from_utf8_lossy(path))));
+                    commands.push(format!(
+                        "git update-index --no-{name} {}",
+                        quoted(&String::from_utf8_lossy(path))
+                    ));
                 }
             }
         }
@@ -122,10 +128,16 @@ impl Repository {
 
     /// Returns files that git does not know, where something new is to come. Git itself takes those for expendable that it was told
     /// to ignore; but they may be somebody's only copy.
-    fn untracked_in_the_way(&self, index: &Path, difference: &Difference) -> Result<Vec<String>, AuditError> {
+    fn untracked_in_the_way(
+        &self,
+        index: &Path,
+        difference: &Difference,
+    ) -> Result<Vec<String>, AuditError> {
         let root = self.worktree_root();
         let mut found = BTreeSet::new();
-        for (path, _) in difference.paths().filter(|(_, (before, after))| before.is_none() && after.is_some()) {
+        for (path, _) in
+            difference.paths().filter(|(_, (before, after))| before.is_none() && after.is_some())
+        {
             for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
                 match fs::symlink_metadata(root.join(OsStr::from_bytes(&path[..at]))) {
                     Ok(data) if data.is_dir() => {}
@@ -138,7 +150,9 @@ impl Repository {
             }
             files_at(root, path, &mut found)?;
         }
-        found.retain(|path: &Vec<u8>| difference.at(path).is_none_or(|(before, _)| before.is_none()));
+        found.retain(|path: &Vec<u8>| {
+            difference.at(path).is_none_or(|(before, _)| before.is_none())
+        });
         let candidates: Vec<Vec<u8>> = found.iter().cloned().collect();
         for candidates in candidates.chunks(PATHS_A_COMMAND) {
             let mut git = self.git_on(index);
@@ -154,10 +168,18 @@ impl Repository {
     /// Returns what people staged, changed or left untracked where something is to change.
     fn changed_in_the_way(&self, difference: &Difference) -> Result<Vec<Changed>, AuditError> {
         let mut files = Vec::new();
-        let paths: Vec<&OsStr> = difference.paths().map(|(path, _)| OsStr::from_bytes(path)).collect();
+        let paths: Vec<&OsStr> =
+            difference.paths().map(|(path, _)| OsStr::from_bytes(path)).collect();
         for paths in paths.chunks(PATHS_A_COMMAND) {
             let mut git = spawn::git(self);
-            git.args(["--literal-pathspecs", "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"]);
+            git.args([
+                "--literal-pathspecs",
+                "status",
+                "--porcelain",
+                "-z",
+                "--no-renames",
+                "--untracked-files=all",
+            ]);
             git.arg("--ignore-submodules=dirty").arg("--").args(paths);
             let output = spawn::run_git(git, &[])?;
             files.extend(output.split(|byte| *byte == 0).filter_map(Changed::of));

@@ -24,7 +24,8 @@ impl Repository {
             Ok(bytes) => {
                 copy.file.write_all(&bytes).at("write", &copy.path)?;
                 // By this time git tells which files may have changed since without looking otherwise.
-                let modified = fs::metadata(&index).and_then(|data| data.modified()).at("read", &index)?;
+                let modified =
+                    fs::metadata(&index).and_then(|data| data.modified()).at("read", &index)?;
                 let times = fs::FileTimes::new().set_modified(modified);
                 copy.file.set_times(times).at("set the time of", &copy.path)?;
             }
@@ -49,9 +50,16 @@ impl Repository {
             return;
         }
         let mut refresh = self.git_on(copy);
-        refresh.args(["--literal-pathspecs", "add", "--refresh", "--ignore-errors", "--pathspec-from-file=-"]);
+        refresh.args([
+            "--literal-pathspecs",
+            "add",
+            "--refresh",
+            "--ignore-errors",
+            "--pathspec-from-file=-",
+        ]);
         refresh.arg("--pathspec-file-nul");
-        let paths: Vec<u8> = known.iter().flat_map(|path| path.iter().copied().chain([0])).collect();
+        let paths: Vec<u8> =
+            known.iter().flat_map(|path| path.iter().copied().chain([0])).collect();
         // What is not in the index by now is found out by what comes next.
         let _ = spawn::run(refresh, &paths, patience);
     }
@@ -61,7 +69,8 @@ impl Repository {
         const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
         let mut git = self.git_on(index);
         git.args(["read-tree", "-m", "-u"]);
-        git.arg(from.map_or_else(|| EMPTY_TREE.to_owned(), |from| from.to_string())).arg(to.to_string());
+        git.arg(from.map_or_else(|| EMPTY_TREE.to_owned(), |from| from.to_string()))
+            .arg(to.to_string());
         git
     }
 
@@ -91,9 +100,11 @@ impl Held {
     /// Writes what another file holds, with its time: what git wrote while it looked at files.
     pub(super) fn write_all_of(&self, other: &Temp) -> Result<(), AuditError> {
         let bytes = fs::read(&other.path).at("read", &other.path)?;
-        let modified = fs::metadata(&other.path).and_then(|data| data.modified()).at("read", &other.path)?;
+        let modified =
+            fs::metadata(&other.path).and_then(|data| data.modified()).at("read", &other.path)?;
         let mut file = self.file();
         file.write_all(&bytes).at("write", self.path())?;
-        file.set_times(fs::FileTimes::new().set_modified(modified)).at("set the time of", self.path())
+        file.set_times(fs::FileTimes::new().set_modified(modified))
+            .at("set the time of", self.path())
     }
 }

@@ -48,14 +48,19 @@ pub struct MergeDraft {
 impl Repository {
     /// Tells what the commits are about that led to `head` and not to `known`. A merge counts for what is as none of its parents has
     /// it: what it brought in is told by the commits that it brought.
-    pub fn unshared(&self, known: Option<CommitId>, head: CommitId) -> Result<Unshared, AuditError> {
+    pub fn unshared(
+        &self,
+        known: Option<CommitId>,
+        head: CommitId,
+    ) -> Result<Unshared, AuditError> {
         let reach = self.all_since(known.as_slice(), head)?;
         let commits = reach.commits.len() + reach.ends.len();
         let mut unshared = Unshared { commits, projects: BTreeSet::new(), stranger: None };
         for commit in reach.commits.into_iter().chain(reach.ends) {
             for path in self.changed_paths(commit)? {
                 // No task's file has a name that is no text.
-                let project = str::from_utf8(&path).map_or(Ok(None), |path| self.project_of(commit, path))?;
+                let project =
+                    str::from_utf8(&path).map_or(Ok(None), |path| self.project_of(commit, path))?;
                 match project {
                     Some(project) => {
                         unshared.projects.insert(project);
@@ -72,9 +77,15 @@ impl Repository {
     /// Returns the folder of the project whose tasks folder a path lies in, as a commit has it.
     fn project_of(&self, commit: CommitId, path: &str) -> Result<Option<String>, AuditError> {
         let root = self.root_tree(commit)?;
-        for (at, _) in path.match_indices("tasks/").filter(|(at, _)| *at == 0 || path[..*at].ends_with('/')) {
+        for (at, _) in
+            path.match_indices("tasks/").filter(|(at, _)| *at == 0 || path[..*at].ends_with('/'))
+        {
             let folder = path[..at].trim_end_matches('/');
-            let file = if folder.is_empty() { PROJECT_FILE.to_owned() } else { format!("{folder}/{PROJECT_FILE}") };
+            let file = if folder.is_empty() {
+                PROJECT_FILE.to_owned()
+            } else {
+                format!("{folder}/{PROJECT_FILE}")
+            };
             // A project whose rules were never committed is told by its name alone.
             if folder == self.prefix() || self.trees().file(Some(root), &file)?.is_some() {
                 return Ok(Some(folder.to_owned()));
@@ -86,8 +97,11 @@ impl Repository {
     /// Returns what is otherwise in a commit than in each of its parents; of a first commit, all.
     fn changed_paths(&self, commit: CommitId) -> Result<BTreeSet<Vec<u8>>, AuditError> {
         let root = self.root_tree(commit)?;
-        let parents = self.log_entry(commit)?.parents.into_iter().filter(|parent| self.has_commit(*parent));
-        let befores = parents.map(|parent| self.root_tree(parent).map(Some)).collect::<Result<Vec<_>, _>>()?;
+        let parents =
+            self.log_entry(commit)?.parents.into_iter().filter(|parent| self.has_commit(*parent));
+        let befores = parents
+            .map(|parent| self.root_tree(parent).map(Some))
+            .collect::<Result<Vec<_>, _>>()?;
         let mut changed: Option<BTreeSet<Vec<u8>>> = None;
         for before in if befores.is_empty() { vec![None] } else { befores } {
             let mut paths = BTreeSet::new();
@@ -113,11 +127,16 @@ impl Repository {
         let (trees, full) = (self.trees(), self.full_path(folder));
         let below = |commit| trees.folder(Some(self.root_tree(commit)?), &full);
         let mut found = Vec::new();
-        trees.compare(below(from)?, below(to)?, folder.as_bytes(), &mut |path, before, after| {
-            // Whoever committed one whose name is no text is told so otherwise.
-            let Ok(path) = String::from_utf8(path) else { return };
-            found.extend(more_than_content(before, after).map(|why| (path, after, why)));
-        })?;
+        trees.compare(
+            below(from)?,
+            below(to)?,
+            folder.as_bytes(),
+            &mut |path, before, after| {
+                // Whoever committed one whose name is no text is told so otherwise.
+                let Ok(path) = String::from_utf8(path) else { return };
+                found.extend(more_than_content(before, after).map(|why| (path, after, why)));
+            },
+        )?;
         let other = self.root_tree(unless_of)?;
         let mut kinds = Vec::new();
         for (path, after, why) in found {
@@ -153,7 +172,8 @@ impl Repository {
         let (trees, theirs) = (self.trees(), self.root_tree(theirs)?);
         for (path, content) in files {
             let blob = content.as_ref().map(|content| Object::new(Kind::Blob, content.clone()));
-            let is_program = trees.file(Some(theirs), path)?.is_some_and(|leaf| leaf.mode == MODE_EXECUTABLE);
+            let is_program =
+                trees.file(Some(theirs), path)?.is_some_and(|leaf| leaf.mode == MODE_EXECUTABLE);
             edits.push(Edit { path, blob: blob.as_ref().map(|blob| blob.id), is_program });
             objects.extend(blob);
         }

@@ -37,11 +37,14 @@ impl Repository {
         ]);
         let told = spawn::run_git(git, &[])?;
         let mut left = LeftBehind::default();
-        for (states, path) in told.split(|byte| *byte == 0).filter_map(|line| line.split_at_checked(3)) {
+        for (states, path) in
+            told.split(|byte| *byte == 0).filter_map(|line| line.split_at_checked(3))
+        {
             let place = self.worktree_root().join(OsStr::from_bytes(path));
             let path = text(path.to_owned());
-            let is_ours =
-                self.own_path(&path).is_some_and(|path| path.starts_with("tasks/") || path.starts_with(".aof/"));
+            let is_ours = self
+                .own_path(&path)
+                .is_some_and(|path| path.starts_with("tasks/") || path.starts_with(".aof/"));
             if is_ours {
                 continue;
             }

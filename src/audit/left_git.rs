@@ -18,7 +18,8 @@ impl Repository {
     /// Returns a file, locked for whoever inherits it: the lock lasts until the last one has ended.
     pub(super) fn sign_of_life(&self) -> Result<Temp, AuditError> {
         let sign = Temp::create(self.git_dir(), SIGN, 0o600)?;
-        let locked = flock(&sign.file, FlockOperation::NonBlockingLockExclusive).map_err(std::io::Error::from);
+        let locked = flock(&sign.file, FlockOperation::NonBlockingLockExclusive)
+            .map_err(std::io::Error::from);
         locked.at("lock", &sign.path)?;
         Ok(sign)
     }
@@ -28,7 +29,8 @@ impl Repository {
         loop {
             let entries = fs::read_dir(self.git_dir()).at("read", self.git_dir())?;
             let is_sign = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with(SIGN);
-            if !entries.flatten().any(|entry| is_sign(&entry.file_name()) && is_held(&entry.path())) {
+            if !entries.flatten().any(|entry| is_sign(&entry.file_name()) && is_held(&entry.path()))
+            {
                 return Ok(());
             }
             if Instant::now() >= deadline {
@@ -43,6 +45,7 @@ impl Repository {
 
 /// Says whether anybody holds a file locked.
 pub(super) fn is_held(path: &Path) -> bool {
-    let held = |file: File| flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK);
+    let held =
+        |file: File| flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK);
     File::open(path).is_ok_and(held)
 }

@@ -9,9 +9,12 @@ impl Repository {
     /// Returns the files below a folder of the project, or the file, that the index has and that git does not look for.
     pub fn left_out_below(&self, folder: &str) -> Result<Vec<String>, AuditError> {
         let mut git = spawn::git(self);
-        git.args(["--literal-pathspecs", "ls-files", "-t", "-z", "--full-name", "--"]).arg(self.full_path(folder));
+        git.args(["--literal-pathspecs", "ls-files", "-t", "-z", "--full-name", "--"])
+            .arg(self.full_path(folder));
         let output = spawn::run_git(git, &[])?;
-        let paths = output.split(|byte| *byte == 0).filter_map(|line| str::from_utf8(line.strip_prefix(b"S ")?).ok());
+        let paths = output
+            .split(|byte| *byte == 0)
+            .filter_map(|line| str::from_utf8(line.strip_prefix(b"S ")?).ok());
         Ok(paths.filter_map(|path| self.own_path(path)).collect())
     }
 

@@ -42,11 +42,14 @@ impl Repository {
         before: impl FnOnce() -> Result<Option<Vec<u8>>, AuditError>,
     ) -> Result<Cow<'b, [u8]>, AuditError> {
         let Cow::Owned(plain) = with_lf(bytes) else { return Ok(Cow::Borrowed(bytes)) };
-        let has_crlf = |bytes: &[u8]| matches!(with_lf(bytes), Cow::Owned(_)) && !looks_binary(bytes);
+        let has_crlf =
+            |bytes: &[u8]| matches!(with_lf(bytes), Cow::Owned(_)) && !looks_binary(bytes);
         let is_converted = match self.conversion(full_path)? {
             Conversion::Never => false,
             Conversion::Always => true,
-            Conversion::Guessed => !looks_binary(bytes) && !before()?.is_some_and(|before| has_crlf(&before)),
+            Conversion::Guessed => {
+                !looks_binary(bytes) && !before()?.is_some_and(|before| has_crlf(&before))
+            }
         };
         Ok(if is_converted { Cow::Owned(plain) } else { Cow::Borrowed(bytes) })
     }
@@ -78,7 +81,14 @@ pub fn with_lf(bytes: &[u8]) -> Cow<'_, [u8]> {
     if !bytes.contains(&b'\r') || !(0..bytes.len()).any(before_newline) {
         return Cow::Borrowed(bytes);
     }
-    Cow::Owned(bytes.iter().enumerate().filter(|(at, _)| !before_newline(*at)).map(|(_, byte)| *byte).collect())
+    Cow::Owned(
+        bytes
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| !before_newline(*at))
+            .map(|(_, byte)| *byte)
+            .collect(),
+    )
 }
 
 /// Returns the bytes with CRLF for each LF that has no CR before it.

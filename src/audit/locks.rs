@@ -97,21 +97,28 @@ impl Repository {
     /// the project's writer lock, so that process is gone. Those that are gone do not come back when the record is.
     pub fn clear_stale(&self, locks: &Locks, end: End) -> Result<Cleared, AuditError> {
         let index_lock = self.git_dir().join("index.lock");
-        let mut cleared =
-            Cleared { index_lock: locks.index.remove_if_same(&index_lock)?, branch_lock: false, landed: false };
-        cleared.index_lock |=
-            end == End::Restart && locks.index.remove_if_before(&index_lock, &self.git_dir().join("index"))?;
+        let mut cleared = Cleared {
+            index_lock: locks.index.remove_if_same(&index_lock)?,
+            branch_lock: false,
+            landed: false,
+        };
+        cleared.index_lock |= end == End::Restart
+            && locks.index.remove_if_before(&index_lock, &self.git_dir().join("index"))?;
         remove_temp(self.git_dir(), &locks.index.temp)?;
         if let Some(branch) = &locks.branch {
             let place = self.reference_path(&branch.reference);
             let lock = self.common_dir().join(format!("{}.lock", branch.reference));
-            if git_file::read(&lock).is_ok_and(|content| content == format!("{}\n", branch.to).as_bytes()) {
+            if git_file::read(&lock)
+                .is_ok_and(|content| content == format!("{}\n", branch.to).as_bytes())
+            {
                 cleared.branch_lock = branch.file.remove_if_same(&lock)?;
             }
-            cleared.branch_lock |= end == End::Restart && branch.file.remove_if_before(&lock, &place)?;
+            cleared.branch_lock |=
+                end == End::Restart && branch.file.remove_if_before(&lock, &place)?;
             remove_temp(self.common_dir(), &branch.file.temp)?;
             let now = self.resolve(&branch.reference)?;
-            cleared.landed = now.map(|now| self.led_to(branch.to, now)).transpose()?.unwrap_or_default();
+            cleared.landed =
+                now.map(|now| self.led_to(branch.to, now)).transpose()?.unwrap_or_default();
             if let Some(folder) = place.parent().filter(|folder| folder.is_dir()) {
                 sync_folder(folder)?;
             }
@@ -147,7 +154,8 @@ impl Repository {
                     let made = UNIX_EPOCH + Duration::from_secs(seconds);
                     if name.starts_with(INDEX_COPY) { Ok(made) } else { data.modified() }
                 };
-                let age = entry.metadata().and_then(since).ok().and_then(|time| time.elapsed().ok());
+                let age =
+                    entry.metadata().and_then(since).ok().and_then(|time| time.elapsed().ok());
                 if is_ours && age.is_some_and(|age| age >= TEMP_AGE) && !is_held(&entry.path()) {
                     found.push(entry.path());
                 }
@@ -160,7 +168,8 @@ impl Repository {
 impl LockFile {
     fn describe(temp: &Temp) -> Result<Self, AuditError> {
         let data = temp.file.metadata().at("read", &temp.path)?;
-        let name = temp.path.file_name().expect("a temp file has a name").to_string_lossy().into_owned();
+        let name =
+            temp.path.file_name().expect("a temp file has a name").to_string_lossy().into_owned();
         Ok(Self { temp: name, device: data.dev(), inode: data.ino(), born: born(&data) })
     }
 
@@ -188,9 +197,13 @@ impl LockFile {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error).at("read", path),
         };
-        let (Some(born), Some(placed), Some(other)) = (self.born, look(place)?, look(lock)?) else { return Ok(false) };
+        let (Some(born), Some(placed), Some(other)) = (self.born, look(place)?, look(lock)?) else {
+            return Ok(false);
+        };
         // When it got that name: it may have been made long before.
-        let named = u64::try_from(i128::from(other.ctime()) * 1_000_000_000 + i128::from(other.ctime_nsec()));
+        let named = u64::try_from(
+            i128::from(other.ctime()) * 1_000_000_000 + i128::from(other.ctime_nsec()),
+        );
         if !self.is(&placed) || !named.is_ok_and(|named| named < born) {
             return Ok(false);
         }
@@ -327,7 +340,9 @@ impl Held {
     pub(super) fn rename_to(mut self, target: &Path) -> io::Result<()> {
         if !self.mark.is(&fs::symlink_metadata(&self.place)?) {
             let name = self.place.file_name().unwrap_or_default().display();
-            return Err(io::Error::other(format!("somebody took `{name}` away, which was held, and has it now")));
+            return Err(io::Error::other(format!(
+                "somebody took `{name}` away, which was held, and has it now"
+            )));
         }
         fs::rename(&self.place, target)?;
         self.released = true;

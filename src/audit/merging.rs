@@ -49,8 +49,11 @@ impl Repository {
     /// Names the driver in the repository's own configuration.
     pub fn set_merge_driver(&self, name: &str, command: &str) -> Result<(), AuditError> {
         let doing = || format!("write git's configuration in `{}`", self.common_dir().display());
-        let mut config =
-            self.git().config().and_then(|config| config.open_level(git2::ConfigLevel::Local)).during(doing)?;
+        let mut config = self
+            .git()
+            .config()
+            .and_then(|config| config.open_level(git2::ConfigLevel::Local))
+            .during(doing)?;
         // A name without a command would stop every merge.
         config.set_str(DRIVER, command).during(doing)?;
         config.set_str(NAME, name).during(doing)
@@ -61,7 +64,9 @@ impl Repository {
         let config = self.git().config().during(reading)?;
         match config.get_path("core.hooksPath") {
             Ok(path) => Ok(Hooks::Elsewhere(self.worktree_root().join(path))),
-            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(Hooks::Own(self.common_dir().join("hooks"))),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => {
+                Ok(Hooks::Own(self.common_dir().join("hooks")))
+            }
             Err(error) => Err(error).during(reading),
         }
     }

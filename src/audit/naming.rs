@@ -20,14 +20,18 @@ impl Repository {
         if base.is_empty() {
             return Ok(None);
         }
-        let (Some(steps), false) = (steps_of(steps), base.contains([':', '{'])) else { return self.parsed(name) };
+        let (Some(steps), false) = (steps_of(steps), base.contains([':', '{'])) else {
+            return self.parsed(name);
+        };
         let Some(object) = self.object_named(base)? else { return Ok(None) };
         let Some(mut commit) = self.peeled(object)? else { return Ok(None) };
         for step in steps {
             let parents = match step {
                 Step::Back(count) => {
                     for _ in 0..count {
-                        let Some(parent) = self.links(commit)?.parents.first().copied() else { return Ok(None) };
+                        let Some(parent) = self.links(commit)?.parents.first().copied() else {
+                            return Ok(None);
+                        };
                         commit = parent;
                     }
                     continue;
@@ -98,7 +102,10 @@ impl Repository {
         }
         // As `git describe` writes it, with the beginning of the id at the end.
         let start = name.rsplit_once("-g").map_or(name, |(_, start)| start);
-        if start.len() < SHORTEST || start.len() >= 40 || !start.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        if start.len() < SHORTEST
+            || start.len() >= 40
+            || !start.bytes().all(|byte| byte.is_ascii_hexdigit())
+        {
             return Ok(None);
         }
         let odb = self.git().odb().during(doing)?;
@@ -107,7 +114,9 @@ impl Repository {
         let short: ObjectId = whole.parse().expect("40 hexadecimal digits are a name");
         match odb.exists_prefix(short.to_git(), start.len()) {
             Ok(id) => Ok(Some(ObjectId::from_git(id))),
-            Err(error) if matches!(error.code(), ErrorCode::NotFound | ErrorCode::Ambiguous) => Ok(None),
+            Err(error) if matches!(error.code(), ErrorCode::NotFound | ErrorCode::Ambiguous) => {
+                Ok(None)
+            }
             Err(error) => Err(error).during(doing),
         }
     }
@@ -136,7 +145,10 @@ impl Repository {
             Err(error)
                 if matches!(
                     error.code(),
-                    ErrorCode::NotFound | ErrorCode::InvalidSpec | ErrorCode::Ambiguous | ErrorCode::Peel
+                    ErrorCode::NotFound
+                        | ErrorCode::InvalidSpec
+                        | ErrorCode::Ambiguous
+                        | ErrorCode::Peel
                 ) =>
             {
                 Ok(None)
@@ -160,7 +172,9 @@ fn steps_of(mut text: &str) -> Option<Vec<Step>> {
     while !text.is_empty() {
         let is_back = text.starts_with('~');
         text = text.strip_prefix(['~', '^'])?;
-        if let Some(rest) = text.strip_prefix("{commit}").or_else(|| text.strip_prefix("{}")).filter(|_| !is_back) {
+        if let Some(rest) =
+            text.strip_prefix("{commit}").or_else(|| text.strip_prefix("{}")).filter(|_| !is_back)
+        {
             text = rest;
             continue;
         }

@@ -122,7 +122,8 @@ impl ObjectFolder {
 
     /// Writes these objects as loose files that have no names yet.
     pub(super) fn stage_loose(&self, objects: &[Object]) -> Result<Staged, AuditError> {
-        let mut staged = Staged { files: Vec::with_capacity(objects.len()), kept: Vec::new(), shared: None };
+        let mut staged =
+            Staged { files: Vec::with_capacity(objects.len()), kept: Vec::new(), shared: None };
         let mut deflater = Deflater::default();
         for object in objects {
             let place = self.place(object.id);
@@ -162,7 +163,8 @@ impl ObjectFolder {
     /// Creates a folder unless it is there.
     fn create_folder(&self, folder: &Path) -> Result<(), AuditError> {
         match fs::create_dir(folder) {
-            Ok(()) => fs::set_permissions(folder, fs::Permissions::from_mode(self.mode)).at("open up", folder),
+            Ok(()) => fs::set_permissions(folder, fs::Permissions::from_mode(self.mode))
+                .at("open up", folder),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(error).at("create", folder),
         }
@@ -194,7 +196,8 @@ impl Staged {
     /// Says whether they are all still there. Until a branch leads to them, `git prune --expire=now` takes them away, with or without
     /// names.
     pub(super) fn are_there(&self) -> bool {
-        let now = self.files.iter().map(|(temp, place)| if temp.named { place } else { &temp.path });
+        let now =
+            self.files.iter().map(|(temp, place)| if temp.named { place } else { &temp.path });
         now.chain(&self.kept).all(|path| path.exists())
     }
 
@@ -278,7 +281,10 @@ fn freshen(place: &Path) -> bool {
             place,
             &rustix::fs::Timestamps {
                 last_access: rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW },
-                last_modification: rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW },
+                last_modification: rustix::fs::Timespec {
+                    tv_sec: 0,
+                    tv_nsec: rustix::fs::UTIME_NOW,
+                },
             },
             rustix::fs::AtFlags::empty(),
         )

@@ -35,11 +35,17 @@ impl Repository {
     /// Returns what has the folder, of which the path must be real; nothing where it is missing or empty.
     pub fn occupant(&self, folder: &Path) -> Result<Option<Occupant>, AuditError> {
         let records = self.records();
-        let mut its = records.iter().filter(|record| folder_of(record).is_some_and(|other| other == folder));
+        let mut its =
+            records.iter().filter(|record| folder_of(record).is_some_and(|other| other == folder));
         let link = link_of(folder);
         let is_linked = |record: &Path| link.as_deref().is_none_or(|link| is_same(link, record));
         // Without a link git has only just begun, or there is one record that the folder can belong to.
-        match its.clone().filter(|record| is_linked(record)).map(|record| stage(record)).find(|s| *s != Stage::Whole) {
+        match its
+            .clone()
+            .filter(|record| is_linked(record))
+            .map(|record| stage(record))
+            .find(|s| *s != Stage::Whole)
+        {
             Some(Stage::Begun) => return Ok(Some(Occupant::Begun)),
             Some(_) => return Ok(Some(Occupant::BegunElsewise)),
             None => {}
@@ -58,7 +64,9 @@ impl Repository {
         let named = link.file_name().map(|name| self.common_dir().join("worktrees").join(name));
         let is_lost = |record: &PathBuf| folder_of(record).is_some_and(|other| !other.exists());
         let is_ours = |record: &PathBuf| !link.exists() || is_same(&link, record);
-        let is_record_here = || link.parent().is_some_and(|place| is_same(place, &self.common_dir().join("worktrees")));
+        let is_record_here = || {
+            link.parent().is_some_and(|place| is_same(place, &self.common_dir().join("worktrees")))
+        };
         Ok(Some(match named.filter(|record| is_lost(record) && is_ours(record)) {
             Some(_) => Occupant::Moved,
             // With the last of its records, git removes the folder of them.

@@ -13,8 +13,13 @@ use super::shallow::read_ends;
 use super::worktrees::link_of;
 
 /// The variables that would make libgit2 read from other places than this module writes to.
-const FOREIGN: [&str; 5] =
-    ["GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_NAMESPACE"];
+const FOREIGN: [&str; 5] = [
+    "GIT_WORK_TREE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+];
 
 /// What libgit2 reads of a repository when it is opened. It would wait for whoever writes into a pipe.
 const READ_AT_ONCE: [&str; 4] = ["HEAD", "config", "shallow", "info/grafts"];
@@ -52,17 +57,22 @@ pub(super) fn open(folder: &Path) -> Result<git2::Repository, AuditError> {
             ErrorCode::NotFound => AuditError::NoRepository { path },
             ErrorCode::Owner => AuditError::NotOwned { path: owned_root(folder) },
             _ if says("refstorage") => AuditError::Reftable { path },
-            _ if says("object format") || says("objectformat") || says("sha256") => AuditError::Sha256 { path },
-            _ => {
-                AuditError::Git { action: format!("open the git repository of `{}`", folder.display()), source: error }
+            _ if says("object format") || says("objectformat") || says("sha256") => {
+                AuditError::Sha256 { path }
             }
+            _ => AuditError::Git {
+                action: format!("open the git repository of `{}`", folder.display()),
+                source: error,
+            },
         }
     })
 }
 
 /// Returns the error of a folder of git's that nobody may look into: what is in it only seems not to be there.
 fn hidden(folder: &Path) -> Option<AuditError> {
-    let error = fs::metadata(folder.join("HEAD")).err().filter(|error| error.kind() == ErrorKind::PermissionDenied)?;
+    let error = fs::metadata(folder.join("HEAD"))
+        .err()
+        .filter(|error| error.kind() == ErrorKind::PermissionDenied)?;
     Some(AuditError::Io { action: "look into", path: folder.to_owned(), source: error })
 }
 

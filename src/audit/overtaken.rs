@@ -20,7 +20,12 @@ const LINES: usize = 1_000;
 impl Repository {
     /// Returns whether this is a version of a file of the project that HEAD had, and that nobody but aof has committed or brought in
     /// anything of since.
-    pub fn is_left_behind(&self, head: CommitId, path: &str, content: ObjectId) -> Result<bool, AuditError> {
+    pub fn is_left_behind(
+        &self,
+        head: CommitId,
+        path: &str,
+        content: ObjectId,
+    ) -> Result<bool, AuditError> {
         self.full_path_is_left_behind(head, &self.full_path(path), content)
     }
 
@@ -47,9 +52,11 @@ impl Repository {
     fn was_synced(&self, commit: CommitId) -> Result<bool, AuditError> {
         let Ok(log) = self.git().reflog("HEAD") else { return Ok(false) };
         let told = format!("commit: {SYNCED}");
-        let is_sync = |said: Option<&[u8]>| said.is_some_and(|said| said.starts_with(told.as_bytes()));
+        let is_sync =
+            |said: Option<&[u8]>| said.is_some_and(|said| said.starts_with(told.as_bytes()));
         for line in log.iter().take(LINES).filter(|line| is_sync(line.message_bytes())) {
-            let [before, after] = [line.id_old(), line.id_new()].map(|id| CommitId::new(ObjectId::from_git(id)));
+            let [before, after] =
+                [line.id_old(), line.id_new()].map(|id| CommitId::new(ObjectId::from_git(id)));
             let is_here = self.has_commit(before) && self.has_commit(after);
             if is_here && self.led_to(commit, after)? && !self.led_to(commit, before)? {
                 return Ok(true);
@@ -61,5 +68,6 @@ impl Repository {
 
 fn is_own(entry: &LogEntry) -> bool {
     let title = entry.message.lines().next().unwrap_or_default();
-    title.ends_with(BESIDE_A_TASK) || trailers::parse(&entry.message).iter().any(|said| said.key() == OF_A_TASK)
+    title.ends_with(BESIDE_A_TASK)
+        || trailers::parse(&entry.message).iter().any(|said| said.key() == OF_A_TASK)
 }

@@ -54,8 +54,14 @@ impl Repository {
         self.has_none_of_it(head)?;
         let Some(around) = self.around()? else { return Ok(()) };
         around.own_folder_is_ours().map_err(|error| match error {
-            AuditError::OwnFolderInGit(OwnFolder { around: None, name, is_committed, is_staged }) => {
-                let around = Some(around.worktree_root().join(around.prefix()).components().collect());
+            AuditError::OwnFolderInGit(OwnFolder {
+                around: None,
+                name,
+                is_committed,
+                is_staged,
+            }) => {
+                let around =
+                    Some(around.worktree_root().join(around.prefix()).components().collect());
                 AuditError::OwnFolderInGit(OwnFolder { name, is_committed, is_staged, around })
             }
             other => other,
@@ -67,10 +73,15 @@ impl Repository {
         if let Some(known) = self.around.get() {
             return Ok(known.as_deref());
         }
-        let is_own = |folder: &&Path| folder.file_name().is_some_and(|name| is_own_folder(name.as_bytes()));
+        let is_own =
+            |folder: &&Path| folder.file_name().is_some_and(|name| is_own_folder(name.as_bytes()));
         let project = self.worktree_root().ancestors().find(is_own).and_then(Path::parent);
         let found = match project.map(Repository::discover).transpose() {
-            Err(AuditError::NoRepository { .. } | AuditError::Bare { .. } | AuditError::OutsideWorktree { .. }) => None,
+            Err(
+                AuditError::NoRepository { .. }
+                | AuditError::Bare { .. }
+                | AuditError::OutsideWorktree { .. },
+            ) => None,
             found => found?.map(Box::new),
         };
         Ok(self.around.get_or_init(|| found).as_deref())
@@ -81,7 +92,8 @@ impl Repository {
         let index = fs::metadata(self.git_dir().join("index")).ok();
         let seen = Seen {
             head,
-            index: index.map(|file| (file.dev(), file.ino(), file.len(), file.ctime(), file.ctime_nsec())),
+            index: index
+                .map(|file| (file.dev(), file.ino(), file.len(), file.ctime(), file.ctime_nsec())),
         };
         if self.own_folder_seen.get() == Some(seen) {
             return Ok(());
@@ -89,7 +101,12 @@ impl Repository {
         let (committed, staged) = (self.own_folder_of(head)?, self.own_folder_of_index()?);
         let (is_committed, is_staged) = (committed.is_some(), staged.is_some());
         if let Some(name) = committed.or(staged) {
-            return Err(AuditError::OwnFolderInGit(OwnFolder { name, is_committed, is_staged, around: None }));
+            return Err(AuditError::OwnFolderInGit(OwnFolder {
+                name,
+                is_committed,
+                is_staged,
+                around: None,
+            }));
         }
         self.own_folder_seen.set(Some(seen));
         Ok(())
@@ -139,7 +156,12 @@ impl Repository {
     fn is_split(&self) -> Result<bool, AuditError> {
         let git_dir = self.git_dir();
         for entry in fs::read_dir(git_dir).at("read", git_dir)? {
-            if entry.at("read", git_dir)?.file_name().as_encoded_bytes().starts_with(b"sharedindex.") {
+            if entry
+                .at("read", git_dir)?
+                .file_name()
+                .as_encoded_bytes()
+                .starts_with(b"sharedindex.")
+            {
                 return Ok(true);
             }
         }
@@ -183,6 +205,8 @@ mod tests {
             assert!(name.is_none() || !is_behind(project, path.as_bytes()));
         }
         assert!(is_behind("", b".aofx") && is_behind("", b"a") && !is_behind("", b".a"));
-        assert!(is_behind("sub", b"sub/a") && is_behind("sub", b"subs/.aof") && !is_behind("sub", b"a"));
+        assert!(
+            is_behind("sub", b"sub/a") && is_behind("sub", b"subs/.aof") && !is_behind("sub", b"a")
+        );
     }
 }

@@ -98,7 +98,9 @@ impl<'r> Paint<'r> {
                     let colours = (self.inherited)(commit.colours);
                     below.extend(parents.iter().map(|parent| (*parent, colours)));
                 }
-                Parents::Named(_) if !was_settled && commit.has(self.settling) => self.unsettled -= 1,
+                Parents::Named(_) if !was_settled && commit.has(self.settling) => {
+                    self.unsettled -= 1
+                }
                 Parents::Named(_) => {}
             }
         }
@@ -133,7 +135,9 @@ impl<'r> Paint<'r> {
     fn go_through(&mut self, number: usize) -> Result<(), AuditError> {
         let commit = &mut self.commits[number];
         let colours = (self.inherited)(commit.colours);
-        let Parents::Named(names) = std::mem::replace(&mut commit.parents, Parents::Reached(Box::new([]))) else {
+        let Parents::Named(names) =
+            std::mem::replace(&mut commit.parents, Parents::Reached(Box::new([])))
+        else {
             return Ok(());
         };
         if !commit.has(self.settling) {
@@ -144,7 +148,9 @@ impl<'r> Paint<'r> {
             match self.give(name, colours) {
                 Ok(parent) => parents.push(parent),
                 // Where history was cut off, not everything has to be here.
-                Err(AuditError::Missing { id, .. }) if id == name.object() && self.repository.is_shallow()? => {
+                Err(AuditError::Missing { id, .. })
+                    if id == name.object() && self.repository.is_shallow()? =>
+                {
                     self.commits[number].is_end = true;
                 }
                 Err(fault) => return Err(fault),

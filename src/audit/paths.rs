@@ -22,7 +22,12 @@ pub(super) fn path_changes(
     passed
         .into_iter()
         .map(|(path, passed)| {
-            Ok(PathChange { before: trees.file(before, &path)?, after: trees.file(after, &path)?, path, passed })
+            Ok(PathChange {
+                before: trees.file(before, &path)?,
+                after: trees.file(after, &path)?,
+                path,
+                passed,
+            })
         })
         .collect()
 }
@@ -34,7 +39,8 @@ pub(super) fn folder_changes(
     after: Option<ObjectId>,
     changes: &[PathChange],
 ) -> Result<Vec<FolderChange>, AuditError> {
-    let folders: BTreeSet<&str> = changes.iter().flat_map(|change| folders_above(&change.path)).collect();
+    let folders: BTreeSet<&str> =
+        changes.iter().flat_map(|change| folders_above(&change.path)).collect();
     folders
         .into_iter()
         .map(|path| {

@@ -29,7 +29,12 @@ impl Repository {
 
     /// Gives the files their places, and removes those that the later commit does not have; returns which changes are made thereby.
     /// What cannot be placed is `NotBrought`: some of the others may have their places. `InTheWay` says that nothing was changed.
-    pub(super) fn place(&self, coming: &Coming, changes: &Changes, sights: &Sights) -> Result<Changes, AuditError> {
+    pub(super) fn place(
+        &self,
+        coming: &Coming,
+        changes: &Changes,
+        sights: &Sights,
+    ) -> Result<Changes, AuditError> {
         if coming.files.is_empty() {
             return Ok(Changes::new());
         }
@@ -41,7 +46,9 @@ impl Repository {
         }
         give_places(&below, coming, changes, sights).map_err(|error| {
             let detail = match error {
-                AuditError::InTheWay { files } => format!("`{}` was changed at that moment", files.join("`, `")),
+                AuditError::InTheWay { files } => {
+                    format!("`{}` was changed at that moment", files.join("`, `"))
+                }
                 error => with_cause(&error),
             };
             AuditError::NotBrought { detail }
@@ -49,7 +56,12 @@ impl Repository {
     }
 }
 
-fn give_places(below: &Below, coming: &Coming, changes: &Changes, sights: &Sights) -> Result<Changes, AuditError> {
+fn give_places(
+    below: &Below,
+    coming: &Coming,
+    changes: &Changes,
+    sights: &Sights,
+) -> Result<Changes, AuditError> {
     let is_gone = |(before, after): (Option<Leaf>, Option<Leaf>)| {
         after.is_none() && before.is_some_and(|leaf| leaf.mode != MODE_SUBMODULE)
     };

@@ -84,7 +84,8 @@ impl Repository {
             to: prepared.last(),
             file: branch_temp.file.clone(),
         };
-        let locks = Locks { index: index_temp.file.clone(), branch: Some(branch), files: Files::Untouched };
+        let locks =
+            Locks { index: index_temp.file.clone(), branch: Some(branch), files: Files::Untouched };
         let mut waiting = tell(intent, &locks, &place)?;
         let mut objects = prepared.objects.borrow_mut();
         waiting.extend(objects.unsynced()?);
@@ -96,7 +97,8 @@ impl Repository {
         let index_lock = index_temp.lock(self.git_dir().join("index.lock"), deadline)?;
         stop::point("audit.index-locked");
         // The lock may have been waited for, and a pruning git takes what nothing leads to.
-        let pruned = || AuditError::Moved { reference: reference.clone(), found: prepared.base.commit };
+        let pruned =
+            || AuditError::Moved { reference: reference.clone(), found: prepared.base.commit };
         if !objects.are_there() {
             return Err(pruned());
         }
@@ -119,7 +121,8 @@ impl Repository {
         write_index(&index_lock, &index.patched(self, &prepared.changes, &prepared.folders)?)?;
         stop::point("audit.index-written");
 
-        let branch_lock = branch_temp.lock(self.common_dir().join(format!("{reference}.lock")), deadline)?;
+        let branch_lock =
+            branch_temp.lock(self.common_dir().join(format!("{reference}.lock")), deadline)?;
         stop::point("audit.ref-locked");
         let found = self.read_reference(reference)?;
         if found != prepared.base.commit {
@@ -149,18 +152,24 @@ impl Repository {
     }
 
     pub(super) fn temp_index(&self, mode: Option<u32>) -> Result<Unlocked, AuditError> {
-        Unlocked::create(self.git_dir(), "aof-index", mode.unwrap_or_else(|| self.shared_file_mode()))
+        Unlocked::create(
+            self.git_dir(),
+            "aof-index",
+            mode.unwrap_or_else(|| self.shared_file_mode()),
+        )
     }
 
     pub(super) fn branch_temp(&self, commit: CommitId) -> Result<Unlocked, AuditError> {
-        let mut unlocked = Unlocked::create(self.common_dir(), "aof-branch", self.shared_file_mode())?;
+        let mut unlocked =
+            Unlocked::create(self.common_dir(), "aof-branch", self.shared_file_mode())?;
         unlocked.temp.write(format!("{commit}\n").as_bytes())?;
         Ok(unlocked)
     }
 
     /// Mode for new files of git's: what its own HEAD has, so that a shared repository stays shared.
     fn shared_file_mode(&self) -> u32 {
-        fs::metadata(self.git_dir().join("HEAD")).map_or(0o644, |data| data.permissions().mode() & 0o666)
+        fs::metadata(self.git_dir().join("HEAD"))
+            .map_or(0o644, |data| data.permissions().mode() & 0o666)
     }
 }
 
@@ -168,14 +177,19 @@ pub(super) fn write_index(lock: &Held, patched: &Patched) -> Result<(), AuditErr
     let mut file = lock.file();
     file.write_all(&patched.bytes).at("write", lock.path())?;
     if let Some(modified) = patched.modified {
-        file.set_times(FileTimes::new().set_modified(modified)).at("set the time of", lock.path())?;
+        file.set_times(FileTimes::new().set_modified(modified))
+            .at("set the time of", lock.path())?;
     }
     disk::start(file);
     Ok(())
 }
 
 /// Tells the caller which lock files are to come, and returns what has to be on the disk before they do.
-pub(super) fn tell(intent: Intent<'_>, locks: &Locks, near: &Path) -> Result<Vec<Unsynced>, AuditError> {
+pub(super) fn tell(
+    intent: Intent<'_>,
+    locks: &Locks,
+    near: &Path,
+) -> Result<Vec<Unsynced>, AuditError> {
     stop::point("audit.temps-made");
     let waiting = intent(locks).at("record the intended locks on", near)?;
     stop::point("audit.intent-told");

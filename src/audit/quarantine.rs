@@ -14,8 +14,11 @@ const QUARANTINE: &str = "GIT_QUARANTINE_PATH";
 /// Lets the repository, whose objects are in that folder, read what is in quarantine as well.
 pub(super) fn see_through(git: &git2::Repository, objects: &Path) -> Result<(), AuditError> {
     let Some(named) = std::env::var_os(QUARANTINE) else { return Ok(()) };
-    let (Ok(folder), Ok(objects)) = (fs::canonicalize(&named), fs::canonicalize(objects)) else { return Ok(()) };
-    let Some(text) = folder.to_str().filter(|_| folder.starts_with(&objects) && folder != objects) else {
+    let (Ok(folder), Ok(objects)) = (fs::canonicalize(&named), fs::canonicalize(objects)) else {
+        return Ok(());
+    };
+    let Some(text) = folder.to_str().filter(|_| folder.starts_with(&objects) && folder != objects)
+    else {
         return Ok(());
     };
     let doing = || format!("read what was pushed, in `{text}`");

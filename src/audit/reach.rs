@@ -78,7 +78,11 @@ impl Repository {
     /// Returns the commits that were added to a branch since it was at `known`, oldest first. Of what was merged in, only the
     /// merge counts. Where the branch was rewritten, those count that it did not have. Nothing is returned where history ends before
     /// that is known, as it does in a shallow clone.
-    pub fn added_since(&self, known: CommitId, head: CommitId) -> Result<Option<Vec<CommitId>>, AuditError> {
+    pub fn added_since(
+        &self,
+        known: CommitId,
+        head: CommitId,
+    ) -> Result<Option<Vec<CommitId>>, AuditError> {
         if !self.has_commit(known) {
             return Ok(None);
         }
@@ -126,7 +130,8 @@ impl Repository {
     /// Returns the commits at which two others parted, the newest first: several where both had merged the other before, and none where
     /// they never met, as far as history goes here.
     pub fn merge_bases(&self, one: CommitId, other: CommitId) -> Result<Vec<CommitId>, AuditError> {
-        let inherited = |colours| if colours & (ONE | OTHER) == ONE | OTHER { colours | OLD } else { colours };
+        let inherited =
+            |colours| if colours & (ONE | OTHER) == ONE | OTHER { colours | OLD } else { colours };
         let mut paint = Paint::new(self, inherited);
         for (commit, colour) in [(one, ONE), (other, OTHER)] {
             if here(paint.give(commit, colour), commit)?.is_none() {
@@ -134,15 +139,20 @@ impl Repository {
             }
         }
         paint.run_until(OLD, |_| false)?;
-        let mut bases: Vec<&Painted> =
-            paint.commits().iter().filter(|commit| commit.has(ONE | OTHER) && !commit.has(OLD)).collect();
+        let mut bases: Vec<&Painted> = paint
+            .commits()
+            .iter()
+            .filter(|commit| commit.has(ONE | OTHER) && !commit.has(OLD))
+            .collect();
         bases.sort_by_key(|base| std::cmp::Reverse(base.committed));
         let bases: Vec<CommitId> = bases.into_iter().map(|base| base.id).collect();
         // All of the best are among them. Where a clock was wrong, others may be as well.
         let mut best = Vec::with_capacity(bases.len());
         for base in &bases {
             let mut others = bases.iter().filter(|other| *other != base);
-            if !others.try_fold(false, |is_old, other| Ok::<_, AuditError>(is_old || self.led_to(*base, *other)?))? {
+            if !others.try_fold(false, |is_old, other| {
+                Ok::<_, AuditError>(is_old || self.led_to(*base, *other)?)
+            })? {
                 best.push(*base);
             }
         }
@@ -173,7 +183,12 @@ impl Repository {
         Ok(nearest.map(|(_, base)| base))
     }
 
-    fn count_since(&self, known: CommitId, until: CommitId, sureness: Sureness) -> Result<usize, AuditError> {
+    fn count_since(
+        &self,
+        known: CommitId,
+        until: CommitId,
+        sureness: Sureness,
+    ) -> Result<usize, AuditError> {
         let (paint, _) = self.painted(&[known], until, sureness)?;
         Ok(paint.commits().iter().filter(|commit| !commit.has(KNOWN)).count())
     }
@@ -188,8 +203,10 @@ impl Repository {
         let (mut paint, last) = self.begun(since, until)?;
         let mut ruled_out = BTreeSet::new();
         loop {
-            let firsts = firsts(paint.commits()).into_iter().filter(|parents| !ruled_out.contains(parents));
-            let (beginnings, others): (Vec<_>, Vec<_>) = firsts.partition(|parents| parents.is_empty());
+            let firsts =
+                firsts(paint.commits()).into_iter().filter(|parents| !ruled_out.contains(parents));
+            let (beginnings, others): (Vec<_>, Vec<_>) =
+                firsts.partition(|parents| parents.is_empty());
             let (mut round, most) = if !others.is_empty() {
                 (others, usize::MAX)
             } else if !beginnings.is_empty() {
@@ -247,7 +264,9 @@ fn firsts(commits: &[Painted]) -> BTreeSet<Box<[usize]>> {
 /// Returns the new commits of a branch, the newest first; of what was merged in, the merge.
 fn new_line(commits: &[Painted], last: usize) -> Vec<usize> {
     let parent = |number: &usize| commits[*number].parents().first().copied();
-    std::iter::successors(Some(last), parent).take_while(|number| !commits[*number].has(KNOWN)).collect()
+    std::iter::successors(Some(last), parent)
+        .take_while(|number| !commits[*number].has(KNOWN))
+        .collect()
 }
 
 /// Returns the numbers of the new commits that led to the last one, and its own, each behind its parents. What came of one line of

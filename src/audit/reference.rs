@@ -22,14 +22,19 @@ impl Repository {
         let unreadable = |path: &PathBuf| AuditError::Io {
             action: "read the branch",
             path: path.clone(),
-            source: std::io::Error::new(ErrorKind::InvalidData, "it does not hold the name of a commit"),
+            source: std::io::Error::new(
+                ErrorKind::InvalidData,
+                "it does not hold the name of a commit",
+            ),
         };
         match git_file::read(&path) {
             Ok(text) => {
-                let commit = str::from_utf8(&text).ok().and_then(|text| text.trim_end().parse().ok());
+                let commit =
+                    str::from_utf8(&text).ok().and_then(|text| text.trim_end().parse().ok());
                 return commit.map(Some).ok_or_else(|| unreadable(&path));
             }
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => {
+            }
             Err(error) => return Err(error).at("read", &path),
         }
         let packed = self.common_dir().join("packed-refs");
@@ -42,7 +47,11 @@ impl Repository {
             .split(|byte| *byte == b'\n')
             .find(|line| line.get(41..) == Some(reference.as_bytes()) && line[40] == b' ');
         let Some(line) = line else { return Ok(None) };
-        str::from_utf8(&line[..40]).ok().and_then(|id| id.parse().ok()).map(Some).ok_or_else(|| unreadable(&packed))
+        str::from_utf8(&line[..40])
+            .ok()
+            .and_then(|id| id.parse().ok())
+            .map(Some)
+            .ok_or_else(|| unreadable(&packed))
     }
 
     /// Appends what git would: one line a commit, to the branch's log and to HEAD's. Not synced, as git's are not.
@@ -71,7 +80,9 @@ impl Repository {
             old = Some(step.commit);
         }
         let create = self.creates_reflogs()?;
-        for path in [self.common_dir().join("logs").join(reference), self.git_dir().join("logs/HEAD")] {
+        for path in
+            [self.common_dir().join("logs").join(reference), self.git_dir().join("logs/HEAD")]
+        {
             let open = || OpenOptions::new().append(true).create(create).open(&path);
             let opened = match open() {
                 Err(error) if error.kind() == ErrorKind::NotFound && !create => continue,
@@ -89,9 +100,8 @@ impl Repository {
 
     /// `core.logAllRefUpdates`: where it is off, only logs that exist are carried on.
     fn creates_reflogs(&self) -> Result<bool, AuditError> {
-        Ok(self
-            .config()?
-            .text("core.logAllRefUpdates")
-            .is_none_or(|text| text.eq_ignore_ascii_case("always") || git2::Config::parse_bool(text).unwrap_or(true)))
+        Ok(self.config()?.text("core.logAllRefUpdates").is_none_or(|text| {
+            text.eq_ignore_ascii_case("always") || git2::Config::parse_bool(text).unwrap_or(true)
+        }))
     }
 }

@@ -32,28 +32,41 @@ pub enum Prompts {
 
 impl Repository {
     /// Returns where a branch is synced: on that remote, else on the one that it follows, else on `origin`, else on the only one.
-    pub fn upstream(&self, head: &Head, named: Option<&str>) -> Result<Result<Upstream, RemoteError>, AuditError> {
+    pub fn upstream(
+        &self,
+        head: &Head,
+        named: Option<&str>,
+    ) -> Result<Result<Upstream, RemoteError>, AuditError> {
         let doing = || "read which remotes there are".to_owned();
         let names = self.git().remotes().during(doing)?;
         let known: Vec<String> = names.iter().flatten().flatten().map(str::to_owned).collect();
         let config = self.git().config().and_then(|mut config| config.snapshot()).during(doing)?;
-        let followed = |what: &str| config.get_string(&format!("branch.{}.{what}", head.branch())).ok();
+        let followed =
+            |what: &str| config.get_string(&format!("branch.{}.{what}", head.branch())).ok();
         let follows = followed("remote").filter(|remote| known.contains(remote));
         let remote = match (named, &follows, &known[..]) {
             (Some(name), ..) if known.iter().any(|known| known == name) => name.to_owned(),
-            (Some(name), ..) => return Ok(Err(RemoteError::Unknown { name: name.to_owned(), known })),
+            (Some(name), ..) => {
+                return Ok(Err(RemoteError::Unknown { name: name.to_owned(), known }));
+            }
             (None, Some(follows), _) => follows.clone(),
             (None, None, []) => return Ok(Err(RemoteError::NoRemote)),
             (None, None, _) if known.iter().any(|known| known == "origin") => "origin".to_owned(),
             (None, None, [only]) => only.clone(),
             (None, None, _) => return Ok(Err(RemoteError::Ambiguous { known })),
         };
-        let merge = followed("merge")
-            .filter(|reference| follows.as_ref() == Some(&remote) && reference.starts_with("refs/heads/"));
+        let merge = followed("merge").filter(|reference| {
+            follows.as_ref() == Some(&remote) && reference.starts_with("refs/heads/")
+        });
         let followed = merge.is_some();
         let reference = merge.unwrap_or_else(|| head.reference.clone());
         let branch = reference.strip_prefix("refs/heads/").unwrap_or(&reference);
-        Ok(Ok(Upstream { tracking: format!("refs/remotes/{remote}/{branch}"), remote, reference, followed }))
+        Ok(Ok(Upstream {
+            tracking: format!("refs/remotes/{remote}/{branch}"),
+            remote,
+            reference,
+            followed,
+        }))
     }
 
     /// Returns where the remote's branch was when it was last looked at or pushed to; nothing if it never was.
@@ -62,7 +75,11 @@ impl Repository {
     }
 
     /// Asks whether the remote has no branch at all; of one that does not answer, what git says of it.
-    pub fn is_empty_there(&self, upstream: &Upstream, prompts: Prompts) -> Result<Result<bool, String>, AuditError> {
+    pub fn is_empty_there(
+        &self,
+        upstream: &Upstream,
+        prompts: Prompts,
+    ) -> Result<Result<bool, String>, AuditError> {
         let mut git = self.speaking_git(prompts)?;
         git.args(["ls-remote", "--heads", &upstream.remote]);
         Ok(match speak(git, prompts) {
@@ -87,7 +104,8 @@ impl Repository {
             before.extend(forced.map(|entry| CommitId::new(ObjectId::from_git(entry.id_old()))));
         }
         let is_merged = self.led_to(tip, local)?;
-        for before in before.into_iter().filter(|before| *before != tip && self.has_commit(*before)) {
+        for before in before.into_iter().filter(|before| *before != tip && self.has_commit(*before))
+        {
             let Some(had) = self.newest_common(local, [before])? else { continue };
             if !self.led_to(had, tip)? && (!is_merged || self.led_to(tip, had)?) {
                 return Ok(Some(had));
@@ -144,7 +162,10 @@ impl Repository {
             git.env("GIT_TERMINAL_PROMPT", "0");
             let config = self.git().config().during(|| "read git's configuration".to_owned())?;
             let says = |name: &str| std::env::var_os(name).is_some();
-            if !says("GIT_SSH_COMMAND") && !says("GIT_SSH") && config.get_string("core.sshCommand").is_err() {
+            if !says("GIT_SSH_COMMAND")
+                && !says("GIT_SSH")
+                && config.get_string("core.sshCommand").is_err()
+            {
                 git.env("GIT_SSH_COMMAND", "ssh -o BatchMode=yes");
             }
         }
@@ -155,15 +176,20 @@ impl Repository {
 impl Prompts {
     /// Returns whether somebody sits there who can be asked.
     fn has_people(self) -> bool {
-        self == Self::AtTerminal && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+        self == Self::AtTerminal
+            && std::io::stdin().is_terminal()
+            && std::io::stderr().is_terminal()
     }
 }
 
 /// Runs such a command; what keeps it from ending is told in words.
 pub(super) fn speak(command: Command, prompts: Prompts) -> Result<spawn::Finished, String> {
     // Whatever asks at the terminal has to be of the group that the terminal listens to.
-    let (group, patience) =
-        if prompts.has_people() { (Group::Shared, PATIENCE_WITH_PEOPLE) } else { (Group::Own, PATIENCE) };
+    let (group, patience) = if prompts.has_people() {
+        (Group::Shared, PATIENCE_WITH_PEOPLE)
+    } else {
+        (Group::Own, PATIENCE)
+    };
     spawn::run_in(group, command, &[], patience).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => "`git` is not installed".to_owned(),
         _ => error.to_string(),

@@ -45,7 +45,11 @@ impl Repository {
         let reverted = marks.theirs.strip_prefix("parent of ");
         if let Some(name) = commit_of_label(reverted.unwrap_or(&marks.theirs)) {
             let Some(of) = self.commit_named(name)? else { return Ok(None) };
-            return Ok(Some(if reverted.is_some() { Replay { of, way: Way::Revert } } else { self.picked(of) }));
+            return Ok(Some(if reverted.is_some() {
+                Replay { of, way: Way::Revert }
+            } else {
+                self.picked(of)
+            }));
         }
         // Whatever else has a name of its own there is a branch, or a stash.
         let is_unnamed = marks.theirs == Marks::default().theirs;
@@ -55,7 +59,9 @@ impl Repository {
         {
             return Ok(self.rebase().map(|way| Replay { of, way }));
         }
-        let done = self.git_file("rebase-merge/done").filter(|_| is_unnamed && self.merge_heads().is_empty());
+        let done = self
+            .git_file("rebase-merge/done")
+            .filter(|_| is_unnamed && self.merge_heads().is_empty());
         let name = done.as_ref().and_then(|text| text.lines().last()?.split(' ').nth(1));
         let of = name.map(|name| self.commit_named(name)).transpose()?.flatten();
         Ok(of.and_then(|of| Some(Replay { of, way: self.rebase()? })))
@@ -84,7 +90,10 @@ impl Repository {
     /// Returns what git makes again and has stopped at. Where it was made already, and git has stopped behind it, that is nothing: a rebase keeps
     /// the message until there is a commit with it.
     pub fn replay_stopped(&self) -> Option<Replay> {
-        let is_made = || self.git_dir().join("rebase-merge").is_dir() && !self.git_dir().join("MERGE_MSG").exists();
+        let is_made = || {
+            self.git_dir().join("rebase-merge").is_dir()
+                && !self.git_dir().join("MERGE_MSG").exists()
+        };
         self.replay_named().or_else(|| {
             let of = self.commit_in("REBASE_HEAD").filter(|_| !is_made())?;
             Some(Replay { of, way: self.rebase()? })
@@ -107,9 +116,13 @@ impl Repository {
     pub fn rebased_onto(&self) -> Option<CommitId> {
         let name = self.rebase_folder()?;
         let onto = self.commit_in(&format!("{name}/onto")).or_else(|| self.started_at());
-        let from = self.commit_in(&format!("{name}/orig-head")).or_else(|| self.commit_in("ORIG_HEAD"));
-        let is_behind =
-            |onto| from.is_some_and(|from| self.merge_bases(onto, from).is_ok_and(|bases| bases.contains(&onto)));
+        let from =
+            self.commit_in(&format!("{name}/orig-head")).or_else(|| self.commit_in("ORIG_HEAD"));
+        let is_behind = |onto| {
+            from.is_some_and(|from| {
+                self.merge_bases(onto, from).is_ok_and(|bases| bases.contains(&onto))
+            })
+        };
         onto.filter(|onto| !is_behind(*onto))
     }
 
@@ -122,7 +135,8 @@ impl Repository {
         files: &[(&str, Option<&[u8]>)],
     ) -> Result<CommitId, AuditError> {
         let git = self.git();
-        let before = git.find_commit(head.to_git()).and_then(|commit| commit.tree()).during(doing)?;
+        let before =
+            git.find_commit(head.to_git()).and_then(|commit| commit.tree()).during(doing)?;
         let mut update = TreeUpdateBuilder::new();
         for (path, content) in files {
             let path = self.full_path(path);
@@ -131,12 +145,17 @@ impl Repository {
                 None => update.remove(path),
             };
         }
-        let tree = update.create_updated(git, &before).and_then(|id| git.find_tree(id)).during(doing)?;
+        let tree =
+            update.create_updated(git, &before).and_then(|id| git.find_tree(id)).during(doing)?;
         self.replayed(head, replay, &tree)
     }
 
     /// Writes the commit that comes of what is staged. No branch gets it; nothing where something is unmerged.
-    pub fn replayed_as_staged(&self, head: CommitId, replay: Replay) -> Result<Option<CommitId>, AuditError> {
+    pub fn replayed_as_staged(
+        &self,
+        head: CommitId,
+        replay: Replay,
+    ) -> Result<Option<CommitId>, AuditError> {
         let file = self.index_to_commit();
         if self.index_at(&file)?.has_conflicts() {
             return Ok(None);
@@ -146,7 +165,12 @@ impl Repository {
     }
 
     /// Says of itself what the commit says that is made again; a revert says nothing of what it takes back.
-    fn replayed(&self, head: CommitId, replay: Replay, tree: &Tree<'_>) -> Result<CommitId, AuditError> {
+    fn replayed(
+        &self,
+        head: CommitId,
+        replay: Replay,
+        tree: &Tree<'_>,
+    ) -> Result<CommitId, AuditError> {
         let git = self.git();
         let (head, of) = (git.find_commit(head.to_git()), git.find_commit(replay.of.to_git()));
         let (head, of) = (head.during(doing)?, of.during(doing)?);
@@ -176,8 +200,9 @@ impl Repository {
     /// Returns where the newest rebase began: some write it down only when they stop.
     fn started_at(&self) -> Option<CommitId> {
         let log = self.git().reflog("HEAD").ok()?;
-        let start =
-            log.iter().find(|entry| entry.message().ok().flatten().is_some_and(|said| said.contains(STARTS)))?;
+        let start = log.iter().find(|entry| {
+            entry.message().ok().flatten().is_some_and(|said| said.contains(STARTS))
+        })?;
         Some(CommitId::new(ObjectId::from_git(start.id_new())))
     }
 
@@ -190,7 +215,8 @@ impl Repository {
 /// moved, a path behind it. No branch has such a name.
 fn commit_of_label(label: &str) -> Option<&str> {
     let (name, rest) = label.split_once(" (")?;
-    (rest.contains(')') && name.len() > 3 && name.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(name)
+    (rest.contains(')') && name.len() > 3 && name.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        .then_some(name)
 }
 
 /// Returns the name of the commit in the line in which git says what it reverts: a whole one, or with `revert.reference` the beginning of
@@ -215,18 +241,30 @@ mod tests {
         for rest in [".", ", reversing", ""] {
             assert_eq!(reverted_name(&format!("{REVERTS}{whole}{rest}")), Some(whole));
         }
-        assert_eq!(reverted_name("This reverts commit 16c250e (a subject, 2026-02-16)."), Some("16c250e"));
-        for line in ["This reverts commit", "This reverts commit of mine", " This reverts commit 16c250e", ""] {
+        assert_eq!(
+            reverted_name("This reverts commit 16c250e (a subject, 2026-02-16)."),
+            Some("16c250e")
+        );
+        for line in [
+            "This reverts commit",
+            "This reverts commit of mine",
+            " This reverts commit 16c250e",
+            "",
+        ] {
             assert_eq!(reverted_name(line), None, "{line}");
         }
     }
 
     #[test]
     fn only_commits_that_are_made_again_have_such_labels() {
-        for label in ["16c250e (a subject)", "16c250e (of (two)):tasks/archive/2026/02/16/AOF-abc.md"] {
+        for label in
+            ["16c250e (a subject)", "16c250e (of (two)):tasks/archive/2026/02/16/AOF-abc.md"]
+        {
             assert_eq!(commit_of_label(label), Some("16c250e"), "{label}");
         }
-        for label in ["side", "16c250e", "HEAD (detached)", "16c250e (", "Stashed changes", "local", ""] {
+        for label in
+            ["side", "16c250e", "HEAD (detached)", "16c250e (", "Stashed changes", "local", ""]
+        {
             assert_eq!(commit_of_label(label), None, "{label}");
         }
     }

@@ -112,7 +112,9 @@ impl Repository {
     pub fn init(folder: &Path) -> Result<Self, AuditError> {
         let config = outside_repositories()?;
         let mut options = git2::RepositoryInitOptions::new();
-        options.external_template(false).initial_head(config.text("init.defaultBranch").unwrap_or("main"));
+        options
+            .external_template(false)
+            .initial_head(config.text("init.defaultBranch").unwrap_or("main"));
         git2::Repository::init_opts(folder, &options)
             .during(|| format!("create a git repository in `{}`", folder.display()))?;
         Self::discover(folder)
@@ -191,7 +193,13 @@ impl Repository {
         let trees = self.trees();
         let mut files = Vec::new();
         if let Some(tree) = trees.folder(Some(self.root_tree(commit)?), &self.full_path(folder))? {
-            trees.walk_named(tree, folder, name.as_bytes(), Some(without.as_bytes()), &mut |path| files.push(path))?;
+            trees.walk_named(
+                tree,
+                folder,
+                name.as_bytes(),
+                Some(without.as_bytes()),
+                &mut |path| files.push(path),
+            )?;
         }
         Ok(files)
     }
@@ -221,7 +229,8 @@ impl Repository {
         if let Some(config) = self.config.get() {
             return Ok(config);
         }
-        let config = Configuration::of(self.git.config().during(|| "read git's configuration".to_owned())?)?;
+        let config =
+            Configuration::of(self.git.config().during(|| "read git's configuration".to_owned())?)?;
         Ok(self.config.get_or_init(|| config))
     }
 

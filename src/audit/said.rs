@@ -65,7 +65,8 @@ impl Repository {
 
 /// Reads the parents of a commit that may be odd otherwise.
 fn named_parents(bytes: &[u8]) -> Vec<CommitId> {
-    let lines = bytes.split(|byte| *byte == b'\n').skip(1).map_while(|line| line.strip_prefix(b"parent "));
+    let lines =
+        bytes.split(|byte| *byte == b'\n').skip(1).map_while(|line| line.strip_prefix(b"parent "));
     lines.filter_map(|name| str::from_utf8(name).ok()?.to_ascii_lowercase().parse().ok()).collect()
 }
 
@@ -149,8 +150,10 @@ impl<'b> Signature<'b> {
         let (line, after) = rest.split_at(rest.iter().position(|byte| *byte == b'\n')?);
         let line = line.strip_prefix(word)?;
         let opens = line.iter().rposition(|byte| *byte == b'<')?;
-        let closes = line.iter().rposition(|byte| *byte == b'>').filter(|closes| *closes > opens)?;
-        let (seconds, zone) = str::from_utf8(&line[closes + 1..]).ok()?.strip_prefix(' ')?.split_once(' ')?;
+        let closes =
+            line.iter().rposition(|byte| *byte == b'>').filter(|closes| *closes > opens)?;
+        let (seconds, zone) =
+            str::from_utf8(&line[closes + 1..]).ok()?.strip_prefix(' ')?.split_once(' ')?;
         let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         let zone = zone.strip_prefix(['+', '-']).filter(|zone| zone.len() == 4 && digits(zone));
         let seconds = seconds.parse().ok().filter(|_| zone.is_some() && digits(seconds))?;
@@ -180,14 +183,20 @@ mod tests {
     fn commits_are_read_as_libgit2_reads_them() {
         let test = TestRepository::with_tasks();
         let repository = test.open();
-        let (tree, parent) = (test.git(&["rev-parse", "HEAD^{tree}"]), test.git(&["rev-parse", "HEAD"]));
+        let (tree, parent) =
+            (test.git(&["rev-parse", "HEAD^{tree}"]), test.git(&["rev-parse", "HEAD"]));
         let (tree, parent) = (tree.trim(), parent.trim());
         let who = "Ada \"Q.\" Lovelace <ada@example.org> 1700000000 +0130";
         let mut plain = 0;
         for (head, author, more, message) in [
             ("", who, "", "subject\n\nbody\n\nAof-Task: x\n"),
             ("", who, "encoding ISO-8859-1\n", "\n\nsubject \u{e9}\n"),
-            ("", who, "gpgsig -----BEGIN SSH SIGNATURE-----\n U1NI\n \n -----END SSH SIGNATURE-----\n", "signed\n"),
+            (
+                "",
+                who,
+                "gpgsig -----BEGIN SSH SIGNATURE-----\n U1NI\n \n -----END SSH SIGNATURE-----\n",
+                "signed\n",
+            ),
             ("p", who, "", "one parent"),
             ("pp", who, "mergetag object 1\n type commit\n \n text\n", "two parents\n"),
             ("p", "  .Ada <, <b@c> <a@b>  > 17 -0000", "", ""),
@@ -197,11 +206,18 @@ mod tests {
             ("", "Ada <ada@example.org> 99999999999999 +0000", "", "after all time\n"),
             ("", "Ada <ada@example.org> 1700000000", "", "no zone\n"),
             ("", "Ada <ada@example.org> 1700000000 +01", "", "half a zone\n"),
-            ("", "Ada <ada@example.org> 1700000000 +0100\nauthor Eve <e@x> 1 +0000", "", "two authors\n"),
+            (
+                "",
+                "Ada <ada@example.org> 1700000000 +0100\nauthor Eve <e@x> 1 +0000",
+                "",
+                "two authors\n",
+            ),
             ("", who, "", "a zero\0 in it\n"),
         ] {
             let parents = format!("parent {parent}\n").repeat(head.len());
-            let text = format!("tree {tree}\n{parents}author {author}\ncommitter {who}\n{more}\n{message}");
+            let text = format!(
+                "tree {tree}\n{parents}author {author}\ncommitter {who}\n{more}\n{message}"
+            );
             let path = test.beside("commit");
             std::fs::write(&path, &text).unwrap();
             let path = path.display().to_string();

@@ -25,8 +25,10 @@ impl Repository {
         intent: Intent<'_>,
     ) -> Result<Vec<String>, AuditError> {
         let head = self.head()?;
-        let root = |commit: Option<CommitId>| commit.map(|commit| self.root_tree(commit)).transpose();
-        let wanted: BTreeMap<_, _> = files.iter().map(|file| (self.full_path(file), Vec::new())).collect();
+        let root =
+            |commit: Option<CommitId>| commit.map(|commit| self.root_tree(commit)).transpose();
+        let wanted: BTreeMap<_, _> =
+            files.iter().map(|file| (self.full_path(file), Vec::new())).collect();
         let changes = path_changes(&self.trees(), root(left)?, root(head.commit)?, wanted)?;
         self.bring_up(changes, &|| Ok(true), deadline, intent)
     }
@@ -39,7 +41,8 @@ impl Repository {
         deadline: Instant,
         intent: Intent<'_>,
     ) -> Result<Vec<String>, AuditError> {
-        let told: BTreeMap<_, _> = files.iter().map(|file| (self.full_path(&file.path), file.entry())).collect();
+        let told: BTreeMap<_, _> =
+            files.iter().map(|file| (self.full_path(&file.path), file.entry())).collect();
         let wanted = told.keys().map(|path| (path.clone(), Vec::new())).collect();
         let changes = path_changes(&self.trees(), None, Some(self.root_tree(head)?), wanted)?;
         let changes = changes.into_iter().zip(told.into_values());
@@ -70,8 +73,10 @@ impl Repository {
         }
         let index = Index::read(self, &paths(&behind))?;
         // Which other paths the commits between changed is not known here, so no tree is vouched for.
-        let folders: BTreeSet<_> = behind.iter().flat_map(|change| folders_above(&change.path)).collect();
-        let unknown = |path: &str| FolderChange { path: path.to_owned(), before: None, after: None };
+        let folders: BTreeSet<_> =
+            behind.iter().flat_map(|change| folders_above(&change.path)).collect();
+        let unknown =
+            |path: &str| FolderChange { path: path.to_owned(), before: None, after: None };
         let folders: Vec<_> = folders.into_iter().map(unknown).collect();
         write_index(&lock, &index.patched(self, &behind, &folders)?)?;
         let target = self.git_dir().join("index");

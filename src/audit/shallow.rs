@@ -52,8 +52,10 @@ impl Repository {
 
     /// Returns by what git shows another history here. Nothing of aof goes by it.
     pub fn pretences(&self) -> Result<Vec<Pretence>, AuditError> {
-        let grafts = git_file::read_text(&self.common_dir().join("info/grafts")).unwrap_or_default();
-        let has_grafts = grafts.lines().any(|line| !line.trim().is_empty() && !line.starts_with('#'));
+        let grafts =
+            git_file::read_text(&self.common_dir().join("info/grafts")).unwrap_or_default();
+        let has_grafts =
+            grafts.lines().any(|line| !line.trim().is_empty() && !line.starts_with('#'));
         let has_replacements = !self.references_below("refs/replace/")?.is_empty();
         let grafts = has_grafts.then_some(Pretence::Grafts);
         Ok(grafts.into_iter().chain(has_replacements.then_some(Pretence::Replacements)).collect())
@@ -71,6 +73,8 @@ pub(super) fn read_ends(path: &Path) -> Result<HashSet<CommitId>, AuditError> {
         Err(error) => return Err(unreadable(error.to_string())),
     };
     let lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty());
-    let ends = lines.map(|(at, line)| line.parse().map_err(|_| unreadable(format!("line {} names no commit", at + 1))));
+    let ends = lines.map(|(at, line)| {
+        line.parse().map_err(|_| unreadable(format!("line {} names no commit", at + 1)))
+    });
     ends.collect()
 }

@@ -36,19 +36,26 @@ pub(super) struct Signers {
 
 impl Signer {
     /// Returns the signer that git's configuration asks for, if it asks for one.
-    pub(super) fn configured(repository: &Repository, committer: &Person) -> Result<Option<Self>, AuditError> {
+    pub(super) fn configured(
+        repository: &Repository,
+        committer: &Person,
+    ) -> Result<Option<Self>, AuditError> {
         let config = repository.config()?;
         if !config.signs_commits {
             return Ok(None);
         }
-        let text = |name: &str| config.text(name).filter(|text| !text.is_empty()).map(str::to_owned);
+        let text =
+            |name: &str| config.text(name).filter(|text| !text.is_empty()).map(str::to_owned);
         let format = text("gpg.format").unwrap_or_else(|| "openpgp".to_owned());
         let (format, named, fallback) = match format.as_str() {
-            "openpgp" => (Format::Gpg, text("gpg.openpgp.program").or_else(|| text("gpg.program")), "gpg"),
+            "openpgp" => {
+                (Format::Gpg, text("gpg.openpgp.program").or_else(|| text("gpg.program")), "gpg")
+            }
             "x509" => (Format::Gpg, text("gpg.x509.program"), "gpgsm"),
             "ssh" => (Format::Ssh, text("gpg.ssh.program"), "ssh-keygen"),
             other => {
-                let detail = format!("`gpg.format` is `{other}`; git knows `openpgp`, `x509` and `ssh`");
+                let detail =
+                    format!("`gpg.format` is `{other}`; git knows `openpgp`, `x509` and `ssh`");
                 return Err(AuditError::Signing { program: "gpg".to_owned(), detail });
             }
         };
@@ -57,7 +64,9 @@ impl Signer {
             (Some(key), _) => key,
             (None, Format::Gpg) => format!("{} <{}>", committer.name(), committer.email()),
             (None, Format::Ssh) => {
-                let detail = "no key is named; run `git config user.signingKey ~/.ssh/id_ed25519.pub`".to_owned();
+                let detail =
+                    "no key is named; run `git config user.signingKey ~/.ssh/id_ed25519.pub`"
+                        .to_owned();
                 return Err(AuditError::Signing { program, detail });
             }
         };
@@ -80,7 +89,8 @@ impl Signer {
             Format::Gpg => self.sign_gpg(bytes),
             Format::Ssh => self.sign_ssh(bytes),
         };
-        let signature = signature.map_err(|detail| AuditError::Signing { program: self.program.clone(), detail })?;
+        let signature = signature
+            .map_err(|detail| AuditError::Signing { program: self.program.clone(), detail })?;
         Ok(signature.replace("\r\n", "\n"))
     }
 
@@ -104,7 +114,11 @@ impl Signer {
 
 impl Signers {
     /// Returns the signer of that committer.
-    pub(super) fn of(&mut self, repository: &Repository, committer: &Person) -> Result<Option<&Signer>, AuditError> {
+    pub(super) fn of(
+        &mut self,
+        repository: &Repository,
+        committer: &Person,
+    ) -> Result<Option<&Signer>, AuditError> {
         if self.found.as_ref().is_none_or(|(known, _)| known != committer) {
             self.found = Some((committer.clone(), Signer::configured(repository, committer)?));
         }

@@ -18,7 +18,8 @@ const GIT_TIMEOUT: Duration = Duration::from_mins(1);
 pub(super) const PATHS_A_COMMAND: usize = 200;
 
 /// What has git go by the history that there is, as this module's readers do: by no grafts, and no replacements.
-pub(super) const TRUE_HISTORY: [(&str, &str); 2] = [("GIT_NO_REPLACE_OBJECTS", "1"), ("GIT_GRAFT_FILE", "/dev/null")];
+pub(super) const TRUE_HISTORY: [(&str, &str); 2] =
+    [("GIT_NO_REPLACE_OBJECTS", "1"), ("GIT_GRAFT_FILE", "/dev/null")];
 
 /// What a program left behind.
 pub(super) struct Finished {
@@ -43,19 +44,33 @@ pub(super) fn run(command: Command, input: &[u8], timeout: Duration) -> io::Resu
 
 /// Runs a program that reads nothing and holds the file open as long as it lives, whatever becomes of this process: so does a lock
 /// on that file last.
-pub(super) fn run_holding(mut command: Command, held: &File, timeout: Duration) -> io::Result<Finished> {
+pub(super) fn run_holding(
+    mut command: Command,
+    held: &File,
+    timeout: Duration,
+) -> io::Result<Finished> {
     command.stdin(Stdio::from(held.try_clone()?));
     run_with(Group::Own, command, &[], timeout)
 }
 
 /// Does so in that group; of a shared one, only the program itself is killed.
-pub(super) fn run_in(group: Group, mut command: Command, input: &[u8], timeout: Duration) -> io::Result<Finished> {
+pub(super) fn run_in(
+    group: Group,
+    mut command: Command,
+    input: &[u8],
+    timeout: Duration,
+) -> io::Result<Finished> {
     command.stdin(Stdio::piped());
     run_with(group, command, input, timeout)
 }
 
 /// Does so with that as its input already, or a pipe.
-fn run_with(group: Group, mut command: Command, input: &[u8], timeout: Duration) -> io::Result<Finished> {
+fn run_with(
+    group: Group,
+    mut command: Command,
+    input: &[u8],
+    timeout: Duration,
+) -> io::Result<Finished> {
     let deadline = Instant::now() + timeout;
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     if group == Group::Own {
@@ -66,8 +81,10 @@ fn run_with(group: Group, mut command: Command, input: &[u8], timeout: Duration)
     // It would hold what the program was given.
     drop(command);
     let (ended, outputs) = mpsc::channel();
-    let streams: [Box<dyn Read + Send>; 2] =
-        [Box::new(child.stdout.take().expect("piped above")), Box::new(child.stderr.take().expect("piped above"))];
+    let streams: [Box<dyn Read + Send>; 2] = [
+        Box::new(child.stdout.take().expect("piped above")),
+        Box::new(child.stderr.take().expect("piped above")),
+    ];
     for (number, mut stream) in streams.into_iter().enumerate() {
         let ended = ended.clone();
         thread::spawn(move || {
@@ -125,9 +142,9 @@ fn kill(child: &mut std::process::Child, group: Group, timeout: Duration) -> io:
 pub(super) fn git(repository: &Repository) -> Command {
     let mut command = Command::new("git");
     for (name, _) in std::env::vars_os() {
-        let keep = name
-            .to_str()
-            .is_none_or(|name| !name.starts_with("GIT_") || name.starts_with("GIT_CONFIG_") || name == "GIT_EXEC_PATH");
+        let keep = name.to_str().is_none_or(|name| {
+            !name.starts_with("GIT_") || name.starts_with("GIT_CONFIG_") || name == "GIT_EXEC_PATH"
+        });
         if !keep {
             command.env_remove(name);
         }
@@ -140,7 +157,14 @@ pub(super) fn git(repository: &Repository) -> Command {
         .env("GIT_TERMINAL_PROMPT", "0")
         .env("LC_ALL", "C")
         .envs(TRUE_HISTORY)
-        .args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.untrackedCache=keep"]);
+        .args([
+            "-c",
+            "core.hooksPath=/dev/null",
+            "-c",
+            "core.fsmonitor=false",
+            "-c",
+            "core.untrackedCache=keep",
+        ]);
     command
 }
 
@@ -150,19 +174,32 @@ pub(super) fn run_git(command: Command, input: &[u8]) -> Result<Vec<u8>, AuditEr
 }
 
 /// Does so for as long as it may take.
-pub(super) fn run_git_for(command: Command, input: &[u8], timeout: Duration) -> Result<Vec<u8>, AuditError> {
+pub(super) fn run_git_for(
+    command: Command,
+    input: &[u8],
+    timeout: Duration,
+) -> Result<Vec<u8>, AuditError> {
     let words = words_of(&command);
     output_of(&words, run(command, input, timeout))
 }
 
 /// Does so while that open file is held, by git too: a lock on it lasts until both have ended.
-pub(super) fn run_git_holding(command: Command, held: &File, timeout: Duration) -> Result<(), AuditError> {
+pub(super) fn run_git_holding(
+    command: Command,
+    held: &File,
+    timeout: Duration,
+) -> Result<(), AuditError> {
     let words = words_of(&command);
     output_of(&words, run_holding(command, held, timeout)).map(drop)
 }
 
 fn words_of(command: &Command) -> String {
-    let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).skip(6).take(3).collect();
+    let words: Vec<_> = command
+        .get_args()
+        .map(|word| word.to_string_lossy().into_owned())
+        .skip(6)
+        .take(3)
+        .collect();
     format!("git {}", words.join(" "))
 }
 
@@ -171,8 +208,9 @@ fn output_of(command: &str, finished: io::Result<Finished>) -> Result<Vec<u8>, A
     match finished {
         Err(cause) => Err(AuditError::NotRun { command, cause }),
         Ok(finished) if finished.status.success() => Ok(finished.stdout),
-        Ok(Finished { stderr, .. }) => {
-            Err(AuditError::Command { command, detail: String::from_utf8_lossy(&stderr).trim().to_owned() })
-        }
+        Ok(Finished { stderr, .. }) => Err(AuditError::Command {
+            command,
+            detail: String::from_utf8_lossy(&stderr).trim().to_owned(),
+        }),
     }
 }

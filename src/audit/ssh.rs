@@ -59,7 +59,8 @@ pub(super) fn program(configured: Option<&str>) -> String {
 
 /// Returns the key that git's configuration names: the key itself, or its file.
 pub(super) fn named_key(named: &str) -> SshKey {
-    let literal = named.strip_prefix("key::").or_else(|| named.starts_with("ssh-").then_some(named));
+    let literal =
+        named.strip_prefix("key::").or_else(|| named.starts_with("ssh-").then_some(named));
     match literal {
         Some(key) => SshKey::Agent(key.to_owned()),
         None => SshKey::File(PathBuf::from(expand_home(named))),
@@ -74,10 +75,12 @@ pub(super) fn signature(
     text: &[u8],
     asking: Asking,
 ) -> Result<String, String> {
-    let folder = tempfile::tempdir().map_err(|error| format!("no folder for temp files: {error}"))?;
+    let folder =
+        tempfile::tempdir().map_err(|error| format!("no folder for temp files: {error}"))?;
     let put = |name: &str, content: &[u8]| {
         let path = folder.path().join(name);
-        fs::write(&path, content).map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
+        fs::write(&path, content)
+            .map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
         Ok::<_, String>(path)
     };
     let message = put("text", text)?;
@@ -96,14 +99,22 @@ pub(super) fn signature(
         Asking::Terminal => at_terminal(command)?,
         Asking::Window => in_background(command)?,
     }
-    armored(fs::read(folder.path().join("text.sig")).map_err(|error| format!("it wrote no signature: {error}"))?)
+    armored(
+        fs::read(folder.path().join("text.sig"))
+            .map_err(|error| format!("it wrote no signature: {error}"))?,
+    )
 }
 
 /// Runs it in the foreground, where it can ask at the terminal.
 fn at_terminal(mut command: Command) -> Result<(), String> {
-    let status = command.stdin(Stdio::inherit()).stdout(Stdio::null()).stderr(Stdio::inherit()).status();
+    let status =
+        command.stdin(Stdio::inherit()).stdout(Stdio::null()).stderr(Stdio::inherit()).status();
     let status = status.map_err(|error| error.to_string())?;
-    if status.success() { Ok(()) } else { Err(format!("it made no signature, and ended with {status}")) }
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("it made no signature, and ended with {status}"))
+    }
 }
 
 fn in_background(mut command: Command) -> Result<(), String> {
@@ -119,14 +130,16 @@ fn in_background(mut command: Command) -> Result<(), String> {
 /// A signature must be plain lines of text, or it could write other headers into a commit.
 pub(super) fn armored(signature: Vec<u8>) -> Result<String, String> {
     let text = String::from_utf8(signature).map_err(|_| "its signature is not text".to_owned())?;
-    let plain = text.starts_with("-----BEGIN ") && text.chars().all(|c| c == '\n' || c == '\r' || !c.is_control());
+    let plain = text.starts_with("-----BEGIN ")
+        && text.chars().all(|c| c == '\n' || c == '\r' || !c.is_control());
     if plain { Ok(text) } else { Err("what it wrote is not an armored signature".to_owned()) }
 }
 
 /// The last line that a person can read of what a program complained about.
 pub(super) fn last_words(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
-    let words = text.lines().rev().find(|line| !line.trim().is_empty() && !line.starts_with("[GNUPG:]"));
+    let words =
+        text.lines().rev().find(|line| !line.trim().is_empty() && !line.starts_with("[GNUPG:]"));
     words.map_or_else(|| "it made no signature".to_owned(), |line| line.trim().to_owned())
 }
 

@@ -55,16 +55,27 @@ impl Repository {
     fn apart_from_head(&self, index: &Path, folder: &str) -> Result<Vec<StagedFile>, AuditError> {
         let mut git = spawn::git(self);
         git.env("GIT_INDEX_FILE", index);
-        git.args(["--literal-pathspecs", "diff-index", "--cached", "--no-renames", "-z", "HEAD", "--"]);
+        git.args([
+            "--literal-pathspecs",
+            "diff-index",
+            "--cached",
+            "--no-renames",
+            "-z",
+            "HEAD",
+            "--",
+        ]);
         git.arg(self.full_path(folder));
         let output = spawn::run_git(git, &[])?;
         let mut parts = output.split(|byte| *byte == 0);
         let mut files = Vec::new();
         // `:MODE MODE ID ID STATUS`, then the path.
         while let (Some(told), Some(path)) = (parts.next(), parts.next()) {
-            let (Ok(told), Ok(path)) = (str::from_utf8(told), str::from_utf8(path)) else { continue };
+            let (Ok(told), Ok(path)) = (str::from_utf8(told), str::from_utf8(path)) else {
+                continue;
+            };
             let mut told = told.split(' ').skip(1);
-            let mode = told.next().and_then(|mode| u32::from_str_radix(mode, 8).ok()).unwrap_or_default();
+            let mode =
+                told.next().and_then(|mode| u32::from_str_radix(mode, 8).ok()).unwrap_or_default();
             let mut ids = told.map(|id| id.parse::<ObjectId>().ok().filter(|id| !is_none(*id)));
             let (head, staged) = (ids.next().flatten(), ids.next().flatten());
             if let Some(path) = self.own_path(path) {
@@ -78,11 +89,19 @@ impl Repository {
     /// git takes for unchanged by its stat data is not read.
     pub fn uncommitted_below(&self, folder: &str) -> Result<Vec<String>, AuditError> {
         let mut git = spawn::git(self);
-        git.args(["--literal-pathspecs", "status", "--porcelain", "-z", "--no-renames", "--untracked-files=no"]);
+        git.args([
+            "--literal-pathspecs",
+            "status",
+            "--porcelain",
+            "-z",
+            "--no-renames",
+            "--untracked-files=no",
+        ]);
         git.arg("--ignore-submodules=all").arg("--").arg(self.full_path(folder));
         let output = spawn::run_git(git, &[])?;
         // Two letters, a space, and the path.
-        let paths = output.split(|byte| *byte == 0).filter_map(|line| str::from_utf8(line.get(3..)?).ok());
+        let paths =
+            output.split(|byte| *byte == 0).filter_map(|line| str::from_utf8(line.get(3..)?).ok());
         Ok(paths.filter_map(|path| self.own_path(path)).collect())
     }
 }

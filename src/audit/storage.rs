@@ -29,7 +29,9 @@ impl Repository {
             let entry = entry.at("list", folder)?;
             let name = entry.file_name();
             if name == "pack" {
-                storage.packs = count(&entry.path(), |name| Path::new(name).extension() == Some("pack".as_ref()))?;
+                storage.packs = count(&entry.path(), |name| {
+                    Path::new(name).extension() == Some("pack".as_ref())
+                })?;
             } else if name.len() == 2 {
                 storage.loose += count(&entry.path(), |name| name.len() == 38)?;
             }

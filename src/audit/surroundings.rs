@@ -23,7 +23,10 @@ impl Repository {
         let mut git = Command::new("git");
         git.arg("--version").env("LC_ALL", "C");
         let finished = spawn::run(git, &[], PATIENCE).ok()?;
-        finished.status.success().then(|| String::from_utf8_lossy(&finished.stdout).trim().to_owned())
+        finished
+            .status
+            .success()
+            .then(|| String::from_utf8_lossy(&finished.stdout).trim().to_owned())
     }
 
     /// Returns what git's configuration says of a name, as it is now.
@@ -58,7 +61,9 @@ impl Repository {
                     return Ok(Some(format!("there is no program `{}`", signer.program())));
                 }
                 let missing = signer.ssh_key().and_then(|key| self.missing_key_file(key));
-                Ok(missing.map(|file| format!("there is no key `{}` (`user.signingKey`)", file.display())))
+                Ok(missing.map(|file| {
+                    format!("there is no key `{}` (`user.signingKey`)", file.display())
+                }))
             }
             Err(AuditError::Signing { detail, .. }) => Ok(Some(detail)),
             Err(error) => Err(error),
@@ -73,7 +78,9 @@ impl Repository {
 
     fn missing_key_file(&self, key: SshKey) -> Option<PathBuf> {
         match key {
-            SshKey::File(file) => Some(file).filter(|file| !self.worktree_root().join(file).is_file()),
+            SshKey::File(file) => {
+                Some(file).filter(|file| !self.worktree_root().join(file).is_file())
+            }
             SshKey::Agent(_) => None,
         }
     }
@@ -87,12 +94,18 @@ impl Repository {
     /// Returns the locks of git's that are taken, each with its age.
     pub fn lock_files(&self) -> Result<Vec<(PathBuf, Duration)>, AuditError> {
         let own = |folder: &Path, name: &str| folder.join(format!("{name}.lock"));
-        let mut places = BTreeSet::from([own(self.git_dir(), "index"), own(self.git_dir(), "HEAD")]);
-        places.extend(["packed-refs", "config", "shallow"].map(|name| own(self.common_dir(), name)));
+        let mut places =
+            BTreeSet::from([own(self.git_dir(), "index"), own(self.git_dir(), "HEAD")]);
+        places
+            .extend(["packed-refs", "config", "shallow"].map(|name| own(self.common_dir(), name)));
         let head = self.look()?;
         places.insert(own(self.common_dir(), &head.reference));
         // That of the branch whose remote is synced with keeps a fetch out.
-        places.extend(self.upstream(&head, None)?.ok().map(|upstream| own(self.common_dir(), &upstream.tracking)));
+        places.extend(
+            self.upstream(&head, None)?
+                .ok()
+                .map(|upstream| own(self.common_dir(), &upstream.tracking)),
+        );
         let taken = places.into_iter().filter_map(|path| {
             let modified = fs::symlink_metadata(&path).ok()?.modified().ok()?;
             let age = SystemTime::now().duration_since(modified).unwrap_or_default();

@@ -38,12 +38,18 @@ impl Repository {
         let Some(commit) = head.commit else { return Ok(Vec::new()) };
         let mut found: Vec<TakenBack> = Vec::new();
         for (had, has) in overtaken(&self.reflog_tail(head)?) {
-            let is_known = found.iter().any(|one| one.had == had) || !self.has_commit(had) || !self.has_commit(has);
+            let is_known = found.iter().any(|one| one.had == had)
+                || !self.has_commit(had)
+                || !self.has_commit(has);
             if is_known || self.led_to(had, commit)? || !self.led_to(has, had)? {
                 continue;
             }
             let reach = self.all_since(&[has], had)?;
-            let steps = reach.commits.into_iter().map(|id| self.log_entry(id)).collect::<Result<Vec<_>, _>>()?;
+            let steps = reach
+                .commits
+                .into_iter()
+                .map(|id| self.log_entry(id))
+                .collect::<Result<Vec<_>, _>>()?;
             if !reach.ends.is_empty() || !steps.iter().all(is_of_the_engine) {
                 continue;
             }
@@ -56,7 +62,10 @@ impl Repository {
     }
 
     /// Returns the files that these steps changed, each with what it was behind the last of them.
-    pub fn came_to(&self, steps: &[LogEntry]) -> Result<Vec<(String, Option<ObjectId>)>, AuditError> {
+    pub fn came_to(
+        &self,
+        steps: &[LogEntry],
+    ) -> Result<Vec<(String, Option<ObjectId>)>, AuditError> {
         let mut files: Vec<(String, Option<ObjectId>)> = Vec::new();
         for step in steps {
             for changed in self.changed_files(step.id)? {
@@ -70,7 +79,12 @@ impl Repository {
     }
 
     /// Leaves out what has come to HEAD since: the files as they were, in whatever commit, or the same commit anew, as a pick makes it.
-    fn lacking(&self, head: CommitId, has: CommitId, steps: Vec<LogEntry>) -> Result<Vec<LogEntry>, AuditError> {
+    fn lacking(
+        &self,
+        head: CommitId,
+        has: CommitId,
+        steps: Vec<LogEntry>,
+    ) -> Result<Vec<LogEntry>, AuditError> {
         let since = self.all_since(&[has], head)?.commits;
         let files = self.came_to(&steps)?;
         for commit in &since {
@@ -82,9 +96,12 @@ impl Repository {
                 return Ok(Vec::new());
             }
         }
-        let since = since.into_iter().map(|id| self.log_entry(id)).collect::<Result<Vec<_>, _>>()?;
+        let since =
+            since.into_iter().map(|id| self.log_entry(id)).collect::<Result<Vec<_>, _>>()?;
         let is_back = |step: &LogEntry| {
-            since.iter().any(|commit| commit.authored == step.authored && trailers_of(commit) == trailers_of(step))
+            since.iter().any(|commit| {
+                commit.authored == step.authored && trailers_of(commit) == trailers_of(step)
+            })
         };
         Ok(steps.into_iter().filter(|step| !is_back(step)).collect())
     }
@@ -132,11 +149,15 @@ mod tests {
     #[test]
     fn only_a_move_that_names_head_and_goes_elsewhere_was_overtaken() {
         let (one, two) = ("1".repeat(40), "2".repeat(40));
-        let line = |from: &str, to: &str, what: &str| format!("{from} {to} Ada L <a@x> 1700000000 +0000\t{what}\n");
+        let line = |from: &str, to: &str, what: &str| {
+            format!("{from} {to} Ada L <a@x> 1700000000 +0000\t{what}\n")
+        };
         let ids = vec![(one.parse().unwrap(), two.parse().unwrap())];
-        for what in
-            ["reset: moving to HEAD", "rebase (abort): returning to refs/heads/main", "rebase (abort): updating HEAD"]
-        {
+        for what in [
+            "reset: moving to HEAD",
+            "rebase (abort): returning to refs/heads/main",
+            "rebase (abort): updating HEAD",
+        ] {
             assert_eq!(overtaken(&line(&one, &two, what)), ids, "{what}");
             assert_eq!(overtaken(&line(&one, &one, what)), [], "{what}");
         }

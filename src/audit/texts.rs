@@ -47,7 +47,12 @@ pub enum Comparison {
 }
 
 /// Merges two texts that came of a third one, compared in that way.
-pub fn merge_texts_by(base: &[u8], ours: &[u8], theirs: &[u8], by: Comparison) -> Result<Both, AuditError> {
+pub fn merge_texts_by(
+    base: &[u8],
+    ours: &[u8],
+    theirs: &[u8],
+    by: Comparison,
+) -> Result<Both, AuditError> {
     if ours == theirs || theirs == base {
         return Ok(Both { ours: ours.to_vec(), theirs: ours.to_vec() });
     }
@@ -75,16 +80,24 @@ impl Both {
         }
         let label = |name: &str| name.replace(|c: char| c.is_control(), " ");
         let mut options = MergeFileOptions::new();
-        options.marker_size(marks.size).our_label(label(&marks.ours)).their_label(label(&marks.theirs));
+        options
+            .marker_size(marks.size)
+            .our_label(label(&marks.ours))
+            .their_label(label(&marks.theirs));
         let text = merged(None, &self.ours, &self.theirs, &mut options)?;
         // libgit2 ends its markers with a bare line feed, whatever the lines around them end with.
-        Ok(if has_bare_ends(&self.ours) || has_bare_ends(&self.theirs) { text } else { with_returns(&text) })
+        Ok(if has_bare_ends(&self.ours) || has_bare_ends(&self.theirs) {
+            text
+        } else {
+            with_returns(&text)
+        })
     }
 
     /// Returns the text with one line, as it is given, in each place where the two versions differ.
     pub fn undecided(&self, line: &str) -> Result<Vec<u8>, AuditError> {
         // Longer than anything of the kind in the text itself.
-        let longest = lines(&self.ours).chain(lines(&self.theirs)).map(arrows).max().unwrap_or_default();
+        let longest =
+            lines(&self.ours).chain(lines(&self.theirs)).map(arrows).max().unwrap_or_default();
         let size = u16::try_from(longest + usize::from(Marks::default().size)).unwrap_or(u16::MAX);
         let marked = self.marked(&Marks { size, ..Marks::default() })?;
         let (mut out, mut inside) = (Vec::with_capacity(marked.len()), false);
@@ -143,7 +156,8 @@ fn merged(
     let texts = [base, [ours, end].concat(), [theirs, end].concat()];
     // libgit2 merges nothing in which it finds a zero, and has no result then.
     let zero = texts.iter().any(|text| text.contains(&0)).then(|| stand_in(&texts));
-    let texts = texts.map(|text| zero.as_ref().map_or_else(|| text.clone(), |zero| replaced(&text, &[0], zero)));
+    let texts = texts
+        .map(|text| zero.as_ref().map_or_else(|| text.clone(), |zero| replaced(&text, &[0], zero)));
     let inputs = texts.each_ref().map(|text| {
         let mut input = MergeFileInput::new();
         input.content(text);
@@ -152,7 +166,8 @@ fn merged(
     let [base, ours, theirs] = &inputs;
     // Merging texts is the one thing of libgit2's that does not start it.
     drop(git2::Buf::new());
-    let merged = git2::merge_file(base, ours, theirs, Some(options)).during(|| "merge two texts".to_owned())?;
+    let merged = git2::merge_file(base, ours, theirs, Some(options))
+        .during(|| "merge two texts".to_owned())?;
     let text = merged.content();
     let text = text.strip_suffix(end).unwrap_or(text);
     Ok(zero.map_or_else(|| text.to_vec(), |zero| replaced(text, &zero, &[0])))
@@ -161,8 +176,9 @@ fn merged(
 /// Returns bytes that stand in none of the texts, and in nothing that comes of putting them there: they begin and end as they do nowhere
 /// between.
 fn stand_in(texts: &[Vec<u8>]) -> Vec<u8> {
-    let longest =
-        |text: &Vec<u8>| text.chunk_by(|one, other| one == other).filter(|run| run[0] == 2).map(<[u8]>::len).max();
+    let longest = |text: &Vec<u8>| {
+        text.chunk_by(|one, other| one == other).filter(|run| run[0] == 2).map(<[u8]>::len).max()
+    };
     let longest = texts.iter().filter_map(longest).max().unwrap_or_default();
     [&[1][..], &vec![2; longest + 1], &[3]].concat()
 }
@@ -196,16 +212,25 @@ mod tests {
         assert_eq!(marked("a\nb\nc\nd\n", "A\nb\nc\nd\n", "a\nb\nc\nD\n"), "A\nb\nc\nD\n");
         assert_eq!(marked("a\nb\nc\nd", "A\nb\nc\nd", "a\nb\nc\nd\n"), "A\nb\nc\nd\n");
         assert_eq!(marked("a\nb\nc\nd\n", "a\nb\nc\nd", "A\nb\nc\nd\n"), "A\nb\nc\nd");
-        assert_eq!(marked("a\r\nb\r\nc\r\nd", "A\r\nb\r\nc\r\nd", "a\r\nb\r\nc\r\nD"), "A\r\nb\r\nc\r\nD");
+        assert_eq!(
+            marked("a\r\nb\r\nc\r\nd", "A\r\nb\r\nc\r\nd", "a\r\nb\r\nc\r\nD"),
+            "A\r\nb\r\nc\r\nD"
+        );
         assert_eq!(marked("", "", "a"), "a");
         assert_eq!(marked("a", "", ""), "");
     }
 
     #[test]
     fn zeros_are_merged_like_other_bytes() {
-        assert_eq!(marked("a\0\nb\nc\nd\n", "A\0\nb\nc\nd\n", "a\0\nb\nc\nD\0\0\n"), "A\0\nb\nc\nD\0\0\n");
+        assert_eq!(
+            marked("a\0\nb\nc\nd\n", "A\0\nb\nc\nd\n", "a\0\nb\nc\nD\0\0\n"),
+            "A\0\nb\nc\nD\0\0\n"
+        );
         let conflict = "<<<<<<< ours\nB\0\u{1}\u{2}\u{3}\n=======\n\0X\n>>>>>>> theirs\n";
-        assert_eq!(marked("a\nb\nc\n", "a\nB\0\u{1}\u{2}\u{3}\nc\n", "a\n\0X\nc\n"), format!("a\n{conflict}c\n"));
+        assert_eq!(
+            marked("a\nb\nc\n", "a\nB\0\u{1}\u{2}\u{3}\nc\n", "a\n\0X\nc\n"),
+            format!("a\n{conflict}c\n")
+        );
         let zeros = "\0".repeat(20_000);
         assert_eq!(marked("a", &zeros, "a"), zeros);
         assert_eq!(marked(&format!("{zeros}\nb\nc"), &zeros, &format!("{zeros}\nb\nc")), zeros);
@@ -217,17 +242,26 @@ mod tests {
             let both = merge_texts(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()).unwrap();
             String::from_utf8(both.undecided("?").unwrap()).unwrap()
         };
-        assert_eq!(undecided("a\nb\nc\nd\ne\n", "a\nB\nc\nd\nE\n", "a\nX\nc\nd\ne\n"), "a\n?\nc\nd\nE\n");
+        assert_eq!(
+            undecided("a\nb\nc\nd\ne\n", "a\nB\nc\nd\nE\n", "a\nX\nc\nd\ne\n"),
+            "a\n?\nc\nd\nE\n"
+        );
         assert_eq!(undecided("a\r\nb\r\n", "a\r\nB\r\n", "a\r\nX\r\n"), "a\r\n?\r\n");
         let run = "<".repeat(20);
-        assert_eq!(undecided(&run, &format!("{run}\nA"), &format!("{run}\nB")), format!("{run}\n?\n"));
+        assert_eq!(
+            undecided(&run, &format!("{run}\nA"), &format!("{run}\nB")),
+            format!("{run}\n?\n")
+        );
         assert_eq!(undecided("a\n", "a\n", "b\n"), "b\n");
     }
 
     #[test]
     fn markers_stand_around_what_is_disputed_and_nothing_else() {
         let conflict = "<<<<<<< ours\nB\n=======\nX\n>>>>>>> theirs\n";
-        assert_eq!(marked("a\nb\nc\nd\ne\n", "a\nB\nc\nd\nE\n", "a\nX\nc\nd\ne\n"), format!("a\n{conflict}c\nd\nE\n"));
+        assert_eq!(
+            marked("a\nb\nc\nd\ne\n", "a\nB\nc\nd\nE\n", "a\nX\nc\nd\ne\n"),
+            format!("a\n{conflict}c\nd\nE\n")
+        );
         assert_eq!(
             marked("a\nb\nc\n", "a\nB\nc\n", "A\nX\nc\n"),
             format!("<<<<<<< ours\na\nB\n=======\nA\nX\n>>>>>>> theirs\nc\n")

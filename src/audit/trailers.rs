@@ -30,9 +30,14 @@ impl Trailer {
     /// Checks a key and a value. A value comes back exactly as given, so one with blanks at its ends is refused too.
     pub fn new(key: &str, value: &str) -> Result<Self, NotATrailer> {
         let (key, value) = (key.to_owned(), value.to_owned());
-        let printable =
-            !value.is_empty() && value.trim() == value && value.chars().all(|c| !c.is_control() && !is_unseen(c));
-        if is_key(&key) && printable { Ok(Self { key, value }) } else { Err(NotATrailer { key, value }) }
+        let printable = !value.is_empty()
+            && value.trim() == value
+            && value.chars().all(|c| !c.is_control() && !is_unseen(c));
+        if is_key(&key) && printable {
+            Ok(Self { key, value })
+        } else {
+            Err(NotATrailer { key, value })
+        }
     }
 
     pub fn key(&self) -> &str {
@@ -81,7 +86,9 @@ pub fn parse(message: &str) -> Vec<Trailer> {
                     value.push_str(line.trim());
                 }
             }
-            Some((key, value)) => trailers.push((key.trim_end().to_owned(), value.trim().to_owned())),
+            Some((key, value)) => {
+                trailers.push((key.trim_end().to_owned(), value.trim().to_owned()))
+            }
             None => {}
         }
     }
@@ -125,7 +132,8 @@ impl<'m> Block<'m> {
         let Some((start, lines)) = paragraphs.pop().filter(is_below) else { return none };
         let (mut trailers, mut others, mut known, mut follows) = (0, 0, false, false);
         for line in &lines {
-            let by_git = line.starts_with("Signed-off-by: ") || line.starts_with("(cherry picked from commit ");
+            let by_git = line.starts_with("Signed-off-by: ")
+                || line.starts_with("(cherry picked from commit ");
             if line.starts_with([' ', '\t']) {
                 others += usize::from(!follows);
                 continue;
@@ -211,7 +219,8 @@ fn means_something(line: &str) -> bool {
 }
 
 fn is_key(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
 #[cfg(test)]
@@ -222,7 +231,10 @@ mod tests {
     use std::process::{Command, Stdio};
 
     fn trailers() -> Vec<Trailer> {
-        vec![Trailer::new("Aof-Task", "AOF-abc").unwrap(), Trailer::new("Aof-Agent", "agent-7").unwrap()]
+        vec![
+            Trailer::new("Aof-Task", "AOF-abc").unwrap(),
+            Trailer::new("Aof-Agent", "agent-7").unwrap(),
+        ]
     }
 
     /// What git itself reads from a message.
@@ -305,7 +317,10 @@ mod tests {
             let text = message(&format!("AOF-abc: {evil}"), evil, &trailers());
             assert_eq!(git_reads(&text), OURS, "{text}");
             assert_eq!(parse(&text), trailers());
-            let forged = text.lines().filter(|line| line.starts_with("Aof-") || line.starts_with("Signed-")).count();
+            let forged = text
+                .lines()
+                .filter(|line| line.starts_with("Aof-") || line.starts_with("Signed-"))
+                .count();
             assert_eq!(forged, 2, "{text}");
         }
         for evil in ["---", "# comment", "", "\n\nAof-Agent: eve\n\n", "- x"] {

@@ -54,7 +54,11 @@ impl<'r> Trees<'r> {
     }
 
     /// Finds what a path stands for below a tree.
-    pub(super) fn lookup(&self, root: ObjectId, path: impl AsRef<[u8]>) -> Result<Option<Leaf>, AuditError> {
+    pub(super) fn lookup(
+        &self,
+        root: ObjectId,
+        path: impl AsRef<[u8]>,
+    ) -> Result<Option<Leaf>, AuditError> {
         let mut at = Leaf { mode: MODE_TREE, id: root };
         for name in path.as_ref().split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
             if at.mode != MODE_TREE {
@@ -71,19 +75,31 @@ impl<'r> Trees<'r> {
     }
 
     /// Returns all that a folder has below a tree, by name; nothing where there is no such folder.
-    pub(super) fn names(&self, root: ObjectId, folder: &str) -> Result<HashMap<Box<[u8]>, Leaf>, AuditError> {
+    pub(super) fn names(
+        &self,
+        root: ObjectId,
+        folder: &str,
+    ) -> Result<HashMap<Box<[u8]>, Leaf>, AuditError> {
         let Some(tree) = self.folder(Some(root), folder)? else { return Ok(HashMap::new()) };
         Ok(entries(&self.load(tree)?).map(|entry| (entry.name.into(), entry.leaf())).collect())
     }
 
     /// Finds the folder at a path; `""` is the tree itself.
-    pub(super) fn folder(&self, root: Option<ObjectId>, path: &str) -> Result<Option<ObjectId>, AuditError> {
+    pub(super) fn folder(
+        &self,
+        root: Option<ObjectId>,
+        path: &str,
+    ) -> Result<Option<ObjectId>, AuditError> {
         let Some(root) = root else { return Ok(None) };
         Ok(self.lookup(root, path)?.filter(|leaf| leaf.mode == MODE_TREE).map(|leaf| leaf.id))
     }
 
     /// Finds the file at a path; links, submodules and folders are not files.
-    pub(super) fn file(&self, root: Option<ObjectId>, path: &str) -> Result<Option<Leaf>, AuditError> {
+    pub(super) fn file(
+        &self,
+        root: Option<ObjectId>,
+        path: &str,
+    ) -> Result<Option<Leaf>, AuditError> {
         let Some(root) = root else { return Ok(None) };
         Ok(self.lookup(root, path)?.filter(|leaf| matches!(leaf.mode, MODE_FILE | MODE_EXECUTABLE)))
     }
@@ -125,9 +141,17 @@ impl<'r> Trees<'r> {
             match entry.mode {
                 MODE_TREE if without == Some(entry.name) => {}
                 MODE_TREE => {
-                    self.walk_named(entry.id, &text(path_of(below.as_bytes(), own.as_bytes())?), name, None, found)?;
+                    self.walk_named(
+                        entry.id,
+                        &text(path_of(below.as_bytes(), own.as_bytes())?),
+                        name,
+                        None,
+                        found,
+                    )?;
                 }
-                MODE_FILE | MODE_EXECUTABLE => found(text(path_of(below.as_bytes(), own.as_bytes())?)),
+                MODE_FILE | MODE_EXECUTABLE => {
+                    found(text(path_of(below.as_bytes(), own.as_bytes())?))
+                }
                 _ => {}
             }
         }
@@ -142,13 +166,17 @@ impl<'r> Trees<'r> {
         below: &[u8],
         found: &mut impl FnMut(Vec<u8>, Option<Leaf>, Option<Leaf>),
     ) -> Result<(), AuditError> {
-        let load = |tree: Option<ObjectId>| tree.map_or_else(|| Ok(Arc::from([])), |tree| self.load(tree));
+        let load =
+            |tree: Option<ObjectId>| tree.map_or_else(|| Ok(Arc::from([])), |tree| self.load(tree));
         let (before, after) = (load(before)?, load(after)?);
         // A commit changes few names of a folder, which may have thousands.
         let (start, end) = (same_entries(&before, &after), same_end(&before, &after));
-        let (mut old, mut new) = (entries_from(&before, start).peekable(), entries_from(&after, start).peekable());
+        let (mut old, mut new) =
+            (entries_from(&before, start).peekable(), entries_from(&after, start).peekable());
         loop {
-            let left = |raw: &[u8], next: Option<&Entry<'_>>| next.map_or(0, |entry| raw.len() - entry.start);
+            let left = |raw: &[u8], next: Option<&Entry<'_>>| {
+                next.map_or(0, |entry| raw.len() - entry.start)
+            };
             let rest = left(&before, old.peek());
             if rest == left(&after, new.peek()) && rest <= end {
                 return Ok(());
@@ -157,17 +185,25 @@ impl<'r> Trees<'r> {
                 (None, None) => return Ok(()),
                 (Some(_), None) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,
-                (Some(a), Some(b)) => sort_key(a.name, a.is_tree()).cmp(sort_key(b.name, b.is_tree())),
+                (Some(a), Some(b)) => {
+                    sort_key(a.name, a.is_tree()).cmp(sort_key(b.name, b.is_tree()))
+                }
             };
             let gone = if order.is_le() { old.next() } else { None };
             let come = if order.is_ge() { new.next() } else { None };
-            let (gone_leaf, come_leaf) = (gone.as_ref().map(Entry::leaf), come.as_ref().map(Entry::leaf));
+            let (gone_leaf, come_leaf) =
+                (gone.as_ref().map(Entry::leaf), come.as_ref().map(Entry::leaf));
             let Some(entry) = gone.or(come).filter(|_| gone_leaf != come_leaf) else {
                 continue;
             };
             let path = path_of(below, entry.name)?;
             if entry.is_tree() {
-                self.compare(gone_leaf.map(|leaf| leaf.id), come_leaf.map(|leaf| leaf.id), &path, found)?;
+                self.compare(
+                    gone_leaf.map(|leaf| leaf.id),
+                    come_leaf.map(|leaf| leaf.id),
+                    &path,
+                    found,
+                )?;
             } else {
                 found(path, gone_leaf, come_leaf);
             }
@@ -208,11 +244,15 @@ impl<'r> Trees<'r> {
             let old = entries(&raw)
                 .find(|entry| entry.name == name.as_bytes())
                 .map(|entry| (entry.start..entry.end, entry.leaf()));
-            let below: Vec<_> =
-                group.iter().filter_map(|(path, edit)| Some((path.split_once('/')?.1, *edit))).collect();
+            let below: Vec<_> = group
+                .iter()
+                .filter_map(|(path, edit)| Some((path.split_once('/')?.1, *edit)))
+                .collect();
             let new = if below.is_empty() {
                 match old {
-                    Some((_, Leaf { mode: MODE_TREE, .. })) => return refuse("the branch has a folder of that name"),
+                    Some((_, Leaf { mode: MODE_TREE, .. })) => {
+                        return refuse("the branch has a folder of that name");
+                    }
                     Some((_, Leaf { mode: MODE_FILE | MODE_EXECUTABLE, .. })) | None => {}
                     Some(_) => return refuse("the branch has a link or a submodule of that name"),
                 }
@@ -252,7 +292,8 @@ fn path_of(below: &[u8], name: &[u8]) -> Result<Vec<u8>, AuditError> {
 
 /// Returns a path as it can be shown.
 pub(super) fn text(path: Vec<u8>) -> String {
-    String::from_utf8(path).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    String::from_utf8(path)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 fn first(path: &str) -> &str {

@@ -23,7 +23,9 @@ impl Repository {
         let Some(ours) = self.look()?.commit else { return Ok(None) };
         match self.merge_heads()[..] {
             [] => {}
-            [theirs] => return Ok(Some(UnderWay { bases: self.merge_bases(ours, theirs)?, ours, theirs })),
+            [theirs] => {
+                return Ok(Some(UnderWay { bases: self.merge_bases(ours, theirs)?, ours, theirs }));
+            }
             _ => return Ok(None),
         }
         let Some(Replay { of, way }) = self.replay_stopped() else { return Ok(None) };

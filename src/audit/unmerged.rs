@@ -62,7 +62,8 @@ impl Repository {
         for conflict in index.conflicts().during(reading)? {
             let conflict = conflict.during(reading)?;
             let sides = [&conflict.ancestor, &conflict.our, &conflict.their];
-            let path = sides.iter().find_map(|side| String::from_utf8(side.as_ref()?.path.clone()).ok());
+            let path =
+                sides.iter().find_map(|side| String::from_utf8(side.as_ref()?.path.clone()).ok());
             let Some(path) = path.and_then(|full| self.own_path(&full)) else { continue };
             let [base, ours, theirs] = sides.map(|side| side.as_ref().map(StagedVersion::of));
             found.push(Unmerged { path, base, ours, theirs });
@@ -82,7 +83,11 @@ impl Repository {
     }
 
     /// Returns what a commit has at a path; nothing where that is no file.
-    pub fn version_in(&self, commit: CommitId, path: &str) -> Result<Option<StagedVersion>, AuditError> {
+    pub fn version_in(
+        &self,
+        commit: CommitId,
+        path: &str,
+    ) -> Result<Option<StagedVersion>, AuditError> {
         let leaf = self.trees().file(Some(self.root_tree(commit)?), &self.full_path(path))?;
         Ok(leaf.map(|leaf| StagedVersion { content: leaf.id, mode: leaf.mode }))
     }
@@ -91,7 +96,9 @@ impl Repository {
     /// nothing there.
     pub fn written_unmerged(&self, path: &str) -> Result<Option<ObjectId>, AuditError> {
         let told = git_file::read_text(&self.git_dir().join("AUTO_MERGE")).ok();
-        let Some(tree) = told.and_then(|text| text.trim_end().parse::<ObjectId>().ok()) else { return Ok(None) };
+        let Some(tree) = told.and_then(|text| text.trim_end().parse::<ObjectId>().ok()) else {
+            return Ok(None);
+        };
         Ok(self.trees().file(Some(tree), &self.full_path(path))?.map(|leaf| leaf.id))
     }
 
@@ -107,7 +114,12 @@ impl Repository {
         let id = self.git().blob(bytes).during(|| format!("stage `{path}`"))?;
         let [base, ours, theirs] = sides.map(|side| side.map_or(FILE, |side| side.mode));
         let mode = if ours == base { theirs } else { ours };
-        self.restage(path, &[(0, StagedVersion { content: ObjectId::from_git(id), mode })], others, deadline)
+        self.restage(
+            path,
+            &[(0, StagedVersion { content: ObjectId::from_git(id), mode })],
+            others,
+            deadline,
+        )
     }
 
     /// Brings what is unmerged at several paths together at one, for a person to settle.
@@ -152,7 +164,9 @@ impl Repository {
                     let left = deadline.saturating_duration_since(Instant::now());
                     if left.is_zero() {
                         let path = self.git_dir().join("index.lock");
-                        let age = fs::metadata(&path).ok().and_then(|data| data.modified().ok()?.elapsed().ok());
+                        let age = fs::metadata(&path)
+                            .ok()
+                            .and_then(|data| data.modified().ok()?.elapsed().ok());
                         return Err(AuditError::Locked { path, age });
                     }
                     thread::sleep(NAP.min(left));

@@ -67,7 +67,8 @@ impl Repository {
             let folder = folder_of(&record)?;
             let stage = stage(&record);
             // Git makes the folder before it says there what it belongs to.
-            let is_its = stage != Stage::Whole || link_of(&folder).is_some_and(|link| is_same(&link, &record));
+            let is_its = stage != Stage::Whole
+                || link_of(&folder).is_some_and(|link| is_same(&link, &record));
             (folder.is_dir() && is_its).then_some(Worktree { folder, stage })
         });
         linked.or_else(|| {
@@ -78,22 +79,27 @@ impl Repository {
 
     /// Returns the other worktree that is in that folder.
     pub fn worktree_at(&self, folder: &Path) -> Option<Worktree> {
-        let record =
-            self.records().into_iter().find(|record| folder_of(record).is_some_and(|other| other == folder))?;
+        let record = self
+            .records()
+            .into_iter()
+            .find(|record| folder_of(record).is_some_and(|other| other == folder))?;
         Some(Worktree { folder: folder.to_owned(), stage: stage(&record) })
     }
 
     /// Returns the link by which alone git still finds the worktree in that folder: it was moved, and a link was put in its place.
     pub fn link_to_moved(&self, folder: &Path) -> Option<PathBuf> {
-        let record =
-            self.records().into_iter().find(|record| folder_of(record).is_some_and(|other| other == folder))?;
+        let record = self
+            .records()
+            .into_iter()
+            .find(|record| folder_of(record).is_some_and(|other| other == folder))?;
         let named = named_folder(&record)?;
         named.is_symlink().then_some(named)
     }
 
     /// Returns the folder of the main worktree, if there is one.
     fn main_folder(&self) -> Option<PathBuf> {
-        let is_bare = self.git().config().and_then(|config| config.get_bool("core.bare")).unwrap_or(false);
+        let is_bare =
+            self.git().config().and_then(|config| config.get_bool("core.bare")).unwrap_or(false);
         let folder = self.common_dir().parent().filter(|_| !is_bare)?;
         self.common_dir().ends_with(".git").then(|| folder.to_owned())
     }
@@ -102,7 +108,9 @@ impl Repository {
     /// its files stay.
     pub fn forget_begun(&self, folder: &Path) -> Result<(), AuditError> {
         for record in self.records() {
-            if stage(&record) == Stage::Begun && folder_of(&record).is_some_and(|other| other == folder) {
+            if stage(&record) == Stage::Begun
+                && folder_of(&record).is_some_and(|other| other == folder)
+            {
                 fs::remove_dir_all(&record).at("remove", &record)?;
             }
         }
@@ -112,13 +120,18 @@ impl Repository {
     /// Returns the folders in which git keeps what it knows of other worktrees.
     pub(super) fn records(&self) -> Vec<PathBuf> {
         let listing = fs::read_dir(self.common_dir().join("worktrees"));
-        let mut records: Vec<PathBuf> = listing.into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+        let mut records: Vec<PathBuf> =
+            listing.into_iter().flatten().flatten().map(|entry| entry.path()).collect();
         records.sort();
         records
     }
 
     /// Returns where the branch can be had from; the remote that is named comes before others.
-    pub fn branch_source(&self, branch: &str, remote: Option<&str>) -> Result<Option<BranchSource>, AuditError> {
+    pub fn branch_source(
+        &self,
+        branch: &str,
+        remote: Option<&str>,
+    ) -> Result<Option<BranchSource>, AuditError> {
         if self.resolve(&format!("refs/heads/{branch}"))?.is_some() {
             return Ok(Some(BranchSource::Here));
         }
@@ -148,7 +161,9 @@ impl Repository {
         git.args(["worktree", "add", "--force", "--quiet", "--lock", "--reason", OURS]);
         match source {
             BranchSource::Here => git.arg("--").arg(folder).arg(branch),
-            BranchSource::Remote(from) => git.args(["--track", "-b", branch, "--"]).arg(folder).arg(from),
+            BranchSource::Remote(from) => {
+                git.args(["--track", "-b", branch, "--"]).arg(folder).arg(from)
+            }
         };
         spawn::run_git_holding(git, held, CHECKOUT_TIMEOUT)?;
         self.unlock(folder)
@@ -158,10 +173,13 @@ impl Repository {
     pub fn unlock(&self, folder: &Path) -> Result<(), AuditError> {
         for record in self.records() {
             let lock = record.join("locked");
-            let is_ours = stage(&record) == Stage::Whole && reason(&record).as_deref() == Some(OURS);
+            let is_ours =
+                stage(&record) == Stage::Whole && reason(&record).as_deref() == Some(OURS);
             if is_ours && folder_of(&record).is_some_and(|other| other == folder) {
                 match fs::remove_file(&lock) {
-                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(error).at("remove", &lock),
+                    Err(error) if error.kind() != ErrorKind::NotFound => {
+                        return Err(error).at("remove", &lock);
+                    }
                     _ => {}
                 }
             }
@@ -178,8 +196,10 @@ impl Repository {
         let tree = git.treebuilder(None).and_then(|empty| empty.write()).during(doing)?;
         let tree = git.find_tree(tree).during(doing)?;
         let reference = format!("refs/heads/{branch}");
-        let (author, committer) = (signature(&author).during(doing)?, signature(&committer).during(doing)?);
-        let id = git.commit(Some(&reference), &author, &committer, message, &tree, &[]).during(doing)?;
+        let (author, committer) =
+            (signature(&author).during(doing)?, signature(&committer).during(doing)?);
+        let id =
+            git.commit(Some(&reference), &author, &committer, message, &tree, &[]).during(doing)?;
         Ok(CommitId::new(ObjectId::from_git(id)))
     }
 
@@ -187,7 +207,9 @@ impl Repository {
     fn worktree_git(&self) -> Command {
         let mut git = spawn::git(self);
         // The folder of this worktree may be the very one that is taken away and made again.
-        git.current_dir(self.common_dir()).env_remove("GIT_WORK_TREE").env("GIT_DIR", self.common_dir());
+        git.current_dir(self.common_dir())
+            .env_remove("GIT_WORK_TREE")
+            .env("GIT_DIR", self.common_dir());
         git
     }
 }
@@ -205,7 +227,8 @@ pub(super) fn branch_of(git_dir: &Path) -> Option<String> {
         return reference.trim_end().strip_prefix("refs/heads/").map(str::to_owned);
     }
     let rebased = ["rebase-merge/head-name", "rebase-apply/head-name"].into_iter().find_map(read);
-    let rebased = rebased.and_then(|name| name.trim_end().strip_prefix("refs/heads/").map(str::to_owned));
+    let rebased =
+        rebased.and_then(|name| name.trim_end().strip_prefix("refs/heads/").map(str::to_owned));
     rebased.or_else(|| read("BISECT_START").map(|name| name.trim_end().to_owned()))
 }
 
@@ -242,7 +265,9 @@ pub(super) fn stage(git_dir: &Path) -> Stage {
     let has_index = git_dir.join("index").exists();
     match reason(git_dir).as_deref() {
         Some(OURS) if !has_index => Stage::Begun,
-        Some(said) if said != OURS && (said == "initializing" || !has_index) => Stage::BegunElsewise,
+        Some(said) if said != OURS && (said == "initializing" || !has_index) => {
+            Stage::BegunElsewise
+        }
         _ => Stage::Whole,
     }
 }

@@ -14,7 +14,8 @@ use crate::ops::{DryRun, Wired, WiredFile, Wiring};
 pub(super) fn show(session: &Session, wired: &Wired, mode: DryRun) {
     let output = session.output;
     let refused = wired.refused().count();
-    let commit = wired.commit.map(|id| format!(", commit {:.7}", id.to_string())).unwrap_or_default();
+    let commit =
+        wired.commit.map(|id| format!(", commit {:.7}", id.to_string())).unwrap_or_default();
     let told = match (wired.changes(), mode, refused) {
         (true, DryRun::Yes, _) => "would tell coding agents how to work on tasks",
         (true, DryRun::No, _) => "told coding agents how to work on tasks",
@@ -39,9 +40,14 @@ pub(super) fn show(session: &Session, wired: &Wired, mode: DryRun) {
         output.say(format!("{} {}", styled(YELLOW, "left alone:"), inert(&obstacle.problem)));
         output.say(format!("{} {}", styled(BOLD, "hint:"), inert(&obstacle.fix)));
         let is_text = matches!(file.file, AgentFile::Instructions | AgentFile::ClaudeInstructions);
-        let by_hand = obstacle.code == "ignored_file" || obstacle.code.ends_with("_file") && !is_text;
+        let by_hand =
+            obstacle.code == "ignored_file" || obstacle.code.ends_with("_file") && !is_text;
         if by_hand {
-            output.say(format!("or write it by hand into `{}`:\n{}", file.path, indented("  ", &file.file.snippet())));
+            output.say(format!(
+                "or write it by hand into `{}`:\n{}",
+                file.path,
+                indented("  ", &file.file.snippet())
+            ));
         }
     }
 }
@@ -79,7 +85,12 @@ pub(super) fn exit_code(wired: &Wired) -> ExitCode {
 /// Returns the same for programs.
 pub(super) fn value(wired: &Wired) -> Value {
     let of = |wanted: fn(&Wiring) -> bool| -> Vec<&str> {
-        wired.files.iter().filter(|file| wanted(&file.fate)).map(|file| file.path.as_str()).collect()
+        wired
+            .files
+            .iter()
+            .filter(|file| wanted(&file.fate))
+            .map(|file| file.path.as_str())
+            .collect()
     };
     let refused = wired.refused().map(|(file, obstacle)| {
         json!({

@@ -25,13 +25,25 @@ pub(super) struct Global {
     #[arg(long, global = true)]
     pub json: bool,
     /// Use colours: `auto`, `always` or `never`
-    #[arg(long, value_name = "WHEN", default_value = "auto", hide_possible_values = true, global = true)]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = true,
+        global = true
+    )]
     pub color: When,
     /// Say more, and what is done; twice: and what is looked at
     #[arg(short, long, action = ArgAction::Count, global = true)]
     pub verbose: u8,
     /// How the log is written that `-v` and `aof watch` tell: `text` or `json`
-    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true, global = true)]
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        hide_possible_values = true,
+        global = true
+    )]
     pub log_format: LogFormat,
     /// Wait this long for another command or for git
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = wait, global = true)]
@@ -102,15 +114,19 @@ impl SignWith {
 
 /// Reads the name of a template; `--help` says what each is for.
 pub(super) fn template() -> impl TypedValueParser<Value = Template> {
-    let named = |template: &Template| PossibleValue::new(template.as_str()).help(template.summary());
-    PossibleValuesParser::new(Template::ALL.iter().map(named)).try_map(|word| word.parse::<Template>())
+    let named =
+        |template: &Template| PossibleValue::new(template.as_str()).help(template.summary());
+    PossibleValuesParser::new(Template::ALL.iter().map(named))
+        .try_map(|word| word.parse::<Template>())
 }
 
 fn wait(text: &str) -> Result<Duration, String> {
     if matches!(text, "0" | "0s") {
         return Ok(Duration::ZERO);
     }
-    text.parse::<Period>().map(|period| Duration::from_secs(period.seconds())).map_err(|fault| fault.to_string())
+    text.parse::<Period>()
+        .map(|period| Duration::from_secs(period.seconds()))
+        .map_err(|fault| fault.to_string())
 }
 
 /// Reads `KEY=VALUE`.

@@ -48,10 +48,16 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 
 fn page(treated: &[Treated]) -> String {
     let mut text = String::new();
-    for alike in treated.chunk_by(|a, b| a.complaint.code == b.complaint.code && a.outcome == b.outcome) {
+    for alike in
+        treated.chunk_by(|a, b| a.complaint.code == b.complaint.code && a.outcome == b.outcome)
+    {
         text.extend(alike.iter().take(FEW).map(shown));
         if alike.len() > FEW {
-            text.push_str(&format!("... and {} more of the kind [{}]\n", alike.len() - FEW, alike[0].complaint.code));
+            text.push_str(&format!(
+                "... and {} more of the kind [{}]\n",
+                alike.len() - FEW,
+                alike[0].complaint.code
+            ));
         }
     }
     text + &end(treated)
@@ -66,7 +72,11 @@ fn shown(treated: &Treated) -> String {
         (Outcome::Told, Weight::Wrong) => styled(RED, "wrong:"),
         (Outcome::Told, Weight::Advice) => styled(YELLOW, "advice:"),
     };
-    let mut text = format!("{head} {} {}\n", lines(&complaint.problem), styled(DIM, format!("[{}]", complaint.code)));
+    let mut text = format!(
+        "{head} {} {}\n",
+        lines(&complaint.problem),
+        styled(DIM, format!("[{}]", complaint.code))
+    );
     if matches!(outcome, Outcome::Told | Outcome::Uncured(_)) {
         text.push_str(&format!("  why  {}\n", lines(&complaint.why)));
     }
@@ -80,12 +90,19 @@ fn shown(treated: &Treated) -> String {
 
 fn end(treated: &[Treated]) -> String {
     let wrong = treated.iter().filter(|one| one.is_wrong()).count();
-    let curable = treated.iter().filter(|one| one.outcome == Outcome::Told && one.complaint.is_curable()).count();
+    let curable = treated
+        .iter()
+        .filter(|one| one.outcome == Outcome::Told && one.complaint.is_curable())
+        .count();
     if wrong == 0 {
         let well = if treated.is_empty() { "all is well" } else { "nothing is wrong" };
         return format!("{}\n", styled(GREEN, well));
     }
-    let things = if wrong == 1 { "1 thing is wrong".to_owned() } else { format!("{wrong} things are wrong") };
+    let things = if wrong == 1 {
+        "1 thing is wrong".to_owned()
+    } else {
+        format!("{wrong} things are wrong")
+    };
     let offer = match curable {
         0 => String::new(),
         _ => format!("; `aof doctor --fix` mends {curable} of what was found"),

@@ -73,11 +73,13 @@ enum Command {
 }
 
 fn kind() -> impl TypedValueParser<Value = EventKind> {
-    PossibleValuesParser::new(EventKind::ALL.iter().map(|kind| kind.as_str())).try_map(|word| word.parse::<EventKind>())
+    PossibleValuesParser::new(EventKind::ALL.iter().map(|kind| kind.as_str()))
+        .try_map(|word| word.parse::<EventKind>())
 }
 
 fn level() -> impl TypedValueParser<Value = Level> {
-    PossibleValuesParser::new(Level::ALL.iter().map(|level| level.as_str())).try_map(|word| word.parse::<Level>())
+    PossibleValuesParser::new(Level::ALL.iter().map(|level| level.as_str()))
+        .try_map(|word| word.parse::<Level>())
 }
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
@@ -104,7 +106,11 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 }
 
 /// Shows what comes, until nobody looks any more.
-fn follow(workspace: &Workspace, reader: &mut EventReader, show: &mut Show<'_>) -> Result<(), Trouble> {
+fn follow(
+    workspace: &Workspace,
+    reader: &mut EventReader,
+    show: &mut Show<'_>,
+) -> Result<(), Trouble> {
     while !show.session.output.is_unheard() {
         thread::sleep(LOOK);
         show.rest(reader)?;
@@ -153,12 +159,17 @@ impl Show<'_> {
     }
 
     /// Returns the next event that is wanted.
-    fn next(&mut self, reader: &mut EventReader) -> Result<Option<(Box<EventLine>, String)>, Trouble> {
+    fn next(
+        &mut self,
+        reader: &mut EventReader,
+    ) -> Result<Option<(Box<EventLine>, String)>, Trouble> {
         loop {
             match reader.next_line()? {
                 None => return Ok(None),
                 Some(StreamLine::Damaged(number)) => self.damaged.push(number),
-                Some(StreamLine::Event(event, text)) if self.wanted.take(&event) => return Ok(Some((event, text))),
+                Some(StreamLine::Event(event, text)) if self.wanted.take(&event) => {
+                    return Ok(Some((event, text)));
+                }
                 Some(StreamLine::Event(..)) => {}
             }
         }
@@ -170,7 +181,10 @@ impl Show<'_> {
             return output.line(text);
         }
         let time = event.at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S");
-        let task = event.text("taskId").map(|task| format!("{}  ", styled(CYAN, inert(task)))).unwrap_or_default();
+        let task = event
+            .text("taskId")
+            .map(|task| format!("{}  ", styled(CYAN, inert(task))))
+            .unwrap_or_default();
         let level = match event.level {
             Level::Info => String::new(),
             Level::Warn => styled(YELLOW, "warning: "),
@@ -185,10 +199,15 @@ impl Show<'_> {
         if damaged.is_empty() {
             return;
         }
-        let more = if damaged.len() > FEW { format!(" and {} more", damaged.len() - FEW) } else { String::new() };
+        let more = if damaged.len() > FEW {
+            format!(" and {} more", damaged.len() - FEW)
+        } else {
+            String::new()
+        };
         let named: Vec<String> = damaged.iter().take(FEW).map(ToString::to_string).collect();
         let named = named.join(", ");
-        let (lines, are) = if damaged.len() == 1 { ("line", "is no event") } else { ("lines", "are no events") };
+        let (lines, are) =
+            if damaged.len() == 1 { ("line", "is no event") } else { ("lines", "are no events") };
         self.session.warn(&format!(
             "{lines} {named}{more} of `.aof/events.jsonl` {are}, and passed over; `aof events rebuild` makes it whole again"
         ));
@@ -198,7 +217,9 @@ impl Show<'_> {
 fn told(session: &Session, rebuilt: &Rebuilt) {
     let Rebuilt { commits, lines, kept, damaged } = rebuilt;
     if session.output.is_json() {
-        session.output.data(json!({"commits": commits, "events": lines, "kept": kept, "damaged": damaged}));
+        session
+            .output
+            .data(json!({"commits": commits, "events": lines, "kept": kept, "damaged": damaged}));
         return;
     }
     let damaged = match damaged {

@@ -26,7 +26,8 @@ const TASK: &[Group] = &[
     ("Step in", &["assign", "hold", "unblock", "cancel", "reopen", "override"]),
 ];
 
-const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}";
+const TEMPLATE: &str =
+    "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}";
 
 /// Returns the command line with its commands listed in groups.
 pub(super) fn grouped(command: Command) -> Command {
@@ -50,7 +51,8 @@ fn list(command: &Command, groups: &[Group]) -> String {
     };
     let mut text = String::new();
     for (title, names) in groups {
-        let subs: Vec<&Command> = names.iter().filter_map(|name| command.find_subcommand(name)).collect();
+        let subs: Vec<&Command> =
+            names.iter().filter_map(|name| command.find_subcommand(name)).collect();
         if subs.is_empty() {
             continue;
         }
@@ -83,9 +85,15 @@ mod tests {
     #[test]
     fn every_command_is_listed_once() {
         let command = crate::cli::command();
-        for (command, groups) in [(&command, super::TOP), (command.find_subcommand("task").unwrap(), super::TASK)] {
+        for (command, groups) in
+            [(&command, super::TOP), (command.find_subcommand("task").unwrap(), super::TASK)]
+        {
             for sub in command.get_subcommands().map(clap::Command::get_name) {
-                let times = groups.iter().flat_map(|(_, names)| *names).filter(|name| **name == sub).count();
+                let times = groups
+                    .iter()
+                    .flat_map(|(_, names)| *names)
+                    .filter(|name| **name == sub)
+                    .count();
                 assert_eq!(times, 1, "`{sub}` must be in one group of the help");
             }
         }

@@ -15,8 +15,8 @@ use crate::format::template::Template;
 use crate::model::BranchName;
 use crate::ops::merge_driver::ATTRIBUTES;
 use crate::ops::{
-    Begun, DryRun, Monitored, NewProject, Wired, add_monitoring, agents_to_wire, init, init_on_branch,
-    monitoring_to_add, task_value, wire_agents,
+    Begun, DryRun, Monitored, NewProject, Wired, add_monitoring, agents_to_wire, init,
+    init_on_branch, monitoring_to_add, task_value, wire_agents,
 };
 use crate::store::layout::{BRANCH, INBOX};
 use crate::store::{Paths, ProjectPath};
@@ -63,7 +63,8 @@ pub(super) struct Args {
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let here = &session.directory;
-    let here = here.canonicalize().map_err(|cause| Trouble::Directory { path: here.clone(), cause })?;
+    let here =
+        here.canonicalize().map_err(|cause| Trouble::Directory { path: here.clone(), cause })?;
     let folder: PathBuf = here.join(&args.folder).components().collect();
     let mode = args.rehearsal.mode();
     let begins = args.template.is_some() || args.name.is_some() || args.branch.is_some();
@@ -77,7 +78,9 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let new = NewProject { folder, template, name: args.name.clone(), branch: None };
     let open = |root: &Path| session.new_workspace(root);
     let begun = match &args.branch {
-        Some(branch) => init_on_branch(&new, branch, now(), &open, &session.patience("init"), mode)?,
+        Some(branch) => {
+            init_on_branch(&new, branch, now(), &open, &session.patience("init"), mode)?
+        }
         None => init(&new, now(), &open, mode)?,
     };
     let wired = match (args.agents, mode) {
@@ -160,17 +163,29 @@ fn show(session: &Session, args: &Args, begun: &Begun, added: &Added, mode: DryR
     let task = &begun.first.after.task;
     let verb = if mode == DryRun::Yes { "would begin" } else { "began" };
     let repository = if begun.new_repository { ", in a new git repository" } else { "" };
-    let commit = begun.first.commit.map(|id| format!(", commit {:.7}", id.to_string())).unwrap_or_default();
-    output.line(inert(&format!("{verb} `{}` in {}{repository}{commit}", begun.name, begun.root.display())));
+    let commit =
+        begun.first.commit.map(|id| format!(", commit {:.7}", id.to_string())).unwrap_or_default();
+    output.line(inert(&format!(
+        "{verb} `{}` in {}{repository}{commit}",
+        begun.name,
+        begun.root.display()
+    )));
     let attributes = begun.committed.iter().find(|path| path.as_str() == ATTRIBUTES);
-    let attributes = attributes.map(|path| (path.to_string(), "has git merge tasks by their meaning"));
+    let attributes =
+        attributes.map(|path| (path.to_string(), "has git merge tasks by their meaning"));
     let written = [
         ("project.yaml".to_owned(), "the gates that every task goes through"),
         ("org.yaml".to_owned(), "who works at them"),
         (begun.first.path.to_string(), "a first task, which explains itself"),
         match begun.checkout {
-            Some(_) => (format!("{BRANCH}/{INBOX}/"), "local, never committed: completion files are dropped there"),
-            None => (".aof/".to_owned(), "local, never committed: the inbox, the lock, schemas for editors"),
+            Some(_) => (
+                format!("{BRANCH}/{INBOX}/"),
+                "local, never committed: completion files are dropped there",
+            ),
+            None => (
+                ".aof/".to_owned(),
+                "local, never committed: the inbox, the lock, schemas for editors",
+            ),
         },
     ];
     let (committed, local) = written.split_at(3);
@@ -178,7 +193,8 @@ fn show(session: &Session, args: &Args, begun: &Begun, added: &Added, mode: DryR
         output.line(format!("  {}  {what}", styled(CYAN, format!("{path:<18}"))));
     }
     if let Some(told) = &begun.checkout {
-        let commit = told.commit.map(|id| format!(", commit {:.7}", id.to_string())).unwrap_or_default();
+        let commit =
+            told.commit.map(|id| format!(", commit {:.7}", id.to_string())).unwrap_or_default();
         let branch = inert(&told.branch);
         for path in &told.committed {
             output.line(format!(
@@ -268,7 +284,9 @@ fn in_git(path: &Path, folder: &Path) -> String {
 
 /// Returns the text as one word of a shell's command line.
 fn shell_word(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | ',' | '@' | '%' | ':');
+    let plain = |c: char| {
+        c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | ',' | '@' | '%' | ':')
+    };
     if text.chars().all(plain) && !text.starts_with('-') {
         return text.to_owned();
     }

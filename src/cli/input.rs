@@ -10,7 +10,10 @@ use crate::audit;
 
 /// Returns the text of a file, or of stdin for `-`.
 pub(super) fn text(name: &str) -> Result<String, Trouble> {
-    let fault = |cause| Trouble::Input { name: if name == "-" { "stdin".to_owned() } else { name.to_owned() }, cause };
+    let fault = |cause| Trouble::Input {
+        name: if name == "-" { "stdin".to_owned() } else { name.to_owned() },
+        cause,
+    };
     if name == "-" {
         let mut text = String::new();
         std::io::stdin().lock().read_to_string(&mut text).map_err(fault)?;
@@ -31,18 +34,25 @@ pub(super) fn edited(session: &Session, text: &str, suffix: &str) -> Result<Stri
 }
 
 /// Lets the user edit a file's bytes, as they are.
-pub(super) fn edited_bytes(session: &Session, bytes: &[u8], suffix: &str) -> Result<Vec<u8>, Trouble> {
+pub(super) fn edited_bytes(
+    session: &Session,
+    bytes: &[u8],
+    suffix: &str,
+) -> Result<Vec<u8>, Trouble> {
     let editor = audit::editor(&session.directory).unwrap_or_else(editor);
-    let file = temporary(suffix).map_err(|cause| editor_fault(format!("cannot make a file to edit: {cause}")))?;
+    let file = temporary(suffix)
+        .map_err(|cause| editor_fault(format!("cannot make a file to edit: {cause}")))?;
     std::fs::write(file.path(), bytes)
         .map_err(|cause| editor_fault(format!("cannot write the file to edit: {cause}")))?;
     run(&editor, file.path()).map_err(editor_fault)?;
-    std::fs::read(file.path()).map_err(|cause| editor_fault(format!("cannot read what was edited: {cause}")))
+    std::fs::read(file.path())
+        .map_err(|cause| editor_fault(format!("cannot read what was edited: {cause}")))
 }
 
 /// Keeps what somebody wrote although it could not be used, and returns where.
 pub(super) fn kept(bytes: &[u8], suffix: &str) -> Result<PathBuf, Trouble> {
-    let fault = |cause: std::io::Error| editor_fault(format!("cannot keep what was edited: {cause}"));
+    let fault =
+        |cause: std::io::Error| editor_fault(format!("cannot keep what was edited: {cause}"));
     let (_, path) = temporary(suffix).map_err(fault)?.keep().map_err(|error| fault(error.error))?;
     std::fs::write(&path, bytes).map_err(fault)?;
     Ok(path)
@@ -62,7 +72,8 @@ fn temporary(suffix: &str) -> std::io::Result<tempfile::NamedTempFile> {
 fn editor_fault(problem: String) -> Trouble {
     Trouble::Editor {
         problem,
-        fix: "set `EDITOR` or git's `core.editor`, or give everything on the command line".to_owned(),
+        fix: "set `EDITOR` or git's `core.editor`, or give everything on the command line"
+            .to_owned(),
     }
 }
 
@@ -81,5 +92,9 @@ fn run(editor: &str, file: &Path) -> Result<(), String> {
         .arg(file)
         .status()
         .map_err(|cause| format!("cannot start the editor `{editor}`: {cause}"))?;
-    if status.success() { Ok(()) } else { Err(format!("the editor `{editor}` ended with {status}")) }
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("the editor `{editor}` ended with {status}"))
+    }
 }

@@ -15,7 +15,12 @@ pub(super) type Describe = fn(Command) -> Command;
 
 /// Returns what the words say, if they name a command of `aof task` and nothing about them is odd.
 pub(super) fn matches(words: &[OsString]) -> Option<ArgMatches> {
-    let mut said = words.iter().skip(1).filter_map(|word| word.to_str()).skip_while(|word| *word != "task").skip(1);
+    let mut said = words
+        .iter()
+        .skip(1)
+        .filter_map(|word| word.to_str())
+        .skip_while(|word| *word != "task")
+        .skip(1);
     let name = said.next()?;
     let (name, describe) = task::ALONE.iter().find(|(known, _)| *known == name)?;
     let mut command = alone(name, *describe);
@@ -28,7 +33,9 @@ pub(super) fn matches(words: &[OsString]) -> Option<ArgMatches> {
 fn alone(name: &'static str, describe: Describe) -> Command {
     let command = describe(Command::new(name));
     let task = Command::new("task").subcommand_required(true).subcommand(command);
-    super::heard(Global::augment_args(Command::new("aof")).subcommand_required(true).subcommand(task))
+    super::heard(
+        Global::augment_args(Command::new("aof")).subcommand_required(true).subcommand(task),
+    )
 }
 
 #[cfg(test)]
@@ -47,10 +54,18 @@ mod tests {
             let lean = alone(name, *describe);
             let lean_task = lean.find_subcommand("task").unwrap();
             let inside = task.find_subcommand(name).unwrap();
-            assert_eq!(arguments(lean_task.find_subcommand(name).unwrap()), arguments(inside), "{name}");
+            assert_eq!(
+                arguments(lean_task.find_subcommand(name).unwrap()),
+                arguments(inside),
+                "{name}"
+            );
             assert_eq!(inside.get_subcommands().count(), 0, "{name}");
             let global = |command: &Command| -> Vec<String> {
-                command.get_arguments().filter(|argument| argument.is_global_set()).map(|a| format!("{a:?}")).collect()
+                command
+                    .get_arguments()
+                    .filter(|argument| argument.is_global_set())
+                    .map(|a| format!("{a:?}"))
+                    .collect()
             };
             assert_eq!(global(&lean), global(&whole));
             assert_eq!(arguments(lean_task), arguments(task));
@@ -59,8 +74,13 @@ mod tests {
 
     #[test]
     fn what_is_odd_is_left_to_the_whole_command_line() {
-        let said = |words: &[&str]| matches(&words.iter().map(OsString::from).collect::<Vec<_>>()).is_some();
-        assert!(said(&["aof", "task", "show", "AOF-abc"]) && said(&["aof", "-C", "x", "task", "list", "--json"]));
+        let said = |words: &[&str]| {
+            matches(&words.iter().map(OsString::from).collect::<Vec<_>>()).is_some()
+        };
+        assert!(
+            said(&["aof", "task", "show", "AOF-abc"])
+                && said(&["aof", "-C", "x", "task", "list", "--json"])
+        );
         for odd in [
             &["aof"][..],
             &["aof", "status"],

@@ -28,7 +28,8 @@ pub(super) fn begin(verbosity: u8, format: LogFormat) {
         1 => Level::INFO,
         _ => Level::DEBUG,
     };
-    let log = tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_target(false);
+    let log =
+        tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_target(false);
     // Somebody who set one up before is a test; theirs stays.
     let _ = match format {
         LogFormat::Text => log.compact().with_ansi(false).with_timer(Clock).try_init(),

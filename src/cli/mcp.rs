@@ -54,17 +54,22 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     }
     serve(setup).map_err(|error| match error {
         McpError::Ops(error) => error.into(),
-        error => {
-            Trouble::Unfit { code: error.code(), problem: error.to_string(), fix: error.fix().unwrap_or_default() }
-        }
+        error => Trouble::Unfit {
+            code: error.code(),
+            problem: error.to_string(),
+            fix: error.fix().unwrap_or_default(),
+        },
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the words that start the same server again.
 fn words(session: &Session, args: &Args) -> Vec<OsString> {
-    let mut words: Vec<OsString> = vec!["-C".into(), session.directory.clone().into(), "mcp".into()];
-    words.extend(args.who.agent.iter().flat_map(|agent| ["--agent".into(), agent.to_string().into()]));
+    let mut words: Vec<OsString> =
+        vec!["-C".into(), session.directory.clone().into(), "mcp".into()];
+    words.extend(
+        args.who.agent.iter().flat_map(|agent| ["--agent".into(), agent.to_string().into()]),
+    );
     words.extend(args.read_only.then(|| "--read-only".into()));
     words.extend(["--wait".into(), format!("{}s", session.wait.as_secs()).into()]);
     words
@@ -76,7 +81,8 @@ fn show(session: &Session, checked: &Checked) -> ExitCode {
         output.data(checked.value());
     } else {
         let fact = |name: &str, text: &str| output.line(format!("  {name:<9} {}", inert(text)));
-        let all = |list: &[String]| if list.is_empty() { "none".to_owned() } else { list.join(", ") };
+        let all =
+            |list: &[String]| if list.is_empty() { "none".to_owned() } else { list.join(", ") };
         output.line(styled(BOLD, "aof mcp"));
         fact("project", checked.root.as_deref().unwrap_or("none"));
         fact("branch", checked.branch.as_deref().unwrap_or("none"));
@@ -84,8 +90,18 @@ fn show(session: &Session, checked: &Checked) -> ExitCode {
         output.line(format!("  {:<9} {}", "agent", styled(CYAN, agent)));
         fact("roles", &all(&checked.roles));
         fact("gates", &all(&checked.gates));
-        fact("protocol", &if checked.protocols.is_empty() { "none".to_owned() } else { checked.protocols.join(", ") });
-        fact("tools", &format!("{} ({} kB)", checked.tools.len(), checked.tools_bytes.div_ceil(1024)));
+        fact(
+            "protocol",
+            &if checked.protocols.is_empty() {
+                "none".to_owned()
+            } else {
+                checked.protocols.join(", ")
+            },
+        );
+        fact(
+            "tools",
+            &format!("{} ({} kB)", checked.tools.len(), checked.tools_bytes.div_ceil(1024)),
+        );
         for finding in &checked.findings {
             output.line(format!("\n{} {}", styled(YELLOW, "!"), inert(&finding.problem)));
             output.line(format!("  {}", inert(&finding.fix)));
@@ -97,7 +113,9 @@ fn show(session: &Session, checked: &Checked) -> ExitCode {
     match checked.findings.first().map(|finding| finding.code) {
         None => ExitCode::SUCCESS,
         Some("no_project" | "no_repository") => ExitCode::from(3),
-        Some("workflow_config_invalid" | "rules_not_committed" | "own_folder_in_git") => ExitCode::from(6),
+        Some("workflow_config_invalid" | "rules_not_committed" | "own_folder_in_git") => {
+            ExitCode::from(6)
+        }
         Some(_) => ExitCode::FAILURE,
     }
 }

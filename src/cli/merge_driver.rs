@@ -14,8 +14,8 @@ use crate::format::shell::{all_quoted, quoted};
 use crate::model::{AgentId, TaskId};
 use crate::ops::merge::{Conflict, FileMerge, Versions};
 use crate::ops::merge_driver::{
-    Driven, End, Purpose, Refused, Settled, TakenBack, Unfinished, done_anew, drive, list_superseded,
-    refused_as_staged, settle, would_commit_unfinished, would_take_back,
+    Driven, End, Purpose, Refused, Settled, TakenBack, Unfinished, done_anew, drive,
+    list_superseded, refused_as_staged, settle, would_commit_unfinished, would_take_back,
 };
 use crate::ops::{DryRun, OpsError};
 
@@ -67,17 +67,29 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     }
     match (&args.message, &args.base, &args.ours, &args.theirs, &args.path) {
         (Some(message), ..) => list(session, message),
-        (None, Some(base), Some(ours), Some(theirs), Some(path)) => merge(session, args, [base, ours, theirs], path),
+        (None, Some(base), Some(ours), Some(theirs), Some(path)) => {
+            merge(session, args, [base, ours, theirs], path)
+        }
         _ => Ok(ExitCode::FAILURE),
     }
 }
 
-fn merge(session: &Session, args: &Args, files: [&PathBuf; 3], path: &str) -> Result<ExitCode, Trouble> {
+fn merge(
+    session: &Session,
+    args: &Args,
+    files: [&PathBuf; 3],
+    path: &str,
+) -> Result<ExitCode, Trouble> {
     let [base, ours, theirs] = files.map(|file| read(session, file));
     let (base, ours, theirs) = (base?, ours?, theirs?);
-    let versions = Versions { base: Some(&base[..]).filter(|base| !base.is_empty()), ours: &ours, theirs: &theirs };
+    let versions = Versions {
+        base: Some(&base[..]).filter(|base| !base.is_empty()),
+        ours: &ours,
+        theirs: &theirs,
+    };
     // A git that does not know a placeholder hands it on as it stands.
-    let label = |said: &str, default: &str| if said.starts_with('%') { default } else { said }.to_owned();
+    let label =
+        |said: &str, default: &str| if said.starts_with('%') { default } else { said }.to_owned();
     let marks = Marks {
         size: args.marker_size.parse().unwrap_or(Marks::default().size),
         ours: label(&args.ours_label, "ours"),
@@ -93,7 +105,8 @@ fn merge(session: &Session, args: &Args, files: [&PathBuf; 3], path: &str) -> Re
         }
     };
     let place = session.directory.join(files[1]);
-    std::fs::write(&place, &merged.bytes).map_err(|cause| Trouble::Output { path: place, cause })?;
+    std::fs::write(&place, &merged.bytes)
+        .map_err(|cause| Trouble::Output { path: place, cause })?;
     // What is merged for git alone is nobody's to know or to solve.
     if purpose != Purpose::Base {
         tell(session, path, &merged);
@@ -111,7 +124,8 @@ fn tell_refused(session: &Session, path: Option<&str>, refused: &Refused) {
 
 fn tell_superseded(session: &Session, superseded: &[Superseded]) {
     for Superseded { ticket, visit, by } in superseded {
-        let who = |agent: &Option<AgentId>| agent.as_ref().map_or("nobody", AgentId::as_str).to_owned();
+        let who =
+            |agent: &Option<AgentId>| agent.as_ref().map_or("nobody", AgentId::as_str).to_owned();
         session.output.say(format!(
             "{ticket}: `{}` by {} counts no more: the visit was ended by {} on the branch that is merged into",
             visit.outcome,
@@ -200,7 +214,9 @@ fn settle_all(session: &Session, mode: DryRun) -> Result<ExitCode, Trouble> {
             ),
             End::Touched => (
                 "somebody has changed it by hand, so it is left as it is",
-                format!("`git add {named}` when all is solved; or begin anew with `git checkout --merge {named}`"),
+                format!(
+                    "`git add {named}` when all is solved; or begin anew with `git checkout --merge {named}`"
+                ),
             ),
             End::MixedAndTouched => (
                 "git took it for the file of another task, renamed, and somebody has changed it by hand since",
@@ -209,7 +225,9 @@ fn settle_all(session: &Session, mode: DryRun) -> Result<ExitCode, Trouble> {
                 ),
             ),
             End::Unknown(other) => (
-                &*format!("git took it for the file of `{other}`, renamed, and does not tell what the two were"),
+                &*format!(
+                    "git took it for the file of `{other}`, renamed, and does not tell what the two were"
+                ),
                 inert(&done_anew(&workspace, path)),
             ),
             End::Waits(other) => (
@@ -221,7 +239,11 @@ fn settle_all(session: &Session, mode: DryRun) -> Result<ExitCode, Trouble> {
                 format!("solve it by hand, then `git add {named}`"),
             ),
         };
-        session.output.say(format!("{} {shown}: {what}\n{}", styled(RED, "conflict:"), session.git_said(fix)));
+        session.output.say(format!(
+            "{} {shown}: {what}\n{}",
+            styled(RED, "conflict:"),
+            session.git_said(fix)
+        ));
         code = ExitCode::FAILURE;
     }
     if settled.is_empty() {
@@ -329,9 +351,10 @@ fn tell_taken_out(session: &Session, paths: &[String]) {
 /// Says in a line why a commit is made without having been judged.
 fn tell_unjudged(session: &Session, error: &OpsError) {
     let why = inert(&session.git_said(error.problem())).replace('\n', " ");
-    session
-        .output
-        .say(format!("{} {why}; `aof verify` judges the commit once it is made", styled(YELLOW, "not judged:")));
+    session.output.say(format!(
+        "{} {why}; `aof verify` judges the commit once it is made",
+        styled(YELLOW, "not judged:")
+    ));
 }
 
 /// Whoever keeps git's folder elsewhere (`git --git-dir`) has no project that aof finds, and commits all the same.

@@ -28,7 +28,13 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// How they are written: `text` or `openmetrics`
-    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true, conflicts_with = "json")]
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        hide_possible_values = true,
+        conflicts_with = "json"
+    )]
     format: Written,
 }
 
@@ -63,7 +69,10 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         }
     }
     if let Some(error) = &numbers.untold {
-        session.warn(&format!("what only the event stream tells is left out: {}", inert(&error.to_string())));
+        session.warn(&format!(
+            "what only the event stream tells is left out: {}",
+            inert(&error.to_string())
+        ));
     }
     // They are counted as they were committed last, and nobody overlooks them.
     Ok(unreadable::tell(session, &numbers.unreadable))
@@ -74,14 +83,18 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     let (path, mode) = match fs::metadata(path) {
         Ok(found) if !found.is_file() => return Err(io::Error::other("it is no file")),
         Ok(found) => (fs::canonicalize(path)?, found.permissions()),
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => (path.to_owned(), Permissions::from_mode(0o644)),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+            (path.to_owned(), Permissions::from_mode(0o644))
+        }
         Err(cause) => return Err(cause),
     };
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder =
+        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.is_dir() {
         return Err(io::Error::other("there is no such folder"));
     }
-    let mut file = tempfile::Builder::new().prefix(".aof-metrics-").permissions(mode).tempfile_in(folder)?;
+    let mut file =
+        tempfile::Builder::new().prefix(".aof-metrics-").permissions(mode).tempfile_in(folder)?;
     file.write_all(text.as_bytes())?;
     file.persist(&path)?;
     Ok(())

@@ -13,7 +13,9 @@ use super::trouble::Trouble;
 use super::unreadable;
 use crate::format::plain::inert;
 use crate::model::{TaskId, WorkflowName};
-use crate::ops::{Changed, DryRun, Migrated, OpsError, add_gates, reason_of, warnings_value, workflow_named};
+use crate::ops::{
+    Changed, DryRun, Migrated, OpsError, add_gates, reason_of, warnings_value, workflow_named,
+};
 
 /// The exit code where some tasks could not be taken up.
 const INCOMPLETE: u8 = 6;
@@ -74,7 +76,8 @@ fn tasks(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     }
     for (task, error) in troubled(&migrated) {
         let hint = error.fix().map(|fix| format!("; {fix}")).unwrap_or_default();
-        let text = session.git_said(format!("`{task}` is left as it is: {}{hint}", error.problem()));
+        let text =
+            session.git_said(format!("`{task}` is left as it is: {}{hint}", error.problem()));
         session.output.say(format!("{} {}", styled(RED, "error:"), inert(&text)));
     }
     let unread = unreadable::tell(session, &migrated.adopted.unreadable);
@@ -96,7 +99,11 @@ fn show(session: &Session, migrated: &Migrated, mode: DryRun) {
         session.output.line(format!("... and {} more", adopted.len() - shown));
     }
     for changed in &migrated.settled.changed {
-        session.output.line(format!("{}: {}", styled(CYAN, &changed.after.task.id), inert(&followed(changed))));
+        session.output.line(format!(
+            "{}: {}",
+            styled(CYAN, &changed.after.task.id),
+            inert(&followed(changed))
+        ));
     }
     let count = adopted.len();
     session.output.line(match (mode, count) {
@@ -104,7 +111,9 @@ fn show(session: &Session, migrated: &Migrated, mode: DryRun) {
         (DryRun::No, 1) => "1 task has a gate now".to_owned(),
         (DryRun::No, _) => format!("{count} tasks have a gate now"),
         (DryRun::Yes, 1) => "1 task would get a gate (dry run: nothing was written)".to_owned(),
-        (DryRun::Yes, _) => format!("{count} tasks would get a gate (dry run: nothing was written)"),
+        (DryRun::Yes, _) => {
+            format!("{count} tasks would get a gate (dry run: nothing was written)")
+        }
     });
 }
 
@@ -124,7 +133,8 @@ fn value(migrated: &Migrated, mode: DryRun) -> Value {
             "warnings": warnings_value(&changed.warnings),
         })
     };
-    let skipped = troubled(migrated).map(|(task, error)| json!({"task": task.as_str(), "reason": reason_of(error)}));
+    let skipped = troubled(migrated)
+        .map(|(task, error)| json!({"task": task.as_str(), "reason": reason_of(error)}));
     let mut value = json!({
         "adopted": migrated.adopted.changed.iter().map(of).collect::<Vec<_>>(),
         "followed": migrated.settled.changed.iter().map(of).collect::<Vec<_>>(),

@@ -189,8 +189,8 @@ fn by_its_name(mut error: clap::Error) -> clap::Error {
         Some(ContextValue::String(text)) => Some(text.clone()),
         _ => None,
     };
-    let option =
-        text(ContextKind::InvalidArg).filter(|option| ["--me ", "--agent "].iter().any(|own| option.starts_with(own)));
+    let option = text(ContextKind::InvalidArg)
+        .filter(|option| ["--me ", "--agent "].iter().any(|own| option.starts_with(own)));
     let value = text(ContextKind::InvalidValue);
     let is_theirs = option.is_some() && value.is_some() && std::env::var(AGENT).ok() == value;
     let is_written = |word: std::ffi::OsString| {
@@ -198,7 +198,8 @@ fn by_its_name(mut error: clap::Error) -> clap::Error {
         value.as_deref().is_some_and(|value| word == value || word.ends_with(&format!("={value}")))
     };
     if is_theirs && !std::env::args_os().any(is_written) {
-        error.insert(ContextKind::InvalidArg, ContextValue::String(format!("the variable {AGENT}")));
+        error
+            .insert(ContextKind::InvalidArg, ContextValue::String(format!("the variable {AGENT}")));
     }
     error
 }
@@ -210,7 +211,8 @@ fn misread(error: &clap::Error) -> ExitCode {
     if error.use_stderr() && std::env::args_os().any(|word| word == "--json") {
         let text = error.render().to_string();
         let message = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
-        Output::new(true, When::Never).data(serde_json::json!({"error": "usage", "message": message}));
+        Output::new(true, When::Never)
+            .data(serde_json::json!({"error": "usage", "message": message}));
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(1))
 }
@@ -222,13 +224,21 @@ fn command() -> clap::Command {
 
 /// Returns the description as it is with the variables of this process.
 fn heard(command: clap::Command) -> clap::Command {
-    if std::env::vars_os().any(|(_, value)| value.is_empty()) { deaf_to_nothing(command) } else { command }
+    if std::env::vars_os().any(|(_, value)| value.is_empty()) {
+        deaf_to_nothing(command)
+    } else {
+        command
+    }
 }
 
 /// `AOF_AGENT=` is how a shell takes a variable away for one command: empty is as good as unset.
 fn deaf_to_nothing(command: clap::Command) -> clap::Command {
-    let empty = |arg: &clap::Arg| arg.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty());
-    command.mut_args(|arg| if empty(&arg) { arg.env(None::<&str>) } else { arg }).mut_subcommands(deaf_to_nothing)
+    let empty = |arg: &clap::Arg| {
+        arg.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty())
+    };
+    command
+        .mut_args(|arg| if empty(&arg) { arg.env(None::<&str>) } else { arg })
+        .mut_subcommands(deaf_to_nothing)
 }
 
 fn show_help(session: &Session) -> ExitCode {

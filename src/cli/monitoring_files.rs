@@ -10,7 +10,8 @@ use crate::ops::{DryRun, Equipment, Monitored};
 pub(super) fn show(session: &Session, monitored: &Monitored, mode: DryRun) {
     let output = session.output;
     let adds = monitored.of(Equipment::New).next().is_some();
-    let commit = monitored.commit.map(|id| format!(", commit {:.7}", id.to_string())).unwrap_or_default();
+    let commit =
+        monitored.commit.map(|id| format!(", commit {:.7}", id.to_string())).unwrap_or_default();
     output.line(match (adds, mode) {
         (false, _) => "alerts, dashboard and runbook: nothing to add".to_owned(),
         (true, DryRun::Yes) => "would add alerts, a dashboard and a runbook".to_owned(),
@@ -21,16 +22,25 @@ pub(super) fn show(session: &Session, monitored: &Monitored, mode: DryRun) {
             Equipment::New => "new",
             Equipment::Unchanged => "as it was",
             Equipment::Kept => "yours, left as it is",
-            Equipment::TakenAway => "taken away, which is not committed: commit that first to have it anew",
+            Equipment::TakenAway => {
+                "taken away, which is not committed: commit that first to have it anew"
+            }
             Equipment::Ignored => "left out: git ignores it",
         };
-        output.line(format!("  {}  {}  ({fate})", styled(CYAN, format!("{:<29}", file.place())), file.what()));
+        output.line(format!(
+            "  {}  {}  ({fate})",
+            styled(CYAN, format!("{:<29}", file.place())),
+            file.what()
+        ));
     }
     if mode == DryRun::No && adds {
         output.line(format!("\n{}", styled(BOLD, "try next:")));
         for (command, what) in [
             ("aof watch --metrics 127.0.0.1:9464", "serve the metrics"),
-            ("prometheus --config.file monitoring/prometheus.yml", "scrape them, and evaluate the alerts"),
+            (
+                "prometheus --config.file monitoring/prometheus.yml",
+                "scrape them, and evaluate the alerts",
+            ),
         ] {
             output.line(format!("  {command:<50}  {what}"));
         }

@@ -9,7 +9,9 @@ use super::output::{GREEN, RED, YELLOW, styled};
 use super::session::Session;
 use super::trouble::Trouble;
 use crate::format::plain::inert;
-use crate::ops::{OutgoingStanding, Round, Tried, deliver_notices, forget_dropped, outgoing, outgoing_value};
+use crate::ops::{
+    OutgoingStanding, Round, Tried, deliver_notices, forget_dropped, outgoing, outgoing_value,
+};
 
 /// How long one round takes at most.
 const ROUND: Duration = Duration::from_mins(2);
@@ -34,11 +36,15 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         if session.output.is_json() {
             session.output.data(json!({"forgotten": count}));
         } else {
-            session.output.line(format!("forgot {count} that {} given up", if count == 1 { "was" } else { "were" }));
+            session.output.line(format!(
+                "forgot {count} that {} given up",
+                if count == 1 { "was" } else { "were" }
+            ));
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let rounds = if args.deliver { deliver_notices(&workspace, Tried::All, ROUND)? } else { Vec::new() };
+    let rounds =
+        if args.deliver { deliver_notices(&workspace, Tried::All, ROUND)? } else { Vec::new() };
     let outgoing = outgoing(&workspace)?;
     if session.output.is_json() {
         let mut value = outgoing_value(&outgoing);
@@ -57,7 +63,11 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
                 OutgoingStanding::Dropped => styled(RED, "given up"),
             };
             let about = message.task.as_ref().map(|task| format!("{task} ")).unwrap_or_default();
-            session.output.line(format!("{about}{} to `{}`: {state}", inert(&message.event), inert(&message.channel)));
+            session.output.line(format!(
+                "{about}{} to `{}`: {state}",
+                inert(&message.event),
+                inert(&message.channel)
+            ));
             if let Some(error) = &message.error {
                 let tried = match message.attempts {
                     0 => "not tried".to_owned(),

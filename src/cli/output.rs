@@ -45,7 +45,9 @@ impl Output {
     /// Prints a text as it is; colours go where nobody wants them.
     pub(super) fn print(self, text: &str) {
         let mut stdout = anstream::stdout();
-        let Err(cause) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) else { return };
+        let Err(cause) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) else {
+            return;
+        };
         UNHEARD.store(true, Ordering::Relaxed);
         // Whoever closes the pipe has seen enough: `aof task list | head` is no error.
         if cause.kind() != ErrorKind::BrokenPipe && !LOST.swap(true, Ordering::Relaxed) {
@@ -104,7 +106,11 @@ impl Output {
     pub(super) fn paint(self) -> Paint {
         match self.colour {
             When::Always => Paint::Colored,
-            When::Auto if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() => Paint::Colored,
+            When::Auto
+                if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() =>
+            {
+                Paint::Colored
+            }
             _ => Paint::Plain,
         }
     }

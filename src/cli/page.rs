@@ -9,7 +9,8 @@ use crate::engine::{Post, Rules, is_looping};
 use crate::format::plain::{inert, one_line};
 use crate::format::task_file::TaskFile;
 use crate::model::{
-    AgentId, BranchStatus, OpenBranch, ReviewContext, RoleId, Station, Status, Task, Ticket, Timestamp,
+    AgentId, BranchStatus, OpenBranch, ReviewContext, RoleId, Station, Status, Task, Ticket,
+    Timestamp,
 };
 use crate::ops::{who, who_at};
 
@@ -79,7 +80,8 @@ impl Page {
 
     fn sent_back(&mut self, from: &str, review: &ReviewContext, now: Timestamp) {
         let by = review.from_agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
-        let ago = length(u64::try_from(now.as_second() - review.timestamp.as_second()).unwrap_or(0));
+        let ago =
+            length(u64::try_from(now.as_second() - review.timestamp.as_second()).unwrap_or(0));
         self.head(&format!("Sent back{from}{by}, {ago} ago"));
         self.list(&review.blockers);
         if let Some(notes) = &review.notes {
@@ -100,7 +102,9 @@ pub(super) fn warn_of_visit(session: &Session, asked: &Ticket, task: &Task) {
         return;
     }
     session.warn(&match open.visit {
-        Some(visit) if asked.visit > Some(visit) => format!("visit {asked} has not begun; this is {open}"),
+        Some(visit) if asked.visit > Some(visit) => {
+            format!("visit {asked} has not begun; this is {open}")
+        }
         Some(_) => format!("visit {asked} has ended; this is {open}"),
         None => format!("visit {asked} is not open; no visit is"),
     });
@@ -109,7 +113,8 @@ pub(super) fn warn_of_visit(session: &Session, asked: &Ticket, task: &Task) {
 /// Returns whose turn it is, in words.
 pub(super) fn turn(rules: &Rules, file: &TaskFile) -> String {
     let task = &file.task;
-    let role = Post::of(rules, task).map(|post| post.role.clone()).or_else(|| task.routing.role.clone());
+    let role =
+        Post::of(rules, task).map(|post| post.role.clone()).or_else(|| task.routing.role.clone());
     let Some(role) = role else {
         return match &who(rules, file)[..] {
             [] => "nobody".to_owned(),
@@ -142,7 +147,8 @@ fn nobody(rules: &Rules, task: &Task, role: &RoleId) -> String {
 pub(super) fn branches(rules: &Rules, task: &Task) -> Vec<(String, String)> {
     // A fork that became a gate of one has none.
     let fork = Some(task).filter(|task| Post::of(rules, task).is_none());
-    let open = fork.and_then(|task| task.gate.as_ref()).map(|open| &open.branches[..]).unwrap_or_default();
+    let open =
+        fork.and_then(|task| task.gate.as_ref()).map(|open| &open.branches[..]).unwrap_or_default();
     open.iter().map(|branch| (branch.id.to_string(), turn_at(rules, task, branch))).collect()
 }
 
@@ -150,16 +156,20 @@ fn turn_at(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
     let post = Post::of_branch(rules, task, &branch.id);
     let role = post.as_ref().map_or(&branch.role, |post| post.role);
     match (branch.status, &branch.agent) {
-        (BranchStatus::Complete | BranchStatus::Rejected | BranchStatus::Skipped, _) => branch.status.to_string(),
+        (BranchStatus::Complete | BranchStatus::Rejected | BranchStatus::Skipped, _) => {
+            branch.status.to_string()
+        }
         _ if post.is_none() => "nobody: it is not in the rules any more".to_owned(),
         (BranchStatus::Blocked, _) => {
             format!("blocked: {} (role {role})", inert(&branch.blockers.join("; ")))
         }
         (_, Some(holder)) => format!("{holder}, who has claimed it (role {role})"),
-        (_, None) => match post.map(|post| who_at(rules, task, &post)).unwrap_or_default().as_slice() {
-            [] => nobody(rules, task, role),
-            agents => format!("{} (role {role})", one_of(agents)),
-        },
+        (_, None) => {
+            match post.map(|post| who_at(rules, task, &post)).unwrap_or_default().as_slice() {
+                [] => nobody(rules, task, role),
+                agents => format!("{} (role {role})", one_of(agents)),
+            }
+        }
     }
 }
 

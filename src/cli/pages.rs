@@ -48,7 +48,8 @@ pub(super) fn man(session: &Session, args: &ManArgs) -> Result<ExitCode, Trouble
         return Ok(ExitCode::SUCCESS);
     };
     let folder = session.directory.join(folder);
-    let written = std::fs::create_dir_all(&folder).and_then(|()| clap_mangen::generate_to(super::command(), &folder));
+    let written = std::fs::create_dir_all(&folder)
+        .and_then(|()| clap_mangen::generate_to(super::command(), &folder));
     written.map_err(|cause| Trouble::Output { path: folder.clone(), cause })?;
     session.output.say(format!("wrote the manual pages into `{}`", folder.display()));
     Ok(ExitCode::SUCCESS)

@@ -9,12 +9,19 @@ use crate::ops::{Changed, ended};
 pub(super) fn timed_out(changed: &Changed) -> String {
     let task = &changed.after.task;
     let Some(visit) = ended(changed).iter().find(|visit| visit.outcome == Ending::Timeout) else {
-        return format!("is overdue at {}, and goes on: the gate has no `escalateTo`", place(task, overdue(changed)));
+        return format!(
+            "is overdue at {}, and goes on: the gate has no `escalateTo`",
+            place(task, overdue(changed))
+        );
     };
     let had = visit.agent.as_ref().map(|agent| format!(", which {agent} had")).unwrap_or_default();
-    let role = visit.escalated_to.as_ref().map(|role| format!("; it is {role}'s now")).unwrap_or_default();
-    let blocked =
-        if task.blockers.is_empty() { String::new() } else { format!(", and blocked: {}", task.blockers.join("; ")) };
+    let role =
+        visit.escalated_to.as_ref().map(|role| format!("; it is {role}'s now")).unwrap_or_default();
+    let blocked = if task.blockers.is_empty() {
+        String::new()
+    } else {
+        format!(", and blocked: {}", task.blockers.join("; "))
+    };
     format!("timed out at {}{had}{role}{blocked}", visit.station())
 }
 
@@ -30,9 +37,13 @@ pub(super) fn value(event: &str, changed: &Changed) -> Value {
     let task = &changed.after.task;
     let visit = ended(changed).iter().find(|visit| visit.outcome == Ending::Timeout);
     let branch = match event {
-        "lapsed" => newly(changed, |own| own.lost.is_some() && own.agent.is_none()).map(|own| own.id.to_string()),
+        "lapsed" => newly(changed, |own| own.lost.is_some() && own.agent.is_none())
+            .map(|own| own.id.to_string()),
         _ => visit
-            .map_or_else(|| overdue(changed).map(|own| own.id.clone()), |visit| visit.branch.clone())
+            .map_or_else(
+                || overdue(changed).map(|own| own.id.clone()),
+                |visit| visit.branch.clone(),
+            )
             .map(|id| id.to_string()),
     };
     json!({

@@ -42,14 +42,19 @@ pub(super) fn run(session: &Session, command: &Command) -> Result<ExitCode, Trou
     session.rules(&workspace)?;
     let depth = if args.ask { Depth::Answer } else { Depth::Start };
     let found = checkups(&project(session, &workspace)?, &args.agents, depth)?;
-    let unknown: Vec<&AgentId> =
-        args.agents.iter().filter(|agent| found.iter().all(|checkup| checkup.agent != **agent)).collect();
+    let unknown: Vec<&AgentId> = args
+        .agents
+        .iter()
+        .filter(|agent| found.iter().all(|checkup| checkup.agent != **agent))
+        .collect();
     if !unknown.is_empty() || found.is_empty() {
         let problem = match unknown.as_slice() {
             [] => "org.yaml does not say of any agent how it is started".to_owned(),
             unknown => format!("org.yaml does not say how {} is started", listed(unknown)),
         };
-        let fix = "say it there, as in `agents: {coder: {run: {preset: claude}}}`; see docs/running.md".to_owned();
+        let fix =
+            "say it there, as in `agents: {coder: {run: {preset: claude}}}`; see docs/running.md"
+                .to_owned();
         return Err(Trouble::Unfit { code: "not_startable", problem, fix });
     }
     let well = found.iter().all(Checkup::is_well);
@@ -66,11 +71,17 @@ pub(super) fn run(session: &Session, command: &Command) -> Result<ExitCode, Trou
 
 fn text(checkup: &Checkup) -> String {
     let sign = if checkup.is_well() { styled(GREEN, "ok") } else { styled(RED, "no") };
-    let roles = if checkup.roles.is_empty() { "in no role".to_owned() } else { listed(&checkup.roles) };
-    let mut lines = vec![format!("{sign}  {} ({}), {roles}", styled(CYAN, &checkup.agent), checkup.preset)];
+    let roles =
+        if checkup.roles.is_empty() { "in no role".to_owned() } else { listed(&checkup.roles) };
+    let mut lines =
+        vec![format!("{sign}  {} ({}), {roles}", styled(CYAN, &checkup.agent), checkup.preset)];
     match &checkup.program {
         Ok(path) => {
-            let version = checkup.version.as_ref().map(|text| format!(", {}", one_line(text))).unwrap_or_default();
+            let version = checkup
+                .version
+                .as_ref()
+                .map(|text| format!(", {}", one_line(text)))
+                .unwrap_or_default();
             lines.push(styled(DIM, format!("    {}{version}", one_line(&path.to_string_lossy()))));
         }
         Err(why) => lines.push(format!("    {}", one_line(why))),

@@ -16,7 +16,8 @@ pub(super) struct Args {
 }
 
 fn kind() -> impl TypedValueParser<Value = Schema> {
-    PossibleValuesParser::new(Schema::ALL.iter().map(|schema| schema.as_str())).try_map(|word| word.parse::<Schema>())
+    PossibleValuesParser::new(Schema::ALL.iter().map(|schema| schema.as_str()))
+        .try_map(|word| word.parse::<Schema>())
 }
 
 /// Prints the schema as it is, with `--json` too: a version of ours would be no part of it.

@@ -14,7 +14,9 @@ use super::trouble::Trouble;
 use crate::engine::Warning;
 use crate::format::plain::inert;
 use crate::model::Timestamp;
-use crate::ops::{Aside, GitWords, InForce, OpsError, Past, Patience, Remark, Tell, Workspace, warn_in_log};
+use crate::ops::{
+    Aside, GitWords, InForce, OpsError, Past, Patience, Remark, Tell, Workspace, warn_in_log,
+};
 
 /// One run of the command line.
 pub(super) struct Session {
@@ -68,7 +70,8 @@ impl Session {
     }
 
     fn open(&self, command: &str, tell: Tell) -> Result<Workspace, Trouble> {
-        let opened = Workspace::open(&self.directory, format!("aof {command}"), now, self.wait, tell);
+        let opened =
+            Workspace::open(&self.directory, format!("aof {command}"), now, self.wait, tell);
         let workspace = opened.map_err(|error| self.unopened(error))?;
         self.git_words.get_or_init(|| workspace.git_words.clone());
         if let Some(aside) = &workspace.set_aside {
@@ -163,7 +166,9 @@ fn tell_beside(aside: Aside<'_>) {
     use std::io::Write;
     let _ = match aside {
         Aside::Wait(what) => writeln!(anstream::stderr(), "waiting: {}", inert(what)),
-        Aside::Warning(text) => writeln!(anstream::stderr(), "{} {}", styled(YELLOW, "warning:"), inert(text)),
+        Aside::Warning(text) => {
+            writeln!(anstream::stderr(), "{} {}", styled(YELLOW, "warning:"), inert(text))
+        }
     };
 }
 

@@ -22,7 +22,8 @@ impl Since {
     pub(super) fn from(self, now: Timestamp) -> Timestamp {
         match self {
             Self::For(period) => {
-                let length = SignedDuration::from_secs(i64::try_from(period.seconds()).unwrap_or(i64::MAX));
+                let length =
+                    SignedDuration::from_secs(i64::try_from(period.seconds()).unwrap_or(i64::MAX));
                 now.checked_sub(length).unwrap_or(Timestamp::MIN)
             }
             Self::At(time) => time,
@@ -44,7 +45,9 @@ impl FromStr for Since {
             return Ok(Self::At(start.timestamp()));
         }
         let or = "or a day or time, as in `2026-11-01` or `2026-11-01T09:00:00Z`";
-        text.parse().map(Self::For).map_err(|fault: crate::model::PeriodFault| format!("{fault}, {or}"))
+        text.parse()
+            .map(Self::For)
+            .map_err(|fault: crate::model::PeriodFault| format!("{fault}, {or}"))
     }
 }
 

@@ -25,7 +25,11 @@ pub(super) fn run(session: &Session) -> Result<ExitCode, Trouble> {
 }
 
 fn page(overview: &Overview) -> String {
-    let name = overview.name.as_ref().map(|name| format!("{}, ", styled(BOLD, inert(name)))).unwrap_or_default();
+    let name = overview
+        .name
+        .as_ref()
+        .map(|name| format!("{}, ", styled(BOLD, inert(name))))
+        .unwrap_or_default();
     let mut text = match &overview.branch {
         Some(branch) => format!("{name}on branch {}\n", styled(CYAN, inert(branch))),
         None => format!("{name}on no branch\n"),
@@ -37,7 +41,9 @@ fn page(overview: &Overview) -> String {
     if overview.drifted > 0 {
         let count = overview.drifted;
         let they = if count == 1 { "it goes" } else { "they go" };
-        text.push_str(&format!("{count} came to a gate under earlier rules, and {they} on under those in force\n"));
+        text.push_str(&format!(
+            "{count} came to a gate under earlier rules, and {they} on under those in force\n"
+        ));
     }
     text.push('\n');
     if overview.attention.is_empty() {
@@ -62,7 +68,9 @@ fn counts(overview: &Overview) -> String {
     let all: usize = overview.counts.values().sum();
     let order = [NEW].into_iter().chain(Status::ALL.iter().map(|status| status.as_str()));
     let parts: Vec<String> = order
-        .filter_map(|word| overview.counts.get(word).map(|count| format!("{count} {}", word.replace('_', " "))))
+        .filter_map(|word| {
+            overview.counts.get(word).map(|count| format!("{count} {}", word.replace('_', " ")))
+        })
         .collect();
     match all {
         0 => "no active tasks".to_owned(),

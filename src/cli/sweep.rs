@@ -17,7 +17,8 @@ use super::{handed_out, ran_out, unreadable};
 use crate::format::plain::inert;
 use crate::model::Timestamp;
 use crate::ops::{
-    Changed, DryRun, Loss, OpsError, Swept, Tried, Workspace, catch_up_events, deliver_notices, reason_of, sweep,
+    Changed, DryRun, Loss, OpsError, Swept, Tried, Workspace, catch_up_events, deliver_notices,
+    reason_of, sweep,
 };
 
 /// How long notices may take.
@@ -54,7 +55,12 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         show(session, &swept, mode);
     }
     for (task, error) in swept.troubled() {
-        session.output.say(format!("{} {}: {}", styled(YELLOW, "warning:"), task, inert(&error.to_string())));
+        session.output.say(format!(
+            "{} {}: {}",
+            styled(YELLOW, "warning:"),
+            task,
+            inert(&error.to_string())
+        ));
     }
     if let Some(error) = &swept.handed_out.unconfirmed {
         unconfirmed(session, error);
@@ -62,11 +68,18 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     if mode == DryRun::No {
         notify(session, &workspace)?;
         if let Err(error) = catch_up_events(&workspace) {
-            session.warn(&format!("the event stream is not up to date: {}", inert(&error.to_string())));
+            session.warn(&format!(
+                "the event stream is not up to date: {}",
+                inert(&error.to_string())
+            ));
         }
     }
     let code = unreadable::tell(session, &swept.ran_out.unreadable);
-    Ok(if swept.troubled().next().is_none() && swept.is_confirmed() { code } else { ExitCode::FAILURE })
+    Ok(if swept.troubled().next().is_none() && swept.is_confirmed() {
+        code
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Says why nothing more was handed out.
@@ -79,7 +92,10 @@ fn unconfirmed(session: &Session, error: &OpsError) {
 
 /// Tells whoever is to be told. Who cannot be reached stops nothing.
 fn notify(session: &Session, workspace: &Workspace) -> Result<(), Trouble> {
-    for trouble in deliver_notices(workspace, Tried::Due, NOTICES)?.into_iter().filter_map(|round| round.trouble) {
+    for trouble in deliver_notices(workspace, Tried::Due, NOTICES)?
+        .into_iter()
+        .filter_map(|round| round.trouble)
+    {
         session.warn(&format!("a notice could not be delivered: {}", inert(&trouble)));
     }
     Ok(())
@@ -97,7 +113,10 @@ fn show(session: &Session, swept: &Swept, mode: DryRun) {
     ran_out.lapsed.iter().for_each(|changed| of_change(changed, ran_out::lapsed(changed)));
     handed.dependents.iter().for_each(|own| told(&own.task, handed_out::dependent(own)));
     for loss in superseded {
-        told(loss.task(), format!("superseded, because the remote had another one first: {}", loss.what()));
+        told(
+            loss.task(),
+            format!("superseded, because the remote had another one first: {}", loss.what()),
+        );
     }
     handed.given.iter().for_each(|given| told(&given.ticket, handed_out::given(given)));
     if swept.is_idle() && swept.is_confirmed() {
@@ -126,7 +145,9 @@ fn value(swept: &Swept, mode: DryRun) -> Value {
     let timed_out = ran_out.timed_out.iter().map(|changed| ran_out::value("timeout", changed));
     let lapsed = ran_out.lapsed.iter().map(|changed| ran_out::value("lapsed", changed));
     let task = |changed: &Changed| json!({"task": changed.after.task.id.as_str(), "change": followed(changed)});
-    let troubled = swept.troubled().map(|(task, error)| json!({"task": task.as_str(), "reason": reason_of(error)}));
+    let troubled = swept
+        .troubled()
+        .map(|(task, error)| json!({"task": task.as_str(), "reason": reason_of(error)}));
     let mut value = json!({
         "followed": settled.changed.iter().map(task).collect::<Vec<_>>(),
         "ranOut": timed_out.chain(lapsed).collect::<Vec<_>>(),

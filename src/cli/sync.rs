@@ -77,10 +77,17 @@ fn page(session: &Session, synced: &Synced, mode: DryRun) -> String {
     list(&mut text, if would { "Would come" } else { "Came" }, &synced.came);
     list(&mut text, if would { "Would go" } else { "Went" }, &synced.went);
     if let Some(merge) = synced.merge.filter(|_| !would) {
-        text.push_str(&format!("{} as {}\n", styled(BOLD, "Merged"), styled(DIM, &merge.to_string()[..7])));
+        text.push_str(&format!(
+            "{} as {}\n",
+            styled(BOLD, "Merged"),
+            styled(DIM, &merge.to_string()[..7])
+        ));
     }
     if !synced.superseded.is_empty() {
-        text.push_str(&format!("{}, because the remote had another one first\n", styled(BOLD, "Superseded")));
+        text.push_str(&format!(
+            "{}, because the remote had another one first\n",
+            styled(BOLD, "Superseded")
+        ));
         for loss in &synced.superseded {
             text.push_str(&format!("  {} {}\n", styled(YELLOW, "!"), inert(loss.what())));
         }

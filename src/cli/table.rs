@@ -113,10 +113,15 @@ impl Table {
             widths.remove(extra);
         }
         self.cut(&shown, &mut widths, width);
-        let title = |index: &usize| Cell { text: self.columns[*index].title.to_owned(), style: BOLD };
-        let mut text = line(&widths, shown.iter().map(|index| (self.columns[*index], title(index))));
+        let title =
+            |index: &usize| Cell { text: self.columns[*index].title.to_owned(), style: BOLD };
+        let mut text =
+            line(&widths, shown.iter().map(|index| (self.columns[*index], title(index))));
         for row in &self.rows {
-            text.push_str(&line(&widths, shown.iter().map(|index| (self.columns[*index], row[*index].clone()))));
+            text.push_str(&line(
+                &widths,
+                shown.iter().map(|index| (self.columns[*index], row[*index].clone())),
+            ));
         }
         text
     }
@@ -132,10 +137,11 @@ impl Table {
 
     /// Returns the place of the column to leave out, if there are too many.
     fn extra(&self, shown: &[usize], widths: &[usize], width: usize) -> Option<usize> {
-        let least = shown.iter().zip(widths).map(|(column, wide)| match self.columns[*column].fit {
-            Fit::Cut => (*wide).min(NARROWEST),
-            Fit::Whole => *wide,
-        });
+        let least =
+            shown.iter().zip(widths).map(|(column, wide)| match self.columns[*column].fit {
+                Fit::Cut => (*wide).min(NARROWEST),
+                Fit::Whole => *wide,
+            });
         if least.sum::<usize>() + gaps(widths) <= width {
             return None;
         }
@@ -204,8 +210,11 @@ pub(super) fn cut(text: &str, width: usize) -> String {
 
 /// Returns how wide the output may be: `COLUMNS`, else the terminal's width; a file or a pipe takes whole lines.
 pub(super) fn width() -> usize {
-    let named = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|width| *width > 0);
-    let seen = || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));
+    let named =
+        std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|width| *width > 0);
+    let seen = || {
+        terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0))
+    };
     named.or_else(seen).unwrap_or(usize::MAX)
 }
 
@@ -222,7 +231,12 @@ mod tests {
             Column::right("AGE").extra(0),
         ]);
         table.row(["a".into(), "short".into(), Cell::from(""), "5m".into()]);
-        table.row([Cell::styled(RED, "bcd"), "日本語 and some more words".into(), Cell::from(""), "12h".into()]);
+        table.row([
+            Cell::styled(RED, "bcd"),
+            "日本語 and some more words".into(),
+            Cell::from(""),
+            "12h".into(),
+        ]);
         table
     }
 
@@ -244,7 +258,10 @@ mod tests {
     #[test]
     fn a_long_column_gives_way() {
         let text = plain(&table().render(28));
-        assert_eq!(text, "ID   TITLE               AGE\na    short                5m\nbcd  日本語 and some m…  12h\n");
+        assert_eq!(
+            text,
+            "ID   TITLE               AGE\na    short                5m\nbcd  日本語 and some m…  12h\n"
+        );
         assert!(text.lines().all(|line| line.width() == 28));
     }
 
@@ -253,7 +270,10 @@ mod tests {
         let mut table = table();
         table.row(["c".into(), "word ".repeat(1000).into(), Cell::from(""), "5m".into()]);
         let text = plain(&table.render(usize::MAX));
-        assert!(text.lines().all(|line| line.width() == "bcd".len() + WIDEST + "12h".len() + 2 * GAP), "{text}");
+        assert!(
+            text.lines().all(|line| line.width() == "bcd".len() + WIDEST + "12h".len() + 2 * GAP),
+            "{text}"
+        );
         assert!(text.contains(" word…"), "{text}");
     }
 

@@ -62,7 +62,11 @@ impl Trouble {
                 output.say(format!("\n{}", render_all(diagnostics, output.paint()).trim_end()));
             }
             if let Some(fix) = self.fix() {
-                output.say(format!("\n{} {}", styled(BOLD, "hint:"), inert(&session.git_said(fix))));
+                output.say(format!(
+                    "\n{} {}",
+                    styled(BOLD, "hint:"),
+                    inert(&session.git_said(fix))
+                ));
             }
             if let Some(example) = self.example() {
                 output.say(format!("\nexample:\n{example}"));
@@ -75,7 +79,8 @@ impl Trouble {
     pub(super) fn end(&self, session: &Session) -> ExitCode {
         let problem = session.git_said(self.problem());
         let mut value = json!({"jsonVersion": JSON_VERSION, "event": "ended", "success": false, "error": problem});
-        if let (Value::Object(map), Value::Object(fields)) = (&mut value, self.said_value(session)) {
+        if let (Value::Object(map), Value::Object(fields)) = (&mut value, self.said_value(session))
+        {
             // What stands for the error elsewhere stands beside its sentence here.
             for (key, field) in fields {
                 map.insert(if key == "error" { "code".to_owned() } else { key }, field);
@@ -105,8 +110,12 @@ impl Trouble {
     fn problem(&self) -> String {
         match self {
             Self::Ops(error) | Self::Completion { error, .. } => error.problem(),
-            Self::Directory { path, cause } => format!("cannot enter `{}`: {cause}", path.display()),
-            Self::Output { path, cause } => format!("cannot write into `{}`: {cause}", path.display()),
+            Self::Directory { path, cause } => {
+                format!("cannot enter `{}`: {cause}", path.display())
+            }
+            Self::Output { path, cause } => {
+                format!("cannot write into `{}`: {cause}", path.display())
+            }
             Self::Input { name, cause } => format!("cannot read `{name}`: {cause}"),
             Self::Endpoint(fault) => fault.to_string(),
             Self::Editor { problem, .. } | Self::Unfit { problem, .. } => problem.clone(),
@@ -159,7 +168,9 @@ impl Trouble {
             Self::Endpoint(fault) => {
                 json!({"error": "no_endpoint", "message": format!("{fault}\n\n{}", fault.fix())})
             }
-            Self::Editor { fix, .. } => json!({"error": "editor", "message": format!("{}\n\n{fix}", self.problem())}),
+            Self::Editor { fix, .. } => {
+                json!({"error": "editor", "message": format!("{}\n\n{fix}", self.problem())})
+            }
             Self::Unfit { code, fix, .. } => {
                 json!({"error": code, "message": format!("{}\n\n{fix}", self.problem())})
             }
@@ -188,7 +199,10 @@ pub(super) fn code(error: &OpsError) -> u8 {
         },
         OpsError::NoTask { .. }
         | OpsError::Unknown { .. }
-        | OpsError::Unfit { code: "unknown_revision" | "several_projects" | "no_such_project", .. }
+        | OpsError::Unfit {
+            code: "unknown_revision" | "several_projects" | "no_such_project",
+            ..
+        }
         | OpsError::Store(StoreError::TaskNotFound { .. } | StoreError::NoProject { .. })
         | OpsError::Audit(AuditError::NoRepository { .. }) => 3,
         OpsError::Frozen { .. }
@@ -209,7 +223,9 @@ pub(super) fn code(error: &OpsError) -> u8 {
         | OpsError::Audit(AuditError::OwnFolderInGit(_))
         | OpsError::Unfit { code: "rules_not_committed", .. }
         | OpsError::Store(
-            StoreError::TaskDoubled { .. } | StoreError::WrongKind { .. } | StoreError::TooLarge { .. },
+            StoreError::TaskDoubled { .. }
+            | StoreError::WrongKind { .. }
+            | StoreError::TooLarge { .. },
         ) => 6,
         OpsError::Unfit { code: "cannot_sign", .. } => 1,
         OpsError::Unfit { code: "still_written", .. }

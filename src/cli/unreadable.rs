@@ -32,7 +32,8 @@ pub(super) fn tell(session: &Session, files: &[Unreadable]) -> ExitCode {
         }
         let error = styled(RED, "error:");
         // A folder is none, and hides some.
-        let what = if is_task_file(&file.path) { "cannot be read as a task" } else { "cannot be read" };
+        let what =
+            if is_task_file(&file.path) { "cannot be read as a task" } else { "cannot be read" };
         output.say(format!("{error} `{}` {what}: {}", inert(&file.place()), inert(&file.reason)));
     }
     if shown < files.len() {

@@ -14,7 +14,8 @@ const INVALID: u8 = 6;
 
 /// Shows the diagnostics, or that all is well, and returns the exit code.
 pub(super) fn show(session: &Session, diagnostics: &[Diagnostic], well: &str) -> ExitCode {
-    let count = |severity| diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count();
+    let count =
+        |severity| diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count();
     let errors = count(Severity::Error);
     if session.output.is_json() {
         let list: Vec<Value> = diagnostics.iter().map(Diagnostic::to_value).collect();
@@ -23,7 +24,11 @@ pub(super) fn show(session: &Session, diagnostics: &[Diagnostic], well: &str) ->
         if !diagnostics.is_empty() {
             session.output.print(&format!("{}\n", render_all(diagnostics, Paint::Colored)));
         }
-        let counts = [(errors, "error"), (count(Severity::Warning), "warning"), (count(Severity::Note), "note")];
+        let counts = [
+            (errors, "error"),
+            (count(Severity::Warning), "warning"),
+            (count(Severity::Note), "note"),
+        ];
         let counts: Vec<String> = counts
             .iter()
             .filter(|(count, _)| *count > 0)

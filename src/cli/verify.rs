@@ -14,8 +14,8 @@ use crate::format::allowed_signers;
 use crate::format::plain::inert;
 use crate::model::trusted_keys::TrustedKeys;
 use crate::ops::{
-    ProjectFolder, Pushed, Range, Update, Verified, VerifiedFrom as From, Wrong, pushed_value, verified_value, verify,
-    verify_pushed,
+    ProjectFolder, Pushed, Range, Update, Verified, VerifiedFrom as From, Wrong, pushed_value,
+    verified_value, verify, verify_pushed,
 };
 
 /// Prove from git that every step of every task is one that its rules allow
@@ -54,9 +54,14 @@ impl Args {
         // `A..` and `..B` mean HEAD, as to git.
         let head = |text: &str| if text.is_empty() { "HEAD" } else { text }.to_owned();
         match self.range.as_deref().map(|range| (range, range.split_once(".."))) {
-            Some((_, Some((other, until)))) => Range { from: From::Beside(head(other)), until: head(until) },
+            Some((_, Some((other, until)))) => {
+                Range { from: From::Beside(head(other)), until: head(until) }
+            }
             Some((until, None)) => Range { from: From::Beginning, until: until.to_owned() },
-            None => Range { from: self.since.clone().map_or(From::Beginning, From::Anchor), until: "HEAD".to_owned() },
+            None => Range {
+                from: self.since.clone().map_or(From::Beginning, From::Anchor),
+                until: "HEAD".to_owned(),
+            },
         }
     }
 }
@@ -91,7 +96,8 @@ fn pushed(
     let updates = updates.map_err(|fault| Trouble::Unfit {
         code: "bad_update",
         problem: fault.to_string(),
-        fix: "`--stdin` is for what git tells a `pre-receive` hook: `OLD NEW REF`, line by line".to_owned(),
+        fix: "`--stdin` is for what git tells a `pre-receive` hook: `OLD NEW REF`, line by line"
+            .to_owned(),
     })?;
     let pushed = verify_pushed(&past, project, &updates, anchor)?;
     if session.output.is_json() {
@@ -99,8 +105,14 @@ fn pushed(
     } else if pushed.is_empty() {
         session.output.line("nothing of a project is pushed");
     }
-    for Pushed { reference, project, verified } in pushed.iter().filter(|_| !session.output.is_json()) {
-        let place = if project.as_str().is_empty() { String::new() } else { format!(" in {}", project.as_str()) };
+    for Pushed { reference, project, verified } in
+        pushed.iter().filter(|_| !session.output.is_json())
+    {
+        let place = if project.as_str().is_empty() {
+            String::new()
+        } else {
+            format!(" in {}", project.as_str())
+        };
         session.output.line(styled(BOLD, inert(&format!("{reference}{place}"))));
         show(session, verified);
     }
@@ -111,7 +123,8 @@ fn pushed(
 /// Reads the keys that are trusted from outside.
 fn trusted(file: &Path) -> Result<TrustedKeys, Trouble> {
     let name = file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|cause| Trouble::Input { name: name.clone(), cause })?;
+    let text = std::fs::read_to_string(file)
+        .map_err(|cause| Trouble::Input { name: name.clone(), cause })?;
     allowed_signers::parse(&text).map_err(|faults| {
         let lines = faults.iter().map(|fault| format!("{name}:{}: {}", fault.line, fault.problem));
         Trouble::Unfit {
@@ -148,11 +161,17 @@ fn show(session: &Session, verified: &Verified) {
         session.output.line(format!("{} {text}", styled(YELLOW, "warning:")));
     }
     if verified.renamed > 0 {
-        let text =
-            format!("{} made by rules that this version calls by another hash", count(verified.renamed, "change"));
+        let text = format!(
+            "{} made by rules that this version calls by another hash",
+            count(verified.renamed, "change")
+        );
         session.output.line(format!("{} {text}", styled(YELLOW, "note:")));
     }
-    let judged = format!("{}, {}", count(verified.commits, "commit"), count(verified.changes, "change of a task"));
+    let judged = format!(
+        "{}, {}",
+        count(verified.commits, "commit"),
+        count(verified.changes, "change of a task")
+    );
     let open = verified.open().count();
     session.output.line(match open {
         0 => format!("{}: {judged}", styled(GREEN, "all is as the rules allow")),
@@ -166,7 +185,11 @@ fn finding(wrong: &Wrong) -> String {
         None => styled(RED, "wrong:"),
         Some(_) => styled(YELLOW, "put right:"),
     };
-    let task = wrong.task.as_ref().map(|task| format!("{}: ", styled(BOLD, task.as_str()))).unwrap_or_default();
+    let task = wrong
+        .task
+        .as_ref()
+        .map(|task| format!("{}: ", styled(BOLD, task.as_str())))
+        .unwrap_or_default();
     let mut text = format!(
         "{head} {task}{} [{}]\n  commit   {} {}\n  by       {}, {}\n  expected {}\n  found    {}",
         wrong.broken.sentence(),

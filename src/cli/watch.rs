@@ -57,7 +57,8 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         return Ok(if done { ExitCode::SUCCESS } else { failure });
     }
     let mut tell = |report: Report| show(session, &report, Again::UntilItWorks);
-    let endpoint = args.metrics.as_ref().map(Endpoint::bind).transpose().map_err(Trouble::Endpoint)?;
+    let endpoint =
+        args.metrics.as_ref().map(Endpoint::bind).transpose().map_err(Trouble::Endpoint)?;
     watch(workspace, session.wait, endpoint, &mut tell)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -79,7 +80,8 @@ fn show(session: &Session, report: &Report, again: Again) {
     let time = now();
     if session.output.is_json() {
         let mut value = json!({"jsonVersion": JSON_VERSION, "time": time});
-        if let (Value::Object(map), Value::Object(fields)) = (&mut value, value_of(session, report)) {
+        if let (Value::Object(map), Value::Object(fields)) = (&mut value, value_of(session, report))
+        {
             map.extend(fields);
         }
         session.output.line(value.to_string());
@@ -91,18 +93,25 @@ fn show(session: &Session, report: &Report, again: Again) {
     }
     let clock = time.to_zoned(TimeZone::system()).strftime("%H:%M:%S");
     for (at, line) in words_of(session, report, again).lines().enumerate() {
-        session.output.line(if at == 0 { format!("{clock}  {line}") } else { format!("          {line}") });
+        session.output.line(if at == 0 {
+            format!("{clock}  {line}")
+        } else {
+            format!("          {line}")
+        });
     }
 }
 
 /// Returns the event as a line of a log: when, how bad, in words, and then what `--json` has of it.
 fn logged(session: &Session, report: &Report, time: Timestamp, again: Again) -> Value {
     let message = adapter::strip_str(&words_of(session, report, again)).to_string();
-    let mut line = json!({"timestamp": time, "level": level(report).as_str(), "message": one_line(&message)});
+    let mut line =
+        json!({"timestamp": time, "level": level(report).as_str(), "message": one_line(&message)});
     if let (Value::Object(map), Value::Object(fields)) = (&mut line, value_of(session, report)) {
         // As the stream of events calls it.
         map.extend(
-            fields.into_iter().map(|(key, value)| (if key == "task" { "taskId".to_owned() } else { key }, value)),
+            fields
+                .into_iter()
+                .map(|(key, value)| (if key == "task" { "taskId".to_owned() } else { key }, value)),
         );
     }
     line
@@ -134,6 +143,8 @@ fn level(report: &Report) -> Level {
 fn polling(sight: &Sight) -> Option<String> {
     match sight {
         Sight::Events => None,
-        Sight::Polling { reason } => Some(format!("{reason}; so everything is looked at every second")),
+        Sight::Polling { reason } => {
+            Some(format!("{reason}; so everything is looked at every second"))
+        }
     }
 }

@@ -9,7 +9,8 @@ use super::trouble::Trouble;
 use crate::engine::{Passage, Rules, TooOften, is_looping, lost_dependencies};
 use crate::format::task_file::Origin;
 use crate::model::{
-    Destination, GateId, GateKind, LostDependency, Outcome, Status, Ticket, Timestamp, Verdict, listed,
+    Destination, GateId, GateKind, LostDependency, Outcome, Status, Ticket, Timestamp, Verdict,
+    listed,
 };
 use crate::ops::{Consequence, Effect, NEW, Reason, reason_value, why};
 
@@ -48,7 +49,10 @@ fn page(rules: &Rules, reason: &Reason, now: Timestamp) -> String {
     if task.gate.is_none() {
         if task.status.is_finished() {
             page.head("Who can move it");
-            page.list([format!("a person, with `aof task reopen {} --to GATE --reason TEXT`", task.id)]);
+            page.list([format!(
+                "a person, with `aof task reopen {} --to GATE --reason TEXT`",
+                task.id
+            )]);
         }
         return page.into_text();
     }
@@ -66,17 +70,23 @@ fn page(rules: &Rules, reason: &Reason, now: Timestamp) -> String {
         )]);
     } else if task.status == Status::Blocked {
         let reason = if is_looping(rules, task) { " --reason \"...\"" } else { "" };
-        page.list([format!("a person, who sets it going again with `aof task unblock {}{reason}`", task.id)]);
+        page.list([format!(
+            "a person, who sets it going again with `aof task unblock {}{reason}`",
+            task.id
+        )]);
     }
     if !reason.consequences.is_empty() {
         page.head("What each outcome would do");
         let name = |one: &Consequence| {
-            let branch = one.branch.as_ref().map(|branch| format!("{branch}: ")).unwrap_or_default();
+            let branch =
+                one.branch.as_ref().map(|branch| format!("{branch}: ")).unwrap_or_default();
             format!("{branch}{}", one.outcome)
         };
         let facts: Vec<(String, String)> =
             reason.consequences.iter().map(|one| (name(one), effect(rules, one, reason))).collect();
-        page.facts(&facts.iter().map(|(name, effect)| (name.as_str(), effect.clone())).collect::<Vec<_>>());
+        page.facts(
+            &facts.iter().map(|(name, effect)| (name.as_str(), effect.clone())).collect::<Vec<_>>(),
+        );
     }
     page.into_text()
 }
@@ -96,7 +106,9 @@ fn effect(rules: &Rules, consequence: &Consequence, reason: &Reason) -> String {
         (None, Destination::Gate(gate)) if answers && passage.retry.is_none() => {
             format!("leads to {}, which waits for an answer", place_of(rules, reason, gate))
         }
-        (None, Destination::Gate(gate)) => going(rules, passage.retry.map(|count| (count, limit)), gate, reason),
+        (None, Destination::Gate(gate)) => {
+            going(rules, passage.retry.map(|count| (count, limit)), gate, reason)
+        }
         (None, Destination::End) => "ends the task".to_owned(),
         (None, Destination::Cancelled) => "calls the task off".to_owned(),
         (None, Destination::Fail) => "ends the task as failed".to_owned(),
@@ -113,7 +125,10 @@ fn effect(rules: &Rules, consequence: &Consequence, reason: &Reason) -> String {
 /// Says where a way leads that can be gone; `back` is the how-manieth way back it would be, and of how many.
 fn going(rules: &Rules, back: Option<(u32, u32)>, gate: &GateId, reason: &Reason) -> String {
     let place = place_of(rules, reason, gate);
-    let found = rules.workflow_of(&reason.file.task).and_then(|workflow| workflow.gate(gate)).map(|(_, gate)| gate);
+    let found = rules
+        .workflow_of(&reason.file.task)
+        .and_then(|workflow| workflow.gate(gate))
+        .map(|(_, gate)| gate);
     let Some((count, limit)) = back else {
         let alone = found.is_some_and(|gate| gate.kind == GateKind::Condition);
         return format!("leads to {place}{}", if alone { ", which decides by itself" } else { "" });
@@ -146,18 +161,29 @@ fn too_often(rules: &Rules, passage: &Passage, often: &TooOften, reason: &Reason
     };
     let then = match (&passage.escalated_to, &passage.to) {
         (Some(role), _) => format!("it goes there, and is for {role}"),
-        (None, Destination::Gate(gate)) if *gate == often.to => "it goes there and waits for a person".to_owned(),
-        (None, Destination::Gate(gate)) => format!("it goes to {} instead", place_of(rules, reason, gate)),
+        (None, Destination::Gate(gate)) if *gate == often.to => {
+            "it goes there and waits for a person".to_owned()
+        }
+        (None, Destination::Gate(gate)) => {
+            format!("it goes to {} instead", place_of(rules, reason, gate))
+        }
         (None, Destination::Cancelled) => "the task is called off".to_owned(),
         (None, Destination::Fail) => "the task fails".to_owned(),
         (None, Destination::End) => "the task ends".to_owned(),
     };
-    format!("would be the {} way back to {}; {allowed}: {then}", ordinal(often.count), styled(CYAN, &often.to))
+    format!(
+        "would be the {} way back to {}; {allowed}: {then}",
+        ordinal(often.count),
+        styled(CYAN, &often.to)
+    )
 }
 
 fn place_of(rules: &Rules, reason: &Reason, gate: &GateId) -> String {
     let found = rules.workflow_of(&reason.file.task).and_then(|workflow| workflow.gate(gate));
-    let role = found.and_then(|(_, gate)| gate.role()).map(|role| format!(" (role {role})")).unwrap_or_default();
+    let role = found
+        .and_then(|(_, gate)| gate.role())
+        .map(|role| format!(" (role {role})"))
+        .unwrap_or_default();
     format!("{}{role}", styled(CYAN, gate))
 }
 
@@ -176,7 +202,8 @@ fn ordinal(number: u32) -> String {
 mod tests {
     #[test]
     fn numbers_count_in_words() {
-        let told: Vec<String> = [1, 2, 3, 4, 11, 12, 13, 21, 22, 101, 111].into_iter().map(super::ordinal).collect();
+        let told: Vec<String> =
+            [1, 2, 3, 4, 11, 12, 13, 21, 22, 101, 111].into_iter().map(super::ordinal).collect();
         assert_eq!(told.join(" "), "1st 2nd 3rd 4th 11th 12th 13th 21st 22nd 101st 111th");
     }
 }

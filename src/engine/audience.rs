@@ -1,7 +1,9 @@
 //! Who is told of what: the `notify` of the project, of agents and of roles, and the owner, who hears where a person is needed.
 
 use super::rules::Rules;
-use crate::model::{AgentId, Channel, Event, EventKind, On, Reader, RoleId, Status, Subscription, Task};
+use crate::model::{
+    AgentId, Channel, Event, EventKind, On, Reader, RoleId, Status, Subscription, Task,
+};
 
 /// A message to be sent.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,12 +43,16 @@ pub fn audience<'a>(rules: &'a Rules, after: Option<&Task>, events: &[Event]) ->
     let mut notices: Vec<Notice<'a>> = Vec::new();
     for (index, event) in events.iter().enumerate() {
         let kind = event.kind();
-        for own in rules.project.notify.iter().filter(|own| own.on != On::Concerning && asks(own, kind)) {
+        for own in
+            rules.project.notify.iter().filter(|own| own.on != On::Concerning && asks(own, kind))
+        {
             add(&mut notices, index, &own.channel, None, Reader::Anybody);
         }
         for concern in concerns(rules, after, events, event) {
             let (name, subscriptions) = match &concern.who {
-                Who::Agent(agent) => (agent.as_str(), rules.org.agent(agent).map(|known| &known.notify)),
+                Who::Agent(agent) => {
+                    (agent.as_str(), rules.org.agent(agent).map(|known| &known.notify))
+                }
                 Who::Role(role) => (role.as_str(), rules.org.role(role).map(|known| &known.notify)),
                 Who::Owner => {
                     let name = rules.project.owner.as_deref().unwrap_or_default();
@@ -77,10 +83,16 @@ fn asks(own: &Subscription, kind: EventKind) -> bool {
 }
 
 /// One channel is told one thing once, whoever it is for.
-fn add<'a>(notices: &mut Vec<Notice<'a>>, event: usize, channel: &'a Channel, to: Option<&str>, reader: Reader) {
-    let known = notices
-        .iter_mut()
-        .find(|known| known.event == event && known.reader == reader && known.channel.key() == channel.key());
+fn add<'a>(
+    notices: &mut Vec<Notice<'a>>,
+    event: usize,
+    channel: &'a Channel,
+    to: Option<&str>,
+    reader: Reader,
+) {
+    let known = notices.iter_mut().find(|known| {
+        known.event == event && known.reader == reader && known.channel.key() == channel.key()
+    });
     let to = to.map(str::to_owned);
     match known {
         Some(known) => known.to.extend(to.filter(|name| !known.to.contains(name))),
@@ -95,9 +107,10 @@ fn concerns(rules: &Rules, after: Option<&Task>, events: &[Event], event: &Event
     let one = |id: &AgentId| agent(&Some(id.clone()));
     let owner = || told(Who::Owner, Reader::Anybody);
     let mut all = match event {
-        Event::Created { .. } | Event::Adopted { .. } | Event::Transition(_) | Event::Rerouted { .. } => {
-            arrivals(rules, after, event)
-        }
+        Event::Created { .. }
+        | Event::Adopted { .. }
+        | Event::Transition(_)
+        | Event::Rerouted { .. } => arrivals(rules, after, event),
         Event::Assigned { agent: id, .. } | Event::Lapsed { agent: id, .. } => one(id),
         Event::Rejected { worker, .. } => agent(worker),
         Event::Held { holders, .. }
@@ -114,7 +127,9 @@ fn concerns(rules: &Rules, after: Option<&Task>, events: &[Event], event: &Event
         Event::Escalated { role, .. } => {
             let members = rules.org.role(role).into_iter().flat_map(|known| &known.agents);
             let members = members.map(|id| told(Who::Agent(id.clone()), Reader::Successor));
-            std::iter::once(told(Who::Role(role.clone()), Reader::Successor)).chain(members).collect()
+            std::iter::once(told(Who::Role(role.clone()), Reader::Successor))
+                .chain(members)
+                .collect()
         }
         Event::Superseded { visit, .. } => {
             let mut all = agent(&visit.agent);
@@ -149,7 +164,10 @@ fn told(who: Who, reader: Reader) -> Concern {
 }
 
 fn says_why(event: &Event) -> bool {
-    matches!(event, Event::BlockedNoAgents { .. } | Event::CircularLoop { .. } | Event::Exhausted { .. })
+    matches!(
+        event,
+        Event::BlockedNoAgents { .. } | Event::CircularLoop { .. } | Event::Exhausted { .. }
+    )
 }
 
 /// Returns whom it concerns that work has come to a gate: its role, and each agent of it that asks for that.

@@ -6,10 +6,15 @@ use crate::model::{Map, Workflow};
 /// Returns the input of a new task: what was said of it, and the workflow's defaults for the rest.
 pub fn begin(workflow: &Workflow, given: &Map) -> Result<Map, Refusal> {
     let Some(declared) = &workflow.context.input else { return Ok(given.clone()) };
-    let unknown: Vec<String> = given.keys().filter(|name| !declared.contains_key(*name)).cloned().collect();
+    let unknown: Vec<String> =
+        given.keys().filter(|name| !declared.contains_key(*name)).cloned().collect();
     if !unknown.is_empty() {
         let known = declared.keys().cloned().collect();
-        return Err(Refusal::UnknownInput { workflow: workflow.name.clone(), given: unknown, known });
+        return Err(Refusal::UnknownInput {
+            workflow: workflow.name.clone(),
+            given: unknown,
+            known,
+        });
     }
     let mut input = Map::new();
     let mut missing = Vec::new();
@@ -21,5 +26,9 @@ pub fn begin(workflow: &Workflow, given: &Map) -> Result<Map, Refusal> {
             input.insert(name.clone(), value.clone());
         }
     }
-    if missing.is_empty() { Ok(input) } else { Err(Refusal::MissingInput { workflow: workflow.name.clone(), missing }) }
+    if missing.is_empty() {
+        Ok(input)
+    } else {
+        Err(Refusal::MissingInput { workflow: workflow.name.clone(), missing })
+    }
 }

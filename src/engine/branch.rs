@@ -10,29 +10,42 @@ use crate::model::{AgentId, Gate, GateId, OpenVisit, RoleId, Task, Ticket, Times
 /// Returns when the branch was opened, or last spoke without finishing.
 pub(super) fn entered(task: &Task, open: &OpenVisit, branch: &GateId) -> Timestamp {
     let spoken = entries(&task.history, open.visit).iter().rev();
-    let last = spoken.filter(|entry| entry.branch.as_ref() == Some(branch)).map(|entry| entry.exited).next();
+    let last = spoken
+        .filter(|entry| entry.branch.as_ref() == Some(branch))
+        .map(|entry| entry.exited)
+        .next();
     last.unwrap_or(open.entered)
 }
 
 /// Returns the entries of the visit with that number, as far as it has come; one entry everywhere but at a fork.
 pub(super) fn entries(history: &[Visit], visit: usize) -> &[Visit] {
     let from = history.get(visit..).unwrap_or_default();
-    let end = from.iter().position(|entry| !entry.leaves_open()).map_or(from.len(), |last| last + 1);
+    let end =
+        from.iter().position(|entry| !entry.leaves_open()).map_or(from.len(), |last| last + 1);
     &from[..end]
 }
 
 /// Returns the entry that ended what the ticket names: the branch's, else the one that closed the visit.
 pub(super) fn ending<'h>(history: &'h [Visit], ticket: &Ticket) -> Option<&'h Visit> {
     let entries = entries(history, ticket.visit?);
-    let own = entries.iter().rev().find(|entry| entry.verdict.is_some() && entry.branch == ticket.branch);
+    let own =
+        entries.iter().rev().find(|entry| entry.verdict.is_some() && entry.branch == ticket.branch);
     own.or_else(|| entries.last().filter(|entry| !entry.leaves_open()))
 }
 
 /// Returns the branch that is meant: the one that the ticket names, else the one that the agent has claimed, else the only one
 /// at which it may speak. Nothing where the task stands at no fork.
-pub(super) fn meant(rules: &Rules, task: &Task, ticket: &Ticket, agent: &AgentId) -> Result<Option<GateId>, Refusal> {
+pub(super) fn meant(
+    rules: &Rules,
+    task: &Task,
+    ticket: &Ticket,
+    agent: &AgentId,
+) -> Result<Option<GateId>, Refusal> {
     let Some(open) = task.gate.as_ref() else { return Ok(None) };
-    let gate = rules.workflow_of(task).and_then(|workflow| workflow.gate(&open.current)).map(|(_, gate)| gate);
+    let gate = rules
+        .workflow_of(task)
+        .and_then(|workflow| workflow.gate(&open.current))
+        .map(|(_, gate)| gate);
     let Some(gate) = gate else { return Ok(None) };
     let unknown = || Refusal::NoSuchBranch {
         ticket: Ticket { visit: Some(open.visit), ..ticket.clone() },
@@ -60,7 +73,13 @@ pub fn branch_of(rules: &Rules, task: &Task, agent: &AgentId) -> Option<GateId> 
     meant(rules, task, &ticket, agent).ok().flatten()
 }
 
-fn only(rules: &Rules, task: &Task, open: &OpenVisit, gate: &Gate, agent: &AgentId) -> Result<GateId, Refusal> {
+fn only(
+    rules: &Rules,
+    task: &Task,
+    open: &OpenVisit,
+    gate: &Gate,
+    agent: &AgentId,
+) -> Result<GateId, Refusal> {
     let posts = Post::open(rules, task);
     if posts.is_empty() {
         let ticket = task.ticket_of(None);
@@ -77,12 +96,19 @@ fn only(rules: &Rules, task: &Task, open: &OpenVisit, gate: &Gate, agent: &Agent
         (Some(branch), None) => return Ok(branch.clone()),
         (Some(_), Some(_)) => {
             let (task_id, gate) = (task.id.clone(), gate.id.clone());
-            return Err(Refusal::BranchNeeded { task: task_id, gate, open: open_tickets(rules, task) });
+            return Err(Refusal::BranchNeeded {
+                task: task_id,
+                gate,
+                open: open_tickets(rules, task),
+            });
         }
         (None, _) => {}
     }
     // Whoever has spoken here speaks a second time.
-    let mut own = entries(&task.history, open.visit).iter().rev().filter(|entry| entry.agent.as_ref() == Some(agent));
+    let mut own = entries(&task.history, open.visit)
+        .iter()
+        .rev()
+        .filter(|entry| entry.agent.as_ref() == Some(agent));
     let own = own.find_map(|entry| spoken(task, open, entry.branch.as_ref()?, agent));
     if let Some(conflict) = own {
         return Err(conflict);
@@ -101,7 +127,8 @@ fn only(rules: &Rules, task: &Task, open: &OpenVisit, gate: &Gate, agent: &Agent
 
 /// Returns the conflict with whoever has spoken at the branch.
 fn spoken(task: &Task, open: &OpenVisit, branch: &GateId, agent: &AgentId) -> Option<Refusal> {
-    let ticket = Ticket { task: task.id.clone(), visit: Some(open.visit), branch: Some(branch.clone()) };
+    let ticket =
+        Ticket { task: task.id.clone(), visit: Some(open.visit), branch: Some(branch.clone()) };
     let entry = ending(&task.history, &ticket)?;
     Some(Refusal::visit_ended(&ticket, entry, Some(agent)))
 }
@@ -109,5 +136,8 @@ fn spoken(task: &Task, open: &OpenVisit, branch: &GateId, agent: &AgentId) -> Op
 /// Returns the tickets of the branches that are still open, each with its role.
 pub(super) fn open_tickets(rules: &Rules, task: &Task) -> Vec<(Ticket, RoleId)> {
     let posts = Post::open(rules, task);
-    posts.iter().filter_map(|post| Some((task.ticket_of(Some(post.branch()?)), post.role.clone()))).collect()
+    posts
+        .iter()
+        .filter_map(|post| Some((task.ticket_of(Some(post.branch()?)), post.role.clone())))
+        .collect()
 }

@@ -19,7 +19,8 @@ use super::template::Template;
 use super::warning::Warning;
 use crate::model::shape::Kind;
 use crate::model::{
-    Brief, BriefText, Destination, GateId, Outcome, ReviewContext, Station, Task, Ticket, Timestamp, Visit, Workflow,
+    Brief, BriefText, Destination, GateId, Outcome, ReviewContext, Station, Task, Ticket,
+    Timestamp, Visit, Workflow,
 };
 
 /// The brief of a task's open visit.
@@ -83,17 +84,24 @@ pub fn brief(rules: &Rules, task: &Task, body: &Body<'_>) -> Option<GateContext>
 }
 
 /// Returns the brief at a post of the open visit: the gate's, or a branch's. Nothing when the task's workflow is gone.
-pub fn brief_at(rules: &Rules, task: &Task, post: &Post<'_>, body: &Body<'_>) -> Option<GateContext> {
+pub fn brief_at(
+    rules: &Rules,
+    task: &Task,
+    post: &Post<'_>,
+    body: &Body<'_>,
+) -> Option<GateContext> {
     let workflow = rules.workflow_of(task)?;
     let gate = post.gate;
     let own = task.review.as_ref().and_then(|review| own_wishes(post, review));
     let mut gaps = Gaps::default();
     let values = Values { workflow, task, body, incoming: None };
     let entered = entered_by(task, &post.station().gate);
-    let prompt = entered.and_then(|visit| Some((visit, prompt_of(workflow, visit)?))).map(|(visit, prompt)| {
-        let values = Values { incoming: Some(visit), ..values };
-        gaps.fill(&values, prompt)
-    });
+    let prompt = entered.and_then(|visit| Some((visit, prompt_of(workflow, visit)?))).map(
+        |(visit, prompt)| {
+            let values = Values { incoming: Some(visit), ..values };
+            gaps.fill(&values, prompt)
+        },
+    );
     // Wishes are for whoever mends; the gate that has them is told what it asked for, as a checklist.
     let occasion = match &task.review {
         Some(review) if review.from_gate == post.station().gate => match &own {
@@ -115,7 +123,8 @@ pub fn brief_at(rules: &Rules, task: &Task, post: &Post<'_>, body: &Body<'_>) ->
         }
     }
     let instructions = written.instructions.take();
-    let instructions = instructions.or_else(|| entry.instructions.as_ref().map(|text| gaps.fill(&values, text)));
+    let instructions =
+        instructions.or_else(|| entry.instructions.as_ref().map(|text| gaps.fill(&values, text)));
     Some(GateContext {
         ticket: task.ticket_of(post.branch()),
         prompt,
@@ -132,7 +141,11 @@ pub fn brief_at(rules: &Rules, task: &Task, post: &Post<'_>, body: &Body<'_>) ->
             .collect(),
         tips: written.tips.clone().unwrap_or_else(|| tips(gate)),
         instructions,
-        verdict: post.duty.signal.as_ref().map(|signal| looked_for_at(&signal.mark, &post.gate.possible())),
+        verdict: post
+            .duty
+            .signal
+            .as_ref()
+            .map(|signal| looked_for_at(&signal.mark, &post.gate.possible())),
         outputs: forms(post, rules),
         files: post.duty.files.clone(),
         review: task.review.clone(),
@@ -149,8 +162,12 @@ pub fn brief_at(rules: &Rules, task: &Task, post: &Post<'_>, body: &Body<'_>) ->
 fn own_wishes(post: &Post<'_>, review: &ReviewContext) -> Option<ReviewContext> {
     let Some(branch) = post.branch() else { return Some(review.clone()) };
     let mark = format!("{branch}: ");
-    let own: Vec<String> =
-        review.blockers.iter().filter_map(|text| text.strip_prefix(&mark)).map(str::to_owned).collect();
+    let own: Vec<String> = review
+        .blockers
+        .iter()
+        .filter_map(|text| text.strip_prefix(&mark))
+        .map(str::to_owned)
+        .collect();
     (!own.is_empty()).then(|| ReviewContext { blockers: own, ..review.clone() })
 }
 
@@ -182,11 +199,16 @@ fn forms(post: &Post<'_>, rules: &Rules) -> Vec<Form> {
         matches!(outcome, Outcome::Complete | Outcome::Decision(_))
             || post.duty.outputs.shape(outcome.as_str()).is_some()
     };
-    let outcomes = post.outcomes(rules).into_iter().filter(|outcome| judging(outcome) && *outcome != Outcome::Blocked);
+    let outcomes = post
+        .outcomes(rules)
+        .into_iter()
+        .filter(|outcome| judging(outcome) && *outcome != Outcome::Blocked);
     let form = |outcome: Outcome| {
         let shape = shape_of(post.duty, &outcome)?;
-        let open =
-            shape.kinds.iter().all(|kind| !matches!(kind, Kind::Object(fields) if !fields.properties.is_empty()));
+        let open = shape
+            .kinds
+            .iter()
+            .all(|kind| !matches!(kind, Kind::Object(fields) if !fields.properties.is_empty()));
         (!open).then(|| Form { fields: fields(&shape), example: example(&shape), outcome })
     };
     outcomes.filter_map(form).collect()
@@ -211,9 +233,10 @@ impl Gaps {
     }
 
     fn warnings(self, gate: &GateId) -> Vec<Warning> {
-        let missing =
-            (!self.missing.is_empty()).then(|| Warning::MissingValues { gate: gate.clone(), names: self.missing });
-        let cut = (!self.cut.is_empty()).then(|| Warning::CutValues { gate: gate.clone(), names: self.cut });
+        let missing = (!self.missing.is_empty())
+            .then(|| Warning::MissingValues { gate: gate.clone(), names: self.missing });
+        let cut = (!self.cut.is_empty())
+            .then(|| Warning::CutValues { gate: gate.clone(), names: self.cut });
         missing.into_iter().chain(cut).collect()
     }
 }
@@ -223,15 +246,26 @@ fn filled(written: &BriefText, values: &Values<'_>, gaps: &mut Gaps) -> BriefTex
     let mut fill = |text: &String| gaps.fill(values, text);
     BriefText {
         role: written.role.as_ref().map(&mut fill),
-        expectations: written.expectations.as_ref().map(|list| list.iter().map(&mut fill).collect()),
-        outcomes: written.outcomes.iter().map(|(outcome, text)| (outcome.clone(), fill(text))).collect(),
+        expectations: written
+            .expectations
+            .as_ref()
+            .map(|list| list.iter().map(&mut fill).collect()),
+        outcomes: written
+            .outcomes
+            .iter()
+            .map(|(outcome, text)| (outcome.clone(), fill(text)))
+            .collect(),
         tips: written.tips.as_ref().map(|list| list.iter().map(&mut fill).collect()),
         instructions: written.instructions.as_ref().map(&mut fill),
     }
 }
 
 /// Returns the texts for the occasion. A decision that led back without a word of blame is a return, too.
-fn written<'a>(brief: &'a Brief, occasion: &Occasion<'_>, entered: Option<&Visit>) -> &'a BriefText {
+fn written<'a>(
+    brief: &'a Brief,
+    occasion: &Occasion<'_>,
+    entered: Option<&Visit>,
+) -> &'a BriefText {
     let returned = entered.is_some_and(|visit| visit.retry.is_some());
     match occasion {
         Occasion::Mending(_) => &brief.reentry,

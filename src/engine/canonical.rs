@@ -12,7 +12,9 @@ const FORM: &str = "aof-completion: 1\n";
 /// Returns what is signed of the entry of that place in the history; nothing where no completion made it.
 pub(super) fn canonical(project: Option<&str>, task: &Task, place: usize) -> Option<String> {
     let entry = task.history.get(place)?;
-    let (Ending::Said(outcome), Some(agent), Some(stamp)) = (&entry.outcome, &entry.agent, &entry.completion) else {
+    let (Ending::Said(outcome), Some(agent), Some(stamp)) =
+        (&entry.outcome, &entry.agent, &entry.completion)
+    else {
         return None;
     };
     let text = |text: &str| Value::String(text.to_owned());
@@ -44,7 +46,8 @@ pub(super) fn canonical(project: Option<&str>, task: &Task, place: usize) -> Opt
 /// Returns the ticket of an entry: the visit began where the one before it ended, and at a fork several entries are of one visit.
 pub(super) fn ticket(task: &Task, place: usize, entry: &Visit) -> Ticket {
     let before = task.history.get(..place).unwrap_or_default();
-    let visit = before.iter().rposition(|earlier| !earlier.leaves_open()).map_or(0, |last| last + 1);
+    let visit =
+        before.iter().rposition(|earlier| !earlier.leaves_open()).map_or(0, |last| last + 1);
     Ticket { task: task.id.clone(), visit: Some(visit), branch: entry.branch.clone() }
 }
 

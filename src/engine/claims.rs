@@ -9,7 +9,8 @@ use super::people::{self, permit};
 use super::refusal::Refusal;
 use super::rules::Rules;
 use crate::model::{
-    AgentId, BranchStatus, Event, GateId, OpenVisit, Permission, Routing, Station, Status, Task, Ticket, Timestamp,
+    AgentId, BranchStatus, Event, GateId, OpenVisit, Permission, Routing, Station, Status, Task,
+    Ticket, Timestamp,
 };
 
 pub(super) fn claim(
@@ -27,10 +28,16 @@ pub(super) fn claim(
     if post.holder.is_some() {
         return Ok(Decision::Settled { visit: open.visit });
     }
-    let own = branch.as_ref().and_then(|id| open.branch(id)).filter(|own| own.status == BranchStatus::Blocked);
+    let own = branch
+        .as_ref()
+        .and_then(|id| open.branch(id))
+        .filter(|own| own.status == BranchStatus::Blocked);
     if task.status == Status::Blocked || own.is_some() {
         let blockers = own.map_or_else(|| task.blockers.clone(), |own| own.blockers.clone());
-        return Err(Refusal::Blocked { ticket: task.ticket_of(branch.as_ref()).without_visit(), blockers });
+        return Err(Refusal::Blocked {
+            ticket: task.ticket_of(branch.as_ref()).without_visit(),
+            blockers,
+        });
     }
     let mut after = task.clone();
     hand_out(&mut after, branch.as_ref(), agent, now.max(task.updated));
@@ -66,7 +73,9 @@ pub(super) fn assign(
 ) -> Result<Decision, Refusal> {
     let open = open_now(task)?;
     permit(rules, task, by, Permission::Assign, branch)?;
-    if let Some(id) = branch.filter(|id| fork::counting(rules, task, open).iter().all(|own| own.id != **id)) {
+    if let Some(id) =
+        branch.filter(|id| fork::counting(rules, task, open).iter().all(|own| own.id != **id))
+    {
         return Err(no_branch(rules, task, id, open));
     }
     // Which branch is meant is asked as if nobody had any of them; only that one is taken from whoever has it.
@@ -80,12 +89,23 @@ pub(super) fn assign(
 }
 
 /// Puts a task that stands nowhere at its first gate, as the agent's, if that could be given it there.
-pub(super) fn open_for(rules: &Rules, task: &Task, agent: &AgentId, now: Timestamp) -> Result<Step, Refusal> {
-    let routing = Routing { role: task.routing.role.clone(), ..Routing::of(task.routing.workflow.clone()) };
+pub(super) fn open_for(
+    rules: &Rules,
+    task: &Task,
+    agent: &AgentId,
+    now: Timestamp,
+) -> Result<Step, Refusal> {
+    let routing =
+        Routing { role: task.routing.role.clone(), ..Routing::of(task.routing.workflow.clone()) };
     let mut step = people::open(rules, &Task { routing, ..task.clone() }, now)?;
-    if let Decision::Step(given) = assign(rules, &step.task, &Actor::Person(None), agent, None, now)? {
+    if let Decision::Step(given) =
+        assign(rules, &step.task, &Actor::Person(None), agent, None, now)?
+    {
         let open = given.task.gate.as_ref();
-        let own = open.into_iter().flat_map(|open| &open.branches).find(|own| own.agent.as_ref() == Some(agent));
+        let own = open
+            .into_iter()
+            .flat_map(|open| &open.branches)
+            .find(|own| own.agent.as_ref() == Some(agent));
         step.events.extend(open.map(|open| Event::Assigned {
             at: Station { gate: open.current.clone(), branch: own.map(|own| own.id.clone()) },
             agent: agent.clone(),
@@ -124,13 +144,21 @@ pub(super) fn renew(
     }
     let mut after = task.clone();
     after.updated = now.max(task.updated);
-    let claimed = post.branch().and_then(|id| open.branch(id)).map_or(task.routing.claimed, |own| own.claimed);
+    let claimed = post
+        .branch()
+        .and_then(|id| open.branch(id))
+        .map_or(task.routing.claimed, |own| own.claimed);
     if claimed == Some(after.updated) {
         // A second later than what is written, so that what is said now is written, too.
         after.updated += jiff::SignedDuration::from_secs(1);
     }
     let now = Some(after.updated);
-    match after.gate.iter_mut().flat_map(|open| &mut open.branches).find(|own| branch.as_ref() == Some(&own.id)) {
+    match after
+        .gate
+        .iter_mut()
+        .flat_map(|open| &mut open.branches)
+        .find(|own| branch.as_ref() == Some(&own.id))
+    {
         Some(own) => own.claimed = now,
         None => after.routing.claimed = now,
     }
@@ -155,7 +183,9 @@ pub(super) fn release(
     let open = open_now(task)?;
     let mut after = task.clone();
     after.updated = now.max(task.updated);
-    if let Some(id) = branch.filter(|id| fork::counting(rules, task, open).iter().all(|own| own.id != **id)) {
+    if let Some(id) =
+        branch.filter(|id| fork::counting(rules, task, open).iter().all(|own| own.id != **id))
+    {
         return Err(no_branch(rules, task, id, open));
     }
     if fork::counting(rules, task, open).is_empty() {
@@ -171,7 +201,8 @@ pub(super) fn release(
         return Ok(Step::silent(after));
     }
     let id = claimed_branch(rules, task, open, by, branch)?.clone();
-    for own in after.gate.iter_mut().flat_map(|open| &mut open.branches).filter(|own| own.id == id) {
+    for own in after.gate.iter_mut().flat_map(|open| &mut open.branches).filter(|own| own.id == id)
+    {
         own.agent = None;
         own.claimed = None;
         own.status = BranchStatus::Ready;
@@ -189,7 +220,8 @@ fn claimed_branch<'a>(
     branch: Option<&GateId>,
 ) -> Result<&'a GateId, Refusal> {
     let asked = open.branches.iter().filter(|own| branch.is_none_or(|id| own.id == *id));
-    let claimed: Vec<(&GateId, &AgentId)> = asked.filter_map(|own| Some((&own.id, own.agent.as_ref()?))).collect();
+    let claimed: Vec<(&GateId, &AgentId)> =
+        asked.filter_map(|own| Some((&own.id, own.agent.as_ref()?))).collect();
     let own = claimed.iter().filter(|(id, holder)| theirs(task, by, holder, Some(id)).is_ok());
     match (&own.collect::<Vec<_>>()[..], &claimed[..]) {
         ([(id, _)], _) => Ok(id),
@@ -207,9 +239,16 @@ fn claimed_branch<'a>(
 }
 
 /// A person may end any claim, an agent its own.
-fn theirs(task: &Task, by: &Actor, holder: &AgentId, branch: Option<&GateId>) -> Result<(), Refusal> {
+fn theirs(
+    task: &Task,
+    by: &Actor,
+    holder: &AgentId,
+    branch: Option<&GateId>,
+) -> Result<(), Refusal> {
     match by {
-        Actor::Agent(agent) if agent != holder => Err(guard::another_has(task, branch, holder.clone(), agent)),
+        Actor::Agent(agent) if agent != holder => {
+            Err(guard::another_has(task, branch, holder.clone(), agent))
+        }
         _ => Ok(()),
     }
 }

@@ -14,8 +14,8 @@ use super::said::{Said, contradiction, said};
 use super::vague::is_vague;
 use super::warning::Warning;
 use crate::model::{
-    AgentId, Completion, Ending, Event, Fork, GateId, GateKind, Map, OpenVisit, Outcome, Stamp, Status, Task, Ticket,
-    Timestamp, Visit, Work, Workflow,
+    AgentId, Completion, Ending, Event, Fork, GateId, GateKind, Map, OpenVisit, Outcome, Stamp,
+    Status, Task, Ticket, Timestamp, Visit, Work, Workflow,
 };
 
 /// Decides a completion. `stamp` is its mark in the history; `now` is never taken to be earlier than the visit's beginning.
@@ -49,7 +49,13 @@ pub(super) fn complete(
         Some((fork, id)) => speak(rules, task, fork, &id, &outcome, &mut visit),
         None => Some(outcome),
     };
-    let mut step = end(rules, task, &Ended { workflow, index, said, text: completion.body.as_ref() }, visit, now);
+    let mut step = end(
+        rules,
+        task,
+        &Ended { workflow, index, said, text: completion.body.as_ref() },
+        visit,
+        now,
+    );
     step.warnings.splice(0..0, warnings);
     Ok(Decision::Step(Box::new(step)))
 }
@@ -84,12 +90,16 @@ pub(super) fn pass(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, R
     } else {
         let (holds, trouble) = route::judgement(rules, workflow, gate, task);
         let outcome = route::decision(holds);
-        let summary = format!("The condition is {outcome}: {}", gate.when.as_deref().unwrap_or_default());
+        let summary =
+            format!("The condition is {outcome}: {}", gate.when.as_deref().unwrap_or_default());
         (outcome, summary, trouble)
     };
-    let (join, unfinished) = joined.map_or((None, Vec::new()), |(join, unfinished)| (Some(join), unfinished));
-    let visit = Visit { join, unfinished, summary, ..blank(&gate.id, open, Ending::Said(outcome.clone())) };
-    let mut step = end(rules, task, &Ended { workflow, index, said: Some(outcome), text: None }, visit, now);
+    let (join, unfinished) =
+        joined.map_or((None, Vec::new()), |(join, unfinished)| (Some(join), unfinished));
+    let visit =
+        Visit { join, unfinished, summary, ..blank(&gate.id, open, Ending::Said(outcome.clone())) };
+    let mut step =
+        end(rules, task, &Ended { workflow, index, said: Some(outcome), text: None }, visit, now);
     step.events.extend(trouble.iter().cloned().map(Event::ConditionError));
     step.warnings.extend(trouble.into_iter().map(Warning::ConditionError));
     Ok(step)
@@ -101,7 +111,9 @@ pub fn passes_by_itself(rules: &Rules, task: &Task) -> bool {
     let Some(open) = task.gate.as_ref().filter(|_| goes) else { return false };
     let gate = rules.workflow_of(task).and_then(|workflow| workflow.gate(&open.current));
     gate.is_some_and(|(_, gate)| {
-        gate.kind == GateKind::Condition || fork::is_void(gate, open) || fork::come_to(rules, task, gate).is_some()
+        gate.kind == GateKind::Condition
+            || fork::is_void(gate, open)
+            || fork::come_to(rules, task, gate).is_some()
     })
 }
 
@@ -116,7 +128,8 @@ fn speak(
     visit: &mut Visit,
 ) -> Option<Outcome> {
     let verdict = fork.branch(id).map(|(_, branch)| branch.verdict(outcome))?;
-    visit.entered = task.gate.as_ref().map_or(visit.entered, |open| branch::entered(task, open, id));
+    visit.entered =
+        task.gate.as_ref().map_or(visit.entered, |open| branch::entered(task, open, id));
     visit.branch = Some(id.clone());
     visit.verdict = Some(verdict);
     let (join, unfinished) = fork::after(rules, task, fork, id, verdict)?;
@@ -138,14 +151,22 @@ pub(super) fn looping(rules: &Rules, task: &Task) -> Option<Refusal> {
 }
 
 /// Returns the visit that the completion ended before, if it was delivered before.
-fn redelivered(task: &Task, completion: &Completion, stamp: &Stamp) -> Result<Option<usize>, Refusal> {
+fn redelivered(
+    task: &Task,
+    completion: &Completion,
+    stamp: &Stamp,
+) -> Result<Option<usize>, Refusal> {
     let found = task.history.iter().enumerate().find_map(|(visit, entry)| {
         entry.completion.as_ref().filter(|known| known.id == stamp.id).map(|known| (visit, known))
     });
     match found {
         None => Ok(None),
-        Some((visit, known)) if [stamp, &completion.earlier_stamp()].contains(&known) => Ok(Some(visit)),
-        Some((visit, _)) => Err(Refusal::CompletionReused { id: stamp.id.clone(), task: task.id.clone(), visit }),
+        Some((visit, known)) if [stamp, &completion.earlier_stamp()].contains(&known) => {
+            Ok(Some(visit))
+        }
+        Some((visit, _)) => {
+            Err(Refusal::CompletionReused { id: stamp.id.clone(), task: task.id.clone(), visit })
+        }
     }
 }
 
@@ -162,7 +183,11 @@ fn open_visit<'a>(task: &'a Task, completion: &Completion) -> Result<&'a OpenVis
 /// Returns the open visit.
 pub(super) fn open_now(task: &Task) -> Result<&OpenVisit, Refusal> {
     if task.status.is_finished() {
-        return Err(Refusal::Finished { task: task.id.clone(), status: task.status, at: task.latest() });
+        return Err(Refusal::Finished {
+            task: task.id.clone(),
+            status: task.status,
+            at: task.latest(),
+        });
     }
     task.gate.as_ref().ok_or_else(|| Refusal::NotAdopted { task: task.id.clone() })
 }
@@ -177,11 +202,15 @@ pub(super) fn post<'a>(
     let (_, index) = standing(rules, task, open)?;
     match (Post::meant(rules, task, branch), branch) {
         (Some(post), _) => Ok(post),
-        (None, None) => Err(Refusal::NobodyWorksHere { task: task.id.clone(), gate: open.current.clone() }),
+        (None, None) => {
+            Err(Refusal::NobodyWorksHere { task: task.id.clone(), gate: open.current.clone() })
+        }
         // The branch is open, and the rules do not have it any more.
         (None, Some(_)) => Err(Refusal::NoSuchBranch {
             ticket: task.ticket_of(branch),
-            gate: rules.workflow_of(task).map_or_else(|| open.current.clone(), |own| own.gates[index].id.clone()),
+            gate: rules
+                .workflow_of(task)
+                .map_or_else(|| open.current.clone(), |own| own.gates[index].id.clone()),
             open: branch::open_tickets(rules, task),
         }),
     }
@@ -201,7 +230,11 @@ pub fn may_mean(task: &Task, ticket: &Ticket, agent: Option<&AgentId>) -> Result
 }
 
 /// Returns the workflow in force and the place of the open gate in it.
-pub(super) fn standing<'a>(rules: &'a Rules, task: &Task, open: &OpenVisit) -> Result<(&'a Workflow, usize), Refusal> {
+pub(super) fn standing<'a>(
+    rules: &'a Rules,
+    task: &Task,
+    open: &OpenVisit,
+) -> Result<(&'a Workflow, usize), Refusal> {
     let workflow = rules.workflow_of(task).ok_or_else(|| unknown_workflow(rules, task))?;
     let index = workflow.gate(&open.current).map(|(index, _)| index);
     let index = index.ok_or_else(|| Refusal::GateGone {
@@ -246,7 +279,8 @@ fn end(rules: &Rules, task: &Task, ended: &Ended<'_>, mut visit: Visit, now: Tim
         visit.escalated_to = passage.escalated_to;
         trouble = passage.trouble;
     }
-    let mut events: Vec<Event> = visit.skipped.iter().map(|gate| Event::Skipped { gate: gate.clone() }).collect();
+    let mut events: Vec<Event> =
+        visit.skipped.iter().map(|gate| Event::Skipped { gate: gate.clone() }).collect();
     events.extend(trouble.iter().cloned().map(Event::ConditionError));
     let mut warnings = vague_blockers(&visit);
     warnings.extend(trouble.into_iter().map(Warning::ConditionError));
@@ -273,14 +307,24 @@ pub(super) fn arrive(rules: &Rules, mut step: Step) -> Step {
     step
 }
 
-fn entry(post: &Post<'_>, open: &OpenVisit, completion: &Completion, stamp: Stamp, outcome: Outcome) -> Visit {
-    let blockers = completion.blockers.iter().flatten().filter(|blocker| !blocker.trim().is_empty());
+fn entry(
+    post: &Post<'_>,
+    open: &OpenVisit,
+    completion: &Completion,
+    stamp: Stamp,
+    outcome: Outcome,
+) -> Visit {
+    let blockers =
+        completion.blockers.iter().flatten().filter(|blocker| !blocker.trim().is_empty());
     Visit {
         role: Some(post.role.clone()),
         agent: Some(completion.agent.clone()),
         summary: completion.summary.clone().unwrap_or_default(),
         blockers: blockers.cloned().collect(),
-        rejection_notes: completion.rejection_notes.clone().filter(|notes| !notes.trim().is_empty()),
+        rejection_notes: completion
+            .rejection_notes
+            .clone()
+            .filter(|notes| !notes.trim().is_empty()),
         outputs: completion.outputs.clone(),
         metadata: completion.metadata.clone(),
         completion: Some(stamp),
@@ -319,6 +363,7 @@ pub(super) fn blank(gate: &GateId, open: &OpenVisit, outcome: Ending) -> Visit {
 }
 
 fn vague_blockers(visit: &Visit) -> Vec<Warning> {
-    let vague: Vec<String> = visit.blockers.iter().filter(|blocker| is_vague(blocker)).cloned().collect();
+    let vague: Vec<String> =
+        visit.blockers.iter().filter(|blocker| is_vague(blocker)).cloned().collect();
     if vague.is_empty() { Vec::new() } else { vec![Warning::VagueBlockers(vague)] }
 }

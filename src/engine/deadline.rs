@@ -11,8 +11,8 @@ use super::refusal::Refusal;
 use super::rules::Rules;
 use super::{branch, fold};
 use crate::model::{
-    AgentId, BranchStatus, Destination, Duty, Ending, GateId, OpenBranch, Period, Status, Task, Ticket, Timestamp,
-    Visit, Workflow,
+    AgentId, BranchStatus, Destination, Duty, Ending, GateId, OpenBranch, Period, Status, Task,
+    Ticket, Timestamp, Visit, Workflow,
 };
 
 /// What runs out.
@@ -77,7 +77,8 @@ impl Limits {
         let timeout = self.timeout.filter(|_| stay.timer == Timer::Runs);
         let lease = self.lease.filter(|_| stay.agent.is_some_and(|agent| !agent.is_human()));
         let timeout = timeout.map(|period| (after(stay.since, period), Limit::Timeout));
-        let lease = lease.zip(stay.claimed).map(|(period, since)| (after(since, period), Limit::Lease));
+        let lease =
+            lease.zip(stay.claimed).map(|(period, since)| (after(since, period), Limit::Lease));
         timeout.into_iter().chain(lease)
     }
 }
@@ -100,7 +101,10 @@ pub fn deadlines(rules: &Rules, task: &Task) -> Vec<Deadline> {
 
 /// Returns the open visit, or the open branch of it, as time limits see it; nothing while it is blocked or held.
 pub fn stay<'a>(task: &'a Task, branch: Option<&GateId>) -> Option<Stay<'a>> {
-    let open = task.gate.as_ref().filter(|open| open.held.is_none() && lost_dependencies(task).is_empty())?;
+    let open = task
+        .gate
+        .as_ref()
+        .filter(|open| open.held.is_none() && lost_dependencies(task).is_empty())?;
     let timer = |spent: bool| if spent { Timer::Spent } else { Timer::Runs };
     match branch {
         None => (task.status != Status::Blocked).then(|| Stay {
@@ -109,14 +113,17 @@ pub fn stay<'a>(task: &'a Task, branch: Option<&GateId>) -> Option<Stay<'a>> {
             claimed: task.routing.claimed,
             timer: timer(open.escalated.is_some() || open.overdue.is_some()),
         }),
-        Some(id) => {
-            open.branch(id).filter(|own| own.status != BranchStatus::Blocked && own.status.is_open()).map(|own| Stay {
+        Some(id) => open
+            .branch(id)
+            .filter(|own| own.status != BranchStatus::Blocked && own.status.is_open())
+            .map(|own| Stay {
                 since: own.resumed.unwrap_or_else(|| branch::entered(task, open, id)),
                 agent: own.agent.as_ref(),
                 claimed: own.claimed,
-                timer: timer(own.escalated.is_some() || open.escalated.is_some() || own.overdue.is_some()),
-            })
-        }
+                timer: timer(
+                    own.escalated.is_some() || open.escalated.is_some() || own.overdue.is_some(),
+                ),
+            }),
     }
 }
 
@@ -126,22 +133,39 @@ fn after(since: Timestamp, period: Period) -> Timestamp {
 }
 
 /// Returns whether the limit has run out there, or why not.
-fn due(rules: &Rules, task: &Task, limit: Limit, branch: Option<&GateId>, now: Timestamp) -> Result<(), Refusal> {
+fn due(
+    rules: &Rules,
+    task: &Task,
+    limit: Limit,
+    branch: Option<&GateId>,
+    now: Timestamp,
+) -> Result<(), Refusal> {
     open_now(task)?;
-    let ends = deadlines(rules, task).into_iter().find(|own| own.limit == limit && own.branch.as_ref() == branch);
+    let ends = deadlines(rules, task)
+        .into_iter()
+        .find(|own| own.limit == limit && own.branch.as_ref() == branch);
     match ends {
         Some(deadline) if deadline.at <= now => Ok(()),
-        ends => Err(Refusal::NotDue { ticket: task.ticket_of(branch), at: ends.map(|deadline| deadline.at) }),
+        ends => Err(Refusal::NotDue {
+            ticket: task.ticket_of(branch),
+            at: ends.map(|deadline| deadline.at),
+        }),
     }
 }
 
 /// Ends a visit that has taken too long: whoever steps in has the next one. Where nobody does it goes on, marked.
-pub(super) fn time_out(rules: &Rules, task: &Task, branch: Option<&GateId>, now: Timestamp) -> Result<Step, Refusal> {
+pub(super) fn time_out(
+    rules: &Rules,
+    task: &Task,
+    branch: Option<&GateId>,
+    now: Timestamp,
+) -> Result<Step, Refusal> {
     due(rules, task, Limit::Timeout, branch, now)?;
     let open = open_now(task)?;
     let mut after = task.clone();
     let post = Post::meant(rules, task, branch);
-    let Some((post, role)) = post.and_then(|post| Some((post, post.duty.escalate_to.as_ref()?))) else {
+    let Some((post, role)) = post.and_then(|post| Some((post, post.duty.escalate_to.as_ref()?)))
+    else {
         let now = now.max(task.updated);
         after.updated = now;
         if let Some(open) = &mut after.gate {
@@ -152,7 +176,8 @@ pub(super) fn time_out(rules: &Rules, task: &Task, branch: Option<&GateId>, now:
         }
         return Ok(Step::silent(after));
     };
-    let limit = rules.workflow_of(task).and_then(|workflow| Limits::of(workflow, post.duty).timeout);
+    let limit =
+        rules.workflow_of(task).and_then(|workflow| Limits::of(workflow, post.duty).timeout);
     let limit = limit.map(|period| format!(" after {period}")).unwrap_or_default();
     let mut visit = Visit {
         role: Some(post.role.clone()),
@@ -172,15 +197,26 @@ pub(super) fn time_out(rules: &Rules, task: &Task, branch: Option<&GateId>, now:
 
 /// Returns the conflict of an agent whose own visit took too long: another role has stepped in meanwhile.
 pub(super) fn too_late(task: &Task, post: &Post<'_>, agent: &AgentId) -> Option<Refusal> {
-    let last = task.history.iter().enumerate().rev().find(|(_, entry)| entry.branch.as_ref() == post.branch());
-    let (visit, entry) =
-        last.filter(|(_, entry)| entry.outcome == Ending::Timeout && entry.agent.as_ref() == Some(agent))?;
+    let last = task
+        .history
+        .iter()
+        .enumerate()
+        .rev()
+        .find(|(_, entry)| entry.branch.as_ref() == post.branch());
+    let (visit, entry) = last.filter(|(_, entry)| {
+        entry.outcome == Ending::Timeout && entry.agent.as_ref() == Some(agent)
+    })?;
     let ticket = Ticket { visit: Some(visit), ..task.ticket_of(post.branch()) };
     Some(Refusal::visit_ended(&ticket, entry, Some(agent)))
 }
 
 /// Ends a claim that nobody renewed: the work is free again, and whoever had it is remembered.
-pub(super) fn lapse(rules: &Rules, task: &Task, branch: Option<&GateId>, now: Timestamp) -> Result<Step, Refusal> {
+pub(super) fn lapse(
+    rules: &Rules,
+    task: &Task,
+    branch: Option<&GateId>,
+    now: Timestamp,
+) -> Result<Step, Refusal> {
     due(rules, task, Limit::Lease, branch, now)?;
     let mut after = task.clone();
     after.updated = now.max(task.updated);
@@ -191,7 +227,8 @@ pub(super) fn lapse(rules: &Rules, task: &Task, branch: Option<&GateId>, now: Ti
             after.status = Status::Ready;
         }
         Some(id) => {
-            let own = after.gate.iter_mut().flat_map(|open| &mut open.branches).find(|own| own.id == *id);
+            let own =
+                after.gate.iter_mut().flat_map(|open| &mut open.branches).find(|own| own.id == *id);
             own.into_iter().for_each(lose);
             super::fork::follow(&mut after);
         }

@@ -182,7 +182,9 @@ pub fn decide(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Result<D
         Act::Reroute => return drift::reroute(rules, task, now),
         Act::Open => people::open(rules, task, now),
         Act::OpenFor { agent } => claims::open_for(rules, task, agent, now),
-        Act::Claim { agent, branch } => return claims::claim(rules, task, agent, branch.as_ref(), now),
+        Act::Claim { agent, branch } => {
+            return claims::claim(rules, task, agent, branch.as_ref(), now);
+        }
         Act::Assign { by, agent, branch } => {
             return claims::assign(rules, task, by, agent, branch.as_ref(), now);
         }

@@ -14,20 +14,32 @@ use crate::model::{LostDependency, Status, Task, Timestamp};
 pub fn lost_dependencies(task: &Task) -> Vec<LostDependency> {
     // Once it was set going again, what was said is over.
     let waits = task.gate.as_ref().is_some_and(|open| open.resumed.is_none());
-    let said = task.history.last().filter(|_| waits).map(|visit| visit.blockers.as_slice()).unwrap_or_default();
+    let said = task
+        .history
+        .last()
+        .filter(|_| waits)
+        .map(|visit| visit.blockers.as_slice())
+        .unwrap_or_default();
     let own = task.blockers.iter().filter(|blocker| !said.contains(blocker));
     own.filter_map(|blocker| LostDependency::read(blocker)).collect()
 }
 
 /// Has the task wait for those of its dependencies that are lost, and for no others: it is blocked while there is one, and goes
 /// on by itself when there is none.
-pub(super) fn depend(rules: &Rules, task: &Task, lost: &[LostDependency], now: Timestamp) -> Result<Decision, Refusal> {
+pub(super) fn depend(
+    rules: &Rules,
+    task: &Task,
+    lost: &[LostDependency],
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
     let open = open_now(task)?;
     let known = lost_dependencies(task);
     // What a completion said already stands in the way as its own.
-    let said = |lost: &&LostDependency| !known.contains(lost) && task.blockers.contains(&lost.to_string());
+    let said =
+        |lost: &&LostDependency| !known.contains(lost) && task.blockers.contains(&lost.to_string());
     let depends = |lost: &&LostDependency| task.depends_on.contains(lost.task());
-    let wanted: Vec<&LostDependency> = lost.iter().filter(depends).filter(|lost| !said(lost)).collect();
+    let wanted: Vec<&LostDependency> =
+        lost.iter().filter(depends).filter(|lost| !said(lost)).collect();
     if known.iter().eq(wanted.iter().copied()) {
         return Ok(Decision::Settled { visit: open.visit });
     }
@@ -71,7 +83,11 @@ pub fn circles<'t>(waits: &Waits<'t>) -> Vec<Vec<&'t str>> {
         }
         if let Some(from) = path.iter().position(|other| *other == at) {
             let mut circle = path.split_off(from);
-            let first = circle.iter().enumerate().min_by_key(|(_, name)| **name).map_or(0, |(index, _)| index);
+            let first = circle
+                .iter()
+                .enumerate()
+                .min_by_key(|(_, name)| **name)
+                .map_or(0, |(index, _)| index);
             circle.rotate_left(first);
             found.push(circle);
         }
@@ -84,13 +100,15 @@ fn stuck<'t>(waits: &Waits<'t>) -> BTreeSet<&'t str> {
     let mut waiting: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut open: BTreeMap<&str, usize> = BTreeMap::new();
     for (task, others) in waits {
-        let others: BTreeSet<&str> = others.iter().copied().filter(|other| waits.contains_key(other)).collect();
+        let others: BTreeSet<&str> =
+            others.iter().copied().filter(|other| waits.contains_key(other)).collect();
         open.insert(*task, others.len());
         for other in others {
             waiting.entry(other).or_default().push(task);
         }
     }
-    let mut free: Vec<&str> = open.iter().filter(|(_, count)| **count == 0).map(|(task, _)| *task).collect();
+    let mut free: Vec<&str> =
+        open.iter().filter(|(_, count)| **count == 0).map(|(task, _)| *task).collect();
     while let Some(task) = free.pop() {
         open.remove(task);
         for other in waiting.get(task).into_iter().flatten() {
@@ -111,7 +129,8 @@ pub fn circle_of<'t>(waits: &Waits<'t>, task: &'t str) -> Option<Vec<&'t str>> {
     while let Some(at) = next.pop_front() {
         for other in waits.get(at).into_iter().flatten() {
             if *other == task {
-                let mut way: Vec<&str> = std::iter::successors(Some(at), |at| from.get(at).copied()).collect();
+                let mut way: Vec<&str> =
+                    std::iter::successors(Some(at), |at| from.get(at).copied()).collect();
                 way.reverse();
                 return Some(way);
             }

@@ -1,7 +1,8 @@
 //! What differs between two sets of rules, gate by gate and role by role, in words for people. It tells; it decides nothing.
 
 use crate::model::{
-    AgentId, Branch, Duty, Exhausted, Gate, GateId, GateKind, Org, Project, RoleId, Workflow, WorkflowName,
+    AgentId, Branch, Duty, Exhausted, Gate, GateId, GateKind, Org, Project, RoleId, Workflow,
+    WorkflowName,
 };
 
 /// Something that differs.
@@ -90,12 +91,18 @@ fn of_workflow(old: &Workflow, new: &Workflow, all: &mut Vec<Difference>) {
     }
     let of = || Subject::Workflow(new.name.clone());
     for gate in old.gates.iter().filter(|gate| new.gate(&gate.id).is_none()) {
-        all.push(Difference { of: of(), gate: Some(gate.id.clone()), kind: Kind::Removed, what: Vec::new() });
+        all.push(Difference {
+            of: of(),
+            gate: Some(gate.id.clone()),
+            kind: Kind::Removed,
+            what: Vec::new(),
+        });
     }
     for (place, gate) in new.gates.iter().enumerate() {
         let Some((_, before)) = old.gate(&gate.id) else {
-            let after =
-                place.checked_sub(1).map_or_else(|| "first".to_owned(), |at| format!("after {}", new.gates[at].id));
+            let after = place
+                .checked_sub(1)
+                .map_or_else(|| "first".to_owned(), |at| format!("after {}", new.gates[at].id));
             let role = gate.role().map(|role| format!("role {role}"));
             let what = std::iter::once(after).chain(role).collect();
             all.push(Difference { of: of(), gate: Some(gate.id.clone()), kind: Kind::Added, what });
@@ -103,7 +110,12 @@ fn of_workflow(old: &Workflow, new: &Workflow, all: &mut Vec<Difference>) {
         };
         let what = of_gate(before, gate);
         if !what.is_empty() {
-            all.push(Difference { of: of(), gate: Some(gate.id.clone()), kind: Kind::Changed, what });
+            all.push(Difference {
+                of: of(),
+                gate: Some(gate.id.clone()),
+                kind: Kind::Changed,
+                what,
+            });
         }
     }
 }
@@ -121,7 +133,9 @@ fn of_gate(old: &Gate, new: &Gate) -> Vec<String> {
             for own in &new.branches {
                 match old.branch(own.id()) {
                     Some((_, before)) => of_branch(before, own, &mut what),
-                    None => what.0.push(format!("new branch {} (role {})", own.id(), own.duty().role)),
+                    None => {
+                        what.0.push(format!("new branch {} (role {})", own.id(), own.duty().role))
+                    }
                 }
             }
         }
@@ -131,7 +145,8 @@ fn of_gate(old: &Gate, new: &Gate) -> Vec<String> {
     what.other("onConditionError", old.on_condition_error != new.on_condition_error);
     what.other("detour", old.detour != new.detour);
     for (outcome, route) in &new.exits.routes {
-        let before = old.exits.routes.iter().find(|(known, _)| known == outcome).map(|(_, route)| route);
+        let before =
+            old.exits.routes.iter().find(|(known, _)| known == outcome).map(|(_, route)| route);
         match before {
             Some(before) if before.to != route.to => {
                 what.0.push(format!("route {outcome}: {} -> {}", before.to, route.to));
@@ -147,7 +162,11 @@ fn of_gate(old: &Gate, new: &Gate) -> Vec<String> {
     }
     what.shown("rejectTo", old.exits.reject_to.as_ref(), new.exits.reject_to.as_ref());
     what.shown("maxRetries", old.exits.max_retries.as_ref(), new.exits.max_retries.as_ref());
-    what.turn("onExhausted", &exhausted(&old.exits.on_exhausted), &exhausted(&new.exits.on_exhausted));
+    what.turn(
+        "onExhausted",
+        &exhausted(&old.exits.on_exhausted),
+        &exhausted(&new.exits.on_exhausted),
+    );
     what.other("onFailure", old.exits.on_failure != new.exits.on_failure);
     what.other("description", old.description != new.description);
     what.other("metadata", old.metadata != new.metadata);
@@ -167,7 +186,10 @@ fn of_duty(old: &Duty, new: &Duty, what: &mut Words) {
     what.shown("timeout", old.timeout.as_ref(), new.timeout.as_ref());
     what.shown("lease", old.lease.as_ref(), new.lease.as_ref());
     what.shown("escalateTo", old.escalate_to.as_ref(), new.escalate_to.as_ref());
-    what.other("separateFrom", old.separate_from != new.separate_from || old.separate_by != new.separate_by);
+    what.other(
+        "separateFrom",
+        old.separate_from != new.separate_from || old.separate_by != new.separate_by,
+    );
     what.other("outputs", old.outputs != new.outputs);
     what.other("signal", old.signal != new.signal);
     what.other("files", old.files != new.files);
@@ -194,7 +216,8 @@ fn of_roles(old: &Org, new: &Org, all: &mut Vec<Difference>) {
     let mut add = |role: &RoleId, kind, what| {
         all.push(Difference { of: Subject::Role(role.clone()), gate: None, kind, what });
     };
-    let names = |agents: &[AgentId]| agents.iter().map(AgentId::to_string).collect::<Vec<_>>().join(", ");
+    let names =
+        |agents: &[AgentId]| agents.iter().map(AgentId::to_string).collect::<Vec<_>>().join(", ");
     for (id, before) in &old.roles {
         let Some(after) = new.role(id) else {
             add(id, Kind::Removed, Vec::new());
@@ -204,7 +227,8 @@ fn of_roles(old: &Org, new: &Org, all: &mut Vec<Difference>) {
         let only = |one: &[AgentId], other: &[AgentId]| -> Vec<AgentId> {
             one.iter().filter(|agent| !other.contains(agent)).cloned().collect()
         };
-        let (gone, come) = (only(&before.agents, &after.agents), only(&after.agents, &before.agents));
+        let (gone, come) =
+            (only(&before.agents, &after.agents), only(&after.agents, &before.agents));
         if !come.is_empty() {
             what.0.push(format!("with {}", names(&come)));
         }

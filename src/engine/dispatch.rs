@@ -91,7 +91,11 @@ impl Hands {
 
 /// Returns what is to be given to whom, the most urgent first. Nobody gets more than there is room for, nothing is given twice,
 /// and nothing waits while something less urgent goes to an agent that could have had it.
-pub fn dispatch<'w>(rules: &Rules, waiting: &'w [Waiting], hands: &Hands) -> Vec<(&'w Waiting, AgentId)> {
+pub fn dispatch<'w>(
+    rules: &Rules,
+    waiting: &'w [Waiting],
+    hands: &Hands,
+) -> Vec<(&'w Waiting, AgentId)> {
     let mut crews: HashMap<&RoleId, Option<Crew<'_>>> = HashMap::new();
     let mut load: HashMap<&AgentId, u32> = HashMap::new();
     let mut given = Vec::new();
@@ -99,7 +103,9 @@ pub fn dispatch<'w>(rules: &Rules, waiting: &'w [Waiting], hands: &Hands) -> Vec
     places.sort_by(|a, b| a.urgency().cmp(&b.urgency()));
     let mut seen = HashSet::with_capacity(places.len());
     for place in places.into_iter().filter(|place| seen.insert(&place.ticket)) {
-        let Some(crew) = crews.entry(&place.role).or_insert_with(|| Crew::of(rules, hands, &place.role)) else {
+        let Some(crew) =
+            crews.entry(&place.role).or_insert_with(|| Crew::of(rules, hands, &place.role))
+        else {
             continue;
         };
         let has = |agent: &AgentId| load.get(agent).copied().unwrap_or_else(|| hands.load(agent));
@@ -138,8 +144,12 @@ impl<'r> Crew<'r> {
         if way == HandOut::Ask {
             return None;
         }
-        let last = hands.last.get(id).and_then(|last| role.agents.iter().position(|agent| *agent == last.agent));
-        let members = role.agents.iter().map(|agent| Member { agent, room: rules.org.room(agent) }).collect();
+        let last = hands
+            .last
+            .get(id)
+            .and_then(|last| role.agents.iter().position(|agent| *agent == last.agent));
+        let members =
+            role.agents.iter().map(|agent| Member { agent, room: rules.org.room(agent) }).collect();
         Some(Self { members, way, next: last.map_or(0, |index| index + 1) })
     }
 

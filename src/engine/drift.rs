@@ -12,8 +12,8 @@ use super::route;
 use super::rules::Rules;
 use super::{fold, fork, graph};
 use crate::model::{
-    AgentId, BranchStatus, ConditionTrouble, Destination, Ending, Event, GateId, GateKind, OpenBranch, OpenVisit,
-    RoleId, Status, Task, Timestamp, Visit, Workflow,
+    AgentId, BranchStatus, ConditionTrouble, Destination, Ending, Event, GateId, GateKind,
+    OpenBranch, OpenVisit, RoleId, Status, Task, Timestamp, Visit, Workflow,
 };
 
 /// Returns what the rules in force want done with the task before anything else; nothing where it stands as they have it, and
@@ -34,17 +34,24 @@ pub fn owed(rules: &Rules, task: &Task) -> Option<Act> {
 pub(super) fn move_on(rules: &Rules, task: &Task, now: Timestamp) -> Result<Decision, Refusal> {
     let open = open_now(task)?;
     let workflow = rules.workflow_of(task).ok_or_else(|| unknown_workflow(rules, task))?;
-    let Some(lost) = lost(rules, task, workflow, open) else { return Ok(Decision::Settled { visit: open.visit }) };
+    let Some(lost) = lost(rules, task, workflow, open) else {
+        return Ok(Decision::Settled { visit: open.visit });
+    };
     let mut trouble = Vec::new();
     let to = match lost {
         Lost::Gate => nearest(rules, workflow, task, &open.current, &mut trouble),
         Lost::Kind(_) => open.current.clone(),
     };
     let why = match lost {
-        Lost::Gate => format!("Gate `{}` is not in workflow `{}` any more", open.current, workflow.name),
+        Lost::Gate => {
+            format!("Gate `{}` is not in workflow `{}` any more", open.current, workflow.name)
+        }
         Lost::Kind(now) => format!("The rules changed, and gate `{}` {now}", open.current),
     };
-    let visit = Visit { to: Some(Destination::Gate(to)), ..ended(rules, task, open, Ending::Moved, &why, now) };
+    let visit = Visit {
+        to: Some(Destination::Gate(to)),
+        ..ended(rules, task, open, Ending::Moved, &why, now)
+    };
     let mut after = task.clone();
     fold::apply(rules, &mut after, visit);
     let events = trouble.into_iter().map(Event::ConditionError).collect();
@@ -56,7 +63,9 @@ pub(super) fn move_on(rules: &Rules, task: &Task, now: Timestamp) -> Result<Deci
 /// Gives the work to the role that has it now, and lets the task wait, or go on, with the people that there are.
 pub(super) fn reroute(rules: &Rules, task: &Task, now: Timestamp) -> Result<Decision, Refusal> {
     let open = open_now(task)?;
-    let Some(mut after) = rerouted(rules, task) else { return Ok(Decision::Settled { visit: open.visit }) };
+    let Some(mut after) = rerouted(rules, task) else {
+        return Ok(Decision::Settled { visit: open.visit });
+    };
     after.updated = now.max(task.updated);
     let now = after.updated;
     // Limits stand still while a task is blocked.
@@ -66,7 +75,9 @@ pub(super) fn reroute(rules: &Rules, task: &Task, now: Timestamp) -> Result<Deci
     {
         open.resumed = Some(now);
     }
-    for (own, before) in after.gate.iter_mut().flat_map(|open| &mut open.branches).zip(&open.branches) {
+    for (own, before) in
+        after.gate.iter_mut().flat_map(|open| &mut open.branches).zip(&open.branches)
+    {
         if before.status == BranchStatus::Blocked && own.status != BranchStatus::Blocked {
             own.resumed = Some(now);
         }
@@ -91,7 +102,9 @@ fn lost(rules: &Rules, task: &Task, workflow: &Workflow, open: &OpenVisit) -> Op
     let Some((_, gate)) = workflow.gate(&open.current) else { return Some(Lost::Gate) };
     match &gate.kind {
         GateKind::Work(_) if !open.branches.is_empty() => Some(Lost::Kind("is no fork any more")),
-        GateKind::Condition if !open.branches.is_empty() => Some(Lost::Kind("decides by itself now")),
+        GateKind::Condition if !open.branches.is_empty() => {
+            Some(Lost::Kind("decides by itself now"))
+        }
         GateKind::Fork(_) if open.branches.is_empty() => Some(Lost::Kind("is a fork now")),
         GateKind::Fork(_) => {
             let nobody_speaks = Post::open(rules, task).is_empty();
@@ -127,7 +140,9 @@ fn nearest(
     match passage.to {
         Destination::Gate(gate) => gate,
         // Where no gate applies any more, a person has to say so at the first.
-        Destination::End | Destination::Cancelled | Destination::Fail => graph::first(workflow).id.clone(),
+        Destination::End | Destination::Cancelled | Destination::Fail => {
+            graph::first(workflow).id.clone()
+        }
     }
 }
 
@@ -143,9 +158,15 @@ fn came_from<'h>(history: &'h [Visit], gate: &GateId) -> Option<&'h GateId> {
 
 /// What stood in the way of the task before it was moved still does, as far as the gate itself was not the reason.
 fn carry_over(before: &Task, after: &mut Task) {
-    let Some(open) = before.gate.as_ref().filter(|_| before.status == Status::Blocked) else { return };
+    let Some(open) = before.gate.as_ref().filter(|_| before.status == Status::Blocked) else {
+        return;
+    };
     let parts: Vec<String> = open.branches.iter().flat_map(|own| own.blockers.clone()).collect();
-    let mut reasons = if open.branches.is_empty() || open.held.is_some() { before.blockers.clone() } else { parts };
+    let mut reasons = if open.branches.is_empty() || open.held.is_some() {
+        before.blockers.clone()
+    } else {
+        parts
+    };
     reasons.retain(|text| !fold::is_own(text));
     if open.held.is_none() && reasons.is_empty() {
         return;
@@ -173,7 +194,9 @@ fn rerouted(rules: &Rules, task: &Task) -> Option<Task> {
         whole(rules, task, &mut after);
     } else {
         for own in after.gate.iter_mut().flat_map(|open| &mut open.branches) {
-            if let Some(post) = Post::of_branch(rules, task, &own.id).filter(|_| own.status.is_open()) {
+            if let Some(post) =
+                Post::of_branch(rules, task, &own.id).filter(|_| own.status.is_open())
+            {
                 branch(rules, &post, own);
             }
         }
@@ -190,12 +213,9 @@ fn whole(rules: &Rules, task: &Task, after: &mut Task) {
     let post = Post::of(rules, task);
     if let Some(post) = &post {
         after.routing.role = Some(post.role.clone());
-        if task
-            .routing
-            .agent
-            .as_ref()
-            .is_some_and(|agent| is_misplaced(rules, post, task.routing.role.as_ref(), agent, task.routing.claimed))
-        {
+        if task.routing.agent.as_ref().is_some_and(|agent| {
+            is_misplaced(rules, post, task.routing.role.as_ref(), agent, task.routing.claimed)
+        }) {
             (after.routing.agent, after.routing.claimed, after.routing.lost) = (None, None, None);
             if after.status == Status::InProgress {
                 after.status = Status::Ready;
@@ -205,17 +225,21 @@ fn whole(rules: &Rules, task: &Task, after: &mut Task) {
     let held = task.gate.as_ref().is_some_and(|open| open.held.is_some());
     if after.status == Status::Blocked && !held && waits_for_people(&after.blockers) {
         after.blockers = Vec::new();
-        after.status = if after.routing.agent.is_some() { Status::InProgress } else { Status::Ready };
+        after.status =
+            if after.routing.agent.is_some() { Status::InProgress } else { Status::Ready };
     }
-    if let Some(post) = post.filter(|post| after.status == Status::Ready && !post.is_staffed(rules)) {
+    if let Some(post) = post.filter(|post| after.status == Status::Ready && !post.is_staffed(rules))
+    {
         after.status = Status::Blocked;
         after.blockers = vec![fold::nobody(post.role)];
     }
 }
 
 fn branch(rules: &Rules, post: &Post<'_>, own: &mut OpenBranch) {
-    let misplaced =
-        own.agent.as_ref().is_some_and(|agent| is_misplaced(rules, post, Some(&own.role), agent, own.claimed));
+    let misplaced = own
+        .agent
+        .as_ref()
+        .is_some_and(|agent| is_misplaced(rules, post, Some(&own.role), agent, own.claimed));
     own.role = post.role.clone();
     if misplaced {
         (own.agent, own.claimed, own.lost) = (None, None, None);
@@ -254,6 +278,10 @@ fn waits_for_people(blockers: &[String]) -> bool {
 /// Returns the roles whose lack of people blocks the task, or branches of it.
 fn blocked_for(task: &Task) -> Vec<&RoleId> {
     let whole = task.routing.role.as_ref().filter(|_| waits_for_people(&task.blockers));
-    let branches = task.gate.iter().flat_map(|open| &open.branches).filter(|own| waits_for_people(&own.blockers));
+    let branches = task
+        .gate
+        .iter()
+        .flat_map(|open| &open.branches)
+        .filter(|own| waits_for_people(&own.blockers));
     whole.into_iter().chain(branches.map(|own| &own.role)).collect()
 }

@@ -6,8 +6,8 @@ use super::post::Post;
 use super::replay::{Change, explain};
 use super::rules::Rules;
 use crate::model::{
-    AgentId, BranchStatus, Cause, Destination, Ending, Event, GateId, Outcome, Period, RoleId, Station, Status, Task,
-    Timestamp, Verdict, Visit,
+    AgentId, BranchStatus, Cause, Destination, Ending, Event, GateId, Outcome, Period, RoleId,
+    Station, Status, Task, Timestamp, Verdict, Visit,
 };
 
 /// Returns all that happened to a task between two of its states; nothing before means that it is new.
@@ -22,13 +22,23 @@ pub fn events(rules: &Rules, before: Option<&Task>, after: &Task) -> Vec<Event> 
     let before = before.filter(|task| task.gate.is_some() || !task.history.is_empty());
     let mut events = Vec::new();
     if before.is_none() {
-        let first = after.history.first().map(|visit| &visit.gate).or(after.gate.as_ref().map(|open| &open.current));
+        let first = after
+            .history
+            .first()
+            .map(|visit| &visit.gate)
+            .or(after.gate.as_ref().map(|open| &open.current));
         events.extend(first.map(|gate| Event::Created { gate: gate.clone() }));
     }
     let known = before.map_or(0, |task| task.history.len());
     let ended = after.history.get(known..).unwrap_or_default();
     for (index, visit) in ended.iter().enumerate() {
-        events.extend(of_entry(rules, before.filter(|_| index == 0), &after.history[..=known + index], after, visit));
+        events.extend(of_entry(
+            rules,
+            before.filter(|_| index == 0),
+            &after.history[..=known + index],
+            after,
+            visit,
+        ));
     }
     if let Some(before) = before.filter(|_| ended.is_empty()) {
         events.extend(of_fields(rules, before, after, act.as_ref()));
@@ -46,7 +56,13 @@ pub fn events(rules: &Rules, before: Option<&Task>, after: &Task) -> Vec<Event> 
 }
 
 /// Returns what an entry says. `history` ends with it; `before` is the task when the visit ended.
-fn of_entry(rules: &Rules, before: Option<&Task>, history: &[Visit], after: &Task, visit: &Visit) -> Vec<Event> {
+fn of_entry(
+    rules: &Rules,
+    before: Option<&Task>,
+    history: &[Visit],
+    after: &Task,
+    visit: &Visit,
+) -> Vec<Event> {
     let holders = || before.map(|task| holders(task, visit.branch.as_ref())).unwrap_or_default();
     let own = || Box::new(visit.clone());
     let mut events = vec![Event::Transition(own())];
@@ -92,12 +108,16 @@ fn limit(rules: &Rules, task: &Task, visit: &Visit) -> Option<Period> {
 
 /// Returns the rejection that the entry is: the gate sent the task back, or its branch wants something mended.
 fn rejection(history: &[Visit], after: &Task, visit: &Visit) -> Option<Event> {
-    let gate_says = visit.said() == Some(&Outcome::NeedsReview) || (visit.retry.is_some() && visit.to.is_some());
+    let gate_says = visit.said() == Some(&Outcome::NeedsReview)
+        || (visit.retry.is_some() && visit.to.is_some());
     let branch_says = visit.leaves_open() && visit.verdict == Some(Verdict::Reject);
     if !gate_says && !branch_says {
         return None;
     }
-    let review = after.review.as_ref().filter(|review| visit.join.is_some() && review.from_gate == visit.gate);
+    let review = after
+        .review
+        .as_ref()
+        .filter(|review| visit.join.is_some() && review.from_gate == visit.gate);
     let worker = match &visit.to {
         Some(Destination::Gate(gate)) => {
             let mut earlier = history.iter().rev().skip(1).filter(|entry| entry.gate == *gate);
@@ -116,11 +136,14 @@ fn rejection(history: &[Visit], after: &Task, visit: &Visit) -> Option<Event> {
 fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> Vec<Event> {
     let Some(open) = &after.gate else { return Vec::new() };
     let mut events = Vec::new();
-    if before.status == Status::Blocked && after.status != Status::Blocked && !matches!(act, Some(Act::Unblock { .. }))
+    if before.status == Status::Blocked
+        && after.status != Status::Blocked
+        && !matches!(act, Some(Act::Unblock { .. }))
     {
         events.push(Event::Unblocked { gate: open.current.clone() });
     }
-    let at = |branch: &Option<GateId>| Station { gate: open.current.clone(), branch: branch.clone() };
+    let at =
+        |branch: &Option<GateId>| Station { gate: open.current.clone(), branch: branch.clone() };
     match act {
         Some(Act::Claim { .. } | Act::Renew { .. } | Act::Assign { .. }) => {
             let renewed = matches!(act, Some(Act::Renew { .. }));
@@ -144,7 +167,9 @@ fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> V
         }
         Some(Act::Timeout { branch }) => {
             let post = Post::meant(rules, after, branch.as_ref());
-            let limit = post.zip(rules.workflow_of(after)).and_then(|(post, own)| Limits::of(own, post.duty).timeout);
+            let limit = post
+                .zip(rules.workflow_of(after))
+                .and_then(|(post, own)| Limits::of(own, post.duty).timeout);
             events.push(Event::TimedOut {
                 at: at(branch),
                 role: post.map(|post| post.role.clone()),
@@ -161,7 +186,10 @@ fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> V
         Some(Act::Unblock { .. }) => events.push(Event::Unblocked { gate: open.current.clone() }),
         Some(Act::Reroute) => {
             events.extend(misplaced(rules, before, after));
-            events.push(Event::Rerouted { gate: open.current.clone(), role: after.routing.role.clone() });
+            events.push(Event::Rerouted {
+                gate: open.current.clone(),
+                role: after.routing.role.clone(),
+            });
         }
         _ => {}
     }
@@ -180,8 +208,9 @@ fn holder<'a>(task: &'a Task, branch: Option<&GateId>) -> Option<&'a AgentId> {
 fn holders(task: &Task, branch: Option<&GateId>) -> Vec<AgentId> {
     let mut holders: Vec<AgentId> = Vec::new();
     for (at, _, agent, _) in places(task) {
-        let agent =
-            agent.filter(|agent| !holders.contains(agent) && (branch.is_none() || at.branch.as_ref() == branch));
+        let agent = agent.filter(|agent| {
+            !holders.contains(agent) && (branch.is_none() || at.branch.as_ref() == branch)
+        });
         holders.extend(agent.cloned());
     }
     holders
@@ -192,8 +221,12 @@ type Place<'a> = (Station, Option<&'a RoleId>, Option<&'a AgentId>, Option<Times
 
 fn places(task: &Task) -> Vec<Place<'_>> {
     let Some(open) = &task.gate else { return Vec::new() };
-    let whole =
-        (Station::from(&open.current), task.routing.role.as_ref(), task.routing.agent.as_ref(), task.routing.claimed);
+    let whole = (
+        Station::from(&open.current),
+        task.routing.role.as_ref(),
+        task.routing.agent.as_ref(),
+        task.routing.claimed,
+    );
     let branches = open.branches.iter().map(|own| {
         let at = Station { gate: open.current.clone(), branch: Some(own.id.clone()) };
         (at, Some(&own.role), own.agent.as_ref(), own.claimed)
@@ -224,7 +257,9 @@ fn taken(before: &Task, after: &Task) -> Vec<(Station, AgentId)> {
 /// Returns whom the work was taken from because it is others' by the rules now (spec 1, 9.13).
 fn misplaced(rules: &Rules, before: &Task, after: &Task) -> Vec<Event> {
     let now = places(after);
-    let role = |at: &Station| now.iter().find(|(place, ..)| place == at).and_then(|(_, role, ..)| role.cloned());
+    let role = |at: &Station| {
+        now.iter().find(|(place, ..)| place == at).and_then(|(_, role, ..)| role.cloned())
+    };
     let taken = taken(before, after).into_iter();
     taken
         .map(|(at, agent)| Event::AssignmentError {
@@ -244,11 +279,14 @@ fn waits(before: Option<&Task>, after: &Task) -> Vec<Event> {
         old.is_some_and(|own| own.status == BranchStatus::Blocked)
     };
     let said = |branch: Option<&GateId>| {
-        let last =
-            after.history.last().filter(|visit| visit.exited == after.updated && visit.branch.as_ref() == branch);
+        let last = after
+            .history
+            .last()
+            .filter(|visit| visit.exited == after.updated && visit.branch.as_ref() == branch);
         last.and_then(|visit| visit.agent.clone())
     };
-    let blocked = open.branches.iter().filter(|own| own.status == BranchStatus::Blocked && !was(&own.id));
+    let blocked =
+        open.branches.iter().filter(|own| own.status == BranchStatus::Blocked && !was(&own.id));
     let mut events: Vec<Event> = blocked
         .map(|own| Event::Blocked {
             at: Station { gate: open.current.clone(), branch: Some(own.id.clone()) },
@@ -256,7 +294,8 @@ fn waits(before: Option<&Task>, after: &Task) -> Vec<Event> {
             blockers: own.blockers.clone(),
         })
         .collect();
-    let is_new = after.status == Status::Blocked && before.is_none_or(|task| task.status != Status::Blocked);
+    let is_new =
+        after.status == Status::Blocked && before.is_none_or(|task| task.status != Status::Blocked);
     if is_new && open.held.is_none() && events.is_empty() {
         events.push(Event::Blocked {
             at: Station::from(&open.current),

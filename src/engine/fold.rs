@@ -9,8 +9,8 @@ use super::post::Post;
 use super::rules::Rules;
 use super::wish::{wants, wish};
 use crate::model::{
-    Destination, Ending, Event, Exhausted, GateId, Map, OpenVisit, Outcome, ReviewContext, RoleId, Routing, Status,
-    Task, Timestamp, Visit,
+    Destination, Ending, Event, Exhausted, GateId, Map, OpenVisit, Outcome, ReviewContext, RoleId,
+    Routing, Status, Task, Timestamp, Visit,
 };
 
 /// How a task begins to say that nobody is in its role: the text is spec 1, 9.7's own.
@@ -49,7 +49,9 @@ pub(super) fn apply(rules: &Rules, task: &mut Task, visit: Visit) {
     if visit.leaves_open() {
         if let (Some(open), Some(branch)) = (&mut task.gate, &visit.branch) {
             match (visit.verdict, &visit.escalated_to) {
-                (Some(verdict), _) => fork::note(&mut open.branches, branch, verdict, &wants(&visit)),
+                (Some(verdict), _) => {
+                    fork::note(&mut open.branches, branch, verdict, &wants(&visit))
+                }
                 (None, Some(role)) => fork::escalate(&mut open.branches, branch, role),
                 (None, None) => {}
             }
@@ -58,7 +60,8 @@ pub(super) fn apply(rules: &Rules, task: &mut Task, visit: Visit) {
         fork::follow(task);
         return;
     }
-    task.routing = Routing { role: task.routing.role.take(), ..Routing::of(task.routing.workflow.clone()) };
+    task.routing =
+        Routing { role: task.routing.role.take(), ..Routing::of(task.routing.workflow.clone()) };
     task.blockers = Vec::new();
     task.status = status(&visit);
     let at = visit.exited;
@@ -68,7 +71,9 @@ pub(super) fn apply(rules: &Rules, task: &mut Task, visit: Visit) {
     };
     task.history.push(visit);
     if task.status == Status::Blocked {
-        task.blockers = wish(&task.history, task.history.len() - 1).map(|wish| wish.blockers).unwrap_or_default();
+        task.blockers = wish(&task.history, task.history.len() - 1)
+            .map(|wish| wish.blockers)
+            .unwrap_or_default();
     }
     task.review = review(&task.history);
     match next {
@@ -80,7 +85,9 @@ pub(super) fn apply(rules: &Rules, task: &mut Task, visit: Visit) {
 /// What an entry makes of the task. Whoever stays where it is without having gone back waits.
 fn status(visit: &Visit) -> Status {
     match (&visit.to, &visit.outcome) {
-        (Some(Destination::Gate(gate)), Ending::Said(_)) if *gate == visit.gate && visit.retry.is_none() => {
+        (Some(Destination::Gate(gate)), Ending::Said(_))
+            if *gate == visit.gate && visit.retry.is_none() =>
+        {
             Status::Blocked
         }
         (Some(Destination::Gate(_)), _) => Status::Ready,
@@ -114,8 +121,15 @@ fn hand_on(context: &mut Map, visit: &Visit) {
 }
 
 /// Opens a visit at the gate.
-pub(super) fn open(rules: &Rules, task: &mut Task, gate: GateId, escalated: Option<RoleId>, at: Timestamp) {
-    let found = rules.workflow_of(task).and_then(|workflow| Some((workflow, workflow.gate(&gate)?.1)));
+pub(super) fn open(
+    rules: &Rules,
+    task: &mut Task,
+    gate: GateId,
+    escalated: Option<RoleId>,
+    at: Timestamp,
+) {
+    let found =
+        rules.workflow_of(task).and_then(|workflow| Some((workflow, workflow.gate(&gate)?.1)));
     let branches = match found {
         Some((workflow, gate)) => fork::open(rules, workflow, gate, task, escalated.as_ref()).0,
         None => Vec::new(),
@@ -123,7 +137,8 @@ pub(super) fn open(rules: &Rules, task: &mut Task, gate: GateId, escalated: Opti
     let own = escalated.as_ref().or(rules.own_role(task));
     let role = own.or_else(|| found.and_then(|(_, gate)| gate.role())).cloned();
     task.routing.role = role.filter(|_| branches.is_empty());
-    task.gate = Some(OpenVisit { escalated, branches, ..OpenVisit::at(gate, at, task.history.len()) });
+    task.gate =
+        Some(OpenVisit { escalated, branches, ..OpenVisit::at(gate, at, task.history.len()) });
 }
 
 fn close(task: &mut Task) {
@@ -184,13 +199,18 @@ fn sends_back(visit: &Visit, outcome: &Outcome) -> bool {
 fn review(history: &[Visit]) -> Option<ReviewContext> {
     let told = |visit: &Visit| !visit.blockers.is_empty() || visit.rejection_notes.is_some();
     // That the rules or the clock moved the task since changes nothing of what is wanted.
-    let came = history.iter().rposition(|visit| !matches!(visit.outcome, Ending::Moved | Ending::Timeout));
+    let came =
+        history.iter().rposition(|visit| !matches!(visit.outcome, Ending::Moved | Ending::Timeout));
     let asks = |index: &usize| history[*index].retry.is_some() && history[*index].join.is_none();
     let last = came.filter(asks).filter(|index| told(&history[*index]));
     let index = last.or_else(|| unanswered_at(history).pop())?;
     let wish = wish(history, index)?;
     // Who leads back as a matter of course and lists nothing wants nothing.
-    Some(if last.is_some() { ReviewContext { blockers: history[index].blockers.clone(), ..wish } } else { wish })
+    Some(if last.is_some() {
+        ReviewContext { blockers: history[index].blockers.clone(), ..wish }
+    } else {
+        wish
+    })
 }
 
 /// Blocks a task that cannot go on by itself: it was sent back too often, or nobody is in the role. Returns what to tell.
@@ -199,9 +219,13 @@ pub(super) fn hold_if_stuck(rules: &Rules, task: &mut Task) -> Vec<Event> {
     let mut events = Vec::new();
     let mut blockers = Vec::new();
     if let Some((from, count)) = exhausted(rules, task) {
-        blockers.push(format!("{CIRCLE}sent back to gate '{}' {count} times, last by '{from}'", open.current));
+        blockers.push(format!(
+            "{CIRCLE}sent back to gate '{}' {count} times, last by '{from}'",
+            open.current
+        ));
         let gate = open.current.clone();
-        let limited = rules.workflow_of(task).and_then(|workflow| workflow.gate(&from)?.1.exits.retries());
+        let limited =
+            rules.workflow_of(task).and_then(|workflow| workflow.gate(&from)?.1.exits.retries());
         events.push(match limited {
             Some(_) => Event::Exhausted { gate, from, count },
             None => Event::CircularLoop { gate, from, count },
@@ -231,7 +255,10 @@ pub(super) fn hold_if_stuck(rules: &Rules, task: &mut Task) -> Vec<Event> {
 pub(super) fn exhausted(rules: &Rules, task: &Task) -> Option<(GateId, u32)> {
     let last = task.history.iter().rfind(|visit| visit.outcome != Ending::Moved)?;
     let count = last.retry.filter(|_| last.escalated_to.is_none())?;
-    let from = rules.workflow_of(task).and_then(|workflow| workflow.gate(&last.gate)).map(|(_, gate)| gate);
+    let from = rules
+        .workflow_of(task)
+        .and_then(|workflow| workflow.gate(&last.gate))
+        .map(|(_, gate)| gate);
     let limit = from.and_then(|gate| gate.exits.retries()).unwrap_or(LOOP_LIMIT);
     // Where a gate sends tasks elsewhere after too many returns, what it says of their number has been heeded.
     let elsewhere = from.is_some_and(|gate| matches!(gate.exits.on_exhausted, Exhausted::Route(_)));
@@ -241,7 +268,9 @@ pub(super) fn exhausted(rules: &Rules, task: &Task) -> Option<(GateId, u32)> {
 
 /// Returns how often backward routes have entered the gate since a person last moved the task.
 pub(super) fn returns_to(history: &[Visit], gate: &GateId) -> u32 {
-    let since = history.iter().rposition(|visit| matches!(visit.outcome, Ending::Override | Ending::Reopened));
+    let since = history
+        .iter()
+        .rposition(|visit| matches!(visit.outcome, Ending::Override | Ending::Reopened));
     let recent = &history[since.map_or(0, |index| index + 1)..];
     let count = recent
         .iter()

@@ -7,8 +7,8 @@ use super::route::applies_to_branch;
 use super::rules::Rules;
 use super::scope::Scope;
 use crate::model::{
-    BranchStatus, ConditionTrouble, Event, Fork, Gate, GateId, Join, JoinStrategy, OpenBranch, OpenVisit, Outcome,
-    RoleId, Status, Task, Verdict, Workflow,
+    BranchStatus, ConditionTrouble, Event, Fork, Gate, GateId, Join, JoinStrategy, OpenBranch,
+    OpenVisit, Outcome, RoleId, Status, Task, Verdict, Workflow,
 };
 
 /// Returns the branches of the fork as they open for the task: those that do not apply are skipped at once.
@@ -78,14 +78,18 @@ pub(super) fn note(branches: &mut [OpenBranch], id: &GateId, verdict: Verdict, w
 /// Gives a branch to the role that steps in.
 pub(super) fn escalate(branches: &mut [OpenBranch], id: &GateId, role: &RoleId) {
     for branch in branches.iter_mut().filter(|branch| branch.id == *id) {
-        *branch = OpenBranch { escalated: Some(role.clone()), ..OpenBranch::of(id.clone(), role.clone()) };
+        *branch = OpenBranch {
+            escalated: Some(role.clone()),
+            ..OpenBranch::of(id.clone(), role.clone())
+        };
     }
 }
 
 /// Returns what the branches came to; nothing while that is open. Branches that do not apply do not count. A fork has failed
 /// when it cannot pass any more and nobody is at work or waited for: all that is to be mended is heard at once.
 pub(super) fn join(strategy: JoinStrategy, branches: &[OpenBranch]) -> Option<Join> {
-    let count = |of: &[BranchStatus]| branches.iter().filter(|branch| of.contains(&branch.status)).count();
+    let count =
+        |of: &[BranchStatus]| branches.iter().filter(|branch| of.contains(&branch.status)).count();
     let passed = count(&[BranchStatus::Complete]);
     let rejected = count(&[BranchStatus::Rejected]);
     let waited_for = count(&[BranchStatus::Ready, BranchStatus::InProgress]);
@@ -118,7 +122,9 @@ pub(super) fn after(
 /// Returns what the branches have come to although nobody speaks: the rules have changed, and whoever was waited for is gone. Of
 /// branches at which nothing was said nothing comes.
 pub(super) fn come_to(rules: &Rules, task: &Task, gate: &Gate) -> Option<(Join, Vec<GateId>)> {
-    let spoken = |branch: &OpenBranch| matches!(branch.status, BranchStatus::Complete | BranchStatus::Rejected);
+    let spoken = |branch: &OpenBranch| {
+        matches!(branch.status, BranchStatus::Complete | BranchStatus::Rejected)
+    };
     task.gate.as_ref().filter(|open| open.branches.iter().any(spoken))?;
     joined(rules, task, gate.fork()?, |_| {})
 }
@@ -149,7 +155,12 @@ pub(super) fn says(join: Join) -> Outcome {
 
 /// Returns what an outcome at a branch of the open fork means, and what the fork would say then; nothing for the fork while
 /// others are open.
-pub fn would_say(rules: &Rules, task: &Task, branch: &GateId, outcome: &Outcome) -> Option<(Verdict, Option<Outcome>)> {
+pub fn would_say(
+    rules: &Rules,
+    task: &Task,
+    branch: &GateId,
+    outcome: &Outcome,
+) -> Option<(Verdict, Option<Outcome>)> {
     let (_, gate) = rules.workflow_of(task)?.gate(&task.gate.as_ref()?.current)?;
     let fork = gate.fork()?;
     let verdict = fork.branch(branch)?.1.verdict(outcome);
@@ -159,7 +170,11 @@ pub fn would_say(rules: &Rules, task: &Task, branch: &GateId, outcome: &Outcome)
 
 /// Lets the task's status and blockers follow its open branches: it is ready as long as a branch waits for somebody.
 pub(super) fn follow(task: &mut Task) {
-    let Some(open) = task.gate.as_ref().filter(|open| !open.branches.is_empty() && open.held.is_none()) else { return };
+    let Some(open) =
+        task.gate.as_ref().filter(|open| !open.branches.is_empty() && open.held.is_none())
+    else {
+        return;
+    };
     let lost = lost_dependencies(task);
     let any = |status| open.branches.iter().any(|branch| branch.status == status);
     task.status = if any(BranchStatus::Ready) {
@@ -208,5 +223,9 @@ pub(super) fn hold_unstaffed(rules: &Rules, task: &mut Task) -> Vec<(GateId, Rol
 
 /// Returns the branches that nobody has finished.
 pub(super) fn unfinished(open: &OpenVisit) -> Vec<GateId> {
-    open.branches.iter().filter(|branch| branch.status.is_open()).map(|branch| branch.id.clone()).collect()
+    open.branches
+        .iter()
+        .filter(|branch| branch.status.is_open())
+        .map(|branch| branch.id.clone())
+        .collect()
 }

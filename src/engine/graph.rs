@@ -3,7 +3,9 @@
 
 use super::guard::LOOP_LIMIT;
 use super::route::is_backward;
-use crate::model::{Destination, Exhausted, Gate, GateId, GateKind, Outcome, RejectionStrategy, Target, Workflow};
+use crate::model::{
+    Destination, Exhausted, Gate, GateId, GateKind, Outcome, RejectionStrategy, Target, Workflow,
+};
 
 /// A way from a gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +92,9 @@ impl Drawing<'_> {
             (Outcome::Complete | Outcome::Skip, ..) => Target::Next,
             (Outcome::NeedsReview, ..) if self.workflow.holds_rejections => Target::Hold,
             (Outcome::NeedsReview, RejectionStrategy::Previous, _) => Target::Previous,
-            (Outcome::NeedsReview, RejectionStrategy::Named, Some(gate)) => Target::Gate(gate.clone()),
+            (Outcome::NeedsReview, RejectionStrategy::Named, Some(gate)) => {
+                Target::Gate(gate.clone())
+            }
             (Outcome::NeedsReview, ..) => Target::Origin,
             _ => Target::Hold,
         };
@@ -102,7 +106,9 @@ impl Drawing<'_> {
         for to in self.destinations(index, target) {
             let way = match (&to, target) {
                 (_, Target::Hold) => Way::Hold,
-                (Destination::Gate(gate), _) if is_backward(self.workflow, index, gate) => Way::Back(times),
+                (Destination::Gate(gate), _) if is_backward(self.workflow, index, gate) => {
+                    Way::Back(times)
+                }
                 _ => Way::On,
             };
             self.add(index, to, Some(outcome.clone()), way);
@@ -159,7 +165,12 @@ impl Drawing<'_> {
         let same = |edge: &&mut Edge| edge.from == *from && edge.to == to && edge.way == way;
         match self.edges.iter_mut().find(same) {
             Some(edge) => edge.outcomes.extend(outcome),
-            None => self.edges.push(Edge { from: from.clone(), to, outcomes: outcome.into_iter().collect(), way }),
+            None => self.edges.push(Edge {
+                from: from.clone(),
+                to,
+                outcomes: outcome.into_iter().collect(),
+                way,
+            }),
         }
     }
 }

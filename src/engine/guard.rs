@@ -16,7 +16,12 @@ pub(super) const TEXT_LIMIT: usize = 16 * 1024;
 pub(super) const OBJECT_LIMIT: usize = 32 * 1024;
 
 /// Returns whether the agent may complete the open visit, or why not.
-pub fn may_complete(rules: &Rules, task: &Task, post: &Post<'_>, agent: &AgentId) -> Result<(), Refusal> {
+pub fn may_complete(
+    rules: &Rules,
+    task: &Task,
+    post: &Post<'_>,
+    agent: &AgentId,
+) -> Result<(), Refusal> {
     let members = || rules.org.role(post.role).map(|role| role.agents.clone()).unwrap_or_default();
     let gate = &post.station();
     if post.holder.is_some_and(|holder| holder != agent) {
@@ -54,7 +59,12 @@ pub(super) fn held_by_another(task: &Task, post: &Post<'_>, agent: &AgentId) -> 
 }
 
 /// Returns the same, where it is known who has it.
-pub(super) fn another_has(task: &Task, branch: Option<&GateId>, holder: AgentId, agent: &AgentId) -> Refusal {
+pub(super) fn another_has(
+    task: &Task,
+    branch: Option<&GateId>,
+    holder: AgentId,
+    agent: &AgentId,
+) -> Refusal {
     let ticket = task.ticket_of(branch).without_visit();
     let own = branch.and_then(|id| task.gate.as_ref()?.branch(id));
     let lost = own.map_or(task.routing.lost.as_ref(), |own| own.lost.as_ref());
@@ -66,16 +76,26 @@ pub(super) fn another_has(task: &Task, branch: Option<&GateId>, holder: AgentId,
 }
 
 /// Returns whether the completion is somebody else's than the work that this gate keeps apart from, as far as its session tells.
-pub(super) fn separate_session(task: &Task, post: &Post<'_>, completion: &Completion) -> Result<(), Refusal> {
+pub(super) fn separate_session(
+    task: &Task,
+    post: &Post<'_>,
+    completion: &Completion,
+) -> Result<(), Refusal> {
     let session = completion.metadata.get("session");
-    let same =
-        |visit: &Visit| session.is_none() || visit.metadata.get("session").is_none_or(|own| Some(own) == session);
+    let same = |visit: &Visit| {
+        session.is_none() || visit.metadata.get("session").is_none_or(|own| Some(own) == session)
+    };
     separate(task, post, Identity::Session, same)
         .map_or(Ok(()), |done| Err(not_separate(task, post, &completion.agent, done)))
 }
 
 /// Returns the last work at a gate that this one keeps apart from, if it was the same worker's.
-fn separate<'a>(task: &'a Task, post: &Post<'_>, by: Identity, same: impl Fn(&Visit) -> bool) -> Option<&'a Visit> {
+fn separate<'a>(
+    task: &'a Task,
+    post: &Post<'_>,
+    by: Identity,
+    same: impl Fn(&Visit) -> bool,
+) -> Option<&'a Visit> {
     let duty = post.duty;
     let worked = |visit: &&Visit| {
         let somebody = visit.agent.is_some() && matches!(visit.outcome, Ending::Said(_));
@@ -112,7 +132,9 @@ pub(super) fn outcome(
         return Ok(outcome.clone());
     }
     Err(match word.parse() {
-        Ok(Outcome::Skip) => Refusal::SkipNotAllowed { gate, human: post.requires_human(rules), valid },
+        Ok(Outcome::Skip) => {
+            Refusal::SkipNotAllowed { gate, human: post.requires_human(rules), valid }
+        }
         Ok(Outcome::NeedsReview) => Refusal::RejectNotAllowed { gate, valid },
         _ => Refusal::InvalidOutcome { given: word.to_owned(), gate, valid },
     })
@@ -130,7 +152,9 @@ pub(super) fn reason(act: &Act) -> Result<(), Refusal> {
         _ => return Ok(()),
     };
     match text.map(String::len) {
-        Some(bytes) if bytes > TEXT_LIMIT => Err(Refusal::TooLong { field, bytes, limit: TEXT_LIMIT }),
+        Some(bytes) if bytes > TEXT_LIMIT => {
+            Err(Refusal::TooLong { field, bytes, limit: TEXT_LIMIT })
+        }
         _ => Ok(()),
     }
 }
@@ -149,7 +173,8 @@ pub(super) fn content(outcome: &Outcome, completion: &Completion) -> Result<(), 
         }
     }
     let texts = [("summary", &completion.summary), ("rejectionNotes", &completion.rejection_notes)];
-    let long = texts.iter().filter_map(|(field, text)| text.as_ref().map(|text| (*field, text.len())));
+    let long =
+        texts.iter().filter_map(|(field, text)| text.as_ref().map(|text| (*field, text.len())));
     let blockers = completion.blockers.iter().flatten().map(|blocker| ("blockers", blocker.len()));
     if let Some((field, bytes)) = long.chain(blockers).find(|(_, bytes)| *bytes > TEXT_LIMIT) {
         return Err(Refusal::TooLong { field, bytes, limit: TEXT_LIMIT });
@@ -167,7 +192,11 @@ pub(super) fn content(outcome: &Outcome, completion: &Completion) -> Result<(), 
     }
     let body = completion.body.as_ref().map_or(0, String::len);
     if body > crate::model::BODY_LIMIT {
-        return Err(Refusal::TooLong { field: "body", bytes: body, limit: crate::model::BODY_LIMIT });
+        return Err(Refusal::TooLong {
+            field: "body",
+            bytes: body,
+            limit: crate::model::BODY_LIMIT,
+        });
     }
     Ok(())
 }

@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 use crate::model::shape::{Kind, Others};
 use crate::model::signal::Mark;
 use crate::model::{
-    ContextRules, Digest, Duty, Exhausted, Exits, Gate, GateId, GateKind, Map, Outcome, Outputs, Period, RoleId, Route,
-    Shape, Signal, Workflow,
+    ContextRules, Digest, Duty, Exhausted, Exits, Gate, GateId, GateKind, Map, Outcome, Outputs,
+    Period, RoleId, Route, Shape, Signal, Workflow,
 };
 
 /// Returns the hash of what the workflow decides: 16 hexadecimal digits.
 pub(super) fn hash(workflow: &Workflow) -> String {
-    let gates: Vec<Value> = workflow.gates.iter().map(|gate| Value::Object(of_gate(gate))).collect();
+    let gates: Vec<Value> =
+        workflow.gates.iter().map(|gate| Value::Object(of_gate(gate))).collect();
     let said = json!({
         "name": workflow.name.as_str(),
         "defaultOutcome": workflow.default_outcome.as_str(),
@@ -69,9 +70,10 @@ fn of_outputs(outputs: &Outputs) -> Value {
     match outputs {
         Outputs::Open => Value::Null,
         Outputs::One(shape) => of_shape(shape),
-        Outputs::Variants(variants) => {
-            variants.iter().map(|variant| json!([variant.status, of_shape(&variant.shape)])).collect()
-        }
+        Outputs::Variants(variants) => variants
+            .iter()
+            .map(|variant| json!([variant.status, of_shape(&variant.shape)]))
+            .collect(),
     }
 }
 
@@ -91,7 +93,9 @@ fn of_kind(kind: &Kind) -> Value {
             "required": fields.required,
             "others": fields.others == Others::Welcome,
         }),
-        Kind::List(list) => json!([list.items.as_deref().map(of_shape), list.length.least, list.length.most]),
+        Kind::List(list) => {
+            json!([list.items.as_deref().map(of_shape), list.length.least, list.length.most])
+        }
         Kind::Text(length) => json!([length.least, length.most]),
         Kind::Number(interval) | Kind::Integer(interval) => json!([interval.least, interval.most]),
         Kind::Bool | Kind::Null => Value::Null,
@@ -113,7 +117,8 @@ fn of_signal(signal: &Signal) -> Value {
 
 fn of_exits(exits: &Exits) -> Value {
     let written = exits.written();
-    let routes: Vec<Value> = written.map(|(outcome, route)| json!([outcome.as_str(), of_route(route)])).collect();
+    let routes: Vec<Value> =
+        written.map(|(outcome, route)| json!([outcome.as_str(), of_route(route)])).collect();
     json!({
         "routes": routes,
         "rejectTo": exits.reject_to.as_ref().map(GateId::as_str),

@@ -20,7 +20,11 @@ pub fn reads(duty: &Duty) -> Vec<String> {
 /// Returns the names that one text asks for. A text that is no template has been refused when the rules were read.
 pub fn asked_for(text: &str) -> Vec<String> {
     let template = Template::parse(text).ok();
-    template.iter().flat_map(Template::references).map(|reference| reference.name().to_owned()).collect()
+    template
+        .iter()
+        .flat_map(Template::references)
+        .map(|reference| reference.name().to_owned())
+        .collect()
 }
 
 fn texts(brief: &BriefText) -> Vec<&str> {

@@ -11,8 +11,8 @@ use super::route;
 use super::rules::Rules;
 use super::warning::Warning;
 use crate::model::{
-    BranchStatus, Destination, Ending, Event, Gate, GateId, OpenBranch, OpenVisit, Permission, Status, Task, Timestamp,
-    Visit, Workflow,
+    BranchStatus, Destination, Ending, Event, Gate, GateId, OpenBranch, OpenVisit, Permission,
+    Status, Task, Timestamp, Visit, Workflow,
 };
 
 pub(super) fn open(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, Refusal> {
@@ -20,7 +20,11 @@ pub(super) fn open(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, R
         return Err(Refusal::NotFinished { task: task.id.clone(), gate: open.current.clone() });
     }
     if !task.history.is_empty() {
-        return Err(Refusal::Finished { task: task.id.clone(), status: task.status, at: task.latest() });
+        return Err(Refusal::Finished {
+            task: task.id.clone(),
+            status: task.status,
+            at: task.latest(),
+        });
     }
     let workflow = rules.workflow_of(task).ok_or_else(|| unknown_workflow(rules, task))?;
     let passage = route::entry(rules, workflow, task);
@@ -35,7 +39,8 @@ pub(super) fn open(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, R
     after.updated = at;
     after.workflow_hash = rules.hash(&workflow.name).map(str::to_owned);
     fold::open(rules, &mut after, gate, None, at);
-    let mut events: Vec<Event> = passage.skipped.into_iter().map(|gate| Event::Skipped { gate }).collect();
+    let mut events: Vec<Event> =
+        passage.skipped.into_iter().map(|gate| Event::Skipped { gate }).collect();
     events.extend(passage.trouble.iter().cloned().map(Event::ConditionError));
     let warnings = passage.trouble.into_iter().map(Warning::ConditionError).collect();
     Ok(arrive(rules, Step { task: after, work: None, events, warnings }))
@@ -51,7 +56,9 @@ pub(super) fn unblock(
 ) -> Result<Step, Refusal> {
     let open = open_now(task)?;
     permit(rules, task, by, Permission::Unblock, branch)?;
-    let held = |own: &OpenBranch| own.status == BranchStatus::Blocked && branch.is_none_or(|id| own.id == *id);
+    let held = |own: &OpenBranch| {
+        own.status == BranchStatus::Blocked && branch.is_none_or(|id| own.id == *id)
+    };
     let counting = fork::counting(rules, task, open);
     let on_hold = open.held.is_some();
     if on_hold && branch.is_some() {
@@ -81,7 +88,12 @@ pub(super) fn unblock(
     resume(&mut after, now.max(task.updated));
     if !counting.is_empty() {
         // Whoever lifts a hold speaks for no branch that waits for something of its own.
-        for own in after.gate.iter_mut().flat_map(|open| &mut open.branches).filter(|own| !on_hold && held(own)) {
+        for own in after
+            .gate
+            .iter_mut()
+            .flat_map(|open| &mut open.branches)
+            .filter(|own| !on_hold && held(own))
+        {
             own.status = BranchStatus::Ready;
             own.resumed = Some(after.updated);
             own.overdue = None;
@@ -140,7 +152,13 @@ pub(super) fn restart(task: &mut Task) {
 }
 
 /// Holds the task where it is, whoever works at it: nothing is completed until a person sets it going again.
-pub(super) fn hold(rules: &Rules, task: &Task, by: &Actor, reason: &str, now: Timestamp) -> Result<Step, Refusal> {
+pub(super) fn hold(
+    rules: &Rules,
+    task: &Task,
+    by: &Actor,
+    reason: &str,
+    now: Timestamp,
+) -> Result<Step, Refusal> {
     let open = open_now(task)?;
     permit(rules, task, by, Permission::Hold, None)?;
     if reason.trim().is_empty() {
@@ -159,7 +177,13 @@ pub(super) fn hold(rules: &Rules, task: &Task, by: &Actor, reason: &str, now: Ti
     Ok(Step::silent(after))
 }
 
-pub(super) fn cancel(rules: &Rules, task: &Task, by: &Actor, reason: &str, now: Timestamp) -> Result<Step, Refusal> {
+pub(super) fn cancel(
+    rules: &Rules,
+    task: &Task,
+    by: &Actor,
+    reason: &str,
+    now: Timestamp,
+) -> Result<Step, Refusal> {
     let open = open_now(task)?;
     permit(rules, task, by, Permission::Cancel, None)?;
     let entry = entry(rules, task, open, Ending::Cancelled, by, reason, now)?;
@@ -240,11 +264,26 @@ fn entry(
 }
 
 /// Returns the entry of a visit that no completion ended.
-pub(super) fn ended(rules: &Rules, task: &Task, open: &OpenVisit, ending: Ending, why: &str, now: Timestamp) -> Visit {
+pub(super) fn ended(
+    rules: &Rules,
+    task: &Task,
+    open: &OpenVisit,
+    ending: Ending,
+    why: &str,
+    now: Timestamp,
+) -> Visit {
     let workflow = rules.workflow_of(task);
     let gate = workflow.and_then(|workflow| workflow.gate(&open.current)).map(|(_, gate)| gate);
-    let role = open.escalated.as_ref().or_else(|| gate.and_then(Gate::role)).or(task.routing.role.as_ref());
-    let last = task.history.last().and_then(|visit| visit.role.as_ref()).filter(|_| open.branches.is_empty());
+    let role = open
+        .escalated
+        .as_ref()
+        .or_else(|| gate.and_then(Gate::role))
+        .or(task.routing.role.as_ref());
+    let last = task
+        .history
+        .last()
+        .and_then(|visit| visit.role.as_ref())
+        .filter(|_| open.branches.is_empty());
     Visit {
         role: role.or(last).cloned(),
         exited: now.max(task.latest()),
@@ -259,7 +298,10 @@ fn known_gate(workflow: &Workflow, to: &GateId) -> Result<(), Refusal> {
     if workflow.gate(to).is_some() {
         return Ok(());
     }
-    Err(Refusal::UnknownGate { given: to.clone(), known: workflow.gates.iter().map(|gate| gate.id.clone()).collect() })
+    Err(Refusal::UnknownGate {
+        given: to.clone(),
+        known: workflow.gates.iter().map(|gate| gate.id.clone()).collect(),
+    })
 }
 
 /// People may; an agent may what org.yaml lets it, and what it likes with the task it holds. Whoever holds one branch of a task

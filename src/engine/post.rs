@@ -2,7 +2,9 @@
 
 use super::route::goes_back;
 use super::rules::Rules;
-use crate::model::{AgentId, Branch, Duty, Gate, GateId, Outcome, RoleId, Station, Task, Verdict, Workflow};
+use crate::model::{
+    AgentId, Branch, Duty, Gate, GateId, Outcome, RoleId, Station, Task, Verdict, Workflow,
+};
 
 /// The place of somebody's work in the rules.
 #[derive(Debug, Clone, Copy)]
@@ -42,14 +44,20 @@ impl<'a> Post<'a> {
 
     /// Returns the posts at which somebody may speak now: the gate's, or those of the branches that are still open.
     pub fn open(rules: &'a Rules, task: &'a Task) -> Vec<Self> {
-        let branches = task.gate.iter().flat_map(|open| &open.branches).filter(|branch| branch.status.is_open());
+        let branches = task
+            .gate
+            .iter()
+            .flat_map(|open| &open.branches)
+            .filter(|branch| branch.status.is_open());
         let branches = branches.filter_map(|branch| Self::of_branch(rules, task, &branch.id));
         Self::of(rules, task).into_iter().chain(branches).collect()
     }
 
     /// Returns whether the task stands where the rules in force let nobody speak: they have changed since it came there.
     pub fn is_stranded(rules: &Rules, task: &Task) -> bool {
-        task.gate.is_some() && rules.workflow_of(task).is_some() && Post::open(rules, task).is_empty()
+        task.gate.is_some()
+            && rules.workflow_of(task).is_some()
+            && Post::open(rules, task).is_empty()
     }
 
     /// Returns the post that the ticket names: the gate's, or a branch's.

@@ -3,7 +3,9 @@
 
 use super::complete::complete;
 use super::decide::{Act, Decision, decide};
-use super::replay::{Change, Found, bare, differing, explain, from_entry, opened_at, with_people_of};
+use super::replay::{
+    Change, Found, bare, differing, explain, from_entry, opened_at, with_people_of,
+};
 use super::rules::Rules;
 use crate::model::{BranchStatus, Status, Task, Visit};
 
@@ -70,7 +72,9 @@ pub fn prove(rules: &Rules, before: Option<&Task>, after: &Task) -> Proof {
     }
     let fields = match explain(rules, before, after) {
         Change::Same | Change::Edit => return Proof::Kept,
-        Change::Act(found) if found.states.len() > 1 && before.is_some() => return Proof::Several(found.states.len()),
+        Change::Act(found) if found.states.len() > 1 && before.is_some() => {
+            return Proof::Several(found.states.len());
+        }
         Change::Act(found) => return Proof::Done(found),
         Change::Foreign(fields) => fields,
     };
@@ -91,9 +95,11 @@ fn begun(rules: &Rules, after: &Task) -> Breach {
         return Breach::Begun { entries: after.history.len() };
     }
     match decide(rules, &bare(rules, after), &Act::Open, opened_at(after)) {
-        Ok(Decision::Step(step)) => {
-            Breach::Otherwise { entry: 0, fields: differing(&step.task, after), expected: Box::new(step.task) }
-        }
+        Ok(Decision::Step(step)) => Breach::Otherwise {
+            entry: 0,
+            fields: differing(&step.task, after),
+            expected: Box::new(step.task),
+        },
         Ok(Decision::Settled { .. }) => Breach::Begun { entries: 0 },
         Err(refusal) => Breach::Refused { entry: 0, why: refusal.problem() },
     }
@@ -101,7 +107,11 @@ fn begun(rules: &Rules, after: &Task) -> Breach {
 
 /// Returns the states with the hash of the rules in place of what the later one names them by, and nothing where that is the same.
 /// Another version of the engine may have called the same rules something else.
-pub fn rehashed(rules: &Rules, before: Option<&Task>, after: &Task) -> Option<(Option<Task>, Task)> {
+pub fn rehashed(
+    rules: &Rules,
+    before: Option<&Task>,
+    after: &Task,
+) -> Option<(Option<Task>, Task)> {
     let hash = rules.hash(&after.routing.workflow)?;
     let known = before.map_or(0, |task| task.history.len());
     let entries = after.history.get(known..).unwrap_or_default();
@@ -140,7 +150,11 @@ fn several(rules: &Rules, mut task: Task, ended: &[Visit], after: &Task) -> Opti
             Err(why) => return Some(Breach::Refused { entry: number, why }),
         };
         if task.history.last() != Some(entry) {
-            return Some(Breach::Otherwise { entry: number, fields: vec!["gateHistory"], expected: Box::new(task) });
+            return Some(Breach::Otherwise {
+                entry: number,
+                fields: vec!["gateHistory"],
+                expected: Box::new(task),
+            });
         }
     }
     let fields = differing(&unclaimed(&task), &unclaimed(after));
@@ -154,7 +168,9 @@ pub(super) fn follow(rules: &Rules, before: &Task, entry: &Visit) -> Result<Task
         return Err("it does not say who ended the visit, or by which completion".to_owned());
     };
     let decided = match (&act, &entry.completion) {
-        (Act::Complete(completion), Some(stamp)) => complete(rules, before, completion, stamp.clone(), now),
+        (Act::Complete(completion), Some(stamp)) => {
+            complete(rules, before, completion, stamp.clone(), now)
+        }
         _ => decide(rules, before, &act, now),
     };
     match decided {

@@ -7,7 +7,9 @@ use super::complete::complete;
 use super::decide::{Act, Actor, Decision, Step, decide};
 use super::dependencies::lost_dependencies;
 use super::rules::Rules;
-use crate::model::{AgentId, Completion, Destination, Ending, Event, GateId, Stamp, Task, Ticket, Timestamp, Visit};
+use crate::model::{
+    AgentId, Completion, Destination, Ending, Event, GateId, Stamp, Task, Ticket, Timestamp, Visit,
+};
 
 /// What lies between two states of a task.
 #[derive(Debug, Clone, PartialEq)]
@@ -250,9 +252,17 @@ pub(super) fn from_entry(before: &Task, entry: &Visit) -> Option<(Act, Timestamp
 }
 
 /// Returns what the act makes of the task.
-fn outcome_of(rules: &Rules, task: &Task, act: &Act, now: Timestamp, stamp: Option<&Stamp>) -> Option<Step> {
+fn outcome_of(
+    rules: &Rules,
+    task: &Task,
+    act: &Act,
+    now: Timestamp,
+    stamp: Option<&Stamp>,
+) -> Option<Step> {
     let decision = match (act, stamp) {
-        (Act::Complete(completion), Some(stamp)) => complete(rules, task, completion, stamp.clone(), now),
+        (Act::Complete(completion), Some(stamp)) => {
+            complete(rules, task, completion, stamp.clone(), now)
+        }
         _ => decide(rules, task, act, now),
     };
     match decision.ok()? {

@@ -6,8 +6,8 @@ use super::guard::LOOP_LIMIT;
 use super::rules::Rules;
 use super::scope::Scope;
 use crate::model::{
-    Branch, ConditionTrouble, Decision, Destination, Exhausted, Gate, GateId, GateKind, OnConditionError, Outcome,
-    RejectionStrategy, RoleId, Target, Task, Visit, Workflow,
+    Branch, ConditionTrouble, Decision, Destination, Exhausted, Gate, GateId, GateKind,
+    OnConditionError, Outcome, RejectionStrategy, RoleId, Target, Task, Visit, Workflow,
 };
 
 /// A way through the workflow: where it ends, and what was met on it.
@@ -83,7 +83,12 @@ pub(super) fn entry(rules: &Rules, workflow: &Workflow, task: &Task) -> Passage 
 }
 
 /// Returns what a gate that decides by itself decides of the task.
-pub(super) fn judgement(rules: &Rules, workflow: &Workflow, gate: &Gate, task: &Task) -> (bool, Vec<ConditionTrouble>) {
+pub(super) fn judgement(
+    rules: &Rules,
+    workflow: &Workflow,
+    gate: &Gate,
+    task: &Task,
+) -> (bool, Vec<ConditionTrouble>) {
     let mut trouble = Vec::new();
     let scope = Scope::of(task, &task.history);
     (applies(rules, workflow, gate, &scope, &mut trouble), trouble)
@@ -92,7 +97,8 @@ pub(super) fn judgement(rules: &Rules, workflow: &Workflow, gate: &Gate, task: &
 /// Returns whether the way from the gate number `index` to `to` is a way back: to an earlier gate, to the gate itself, off the
 /// line, or from there.
 pub(super) fn is_backward(workflow: &Workflow, index: usize, to: &GateId) -> bool {
-    workflow.gates[index].detour || workflow.gate(to).is_some_and(|(place, gate)| place <= index || gate.detour)
+    workflow.gates[index].detour
+        || workflow.gate(to).is_some_and(|(place, gate)| place <= index || gate.detour)
 }
 
 /// Returns whether the gate's own route for the outcome leads back.
@@ -133,7 +139,9 @@ impl Way<'_> {
             Outcome::NeedsReview if self.workflow.holds_rejections => self.stay(),
             Outcome::NeedsReview => match (self.workflow.rejection, &self.gate().exits.reject_to) {
                 (RejectionStrategy::Previous, _) => self.previous(history),
-                (RejectionStrategy::Named, Some(gate)) => Passage::straight(Destination::Gate(gate.clone())),
+                (RejectionStrategy::Named, Some(gate)) => {
+                    Passage::straight(Destination::Gate(gate.clone()))
+                }
                 (RejectionStrategy::Named | RejectionStrategy::Origin, _) => self.origin(),
             },
             // A gate has no decision and no failure without a route, so nothing else gets here: it stays where it is.
@@ -168,7 +176,8 @@ impl Way<'_> {
             && !self.gate().detour
         {
             let between = &self.workflow.gates[self.index + 1..place];
-            passage.skipped = between.iter().filter(|gate| !gate.detour).map(|gate| gate.id.clone()).collect();
+            passage.skipped =
+                between.iter().filter(|gate| !gate.detour).map(|gate| gate.id.clone()).collect();
         }
         passage
     }
@@ -199,7 +208,8 @@ impl Way<'_> {
     fn previous(&self, history: &[Visit]) -> Passage {
         let earlier = |visit: &Visit| {
             let (place, gate) = self.workflow.gate(&visit.gate)?;
-            (place < self.index && !gate.detour && gate.kind != GateKind::Condition).then(|| gate.id.clone())
+            (place < self.index && !gate.detour && gate.kind != GateKind::Condition)
+                .then(|| gate.id.clone())
         };
         match history.iter().rev().find_map(earlier) {
             Some(gate) => Passage::straight(Destination::Gate(gate)),
@@ -210,7 +220,9 @@ impl Way<'_> {
     /// The way from a detour to the gate that sent the task there.
     fn back_to_sender(&self) -> Passage {
         let here = &self.gate().id;
-        let sent = |visit: &&Visit| visit.to == Some(Destination::Gate(here.clone())) && visit.gate != *here;
+        let sent = |visit: &&Visit| {
+            visit.to == Some(Destination::Gate(here.clone())) && visit.gate != *here
+        };
         let sender = self.task.history.iter().rev().find(sent).map(|visit| &visit.gate);
         match sender.filter(|gate| self.workflow.gate(gate).is_some()) {
             Some(gate) => Passage::straight(Destination::Gate(gate.clone())),
@@ -231,7 +243,9 @@ impl Way<'_> {
         match &exits.on_exhausted {
             Exhausted::Block => counted,
             // Nor does a role that is asked again and again end a circle: the loop guard does.
-            Exhausted::Escalate(_) if count > exits.retries().unwrap_or(LOOP_LIMIT).saturating_add(LOOP_LIMIT) => {
+            Exhausted::Escalate(_)
+                if count > exits.retries().unwrap_or(LOOP_LIMIT).saturating_add(LOOP_LIMIT) =>
+            {
                 counted
             }
             Exhausted::Escalate(role) => Passage { escalated_to: Some(role.clone()), ..counted },
@@ -258,7 +272,9 @@ impl Way<'_> {
         let to = match &passage.to {
             Destination::End => self.workflow.gates.len(),
             // What goes back, or leaves a detour, passes nothing by: it comes to the gate again.
-            Destination::Gate(gate) if is_backward(self.workflow, self.index, gate) => return passage,
+            Destination::Gate(gate) if is_backward(self.workflow, self.index, gate) => {
+                return passage;
+            }
             Destination::Gate(gate) => self.workflow.gate(gate).map_or(0, |(place, _)| place),
             Destination::Cancelled | Destination::Fail => return passage,
         };
@@ -279,7 +295,8 @@ impl Way<'_> {
     }
 
     fn enters(&self, gate: &Gate, trouble: &mut Vec<ConditionTrouble>) -> bool {
-        gate.kind == GateKind::Condition || applies(self.rules, self.workflow, gate, self.scope, trouble)
+        gate.kind == GateKind::Condition
+            || applies(self.rules, self.workflow, gate, self.scope, trouble)
     }
 }
 
@@ -308,7 +325,12 @@ pub(super) fn applies_to_branch(
     holds(condition, branch.gate(), scope, trouble)
 }
 
-fn holds(condition: &Condition, gate: &Gate, scope: &Scope<'_>, trouble: &mut Vec<ConditionTrouble>) -> bool {
+fn holds(
+    condition: &Condition,
+    gate: &Gate,
+    scope: &Scope<'_>,
+    trouble: &mut Vec<ConditionTrouble>,
+) -> bool {
     condition.evaluate(&scope.names()).unwrap_or_else(|error| {
         let entered = gate.on_condition_error == OnConditionError::Enter;
         trouble.push(ConditionTrouble {

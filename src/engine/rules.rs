@@ -6,7 +6,8 @@ use super::check::{Finding, check};
 use super::condition::Condition;
 use super::hash::hash;
 use crate::model::{
-    AgentId, Branch, Channel, Gate, Org, Project, RoleId, Severity, Station, Task, Workflow, WorkflowName,
+    AgentId, Branch, Channel, Gate, Org, Project, RoleId, Severity, Station, Task, Workflow,
+    WorkflowName,
 };
 
 /// What a condition may speak of (spec 1, 3.2).
@@ -34,7 +35,11 @@ impl Rules {
         if findings.iter().any(|finding| finding.severity == Severity::Error) {
             return Err(findings);
         }
-        let hashes = project.workflows.iter().map(|workflow| (workflow.name.clone(), hash(workflow))).collect();
+        let hashes = project
+            .workflows
+            .iter()
+            .map(|workflow| (workflow.name.clone(), hash(workflow)))
+            .collect();
         Ok((Self { project, org, conditions, hashes }, findings))
     }
 
@@ -79,7 +84,12 @@ impl Rules {
         self.conditions.get(&(workflow.name.clone(), Station::from(&gate.id)))
     }
 
-    pub(super) fn condition_of_branch(&self, workflow: &Workflow, fork: &Gate, branch: &Branch) -> Option<&Condition> {
+    pub(super) fn condition_of_branch(
+        &self,
+        workflow: &Workflow,
+        fork: &Gate,
+        branch: &Branch,
+    ) -> Option<&Condition> {
         let station = Station { gate: fork.id.clone(), branch: Some(branch.id().clone()) };
         self.conditions.get(&(workflow.name.clone(), station))
     }

@@ -57,7 +57,12 @@ pub(super) fn said(
         let shape = shape_of(post.duty, &outcome).unwrap_or_default();
         let example = if shape.kinds.is_empty() { serde_json::json!({}) } else { example(&shape) };
         let gate = post.station();
-        return Err(Refusal::InvalidOutputs { gate, outcome, problems, example: Box::new(example) });
+        return Err(Refusal::InvalidOutputs {
+            gate,
+            outcome,
+            problems,
+            example: Box::new(example),
+        });
     }
     Ok(Said { outcome, completion, warnings })
 }
@@ -68,15 +73,19 @@ pub(super) fn contradiction(post: &Post<'_>, given: &Completion) -> Result<(), R
     let Some(word) = word(post, &mut completion)? else { return Ok(()) };
     let Some(signal) = &post.duty.signal else { return Ok(()) };
     let possible = post.gate.possible();
-    let Some(outcome) = possible.iter().find(|outcome| outcome.is_meant_by(&word)) else { return Ok(()) };
+    let Some(outcome) = possible.iter().find(|outcome| outcome.is_meant_by(&word)) else {
+        return Ok(());
+    };
     // Who cannot go on, or tried and failed, has no verdict to stand by.
     if matches!(outcome, Outcome::Blocked | Outcome::Failed | Outcome::Skip) {
         return Ok(());
     }
     match verdict(post, signal, &reading(post, signal, text(&completion))) {
-        Some(verdict) if verdict != *outcome => {
-            Err(Refusal::ContradictoryVerdict { gate: post.station(), outcome: outcome.clone(), verdict })
-        }
+        Some(verdict) if verdict != *outcome => Err(Refusal::ContradictoryVerdict {
+            gate: post.station(),
+            outcome: outcome.clone(),
+            verdict,
+        }),
         _ => Ok(()),
     }
 }
@@ -149,10 +158,15 @@ fn from_words(
     if completion.summary.as_ref().is_none_or(|summary| summary.trim().is_empty()) {
         completion.summary = Some(first_line(&text).unwrap_or_else(|| SILENCE.to_owned()));
     }
-    let back = matches!(outcome, Outcome::NeedsReview | Outcome::Blocked) || goes_back(workflow, post.gate, &outcome);
+    let back = matches!(outcome, Outcome::NeedsReview | Outcome::Blocked)
+        || goes_back(workflow, post.gate, &outcome);
     if back {
         if completion.blockers.is_none() {
-            let items = if reading.items.is_empty() { vec![blocker(found.is_some())] } else { reading.items };
+            let items = if reading.items.is_empty() {
+                vec![blocker(found.is_some())]
+            } else {
+                reading.items
+            };
             completion.blockers = Some(items);
         }
         if completion.rejection_notes.is_none() {
@@ -174,7 +188,8 @@ fn from_words(
 /// Returns which visit of its gate or branch this is, from 1.
 fn attempts(task: &Task, post: &Post<'_>) -> usize {
     let here = post.station();
-    let earlier = task.history.iter().filter(|visit| visit.gate == here.gate && visit.branch == here.branch);
+    let earlier =
+        task.history.iter().filter(|visit| visit.gate == here.gate && visit.branch == here.branch);
     earlier.count() + 1
 }
 
@@ -193,7 +208,11 @@ fn first_line(text: &str) -> Option<String> {
 fn notes(text: &str) -> String {
     let text = text.trim();
     let start = cut(text, NOTES_LIMIT);
-    if start.len() == text.len() { text.to_owned() } else { format!("{start}\n\n[the rest is in the task's body]") }
+    if start.len() == text.len() {
+        text.to_owned()
+    } else {
+        format!("{start}\n\n[the rest is in the task's body]")
+    }
 }
 
 fn cut(text: &str, limit: usize) -> &str {

@@ -69,7 +69,12 @@ pub fn entry_ticket(task: &Task, place: usize) -> Option<Ticket> {
 }
 
 /// Decides a completion that nobody has signed yet, as if it were signed. One that has a signature is judged like any other.
-pub fn rehearse(rules: &Rules, task: &Task, completion: &Completion, now: Timestamp) -> Result<Decision, Refusal> {
+pub fn rehearse(
+    rules: &Rules,
+    task: &Task,
+    completion: &Completion,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
     let decision = complete(rules, task, completion, completion.stamp(), now)?;
     if let Decision::Step(step) = &decision {
         agrees(rules, task, completion)?;
@@ -83,7 +88,9 @@ pub fn rehearse(rules: &Rules, task: &Task, completion: &Completion, now: Timest
 /// Returns why the entry of that place is not taken, if its signature is not as it should be.
 pub(super) fn check(rules: &Rules, task: &Task, place: usize) -> Result<(), Refusal> {
     let Some(flaw) = flaw(rules, task, place) else { return Ok(()) };
-    let (Some(entry), Some(text)) = (task.history.get(place), to_sign(rules, task, place)) else { return Ok(()) };
+    let (Some(entry), Some(text)) = (task.history.get(place), to_sign(rules, task, place)) else {
+        return Ok(());
+    };
     let (Some(agent), Some(stamp)) = (&entry.agent, &entry.completion) else { return Ok(()) };
     Err(Refusal::Signature(Box::new(ToSign {
         flaw,

@@ -2,8 +2,8 @@
 
 use ring::digest;
 use ring::signature::{
-    ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_2048_8192_SHA512,
-    RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
+    ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256,
+    RSA_PKCS1_2048_8192_SHA512, RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
 };
 
 use crate::model::Signature;
@@ -28,21 +28,31 @@ pub(super) fn holds(signature: &Signature, text: &[u8]) -> bool {
                 HashName::Sha256 => &RSA_PKCS1_2048_8192_SHA256,
                 HashName::Sha512 => &RSA_PKCS1_2048_8192_SHA512,
             };
-            RsaPublicKeyComponents { n: modulus, e: exponent }.verify(parameters, &signed, bytes).is_ok()
+            RsaPublicKeyComponents { n: modulus, e: exponent }
+                .verify(parameters, &signed, bytes)
+                .is_ok()
         }
-        (KeyMaterial::Ed25519 { point, application: Some(application) }, Scheme::Token { bytes, flags, counter }) => {
-            plain(&ED25519, point, &by_token(application, *flags, *counter, &signed), bytes)
-        }
+        (
+            KeyMaterial::Ed25519 { point, application: Some(application) },
+            Scheme::Token { bytes, flags, counter },
+        ) => plain(&ED25519, point, &by_token(application, *flags, *counter, &signed), bytes),
         (
             KeyMaterial::Ecdsa { curve, point, application: Some(application) },
             Scheme::Token { bytes, flags, counter },
-        ) => plain(of_curve(*curve), point, &by_token(application, *flags, *counter, &signed), bytes),
+        ) => {
+            plain(of_curve(*curve), point, &by_token(application, *flags, *counter, &signed), bytes)
+        }
         // A signature of another kind than its key cannot be read; whoever builds one all the same has signed nothing.
         _ => false,
     }
 }
 
-fn plain(algorithm: &'static dyn VerificationAlgorithm, point: &[u8], signed: &[u8], bytes: &[u8]) -> bool {
+fn plain(
+    algorithm: &'static dyn VerificationAlgorithm,
+    point: &[u8],
+    signed: &[u8],
+    bytes: &[u8],
+) -> bool {
     UnparsedPublicKey::new(algorithm, point).verify(signed, bytes).is_ok()
 }
 

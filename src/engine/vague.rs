@@ -76,9 +76,15 @@ mod tests {
 
     #[test]
     fn tells_a_complaint_from_a_blocker() {
-        for text in
-            ["needs work", "Not good enough", "needs improvement", "fix it", "...", "this doesn't work", "wrong!"]
-        {
+        for text in [
+            "needs work",
+            "Not good enough",
+            "needs improvement",
+            "fix it",
+            "...",
+            "this doesn't work",
+            "wrong!",
+        ] {
             assert!(is_vague(text), "{text}");
         }
         for text in [

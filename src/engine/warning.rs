@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::model::{AgentId, ConditionTrouble, GateId, Map, Outcome, Priority, Station, TaskId, listed};
+use crate::model::{
+    AgentId, ConditionTrouble, GateId, Map, Outcome, Priority, Station, TaskId, listed,
+};
 
 /// Something worth mending that stops nothing.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,7 +93,8 @@ impl Warning {
     pub fn message(&self) -> String {
         match self {
             Self::VagueBlockers(blockers) => {
-                let list: Vec<String> = blockers.iter().map(|text| format!("`{}`", text.trim())).collect();
+                let list: Vec<String> =
+                    blockers.iter().map(|text| format!("`{}`", text.trim())).collect();
                 let verb = if list.len() == 1 { "does" } else { "do" };
                 format!(
                     "{} {verb} not say what to do; name the thing and what it should be, \
@@ -110,26 +113,39 @@ impl Warning {
                 )
             }
             Self::MissingValues { gate, names } => {
-                format!("the texts of gate `{gate}` speak of {}, which nobody has handed on", listed(names))
+                format!(
+                    "the texts of gate `{gate}` speak of {}, which nobody has handed on",
+                    listed(names)
+                )
             }
             Self::CutValues { gate, names } => {
-                format!("the texts of gate `{gate}` have no room for all of {}: it was cut", listed(names))
+                format!(
+                    "the texts of gate `{gate}` have no room for all of {}: it was cut",
+                    listed(names)
+                )
             }
             Self::UnknownPriority(given) => {
                 let given = given.as_str().map_or_else(|| given.to_string(), str::to_owned);
                 let words = listed(Priority::ALL);
-                format!("`{}` is no priority and counts as `medium`; it is one of {words}", given.escape_debug())
+                format!(
+                    "`{}` is no priority and counts as `medium`; it is one of {words}",
+                    given.escape_debug()
+                )
             }
             Self::DependencyCircle(tasks) => {
-                let names: Vec<&str> = tasks.iter().chain(tasks.first()).map(String::as_str).collect();
+                let names: Vec<&str> =
+                    tasks.iter().chain(tasks.first()).map(String::as_str).collect();
                 format!(
                     "these wait for each other, so none of them is handed out: {}; take one out of a `dependsOn`",
                     names.join(" -> ")
                 )
             }
             Self::ConditionError(trouble) => {
-                let action =
-                    if trouble.entered { "the gate is entered all the same" } else { "the gate is passed over" };
+                let action = if trouble.entered {
+                    "the gate is entered all the same"
+                } else {
+                    "the gate is passed over"
+                };
                 format!(
                     "the condition of gate `{}` failed: {} in `{}`; {action}",
                     trouble.gate, trouble.error, trouble.expression
@@ -147,7 +163,10 @@ impl Warning {
                         "which git changes on the way into a commit: `filter`, `ident` or `working-tree-encoding`",
                     ),
                     (too_large, "too large to be committed"),
-                    (misnamed, "whose name cannot be committed: a control character, an invisible one or a backslash"),
+                    (
+                        misnamed,
+                        "whose name cannot be committed: a control character, an invisible one or a backslash",
+                    ),
                 ];
                 let stays = reasons.iter().filter(|(files, _)| !files.is_empty());
                 let stays: Vec<String> = stays
@@ -156,7 +175,10 @@ impl Warning {
                         format!("{} ({why})", listed(files.iter().map(|file| file.escape_debug())))
                     })
                     .collect();
-                format!("the task has moved without {}: move or remove that yourself", stays.join(" and "))
+                format!(
+                    "the task has moved without {}: move or remove that yourself",
+                    stays.join(" and ")
+                )
             }
         }
     }

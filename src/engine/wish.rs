@@ -21,7 +21,10 @@ pub(super) fn wish(history: &[Visit], index: usize) -> Option<ReviewContext> {
 
 /// Returns what all the branches want that did not pass the task, each text with its branch.
 fn of_branches(history: &[Visit], closed: usize) -> ReviewContext {
-    let first = history[..closed].iter().rposition(|visit| !visit.leaves_open()).map_or(0, |before| before + 1);
+    let first = history[..closed]
+        .iter()
+        .rposition(|visit| !visit.leaves_open())
+        .map_or(0, |before| before + 1);
     let spoken = &history[first..=closed];
     let latest = spoken.iter().enumerate().filter(|(place, visit)| {
         let again = spoken[place + 1..].iter().any(|later| later.branch == visit.branch);
@@ -29,13 +32,18 @@ fn of_branches(history: &[Visit], closed: usize) -> ReviewContext {
     });
     let against: Vec<(&GateId, &Visit)> =
         latest.filter_map(|(_, visit)| Some((visit.branch.as_ref()?, visit))).collect();
-    let rejecting: Vec<&Visit> =
-        against.iter().map(|(_, visit)| *visit).filter(|visit| visit.verdict == Some(Verdict::Reject)).collect();
+    let rejecting: Vec<&Visit> = against
+        .iter()
+        .map(|(_, visit)| *visit)
+        .filter(|visit| visit.verdict == Some(Verdict::Reject))
+        .collect();
     // Where one branch alone rejects, it is known who did.
     let alone = <[&Visit; 1]>::try_from(rejecting).ok().map(|[visit]| visit);
     let notes: Vec<String> = against
         .iter()
-        .filter_map(|(branch, visit)| visit.rejection_notes.as_ref().map(|notes| format!("{branch}: {notes}")))
+        .filter_map(|(branch, visit)| {
+            visit.rejection_notes.as_ref().map(|notes| format!("{branch}: {notes}"))
+        })
         .collect();
     ReviewContext {
         from_gate: history[closed].gate.clone(),

@@ -39,23 +39,34 @@ pub fn line(agent: &str, namespace: &str, key: &PublicKey) -> String {
 
 fn read(line: &str) -> Result<TrustedKey, String> {
     let (principals, rest) = word(line)?;
-    let mut trusted =
-        TrustedKey { principals: list(&principals), namespaces: None, after: None, before: None, key: None };
+    let mut trusted = TrustedKey {
+        principals: list(&principals),
+        namespaces: None,
+        after: None,
+        before: None,
+        key: None,
+    };
     let mut rest = rest;
     if !is_type(rest) {
         let (options, key) = word(rest)?;
         rest = key;
         let mut is_authority = false;
         for option in split(&options) {
-            let (name, value) =
-                option.split_once('=').map_or((option.as_str(), None), |(name, value)| (name, Some(value)));
+            let (name, value) = option
+                .split_once('=')
+                .map_or((option.as_str(), None), |(name, value)| (name, Some(value)));
             let value = value.map(|value| value.trim_matches('"'));
             match (name.to_ascii_lowercase().as_str(), value) {
                 ("cert-authority", None) => is_authority = true,
                 ("namespaces", Some(value)) => trusted.namespaces = Some(list(value)),
                 ("valid-after", Some(value)) => trusted.after = Some(time(value)?),
                 ("valid-before", Some(value)) => trusted.before = Some(time(value)?),
-                _ => return Err(format!("`{}` is not an option of such files", option.escape_debug())),
+                _ => {
+                    return Err(format!(
+                        "`{}` is not an option of such files",
+                        option.escape_debug()
+                    ));
+                }
             }
         }
         if !is_type(rest) {
@@ -112,25 +123,32 @@ fn split(options: &str) -> Vec<String> {
 }
 
 fn list(text: &str) -> Vec<String> {
-    text.trim_matches('"').split(',').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+    text.trim_matches('"')
+        .split(',')
+        .map(|part| part.trim().to_owned())
+        .filter(|part| !part.is_empty())
+        .collect()
 }
 
 /// Reads `YYYYMMDD` or `YYYYMMDDHHMM[SS]`, with or without `Z`: in UTC, so that every machine means the same.
 fn time(text: &str) -> Result<Timestamp, String> {
     let digits = text.strip_suffix('Z').unwrap_or(text);
     let whole = format!("{digits:0<14}");
-    let is_time = matches!(digits.len(), 8 | 12 | 14) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_time =
+        matches!(digits.len(), 8 | 12 | 14) && digits.bytes().all(|byte| byte.is_ascii_digit());
     let read = is_time.then(|| DateTime::strptime("%Y%m%d%H%M%S", &whole).ok()).flatten();
     let read = read.and_then(|time| time.to_zoned(TimeZone::UTC).ok());
-    read.map(|time| time.timestamp())
-        .ok_or_else(|| format!("`{}` is not a time as in `20260216` or `202602161000Z`", text.escape_debug()))
+    read.map(|time| time.timestamp()).ok_or_else(|| {
+        format!("`{}` is not a time as in `20260216` or `202602161000Z`", text.escape_debug())
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDrGwTXlPu6BCAs/WbjSjtwBTL/ZF3EAOFL3allUTOAO";
+    const KEY: &str =
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDrGwTXlPu6BCAs/WbjSjtwBTL/ZF3EAOFL3allUTOAO";
 
     fn trusts(text: &str, agent: &str, at: &str) -> bool {
         let keys = parse(text).unwrap();
@@ -157,7 +175,10 @@ mod tests {
         ] {
             assert_eq!(trusts(&line, "human-ann", day), expected, "{line}");
         }
-        assert_eq!(line("human-ann", "aof", &KEY.parse().unwrap()), format!("human-ann namespaces=\"aof\" {KEY}"));
+        assert_eq!(
+            line("human-ann", "aof", &KEY.parse().unwrap()),
+            format!("human-ann namespaces=\"aof\" {KEY}")
+        );
     }
 
     #[test]
@@ -173,8 +194,9 @@ mod tests {
 
     #[test]
     fn everything_wrong_is_said_with_its_line() {
-        let text =
-            format!("human-ann\n# fine\nann fly {KEY}\nann valid-after=\"today\" {KEY}\nann ssh-ed25519 AAAA\n{KEY}");
+        let text = format!(
+            "human-ann\n# fine\nann fly {KEY}\nann valid-after=\"today\" {KEY}\nann ssh-ed25519 AAAA\n{KEY}"
+        );
         let lines: Vec<usize> = parse(&text).unwrap_err().iter().map(|fault| fault.line).collect();
         assert_eq!(lines, [1, 3, 4, 5, 6]);
     }

@@ -121,7 +121,9 @@ fn answer_in(node: &Node<'_>, body: Option<&str>) -> Result<Answer, Vec<Fault>> 
 fn utf8(bytes: &[u8]) -> Result<&str, Vec<Fault>> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
-        vec![Fault::new("not_utf8", at..at, "this is not UTF-8 text").help("save the file as UTF-8")]
+        vec![
+            Fault::new("not_utf8", at..at, "this is not UTF-8 text").help("save the file as UTF-8"),
+        ]
     })?;
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
@@ -155,7 +157,11 @@ pub fn front_of(text: &str) -> Option<(Map, String)> {
 /// The key that says the outcome among outputs.
 const STATUS: &str = "$status";
 
-fn read(node: &Node<'_>, body: Option<String>, id: &CompletionId) -> Result<Completion, Vec<Fault>> {
+fn read(
+    node: &Node<'_>,
+    body: Option<String>,
+    id: &CompletionId,
+) -> Result<Completion, Vec<Fault>> {
     read_with(node, body, id, Strangers::AreFaults)
 }
 
@@ -185,7 +191,12 @@ fn read_with(
     completion.filter(|_| faults.is_empty()).ok_or(faults)
 }
 
-fn fields(node: &Node<'_>, strangers: Strangers, names: Names, faults: &mut Vec<Fault>) -> Option<Answer> {
+fn fields(
+    node: &Node<'_>,
+    strangers: Strangers,
+    names: Names,
+    faults: &mut Vec<Fault>,
+) -> Option<Answer> {
     let mut fields = Fields::of(node, "a completion", faults)?;
     let mut answer = Answer {
         ticket: fields.parsed("task", faults),
@@ -255,8 +266,7 @@ mod tests {
     #[test]
     fn one_completion_in_three_syntaxes() {
         let yaml = "task: AOF-abc@2\nagent: agent-7\noutcome: complete\nsummary: |-\n  did it\nblockers: []\n";
-        let json =
-            r#"{"task": "AOF-abc@2", "agent": "agent-7", "outcome": "complete", "summary": "did it", "blockers": []}"#;
+        let json = r#"{"task": "AOF-abc@2", "agent": "agent-7", "outcome": "complete", "summary": "did it", "blockers": []}"#;
         let markdown = format!("---\r\n{}---\r\n\r\nLong text.\r\n", yaml.replace('\n', "\r\n"));
         let plain = read_as(yaml, Syntax::Yaml).unwrap();
         assert_eq!(plain.blockers, Some(vec![]));
@@ -271,12 +281,16 @@ mod tests {
     fn a_documents_frontmatter_says_its_status_and_outputs() {
         let text = "---\ntask: AOF-abc\nagent: a\n$status: approved\nbranch: x\nfiles: [a, b]\n---\nIt is good.\n";
         let read = read_as(text, Syntax::Markdown).unwrap();
-        let outputs = serde_json::json!({"$status": "approved", "branch": "x", "files": ["a", "b"]});
+        let outputs =
+            serde_json::json!({"$status": "approved", "branch": "x", "files": ["a", "b"]});
         assert_eq!((Value::Object(read.outputs), read.outcome), (outputs, None));
         assert!(read_as(&text.replace("$status", "status"), Syntax::Markdown).is_err());
         assert!(read_as("task: AOF-abc\nagent: a\n$status: approved\n", Syntax::Yaml).is_err());
         let (outputs, body) = front_of("---\n$status: a\nn: 1\n---\nText.\n").unwrap();
-        assert_eq!((Value::Object(outputs), body.as_str()), (serde_json::json!({"$status": "a", "n": 1}), "Text.\n"));
+        assert_eq!(
+            (Value::Object(outputs), body.as_str()),
+            (serde_json::json!({"$status": "a", "n": 1}), "Text.\n")
+        );
         for none in ["Text.", "---\nn: 1\n---\n", "---\n$status: [\n---\n", "---\n$status: a\n"] {
             assert_eq!(front_of(none), None, "{none}");
         }
@@ -291,7 +305,11 @@ mod tests {
             "\u{feff}---\noutcome: complete\nsummary: did it\n---\n \n",
         ] {
             let read = answer(text.as_bytes()).unwrap();
-            assert_eq!((read.word(), read.summary.as_deref()), (Some("complete"), Some("did it")), "{text}");
+            assert_eq!(
+                (read.word(), read.summary.as_deref()),
+                (Some("complete"), Some("did it")),
+                "{text}"
+            );
             assert_eq!((read.ticket, read.body), (None, None), "{text}");
         }
         let text = "---\ntask: AOF-abc\nagent: a\n$status: approved\nbranch: x\n---\nIt is good.\n";
@@ -318,11 +336,16 @@ mod tests {
 
     #[test]
     fn everything_wrong_is_said_at_once() {
-        let faults = read_as("agent: a b\noutcom: complete\nsummary: [x]\n", Syntax::Yaml).unwrap_err();
-        let said: Vec<(&str, Option<&str>)> = faults.iter().map(|f| (f.code, f.help.as_deref())).collect();
+        let faults =
+            read_as("agent: a b\noutcom: complete\nsummary: [x]\n", Syntax::Yaml).unwrap_err();
+        let said: Vec<(&str, Option<&str>)> =
+            faults.iter().map(|f| (f.code, f.help.as_deref())).collect();
         assert_eq!(said.len(), 4, "{said:?}");
         assert!(said.contains(&("unknown_field", Some("did you mean `outcome`?"))), "{said:?}");
         assert!(read_as("{", Syntax::Json).is_err());
-        assert_eq!(parse(b"\xff", Syntax::Yaml, &"x".parse().unwrap()).unwrap_err()[0].code, "not_utf8");
+        assert_eq!(
+            parse(b"\xff", Syntax::Yaml, &"x".parse().unwrap()).unwrap_err()[0].code,
+            "not_utf8"
+        );
     }
 }

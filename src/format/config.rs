@@ -101,8 +101,10 @@ pub fn load(sources: &[Source]) -> Result<Configuration, Vec<Diagnostic>> {
 /// them may be missing.
 pub fn read(sources: &[Source]) -> Reading {
     let mut loading = Loading::default();
-    let mut sources: Vec<(Subject, &Source)> =
-        sources.iter().filter_map(|source| Subject::of(&source.name).map(|subject| (subject, source))).collect();
+    let mut sources: Vec<(Subject, &Source)> = sources
+        .iter()
+        .filter_map(|source| Subject::of(&source.name).map(|subject| (subject, source)))
+        .collect();
     sources.sort_by(|a, b| a.0.cmp(&b.0));
     for (subject, source) in sources {
         loading.file(source, subject);
@@ -121,7 +123,8 @@ impl Configuration {
             return true;
         };
         let gates = Place::Workflow { workflow: workflow.clone(), field: "gates" };
-        let written = self.way(&gates).and_then(|(file, steps)| find(&file.text, &file.root, &steps).1);
+        let written =
+            self.way(&gates).and_then(|(file, steps)| find(&file.text, &file.root, &steps).1);
         let read = self.project.workflow(workflow).map_or(0, |workflow| workflow.gates.len());
         written.is_some_and(|node| node.items().len() == read)
     }
@@ -137,7 +140,8 @@ impl Configuration {
         help: Option<&str>,
     ) -> Diagnostic {
         let (file, span) = self.span(at, part);
-        let (name, text) = file.map_or((home(at), ""), |file| (file.name.as_str(), file.text.as_str()));
+        let (name, text) =
+            file.map_or((home(at), ""), |file| (file.name.as_str(), file.text.as_str()));
         Diagnostic::new(severity, code, name, text, span, message).help(help)
     }
 
@@ -156,7 +160,8 @@ impl Configuration {
 
     /// Returns the file of a place and the way to it from the top of the file.
     fn way(&self, at: &Place) -> Option<(&File, Vec<Step>)> {
-        let keys = |field: &str| field.split('.').map(|key| Step::Key(key.to_owned())).collect::<Vec<_>>();
+        let keys =
+            |field: &str| field.split('.').map(|key| Step::Key(key.to_owned())).collect::<Vec<_>>();
         let named = |name: &str| self.files.iter().find(|file| file.name == name);
         let workflow = |name: &WorkflowName| {
             let (_, site) = self.definitions.iter().find(|(own, _)| own == name)?;
@@ -178,7 +183,8 @@ impl Configuration {
                 steps.extend([Step::Key("gates".to_owned()), Step::Index(*gate)]);
                 match outcome {
                     Outcome::Failed => steps.push(Step::Key("onFailure".to_owned())),
-                    other => steps.extend(["routes", other.as_str()].map(|key| Step::Key(key.to_owned()))),
+                    other => steps
+                        .extend(["routes", other.as_str()].map(|key| Step::Key(key.to_owned()))),
                 }
                 (file, steps, *field)
             }
@@ -191,16 +197,23 @@ impl Configuration {
                 }
                 (file, steps, *field)
             }
-            Place::Role { role, field } => {
-                (named(ORG_FILE)?, vec![Step::Key("roles".to_owned()), Step::Id(role.to_string())], *field)
-            }
+            Place::Role { role, field } => (
+                named(ORG_FILE)?,
+                vec![Step::Key("roles".to_owned()), Step::Id(role.to_string())],
+                *field,
+            ),
             Place::Member { role, index } => {
                 let steps = ["roles", role.as_str(), "agents"].map(|key| Step::Key(key.to_owned()));
-                return Some((named(ORG_FILE)?, steps.into_iter().chain([Step::Index(*index)]).collect()));
+                return Some((
+                    named(ORG_FILE)?,
+                    steps.into_iter().chain([Step::Index(*index)]).collect(),
+                ));
             }
-            Place::Agent { agent, field } => {
-                (named(ORG_FILE)?, vec![Step::Key("agents".to_owned()), Step::Id(agent.to_string())], *field)
-            }
+            Place::Agent { agent, field } => (
+                named(ORG_FILE)?,
+                vec![Step::Key("agents".to_owned()), Step::Id(agent.to_string())],
+                *field,
+            ),
         };
         steps.extend(keys(field));
         Some((file, steps))

@@ -27,7 +27,11 @@ pub(super) fn conflicted(bytes: &[u8], marker: Range<usize>) -> Fault {
     let length = bytes[marker.clone()].trim_ascii_end().len();
     let span = marker.start..marker.start + length;
     let lines = bytes.split(|&byte| byte == b'\n');
-    let last = lines.enumerate().filter(|(_, line)| is_conflict_marker(line)).last().map_or(line, |(at, _)| at + 1);
+    let last = lines
+        .enumerate()
+        .filter(|(_, line)| is_conflict_marker(line))
+        .last()
+        .map_or(line, |(at, _)| at + 1);
     Fault::new(CODE, span, format!("line {line} is a merge conflict marker")).help(format!(
         "keep what counts of lines {line} to {last}, take the markers out, then `git add` the file and commit"
     ))

@@ -20,7 +20,11 @@ pub(super) struct Fields<'n, 's> {
 
 impl<'n, 's> Fields<'n, 's> {
     /// Returns the fields of the node. `what` names the mapping with its article: `a gate`.
-    pub(super) fn of(node: &'n Node<'s>, what: &'static str, faults: &mut Vec<Fault>) -> Option<Self> {
+    pub(super) fn of(
+        node: &'n Node<'s>,
+        what: &'static str,
+        faults: &mut Vec<Fault>,
+    ) -> Option<Self> {
         if matches!(node.kind, Kind::Mapping(_)) {
             return Some(Self { node, what, known: Vec::with_capacity(FIELDS) });
         }
@@ -86,11 +90,14 @@ impl<'n, 's> Fields<'n, 's> {
         let node = self.take(key)?;
         let count = text_of(node).and_then(|text| text.parse().ok());
         if count.is_none() {
-            let said =
-                text_of(node).map_or_else(|| node.noun().to_owned(), |text| format!("`{}`", text.escape_debug()));
+            let said = text_of(node).map_or_else(
+                || node.noun().to_owned(),
+                |text| format!("`{}`", text.escape_debug()),
+            );
             let message = format!("`{key}` is a whole number from 0 on, and this is {said}");
             faults.push(
-                Fault::new("invalid_value", node.span.clone(), message).help(format!("write it as in `{key}: 2`")),
+                Fault::new("invalid_value", node.span.clone(), message)
+                    .help(format!("write it as in `{key}: 2`")),
             );
         }
         count
@@ -121,9 +128,18 @@ impl<'n, 's> Fields<'n, 's> {
     }
 
     /// Returns the value, or says that the field is missing (unless a fault about it has been said).
-    pub(super) fn require<T>(&self, key: &'static str, value: Option<T>, faults: &mut Vec<Fault>) -> Option<T> {
+    pub(super) fn require<T>(
+        &self,
+        key: &'static str,
+        value: Option<T>,
+        faults: &mut Vec<Fault>,
+    ) -> Option<T> {
         if value.is_none() && self.node.get(key).is_none_or(Node::is_null) {
-            let span = if self.node.entry(key).is_some() { self.key_span(key) } else { start_of(self.node) };
+            let span = if self.node.entry(key).is_some() {
+                self.key_span(key)
+            } else {
+                start_of(self.node)
+            };
             faults.push(Fault::new("missing_field", span, format!("{} needs `{key}`", self.what)));
         }
         value
@@ -140,24 +156,33 @@ impl<'n, 's> Fields<'n, 's> {
     }
 
     /// Refuses every field that nobody asked for; `explain` may know what was meant by one that is no slip of the pen.
-    pub(super) fn refuse_unknown_but(self, faults: &mut Vec<Fault>, explain: impl Fn(&str) -> Option<String>) {
+    pub(super) fn refuse_unknown_but(
+        self,
+        faults: &mut Vec<Fault>,
+        explain: impl Fn(&str) -> Option<String>,
+    ) {
         for entry in self.node.entries() {
             let key = entry.key.text.as_ref();
             if self.known.contains(&key) {
                 continue;
             }
             let message = format!("{} has no field `{key}`", self.what);
-            let help = explain(key).unwrap_or_else(|| match nearest(key, self.known.iter().copied()) {
-                Some(name) => format!("did you mean `{name}`?"),
-                None => format!("its fields are {}", listed(&self.known)),
-            });
+            let help =
+                explain(key).unwrap_or_else(|| match nearest(key, self.known.iter().copied()) {
+                    Some(name) => format!("did you mean `{name}`?"),
+                    None => format!("its fields are {}", listed(&self.known)),
+                });
             faults.push(Fault::new("unknown_field", entry.key.span.clone(), message).help(help));
         }
     }
 }
 
 /// Returns the items of a list that read as a `T`, or the one text in its place.
-pub(super) fn parse_text_list<T>(node: &Node<'_>, what: impl Display, faults: &mut Vec<Fault>) -> Vec<T>
+pub(super) fn parse_text_list<T>(
+    node: &Node<'_>,
+    what: impl Display,
+    faults: &mut Vec<Fault>,
+) -> Vec<T>
 where
     T: FromStr,
     T::Err: Display,
@@ -172,7 +197,11 @@ where
 }
 
 /// Returns the node as a `T`.
-pub(super) fn parse_node<T>(node: &Node<'_>, wanted: impl Display, faults: &mut Vec<Fault>) -> Option<T>
+pub(super) fn parse_node<T>(
+    node: &Node<'_>,
+    wanted: impl Display,
+    faults: &mut Vec<Fault>,
+) -> Option<T>
 where
     T: FromStr,
     T::Err: Display,

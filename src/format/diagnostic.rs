@@ -69,7 +69,8 @@ impl Diagnostic {
 
     fn of_fault(file: &str, lines: &Lines<'_>, fault: &Fault) -> Self {
         let (span, label) = (fault.span.clone(), fault.label.as_ref());
-        Self::at(Severity::Error, fault.code, file, lines, span, label, &fault.message).help(fault.help.as_deref())
+        Self::at(Severity::Error, fault.code, file, lines, span, label, &fault.message)
+            .help(fault.help.as_deref())
     }
 
     fn at(
@@ -83,7 +84,17 @@ impl Diagnostic {
     ) -> Self {
         let (line, column) = lines.line_column(span.start);
         let excerpt = Excerpt::of(lines, &span, label);
-        Self { severity, code, file: inert(file), span, line, column, message: inert(message), help: None, excerpt }
+        Self {
+            severity,
+            code,
+            file: inert(file),
+            span,
+            line,
+            column,
+            message: inert(message),
+            help: None,
+            excerpt,
+        }
     }
 
     /// Adds the fix.
@@ -114,7 +125,9 @@ impl Diagnostic {
         let snippet = Snippet::source(excerpt.text.as_str())
             .line_start(excerpt.first)
             .annotation(AnnotationKind::Primary.span(excerpt.mark.clone()))
-            .annotations(label.map(|(span, text)| AnnotationKind::Context.span(span.clone()).label(text.as_str())));
+            .annotations(label.map(|(span, text)| {
+                AnnotationKind::Context.span(span.clone()).label(text.as_str())
+            }));
         let shown = renderer.render(&[title.element(snippet).elements(help)]);
         // The renderer would count the column in the line as it is cut, so the place is our own line.
         let (title, rest) = shown.split_once('\n').unwrap_or((&shown, ""));
@@ -146,7 +159,8 @@ impl Diagnostic {
 
 /// Returns the diagnostics as text, a blank line between them.
 pub fn render_all(diagnostics: &[Diagnostic], paint: Paint) -> String {
-    let rendered: Vec<String> = diagnostics.iter().map(|diagnostic| diagnostic.render(paint) + "\n").collect();
+    let rendered: Vec<String> =
+        diagnostics.iter().map(|diagnostic| diagnostic.render(paint) + "\n").collect();
     rendered.join("\n")
 }
 

@@ -61,18 +61,26 @@ fn own_fields(event: &Event) -> Vec<(&'static str, Value)> {
             vec![("gate", json!(gate.as_str())), ("role", json!(role.as_ref().map(RoleId::as_str)))]
         }
         Event::Unblocked { gate } => vec![("gate", json!(gate.as_str()))],
-        Event::Skipped { gate } => vec![("gate", json!(gate.as_str())), ("reason", json!("condition_false"))],
+        Event::Skipped { gate } => {
+            vec![("gate", json!(gate.as_str())), ("reason", json!("condition_false"))]
+        }
         Event::Claimed { at, agent }
         | Event::Assigned { at, agent }
         | Event::Released { at, agent }
-        | Event::Lapsed { at, agent } => vec![("gate", json!(at.to_string())), ("agent", json!(agent.as_str()))],
+        | Event::Lapsed { at, agent } => {
+            vec![("gate", json!(at.to_string())), ("agent", json!(agent.as_str()))]
+        }
         Event::Renewed { at, agent, note } => vec![
             ("gate", json!(at.to_string())),
             ("agent", json!(agent.as_str())),
             ("note", if note.is_empty() { Value::Null } else { json!(note) }),
         ],
         Event::Held { gate, holders, reasons } => {
-            vec![("gate", json!(gate.as_str())), ("holders", names(holders)), ("blockers", json!(reasons))]
+            vec![
+                ("gate", json!(gate.as_str())),
+                ("holders", names(holders)),
+                ("blockers", json!(reasons)),
+            ]
         }
         Event::Edited | Event::Restored | Event::Complete | Event::Failed => Vec::new(),
         Event::Commented { agent, text } => {
@@ -98,7 +106,11 @@ fn own_fields(event: &Event) -> Vec<(&'static str, Value)> {
 }
 
 fn names(agents: &[AgentId]) -> Value {
-    if agents.is_empty() { Value::Null } else { json!(agents.iter().map(AgentId::as_str).collect::<Vec<_>>()) }
+    if agents.is_empty() {
+        Value::Null
+    } else {
+        json!(agents.iter().map(AgentId::as_str).collect::<Vec<_>>())
+    }
 }
 
 fn of_visit(visit: &Visit) -> Vec<(&'static str, Value)> {
@@ -138,7 +150,11 @@ fn trouble_fields(event: &Event) -> Vec<(&'static str, Value)> {
             ("action", json!(if trouble.entered { "enter" } else { "skip" })),
         ],
         Event::CircularLoop { gate, from, count } | Event::Exhausted { gate, from, count } => {
-            vec![("gate", json!(gate.as_str())), ("fromGate", json!(from.as_str())), ("loopCount", json!(count))]
+            vec![
+                ("gate", json!(gate.as_str())),
+                ("fromGate", json!(from.as_str())),
+                ("loopCount", json!(count)),
+            ]
         }
         Event::BlockedNoAgents { gate, role } => {
             vec![("gate", json!(gate.as_str())), ("role", json!(role.as_str()))]
@@ -167,7 +183,9 @@ fn trouble_fields(event: &Event) -> Vec<(&'static str, Value)> {
             ("agent", json!(agent.as_ref().map(AgentId::as_str))),
             ("blockers", json!(blockers)),
         ],
-        Event::Cancelled { reason, holders } => vec![("holders", names(holders)), ("reason", json!(reason))],
+        Event::Cancelled { reason, holders } => {
+            vec![("holders", names(holders)), ("reason", json!(reason))]
+        }
         Event::RulesInvalid { commit, problem, count } => {
             vec![("commit", json!(commit)), ("error", json!(problem)), ("count", json!(count))]
         }

@@ -31,7 +31,11 @@ pub fn event_line(mut event: Value, origin: Origin<'_>) -> String {
         let mut escaped = String::with_capacity(text.len() + 32);
         for c in text.chars() {
             // Outside of texts there are no such characters.
-            if is_harmless(c) { escaped.push(c) } else { escaped.push_str(&format!("\\u{:04x}", u32::from(c))) }
+            if is_harmless(c) {
+                escaped.push(c)
+            } else {
+                escaped.push_str(&format!("\\u{:04x}", u32::from(c)))
+            }
         }
         text = escaped;
     }
@@ -84,7 +88,13 @@ impl EventLine {
         if text("commit").is_none() && text("id").and_then(EventId::read).is_none() {
             return None;
         }
-        Some(Self { at, kind, level: level.or(kind.map(EventKind::level)).unwrap_or(Level::Info), name, fields })
+        Some(Self {
+            at,
+            kind,
+            level: level.or(kind.map(EventKind::level)).unwrap_or(Level::Info),
+            name,
+            fields,
+        })
     }
 
     /// Returns the text of a field.
@@ -115,7 +125,9 @@ impl EventLine {
     /// Returns whether that agent did it, or met it.
     pub fn names(&self, agent: &str) -> bool {
         let holders = self.fields.get("holders").and_then(Value::as_array);
-        ["agent", "winningAgent", "losingAgent", "worker"].into_iter().any(|key| self.text(key) == Some(agent))
+        ["agent", "winningAgent", "losingAgent", "worker"]
+            .into_iter()
+            .any(|key| self.text(key) == Some(agent))
             || holders.is_some_and(|holders| holders.iter().any(|holder| holder == agent))
     }
 }
@@ -140,7 +152,10 @@ mod tests {
                 title: "Water the beds".to_owned(),
                 workflow: "default".parse().unwrap(),
             }),
-            event: Event::Commented { agent: Some("agent-7".parse().unwrap()), text: text.to_owned() },
+            event: Event::Commented {
+                agent: Some("agent-7".parse().unwrap()),
+                text: text.to_owned(),
+            },
         })
     }
 
@@ -151,7 +166,10 @@ mod tests {
         assert_eq!(line.lines().count(), 1);
         assert!(line.trim_end().chars().all(|c| !c.is_control() && is_harmless(c)), "{line}");
         let read = EventLine::read(&line).unwrap();
-        assert_eq!((read.text("comment"), read.commit(), read.id()), (Some(text), Some("abc"), None));
+        assert_eq!(
+            (read.text("comment"), read.commit(), read.id()),
+            (Some(text), Some("abc"), None)
+        );
         assert_eq!((read.kind, read.level), (Some(EventKind::TaskCommented), Level::Info));
         assert!(line.ends_with(",\"commit\":\"abc\"}\n"), "{line}");
         let id = EventId::of("x");
@@ -174,7 +192,12 @@ mod tests {
         ] {
             assert_eq!(EventLine::read(text), None, "{text}");
         }
-        let newer = EventLine::read(&format!("{{{AT},\"event\":\"task_sung\",\"commit\":\"abc\"}}")).unwrap();
-        assert_eq!((newer.kind, newer.level, newer.name.as_str()), (None, Level::Info, "task_sung"));
+        let newer =
+            EventLine::read(&format!("{{{AT},\"event\":\"task_sung\",\"commit\":\"abc\"}}"))
+                .unwrap();
+        assert_eq!(
+            (newer.kind, newer.level, newer.name.as_str()),
+            (None, Level::Info, "task_sung")
+        );
     }
 }

@@ -12,9 +12,12 @@ const LONGEST: usize = 500;
 pub(super) fn text_of(occurrence: &Occurrence, reader: Reader) -> String {
     let subject = occurrence.subject.as_ref();
     let task = subject.map(|subject| format!("task {}", subject.task)).unwrap_or_default();
-    let titled = subject.map(|subject| format!("{task} (\"{}\")", line(&subject.title))).unwrap_or_default();
+    let titled =
+        subject.map(|subject| format!("{task} (\"{}\")", line(&subject.title))).unwrap_or_default();
     let text = match &occurrence.event {
-        Event::TimedOut { .. } | Event::Escalated { .. } => of_time(&occurrence.event, &task, &titled, reader),
+        Event::TimedOut { .. } | Event::Escalated { .. } => {
+            of_time(&occurrence.event, &task, &titled, reader)
+        }
         Event::CircularLoop { gate, from, count } => format!(
             "{titled} was sent back to gate '{gate}' {count} times, last by gate '{from}', and is blocked.\n\
              That often means that the blockers cannot be met or are not clear, that whoever does the work and whoever \
@@ -41,11 +44,20 @@ pub(super) fn text_of(occurrence: &Occurrence, reader: Reader) -> String {
             }
         ),
         Event::AssignmentError { at, agent, expected, actual } => {
-            let expected = expected.as_ref().map_or_else(|| "another role".to_owned(), |role| format!("role '{role}'"));
+            let expected = expected
+                .as_ref()
+                .map_or_else(|| "another role".to_owned(), |role| format!("role '{role}'"));
             let actual = match &actual[..] {
                 [] => "in no role".to_owned(),
                 roles => {
-                    format!("in {}", roles.iter().map(|role| format!("'{role}'")).collect::<Vec<_>>().join(" and "))
+                    format!(
+                        "in {}",
+                        roles
+                            .iter()
+                            .map(|role| format!("'{role}'"))
+                            .collect::<Vec<_>>()
+                            .join(" and ")
+                    )
                 }
             };
             match reader {
@@ -60,7 +72,9 @@ pub(super) fn text_of(occurrence: &Occurrence, reader: Reader) -> String {
             }
         }
         Event::Conflict { gate, winner, loser } => {
-            let winner = winner.as_ref().map_or_else(|| "somebody else".to_owned(), |agent| format!("agent '{agent}'"));
+            let winner = winner
+                .as_ref()
+                .map_or_else(|| "somebody else".to_owned(), |agent| format!("agent '{agent}'"));
             match reader {
                 Reader::Affected => format!(
                     "your completion of {task} was not recorded: {winner} completed the same gate before you.\n\
@@ -73,7 +87,9 @@ pub(super) fn text_of(occurrence: &Occurrence, reader: Reader) -> String {
             }
         }
         Event::Superseded { ticket, visit, by } => {
-            let winner = by.as_ref().map_or_else(|| "somebody else".to_owned(), |agent| format!("agent '{agent}'"));
+            let winner = by
+                .as_ref()
+                .map_or_else(|| "somebody else".to_owned(), |agent| format!("agent '{agent}'"));
             let at = visit.station();
             match reader {
                 Reader::Affected => format!(
@@ -119,7 +135,10 @@ fn of_time(event: &Event, task: &str, titled: &str, reader: Reader) -> String {
                      renew`, or give it back with `aof task release`."
                 ),
                 (_, Some(role)) => {
-                    format!("{task} was not done at gate '{at}'{limit}{}. Role '{role}' steps in.", had(agent.as_ref()))
+                    format!(
+                        "{task} was not done at gate '{at}'{limit}{}. Role '{role}' steps in.",
+                        had(agent.as_ref())
+                    )
                 }
                 (_, None) => format!(
                     "{titled} was not done at gate '{at}'{limit}{}, and nobody steps in: the gate has no `escalateTo`.",
@@ -130,14 +149,18 @@ fn of_time(event: &Event, task: &str, titled: &str, reader: Reader) -> String {
         Event::Escalated { at, role, agent, cause } => {
             let why = match cause {
                 Cause::Timeout => match agent {
-                    Some(agent) => format!("agent '{agent}' had it and did not complete it in time"),
+                    Some(agent) => {
+                        format!("agent '{agent}' had it and did not complete it in time")
+                    }
                     None => "nobody completed it in time".to_owned(),
                 },
                 Cause::Exhausted => "it was sent back too often".to_owned(),
             };
             match reader {
                 Reader::Successor => {
-                    format!("{titled} was escalated to you at gate '{at}': {why}.\nPlease look at it and complete it.")
+                    format!(
+                        "{titled} was escalated to you at gate '{at}': {why}.\nPlease look at it and complete it."
+                    )
                 }
                 _ => format!("{titled} was escalated to role '{role}' at gate '{at}': {why}."),
             }
@@ -154,11 +177,17 @@ fn had(agent: Option<&AgentId>) -> String {
 fn of_life(event: &Event, titled: &str, reader: Reader) -> String {
     match event {
         Event::Created { gate } => format!("{titled} is at gate '{gate}', its first."),
-        Event::Adopted { gate } => format!("{titled} was written by hand, and is at gate '{gate}', its first."),
-        Event::Claimed { at, agent } => format!("{titled} was taken by agent '{agent}' at gate '{at}'."),
+        Event::Adopted { gate } => {
+            format!("{titled} was written by hand, and is at gate '{gate}', its first.")
+        }
+        Event::Claimed { at, agent } => {
+            format!("{titled} was taken by agent '{agent}' at gate '{at}'.")
+        }
         Event::Assigned { at, agent } => match reader {
             Reader::Affected => {
-                format!("{titled} was given to you at gate '{at}'. `aof task brief` says what is wanted.")
+                format!(
+                    "{titled} was given to you at gate '{at}'. `aof task brief` says what is wanted."
+                )
             }
             _ => format!("{titled} was given to agent '{agent}' at gate '{at}'."),
         },
@@ -166,36 +195,58 @@ fn of_life(event: &Event, titled: &str, reader: Reader) -> String {
             let note = if note.is_empty() { String::new() } else { format!(": {}", line(note)) };
             format!("agent '{agent}' goes on with {titled} at gate '{at}'{note}")
         }
-        Event::Released { at, agent } => format!("{titled} was given back by agent '{agent}' at gate '{at}'."),
+        Event::Released { at, agent } => {
+            format!("{titled} was given back by agent '{agent}' at gate '{at}'.")
+        }
         Event::Lapsed { at, agent } => match reader {
             Reader::Affected => format!(
                 "your claim of {titled} at gate '{at}' ran out, because you did not renew it. Others may take the task now."
             ),
-            _ => format!("the claim of agent '{agent}' on {titled} at gate '{at}' ran out. The task is free again."),
+            _ => format!(
+                "the claim of agent '{agent}' on {titled} at gate '{at}' ran out. The task is free again."
+            ),
         },
         Event::Held { gate, reasons, .. } => {
-            format!("{titled} is held at gate '{gate}', and nothing is completed meanwhile: {}", list(reasons))
+            format!(
+                "{titled} is held at gate '{gate}', and nothing is completed meanwhile: {}",
+                list(reasons)
+            )
         }
         Event::Unblocked { gate } => format!("{titled} goes on at gate '{gate}'."),
         Event::Rerouted { gate, role } => match role {
-            Some(role) => format!("{titled} at gate '{gate}' is the work of role '{role}', since the rules changed."),
-            None => format!("{titled} at gate '{gate}' is the work of others, since the rules changed."),
+            Some(role) => format!(
+                "{titled} at gate '{gate}' is the work of role '{role}', since the rules changed."
+            ),
+            None => {
+                format!("{titled} at gate '{gate}' is the work of others, since the rules changed.")
+            }
         },
         Event::Edited => format!("{titled} was edited by hand."),
         Event::Restored => format!("{titled} was brought back to where it was."),
         Event::Commented { agent, text } => {
-            let who = agent.as_ref().map_or_else(|| "somebody".to_owned(), |agent| format!("agent '{agent}'"));
+            let who = agent
+                .as_ref()
+                .map_or_else(|| "somebody".to_owned(), |agent| format!("agent '{agent}'"));
             format!("{who} wrote of {titled}: {}", line(text))
         }
         Event::Transition(visit) => of_transition(visit, titled, reader),
         Event::Rejected { visit, blockers, .. } => {
-            let who = visit.agent.as_ref().map(|agent| format!(" by agent '{agent}'")).unwrap_or_default();
+            let who = visit
+                .agent
+                .as_ref()
+                .map(|agent| format!(" by agent '{agent}'"))
+                .unwrap_or_default();
             let way = match &visit.to {
                 Some(Destination::Gate(gate)) => format!(" to gate '{gate}'"),
                 _ => String::new(),
             };
-            let what = if blockers.is_empty() { String::new() } else { format!(": {}", list(blockers)) };
-            let notes = visit.rejection_notes.as_ref().map(|notes| format!("\n{}", line(notes))).unwrap_or_default();
+            let what =
+                if blockers.is_empty() { String::new() } else { format!(": {}", list(blockers)) };
+            let notes = visit
+                .rejection_notes
+                .as_ref()
+                .map(|notes| format!("\n{}", line(notes)))
+                .unwrap_or_default();
             format!("{titled} was sent back from gate '{}'{way}{who}{what}{notes}", visit.station())
         }
         Event::Skipped { gate } => format!("gate '{gate}' was passed over for {titled}."),
@@ -203,7 +254,9 @@ fn of_life(event: &Event, titled: &str, reader: Reader) -> String {
             [] => format!("{titled} is blocked at gate '{at}', and nobody said why."),
             blockers => format!("{titled} is blocked at gate '{at}': {}", list(blockers)),
         },
-        Event::Reopened(visit) => format!("{titled} was taken up again{}: {}", place(visit), line(&visit.summary)),
+        Event::Reopened(visit) => {
+            format!("{titled} was taken up again{}: {}", place(visit), line(&visit.summary))
+        }
         Event::Overridden { visit, .. } => {
             format!(
                 "{titled} was moved by a person from gate '{}'{}: {}",
@@ -213,7 +266,11 @@ fn of_life(event: &Event, titled: &str, reader: Reader) -> String {
             )
         }
         Event::Moved { visit, .. } => {
-            format!("{titled} was moved{}, because gate '{}' left its workflow.", place(visit), visit.gate)
+            format!(
+                "{titled} was moved{}, because gate '{}' left its workflow.",
+                place(visit),
+                visit.gate
+            )
         }
         Event::Complete => format!("{titled} is complete."),
         Event::Failed => format!("{titled} has failed."),
@@ -224,19 +281,36 @@ fn of_life(event: &Event, titled: &str, reader: Reader) -> String {
 
 fn of_transition(visit: &Visit, titled: &str, reader: Reader) -> String {
     let who = had(visit.agent.as_ref());
-    let said = if visit.summary.trim().is_empty() { String::new() } else { format!(": {}", line(&visit.summary)) };
+    let said = if visit.summary.trim().is_empty() {
+        String::new()
+    } else {
+        format!(": {}", line(&visit.summary))
+    };
     match (&visit.to, reader) {
         (Some(Destination::Gate(gate)), Reader::Successor) => {
-            format!("{titled} has come to gate '{gate}' and waits for you; from gate '{}'{who}{said}", visit.station())
+            format!(
+                "{titled} has come to gate '{gate}' and waits for you; from gate '{}'{who}{said}",
+                visit.station()
+            )
         }
         (Some(Destination::Gate(gate)), _) if *gate == visit.gate => {
             format!("{titled} stays at gate '{gate}' ({}){who}{said}", visit.outcome)
         }
         (Some(Destination::Gate(gate)), _) => {
-            format!("{titled} went from gate '{}' to gate '{gate}' ({}){who}{said}", visit.station(), visit.outcome)
+            format!(
+                "{titled} went from gate '{}' to gate '{gate}' ({}){who}{said}",
+                visit.station(),
+                visit.outcome
+            )
         }
-        (Some(_), _) => format!("{titled} ended at gate '{}' ({}){who}{said}", visit.station(), visit.outcome),
-        (None, _) => format!("a part of {titled} ended at gate '{}' ({}){who}{said}", visit.station(), visit.outcome),
+        (Some(_), _) => {
+            format!("{titled} ended at gate '{}' ({}){who}{said}", visit.station(), visit.outcome)
+        }
+        (None, _) => format!(
+            "a part of {titled} ended at gate '{}' ({}){who}{said}",
+            visit.station(),
+            visit.outcome
+        ),
     }
 }
 
@@ -264,5 +338,8 @@ fn line(text: &str) -> String {
 /// Returns the text with a capital at its beginning, for it is read by itself.
 fn sentence(text: &str) -> String {
     let mut characters = text.chars();
-    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
+    characters
+        .next()
+        .map(|first| first.to_uppercase().chain(characters).collect())
+        .unwrap_or_default()
 }

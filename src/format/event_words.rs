@@ -17,9 +17,16 @@ pub fn event_words(event: &EventLine) -> String {
     let who = || field("agent").unwrap_or_else(|| "somebody".to_owned());
     let by = || field("agent").map(|agent| format!(" by {agent}")).unwrap_or_default();
     let with = |key: &str| said(event, key);
-    let count = event.fields.get("loopCount").or(event.fields.get("count")).and_then(Value::as_u64).unwrap_or(0);
+    let count = event
+        .fields
+        .get("loopCount")
+        .or(event.fields.get("count"))
+        .and_then(Value::as_u64)
+        .unwrap_or(0);
     let role = || field("role").unwrap_or_else(|| "others".to_owned());
-    let Some(kind) = event.kind else { return format!("{}{}", shown(&event.name), with("message")) };
+    let Some(kind) = event.kind else {
+        return format!("{}{}", shown(&event.name), with("message"));
+    };
     match kind {
         EventKind::TaskCreated => format!("created, at {}", name("toGate")),
         EventKind::TaskAdopted => format!("written by hand, at {}", name("toGate")),
@@ -35,14 +42,21 @@ pub fn event_words(event: &EventLine) -> String {
         EventKind::TaskRestored => "brought back to where it was".to_owned(),
         EventKind::TaskBlocked => format!("blocked{}{}{}", at(), by(), with("blockers")),
         EventKind::TaskReopened => format!("taken up again, {}{}", way(event), with("summary")),
-        EventKind::TaskOverridden => format!("moved by a person, {}{}", way(event), with("summary")),
-        EventKind::TaskMoved => format!("moved, {}, because its gate left the workflow", way(event)),
-        EventKind::TaskRerouted => format!("the work of {}{} since the rules changed", role(), at()),
+        EventKind::TaskOverridden => {
+            format!("moved by a person, {}{}", way(event), with("summary"))
+        }
+        EventKind::TaskMoved => {
+            format!("moved, {}, because its gate left the workflow", way(event))
+        }
+        EventKind::TaskRerouted => {
+            format!("the work of {}{} since the rules changed", role(), at())
+        }
         EventKind::TaskComplete => "complete".to_owned(),
         EventKind::TaskFailed => "failed".to_owned(),
         EventKind::TaskCancelled => format!("called off{}", with("reason")),
         EventKind::GateTransition => {
-            let outcome = field("outcome").map(|outcome| format!(" ({outcome})")).unwrap_or_default();
+            let outcome =
+                field("outcome").map(|outcome| format!(" ({outcome})")).unwrap_or_default();
             format!("{}{outcome}{}{}", way(event), by(), with("summary"))
         }
         EventKind::GateRejection => {
@@ -50,7 +64,8 @@ pub fn event_words(event: &EventLine) -> String {
             format!("sent back from {}{back}{}{}", name("gate"), by(), with("blockers"))
         }
         EventKind::GateTimeout => {
-            let limit = field("timeout").map(|limit| format!(" within {limit}")).unwrap_or_default();
+            let limit =
+                field("timeout").map(|limit| format!(" within {limit}")).unwrap_or_default();
             format!("not done{}{limit}{}", at(), by())
         }
         EventKind::GateEscalation => {
@@ -58,14 +73,21 @@ pub fn event_words(event: &EventLine) -> String {
         }
         EventKind::GateSkip => format!("passed over {}", name("gate")),
         EventKind::GateConditionError => {
-            let expression = field("expression").map(|text| format!(" in `{text}`")).unwrap_or_default();
+            let expression =
+                field("expression").map(|text| format!(" in `{text}`")).unwrap_or_default();
             format!("the condition failed{}{}{expression}", at(), with("error"))
         }
-        EventKind::GateCircularLoop => format!("goes in circles: sent back {count} times{}", to_gate(event)),
-        EventKind::GateExhausted => format!("sent back {count} times{}, more than allowed", to_gate(event)),
+        EventKind::GateCircularLoop => {
+            format!("goes in circles: sent back {count} times{}", to_gate(event))
+        }
+        EventKind::GateExhausted => {
+            format!("sent back {count} times{}, more than allowed", to_gate(event))
+        }
         EventKind::GateBlockedNoAgents => format!("nobody is in role {}{}", role(), at()),
         EventKind::GateAssignmentError => {
-            let expected = field("expectedRole").map(|role| format!(", which needs role {role}")).unwrap_or_default();
+            let expected = field("expectedRole")
+                .map(|role| format!(", which needs role {role}"))
+                .unwrap_or_default();
             format!("taken from {}{}{expected}", who(), at())
         }
         EventKind::GateConflict => {
@@ -105,7 +127,9 @@ fn to_gate(event: &EventLine) -> String {
 fn said(event: &EventLine, key: &str) -> String {
     let text = match event.fields.get(key) {
         Some(Value::String(text)) => shown(text),
-        Some(Value::Array(texts)) => texts.iter().filter_map(Value::as_str).map(shown).collect::<Vec<_>>().join("; "),
+        Some(Value::Array(texts)) => {
+            texts.iter().filter_map(Value::as_str).map(shown).collect::<Vec<_>>().join("; ")
+        }
         _ => String::new(),
     };
     if text.is_empty() { text } else { format!(": {text}") }

@@ -75,14 +75,24 @@ impl Excerpt {
     pub(super) fn of(text: &Lines<'_>, span: &Range<usize>, label: Option<&Label>) -> Option<Self> {
         let marked = Line::around(text, span)?;
         let Some(label) = label else {
-            return Some(Self { first: marked.number, text: marked.text, mark: marked.mark, label: None });
+            return Some(Self {
+                first: marked.number,
+                text: marked.text,
+                mark: marked.mark,
+                label: None,
+            });
         };
         let other = Line::around(text, &label.span)?;
         let label = inert(&label.text);
         if other.number == marked.number {
             // One line shows both only if it is shown from its beginning for both.
             let label = (other.text == marked.text).then_some((other.mark, label));
-            return Some(Self { first: marked.number, text: marked.text, mark: marked.mark, label });
+            return Some(Self {
+                first: marked.number,
+                text: marked.text,
+                mark: marked.mark,
+                label,
+            });
         }
         let marked_first = marked.number < other.number;
         let (above, below) = if marked_first { (&marked, &other) } else { (&other, &marked) };
@@ -98,7 +108,11 @@ impl Excerpt {
         let shift = shown.len();
         shown.push_str(&below.text);
         let shifted = below.mark.start + shift..below.mark.end + shift;
-        let (mark, other) = if marked_first { (above.mark.clone(), shifted) } else { (shifted, above.mark.clone()) };
+        let (mark, other) = if marked_first {
+            (above.mark.clone(), shifted)
+        } else {
+            (shifted, above.mark.clone())
+        };
         Some(Self { first: above.number, text: shown, mark, label: Some((other, label)) })
     }
 
@@ -132,7 +146,11 @@ impl Line {
     fn cut(line: &str, mark: &Range<usize>) -> Self {
         let before = line[..mark.start.min(line.len())].chars().count();
         let all = line.chars().count();
-        let from = if all <= LONGEST_LINE || before <= LONGEST_LINE - BEFORE { 0 } else { before - BEFORE };
+        let from = if all <= LONGEST_LINE || before <= LONGEST_LINE - BEFORE {
+            0
+        } else {
+            before - BEFORE
+        };
         let mut text = if from > 0 { "…".to_owned() } else { String::new() };
         let (mut start, mut end) = (None, None);
         for (offset, c) in line.char_indices().skip(from).take(LONGEST_LINE) {

@@ -65,7 +65,9 @@ fn fault(text: &str, error: &Error) -> Fault {
     let message = error.to_string();
     let message = match message.split(" at line ").next().unwrap_or_default() {
         // What serde_json calls the three words that it knows.
-        "expected ident" => "a word that is neither `true`, `false` nor `null`; a text stands in quotes",
+        "expected ident" => {
+            "a word that is neither `true`, `false` nor `null`; a text stands in quotes"
+        }
         message => message,
     };
     Fault::new("invalid_json", at..at, format!("this is not JSON: {message}"))
@@ -95,7 +97,9 @@ fn written<'t>(value: Value, numbers: &mut impl Iterator<Item = &'t str>) -> Nod
             None => Kind::Number(number.into()),
         },
         Value::String(text) => Kind::String(text.into()),
-        Value::Array(items) => Kind::Sequence(items.into_iter().map(|item| written(item, numbers)).collect()),
+        Value::Array(items) => {
+            Kind::Sequence(items.into_iter().map(|item| written(item, numbers)).collect())
+        }
         Value::Object(map) => Kind::Mapping(
             map.into_iter()
                 .map(|(key, value)| Entry {
@@ -105,7 +109,14 @@ fn written<'t>(value: Value, numbers: &mut impl Iterator<Item = &'t str>) -> Nod
                 .collect(),
         ),
     };
-    Node { span: 0..0, kind, layout: Layout::Flow, sharing: Sharing::Own, outer: 0, indicator: None }
+    Node {
+        span: 0..0,
+        kind,
+        layout: Layout::Flow,
+        sharing: Sharing::Own,
+        outer: 0,
+        indicator: None,
+    }
 }
 
 #[cfg(test)]
@@ -129,10 +140,12 @@ mod tests {
             r#"{{"1.20": 1.10, "s": "\"1.30\\", "l": [2.0, {long}, 1e3, 1e-7, "x\u00e9", 7], "o": {{"v": 0.50}}}}"#
         );
         let plain: Value = serde_json::from_str(&text).unwrap();
-        let source = |node: &Node<'_>, path: &[Step<'_>]| match &node.at(path.iter().copied()).unwrap().kind {
-            Kind::Number(number) => number.source().to_owned(),
-            other => panic!("{other:?} is no number"),
-        };
+        let source =
+            |node: &Node<'_>, path: &[Step<'_>]| match &node.at(path.iter().copied()).unwrap().kind
+            {
+                Kind::Number(number) => number.source().to_owned(),
+                other => panic!("{other:?} is no number"),
+            };
         for text in [&text, &text.replace(long, "7.00")] {
             let node = parse(text).unwrap();
             assert_eq!(node.to_value(), read::<Value>(text).unwrap());
@@ -141,7 +154,10 @@ mod tests {
             assert_eq!(source(&node, &["l".into(), 2.into()]), "1e3");
             assert_eq!(source(&node, &["o".into(), "v".into()]), "0.50");
         }
-        assert_eq!(parse(&text).unwrap().at(["l".into(), 1.into()].into_iter()).unwrap().as_str(), Some(long));
+        assert_eq!(
+            parse(&text).unwrap().at(["l".into(), 1.into()].into_iter()).unwrap().as_str(),
+            Some(long)
+        );
         let wanted = serde_json::json!(
             {"1.20": "1.10", "s": "\"1.30\\", "l": [2.0, long, "1e3", 1e-7, "xé", 7], "o": {"v": "0.50"}}
         );
@@ -150,7 +166,10 @@ mod tests {
         assert_eq!(typed("-0").unwrap(), "-0");
         assert_eq!(typed(" [1e-5, 0.00001] ").unwrap(), serde_json::json!(["1e-5", 0.00001]));
         // Nobody writes one key twice; no number becomes another one by it.
-        assert_eq!(typed(r#"{"a": "x", "b": 1.10, "a": 2.50}"#).unwrap(), serde_json::json!({"a": 2.5, "b": 1.1}));
+        assert_eq!(
+            typed(r#"{"a": "x", "b": 1.10, "a": 2.50}"#).unwrap(),
+            serde_json::json!({"a": 2.5, "b": 1.1})
+        );
     }
 
     #[test]

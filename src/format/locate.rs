@@ -17,7 +17,11 @@ pub(super) enum Step {
 
 /// Returns the bytes to show for the value at the end of the way, and the value, if it is there. Where it is not, they are
 /// those of what it would be part of.
-pub(super) fn find<'n, 's>(source: &str, root: &'n Node<'s>, steps: &[Step]) -> (Range<usize>, Option<&'n Node<'s>>) {
+pub(super) fn find<'n, 's>(
+    source: &str,
+    root: &'n Node<'s>,
+    steps: &[Step],
+) -> (Range<usize>, Option<&'n Node<'s>>) {
     let mut node = root;
     let mut key = None;
     for step in steps {
@@ -29,7 +33,8 @@ pub(super) fn find<'n, 's>(source: &str, root: &'n Node<'s>, steps: &[Step]) -> 
             },
             Step::Id(id) => match &node.kind {
                 Kind::Sequence(items) => {
-                    let item = items.iter().find(|item| item.get("id").and_then(Node::as_str) == Some(id));
+                    let item =
+                        items.iter().find(|item| item.get("id").and_then(Node::as_str) == Some(id));
                     item.map(|item| (None, item))
                 }
                 _ => node.entry(id).map(|entry| (Some(&entry.key), &entry.value)),
@@ -45,7 +50,8 @@ pub(super) fn find<'n, 's>(source: &str, root: &'n Node<'s>, steps: &[Step]) -> 
 
 /// Returns the bytes of a value that fits on its line, or of its key.
 fn shown(source: &str, key: Option<&Key<'_>>, node: &Node<'_>) -> Range<usize> {
-    let inline = !matches!(node.layout, Layout::Block | Layout::Absent) && !source[node.span.clone()].contains('\n');
+    let inline = !matches!(node.layout, Layout::Block | Layout::Absent)
+        && !source[node.span.clone()].contains('\n');
     if inline { node.span.clone() } else { headline(source, key, node) }
 }
 
@@ -74,7 +80,8 @@ pub(super) fn within(source: &str, node: &Node<'_>, part: &Range<usize>) -> Opti
         Layout::Literal => literal(text, written)?,
         _ => return None,
     };
-    let base = node.span.start + usize::from(matches!(node.layout, Layout::SingleQuoted | Layout::DoubleQuoted));
+    let base = node.span.start
+        + usize::from(matches!(node.layout, Layout::SingleQuoted | Layout::DoubleQuoted));
     let at = |offset: usize| offsets.get(offset).map(|at| base + at);
     Some(at(part.start)?..at(part.end)?)
 }
@@ -99,7 +106,13 @@ fn unfold(text: &str, written: &str, escapes: Escapes) -> Option<Vec<usize>> {
         let rest = &written[at..];
         let width = match escapes {
             Escapes::Quote if c == '\'' && rest.starts_with("''") => 2,
-            Escapes::Backslash if matches!(c, '"' | '\\') && rest.starts_with('\\') && rest[1..].starts_with(c) => 2,
+            Escapes::Backslash
+                if matches!(c, '"' | '\\')
+                    && rest.starts_with('\\')
+                    && rest[1..].starts_with(c) =>
+            {
+                2
+            }
             _ if rest.starts_with(c) && c != '\n' => c.len_utf8(),
             _ => return None,
         };

@@ -41,13 +41,11 @@ impl MonitoringFile {
     pub fn text(self) -> String {
         match self {
             Self::Scrape => include_str!("../../monitoring/prometheus.yml").to_owned(),
-            Self::Rules => {
-                include_str!("../../monitoring/aof.rules.yml").replace("docs/runbook.md", Self::Runbook.place())
-            }
+            Self::Rules => include_str!("../../monitoring/aof.rules.yml")
+                .replace("docs/runbook.md", Self::Runbook.place()),
             Self::Dashboard => include_str!("../../monitoring/aof-dashboard.json").to_owned(),
-            Self::Runbook => {
-                include_str!("../../docs/runbook.md").replace("../monitoring/aof.rules.yml", "aof.rules.yml")
-            }
+            Self::Runbook => include_str!("../../docs/runbook.md")
+                .replace("../monitoring/aof.rules.yml", "aof.rules.yml"),
         }
     }
 }
@@ -59,7 +57,8 @@ mod tests {
     #[test]
     fn no_link_leads_out_of_the_folder() {
         let runbook = MonitoringFile::Runbook.text();
-        let links = runbook.match_indices("](").map(|(at, _)| runbook[at + 2..].split(')').next().unwrap());
+        let links =
+            runbook.match_indices("](").map(|(at, _)| runbook[at + 2..].split(')').next().unwrap());
         assert_eq!(links.collect::<Vec<_>>(), ["aof.rules.yml"]);
     }
 }

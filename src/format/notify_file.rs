@@ -14,15 +14,24 @@ pub(super) enum Whose {
 }
 
 /// Returns the subscriptions that the field lists; one alone counts as a list of one.
-pub(super) fn read(fields: &mut Fields<'_, '_>, whose: Whose, faults: &mut Vec<Fault>) -> Vec<Subscription> {
+pub(super) fn read(
+    fields: &mut Fields<'_, '_>,
+    whose: Whose,
+    faults: &mut Vec<Fault>,
+) -> Vec<Subscription> {
     let Some(node) = fields.take("notify") else { return Vec::new() };
     match &node.kind {
-        Kind::Sequence(items) => items.iter().filter_map(|item| read_one(item, whose, faults)).collect(),
+        Kind::Sequence(items) => {
+            items.iter().filter_map(|item| read_one(item, whose, faults)).collect()
+        }
         Kind::Mapping(_) => read_one(node, whose, faults).into_iter().collect(),
         _ => {
             faults.push(
-                wrong_kind(node, "`notify` is a list of mappings, each with a `command` or a `webhook`")
-                    .help("write `notify: [{command: [notify-send, aof]}]`"),
+                wrong_kind(
+                    node,
+                    "`notify` is a list of mappings, each with a `command` or a `webhook`",
+                )
+                .help("write `notify: [{command: [notify-send, aof]}]`"),
             );
             Vec::new()
         }
@@ -38,11 +47,16 @@ fn read_one(node: &Node<'_>, whose: Whose, faults: &mut Vec<Fault>) -> Option<Su
     };
     let command = fields.take("command").map(|node| read_command(node, faults));
     let webhook = fields.take("webhook").map(|node| (node, node.as_str().unwrap_or_default()));
-    let secret = fields.take("secretEnv").map(|node| (node, node.as_str().unwrap_or_default().to_owned()));
+    let secret =
+        fields.take("secretEnv").map(|node| (node, node.as_str().unwrap_or_default().to_owned()));
     let private = fields.flag("allowPrivate", faults);
     if command.is_some() {
         for key in ["secretEnv", "allowPrivate"].into_iter().filter(|key| fields.has(key)) {
-            faults.push(Fault::new("ignored_field", fields.key_span(key), format!("`{key}` is for a `webhook`")));
+            faults.push(Fault::new(
+                "ignored_field",
+                fields.key_span(key),
+                format!("`{key}` is for a `webhook`"),
+            ));
         }
     }
     if let Some((node, name)) = &secret
@@ -77,10 +91,17 @@ fn read_one(node: &Node<'_>, whose: Whose, faults: &mut Vec<Fault>) -> Option<Su
         (None, None) => {
             // An unreadable one has been told of.
             if !fields.has("command") && !fields.has("webhook") {
-                let span = node.entries().first().map_or_else(|| node.span.clone(), |entry| entry.key.span.clone());
+                let span = node
+                    .entries()
+                    .first()
+                    .map_or_else(|| node.span.clone(), |entry| entry.key.span.clone());
                 faults.push(
-                    Fault::new("missing_field", span, "an item of `notify` needs `command` or `webhook`")
-                        .help("write `command: [program, argument]` or `webhook: https://...`"),
+                    Fault::new(
+                        "missing_field",
+                        span,
+                        "an item of `notify` needs `command` or `webhook`",
+                    )
+                    .help("write `command: [program, argument]` or `webhook: https://...`"),
                 );
             }
             None
@@ -104,7 +125,8 @@ fn read_on(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<On> {
     }
     let mut kinds = Vec::new();
     for (index, name) in names.iter().enumerate() {
-        let span = node.items().get(index).map_or_else(|| node.span.clone(), |item| item.span.clone());
+        let span =
+            node.items().get(index).map_or_else(|| node.span.clone(), |item| item.span.clone());
         if let Ok(kind) = name.parse::<EventKind>() {
             kinds.push(kind);
             continue;
@@ -114,7 +136,9 @@ fn read_on(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<On> {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("there are {}; or write `on: all`", listed(known)),
         };
-        faults.push(Fault::new("unknown_event", span, format!("there is no event `{name}`")).help(help));
+        faults.push(
+            Fault::new("unknown_event", span, format!("there is no event `{name}`")).help(help),
+        );
     }
     (faults.len() == before).then_some(On::Only(kinds))
 }
@@ -122,8 +146,11 @@ fn read_on(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<On> {
 fn read_command(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Vec<String>> {
     let Kind::Sequence(items) = &node.kind else {
         faults.push(
-            wrong_kind(node, "`command` is a list: the program and its arguments, for there is no shell")
-                .help("write `command: [notify-send, aof]`; for a shell, `command: [sh, -c, \"...\"]`"),
+            wrong_kind(
+                node,
+                "`command` is a list: the program and its arguments, for there is no shell",
+            )
+            .help("write `command: [notify-send, aof]`; for a shell, `command: [sh, -c, \"...\"]`"),
         );
         return None;
     };
@@ -140,14 +167,20 @@ fn read_command(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Vec<String>>
         return None;
     }
     if words.iter().any(|word| word.contains('\0')) {
-        faults.push(Fault::new("invalid_value", node.span.clone(), "no argument can have a NUL character in it"));
+        faults.push(Fault::new(
+            "invalid_value",
+            node.span.clone(),
+            "no argument can have a NUL character in it",
+        ));
         return None;
     }
     Some(words)
 }
 
 fn read_url(node: &Node<'_>, url: &str, reach: Reach, faults: &mut Vec<Fault>) -> Option<String> {
-    let wrong = |message: &str, help: &str| Fault::new("invalid_url", node.span.clone(), message).help(help);
+    let wrong = |message: &str, help: &str| {
+        Fault::new("invalid_url", node.span.clone(), message).help(help)
+    };
     let fault = match url.split_once("://") {
         Some(("https", rest)) => fault_of(rest),
         Some(("http", rest)) if reach == Reach::Private => fault_of(rest),
@@ -179,7 +212,10 @@ fn fault_of(rest: &str) -> Option<(&'static str, &'static str)> {
         || !rest.is_ascii()
         || rest.chars().any(|c| c.is_whitespace() || c.is_control() || "<>\"`{}|\\^".contains(c))
     {
-        return Some(("this is no URL of a webhook", "write it as `https://host/path`, with `%20` for a space"));
+        return Some((
+            "this is no URL of a webhook",
+            "write it as `https://host/path`, with `%20` for a space",
+        ));
     }
     None
 }
@@ -201,9 +237,17 @@ mod tests {
     use crate::model::*;
 
     fn faults(text: &str) -> Vec<String> {
-        let found = load(&[Source { name: "project.yaml".to_owned(), bytes: text.as_bytes().to_vec() }]);
+        let found =
+            load(&[Source { name: "project.yaml".to_owned(), bytes: text.as_bytes().to_vec() }]);
         let told = |one: crate::format::diagnostic::Diagnostic| {
-            format!("{}:{} {}: {} ({})", one.line, one.column, one.code, one.message, one.help.unwrap_or_default())
+            format!(
+                "{}:{} {}: {} ({})",
+                one.line,
+                one.column,
+                one.code,
+                one.message,
+                one.help.unwrap_or_default()
+            )
         };
         found.map_or_else(|found| found.into_iter().map(told).collect(), |_| Vec::new())
     }
@@ -227,12 +271,17 @@ mod tests {
         let [one, two, three] = &configuration.project.notify[..] else { panic!() };
         assert_eq!(
             *one,
-            Subscription { on: On::All, channel: Channel::Command(vec!["tee".into(), "-a".into(), "log".into()]) }
+            Subscription {
+                on: On::All,
+                channel: Channel::Command(vec!["tee".into(), "-a".into(), "log".into()])
+            }
         );
         assert_eq!(two.on, On::Only(vec![EventKind::GateRejection, EventKind::TaskComplete]));
         let Channel::Webhook(webhook) = &two.channel else { panic!() };
         assert_eq!((webhook.secret_env.as_deref(), webhook.reach), (Some("HOOK"), Reach::Public));
-        assert!(matches!(&three.channel, Channel::Webhook(webhook) if webhook.reach == Reach::Private));
+        assert!(
+            matches!(&three.channel, Channel::Webhook(webhook) if webhook.reach == Reach::Private)
+        );
         assert_eq!(configuration.org.roles[0].1.notify[0].on, On::Concerning);
         let agent = configuration.org.agent(&"b".parse().unwrap()).unwrap();
         assert_eq!(agent.notify[0].on, On::Only(vec![EventKind::GateTimeout]));

@@ -9,7 +9,11 @@ use crate::model::{AgentId, Map, OpenBranch, OpenVisit, RoleId, Visit};
 
 /// Returns the open visit that the node says. Its number is told by the history: where branches of a fork have spoken, it is the
 /// history's length before they did.
-pub(super) fn read(node: &Node<'_>, history: &[Visit], faults: &mut Vec<Fault>) -> Option<OpenVisit> {
+pub(super) fn read(
+    node: &Node<'_>,
+    history: &[Visit],
+    faults: &mut Vec<Fault>,
+) -> Option<OpenVisit> {
     let ended = history.iter().rposition(|visit| !visit.leaves_open()).map_or(0, |last| last + 1);
     let mut fields = Fields::of(node, "`gate`", faults)?;
     let current = fields.parsed("current", faults);
@@ -33,7 +37,10 @@ pub(super) fn read(node: &Node<'_>, history: &[Visit], faults: &mut Vec<Fault>) 
         resumed: time(&mut fields, "resumed", faults),
         overdue: time(&mut fields, "overdue", faults),
         held: time(&mut fields, "held", faults),
-        branches: fields.take("branches").map(|node| read_branches(node, faults)).unwrap_or_default(),
+        branches: fields
+            .take("branches")
+            .map(|node| read_branches(node, faults))
+            .unwrap_or_default(),
     })
 }
 

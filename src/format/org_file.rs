@@ -84,10 +84,16 @@ fn read_register(node: &Node<'_>, faults: &mut Vec<Fault>) -> BTreeMap<AgentId, 
                 let id = fields.parsed("id", faults);
                 let id = fields.require("id", id, faults);
                 if let Some(id) = id.as_ref().filter(|id| register.agents.contains_key(*id)) {
-                    let span = fields.take("id").map_or_else(|| fields.key_span("id"), |node| node.span.clone());
+                    let span = fields
+                        .take("id")
+                        .map_or_else(|| fields.key_span("id"), |node| node.span.clone());
                     faults.push(
-                        Fault::new("duplicate_agent", span, format!("agent `{id}` is registered twice"))
-                            .help("keep one of the two"),
+                        Fault::new(
+                            "duplicate_agent",
+                            span,
+                            format!("agent `{id}` is registered twice"),
+                        )
+                        .help("keep one of the two"),
                     );
                 }
                 register.read(id, &mut fields, faults);
@@ -159,17 +165,25 @@ impl<'n, 's> Register<'n, 's> {
     fn email(&mut self, email: &str, node: &'n Node<'s>, faults: &mut Vec<Fault>) {
         if !is_signature(email) || email.contains(char::is_whitespace) {
             faults.push(
-                Fault::new("invalid_value", node.span.clone(), format!("`{email}` is not an e-mail address"))
-                    .help("write it as git has it: see `git config user.email`"),
+                Fault::new(
+                    "invalid_value",
+                    node.span.clone(),
+                    format!("`{email}` is not an e-mail address"),
+                )
+                .help("write it as git has it: see `git config user.email`"),
             );
             return;
         }
         // Whose address a commit carries must be one agent's: people write it in either case.
         if let Some(first) = self.emails.insert(email.to_lowercase(), node) {
             faults.push(
-                Fault::new("duplicate_email", node.span.clone(), format!("`{email}` is already another agent's"))
-                    .label(first.span.clone(), "of this one")
-                    .help("give each agent an address of its own: it tells who acts"),
+                Fault::new(
+                    "duplicate_email",
+                    node.span.clone(),
+                    format!("`{email}` is already another agent's"),
+                )
+                .label(first.span.clone(), "of this one")
+                .help("give each agent an address of its own: it tells who acts"),
             );
         }
     }

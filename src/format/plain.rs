@@ -2,8 +2,7 @@
 
 /// Returns the text fit for a terminal: control characters shown, not obeyed, and so those that turn a line around.
 pub fn inert(text: &str) -> String {
-    let turns =
-        |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let harmless = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || turns(c));
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {

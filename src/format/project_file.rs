@@ -54,9 +54,13 @@ pub(super) fn read(root: &Node<'_>, faults: &mut Vec<Fault>) -> ProjectFile {
     if root.is_null() {
         return ProjectFile::default();
     }
-    let Some(mut fields) = Fields::of(root, "project.yaml", faults) else { return ProjectFile::default() };
+    let Some(mut fields) = Fields::of(root, "project.yaml", faults) else {
+        return ProjectFile::default();
+    };
     let mut file = ProjectFile::default();
-    if let Some(mut project) = fields.take("project").and_then(|node| Fields::of(node, "`project`", faults)) {
+    if let Some(mut project) =
+        fields.take("project").and_then(|node| Fields::of(node, "`project`", faults))
+    {
         file.name = name(&mut project, faults);
         file.id_prefix = project.parsed("idPrefix", faults);
         file.owner = project.text("owner", faults);
@@ -65,11 +69,15 @@ pub(super) fn read(root: &Node<'_>, faults: &mut Vec<Fault>) -> ProjectFile {
     read_workflows(&mut fields, &mut file, faults);
     file.default_workflow = fields.parsed("defaultWorkflow", faults);
     file.hand_out = fields.parsed("handOut", faults);
-    if let Some(mut tasks) = fields.take("tasks").and_then(|node| Fields::of(node, "`tasks`", faults)) {
+    if let Some(mut tasks) =
+        fields.take("tasks").and_then(|node| Fields::of(node, "`tasks`", faults))
+    {
         file.layout = tasks.parsed("layout", faults);
         tasks.refuse_unknown(faults);
     }
-    if let Some(mut watch) = fields.take("watch").and_then(|node| Fields::of(node, "`watch`", faults)) {
+    if let Some(mut watch) =
+        fields.take("watch").and_then(|node| Fields::of(node, "`watch`", faults))
+    {
         file.commit_edits = watch.flag("commitEdits", faults);
         watch.refuse_unknown(faults);
     }
@@ -85,8 +93,12 @@ pub(super) fn read(root: &Node<'_>, faults: &mut Vec<Fault>) -> ProjectFile {
     }
     file.notify = notify_file::read(&mut fields, Whose::Project, faults);
     fields.refuse_unknown_but(faults, |key| match key {
-        "sync" | "remote" | "branch" | "every" => Some(format!("write it under `git`, as in `git: {{{key}: ...}}`")),
-        "name" | "idPrefix" | "owner" => Some(format!("write it under `project`, as in `project: {{{key}: ...}}`")),
+        "sync" | "remote" | "branch" | "every" => {
+            Some(format!("write it under `git`, as in `git: {{{key}: ...}}`"))
+        }
+        "name" | "idPrefix" | "owner" => {
+            Some(format!("write it under `project`, as in `project: {{{key}: ...}}`"))
+        }
         "gates" | "rejectionStrategy" | "outcomes" | "defaultOutcome" => {
             Some("write it under `workflow`, indented".to_owned())
         }
@@ -150,8 +162,12 @@ fn read_workflows(fields: &mut Fields<'_, '_>, file: &mut ProjectFile, faults: &
                     faults.push(
                         Fault::new(
                             "name_mismatch",
-                            workflow_file::name_span(&entry.value).unwrap_or_else(|| key.span.clone()),
-                            format!("this says `{}`, and the workflow stands under `{name}`", other.name),
+                            workflow_file::name_span(&entry.value)
+                                .unwrap_or_else(|| key.span.clone()),
+                            format!(
+                                "this says `{}`, and the workflow stands under `{name}`",
+                                other.name
+                            ),
                         )
                         .help("remove `name`: the key is the name"),
                     );
@@ -164,9 +180,14 @@ fn read_workflows(fields: &mut Fields<'_, '_>, file: &mut ProjectFile, faults: &
                 );
             }
         }
-        _ => faults.push(wrong_kind(node, "`workflows` is a list of workflows, or a mapping of names and workflows")),
+        _ => faults.push(wrong_kind(
+            node,
+            "`workflows` is a list of workflows, or a mapping of names and workflows",
+        )),
     }
-    if node.items().is_empty() && node.entries().is_empty() && matches!(node.kind, Kind::Sequence(_) | Kind::Mapping(_))
+    if node.items().is_empty()
+        && node.entries().is_empty()
+        && matches!(node.kind, Kind::Sequence(_) | Kind::Mapping(_))
     {
         faults.push(
             Fault::new("empty_workflow", node.span.clone(), "`workflows` says nothing")
@@ -176,7 +197,13 @@ fn read_workflows(fields: &mut Fields<'_, '_>, file: &mut ProjectFile, faults: &
 }
 
 impl ProjectFile {
-    fn define(&mut self, workflow: Option<Workflow>, steps: Vec<Step>, span: Range<usize>, rank: Rank) {
+    fn define(
+        &mut self,
+        workflow: Option<Workflow>,
+        steps: Vec<Step>,
+        span: Range<usize>,
+        rank: Rank,
+    ) {
         self.workflows.extend(workflow.map(|workflow| Definition { workflow, steps, span, rank }));
     }
 }

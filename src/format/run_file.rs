@@ -17,14 +17,22 @@ pub(super) fn read_launch(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<La
     let command = fields.take("command").map(|node| read_command(node, faults));
     if preset.is_none() && !fields.has("preset") && command.is_none() {
         faults.push(
-            Fault::new("missing_field", fields.key_span("preset"), "an agent's `run` needs `preset` or `command`")
-                .help("write `preset: claude`, or `command: [program, argument]`"),
+            Fault::new(
+                "missing_field",
+                fields.key_span("preset"),
+                "an agent's `run` needs `preset` or `command`",
+            )
+            .help("write `preset: claude`, or `command: [program, argument]`"),
         );
     }
     if preset == Some(Preset::Command) && command.is_none() {
         faults.push(
-            Fault::new("missing_field", fields.key_span("preset"), "`preset: command` needs the `command`")
-                .help("write `command: [program, argument]`"),
+            Fault::new(
+                "missing_field",
+                fields.key_span("preset"),
+                "`preset: command` needs the `command`",
+            )
+            .help("write `command: [program, argument]`"),
         );
     }
     let launch = Launch {
@@ -41,7 +49,9 @@ pub(super) fn read_launch(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<La
 
 /// Returns what a workflow says of runs.
 pub(super) fn read_limits(node: &Node<'_>, faults: &mut Vec<Fault>) -> RunLimits {
-    let Some(mut fields) = Fields::of(node, "a workflow's `run`", faults) else { return RunLimits::default() };
+    let Some(mut fields) = Fields::of(node, "a workflow's `run`", faults) else {
+        return RunLimits::default();
+    };
     let limits = read_bounds(&mut fields, faults);
     refuse_unknown(fields, faults);
     limits
@@ -49,7 +59,9 @@ pub(super) fn read_limits(node: &Node<'_>, faults: &mut Vec<Fault>) -> RunLimits
 
 /// Returns what a gate or a branch says of runs.
 pub(super) fn read_gate(node: &Node<'_>, faults: &mut Vec<Fault>) -> GateRun {
-    let Some(mut fields) = Fields::of(node, "a gate's `run`", faults) else { return GateRun::default() };
+    let Some(mut fields) = Fields::of(node, "a gate's `run`", faults) else {
+        return GateRun::default();
+    };
     let limits = read_bounds(&mut fields, faults);
     let exit = fields.take("exit").map(|node| read_exit(node, faults)).unwrap_or_default();
     refuse_unknown(fields, faults);
@@ -79,7 +91,9 @@ fn read_bounds(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> RunLimit
         attempts: positive(fields, "attempts", MOST_ATTEMPTS, faults),
         ..RunLimits::default()
     };
-    if let Some(mut retry) = fields.take("retry").and_then(|node| Fields::of(node, "`retry`", faults)) {
+    if let Some(mut retry) =
+        fields.take("retry").and_then(|node| Fields::of(node, "`retry`", faults))
+    {
         limits.delay = retry.parsed("delay", faults);
         limits.factor = positive(&mut retry, "factor", 10, faults);
         limits.longest = retry.parsed("max", faults);
@@ -88,7 +102,12 @@ fn read_bounds(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> RunLimit
     limits
 }
 
-fn positive(fields: &mut Fields<'_, '_>, key: &'static str, most: u32, faults: &mut Vec<Fault>) -> Option<u32> {
+fn positive(
+    fields: &mut Fields<'_, '_>,
+    key: &'static str,
+    most: u32,
+    faults: &mut Vec<Fault>,
+) -> Option<u32> {
     let count = fields.count(key, faults)?;
     if (1..=most).contains(&count) {
         return Some(count);
@@ -104,13 +123,16 @@ fn positive(fields: &mut Fields<'_, '_>, key: &'static str, most: u32, faults: &
 
 fn read_command(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Vec<String>> {
     let words: Option<Vec<String>> = match &node.kind {
-        Kind::Sequence(items) => items.iter().map(|item| text_of(item).map(Cow::into_owned)).collect(),
+        Kind::Sequence(items) => {
+            items.iter().map(|item| text_of(item).map(Cow::into_owned)).collect()
+        }
         _ => None,
     };
     let sound = |words: &[String]| words.first().is_some_and(|program| !program.trim().is_empty());
     if let Some(words) = words.filter(|words| sound(words)) {
         if let Some(word) = words.iter().find(|word| word.contains('\0')) {
-            let message = format!("`{}` holds a NUL, which no program can be given", word.escape_debug());
+            let message =
+                format!("`{}` holds a NUL, which no program can be given", word.escape_debug());
             faults.push(Fault::new("invalid_value", node.span.clone(), message));
         }
         return Some(words);
@@ -124,7 +146,10 @@ fn read_command(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Vec<String>>
 
 fn read_env(node: &Node<'_>, faults: &mut Vec<Fault>) -> Vec<(String, String)> {
     if !matches!(node.kind, Kind::Mapping(_)) {
-        faults.push(wrong_kind(node, "`env` is a mapping of names and texts").help("write `env: {CI: \"1\"}`"));
+        faults.push(
+            wrong_kind(node, "`env` is a mapping of names and texts")
+                .help("write `env: {CI: \"1\"}`"),
+        );
     }
     let mut variables = Vec::new();
     for entry in node.entries() {
@@ -134,7 +159,11 @@ fn read_env(node: &Node<'_>, faults: &mut Vec<Fault>) -> Vec<(String, String)> {
             continue;
         };
         if !is_variable(name) || name.starts_with("AOF_") {
-            let fault = Fault::new("invalid_value", entry.key.span.clone(), format!("`{name}` cannot be set here"));
+            let fault = Fault::new(
+                "invalid_value",
+                entry.key.span.clone(),
+                format!("`{name}` cannot be set here"),
+            );
             faults
                 .push(fault.help("a name has letters, digits and `_`, and those that begin with `AOF_` are aof's own"));
         }
@@ -178,13 +207,20 @@ fn read_exit(node: &Node<'_>, faults: &mut Vec<Fault>) -> Vec<(u8, Outcome)> {
         };
         for node in statuses {
             let Some(status) = text_of(node).and_then(|text| text.parse::<u8>().ok()) else {
-                let fault = Fault::new("invalid_value", node.span.clone(), "an exit status is a number from 0 to 255");
+                let fault = Fault::new(
+                    "invalid_value",
+                    node.span.clone(),
+                    "an exit status is a number from 0 to 255",
+                );
                 faults.push(fault.help("write `exit: {complete: 0, needs_review: [1, 2]}`"));
                 continue;
             };
             if meanings.iter().any(|(known, _)| *known == status) {
                 let message = format!("exit status {status} has two meanings");
-                faults.push(Fault::new("invalid_value", node.span.clone(), message).help("keep one of the two"));
+                faults.push(
+                    Fault::new("invalid_value", node.span.clone(), message)
+                        .help("keep one of the two"),
+                );
             }
             meanings.extend(outcome.clone().map(|outcome| (status, outcome)));
         }

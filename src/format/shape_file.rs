@@ -14,7 +14,9 @@ use self::bounds::size;
 use self::kinds::kinds;
 use super::decode::{Fields, wrong_kind};
 use super::yaml::{Fault, Kind as Form, Node};
-use crate::model::shape::{About, DEPTH_LIMIT, Fields as Declared, Kind, NODE_LIMIT, Others, Outputs, Shape};
+use crate::model::shape::{
+    About, DEPTH_LIMIT, Fields as Declared, Kind, NODE_LIMIT, Others, Outputs, Shape,
+};
 
 pub use schema::{of_outputs, of_shape};
 
@@ -26,17 +28,26 @@ pub fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Outputs {
     let before = faults.len();
     if size(node) > NODE_LIMIT {
         let message = format!("`outputs` has more than {NODE_LIMIT} nodes");
-        faults.push(Fault::new("schema_too_large", node.span.clone(), message).help("hand on less, or as a file"));
+        faults.push(
+            Fault::new("schema_too_large", node.span.clone(), message)
+                .help("hand on less, or as a file"),
+        );
         return Outputs::Open;
     }
-    let outputs = if node.entry("oneOf").is_some() { variants::read(node, faults) } else { plain(node, faults) };
+    let outputs = if node.entry("oneOf").is_some() {
+        variants::read(node, faults)
+    } else {
+        plain(node, faults)
+    };
     // What is wrong is refused as a whole; an empty declaration keeps the rest of the reading going.
     outputs.filter(|_| faults.len() == before).unwrap_or_default()
 }
 
 fn plain(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Outputs> {
     let shape = top(node, faults)?;
-    let declared = shape.fields().is_some_and(|fields| fields.get(STATUS).is_some() || fields.requires(STATUS));
+    let declared = shape
+        .fields()
+        .is_some_and(|fields| fields.get(STATUS).is_some() || fields.requires(STATUS));
     if declared {
         let entry = node.get("properties").and_then(|properties| properties.entry(STATUS));
         let span = entry.map_or_else(|| node.span.clone(), |entry| entry.key.span.clone());
@@ -54,7 +65,10 @@ fn top(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Shape> {
     if let Some(other) = shape.kinds.iter().find(|kind| !matches!(kind, Kind::Object(_))) {
         let span = node.get("type").map_or_else(|| node.span.clone(), |kind| kind.span.clone());
         let message = format!("outputs are an object, and this says `{}`", other.word());
-        faults.push(Fault::new("wrong_kind", span, message).help("write `type: object`, or leave `type` away"));
+        faults.push(
+            Fault::new("wrong_kind", span, message)
+                .help("write `type: object`, or leave `type` away"),
+        );
     }
     if shape.kinds.is_empty() {
         shape.kinds.push(Kind::Object(Declared { others: Others::Welcome, ..Declared::default() }));
@@ -64,10 +78,9 @@ fn top(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Shape> {
         let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
         if name != STATUS && (name.is_empty() || name.len() > 64 || !plain) {
             let message = format!("`{}` is no name for an output", name.escape_debug());
-            faults.push(
-                Fault::new("invalid_value", entry.key.span.clone(), message)
-                    .help("use letters, digits, `_` and `-`, at most 64: templates call it `{{gate.name}}`"),
-            );
+            faults.push(Fault::new("invalid_value", entry.key.span.clone(), message).help(
+                "use letters, digits, `_` and `-`, at most 64: templates call it `{{gate.name}}`",
+            ));
         }
     }
     Some(shape)
@@ -76,7 +89,10 @@ fn top(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Shape> {
 fn shape(node: &Node<'_>, depth: usize, faults: &mut Vec<Fault>) -> Option<Shape> {
     if depth >= DEPTH_LIMIT {
         let message = format!("more than {DEPTH_LIMIT} schemas inside each other");
-        faults.push(Fault::new("schema_too_deep", node.span.clone(), message).help("hand on something flatter"));
+        faults.push(
+            Fault::new("schema_too_deep", node.span.clone(), message)
+                .help("hand on something flatter"),
+        );
         return None;
     }
     let mut fields = Fields::of(node, "a schema", faults)?;
@@ -120,7 +136,11 @@ fn about(node: &Node<'_>, fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) 
 }
 
 /// Returns the value of a keyword for which `null` is a value like any other.
-fn said<'n, 's>(node: &'n Node<'s>, fields: &mut Fields<'_, '_>, key: &'static str) -> Option<&'n Node<'s>> {
+fn said<'n, 's>(
+    node: &'n Node<'s>,
+    fields: &mut Fields<'_, '_>,
+    key: &'static str,
+) -> Option<&'n Node<'s>> {
     fields.take(key);
     node.get(key)
 }
@@ -135,7 +155,11 @@ fn list_of_values(
     match &list.kind {
         Form::Sequence(items) if !items.is_empty() => items.iter().map(Node::to_value).collect(),
         Form::Sequence(_) => {
-            faults.push(Fault::new("empty_list", list.span.clone(), format!("`{key}` lists nothing")));
+            faults.push(Fault::new(
+                "empty_list",
+                list.span.clone(),
+                format!("`{key}` lists nothing"),
+            ));
             Vec::new()
         }
         _ => {
@@ -150,9 +174,13 @@ fn values(node: &Node<'_>, fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>)
     let Some(constant) = said(node, fields, "const") else { return choices };
     if node.get("enum").is_some() {
         faults.push(
-            Fault::new("two_of_a_kind", fields.key_span("enum"), "`const` and `enum` both say which values there are")
-                .label(fields.key_span("const"), "the other one is here")
-                .help("keep one of them"),
+            Fault::new(
+                "two_of_a_kind",
+                fields.key_span("enum"),
+                "`const` and `enum` both say which values there are",
+            )
+            .label(fields.key_span("const"), "the other one is here")
+            .help("keep one of them"),
         );
     }
     vec![constant.to_value()]

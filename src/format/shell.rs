@@ -20,9 +20,10 @@ fn escaped(c: char) -> String {
         '\n' => "\\n".to_owned(),
         '\t' => "\\t".to_owned(),
         '\'' | '\\' => format!("\\{c}"),
-        c if c.is_control() => {
-            c.to_string().bytes().fold(String::new(), |written, byte| written + &format!("\\x{byte:02x}"))
-        }
+        c if c.is_control() => c
+            .to_string()
+            .bytes()
+            .fold(String::new(), |written, byte| written + &format!("\\x{byte:02x}")),
         c => c.to_string(),
     }
 }

@@ -12,7 +12,9 @@ const MARKS: &[&str] = &["tag", "key", "expects", "status"];
 /// Returns where a gate reads its verdict from.
 pub(super) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Signal> {
     match &node.kind {
-        Kind::String(word) if word == "status" => Some(Signal { mark: Mark::Status, missing: None }),
+        Kind::String(word) if word == "status" => {
+            Some(Signal { mark: Mark::Status, missing: None })
+        }
         Kind::String(word) => {
             name(word, "a tag", node, faults)?;
             let mark = Mark::Tag { tag: word.clone().into_owned(), pass: None, fail: None };
@@ -21,7 +23,9 @@ pub(super) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Signal> {
         Kind::Mapping(_) => mapping(node, faults),
         _ => {
             let fault = wrong_kind(node, "`signal` is the name of a tag, `status`, or a mapping");
-            faults.push(fault.help("write `signal: gate` for `<gate>PASS</gate>` and `<gate>FAIL</gate>`"));
+            faults.push(
+                fault.help("write `signal: gate` for `<gate>PASS</gate>` and `<gate>FAIL</gate>`"),
+            );
             None
         }
     }
@@ -35,7 +39,8 @@ fn mapping(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Signal> {
     let expects = fields.take("expects").and_then(|node| line(node, faults));
     let status = fields.flag("status", faults);
     if status == Some(false) {
-        let fault = Fault::new("invalid_value", fields.key_span("status"), "`status: false` says nothing");
+        let fault =
+            Fault::new("invalid_value", fields.key_span("status"), "`status: false` says nothing");
         faults.push(fault.help("remove it"));
     }
     let pass = fields.parsed("pass", faults);
@@ -84,8 +89,14 @@ fn name(text: &str, what: &str, node: &Node<'_>, faults: &mut Vec<Fault>) -> Opt
     if !(letters && begins && ends && text.len() <= 64) {
         let shown: String = text.chars().filter(|c| !c.is_control()).take(60).collect();
         faults.push(
-            Fault::new("invalid_value", node.span.clone(), format!("`{shown}` is not {what} that can be looked for"))
-                .help("use letters and digits, with `-` and `_` between them, at most 64 (as in `gate`)"),
+            Fault::new(
+                "invalid_value",
+                node.span.clone(),
+                format!("`{shown}` is not {what} that can be looked for"),
+            )
+            .help(
+                "use letters and digits, with `-` and `_` between them, at most 64 (as in `gate`)",
+            ),
         );
         return None;
     }
@@ -117,7 +128,9 @@ fn line(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<String> {
         return Some(line.to_owned());
     };
     let fault = Fault::new("invalid_value", node.span.clone(), problem);
-    faults.push(fault.help("write the line as the agent is to write it, as in `expects: \"STATUS: done\"`"));
+    faults.push(
+        fault.help("write the line as the agent is to write it, as in `expects: \"STATUS: done\"`"),
+    );
     None
 }
 
@@ -145,10 +158,16 @@ mod tests {
         );
         assert_eq!(
             signal("{tag: gate, pass: skip, fail: needs_review, missing: blocked}"),
-            Signal { mark: gate(Some(Outcome::Skip), Some(Outcome::NeedsReview)), missing: Some(Outcome::Blocked) }
+            Signal {
+                mark: gate(Some(Outcome::Skip), Some(Outcome::NeedsReview)),
+                missing: Some(Outcome::Blocked)
+            }
         );
         assert_eq!(signal("{key: DECISION}").mark, Mark::Key("DECISION".to_owned()));
-        assert_eq!(signal("{expects: ' STATUS: done '}").mark, Mark::Expects("STATUS: done".to_owned()));
+        assert_eq!(
+            signal("{expects: ' STATUS: done '}").mark,
+            Mark::Expects("STATUS: done".to_owned())
+        );
     }
 
     #[test]
@@ -174,10 +193,19 @@ mod tests {
         .iter()
         .flat_map(|text| {
             let mut faults = Vec::new();
-            assert_eq!(read(&parse(text, &Limits::default()).unwrap(), &mut faults), None, "{text}");
+            assert_eq!(
+                read(&parse(text, &Limits::default()).unwrap(), &mut faults),
+                None,
+                "{text}"
+            );
             let told = faults.into_iter().map(move |fault| {
                 let (_, column) = line_column(text, fault.span.start);
-                format!("{text} :{column} {}: {} ({})", fault.code, fault.message, fault.help.unwrap_or_default())
+                format!(
+                    "{text} :{column} {}: {} ({})",
+                    fault.code,
+                    fault.message,
+                    fault.help.unwrap_or_default()
+                )
             });
             told.collect::<Vec<_>>()
         })

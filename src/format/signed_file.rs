@@ -12,7 +12,11 @@ use crate::model::{Completion, Map};
 /// Returns the file with what the completion has more than it: ticket, id and signature. Nothing where they cannot be written into it.
 pub fn signed_file(bytes: &[u8], syntax: Syntax, completion: &Completion) -> Option<Vec<u8>> {
     let signature = format!("{}\n", completion.signature.as_ref()?);
-    let facts = [("task", completion.ticket.to_string()), ("id", completion.id.to_string()), ("signature", signature)];
+    let facts = [
+        ("task", completion.ticket.to_string()),
+        ("id", completion.id.to_string()),
+        ("signature", signature),
+    ];
     let file = match syntax {
         Syntax::Json => object(bytes, completion)?,
         Syntax::Yaml => yaml(bytes, facts)?,
@@ -89,27 +93,37 @@ mod tests {
           jyDHgIjnzoSDepcDnp/QI=
           -----END SSH SIGNATURE-----
         ");
-        let markdown =
-            "---\r\ntask: AOF-abc@2\r\nid: c1\r\nagent: human-ada\r\nsummary: x\r\n---\r\n\r\nA text.\r\n\r\n";
+        let markdown = "---\r\ntask: AOF-abc@2\r\nid: c1\r\nagent: human-ada\r\nsummary: x\r\n---\r\n\r\nA text.\r\n\r\n";
         let made = signed(markdown, Syntax::Markdown);
+        assert!(made.starts_with(
+            "---\r\ntask: AOF-abc@2\r\nid: c1\r\nagent: human-ada\r\nsummary: x\r\nsignature: |\r\n"
+        ));
         assert!(
-            made.starts_with("---\r\ntask: AOF-abc@2\r\nid: c1\r\nagent: human-ada\r\nsummary: x\r\nsignature: |\r\n")
+            made.ends_with("  -----END SSH SIGNATURE-----\r\n---\r\n\r\nA text.\r\n\r\n"),
+            "{made}"
         );
-        assert!(made.ends_with("  -----END SSH SIGNATURE-----\r\n---\r\n\r\nA text.\r\n\r\n"), "{made}");
-        let json = signed("{\"summary\": \"x\", \"task\": \"AOF-abc\", \"agent\": \"human-ada\"}", Syntax::Json);
+        let json = signed(
+            "{\"summary\": \"x\", \"task\": \"AOF-abc\", \"agent\": \"human-ada\"}",
+            Syntax::Json,
+        );
         assert!(json.starts_with(
             "{\n  \"summary\": \"x\",\n  \"task\": \"AOF-abc@2\",\n  \"agent\": \"human-ada\",\n  \"id\": \"given\",\n"
         ));
-        let numbers =
-            "\"summary\": 1.10, \"blockers\": [2.50], \"outputs\": {\"v\": 1.10, \"n\": 12345678901234567890123}";
-        let json_numbers = format!("{{{numbers}, \"task\": \"AOF-abc\", \"agent\": \"human-ada\"}}");
+        let numbers = "\"summary\": 1.10, \"blockers\": [2.50], \"outputs\": {\"v\": 1.10, \"n\": 12345678901234567890123}";
+        let json_numbers =
+            format!("{{{numbers}, \"task\": \"AOF-abc\", \"agent\": \"human-ada\"}}");
         let made_of_numbers = signed(&json_numbers, Syntax::Json);
         assert!(made_of_numbers.starts_with("{\n  \"summary\": \"1.10\",\n"), "{made_of_numbers}");
         let yaml_numbers = "task: AOF-abc\nagent: human-ada\nsummary: 1.10\nblockers: [2.50]\noutputs: {v: 1.10}\n";
-        assert!(signed(yaml_numbers, Syntax::Yaml).contains("summary: 1.10\nblockers: [2.50]\noutputs: {v: 1.10}\n"));
-        for (made, syntax) in
-            [(signed(yaml, Syntax::Yaml), Syntax::Yaml), (json, Syntax::Json), (made, Syntax::Markdown)]
-        {
+        assert!(
+            signed(yaml_numbers, Syntax::Yaml)
+                .contains("summary: 1.10\nblockers: [2.50]\noutputs: {v: 1.10}\n")
+        );
+        for (made, syntax) in [
+            (signed(yaml, Syntax::Yaml), Syntax::Yaml),
+            (json, Syntax::Json),
+            (made, Syntax::Markdown),
+        ] {
             assert_eq!(signed(&made, syntax), made, "signed once more, it says the same");
         }
     }

@@ -72,11 +72,15 @@ pub enum Extent {
 }
 
 /// Returns what the file of that id says, and whether that is all; for whoever has no use for the file itself.
-pub fn parse_task(bytes: &[u8], id: &TaskId, defaults: &Defaults) -> Result<(Task, Extent), Vec<Fault>> {
+pub fn parse_task(
+    bytes: &[u8],
+    id: &TaskId,
+    defaults: &Defaults,
+) -> Result<(Task, Extent), Vec<Fault>> {
     let source = frontmatter::parse(bytes)?;
     let root = source.root();
-    let is_whole =
-        root.get("created").is_some() && root.get("routing").is_some_and(|routing| routing.get("workflow").is_some());
+    let is_whole = root.get("created").is_some()
+        && root.get("routing").is_some_and(|routing| routing.get("workflow").is_some());
     let (task, _) = decode(root, id, defaults)?;
     Ok((task, if is_whole { Extent::Whole } else { Extent::Open }))
 }
@@ -90,7 +94,11 @@ pub fn parse_hand_made_as_written(bytes: &[u8], id: &TaskId, defaults: &Defaults
 }
 
 /// Returns what a changed file says. What a change returns was read back already, and is not read once more.
-pub fn read(source: &Arc<Frontmatter<'static>>, id: &TaskId, defaults: &Defaults) -> Result<TaskFile, Vec<Fault>> {
+pub fn read(
+    source: &Arc<Frontmatter<'static>>,
+    id: &TaskId,
+    defaults: &Defaults,
+) -> Result<TaskFile, Vec<Fault>> {
     let (task, origin) = decode(source.root(), id, defaults)?;
     Ok(TaskFile { task, origin, source: Arc::clone(source) })
 }
@@ -184,7 +192,10 @@ pub fn create(task: &Task, body: &str) -> String {
     let mut sorted: Map = order.iter().filter_map(|key| map.remove_entry(*key)).collect();
     sorted.extend(map);
     if !task.history.is_empty() {
-        sorted.insert("gateHistory".to_owned(), task.history.iter().map(visit_entry::write).collect());
+        sorted.insert(
+            "gateHistory".to_owned(),
+            task.history.iter().map(visit_entry::write).collect(),
+        );
     }
     let separator = if body.is_empty() { "" } else { "\n" };
     let end = if body.is_empty() || body.ends_with('\n') { "" } else { "\n" };
@@ -195,8 +206,8 @@ pub fn create(task: &Task, body: &str) -> String {
 pub fn stated_id(bytes: &[u8]) -> Result<Option<TaskId>, Vec<Fault>> {
     let source = frontmatter::parse(bytes)?;
     let mut faults = Vec::new();
-    let stated =
-        Fields::of(source.root(), "a task", &mut faults).and_then(|mut fields| fields.parsed("id", &mut faults));
+    let stated = Fields::of(source.root(), "a task", &mut faults)
+        .and_then(|mut fields| fields.parsed("id", &mut faults));
     if faults.is_empty() { Ok(stated) } else { Err(faults) }
 }
 

@@ -9,13 +9,21 @@ use super::yaml::Fault;
 use crate::model::{Map, Timestamp};
 
 /// Returns a point in time: RFC 3339, or a day, which is its first second in UTC.
-pub(super) fn time(fields: &mut Fields<'_, '_>, key: &'static str, faults: &mut Vec<Fault>) -> Option<Timestamp> {
+pub(super) fn time(
+    fields: &mut Fields<'_, '_>,
+    key: &'static str,
+    faults: &mut Vec<Fault>,
+) -> Option<Timestamp> {
     let node = fields.take(key)?;
     let time = point_in_time(node.as_str().unwrap_or_default());
     if time.is_none() {
         faults.push(
-            Fault::new("invalid_time", node.span.clone(), format!("`{key}` is not a point in time"))
-                .help("write it like `2026-02-16T10:00:00Z`"),
+            Fault::new(
+                "invalid_time",
+                node.span.clone(),
+                format!("`{key}` is not a point in time"),
+            )
+            .help("write it like `2026-02-16T10:00:00Z`"),
         );
     }
     time
@@ -23,8 +31,12 @@ pub(super) fn time(fields: &mut Fields<'_, '_>, key: &'static str, faults: &mut 
 
 /// Returns the point in time that a text says.
 pub(super) fn point_in_time(text: &str) -> Option<Timestamp> {
-    let day =
-        || text.parse::<Date>().ok().and_then(|day| day.to_zoned(TimeZone::UTC).ok()).map(|zoned| zoned.timestamp());
+    let day = || {
+        text.parse::<Date>()
+            .ok()
+            .and_then(|day| day.to_zoned(TimeZone::UTC).ok())
+            .map(|zoned| zoned.timestamp())
+    };
     text.parse().ok().or_else(day)
 }
 

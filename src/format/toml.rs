@@ -23,7 +23,8 @@ pub(super) fn parse(text: &str) -> Result<Node<'static>, Vec<Fault>> {
 }
 
 fn mapping(table: &DeTable<'_>, span: Range<usize>) -> Node<'static> {
-    let mut entries: Vec<Entry<'static>> = table.iter().map(|(key, value)| entry(key, value)).collect();
+    let mut entries: Vec<Entry<'static>> =
+        table.iter().map(|(key, value)| entry(key, value)).collect();
     entries.sort_by_key(|entry| entry.key.span.start);
     node(Kind::Mapping(entries), span)
 }
@@ -69,7 +70,9 @@ mod tests {
         let root = parse(text).unwrap();
         let keys: Vec<&str> = root.entries().iter().map(|entry| entry.key.text.as_ref()).collect();
         assert_eq!(keys, ["z", "a", "workflow"]);
-        let name = root.at([Step::Key("workflow"), Step::Key("steps"), Step::Index(1), Step::Key("name")]).unwrap();
+        let name = root
+            .at([Step::Key("workflow"), Step::Key("steps"), Step::Index(1), Step::Key("name")])
+            .unwrap();
         assert_eq!(name.as_str(), Some("review"));
         assert_eq!(&text[name.span.clone()], "\"review\"");
     }

@@ -9,13 +9,18 @@ use crate::model::{Ending, GateId, Map, Stamp, Station, Visit};
 
 /// Returns the visits that the node lists; none where there is no node.
 pub(super) fn read_all(node: Option<&Node<'_>>, faults: &mut Vec<Fault>) -> Vec<Visit> {
-    node.map(Node::items).unwrap_or_default().iter().filter_map(|entry| read(entry, faults)).collect()
+    node.map(Node::items)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|entry| read(entry, faults))
+        .collect()
 }
 
 fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Visit> {
     let mut fields = Fields::of(node, "an entry of `gateHistory`", faults)?;
     let station: Option<Station> = fields.parsed("gate", faults);
-    let (gate, branch) = station.map_or((None, None), |station| (Some(station.gate), station.branch));
+    let (gate, branch) =
+        station.map_or((None, None), |station| (Some(station.gate), station.branch));
     let entered = time(&mut fields, "entered", faults);
     let exited = time(&mut fields, "exited", faults);
     let outcome = fields.parsed("outcome", faults);
@@ -58,7 +63,10 @@ fn stamp(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Stamp> {
     let mut fields = Fields::of(node, "`completion`", faults)?;
     let id = fields.parsed("id", faults);
     let sha256 = fields.parsed("sha256", faults);
-    Some(Stamp { id: fields.require("id", id, faults)?, sha256: fields.require("sha256", sha256, faults)? })
+    Some(Stamp {
+        id: fields.require("id", id, faults)?,
+        sha256: fields.require("sha256", sha256, faults)?,
+    })
 }
 
 /// Returns the entry as files and JSON show it: what does not apply is left out.

@@ -88,7 +88,8 @@ fn one_line(name: &str, value: &Value, used: usize) -> Option<String> {
     if let Some(text) = scalar(value, Context::Block) {
         return Some(text);
     }
-    let own_lines = matches!(name, "gates" | "branches" | "routes" | "input" | "expectations" | "tips");
+    let own_lines =
+        matches!(name, "gates" | "branches" | "routes" | "input" | "expectations" | "tips");
     if own_lines || !is_small(value, DEPTH) {
         return None;
     }

@@ -39,7 +39,12 @@ impl Given {
                     return Err(Trouble::Argument {
                         code: "invalid_argument",
                         name: (*name).to_owned(),
-                        problem: format!("`{name}` of `{}` is to be {}, not {}", tool.name, form.noun(), brief(value)),
+                        problem: format!(
+                            "`{name}` of `{}` is to be {}, not {}",
+                            tool.name,
+                            form.noun(),
+                            brief(value)
+                        ),
                         fix: (*about).to_owned(),
                     });
                 }

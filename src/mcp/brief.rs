@@ -22,8 +22,11 @@ pub(super) fn markdown(file: &TaskFile, context: &GateContext) -> String {
     let text = brief_markdown(file, context, "aof_task_renew");
     let (shown, cut) = beginning(&text, SHOWN);
     let ticket = &context.ticket;
-    let rest =
-        if cut { format!("\n\n(cut here; the rest by aof_task_get with task {ticket})\n") } else { String::new() };
+    let rest = if cut {
+        format!("\n\n(cut here; the rest by aof_task_get with task {ticket})\n")
+    } else {
+        String::new()
+    };
     format!(
         "{shown}{rest}\n## Say how it went\n\nCall aof_task_complete with `task`: `{ticket}`, `outcome`: one of those above, and \
          `summary`: what you did.\n"
@@ -41,7 +44,8 @@ pub(super) fn cut_body(value: &mut Value, from: usize) {
     }
     if cut {
         value["truncated"] = json!(true);
-        value["rest"] = call("aof_task_get", json!({"task": value["id"], "offset": from + shown.len()}));
+        value["rest"] =
+            call("aof_task_get", json!({"task": value["id"], "offset": from + shown.len()}));
     }
 }
 

@@ -117,21 +117,35 @@ fn identify(desk: &Desk, checked: &mut Checked) {
     let rules = project.rules();
     let Some(agent) = project.viewer() else {
         if !desk.only_looks() {
-            let known: Vec<_> = rules.org.all_agents().into_iter().filter(|agent| !agent.is_human()).collect();
-            let known = if known.is_empty() { String::new() } else { format!("; it has {}", listed(known)) };
-            checked.find("no_agent", "it is not known which agent acts", format!("{UNNAMED}{known}"));
+            let known: Vec<_> =
+                rules.org.all_agents().into_iter().filter(|agent| !agent.is_human()).collect();
+            let known = if known.is_empty() {
+                String::new()
+            } else {
+                format!("; it has {}", listed(known))
+            };
+            checked.find(
+                "no_agent",
+                "it is not known which agent acts",
+                format!("{UNNAMED}{known}"),
+            );
         }
         return;
     };
     checked.roles = rules.org.roles_of(&agent).map(ToString::to_string).collect();
     checked.gates = gates(rules, &agent);
     if let Err(error) = known_worker(rules, &agent, None) {
-        let role = rules.org.roles.first().map_or_else(|| "ROLE".to_owned(), |(role, _)| role.to_string());
+        let role =
+            rules.org.roles.first().map_or_else(|| "ROLE".to_owned(), |(role, _)| role.to_string());
         let fix = format!(
             "add it to a role in org.yaml, as in `{role}: {{agents: [{agent}]}}`, and commit that; {}",
             fix_of(&error)
         );
-        checked.find("unknown_agent", format!("`{agent}` is not in org.yaml, so no task is ever handed to it"), fix);
+        checked.find(
+            "unknown_agent",
+            format!("`{agent}` is not in org.yaml, so no task is ever handed to it"),
+            fix,
+        );
     } else if checked.roles.is_empty() && !rules.project.implicit_workflow {
         let problem = format!("`{agent}` is in no role, so no task is ever handed to it");
         checked.find("no_role", problem, "add it to a role in org.yaml, and commit that");
@@ -149,11 +163,15 @@ fn fix_of(error: &OpsError) -> String {
 /// Returns the gates of all workflows that want a role of the agent.
 fn gates(rules: &Rules, agent: &AgentId) -> Vec<String> {
     let own: BTreeSet<_> = rules.org.roles_of(agent).collect();
-    let wants = |gate: &&Gate| gate.roles().into_iter().any(|role| own.contains(role) || rules.is_open(role));
+    let wants = |gate: &&Gate| {
+        gate.roles().into_iter().any(|role| own.contains(role) || rules.is_open(role))
+    };
     let mut found = Vec::new();
     for workflow in &rules.project.workflows {
         let several = rules.project.workflows.len() > 1;
-        let named = |gate: &Gate| if several { format!("{}/{}", workflow.name, gate.id) } else { gate.id.to_string() };
+        let named = |gate: &Gate| {
+            if several { format!("{}/{}", workflow.name, gate.id) } else { gate.id.to_string() }
+        };
         found.extend(workflow.gates.iter().filter(wants).map(named));
     }
     found
@@ -164,14 +182,21 @@ fn converse(era: Era, words: &[OsString], checked: &mut Checked) -> Result<(), S
     let mut conversation = Conversation::start(era, words)?;
     conversation.begin()?;
     let listed = conversation.ask("tools/list", json!({}))?;
-    let names = listed["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str());
+    let names =
+        listed["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str());
     checked.tools = names.map(str::to_owned).collect();
     checked.tools_bytes = listed["tools"].to_string().len();
     let status = conversation.ask("tools/call", json!({"name": "aof_status", "arguments": {}}))?;
     let told = &status["structuredContent"];
     if status["isError"] == true {
         // Why is told already: the project was looked at from here as well.
-        let message = told["message"].as_str().unwrap_or_default().lines().next().unwrap_or_default().to_owned();
+        let message = told["message"]
+            .as_str()
+            .unwrap_or_default()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned();
         if checked.findings.is_empty() {
             return Err(message);
         }
@@ -180,7 +205,10 @@ fn converse(era: Era, words: &[OsString], checked: &mut Checked) -> Result<(), S
     checked.project = told["project"].as_str().map(str::to_owned);
     checked.branch = told["branch"].as_str().map(str::to_owned);
     if told["agent"].as_str() != checked.agent.as_ref().map(AgentId::as_str) {
-        return Err(format!("the server takes itself for {}, not for the agent that acts here", told["agent"]));
+        return Err(format!(
+            "the server takes itself for {}, not for the agent that acts here",
+            told["agent"]
+        ));
     }
     conversation.end()
 }

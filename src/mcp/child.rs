@@ -51,7 +51,8 @@ pub(super) struct Conversation {
 impl Conversation {
     /// Starts this program anew as a server.
     pub(super) fn start(era: Era, words: &[OsString]) -> Result<Self, String> {
-        let program = std::env::current_exe().map_err(|cause| format!("cannot tell which program this is: {cause}"))?;
+        let program = std::env::current_exe()
+            .map_err(|cause| format!("cannot tell which program this is: {cause}"))?;
         let mut command = Command::new(program);
         command.args(words);
         Self::with(era, command)
@@ -63,7 +64,9 @@ impl Conversation {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|cause| format!("cannot start `{}`: {cause}", command.get_program().display()))?;
+            .map_err(|cause| {
+                format!("cannot start `{}`: {cause}", command.get_program().display())
+            })?;
         let lines = lines_of(child.stdout.take().ok_or("the server has no output")?);
         let complaints = lines_of(child.stderr.take().ok_or("the server has nowhere to complain")?);
         Ok(Self { era, stdin: child.stdin.take(), child, lines, complaints, asked: 0 })
@@ -93,18 +96,25 @@ impl Conversation {
                 "io.modelcontextprotocol/clientCapabilities": {},
             });
         }
-        self.write(&json!({"jsonrpc": "2.0", "id": self.asked, "method": method, "params": params}))?;
+        self.write(
+            &json!({"jsonrpc": "2.0", "id": self.asked, "method": method, "params": params}),
+        )?;
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let line = match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            let line = match self
+                .lines
+                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+            {
                 Ok(line) => line,
-                Err(RecvTimeoutError::Timeout) => return Err(format!("no answer to `{method}` within 30 s")),
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(format!("no answer to `{method}` within 30 s"));
+                }
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(format!("the server ended at `{method}`: {}", self.last_words()));
                 }
             };
-            let answer: Value =
-                serde_json::from_str(&line).map_err(|_| format!("the server wrote what is not JSON: {line}"))?;
+            let answer: Value = serde_json::from_str(&line)
+                .map_err(|_| format!("the server wrote what is not JSON: {line}"))?;
             if answer["id"] != self.asked {
                 continue;
             }
@@ -133,10 +143,14 @@ impl Conversation {
         loop {
             match self.child.try_wait() {
                 Ok(Some(status)) if status.success() => return Ok(()),
-                Ok(Some(status)) => return Err(format!("the server ended with {}", in_words(status))),
+                Ok(Some(status)) => {
+                    return Err(format!("the server ended with {}", in_words(status)));
+                }
                 // One that closed its output may live on.
                 Ok(None) if Instant::now() < deadline => thread::sleep(TICK),
-                Ok(None) => return Err("the server did not end within 30 s of its client".to_owned()),
+                Ok(None) => {
+                    return Err("the server did not end within 30 s of its client".to_owned());
+                }
                 Err(cause) => return Err(format!("cannot tell how the server ended: {cause}")),
             }
         }
@@ -157,7 +171,9 @@ impl Conversation {
         drop(self.stdin.take());
         let deadline = Instant::now() + LAST_WORDS;
         let mut words = Vec::new();
-        while let Ok(line) = self.complaints.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        while let Ok(line) =
+            self.complaints.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+        {
             words.push(line);
         }
         words.join("\n").trim().trim_start_matches("error: ").to_owned()
@@ -174,7 +190,9 @@ impl Drop for Conversation {
 /// Reads the lines of a pipe as they come, so that whoever writes them never waits.
 fn lines_of(pipe: impl Read + Send + 'static) -> Receiver<String> {
     let (deliver, lines) = channel();
-    thread::spawn(move || BufReader::new(pipe).lines().map_while(Result::ok).try_for_each(|line| deliver.send(line)));
+    thread::spawn(move || {
+        BufReader::new(pipe).lines().map_while(Result::ok).try_for_each(|line| deliver.send(line))
+    });
     lines
 }
 
@@ -191,7 +209,10 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", "echo 'error: out of order' >&2; exec >&-; exec sleep 600"]);
         let mut conversation = Conversation::with(Era::Handshake, command).unwrap();
-        assert_eq!(conversation.begin().unwrap_err(), "the server ended at `initialize`: out of order");
+        assert_eq!(
+            conversation.begin().unwrap_err(),
+            "the server ended at `initialize`: out of order"
+        );
         assert!(matches!(conversation.child.try_wait(), Ok(None)), "it lives on");
     }
 }

@@ -37,7 +37,8 @@ impl Desk {
     pub(super) fn workspace(&self, tool: &str) -> Result<Workspace, OpsError> {
         let Setup { directory, wait, clock, network, .. } = &self.setup;
         // Nobody reads what a short wait is for.
-        let mut workspace = Workspace::open(directory, format!("aof mcp ({tool})"), *clock, *wait, warn_in_log)?;
+        let mut workspace =
+            Workspace::open(directory, format!("aof mcp ({tool})"), *clock, *wait, warn_in_log)?;
         workspace.network = *network;
         Ok(workspace)
     }

@@ -13,8 +13,8 @@ use std::thread;
 
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, GetExtensions, JsonRpcMessage, RequestId,
-    ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, GetExtensions, JsonRpcMessage,
+    RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
@@ -82,7 +82,10 @@ impl Lines {
 impl Transport<RoleServer> for Lines {
     type Error = io::Error;
 
-    fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let answered = match &message {
             JsonRpcMessage::Response(response) => Some(&response.id),
             JsonRpcMessage::Error(error) => error.id.as_ref(),
@@ -93,7 +96,9 @@ impl Transport<RoleServer> for Lines {
         let sent = line.map(|line| queue(&self.outgoing, line));
         async move {
             let written = match sent {
-                Ok(written) => written.await.unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into())),
+                Ok(written) => {
+                    written.await.unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))
+                }
                 Err(cause) => Err(cause),
             };
             drop(unwritten);
@@ -145,7 +150,8 @@ impl Lines {
                 }
                 // A call that was called off gets no answer.
                 JsonRpcMessage::Notification(notification) => {
-                    if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                    if let ClientNotification::CancelledNotification(cancelled) =
+                        &notification.notification
                         && let Some(id) = &cancelled.params.request_id
                     {
                         self.open.call_off(id);
@@ -161,11 +167,15 @@ impl Lines {
 /// Refuses a second request with an id that has no answer yet. With that id, the refusal would be taken for the answer to the first.
 fn in_use(id: &RequestId) -> Value {
     let id = id.clone().into_json_value();
-    let problem = format!("a request with the id {id} has no answer yet: give each an id of its own");
+    let problem =
+        format!("a request with the id {id} has no answer yet: give each an id of its own");
     refused(ErrorCode::INVALID_REQUEST, problem, None)
 }
 
-fn queue(outgoing: &mpsc::UnboundedSender<Outgoing>, mut line: Vec<u8>) -> oneshot::Receiver<io::Result<()>> {
+fn queue(
+    outgoing: &mpsc::UnboundedSender<Outgoing>,
+    mut line: Vec<u8>,
+) -> oneshot::Receiver<io::Result<()>> {
     line.push(b'\n');
     let (written, told) = oneshot::channel();
     // Where the writer is gone, the other end of this is, too: that is the answer.
@@ -180,16 +190,21 @@ fn write(line: &[u8]) -> io::Result<()> {
 }
 
 /// Reads until the client is gone, and no faster than what it says is taken up and answered.
-fn read(deliver: &mpsc::Sender<Box<ClientJsonRpcMessage>>, answers: &mpsc::UnboundedSender<Outgoing>) {
+fn read(
+    deliver: &mpsc::Sender<Box<ClientJsonRpcMessage>>,
+    answers: &mpsc::UnboundedSender<Outgoing>,
+) {
     let mut stdin = io::stdin().lock();
     let mut line = Vec::new();
     while let Ok(Some(whole)) = next_line(&mut stdin, &mut line) {
         let message = match whole {
             Whole::Yes if line.iter().all(u8::is_ascii_whitespace) => continue,
             Whole::Yes => parsed(&line),
-            Whole::TooLong => {
-                Err(refused(ErrorCode::INVALID_REQUEST, format!("a message has at most {LONGEST} bytes"), None))
-            }
+            Whole::TooLong => Err(refused(
+                ErrorCode::INVALID_REQUEST,
+                format!("a message has at most {LONGEST} bytes"),
+                None,
+            )),
         };
         let delivered = match message {
             Ok(Some(message)) => deliver.blocking_send(Box::new(message)).is_ok(),
@@ -218,7 +233,11 @@ fn next_line(stdin: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<
     loop {
         let buffer = stdin.fill_buf()?;
         if buffer.is_empty() {
-            return Ok((read > 0).then_some(if read > LONGEST { Whole::TooLong } else { Whole::Yes }));
+            return Ok((read > 0).then_some(if read > LONGEST {
+                Whole::TooLong
+            } else {
+                Whole::Yes
+            }));
         }
         let end = buffer.iter().position(|byte| *byte == b'\n');
         let taken = end.map_or(buffer.len(), |end| end + 1);
@@ -239,10 +258,13 @@ fn parsed(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Value> {
     // What is not UTF-8 is no JSON either, and serde_json says where.
     let value = std::str::from_utf8(line)
         .map_or_else(|_| serde_json::from_slice(line), |text| read_below(text, "params"))
-        .map_err(|fault| refused(ErrorCode::PARSE_ERROR, format!("this line is not JSON: {fault}"), None))?;
+        .map_err(|fault| {
+            refused(ErrorCode::PARSE_ERROR, format!("this line is not JSON: {fault}"), None)
+        })?;
     let id = value.get("id").filter(|id| id.is_string() || id.is_i64()).cloned();
     if value.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        let problem = "a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"`, one a line".to_owned();
+        let problem =
+            "a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"`, one a line".to_owned();
         return Err(refused(ErrorCode::INVALID_REQUEST, problem, id.as_ref()));
     }
     let method = value.get("method").and_then(Value::as_str).map(str::to_owned);
@@ -253,7 +275,11 @@ fn parsed(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Value> {
             let problem = format!("the parameters of `{method}` are malformed: {fault}");
             Err(refused(ErrorCode::INVALID_PARAMS, problem, id.as_ref()))
         }
-        None => Err(refused(ErrorCode::INVALID_REQUEST, format!("this is no JSON-RPC message: {fault}"), id.as_ref())),
+        None => Err(refused(
+            ErrorCode::INVALID_REQUEST,
+            format!("this is no JSON-RPC message: {fault}"),
+            id.as_ref(),
+        )),
     })
 }
 
@@ -296,7 +322,9 @@ mod tests {
         assert!(matches!(polled(lines.receive()), Poll::Ready(Some(_))));
         // One whose answers nobody reads is not heard either.
         under_way.clear();
-        let answer = |lines: &Lines, id: usize| lines.open.answer(&RequestId::Number(i64::try_from(id).unwrap()));
+        let answer = |lines: &Lines, id: usize| {
+            lines.open.answer(&RequestId::Number(i64::try_from(id).unwrap()))
+        };
         let mut unwritten: Vec<_> = (1..=MOST).map(|id| answer(&lines, id)).collect();
         assert!(polled(lines.receive()).is_pending());
         drop(unwritten.pop());
@@ -305,7 +333,10 @@ mod tests {
         assert!(polled(lines.receive()).is_pending(), "what is under way is finished first");
         drop(unwritten);
         drop(answer(&lines, MOST + 1));
-        assert!(matches!(polled(lines.receive()), Poll::Ready(None)), "what was read ahead is not begun");
+        assert!(
+            matches!(polled(lines.receive()), Poll::Ready(None)),
+            "what was read ahead is not begun"
+        );
     }
 
     #[test]

@@ -40,7 +40,9 @@ pub(super) fn next_call(
     let mended = Mended { tool, map: given.clone(), state, agent };
     Some(match trouble {
         Trouble::NoCurrent { .. } => next_task(),
-        Trouble::SeveralCurrent { claims, .. } => mended.of_task(&claims.first()?.ticket.to_string()),
+        Trouble::SeveralCurrent { claims, .. } => {
+            mended.of_task(&claims.first()?.ticket.to_string())
+        }
         Trouble::Argument { name, .. } => mended.argument(name),
         Trouble::Ops(error) => return of_error(error, mended),
     })
@@ -52,12 +54,16 @@ fn of_error(error: &OpsError, mended: Mended<'_>) -> Option<Value> {
         OpsError::NoTask { nearest: Some(near), .. } => mended.of_task(near.as_str()),
         OpsError::NoTask { nearest: None, committed: None, .. } => call("aof_task_list", json!({})),
         OpsError::Unknown { kind: Kind::Agent, .. } => return None,
-        OpsError::Unknown { kind, known, given } => match nearest(given, known.iter().map(String::as_str)) {
-            Some(near) => mended.replacing(given, near),
-            None if *kind == Kind::Role => call("aof_status", json!({})),
-            None => call("aof_workflow_list", json!({})),
-        },
-        OpsError::Unfit { code: "empty_comment", .. } => mended.with("text", json!("<what is to be said>")),
+        OpsError::Unknown { kind, known, given } => {
+            match nearest(given, known.iter().map(String::as_str)) {
+                Some(near) => mended.replacing(given, near),
+                None if *kind == Kind::Role => call("aof_status", json!({})),
+                None => call("aof_workflow_list", json!({})),
+            }
+        }
+        OpsError::Unfit { code: "empty_comment", .. } => {
+            mended.with("text", json!("<what is to be said>"))
+        }
         OpsError::Unfit { code: "missing_title", .. } => {
             mended.with("title", json!("<what is to be done, in a few words>"))
         }
@@ -84,17 +90,23 @@ fn of_refusal(refusal: &Refusal, mended: Mended<'_>) -> Option<Value> {
     }
     Some(match refusal {
         Refusal::TooLong { field, .. } => mended.shorter(field),
-        Refusal::ContradictoryStatus { .. } | Refusal::ContradictoryVerdict { .. } => mended.without("outcome"),
+        Refusal::ContradictoryStatus { .. } | Refusal::ContradictoryVerdict { .. } => {
+            mended.without("outcome")
+        }
         Refusal::WrongTask { assigned, .. } => mended.of_task(assigned.as_str()),
         Refusal::BranchNeeded { open, .. } | Refusal::NoSuchBranch { open, .. } => {
-            let ticket = mended.own_branch().or_else(|| open.first().map(|(ticket, _)| ticket.to_string()))?;
+            let ticket = mended
+                .own_branch()
+                .or_else(|| open.first().map(|(ticket, _)| ticket.to_string()))?;
             mended.of_task(&ticket)
         }
         Refusal::VisitAhead { task, .. } => look(task),
         Refusal::CompletionReused { .. } => mended.without("id"),
         Refusal::MissingInput { missing, .. } => mended.with_input(missing),
         Refusal::UnknownInput { given, .. } => mended.without_input(given),
-        Refusal::UnknownWorkflow { .. } | Refusal::NotVisible { .. } => call("aof_workflow_list", json!({})),
+        Refusal::UnknownWorkflow { .. } | Refusal::NotVisible { .. } => {
+            call("aof_workflow_list", json!({}))
+        }
         Refusal::VisitEnded { .. }
         | Refusal::Finished { .. }
         | Refusal::AssignedToAnother { .. }
@@ -139,7 +151,9 @@ impl Mended<'_> {
         let branches = self.state?["available"]["branches"].as_array()?;
         let own = |branch: &&Value| {
             let agents = branch["agents"].as_array();
-            agents.is_some_and(|agents| agents.iter().any(|agent| agent.as_str() == self.agent.map(AgentId::as_str)))
+            agents.is_some_and(|agents| {
+                agents.iter().any(|agent| agent.as_str() == self.agent.map(AgentId::as_str))
+            })
         };
         branches.iter().find(own).and_then(|branch| branch["ticket"].as_str()).map(str::to_owned)
     }
@@ -190,13 +204,18 @@ impl Mended<'_> {
             field => field,
         };
         let words = json!("<the same, shorter; the rest belongs into a file that it names>");
-        let value = if matches!(self.map.get(name), Some(Value::Array(_))) { json!([words]) } else { words };
+        let value = if matches!(self.map.get(name), Some(Value::Array(_))) {
+            json!([words])
+        } else {
+            words
+        };
         let name = name.to_owned();
         self.with(&name, value)
     }
 
     fn with_input(mut self, missing: &[String]) -> Value {
-        let mut input = self.map.get("context").and_then(Value::as_object).cloned().unwrap_or_default();
+        let mut input =
+            self.map.get("context").and_then(Value::as_object).cloned().unwrap_or_default();
         input.extend(missing.iter().map(|name| (name.clone(), json!(format!("<{name}>")))));
         self.map.insert("context".to_owned(), Value::Object(input));
         self.done()
@@ -236,7 +255,9 @@ impl Mended<'_> {
             (Form::Flag, Some(Value::String(text))) => json!(text == "true"),
             (Form::Flag, _) => json!(true),
             (Form::Word(words), given) => {
-                let near = given.and_then(Value::as_str).and_then(|given| nearest(given, words.iter().copied()));
+                let near = given
+                    .and_then(Value::as_str)
+                    .and_then(|given| nearest(given, words.iter().copied()));
                 match near {
                     Some(near) => json!(near),
                     None => return self.without(name),

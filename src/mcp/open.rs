@@ -29,7 +29,11 @@ pub(super) struct Unwritten(Arc<Open>);
 
 impl Default for Open {
     fn default() -> Self {
-        Self { calls: Mutex::default(), changed: Notify::new(), room: Arc::new(Semaphore::new(MOST)) }
+        Self {
+            calls: Mutex::default(),
+            changed: Notify::new(),
+            room: Arc::new(Semaphore::new(MOST)),
+        }
     }
 }
 

@@ -16,10 +16,15 @@ pub(super) fn listed(desk: &Desk) -> Vec<Prompt> {
     if desk.only_looks() {
         return Vec::new();
     }
-    let task = PromptArgument::new("task").with_description("The task, as in AOF-7qk").with_required(true);
+    let task =
+        PromptArgument::new("task").with_description("The task, as in AOF-7qk").with_required(true);
     vec![
         Prompt::new(WORK, Some("Take the next task, do the work, say how it went"), None),
-        Prompt::new(REVIEW, Some("Look at the work of a task at its gate, and say what you find"), Some(vec![task])),
+        Prompt::new(
+            REVIEW,
+            Some("Look at the work of a task at its gate, and say what you find"),
+            Some(vec![task]),
+        ),
     ]
 }
 
@@ -41,7 +46,8 @@ fn work(project: &Project<'_>) -> String {
     let begun = current(project).ok().and_then(|ticket| brief_of(project, &ticket).ok());
     let begin = match &begun {
         Some(brief) => format!("You have a task already. This is its brief:\n\n{brief}"),
-        None => "Call aof_task_next to take your next task. If there is none, say so and stop.".to_owned(),
+        None => "Call aof_task_next to take your next task. If there is none, say so and stop."
+            .to_owned(),
     };
     format!(
         "{begin}\n\nDo the work that the brief asks for, all of it, and check it against what is expected. Then call \
@@ -54,7 +60,8 @@ fn review(project: &Project<'_>, arguments: &Map) -> Result<String, ErrorData> {
     let Some(named) = arguments.get("task").and_then(serde_json::Value::as_str) else {
         return Err(ErrorData::invalid_params("`review-task` needs `task`, as in AOF-7qk", None));
     };
-    let ticket: Ticket = named.parse().map_err(|fault: crate::model::IdFault| not_found(&Trouble::from(fault)))?;
+    let ticket: Ticket =
+        named.parse().map_err(|fault: crate::model::IdFault| not_found(&Trouble::from(fault)))?;
     let brief = brief_of(project, &ticket).map_err(|error| not_found(&error.into()))?;
     Ok(format!(
         "Review the work of this task as its brief asks. Look at what was really done, in the files, not only at what is said of \

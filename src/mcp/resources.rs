@@ -22,7 +22,9 @@ pub(super) fn listed(desk: &Desk) -> Vec<Resource> {
         .with_mime_type(MARKDOWN);
     let mut all = vec![brief];
     if let Ok(project) = desk.open("resources") {
-        let claims = project.viewer().map(|agent| claimed(&project.workspace, &project.in_force, &agent, None));
+        let claims = project
+            .viewer()
+            .map(|agent| claimed(&project.workspace, &project.in_force, &agent, None));
         for claim in claims.into_iter().flatten() {
             let id = &claim.ticket.task;
             let file = Resource::new(format!("{TASK}{id}"), id.as_str())
@@ -51,7 +53,9 @@ pub(super) fn template() -> ResourceTemplate {
 pub(super) fn read(desk: &Desk, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let text = match (uri, uri.strip_prefix(TASK)) {
         (BRIEF, _) => desk.open("brief").map_err(Trouble::from).and_then(|project| brief(&project)),
-        (_, Some(id)) => desk.open("task").map_err(Trouble::from).and_then(|project| file(&project, id)),
+        (_, Some(id)) => {
+            desk.open("task").map_err(Trouble::from).and_then(|project| file(&project, id))
+        }
         _ => {
             let problem = format!("there is no resource `{uri}`; there are {BRIEF} and {TASK}ID");
             return Err(ErrorData::resource_not_found(problem, None));
@@ -60,7 +64,10 @@ pub(super) fn read(desk: &Desk, uri: &str) -> Result<ReadResourceResult, ErrorDa
     let text = text.map_err(|trouble| not_found(&trouble))?;
     let (shown, cut) = beginning(&text, SHOWN);
     let shown = if cut {
-        format!("{shown}\n\n(cut here: {} bytes in all; aof_task_get brings the rest)\n", text.len())
+        format!(
+            "{shown}\n\n(cut here: {} bytes in all; aof_task_get brings the rest)\n",
+            text.len()
+        )
     } else {
         text
     };
@@ -73,7 +80,10 @@ fn brief(project: &Project<'_>) -> Result<String, Trouble> {
 }
 
 /// Returns the brief of a task as Markdown.
-pub(super) fn brief_of(project: &Project<'_>, ticket: &Ticket) -> Result<String, crate::ops::OpsError> {
+pub(super) fn brief_of(
+    project: &Project<'_>,
+    ticket: &Ticket,
+) -> Result<String, crate::ops::OpsError> {
     let (file, context, _) = briefed(&project.workspace, ticket)?;
     Ok(markdown(&file, &context))
 }

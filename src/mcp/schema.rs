@@ -136,10 +136,16 @@ pub(super) fn output(fields: &[(&str, Field)]) -> Map<String, Value> {
     let properties = fields.iter().map(|(name, field)| ((*name).to_owned(), field.schema()));
     let mut map = object(properties.collect());
     let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
-    map.insert("anyOf".to_owned(), json!([{"required": names}, {"required": ["error", "message"]}]));
+    map.insert(
+        "anyOf".to_owned(),
+        json!([{"required": names}, {"required": ["error", "message"]}]),
+    );
     map
 }
 
 fn object(properties: Map<String, Value>) -> Map<String, Value> {
-    Map::from_iter([("type".to_owned(), json!("object")), ("properties".to_owned(), Value::Object(properties))])
+    Map::from_iter([
+        ("type".to_owned(), json!("object")),
+        ("properties".to_owned(), Value::Object(properties)),
+    ])
 }

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, ErrorCode, ErrorData,
-    GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
+    ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig,
 };
 use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::{RoleServer, ServerHandler, serve_server};
@@ -55,7 +56,8 @@ pub(super) fn run(desk: Desk) -> Result<(), McpError> {
                 }
                 // What came first was no beginning, or one that was refused: another may still come.
                 Err(
-                    ServerInitializeError::ExpectedInitializeRequest(_) | ServerInitializeError::InitializeFailed(_),
+                    ServerInitializeError::ExpectedInitializeRequest(_)
+                    | ServerInitializeError::InitializeFailed(_),
                 ) => {}
                 Err(_) => return,
             }
@@ -74,14 +76,21 @@ impl Server {
     ) -> Result<T, ErrorData> {
         let desk = Arc::clone(&self.desk);
         let done = tokio::task::spawn_blocking(move || work(&desk)).await;
-        done.unwrap_or_else(|_| Err(ErrorData::internal_error("the call broke off; nothing is half done", None)))
+        done.unwrap_or_else(|_| {
+            Err(ErrorData::internal_error("the call broke off; nothing is half done", None))
+        })
     }
 }
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
-        let name = Implementation::new("aof", env!("CARGO_PKG_VERSION")).with_title("Tasks and gates");
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_prompts()
+            .build();
+        let name =
+            Implementation::new("aof", env!("CARGO_PKG_VERSION")).with_title("Tasks and gates");
         let told = if self.desk.only_looks() { LOOKING } else { INSTRUCTIONS };
         ServerConfig::new(capabilities).with_server_info(name).with_instructions(told)
     }
@@ -91,7 +100,9 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::listed(&self.desk).map(tools::Tool::shown).collect()))
+        Ok(ListToolsResult::with_all_items(
+            tools::listed(&self.desk).map(tools::Tool::shown).collect(),
+        ))
     }
 
     async fn call_tool(
@@ -115,7 +126,8 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        self.with_desk(|desk| Ok(ListResourcesResult::with_all_items(resources::listed(desk)))).await
+        self.with_desk(|desk| Ok(ListResourcesResult::with_all_items(resources::listed(desk))))
+            .await
     }
 
     async fn list_resource_templates(
@@ -148,7 +160,8 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
-        self.with_desk(move |desk| prompts::get(desk, &request.name, &arguments).map(Into::into)).await
+        self.with_desk(move |desk| prompts::get(desk, &request.name, &arguments).map(Into::into))
+            .await
     }
 
     async fn on_custom_request(
@@ -156,7 +169,11 @@ impl ServerHandler for Server {
         request: CustomRequest,
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method `{}`", request.method), None))
+        Err(ErrorData::new(
+            ErrorCode::METHOD_NOT_FOUND,
+            format!("there is no method `{}`", request.method),
+            None,
+        ))
     }
 }
 
@@ -165,7 +182,8 @@ fn unknown_tool(desk: &Desk, given: &str) -> ErrorData {
     let problem = if tools::ALL.iter().any(|tool| tool.name == given) {
         format!("`{given}` changes things, and this server was started with --read-only")
     } else {
-        let meant = nearest(given, names.iter().copied()).map(|name| format!("; did you mean `{name}`?"));
+        let meant =
+            nearest(given, names.iter().copied()).map(|name| format!("; did you mean `{name}`?"));
         format!("there is no tool `{given}`{}", meant.unwrap_or_default())
     };
     ErrorData::invalid_params(problem, Some(json!({"tools": names})))

@@ -33,16 +33,21 @@ pub(super) fn read(project: &Project<'_>, name: &str) -> Result<String, Trouble>
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).max(text.len());
         return Err(Refusal::TooLong { field: "body", bytes, limit: BODY_LIMIT }.into());
     }
-    String::from_utf8(text).map_err(|_| refused(format!("`{name}` is no text in UTF-8"), "give a file of text"))
+    String::from_utf8(text)
+        .map_err(|_| refused(format!("`{name}` is no text in UTF-8"), "give a file of text"))
 }
 
 /// Refuses what is in the project's folder and no part of what is shared. `inside` has no links left.
 fn refuse_closed(project: &Project<'_>, name: &str, inside: &Path) -> Result<(), Trouble> {
     let by_text = "hand on what you wrote yourself in `text`";
-    let is_closed =
-        |part: &std::ffi::OsStr| CLOSED.iter().any(|closed| part.to_string_lossy().eq_ignore_ascii_case(closed));
+    let is_closed = |part: &std::ffi::OsStr| {
+        CLOSED.iter().any(|closed| part.to_string_lossy().eq_ignore_ascii_case(closed))
+    };
     if inside.iter().any(is_closed) {
-        return Err(refused(format!("`{name}` is in a folder that belongs to git or to aof"), by_text));
+        return Err(refused(
+            format!("`{name}` is in a folder that belongs to git or to aof"),
+            by_text,
+        ));
     }
     let Some(inside) = inside.to_str() else {
         return Err(refused(format!("the path of `{name}` is no text in UTF-8"), by_text));
@@ -67,5 +72,10 @@ fn open(path: &Path) -> io::Result<Option<(File, u64)>> {
 }
 
 fn refused(problem: String, fix: &str) -> Trouble {
-    Trouble::Argument { code: "invalid_argument", name: "file".to_owned(), problem, fix: fix.to_owned() }
+    Trouble::Argument {
+        code: "invalid_argument",
+        name: "file".to_owned(),
+        problem,
+        fix: fix.to_owned(),
+    }
 }

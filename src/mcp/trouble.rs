@@ -40,13 +40,16 @@ impl Trouble {
         if let (Some(project), Some(message)) = (&project, value["message"].as_str()) {
             value["message"] = json!(project.workspace.git_words.said(message.to_owned()));
         }
-        let state = project.as_ref().and_then(|project| state(project, &self.task(project, tool, given)?));
+        let state =
+            project.as_ref().and_then(|project| state(project, &self.task(project, tool, given)?));
         let agent = project.as_ref().and_then(Project::viewer);
         let next = next_call(self, tool, given, state.as_ref(), agent.as_ref());
-        let next = next.filter(|next| super::tools::listed(desk).any(|tool| next["tool"] == tool.name));
+        let next =
+            next.filter(|next| super::tools::listed(desk).any(|tool| next["tool"] == tool.name));
         if next.is_none() && self.is_for_people() {
             let message = value["message"].as_str().unwrap_or_default();
-            value["message"] = json!(format!("{message}\n\nNo call mends this: tell the person you work for."));
+            value["message"] =
+                json!(format!("{message}\n\nNo call mends this: tell the person you work for."));
         }
         if let Some(state) = state {
             value["state"] = state;
@@ -74,9 +77,12 @@ impl Trouble {
                 "yourAgentId": agent.as_str(),
             }),
             Self::SeveralCurrent { agent, claims } => {
-                let tickets: Vec<String> = claims.iter().map(|claim| claim.ticket.to_string()).collect();
-                let lines: Vec<String> =
-                    claims.iter().map(|claim| format!("  `{}`  {}", claim.ticket, claim.title)).collect();
+                let tickets: Vec<String> =
+                    claims.iter().map(|claim| claim.ticket.to_string()).collect();
+                let lines: Vec<String> = claims
+                    .iter()
+                    .map(|claim| format!("  `{}`  {}", claim.ticket, claim.title))
+                    .collect();
                 json!({
                     "error": "several_current_tasks",
                     "message": format!("`{agent}` has {} tasks, and the call names none\n\nname one in `task`: {}\n{}", claims.len(), listed(&tickets), lines.join("\n")),
@@ -100,7 +106,9 @@ impl Trouble {
         let named = about["task"].as_str().or_else(|| given.get("task").and_then(Value::as_str));
         let ticket = match named {
             Some(named) => named.parse::<Ticket>().ok()?,
-            None if tool.arguments.iter().any(|argument| argument.name == "task") => current(project).ok()?,
+            None if tool.arguments.iter().any(|argument| argument.name == "task") => {
+                current(project).ok()?
+            }
             None => return None,
         };
         Some(ticket.task)
@@ -113,8 +121,7 @@ impl Trouble {
 }
 
 /// What to do where nobody is named who acts: behind a server it is never git's person.
-pub(super) const UNNAMED: &str =
-    "whoever starts this server names the agent, with `aof mcp --agent ID` or `AOF_AGENT`; the ids are in org.yaml";
+pub(super) const UNNAMED: &str = "whoever starts this server names the agent, with `aof mcp --agent ID` or `AOF_AGENT`; the ids are in org.yaml";
 
 /// Returns where the task stands, and who can do what about it.
 fn state(project: &Project<'_>, id: &TaskId) -> Option<Value> {
@@ -148,5 +155,7 @@ const SAME: &[(&str, &str)] = &[
 
 /// Returns a hint with the tools named in place of the commands.
 pub(super) fn in_tools(text: &str) -> String {
-    SAME.iter().fold(text.to_owned(), |text, (command, tool)| text.replace(&format!("`{command}"), &format!("`{tool}")))
+    SAME.iter().fold(text.to_owned(), |text, (command, tool)| {
+        text.replace(&format!("`{command}"), &format!("`{tool}"))
+    })
 }

@@ -106,12 +106,15 @@ impl Completion {
 fn sorted(value: &Value, long: Long) -> Value {
     match value {
         Value::Object(map) => {
-            let mut entries: Vec<_> = map.iter().map(|(k, v)| (k.clone(), sorted(v, long))).collect();
+            let mut entries: Vec<_> =
+                map.iter().map(|(k, v)| (k.clone(), sorted(v, long))).collect();
             entries.sort_by(|a, b| a.0.cmp(&b.0));
             Value::Object(entries.into_iter().collect())
         }
         Value::Array(items) => Value::Array(items.iter().map(|item| sorted(item, long)).collect()),
-        Value::String(text) if long == Long::IsNumber => rounded(text).unwrap_or_else(|| value.clone()),
+        Value::String(text) if long == Long::IsNumber => {
+            rounded(text).unwrap_or_else(|| value.clone())
+        }
         other => other.clone(),
     }
 }
@@ -126,7 +129,10 @@ enum Long {
 /// Returns the number that is nearest to a whole one that fits into none.
 fn rounded(text: &str) -> Option<Value> {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
-    if unsigned.len() < 19 || unsigned.starts_with('0') || !unsigned.bytes().all(|byte| byte.is_ascii_digit()) {
+    if unsigned.len() < 19
+        || unsigned.starts_with('0')
+        || !unsigned.bytes().all(|byte| byte.is_ascii_digit())
+    {
         return None;
     }
     let number: Number = text.parse().ok()?;

@@ -61,7 +61,8 @@ impl FromStr for Period {
                 return Err(shape());
             }
             smallest = unit;
-            let number: u64 = rest[..digits].parse().map_err(|_| PeriodFault::Long(text.to_owned()))?;
+            let number: u64 =
+                rest[..digits].parse().map_err(|_| PeriodFault::Long(text.to_owned()))?;
             seconds = number
                 .checked_mul(unit)
                 .and_then(|part| seconds.checked_add(part))
@@ -95,12 +96,26 @@ mod tests {
 
     #[test]
     fn reads_what_people_write() {
-        for (text, seconds) in [("45m", 2_700), ("2h", 7_200), ("5d", 432_000), ("1h30m", 5_400), ("90s", 90)] {
+        for (text, seconds) in
+            [("45m", 2_700), ("2h", 7_200), ("5d", 432_000), ("1h30m", 5_400), ("90s", 90)]
+        {
             assert_eq!(text.parse::<Period>().map(Period::seconds), Ok(seconds), "{text}");
         }
         assert_eq!("90m".parse::<Period>().unwrap().to_string(), "1h30m");
-        for text in ["", "h", "2", "2 h", "-2h", "2h2h", "30m1h", "1.5h", "2w", "0m", "99999999999999999999d", "36501d"]
-        {
+        for text in [
+            "",
+            "h",
+            "2",
+            "2 h",
+            "-2h",
+            "2h2h",
+            "30m1h",
+            "1.5h",
+            "2w",
+            "0m",
+            "99999999999999999999d",
+            "36501d",
+        ] {
             assert!(text.parse::<Period>().is_err(), "{text}");
         }
     }

@@ -1,7 +1,9 @@
 //! What happened, for logs, metrics and notices. Events are derived from what was committed; losing one loses no fact.
 
 use super::words::words;
-use super::{AgentId, GateId, Period, RoleId, Station, TaskId, Ticket, Timestamp, Visit, WorkflowName};
+use super::{
+    AgentId, GateId, Period, RoleId, Station, TaskId, Ticket, Timestamp, Visit, WorkflowName,
+};
 
 /// Something that a person, a log or a metric may want to know (spec 1, section 9).
 #[derive(Debug, Clone, PartialEq)]

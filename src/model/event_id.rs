@@ -20,7 +20,8 @@ impl EventId {
     /// Reads an id; nothing if it is none.
     pub fn read(text: &str) -> Option<Self> {
         let digits = text.strip_prefix(PREFIX)?;
-        let is_id = digits.len() == DIGITS && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let is_id = digits.len() == DIGITS
+            && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         is_id.then(|| Self(text.to_owned()))
     }
 

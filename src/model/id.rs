@@ -31,23 +31,24 @@ fn meant(text: &str, rule: &str) -> String {
         None if rule == TICKET_RULE => format!("AOF-{}{visit}", task.to_ascii_lowercase()),
         _ => return String::new(),
     };
-    if written.parse::<Ticket>().is_ok() { format!("; did you mean `{written}`?") } else { String::new() }
+    if written.parse::<Ticket>().is_ok() {
+        format!("; did you mean `{written}`?")
+    } else {
+        String::new()
+    }
 }
 
-const NAME_RULE: &str =
-    "use a letter or digit, then letters, digits, `-` or `_`, at most 64 in all (as in `code-review`)";
-const AGENT_RULE: &str =
-    "use a letter or digit, then letters, digits, `-`, `_` or `.`, at most 64 in all (as in `agent-7` or `human-ada`)";
+const NAME_RULE: &str = "use a letter or digit, then letters, digits, `-` or `_`, at most 64 in all (as in `code-review`)";
+const AGENT_RULE: &str = "use a letter or digit, then letters, digits, `-`, `_` or `.`, at most 64 in all (as in `agent-7` or `human-ada`)";
 const DECISION_RULE: &str = "use a letter or digit, then letters, digits, `-`, `_` or `.`, at most 64 in all, and no word that has a meaning already";
 const COMPLETION_RULE: &str = "use letters, digits, `-`, `_`, `.` or `:`, at most 128 in all";
-const PREFIX_RULE: &str = "use a capital letter, then capitals or digits, at most 16 in all (as in `AOF`)";
+const PREFIX_RULE: &str =
+    "use a capital letter, then capitals or digits, at most 16 in all (as in `AOF`)";
 const TASK_RULE: &str = "it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`";
 const TICKET_RULE: &str = "it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`; or such an id and the number of a visit, as in `AOF-7qk@3`, and of a branch, as in `AOF-7qk@3/security`";
 
-const REMOTE_RULE: &str =
-    "use a letter or digit, then letters, digits, `-`, `_` or `.`, at most 64 in all (as in `origin`)";
-const BRANCH_RULE: &str =
-    "use letters, digits, `-`, `_`, `.` and, between names, `/`, at most 128 in all (as in `aof` or `team/tasks`)";
+const REMOTE_RULE: &str = "use a letter or digit, then letters, digits, `-`, `_` or `.`, at most 64 in all (as in `origin`)";
+const BRANCH_RULE: &str = "use letters, digits, `-`, `_`, `.` and, between names, `/`, at most 128 in all (as in `aof` or `team/tasks`)";
 
 macro_rules! identifier {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $rule:expr, $valid:expr) => {
@@ -147,7 +148,9 @@ fn is_branch(text: &str) -> bool {
 /// Part of what git takes for a name, and all that people use.
 fn is_part_of_reference(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
         && !text.contains("..")
         && !text.ends_with('.')
         && !text.to_ascii_lowercase().ends_with(".lock")
@@ -181,7 +184,8 @@ fn is_prefix(text: &str) -> bool {
 }
 
 fn is_local(text: &str) -> bool {
-    (3..=32).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+    (3..=32).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
 }
 
 fn is_task_id(text: &str) -> bool {
@@ -242,7 +246,8 @@ impl FromStr for Ticket {
     type Err = IdFault;
 
     fn from_str(text: &str) -> Result<Self, IdFault> {
-        let fault = || IdFault { kind: "a task or a ticket", text: text.to_owned(), rule: TICKET_RULE };
+        let fault =
+            || IdFault { kind: "a task or a ticket", text: text.to_owned(), rule: TICKET_RULE };
         let (task, visit, branch) = match text.split_once('@') {
             None => (text, None, None),
             Some((task, visit)) => match visit.split_once('/') {
@@ -279,7 +284,8 @@ mod tests {
     fn an_id_that_differs_in_case_or_lacks_its_prefix_is_asked_after() {
         let asked = |text: &str| {
             let said = text.parse::<Ticket>().unwrap_err().to_string();
-            said.split_once("did you mean `").map(|(_, rest)| rest.trim_end_matches("`?").to_owned())
+            said.split_once("did you mean `")
+                .map(|(_, rest)| rest.trim_end_matches("`?").to_owned())
         };
         assert_eq!(asked("7qk").as_deref(), Some("AOF-7qk"));
         assert_eq!(asked("aof-7QK").as_deref(), Some("AOF-7qk"));
@@ -289,7 +295,10 @@ mod tests {
         }
         // Among the tasks stand notes of people.
         let of_file = |text: &str| text.parse::<TaskId>().unwrap_err().to_string();
-        assert!(of_file("aof-7qk").ends_with("did you mean `AOF-7qk`?") && !of_file("notes").contains("did you"));
+        assert!(
+            of_file("aof-7qk").ends_with("did you mean `AOF-7qk`?")
+                && !of_file("notes").contains("did you")
+        );
     }
 
     #[test]
@@ -324,9 +333,18 @@ mod tests {
         assert_eq!(ticket.visit, Some(3));
         assert_eq!(ticket.to_string(), "AOF-abc@3");
         let branch: Ticket = "AOF-abc@3/security".parse().unwrap();
-        assert_eq!((branch.visit, branch.branch.as_ref().map(GateId::as_str)), (Some(3), Some("security")));
+        assert_eq!(
+            (branch.visit, branch.branch.as_ref().map(GateId::as_str)),
+            (Some(3), Some("security"))
+        );
         assert_eq!(branch.to_string(), "AOF-abc@3/security");
-        for text in ["AOF-abc@3/", "AOF-abc@/security", "AOF-abc/security", "AOF-abc@3/a/b", "AOF-abc@3/../x"] {
+        for text in [
+            "AOF-abc@3/",
+            "AOF-abc@/security",
+            "AOF-abc/security",
+            "AOF-abc@3/a/b",
+            "AOF-abc@3/../x",
+        ] {
             assert!(text.parse::<Ticket>().is_err(), "{text}");
         }
         for text in ["AOF-abc@", "AOF-abc@x", "AOF-abc@-1", "AOF-abc@99999999999999999999999"] {

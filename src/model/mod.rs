@@ -36,8 +36,8 @@ pub use event::{Cause, ConditionTrouble, Event, EventKind, Level, Occurrence, Re
 pub use event_id::EventId;
 pub use git::Git;
 pub use id::{
-    AgentId, BranchName, CompletionId, Decision, GateId, IdFault, IdPrefix, RemoteName, RoleId, TaskId, Ticket,
-    WorkflowName,
+    AgentId, BranchName, CompletionId, Decision, GateId, IdFault, IdPrefix, RemoteName, RoleId,
+    TaskId, Ticket, WorkflowName,
 };
 pub use nearest::{listed, nearest};
 pub use org::{Agent, HandOut, Org, Permission, Role};
@@ -54,8 +54,9 @@ pub use task::{BranchStatus, OpenBranch, OpenVisit, Priority, ReviewContext, Rou
 pub use visit::{Destination, Join, Visit};
 pub use words::Unknown;
 pub use workflow::{
-    Branch, Brief, BriefText, ContextRules, Duty, EndsAs, Exhausted, Exits, Fork, Gate, GateKind, GateType, Identity,
-    JoinStrategy, OnConditionError, RejectionStrategy, Route, Station, Target, Verdict, Workflow,
+    Branch, Brief, BriefText, ContextRules, Duty, EndsAs, Exhausted, Exits, Fork, Gate, GateKind,
+    GateType, Identity, JoinStrategy, OnConditionError, RejectionStrategy, Route, Station, Target,
+    Verdict, Workflow,
 };
 
 /// A JSON object: metadata, outputs, context.

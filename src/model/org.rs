@@ -115,7 +115,11 @@ impl Org {
     /// did not ask for it.
     pub fn room(&self, id: &AgentId) -> u32 {
         let usual = u32::from(!id.is_human());
-        if self.is_registered(id) { self.agent(id).and_then(|agent| agent.max_tasks).unwrap_or(usual) } else { 0 }
+        if self.is_registered(id) {
+            self.agent(id).and_then(|agent| agent.max_tasks).unwrap_or(usual)
+        } else {
+            0
+        }
     }
 
     /// Returns every agent that any role or the register names, each once, in order.
@@ -135,14 +139,20 @@ mod tests {
     #[test]
     fn who_is_handed_how_much() {
         let with = |max_tasks| Agent { max_tasks, ..Agent::default() };
-        let register = [("agent-1", with(None)), ("agent-2", with(Some(3))), ("human-ada", with(None))];
+        let register =
+            [("agent-1", with(None)), ("agent-2", with(Some(3))), ("human-ada", with(None))];
         let more = [("human-bob", with(Some(2))), ("agent-off", with(Some(0)))];
-        let agents = register.into_iter().chain(more).map(|(id, agent)| (id.parse().unwrap(), agent));
+        let agents =
+            register.into_iter().chain(more).map(|(id, agent)| (id.parse().unwrap(), agent));
         let mut org = Org { roles: Vec::new(), agents: Some(agents.collect()) };
         let room = |org: &Org, id: &str| org.room(&id.parse().unwrap());
         let ids = ["agent-1", "agent-2", "human-ada", "human-bob", "agent-off", "stranger"];
         assert_eq!(ids.map(|id| room(&org, id)), [1, 3, 0, 2, 0, 0]);
         org.agents = None;
-        assert_eq!(["stranger", "human-ada"].map(|id| room(&org, id)), [1, 0], "without a register all are known");
+        assert_eq!(
+            ["stranger", "human-ada"].map(|id| room(&org, id)),
+            [1, 0],
+            "without a register all are known"
+        );
     }
 }

@@ -25,7 +25,8 @@ pub enum Outcome {
 
 impl Outcome {
     /// The words that are built in.
-    pub const BUILT_IN: &[Self] = &[Self::Complete, Self::NeedsReview, Self::Blocked, Self::Skip, Self::Failed];
+    pub const BUILT_IN: &[Self] =
+        &[Self::Complete, Self::NeedsReview, Self::Blocked, Self::Skip, Self::Failed];
 
     /// Returns the word that stands for it in files and on the command line.
     pub fn as_str(&self) -> &str {
@@ -153,7 +154,9 @@ mod tests {
             assert_eq!(outcome.as_str().parse::<Outcome>().as_ref(), Ok(outcome));
             assert_eq!(outcome.as_str().parse::<Ending>(), Ok(Ending::Said(outcome.clone())));
         }
-        for ending in [Ending::Cancelled, Ending::Timeout, Ending::Moved, Ending::Override, Ending::Reopened] {
+        for ending in
+            [Ending::Cancelled, Ending::Timeout, Ending::Moved, Ending::Override, Ending::Reopened]
+        {
             assert_eq!(ending.as_str().parse::<Ending>(), Ok(ending));
         }
         for text in ["", "_", "no way", "Complete", "MOVED", "a\n"] {

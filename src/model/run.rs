@@ -74,7 +74,9 @@ impl Placeholder {
     /// Returns the names that stand in braces, known or not.
     pub fn names(word: &str) -> impl Iterator<Item = &str> {
         let closed = word.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
-        closed.map(|(name, _)| name).filter(|name| !name.is_empty() && name.bytes().all(|c| c.is_ascii_alphanumeric()))
+        closed
+            .map(|(name, _)| name)
+            .filter(|name| !name.is_empty() && name.bytes().all(|c| c.is_ascii_alphanumeric()))
     }
 }
 
@@ -159,7 +161,9 @@ impl RunBounds {
             all.iter().find_map(|limits| of(limits))
         }
         let all = narrowest_first;
-        let period = |of: fn(&RunLimits) -> Option<Period>, usual| first(all, of).unwrap_or(Period::of_seconds(usual));
+        let period = |of: fn(&RunLimits) -> Option<Period>, usual| {
+            first(all, of).unwrap_or(Period::of_seconds(usual))
+        };
         let (delay, factor, longest) = Self::RETRY;
         Self {
             timeout: period(|limits| limits.timeout, Self::TIMEOUT),
@@ -175,7 +179,10 @@ impl RunBounds {
     /// Returns the pause after that many failed attempts, in seconds, before chance shortens it.
     pub fn pause(&self, failed: u32) -> u64 {
         let factor = u64::from(self.factor).saturating_pow(failed.saturating_sub(1));
-        self.delay.seconds().saturating_mul(factor).min(self.longest.seconds().max(self.delay.seconds()))
+        self.delay
+            .seconds()
+            .saturating_mul(factor)
+            .min(self.longest.seconds().max(self.delay.seconds()))
     }
 }
 

@@ -200,7 +200,9 @@ impl Outputs {
             Self::Variants(variants) => variants.iter().map(|variant| &variant.shape).collect(),
         };
         let mut names: Vec<&str> = Vec::new();
-        for (name, _) in shapes.iter().filter_map(|shape| shape.fields()).flat_map(|fields| &fields.properties) {
+        for (name, _) in
+            shapes.iter().filter_map(|shape| shape.fields()).flat_map(|fields| &fields.properties)
+        {
             if !names.contains(&name.as_str()) {
                 names.push(name);
             }

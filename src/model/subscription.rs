@@ -64,7 +64,9 @@ impl Channel {
     pub fn key(&self) -> ChannelKey {
         let said = match self {
             Self::Command(words) => json!({"command": words}),
-            Self::Webhook(webhook) => json!({"webhook": webhook.url, "secretEnv": webhook.secret_env}),
+            Self::Webhook(webhook) => {
+                json!({"webhook": webhook.url, "secretEnv": webhook.secret_env})
+            }
         };
         ChannelKey(Digest::of(said.to_string().as_bytes()).as_str()[..16].to_owned())
     }

@@ -45,7 +45,11 @@ pub struct Task {
 impl Task {
     /// Returns the number of the open visit as a ticket, or the bare id when none is open.
     pub fn ticket(&self) -> Ticket {
-        Ticket { task: self.id.clone(), visit: self.gate.as_ref().map(|gate| gate.visit), branch: None }
+        Ticket {
+            task: self.id.clone(),
+            visit: self.gate.as_ref().map(|gate| gate.visit),
+            branch: None,
+        }
     }
 
     /// Returns the ticket of a branch of the open visit.

@@ -25,13 +25,16 @@ impl TrustedKeys {
     /// Returns whether the key was that agent's then, for signatures of that use.
     pub fn trusts(&self, key: &PublicKey, agent: &AgentId, namespace: &str, at: Timestamp) -> bool {
         self.0.iter().any(|line| {
-            line.key.as_ref() == Some(key) && line.is_for(namespace, at) && any_fits(&line.principals, agent.as_str())
+            line.key.as_ref() == Some(key)
+                && line.is_for(namespace, at)
+                && any_fits(&line.principals, agent.as_str())
         })
     }
 
     /// Returns whether a key of the agent is named that was good then: whoever has one signs. A pattern names nobody.
     pub fn names(&self, agent: &AgentId, namespace: &str, at: Timestamp) -> bool {
-        let named = |line: &TrustedKey| line.principals.iter().any(|principal| principal == agent.as_str());
+        let named =
+            |line: &TrustedKey| line.principals.iter().any(|principal| principal == agent.as_str());
         self.0.iter().any(|line| line.key.is_some() && line.is_for(namespace, at) && named(line))
     }
 }
@@ -46,14 +49,17 @@ impl TrustedKey {
 
 /// Returns whether one of the patterns fits, and none that forbids.
 fn any_fits(patterns: &[String], text: &str) -> bool {
-    let forbidden = |pattern: &String| pattern.strip_prefix('!').is_some_and(|pattern| fits(pattern, text));
-    !patterns.iter().any(forbidden) && patterns.iter().any(|pattern| !pattern.starts_with('!') && fits(pattern, text))
+    let forbidden =
+        |pattern: &String| pattern.strip_prefix('!').is_some_and(|pattern| fits(pattern, text));
+    !patterns.iter().any(forbidden)
+        && patterns.iter().any(|pattern| !pattern.starts_with('!') && fits(pattern, text))
 }
 
 /// Returns whether the pattern fits: `*` is anything, `?` any one character. Each star is tried once from each place on, so a long
 /// pattern costs no more than its length times the text's.
 fn fits(pattern: &str, text: &str) -> bool {
-    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let (pattern, text): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), text.chars().collect());
     let (mut at, mut read) = (0, 0);
     let mut star = None;
     while read < text.len() {

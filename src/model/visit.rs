@@ -6,7 +6,9 @@ use std::str::FromStr;
 use jiff::Timestamp;
 
 use super::words::words;
-use super::{AgentId, Ending, GateId, IdFault, Map, Outcome, RoleId, Signature, Stamp, Station, Verdict};
+use super::{
+    AgentId, Ending, GateId, IdFault, Map, Outcome, RoleId, Signature, Stamp, Station, Verdict,
+};
 
 /// One ended visit (DESIGN section 4, `gateHistory`).
 #[derive(Debug, Clone, PartialEq)]

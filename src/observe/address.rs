@@ -14,9 +14,12 @@ pub(super) fn is_public(address: IpAddr) -> bool {
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
     let set_aside = match (a, b) {
-        (0 | 10 | 127 | 224..=255, _) | (100, 64..=127) | (169, 254) | (172, 16..=31) | (192, 168) | (198, 18 | 19) => {
-            true
-        }
+        (0 | 10 | 127 | 224..=255, _)
+        | (100, 64..=127)
+        | (169, 254)
+        | (172, 16..=31)
+        | (192, 168)
+        | (198, 18 | 19) => true,
         (192, 0) => matches!(c, 0 | 2),
         (192, 88) => c == 99,
         (198, 51) => c == 100,
@@ -33,9 +36,9 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     };
     match address.segments() {
         // Mapped, translated by the network, and 6to4.
-        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
-            v4(high, low)
-        }
+        [0, 0, 0, 0, 0, 0xffff, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x2002, high, low, ..] => v4(high, low),
         // Documentation, and what is set aside below 2001:200.
         [0x2001, 0x0db8 | 0..=0x01ff, ..] | [0x3fff, 0..=0x0fff, ..] => false,
         // Only this much is given out for the internet.

@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use super::delivery::{Failure, Message};
 use super::said::in_one_line;
-use crate::process::{Attendant, How, Limits, Orphans, Printed, Program, Room, Secrets, Stream, Transcript};
+use crate::process::{
+    Attendant, How, Limits, Orphans, Printed, Program, Room, Secrets, Stream, Transcript,
+};
 
 /// How long a program may take.
 const TIME: Duration = Duration::from_secs(30);
@@ -22,7 +24,12 @@ const ROOM: Room = Room { beginning: 0, end: 0, each: 64 * 1024 };
 const TOLD: usize = 300;
 
 /// Runs the program; an exit status of 0 means that it took the message.
-pub(super) fn run(words: &[String], message: Message<'_>, root: &Path, stop: &AtomicBool) -> Result<(), Failure> {
+pub(super) fn run(
+    words: &[String],
+    message: Message<'_>,
+    root: &Path,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
     run_within(words, message, root, stop, TIME)
 }
 
@@ -38,24 +45,33 @@ fn run_within(
         return Err(unreachable("no program is named".to_owned()));
     };
     let field = |name: &str| message.value[name].as_str().unwrap_or_default();
-    let mut program =
-        program.with("AOF_NOTICE_ID", message.id).with("AOF_EVENT", field("event")).with("AOF_TASK", field("taskId"));
+    let mut program = program
+        .with("AOF_NOTICE_ID", message.id)
+        .with("AOF_EVENT", field("event"))
+        .with("AOF_TASK", field("taskId"));
     program.input = format!("{}\n", message.value).into_bytes();
     let name = program.name();
     let limits = Limits { time, idle: None, grace: Duration::ZERO, orphans: Orphans::Spared };
-    let mut sender = Sender { stop, printed: Transcript::new(io::sink(), &Secrets::default(), ROOM) };
+    let mut sender =
+        Sender { stop, printed: Transcript::new(io::sink(), &Secrets::default(), ROOM) };
     let running = program.start().map_err(|fault| unreachable(fault.to_string()))?;
-    let ended = running.wait(&limits, &mut sender).map_err(|fault| unreachable(fault.to_string()))?;
+    let ended =
+        running.wait(&limits, &mut sender).map_err(|fault| unreachable(fault.to_string()))?;
     let ending = match ended.how {
         How::Exited(0) => return Ok(()),
         How::Exited(status) => format!("exit status {status}"),
         How::Signalled(signal) => ExitStatus::from_raw(signal).to_string(),
         How::Stopped(()) => return Err(Failure::Stopped),
         How::TimedOut | How::Idle => {
-            return Err(unreachable(format!("`{name}` did not end within {} s, and was stopped", time.as_secs())));
+            return Err(unreachable(format!(
+                "`{name}` did not end within {} s, and was stopped",
+                time.as_secs()
+            )));
         }
     };
-    Err(Failure::Refused { why: format!("`{name}` ended with {ending}{}", said(sender.printed.finish())) })
+    Err(Failure::Refused {
+        why: format!("`{name}` ended with {ending}{}", said(sender.printed.finish())),
+    })
 }
 
 /// Keeps what the program prints, and ends it when everything is to stop.
@@ -79,7 +95,11 @@ impl Attendant for Sender<'_> {
 /// Returns what the program said, as the end of a sentence: on stderr, else on stdout.
 fn said(printed: Printed) -> String {
     let texts = [printed.stderr, printed.stdout].map(|kept| told(&kept.bytes));
-    texts.into_iter().find(|text| !text.is_empty()).map(|text| format!(": {text}")).unwrap_or_default()
+    texts
+        .into_iter()
+        .find(|text| !text.is_empty())
+        .map(|text| format!(": {text}"))
+        .unwrap_or_default()
 }
 
 /// Returns the end of what was printed, as a part of a line.
@@ -111,7 +131,8 @@ mod tests {
 
     #[test]
     fn a_program_gets_the_message_and_the_place() {
-        let (result, home) = run_here("cat >got; echo $AOF_EVENT $AOF_TASK $AOF_NOTICE_ID >>got; exit 0", TIME);
+        let (result, home) =
+            run_here("cat >got; echo $AOF_EVENT $AOF_TASK $AOF_NOTICE_ID >>got; exit 0", TIME);
         assert_eq!(result, Ok(()));
         let got = std::fs::read_to_string(home.path().join("got")).unwrap();
         assert_eq!(
@@ -133,14 +154,21 @@ mod tests {
         assert_eq!(refused("exit 1"), "`sh` ended with exit status 1");
         assert_eq!(refused("kill -9 $$"), "`sh` ended with signal: 9 (SIGKILL)");
         let long = refused("yes aof | head -c 3000000; exit 1");
-        assert!(long.starts_with("`sh` ended with exit status 1: ...") && long.len() < 400, "{long}");
+        assert!(
+            long.starts_with("`sh` ended with exit status 1: ...") && long.len() < 400,
+            "{long}"
+        );
         let words = ["/no/such/program".to_owned()];
         let message = Message { id: "aof_1", value: &json!({}), now: jiff::Timestamp::UNIX_EPOCH };
-        let Err(Failure::Unreachable { why, .. }) = run(&words, message, Path::new("/"), &AtomicBool::new(false))
+        let Err(Failure::Unreachable { why, .. }) =
+            run(&words, message, Path::new("/"), &AtomicBool::new(false))
         else {
             panic!()
         };
-        assert_eq!(why, "`/no/such/program` cannot be started: No such file or directory (os error 2)");
+        assert_eq!(
+            why,
+            "`/no/such/program` cannot be started: No such file or directory (os error 2)"
+        );
     }
 
     #[test]
@@ -175,7 +203,8 @@ mod tests {
             assert_eq!(running.join().unwrap(), Err(Failure::Stopped));
             child
         });
-        let child = rustix::process::Pid::from_raw(child).expect("the program starts its child in time");
+        let child =
+            rustix::process::Pid::from_raw(child).expect("the program starts its child in time");
         while is_alive(child) {
             assert!(Instant::now() < deadline, "the child lives");
             thread::sleep(Duration::from_millis(2));

@@ -46,7 +46,12 @@ pub enum Failure {
 }
 
 /// Delivers a message. Programs run in the project's folder; `stop` ends those that are under way.
-pub fn deliver(channel: &Channel, message: Message<'_>, root: &Path, stop: &AtomicBool) -> Result<(), Failure> {
+pub fn deliver(
+    channel: &Channel,
+    message: Message<'_>,
+    root: &Path,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
     match channel {
         Channel::Command(words) => command::run(words, message, root, stop),
         Channel::Webhook(webhook) => webhook::post(webhook, message),

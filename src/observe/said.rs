@@ -13,7 +13,10 @@ mod tests {
 
     #[test]
     fn it_is_one_line_that_no_terminal_obeys() {
-        assert_eq!(in_one_line(b" no\x1b[31m\r\nsuch\tchannel\x07 \xff\n"), "no?[31m such channel? \u{fffd}");
+        assert_eq!(
+            in_one_line(b" no\x1b[31m\r\nsuch\tchannel\x07 \xff\n"),
+            "no?[31m such channel? \u{fffd}"
+        );
         assert_eq!(in_one_line(b" \n"), "");
     }
 }

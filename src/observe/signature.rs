@@ -26,7 +26,8 @@ impl Secrets {
     pub(super) fn sign(&self, id: &str, seconds: i64, body: &str) -> String {
         let signed = format!("{id}.{seconds}.{body}");
         let signatures = self.0.iter().map(|secret| {
-            let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("a key of any length will do");
+            let mut mac =
+                Hmac::<Sha256>::new_from_slice(secret).expect("a key of any length will do");
             mac.update(signed.as_bytes());
             format!("v1,{}", BASE64_STANDARD.encode(mac.finalize().into_bytes()))
         });
@@ -41,15 +42,18 @@ mod tests {
     #[test]
     fn the_example_of_the_standard_is_signed_as_it_says() {
         let secrets = Secrets::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
-        let signed = secrets.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, "{\"test\": 2432232314}");
+        let signed =
+            secrets.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, "{\"test\": 2432232314}");
         assert_eq!(signed, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
     }
 
     #[test]
     fn two_secrets_give_two_signatures_and_nonsense_none() {
-        let one = Secrets::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap().sign("a", 1, "b");
+        let one =
+            Secrets::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap().sign("a", 1, "b");
         let other = Secrets::parse("c2VjcmV0").unwrap().sign("a", 1, "b");
-        let both = Secrets::parse(" whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\nwhsec_c2VjcmV0 ").unwrap();
+        let both =
+            Secrets::parse(" whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\nwhsec_c2VjcmV0 ").unwrap();
         assert_eq!(both.sign("a", 1, "b"), format!("{one} {other}"));
         for text in ["", " ", "whsec_", "whsec_?", "secret!", "whsec_c2VjcmV0 whsec_"] {
             assert!(Secrets::parse(text).is_none(), "{text:?}");

@@ -52,11 +52,15 @@ fn unreachable(why: String) -> Failure {
 fn secrets(webhook: &Webhook) -> Result<Option<Secrets>, Failure> {
     let Some(name) = &webhook.secret_env else { return Ok(None) };
     let Ok(text) = std::env::var(name) else {
-        return Err(unreachable(format!("the environment has no `{name}` to sign with, where messages are delivered")));
+        return Err(unreachable(format!(
+            "the environment has no `{name}` to sign with, where messages are delivered"
+        )));
     };
     match Secrets::parse(&text) {
         Some(secrets) => Ok(Some(secrets)),
-        None => Err(unreachable(format!("`{name}` is no secret to sign with: it is `whsec_` and base64"))),
+        None => Err(unreachable(format!(
+            "`{name}` is no secret to sign with: it is `whsec_` and base64"
+        ))),
     }
 }
 
@@ -69,7 +73,11 @@ fn agent(reach: Reach) -> Agent {
         .proxy(None)
         .user_agent(concat!("aof/", env!("CARGO_PKG_VERSION")))
         .build();
-    Agent::with_parts(config, DefaultConnector::default(), Checked { reach, names: DefaultResolver::default() })
+    Agent::with_parts(
+        config,
+        DefaultConnector::default(),
+        Checked { reach, names: DefaultResolver::default() },
+    )
 }
 
 /// Resolves names to addresses that may be connected to.
@@ -80,7 +88,12 @@ struct Checked {
 }
 
 impl Resolver for Checked {
-    fn resolve(&self, uri: &Uri, config: &Config, timeout: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, Error> {
         let addresses = self.names.resolve(uri, config, timeout)?;
         match addresses.iter().find(|address| !is_public(address.ip())) {
             Some(private) if self.reach == Reach::Public => {
@@ -109,14 +122,23 @@ fn why(error: &Error) -> String {
 
 fn judge(answer: &mut Response<Body>, now: Timestamp) -> Result<(), Failure> {
     let status = answer.status().as_u16();
-    let again_in = answer.headers().get("retry-after").and_then(|value| pause(value.to_str().ok()?, now));
+    let again_in =
+        answer.headers().get("retry-after").and_then(|value| pause(value.to_str().ok()?, now));
     let said = said(answer);
     match status {
         200..=299 => Ok(()),
-        300..=399 => Err(Failure::Refused { why: format!("it answered {status}, and redirects are not followed") }),
-        410 => Err(Failure::Unwanted { why: "it answered 410: it wants no messages any more".to_owned() }),
-        429 | 502..=504 => Err(Failure::Unreachable { why: format!("it answered {status}{said}"), again_in }),
-        _ if again_in.is_some() => Err(Failure::Unreachable { why: format!("it answered {status}{said}"), again_in }),
+        300..=399 => Err(Failure::Refused {
+            why: format!("it answered {status}, and redirects are not followed"),
+        }),
+        410 => Err(Failure::Unwanted {
+            why: "it answered 410: it wants no messages any more".to_owned(),
+        }),
+        429 | 502..=504 => {
+            Err(Failure::Unreachable { why: format!("it answered {status}{said}"), again_in })
+        }
+        _ if again_in.is_some() => {
+            Err(Failure::Unreachable { why: format!("it answered {status}{said}"), again_in })
+        }
         _ => Err(Failure::Refused { why: format!("it answered {status}{said}") }),
     }
 }
@@ -182,7 +204,10 @@ mod tests {
         };
         let message = Message { id: "aof_1", value: &json!({}), now: Timestamp::UNIX_EPOCH };
         let Err(Failure::Unreachable { why, .. }) = post(&webhook, message) else { panic!() };
-        assert_eq!(why, "the environment has no `AOF_TEST_NO_SUCH_SECRET` to sign with, where messages are delivered");
+        assert_eq!(
+            why,
+            "the environment has no `AOF_TEST_NO_SUCH_SECRET` to sign with, where messages are delivered"
+        );
     }
 
     #[test]

@@ -34,7 +34,10 @@ pub fn release(
     agent: Option<&AgentId>,
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
-    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Release { by, branch: ticket.branch.clone() })
+    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Release {
+        by,
+        branch: ticket.branch.clone(),
+    })
 }
 
 /// Gives the task to an agent, or the branch of it that the ticket names, whoever has it now. In a synced project that counts once the
@@ -52,7 +55,11 @@ pub fn assign(
     }
     let give = |to: &AgentId, ticket: &Ticket| {
         let (agent, branch) = (to.clone(), ticket.branch.clone());
-        by_actor(workspace, ticket, by, dry_run, &|by| Act::Assign { by, agent: agent.clone(), branch: branch.clone() })
+        by_actor(workspace, ticket, by, dry_run, &|by| Act::Assign {
+            by,
+            agent: agent.clone(),
+            branch: branch.clone(),
+        })
     };
     let changed = give(agent, ticket)?;
     if shared {
@@ -69,9 +76,13 @@ pub fn assign(
 }
 
 /// Returns what changed hands, and who had it.
-fn held_before(workspace: &Workspace, changed: &Changed) -> Result<Option<(Ticket, AgentId)>, OpsError> {
+fn held_before(
+    workspace: &Workspace,
+    changed: &Changed,
+) -> Result<Option<(Ticket, AgentId)>, OpsError> {
     let rules = workspace.rules()?.rules;
-    let before = changed.before.as_ref().map(|before| openings(&rules, &before.task)).unwrap_or_default();
+    let before =
+        changed.before.as_ref().map(|before| openings(&rules, &before.task)).unwrap_or_default();
     let mut places = openings(&rules, &changed.after.task).into_iter().zip(before);
     Ok(places.find_map(|(after, before)| {
         let holder = before.holder.filter(|holder| Some(holder) != after.holder.as_ref())?;
@@ -90,7 +101,11 @@ pub fn renew(
     change(workspace, &ticket.task, dry_run, &mut |standing| {
         may_mean(&standing.file.task, ticket, Some(agent))?;
         let author = agent_author(&standing.in_force.rules.org, agent)?;
-        let act = Act::Renew { agent: agent.clone(), branch: ticket.branch.clone(), note: note.map(str::to_owned) };
+        let act = Act::Renew {
+            agent: agent.clone(),
+            branch: ticket.branch.clone(),
+            note: note.map(str::to_owned),
+        };
         choose(workspace, standing, &act, author)
     })
 }
@@ -115,7 +130,8 @@ pub fn unblock(
     reason: Option<&str>,
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
-    let act = |by| Act::Unblock { by, branch: ticket.branch.clone(), reason: reason.map(str::to_owned) };
+    let act =
+        |by| Act::Unblock { by, branch: ticket.branch.clone(), reason: reason.map(str::to_owned) };
     let mut waited = false;
     change(workspace, &ticket.task, dry_run, &mut |standing| {
         let task = &standing.file.task;
@@ -152,7 +168,11 @@ pub fn reopen(
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
     of_the_whole(ticket, "reopen")?;
-    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Reopen { by, to: to.clone(), reason: reason.to_owned() })
+    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Reopen {
+        by,
+        to: to.clone(),
+        reason: reason.to_owned(),
+    })
 }
 
 /// Moves the task to a gate against its workflow.
@@ -165,7 +185,11 @@ pub fn override_to(
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
     of_the_whole(ticket, "override")?;
-    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Override { by, to: to.clone(), reason: reason.to_owned() })
+    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Override {
+        by,
+        to: to.clone(),
+        reason: reason.to_owned(),
+    })
 }
 
 /// Nobody calls off or moves a branch alone.
@@ -183,7 +207,9 @@ fn by_actor(
     dry_run: DryRun,
     act: &dyn Fn(Actor) -> Act,
 ) -> Result<Changed, OpsError> {
-    change(workspace, &ticket.task, dry_run, &mut |standing| chosen_by(workspace, standing, ticket, agent, act))
+    change(workspace, &ticket.task, dry_run, &mut |standing| {
+        chosen_by(workspace, standing, ticket, agent, act)
+    })
 }
 
 fn chosen_by(
@@ -212,13 +238,23 @@ pub(super) fn choose(
 }
 
 /// Says how the commit of what was decided is to speak of it.
-pub(super) fn decided(standing: &Standing, act: &Act, decision: Decision, author: Person) -> Choice {
+pub(super) fn decided(
+    standing: &Standing,
+    act: &Act,
+    decision: Decision,
+    author: Person,
+) -> Choice {
     match decision {
         Decision::Settled { .. } => Choice::Settled,
         Decision::Step(step) => {
             let authored = step.task.updated;
             let known = standing.file.task.history.len();
-            Choice::Step { message: message::of_act(act, known, &step.task), step, author, authored }
+            Choice::Step {
+                message: message::of_act(act, known, &step.task),
+                step,
+                author,
+                authored,
+            }
         }
     }
 }

@@ -64,9 +64,12 @@ pub struct Seen {
 impl Seen {
     fn refresh(&mut self, workspace: &Workspace, head: &Head) -> Result<(), OpsError> {
         if self.head != head.commit {
-            let files = head.commit.map(|commit| workspace.repository.list(commit, TASKS)).transpose()?;
-            self.committed = files.unwrap_or_default().into_iter().map(|file| (file.path, file.id)).collect();
-            let rules = head.commit.map(|commit| rules_mark(&workspace.repository, commit)).transpose()?;
+            let files =
+                head.commit.map(|commit| workspace.repository.list(commit, TASKS)).transpose()?;
+            self.committed =
+                files.unwrap_or_default().into_iter().map(|file| (file.path, file.id)).collect();
+            let rules =
+                head.commit.map(|commit| rules_mark(&workspace.repository, commit)).transpose()?;
             let rules = rules.unwrap_or_default();
             if rules != self.rules {
                 self.files.clear();
@@ -79,7 +82,9 @@ impl Seen {
 
     fn knows(&self, task: &TaskEntry) -> bool {
         let path = task.path.as_str();
-        self.files.get(path).is_some_and(|(stat, blob)| *stat == task.stat && blob.as_ref() == self.committed.get(path))
+        self.files.get(path).is_some_and(|(stat, blob)| {
+            *stat == task.stat && blob.as_ref() == self.committed.get(path)
+        })
     }
 
     /// Returns whether the file says what HEAD has: whoever wrote it is done.
@@ -163,7 +168,9 @@ enum Due {
 fn without_stayed(workspace: &Workspace, mut strays: Vec<Stray>) -> Vec<Stray> {
     if strays.iter().any(|stray| stray.companion_of().is_some()) {
         let stayed = stayed(&workspace.paths);
-        strays.retain(|stray| !stayed.iter().any(|found| Path::new(found.path.as_str()) == stray.path));
+        strays.retain(|stray| {
+            !stayed.iter().any(|found| Path::new(found.path.as_str()) == stray.path)
+        });
     }
     strays
 }
@@ -178,7 +185,8 @@ fn tend_batch(
     let in_force = Rc::new(in_force(workspace, &head)?);
     let (mut places, mut chosen) = (Vec::new(), Vec::new());
     for task in batch {
-        let standing = Standing::read_under(workspace, &task.id, head.clone(), Rc::clone(&in_force));
+        let standing =
+            Standing::read_under(workspace, &task.id, head.clone(), Rc::clone(&in_force));
         match standing.and_then(|standing| due(workspace, standing)) {
             Ok(Some((due, standing, choice))) => {
                 places.push((task, due));
@@ -208,7 +216,10 @@ fn tend_batch(
     Ok(wrote)
 }
 
-fn due(workspace: &Workspace, standing: Standing) -> Result<Option<(Due, Standing, Choice)>, OpsError> {
+fn due(
+    workspace: &Workspace,
+    standing: Standing,
+) -> Result<Option<(Due, Standing, Choice)>, OpsError> {
     let standing = standing.thawed()?;
     if standing.file.origin == Origin::Adopted
         && let Some(choice) = owed_first(workspace, &standing)?
@@ -247,7 +258,12 @@ fn tend_alone(workspace: &Workspace, id: &TaskId) -> Result<Option<Changed>, Ops
 
 impl Tended {
     /// Notes the trouble of one file, which is told once, until the file changes; what is everybody's ends the work.
-    fn trouble(&mut self, task: &TaskEntry, error: OpsError, seen: &mut Seen) -> Result<(), OpsError> {
+    fn trouble(
+        &mut self,
+        task: &TaskEntry,
+        error: OpsError,
+        seen: &mut Seen,
+    ) -> Result<(), OpsError> {
         match error {
             error if error.is_general() => return Err(error),
             // An editor is exchanging it, or somebody took it away: that is seen at the next look.

@@ -84,7 +84,8 @@ pub fn wire_agents(workspace: &Workspace, dry_run: DryRun) -> Result<Wired, OpsE
         let mut wired = plan(workspace.paths.root(), Some((&workspace.repository, &head)))?;
         for file in &mut wired.files {
             if let Some(problem) = staged.get(file.path.as_str()) {
-                file.fate = refused("staged", problem, "the others are done; do that, then run this again");
+                file.fate =
+                    refused("staged", problem, "the others are done; do that, then run this again");
             }
         }
         let files: Vec<Beside> = wired.files.iter().filter_map(beside).collect();
@@ -103,7 +104,9 @@ pub fn wire_agents(workspace: &Workspace, dry_run: DryRun) -> Result<Wired, OpsE
             Ok(Some(commit)) => return Ok(Wired { commit: Some(commit), ..wired }),
             Ok(None) => {}
             Err(error) => {
-                let known = |file: &&Beside| staged_elsewise(&error).is_some_and(|path| is_path_of(path, &file.path));
+                let known = |file: &&Beside| {
+                    staged_elsewise(&error).is_some_and(|path| is_path_of(path, &file.path))
+                };
                 match files.iter().find(known) {
                     Some(file) => drop(staged.insert(file.path.to_string(), error.to_string())),
                     None => return Err(error),
@@ -117,7 +120,9 @@ pub fn wire_agents(workspace: &Workspace, dry_run: DryRun) -> Result<Wired, OpsE
 fn staged_elsewise(error: &OpsError) -> Option<&str> {
     match error {
         OpsError::Audit(
-            AuditError::StagedElsewise { path } | AuditError::Unmerged { path } | AuditError::IntentToAdd { path },
+            AuditError::StagedElsewise { path }
+            | AuditError::Unmerged { path }
+            | AuditError::IntentToAdd { path },
         ) => Some(path),
         _ => None,
     }
@@ -125,14 +130,16 @@ fn staged_elsewise(error: &OpsError) -> Option<&str> {
 
 /// Git names files from the top of the worktree, where the project need not be.
 fn is_path_of(full: &str, path: &ProjectPath) -> bool {
-    full.strip_suffix(path.as_str()).is_some_and(|before| before.is_empty() || before.ends_with('/'))
+    full.strip_suffix(path.as_str())
+        .is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
 const MESSAGE: &str = "Tell coding agents how to work on tasks";
 
 /// Returns what would be written for a project that is not there yet.
 pub fn agents_to_wire(folder: &Path) -> Result<Wired, OpsError> {
-    let standing = folder.ancestors().find(|folder| folder.is_dir() && !folder.as_os_str().is_empty());
+    let standing =
+        folder.ancestors().find(|folder| folder.is_dir() && !folder.as_os_str().is_empty());
     let repository = match Repository::discover(standing.unwrap_or(Path::new("."))) {
         Ok(repository) if folder.is_dir() => Some(repository),
         Ok(_) | Err(AuditError::NoRepository { .. }) => None,
@@ -161,7 +168,9 @@ fn fate(
     path: &ProjectPath,
 ) -> Result<Wiring, OpsError> {
     let full = path.below(root);
-    if file == AgentFile::ClaudeInstructions && is_link_to(&full, &root.join(AgentFile::Instructions.places()[0])) {
+    if file == AgentFile::ClaudeInstructions
+        && is_link_to(&full, &root.join(AgentFile::Instructions.places()[0]))
+    {
         return Ok(Wiring::Unchanged);
     }
     let folder = root.join(path.folder());
@@ -174,22 +183,38 @@ fn fate(
             Ok(snapshot) => Some(snapshot.bytes),
             Err(StoreError::Gone { .. }) => None,
             Err(error @ (StoreError::WrongKind { .. } | StoreError::TooLarge { .. })) => {
-                return Ok(refused("unreadable_file", &error.to_string(), "put a plain file in its place"));
+                return Ok(refused(
+                    "unreadable_file",
+                    &error.to_string(),
+                    "put a plain file in its place",
+                ));
             }
             Err(error) => return Err(error.into()),
         },
         Err(_) => None,
     };
     let Ok(text) = standing.clone().map(String::from_utf8).transpose() else {
-        return Ok(refused("unreadable_file", &format!("`{path}` is not UTF-8"), "save it as UTF-8"));
+        return Ok(refused(
+            "unreadable_file",
+            &format!("`{path}` is not UTF-8"),
+            "save it as UTF-8",
+        ));
     };
     let after = match file.merged(text.as_deref()) {
         Ok(after) if text.as_ref() == Some(&after) => return Ok(Wiring::Unchanged),
         Ok(after) => after,
-        Err(fault) => return Ok(refused("unmergeable_file", &format!("`{path}`: {}", fault.problem), &fault.fix)),
+        Err(fault) => {
+            return Ok(refused(
+                "unmergeable_file",
+                &format!("`{path}`: {}", fault.problem),
+                &fault.fix,
+            ));
+        }
     };
     let in_head = match committed {
-        Some((repository, head)) => head.commit.map(|commit| repository.read(commit, path.as_str())).transpose()?,
+        Some((repository, head)) => {
+            head.commit.map(|commit| repository.read(commit, path.as_str())).transpose()?
+        }
         None => None,
     };
     let in_head = in_head.flatten();
@@ -199,7 +224,11 @@ fn fate(
             (_, None) => format!("`{path}` is not committed"),
             _ => format!("`{path}` has changes that are not committed"),
         };
-        return Ok(refused("uncommitted_changes", &problem, &format!("commit `{path}`, then run this again")));
+        return Ok(refused(
+            "uncommitted_changes",
+            &problem,
+            &format!("commit `{path}`, then run this again"),
+        ));
     }
     if let Some((repository, _)) = committed.filter(|_| standing.is_none())
         && repository.is_ignored(path.as_str())?
@@ -216,7 +245,10 @@ fn fate(
 
 fn is_link_to(link: &Path, target: &Path) -> bool {
     let is_link = link.symlink_metadata().is_ok_and(|found| found.is_symlink());
-    is_link && link.canonicalize().is_ok_and(|real| target.canonicalize().is_ok_and(|target| real == target))
+    is_link
+        && link
+            .canonicalize()
+            .is_ok_and(|real| target.canonicalize().is_ok_and(|target| real == target))
 }
 
 fn refused(code: &'static str, problem: &str, fix: &str) -> Wiring {

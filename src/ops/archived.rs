@@ -25,7 +25,8 @@ pub(super) fn archived(
     }
     let mut files = workspace.repository.uncommitted_below(ARCHIVE)?;
     // Those are told of as what they are.
-    let is_told = |path: &str| apart.behind.iter().chain(&apart.taken_out).any(|file| file.path == path);
+    let is_told =
+        |path: &str| apart.behind.iter().chain(&apart.taken_out).any(|file| file.path == path);
     files.retain(|path| committed.contains_key(path) && !is_told(path));
     // What a killed command left is told as that.
     if files.is_empty() || intent::is_pending(&workspace.paths) {
@@ -34,10 +35,15 @@ pub(super) fn archived(
     files.sort();
     let names: Vec<&str> = files.iter().map(String::as_str).collect();
     let what = if names.len() == 1 { "archived file is" } else { "archived files are" };
-    let named = if names.len() <= FEW { all_quoted(names.iter().copied()) } else { ARCHIVE.to_owned() };
+    let named =
+        if names.len() <= FEW { all_quoted(names.iter().copied()) } else { ARCHIVE.to_owned() };
     Ok(Some(Attention {
         code: "archive_changed",
-        problem: format!("{} {what} edited or deleted, and not committed: {}", names.len(), some(&names)),
+        problem: format!(
+            "{} {what} edited or deleted, and not committed: {}",
+            names.len(),
+            some(&names)
+        ),
         fix: format!(
             "see it with `git diff HEAD -- {named}`, and take it back with `git restore --source=HEAD --staged --worktree {named}`; \
              nothing commits it by itself, and once it is committed `aof verify` tells what was changed of the history"

@@ -14,7 +14,11 @@ pub(super) fn astray(workspace: &Workspace) -> Vec<Attention> {
     let mut folders = vec![workspace.checkout.clone()];
     folders.extend(workspace.paths.around().map(|around| around.root().to_owned()));
     folders.dedup();
-    folders.iter().filter(|folder| folder.as_path() != own).filter_map(|folder| told(workspace, folder)).collect()
+    folders
+        .iter()
+        .filter(|folder| folder.as_path() != own)
+        .filter_map(|folder| told(workspace, folder))
+        .collect()
 }
 
 fn told(workspace: &Workspace, folder: &Path) -> Option<Attention> {
@@ -22,7 +26,8 @@ fn told(workspace: &Workspace, folder: &Path) -> Option<Attention> {
     // Where nobody may look, nobody is told to look.
     let dropped = Inbox::of(&paths).scan(workspace.clock()(), &|_| Witnessed::Renamed).ok()?;
     let dropped = dropped.into_iter().filter(|candidate| candidate.class != Class::Ignored);
-    let names: Vec<String> = dropped.map(|candidate| candidate.item.name.to_string_lossy().into_owned()).collect();
+    let names: Vec<String> =
+        dropped.map(|candidate| candidate.item.name.to_string_lossy().into_owned()).collect();
     let shown: Vec<&str> = names.iter().map(String::as_str).collect();
     let lie = if names.len() == 1 { "completion file lies" } else { "completion files lie" };
     (!names.is_empty()).then(|| Attention {

@@ -31,7 +31,10 @@ pub fn acting_agent(
 pub(super) fn known_as(workspace: &Workspace, org: &Org) -> Option<AgentId> {
     let person = workspace.repository.author_identity().ok()?;
     let agents = org.agents.as_ref()?;
-    agents.iter().find(|(_, agent)| agent.email.as_deref() == Some(person.email())).map(|(id, _)| id.clone())
+    agents
+        .iter()
+        .find(|(_, agent)| agent.email.as_deref() == Some(person.email()))
+        .map(|(id, _)| id.clone())
 }
 
 /// Returns who acts where both people and agents may: the agent named, else git's user.
@@ -50,13 +53,19 @@ pub fn viewer(workspace: &Workspace, org: &Org, named: Option<&AgentId>) -> Opti
 
 /// Returns the author of what an agent did. An agent without an address gets one that can never be anybody's.
 pub(super) fn agent_author(org: &Org, agent: &AgentId) -> Result<Person, OpsError> {
-    let email =
-        org.agent(agent).and_then(|known| known.email.clone()).unwrap_or_else(|| format!("{agent}@aof.invalid"));
+    let email = org
+        .agent(agent)
+        .and_then(|known| known.email.clone())
+        .unwrap_or_else(|| format!("{agent}@aof.invalid"));
     Ok(Person::new(agent.as_str(), &email)?)
 }
 
 /// Returns the author of what an actor did: people are who git says they are.
-pub(super) fn actor_author(workspace: &Workspace, org: &Org, actor: &Actor) -> Result<Person, OpsError> {
+pub(super) fn actor_author(
+    workspace: &Workspace,
+    org: &Org,
+    actor: &Actor,
+) -> Result<Person, OpsError> {
     match actor {
         Actor::Agent(agent) => agent_author(org, agent),
         Actor::Person(_) => Ok(workspace.repository.author_identity()?),

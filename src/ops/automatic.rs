@@ -15,7 +15,10 @@ use crate::store::ProjectPath;
 
 /// Returns what the rules in force want done with a task; nothing where it stands as they have it. They may have changed since it
 /// came there, or `git reset` may have taken back what a gate had decided.
-pub(super) fn owed_first(workspace: &Workspace, standing: &Standing) -> Result<Option<Choice>, OpsError> {
+pub(super) fn owed_first(
+    workspace: &Workspace,
+    standing: &Standing,
+) -> Result<Option<Choice>, OpsError> {
     let rules = &standing.in_force.rules;
     let task = &standing.file.task;
     let Some(act) = owed(rules, task) else { return Ok(None) };
@@ -55,10 +58,14 @@ pub(super) fn pass_on(
     author: &Person,
     now: Timestamp,
 ) -> Result<Passed, OpsError> {
-    let mut passed = Passed { file, versions: Vec::new(), events: Vec::new(), warnings: Vec::new() };
+    let mut passed =
+        Passed { file, versions: Vec::new(), events: Vec::new(), warnings: Vec::new() };
     while passes_by_itself(rules, &passed.file.task) {
-        let Decision::Step(step) = decide(rules, &passed.file.task, &Act::Pass, now)? else { break };
-        let defaults = Defaults { workflow: step.task.routing.workflow.clone(), created: step.task.created };
+        let Decision::Step(step) = decide(rules, &passed.file.task, &Act::Pass, now)? else {
+            break;
+        };
+        let defaults =
+            Defaults { workflow: step.task.routing.workflow.clone(), created: step.task.created };
         let message = message::of_act(&Act::Pass, passed.file.task.history.len(), &step.task);
         passed.file = spliced(&defaults, &step.task.id, path, passed.file.update(&step.task))?;
         passed.versions.push(Version {

@@ -44,6 +44,8 @@ fn opened(rules: &Rules, file: &TaskFile, act: &Act, now: Timestamp) -> Result<S
     }
     match decide(rules, &task, act, now)? {
         Decision::Step(step) => Ok(*step),
-        Decision::Settled { .. } => unreachable!("a task that stands nowhere cannot have been opened before"),
+        Decision::Settled { .. } => {
+            unreachable!("a task that stands nowhere cannot have been opened before")
+        }
     }
 }

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 
 use super::checkout::{CheckedOut, FOLDER, Patience, check_out, check_out_new, refuse_link};
 use super::error::OpsError;
-use super::init::{Begun, NewProject, Pointed, folder_name, init, refuse_existing, repository_around};
+use super::init::{
+    Begun, NewProject, Pointed, folder_name, init, refuse_existing, repository_around,
+};
 use super::rule_files::commit_new;
 use super::transaction::DryRun;
 use super::workspace::Workspace;
@@ -56,10 +58,13 @@ pub(super) fn follow_branch(
         if repository.stage() == Stage::Whole {
             return Ok(None);
         }
-        let Some(home) = root.ancestors().nth(2).filter(|_| root.ends_with(FOLDER)) else { return Ok(None) };
+        let Some(home) = root.ancestors().nth(2).filter(|_| root.ends_with(FOLDER)) else {
+            return Ok(None);
+        };
         return checked_out(home, None);
     }
-    if let Some(Worktree { folder, stage: Stage::Whole }) = repository.worktree_of(branch.as_str()) {
+    if let Some(Worktree { folder, stage: Stage::Whole }) = repository.worktree_of(branch.as_str())
+    {
         refuse_link(&home(root, repository), repository, &branch)?;
         repository.unlock(&folder)?;
         return Ok(Some(Elsewhere { root: folder, unheeded, set_aside: None }));
@@ -72,14 +77,18 @@ pub(super) fn follow_branch(
 fn checked_out_beside(root: &Path, repository: &Repository) -> Option<PathBuf> {
     let is_here = |name: &str| fs::symlink_metadata(root.join(name)).is_ok();
     let committed = || repository.read(repository.look().ok()?.commit?, PROJECT_FILE).ok()?;
-    if is_here(PROJECT_FILE) || is_here("tasks") || root.ends_with(FOLDER) || committed().is_some() {
+    if is_here(PROJECT_FILE) || is_here("tasks") || root.ends_with(FOLDER) || committed().is_some()
+    {
         return None;
     }
     let folder = home(root, repository).join(FOLDER).canonicalize().ok()?;
     if repository.link_to_moved(&folder).is_some() {
         return None;
     }
-    repository.worktree_at(&folder).filter(|worktree| worktree.stage == Stage::Whole).map(|worktree| worktree.folder)
+    repository
+        .worktree_at(&folder)
+        .filter(|worktree| worktree.stage == Stage::Whole)
+        .map(|worktree| worktree.folder)
 }
 
 /// Returns the top of the worktree around a folder, where it has nothing of a project, and one is checked out beside it.
@@ -141,7 +150,8 @@ pub fn init_on_branch(
     refuse_existing(&new.folder, Some(&repository), Some(&head))?;
     let source = repository.branch_source(branch.as_str(), None)?;
     // One that was killed there before it had written anything else is gone on with.
-    let is_begun = matches!(source, Some(BranchSource::Here)) && is_only_begun(&repository, branch)?;
+    let is_begun =
+        matches!(source, Some(BranchSource::Here)) && is_only_begun(&repository, branch)?;
     if source.is_some() && !is_begun {
         return Err(unfit(
             "branch_exists",
@@ -170,7 +180,8 @@ pub fn init_on_branch(
         return Ok(Begun { checkout: told(None), ..init(&inside, now, open, dry_run)? });
     }
     if is_begun {
-        let CheckedOut { folder, .. } = check_out(&home, &repository, (branch, &Git::default()), patience)?;
+        let CheckedOut { folder, .. } =
+            check_out(&home, &repository, (branch, &Git::default()), patience)?;
         repository.unlock(&folder)?;
     } else {
         check_out_new(&home, &repository, branch, &beginning(branch), patience)?;
@@ -196,7 +207,9 @@ fn beginning(branch: &BranchName) -> String {
 
 /// Returns whether a branch has that commit, and nothing else.
 fn is_only_begun(repository: &Repository, branch: &BranchName) -> Result<bool, OpsError> {
-    let Some(commit) = repository.commit_named(&format!("refs/heads/{branch}"))? else { return Ok(false) };
+    let Some(commit) = repository.commit_named(&format!("refs/heads/{branch}"))? else {
+        return Ok(false);
+    };
     let first = repository.log_entry(commit)?;
     let is_first = first.parents.is_empty() && first.message.trim_end() == beginning(branch);
     Ok(is_first && repository.changed_anywhere(commit)?.is_empty())

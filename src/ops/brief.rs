@@ -24,7 +24,10 @@ pub(super) fn body_of(file: &TaskFile) -> Body<'_> {
 
 /// Returns the task with the brief of its gate, or of the branch that the ticket names; a task without one has ended, or its
 /// gate is gone.
-pub fn briefed(workspace: &Workspace, ticket: &Ticket) -> Result<(TaskFile, GateContext, InForce), OpsError> {
+pub fn briefed(
+    workspace: &Workspace,
+    ticket: &Ticket,
+) -> Result<(TaskFile, GateContext, InForce), OpsError> {
     let id = &ticket.task;
     let (view, in_force) = show(workspace, id)?;
     let task = &view.file.task;
@@ -38,7 +41,13 @@ pub fn briefed(workspace: &Workspace, ticket: &Ticket) -> Result<(TaskFile, Gate
         (_, None) => Refusal::UnknownWorkflow {
             task: id.clone(),
             workflow: task.routing.workflow.to_string(),
-            known: in_force.rules.project.workflows.iter().map(|workflow| workflow.name.to_string()).collect(),
+            known: in_force
+                .rules
+                .project
+                .workflows
+                .iter()
+                .map(|workflow| workflow.name.to_string())
+                .collect(),
         },
         (Some(open), Some(workflow)) => match workflow.gate(&open.current) {
             Some((_, gate)) if gate.fork().is_some() => {
@@ -54,13 +63,19 @@ pub fn briefed(workspace: &Workspace, ticket: &Ticket) -> Result<(TaskFile, Gate
         (None, Some(workflow)) if view.file.origin == Origin::HandMade => {
             Refusal::NoGateApplies { workflow: workflow.name.to_string() }
         }
-        (None, Some(_)) => Refusal::Finished { task: id.clone(), status: task.status, at: task.latest() },
+        (None, Some(_)) => {
+            Refusal::Finished { task: id.clone(), status: task.status, at: task.latest() }
+        }
     };
     Err(refusal.into())
 }
 
 /// Returns the brief of a branch of an open fork: the one that is named, else the only one that is open.
-fn brief_of_branch(rules: &Rules, file: &TaskFile, branch: Option<&GateId>) -> Result<Option<GateContext>, Refusal> {
+fn brief_of_branch(
+    rules: &Rules,
+    file: &TaskFile,
+    branch: Option<&GateId>,
+) -> Result<Option<GateContext>, Refusal> {
     let task = &file.task;
     let Some(open) = &task.gate else { return Ok(None) };
     if open.branches.is_empty() && branch.is_none() {
@@ -72,17 +87,16 @@ fn brief_of_branch(rules: &Rules, file: &TaskFile, branch: Option<&GateId>) -> R
         own.map(|post| (task.ticket_of(post.branch()), post.role.clone())).collect()
     };
     let gate = open.current.clone();
-    let post = match (branch, &posts[..]) {
-        (Some(_), _) => Post::meant(rules, task, branch).ok_or_else(|| Refusal::NoSuchBranch {
-            ticket: task.ticket_of(branch),
-            gate,
-            open: tickets(),
-        })?,
-        (None, [only]) => *only,
-        (None, _) => {
-            return Err(Refusal::BranchNeeded { task: task.id.clone(), gate, open: tickets() });
-        }
-    };
+    let post =
+        match (branch, &posts[..]) {
+            (Some(_), _) => Post::meant(rules, task, branch).ok_or_else(|| {
+                Refusal::NoSuchBranch { ticket: task.ticket_of(branch), gate, open: tickets() }
+            })?,
+            (None, [only]) => *only,
+            (None, _) => {
+                return Err(Refusal::BranchNeeded { task: task.id.clone(), gate, open: tickets() });
+            }
+        };
     Ok(brief_of(rules, file, &post))
 }
 

@@ -41,7 +41,9 @@ pub fn way(changed: &Changed) -> String {
     let mut way = first.station().to_string();
     for visit in ended(changed) {
         match &visit.to {
-            Some(to) if *to != Destination::Gate(visit.gate.clone()) => way.push_str(&format!(" -> {}", to.noun())),
+            Some(to) if *to != Destination::Gate(visit.gate.clone()) => {
+                way.push_str(&format!(" -> {}", to.noun()))
+            }
             _ => {}
         }
     }

@@ -46,11 +46,15 @@ impl Patience {
     /// Takes the lock under which the branch is checked out. Git holds it as well, so whoever gets it knows that no git of ours works
     /// there.
     fn lock(&self, home: &Path) -> Result<WriterLock, OpsError> {
-        Ok(WriterLock::acquire(&Paths::of_checkout(home), &self.us, self.left(), &mut |_| self.tell())?)
+        Ok(WriterLock::acquire(&Paths::of_checkout(home), &self.us, self.left(), &mut |_| {
+            self.tell()
+        })?)
     }
 
     fn tell(&self) {
-        (self.tell)(Aside::Wait("another command is checking out the branch that the project lives on"));
+        (self.tell)(Aside::Wait(
+            "another command is checking out the branch that the project lives on",
+        ));
     }
 
     /// Waits while something holds that is nobody's lock.
@@ -97,8 +101,12 @@ pub(super) fn check_out(
     patience.wait_while(|| here().is_some_and(|worktree| worktree.stage == Stage::BegunElsewise));
     let lock = patience.lock(home)?;
     match here() {
-        Some(Worktree { folder, stage: Stage::Whole }) => return Ok(CheckedOut { folder, set_aside: None }),
-        Some(Worktree { folder, stage }) if stage == Stage::BegunElsewise || !folder.ends_with(FOLDER) => {
+        Some(Worktree { folder, stage: Stage::Whole }) => {
+            return Ok(CheckedOut { folder, set_aside: None });
+        }
+        Some(Worktree { folder, stage })
+            if stage == Stage::BegunElsewise || !folder.ends_with(FOLDER) =>
+        {
             return Err(unfinished(&folder));
         }
         _ => {}
@@ -123,9 +131,15 @@ pub(super) fn check_out_new(
 /// Returns the folders that were moved aside in the home of this project, and that nobody has taken away since.
 pub(super) fn left_aside(workspace: &Workspace) -> Vec<PathBuf> {
     let root = workspace.paths.root();
-    let listing = root.parent().filter(|_| root.ends_with(FOLDER)).and_then(|local| std::fs::read_dir(local).ok());
-    let is_aside = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(ASIDE));
-    let mut found: Vec<PathBuf> = listing.into_iter().flatten().flatten().map(|e| e.path()).filter(is_aside).collect();
+    let listing = root
+        .parent()
+        .filter(|_| root.ends_with(FOLDER))
+        .and_then(|local| std::fs::read_dir(local).ok());
+    let is_aside = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(ASIDE))
+    };
+    let mut found: Vec<PathBuf> =
+        listing.into_iter().flatten().flatten().map(|e| e.path()).filter(is_aside).collect();
     found.sort();
     found
 }
@@ -158,17 +172,25 @@ fn place(home: &Path) -> Result<PathBuf, OpsError> {
 }
 
 /// Refuses to go on where something stands in the folder that is not ours. Returns what is.
-fn refuse_occupied(home: &Path, repository: &Repository, branch: &BranchName) -> Result<Option<Occupant>, OpsError> {
+fn refuse_occupied(
+    home: &Path,
+    repository: &Repository,
+    branch: &BranchName,
+) -> Result<Option<Occupant>, OpsError> {
     let link = home.join(FOLDER);
     if let Ok(target) = std::fs::read_link(&link) {
         let what = format!("is a symbolic link to `{}`", target.display());
-        let fix = format!("remove the link with `rm {}`, and the branch is checked out anew", named(&link));
+        let fix = format!(
+            "remove the link with `rm {}`, and the branch is checked out anew",
+            named(&link)
+        );
         return Err(taken(branch, &link, &what, fix));
     }
     let folder = place(home)?;
     let occupant = repository.occupant(&folder)?;
     let git = format!("git -C {}", named(&folder));
-    let elsewhere = "move it elsewhere, with all that is in it, and the branch is checked out anew".to_owned();
+    let elsewhere =
+        "move it elsewhere, with all that is in it, and the branch is checked out anew".to_owned();
     let switch = format!(
         "bring the branch back with `{git} switch {branch}`; or `git -C {} worktree move {} ELSEWHERE`, and the branch is checked out \
          anew",
@@ -179,30 +201,46 @@ fn refuse_occupied(home: &Path, repository: &Repository, branch: &BranchName) ->
     let (what, fix) = match occupant {
         None | Some(Occupant::Begun) => return Ok(occupant),
         Some(Occupant::BegunElsewise) => return Err(unfinished(&folder)),
-        Some(Occupant::Branch(other)) if other == branch.as_str() => {
-            ("belongs to a worktree of this repository that git does not know whole".to_owned(), repair(""))
-        }
+        Some(Occupant::Branch(other)) if other == branch.as_str() => (
+            "belongs to a worktree of this repository that git does not know whole".to_owned(),
+            repair(""),
+        ),
         Some(Occupant::Branch(other)) => (format!("has the branch `{other}` checked out"), switch),
-        Some(Occupant::Detached) => ("has no branch checked out (detached HEAD)".to_owned(), switch),
+        Some(Occupant::Detached) => {
+            ("has no branch checked out (detached HEAD)".to_owned(), switch)
+        }
         Some(Occupant::Moved) => (
             "and the repository do not find each other: one of them was moved".to_owned(),
             repair(&format!(" {}", named(&folder))),
         ),
         Some(Occupant::Unlinked) => ("has lost its `.git`".to_owned(), repair("")),
         Some(Occupant::Forgotten(record)) => (
-            format!("is a worktree of this repository that git has forgotten: `{}` is gone", record.display()),
+            format!(
+                "is a worktree of this repository that git has forgotten: `{}` is gone",
+                record.display()
+            ),
             elsewhere,
         ),
-        Some(Occupant::Foreign(other)) => {
-            (format!("belongs to another repository, `{}`, as where one was copied", other.display()), elsewhere)
+        Some(Occupant::Foreign(other)) => (
+            format!(
+                "belongs to another repository, `{}`, as where one was copied",
+                other.display()
+            ),
+            elsewhere,
+        ),
+        Some(Occupant::Files) => {
+            ("has files in it, and is no worktree of this repository".to_owned(), elsewhere)
         }
-        Some(Occupant::Files) => ("has files in it, and is no worktree of this repository".to_owned(), elsewhere),
     };
     Err(taken(branch, &folder, &what, fix))
 }
 
 /// Refuses to follow a link at the folder to where its worktree was moved: git would take it for a folder of its own, until it is gone.
-pub(super) fn refuse_link(home: &Path, repository: &Repository, branch: &BranchName) -> Result<(), OpsError> {
+pub(super) fn refuse_link(
+    home: &Path,
+    repository: &Repository,
+    branch: &BranchName,
+) -> Result<(), OpsError> {
     let link = home.join(FOLDER);
     if !link.is_symlink() {
         return Ok(());
@@ -211,7 +249,8 @@ pub(super) fn refuse_link(home: &Path, repository: &Repository, branch: &BranchN
     if !repository.link_to_moved(&folder).is_some_and(|other| other.ends_with(FOLDER)) {
         return Ok(());
     }
-    let what = format!("is a symbolic link to `{}`, to where its worktree was moved", folder.display());
+    let what =
+        format!("is a symbolic link to `{}`, to where its worktree was moved", folder.display());
     let fix = format!(
         "`rm {} && git -C {} worktree repair {}` has git find it there, without a link",
         named(&link),
@@ -225,13 +264,19 @@ fn taken(branch: &BranchName, folder: &Path, what: &str, fix: String) -> OpsErro
     let here = folder.display();
     OpsError::Unfit {
         code: "branch_folder_taken",
-        problem: format!("the project lives on the branch `{branch}`, and `{here}`, where that is checked out, {what}"),
+        problem: format!(
+            "the project lives on the branch `{branch}`, and `{here}`, where that is checked out, {what}"
+        ),
         fix,
     }
 }
 
 /// Moves what a killed git left in the folder aside. A folder with nothing in it but git's own file stays.
-fn set_aside(home: &Path, repository: &Repository, folder: &Path) -> Result<Option<PathBuf>, OpsError> {
+fn set_aside(
+    home: &Path,
+    repository: &Repository,
+    folder: &Path,
+) -> Result<Option<PathBuf>, OpsError> {
     let fault = |cause| StoreError::Io { doing: "look into", path: folder.to_owned(), cause };
     // It would lead to what git knows of the folder that is made in its place.
     Folder::open(home, FOLDER)?.remove(".git")?;
@@ -261,7 +306,10 @@ fn unfinished(folder: &Path) -> OpsError {
     OpsError::Unfit {
         code: "branch_unfinished",
         problem: format!("`{}` was never checked out to the end", folder.display()),
-        fix: format!("if no git works there, remove it with `git worktree remove --force --force {}`", named(folder)),
+        fix: format!(
+            "if no git works there, remove it with `git worktree remove --force --force {}`",
+            named(folder)
+        ),
     }
 }
 

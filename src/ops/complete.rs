@@ -45,7 +45,11 @@ pub fn note_run(completion: &mut Completion, run: &str) {
 /// Ends the visit that the completion means. Without a ticket that is the one open when the task is first read: of two
 /// completions of one visit the second is a conflict, not a completion of the next. At a fork the same is true of a branch; two
 /// completions of two branches both count, whichever is first. What is only shown need not be signed yet.
-pub fn complete(workspace: &Workspace, completion: &Completion, dry_run: DryRun) -> Result<Completed, OpsError> {
+pub fn complete(
+    workspace: &Workspace,
+    completion: &Completion,
+    dry_run: DryRun,
+) -> Result<Completed, OpsError> {
     let signing = if dry_run == DryRun::Yes { Signed::Later } else { Signed::Now };
     let outcome = complete_bound(workspace, &mut completion.clone(), signing, dry_run);
     if let Err(OpsError::Refused(refusal)) = &outcome
@@ -68,20 +72,31 @@ pub(super) fn complete_together(
     before: &mut dyn FnMut(usize) -> Result<(), OpsError>,
     each: &mut dyn FnMut(usize, Result<Completed, OpsError>),
 ) -> Result<(), OpsError> {
-    let tasks: Vec<TaskId> = completions.iter().map(|completion| completion.ticket.task.clone()).collect();
+    let tasks: Vec<TaskId> =
+        completions.iter().map(|completion| completion.ticket.task.clone()).collect();
     let mut choose = |workspace: &Workspace, place: usize, standing: &Standing| {
         before(place)?;
         let completion = &mut completions[place];
-        choice(workspace, standing, completion, Signed::Now).map_err(|error| taught(workspace, completion, error))
+        choice(workspace, standing, completion, Signed::Now)
+            .map_err(|error| taught(workspace, completion, error))
     };
-    change_together(workspace, wait, &tasks.iter().collect::<Vec<_>>(), &mut choose, &mut |place, result| {
-        each(place, result.map(|changed| Completed { changed }));
-    })
+    change_together(
+        workspace,
+        wait,
+        &tasks.iter().collect::<Vec<_>>(),
+        &mut choose,
+        &mut |place, result| {
+            each(place, result.map(|changed| Completed { changed }));
+        },
+    )
 }
 
 /// Returns what its agent has to sign of the completion; nothing where org.yaml wants no signature. Refuses what would be refused
 /// of a signed one.
-pub(super) fn to_sign(workspace: &Workspace, completion: &Completion) -> Result<Option<ToSign>, OpsError> {
+pub(super) fn to_sign(
+    workspace: &Workspace,
+    completion: &Completion,
+) -> Result<Option<ToSign>, OpsError> {
     let mut unsigned = Completion { signature: None, ..completion.clone() };
     match complete_bound(workspace, &mut unsigned, Signed::Now, DryRun::Yes) {
         Err(OpsError::Refused(Refusal::Signature(wanted))) => Ok(Some(*wanted)),
@@ -92,9 +107,14 @@ pub(super) fn to_sign(workspace: &Workspace, completion: &Completion) -> Result<
 
 /// Returns what a completion file would come to that is taken now; nothing is written, and what would keep it from being committed is
 /// not looked for.
-pub(super) fn would_complete(workspace: &Workspace, completion: &Completion) -> Result<Planned, OpsError> {
+pub(super) fn would_complete(
+    workspace: &Workspace,
+    completion: &Completion,
+) -> Result<Planned, OpsError> {
     let (id, mut completion) = (&completion.ticket.task, completion.clone());
-    planned(workspace, id, &mut |standing| choice(workspace, standing, &mut completion, Signed::Now))
+    planned(workspace, id, &mut |standing| {
+        choice(workspace, standing, &mut completion, Signed::Now)
+    })
 }
 
 /// When a completion is signed that has to be.
@@ -113,7 +133,9 @@ fn complete_bound(
     dry_run: DryRun,
 ) -> Result<Completed, OpsError> {
     let id = completion.ticket.task.clone();
-    match change(workspace, &id, dry_run, &mut |standing| choice(workspace, standing, completion, signed)) {
+    match change(workspace, &id, dry_run, &mut |standing| {
+        choice(workspace, standing, completion, signed)
+    }) {
         Ok(changed) => Ok(Completed { changed }),
         Err(error) => Err(taught(workspace, completion, error)),
     }
@@ -155,13 +177,27 @@ fn taught(workspace: &Workspace, completion: &Completion, error: OpsError) -> Op
 
 fn is_settled(completion: &Completion, standing: &Standing) -> bool {
     let id = &completion.id;
-    standing.file.task.history.iter().any(|visit| visit.completion.as_ref().is_some_and(|stamp| stamp.id == *id))
+    standing
+        .file
+        .task
+        .history
+        .iter()
+        .any(|visit| visit.completion.as_ref().is_some_and(|stamp| stamp.id == *id))
 }
 
 /// Whoever completes somebody else's task while holding one of its own has mixed them up (spec 1, 9.6).
-fn point_to_own_task(workspace: &Workspace, attempted: &TaskId, agent: &AgentId, refusal: Refusal) -> Refusal {
-    if !matches!(refusal, Refusal::WrongRole { .. } | Refusal::NotYourBranch { .. } | Refusal::AssignedToAnother { .. })
-    {
+fn point_to_own_task(
+    workspace: &Workspace,
+    attempted: &TaskId,
+    agent: &AgentId,
+    refusal: Refusal,
+) -> Refusal {
+    if !matches!(
+        refusal,
+        Refusal::WrongRole { .. }
+            | Refusal::NotYourBranch { .. }
+            | Refusal::AssignedToAnother { .. }
+    ) {
         return refusal;
     }
     match held_by(workspace, agent) {

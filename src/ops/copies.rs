@@ -47,10 +47,15 @@ pub(super) fn said_of(
         why,
         fix: match spare {
             Some(spare) => {
-                format!("`{spare}` is a copy that nobody committed, or was left behind: `aof doctor --fix` removes it")
+                format!(
+                    "`{spare}` is a copy that nobody committed, or was left behind: `aof doctor --fix` removes it"
+                )
             }
             None => {
-                format!("see what differs, keep one, and remove the others{}", removal(workspace, head, files))
+                format!(
+                    "see what differs, keep one, and remove the others{}",
+                    removal(workspace, head, files)
+                )
             }
         },
         has_spare: spare.is_some(),
@@ -58,7 +63,11 @@ pub(super) fn said_of(
 }
 
 /// Tasks with two files: each of these can be read, and the task cannot.
-pub(super) fn of_doubled(workspace: &Workspace, head: &Head, unreadable: &mut Vec<Unreadable>) -> Vec<Attention> {
+pub(super) fn of_doubled(
+    workspace: &Workspace,
+    head: &Head,
+    unreadable: &mut Vec<Unreadable>,
+) -> Vec<Attention> {
     let stands = |own: &Unreadable, files: &[ProjectPath]| {
         own.diagnostics.is_empty() && files.iter().any(|path| path.as_str() == own.path)
     };
@@ -116,7 +125,11 @@ fn is_committed(workspace: &Workspace, head: Option<CommitId>, path: &ProjectPat
 
 /// Returns of two files the one that HEAD does not have, if it says what the other does, or what HEAD once had at its place: what could
 /// not be removed there when the task moved.
-fn spare<'f>(workspace: &Workspace, head: Option<CommitId>, files: &'f [ProjectPath]) -> Option<&'f ProjectPath> {
+fn spare<'f>(
+    workspace: &Workspace,
+    head: Option<CommitId>,
+    files: &'f [ProjectPath],
+) -> Option<&'f ProjectPath> {
     let [one, other] = files else { return None };
     let bytes = |path| tasks::read(&workspace.paths, path).ok().map(|file| file.bytes);
     let is_committed = |path: &ProjectPath| is_committed(workspace, head, path);

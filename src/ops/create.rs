@@ -16,7 +16,8 @@ use crate::audit::{AuditError, CommitId, Head, Person};
 use crate::engine::{Act, Actor, Decision, Refusal, Rules, Step, Warning, begin, decide};
 use crate::format::task_file::{self, Defaults};
 use crate::model::{
-    AgentId, Map, Org, Permission, Project, Routing, Status, Task, TaskId, Timestamp, Workflow, WorkflowName,
+    AgentId, Map, Org, Permission, Project, Routing, Status, Task, TaskId, Timestamp, Workflow,
+    WorkflowName,
 };
 use crate::store::Paths;
 use crate::store::StoreError;
@@ -130,7 +131,8 @@ pub(super) fn opened(
     let mut versions = vec![first];
     versions.extend(passed.versions);
     let (before, commit, settled) = (None, None, false);
-    let changed = Changed { before, after: passed.file, path: to.clone(), commit, events, warnings, settled };
+    let changed =
+        Changed { before, after: passed.file, path: to.clone(), commit, events, warnings, settled };
     let write = Write {
         id: Some(task.id.clone()),
         head_path: None,
@@ -146,7 +148,11 @@ pub(super) fn opened(
     Ok((write, changed))
 }
 
-fn commit_new(workspace: &Workspace, head: &Head, writes: &[Write]) -> Result<Option<Vec<CommitId>>, OpsError> {
+fn commit_new(
+    workspace: &Workspace,
+    head: &Head,
+    writes: &[Write],
+) -> Result<Option<Vec<CommitId>>, OpsError> {
     let lock = workspace.lock()?;
     if heal(workspace, &lock)? || workspace.head()? != *head {
         return Ok(None);
@@ -154,7 +160,9 @@ fn commit_new(workspace: &Workspace, head: &Head, writes: &[Write]) -> Result<Op
     match commit(workspace, &lock, head, writes) {
         Ok(commits) => Ok(Some(commits)),
         // An id that was taken in the meantime: another is drawn.
-        Err(OpsError::Store(StoreError::Exists { .. }) | OpsError::Audit(AuditError::Moved { .. })) => Ok(None),
+        Err(
+            OpsError::Store(StoreError::Exists { .. }) | OpsError::Audit(AuditError::Moved { .. }),
+        ) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -226,11 +234,13 @@ pub(super) fn fresh_id(paths: &Paths, project: &Project) -> Result<TaskId, OpsEr
 /// A workflow may be started by those who may see it.
 fn visible(rules: &Rules, task: &Task, by: &Actor) -> Result<(), Refusal> {
     match (rules.workflow_of(task), by.agent()) {
-        (Some(workflow), Some(agent)) if !rules.is_visible(workflow, Some(agent)) => Err(Refusal::NotVisible {
-            workflow: workflow.name.clone(),
-            agent: agent.clone(),
-            viewers: workflow.visible_to.clone(),
-        }),
+        (Some(workflow), Some(agent)) if !rules.is_visible(workflow, Some(agent)) => {
+            Err(Refusal::NotVisible {
+                workflow: workflow.name.clone(),
+                agent: agent.clone(),
+                viewers: workflow.visible_to.clone(),
+            })
+        }
         _ => Ok(()),
     }
 }

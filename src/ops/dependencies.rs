@@ -25,8 +25,11 @@ pub(super) struct Dependencies {
 impl Dependencies {
     /// Looks at what unfinished tasks of the listing depend on. Only what is not active costs a look into the archive.
     pub(super) fn of(workspace: &Workspace, in_force: &InForce, listing: &Listing) -> Self {
-        let known: HashMap<&str, (&Header, &ProjectPath)> =
-            listing.tasks.iter().map(|(header, path)| (header.id.as_str(), (header, path))).collect();
+        let known: HashMap<&str, (&Header, &ProjectPath)> = listing
+            .tasks
+            .iter()
+            .map(|(header, path)| (header.id.as_str(), (header, path)))
+            .collect();
         let wanted = listing.tasks.iter().filter(|(header, _)| !is_finished(header));
         let mut all = Self::default();
         let mut elsewhere: HashSet<TaskId> = HashSet::new();
@@ -64,7 +67,8 @@ impl Dependencies {
 
     /// Returns what the task depends on and that no file has.
     pub(super) fn missing_for<'h>(&self, header: &'h Header) -> Vec<&'h str> {
-        let missing = |id: &&String| self.missing.iter().any(|missing| missing.as_str() == id.as_str());
+        let missing =
+            |id: &&String| self.missing.iter().any(|missing| missing.as_str() == id.as_str());
         if is_finished(header) {
             Vec::new()
         } else {
@@ -92,7 +96,9 @@ impl Dependencies {
         let known: Vec<LostDependency> =
             header.lost_dependencies.iter().filter_map(|text| LostDependency::read(text)).collect();
         // What a completion said already stands in the way as its own.
-        let said = |lost: &&LostDependency| !known.contains(lost) && header.blockers.contains(&lost.to_string());
+        let said = |lost: &&LostDependency| {
+            !known.contains(lost) && header.blockers.contains(&lost.to_string())
+        };
         let named = |(index, id): &(usize, &String)| !header.depends_on[..*index].contains(id);
         let depends_on = header.depends_on.iter().enumerate().filter(named).map(|(_, id)| id);
         let lost = depends_on.filter_map(|id| self.lost.get(id)).filter(|lost| !said(lost));
@@ -113,8 +119,11 @@ fn is_finished(header: &Header) -> bool {
 
 /// Returns what waits for what; nothing waits for what has ended.
 fn waits(listing: &Listing) -> Waits<'_> {
-    let active = listing.tasks.iter().map(|(header, _)| header).filter(|header| !is_finished(header));
-    active.map(|header| (header.id.as_str(), header.depends_on.iter().map(String::as_str).collect())).collect()
+    let active =
+        listing.tasks.iter().map(|(header, _)| header).filter(|header| !is_finished(header));
+    active
+        .map(|header| (header.id.as_str(), header.depends_on.iter().map(String::as_str).collect()))
+        .collect()
 }
 
 /// Returns the tasks that wait for each other in circles, and are never handed out.
@@ -122,11 +131,18 @@ pub(super) fn waiting_in_circles(listing: &Listing) -> Vec<Vec<String>> {
     if listing.tasks.iter().all(|(header, _)| header.depends_on.is_empty()) {
         return Vec::new();
     }
-    circles(&waits(listing)).into_iter().map(|circle| circle.into_iter().map(str::to_owned).collect()).collect()
+    circles(&waits(listing))
+        .into_iter()
+        .map(|circle| circle.into_iter().map(str::to_owned).collect())
+        .collect()
 }
 
 /// Returns the circle that the task is in.
-pub(super) fn circle_around(workspace: &Workspace, in_force: &InForce, id: &TaskId) -> Option<Vec<String>> {
+pub(super) fn circle_around(
+    workspace: &Workspace,
+    in_force: &InForce,
+    id: &TaskId,
+) -> Option<Vec<String>> {
     let listing = read_all(workspace, in_force, Scope::Active);
     let circle = circle_of(&waits(&listing), id.as_str())?;
     Some(circle.into_iter().map(str::to_owned).collect())
@@ -145,7 +161,10 @@ pub(super) fn refuse_circle(
     let Some(circle) = circle_of(&waits, id.as_str()) else { return Ok(()) };
     Err(OpsError::Unfit {
         code: "dependency_circle",
-        problem: format!("these would wait for each other, and none would ever be handed out: {}", round(&circle)),
+        problem: format!(
+            "these would wait for each other, and none would ever be handed out: {}",
+            round(&circle)
+        ),
         fix: "leave one of these dependencies out".to_owned(),
     })
 }

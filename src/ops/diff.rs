@@ -91,10 +91,12 @@ pub fn diff_rules(workspace: &Workspace, revision: Option<&str>) -> Result<Rules
     let other;
     let (old, new, from, to, diagnostics) = if let Some(revision) = revision {
         let commit = commit_named(workspace, revision)?;
-        other = compiled(&committed(&workspace.repository, commit)?).map_err(OpsError::InvalidRules)?.0;
+        other =
+            compiled(&committed(&workspace.repository, commit)?).map_err(OpsError::InvalidRules)?.0;
         (&other, &*in_force.rules, Some(commit), in_force.commit, Vec::new())
     } else {
-        let (rules, diagnostics) = compiled(&standing_files(&workspace.repository)?).map_err(OpsError::InvalidRules)?;
+        let (rules, diagnostics) =
+            compiled(&standing_files(&workspace.repository)?).map_err(OpsError::InvalidRules)?;
         other = rules;
         (&*in_force.rules, &other, in_force.commit, None, diagnostics)
     };
@@ -143,7 +145,9 @@ fn commit_named(workspace: &Workspace, revision: &str) -> Result<CommitId, OpsEr
 fn settled(rules: &Rules, task: &Task, now: Timestamp) -> Task {
     let mut task = task.clone();
     // The rules bound what they owe; should they not, what was seen so far is told.
-    for _ in 0..rules.project.workflows.iter().map(|workflow| workflow.gates.len()).sum::<usize>() + 10 {
+    for _ in
+        0..rules.project.workflows.iter().map(|workflow| workflow.gates.len()).sum::<usize>() + 10
+    {
         let Some(act) = owed(rules, &task) else { break };
         let Ok(Decision::Step(step)) = decide(rules, &task, &act, now) else { break };
         task = step.task;
@@ -155,7 +159,13 @@ fn settled(rules: &Rules, task: &Task, now: Timestamp) -> Task {
 fn prospect(old: &Rules, new: &Rules, task: &Task, now: Timestamp) -> Option<Prospect> {
     let gate = task.gate.as_ref()?.current.clone();
     let prospect = |fate, turns| {
-        Some(Prospect { task: task.id.clone(), title: task.title.clone(), gate: gate.clone(), fate, turns })
+        Some(Prospect {
+            task: task.id.clone(),
+            title: task.title.clone(),
+            gate: gate.clone(),
+            fate,
+            turns,
+        })
     };
     if new.workflow_of(task).is_none() {
         return prospect(Fate::Stranded, Vec::new());
@@ -180,7 +190,9 @@ fn prospect(old: &Rules, new: &Rules, task: &Task, now: Timestamp) -> Option<Pro
 fn turns(old: &Rules, new: &Rules, task: &Task) -> Vec<Turn> {
     let at = |rules: &Rules| -> Vec<Outcome> {
         let gate = rules.workflow_of(task).zip(task.gate.as_ref());
-        let gate = gate.and_then(|(workflow, open)| workflow.gate(&open.current)).map(|(_, gate)| gate.clone());
+        let gate = gate
+            .and_then(|(workflow, open)| workflow.gate(&open.current))
+            .map(|(_, gate)| gate.clone());
         gate.map(|gate| outcomes(rules, &gate)).unwrap_or_default()
     };
     let (before, after) = (at(old), at(new));
@@ -191,7 +203,11 @@ fn turns(old: &Rules, new: &Rules, task: &Task) -> Vec<Turn> {
         passage.map_or_else(|| "nowhere".to_owned(), |passage| destination(&passage.to))
     };
     all.into_iter()
-        .map(|outcome| Turn { before: lead(old, &before, &outcome), after: lead(new, &after, &outcome), outcome })
+        .map(|outcome| Turn {
+            before: lead(old, &before, &outcome),
+            after: lead(new, &after, &outcome),
+            outcome,
+        })
         .filter(|turn| turn.before != turn.after)
         .collect()
 }

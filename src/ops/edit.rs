@@ -56,7 +56,8 @@ pub fn open_manuscript(
     change(workspace, id, dry_run, &mut |standing| {
         permit(standing, &actor(workspace, &standing.in_force.rules.org, agent))?;
         let snapshot = &standing.snapshot;
-        found = Some(Manuscript { path: snapshot.path.clone(), bytes: standing.file.bytes().to_vec() });
+        found =
+            Some(Manuscript { path: snapshot.path.clone(), bytes: standing.file.bytes().to_vec() });
         Ok(Choice::Settled)
     })?;
     found.ok_or_else(|| OpsError::Restless { id: id.clone() })
@@ -76,7 +77,10 @@ pub fn edit_text(
             return Err(OpsError::Unfit {
                 code: "edit_conflict",
                 problem: format!("task `{id}` changed while you were at it"),
-                fix: format!("see what changed with `git log -p -1 -- {}`, then edit it again", standing.snapshot.path),
+                fix: format!(
+                    "see what changed with `git log -p -1 -- {}`, then edit it again",
+                    standing.snapshot.path
+                ),
             });
         }
         let path = &standing.snapshot.path;
@@ -146,7 +150,9 @@ pub(super) fn check_dependencies(
         if Some(dependency) == id {
             return Err(OpsError::Unfit {
                 code: "depends_on_itself",
-                problem: format!("task `{dependency}` would wait for itself, and never be handed out"),
+                problem: format!(
+                    "task `{dependency}` would wait for itself, and never be handed out"
+                ),
                 fix: "name another task".to_owned(),
             });
         }
@@ -217,9 +223,19 @@ pub struct Comment {
 }
 
 /// Appends a comment to the body of the task.
-pub fn comment(workspace: &Workspace, id: &TaskId, comment: &Comment, dry_run: DryRun) -> Result<Changed, OpsError> {
+pub fn comment(
+    workspace: &Workspace,
+    id: &TaskId,
+    comment: &Comment,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
     if comment.text.len() > BODY_LIMIT {
-        return Err(Refusal::TooLong { field: "comment", bytes: comment.text.len(), limit: BODY_LIMIT }.into());
+        return Err(Refusal::TooLong {
+            field: "comment",
+            bytes: comment.text.len(),
+            limit: BODY_LIMIT,
+        }
+        .into());
     }
     if comment.text.trim().is_empty() {
         return Err(OpsError::Unfit {
@@ -234,7 +250,8 @@ pub fn comment(workspace: &Workspace, id: &TaskId, comment: &Comment, dry_run: D
         let author = actor_author(workspace, org, &by)?;
         let name = by.agent().map_or_else(|| author.name().to_owned(), ToString::to_string);
         let now: Timestamp = workspace.now();
-        let file = standing.changed(workspace, standing.file.with_comment(&name, now, &comment.text))?;
+        let file =
+            standing.changed(workspace, standing.file.with_comment(&name, now, &comment.text))?;
         let message = message::of_comment(&standing.file.task, &by, &comment.text);
         Ok(Choice::File { file: Box::new(file), message, author })
     })
@@ -249,8 +266,10 @@ mod tests {
     const FILE: &str = "---\r\ntitle: Login   # short\r\ntags: [a, b] # keep\r\nmetadata:\r\n  priority: low\r\n  # why\r\n  n: 3\r\n---\r\nbody";
 
     fn edited(fields: &Fields) -> Result<String, SpliceRefusal> {
-        let defaults =
-            Defaults { workflow: "default".parse().unwrap(), created: "2026-02-16T12:00:00Z".parse().unwrap() };
+        let defaults = Defaults {
+            workflow: "default".parse().unwrap(),
+            created: "2026-02-16T12:00:00Z".parse().unwrap(),
+        };
         let gate = "gate:\r\n  current: work\r\n  entered: 2026-02-16T12:00:00Z\r\n  visit: 0\r\nstatus: ready\r\n";
         let text = FILE.replacen("---\r\n", &format!("---\r\n{gate}"), 1);
         let file = parse(text.as_bytes(), &"AOF-abc".parse().unwrap(), &defaults).unwrap();
@@ -275,13 +294,18 @@ mod tests {
         };
         let text = edited(&fields).unwrap();
         assert!(text.contains("title: Login page   # short\r\ntags: [b, c] # keep\r\n"), "{text}");
-        assert!(text.contains("  priority: high\r\n  # why\r\n") && !text.contains("n: 3"), "{text}");
+        assert!(
+            text.contains("  priority: high\r\n  # why\r\n") && !text.contains("n: 3"),
+            "{text}"
+        );
         assert!(text.ends_with("---\r\nbody"), "{text}");
     }
 
     #[test]
     fn another_body_takes_the_line_endings_of_the_file() {
-        let body = |text: &str| edited(&Fields { body: Some(text.to_owned()), ..Fields::default() }).unwrap();
+        let body = |text: &str| {
+            edited(&Fields { body: Some(text.to_owned()), ..Fields::default() }).unwrap()
+        };
         assert!(body("one\n---\ntwo").ends_with("---\r\n\r\none\r\n---\r\ntwo\r\n"));
         assert!(body("").ends_with("  n: 3\r\n---\r\n"));
     }

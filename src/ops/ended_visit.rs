@@ -79,9 +79,9 @@ impl EndedVisit {
             to: visit.to.as_ref().map(|to| to.to_string().into()),
             skipped: visit.skipped.iter().map(|gate| gate.as_str().into()).collect(),
             retry: visit.retry,
-            join: visit
-                .join
-                .map(|join| Box::new(Joined { fork: visit.gate.as_str().into(), failed: join == Join::Failed })),
+            join: visit.join.map(|join| {
+                Box::new(Joined { fork: visit.gate.as_str().into(), failed: join == Join::Failed })
+            }),
         }
     }
 }

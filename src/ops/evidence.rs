@@ -33,19 +33,30 @@ pub fn evidence(workspace: &Workspace, ticket: &Ticket) -> Result<Evidence, OpsE
         .filter(|place| task.history[*place].signature.is_some())
         .filter_map(|place| Some((place, entry_ticket(&task, place)?)))
         .collect();
-    let meant = |own: &Ticket| own.visit == ticket.visit && (ticket.branch.is_none() || own.branch == ticket.branch);
+    let meant = |own: &Ticket| {
+        own.visit == ticket.visit && (ticket.branch.is_none() || own.branch == ticket.branch)
+    };
     let none = || not_signed(ticket, &signed);
     let (place, own) = signed.iter().rfind(|(_, own)| meant(own)).ok_or_else(none)?;
     let visit = &task.history[*place];
-    let (Some(agent), Some(stamp), Some(signature)) = (&visit.agent, &visit.completion, &visit.signature) else {
+    let (Some(agent), Some(stamp), Some(signature)) =
+        (&visit.agent, &visit.completion, &visit.signature)
+    else {
         return Err(none());
     };
     let made = made_by(workspace, &task.id, &stamp.id)?;
-    let before = made.map(|(_, before)| before).map(|before| rules_at(workspace, before)).transpose()?.flatten();
+    let before = made
+        .map(|(_, before)| before)
+        .map(|before| rules_at(workspace, before))
+        .transpose()?
+        .flatten();
     let rules = before.unwrap_or(in_force.rules);
     let text = to_sign(&rules, &task, *place).ok_or_else(none)?;
-    let lines =
-        rules.org.signing_keys(agent).iter().map(|key| allowed_signers::line(agent.as_str(), NAMESPACE, key) + "\n");
+    let lines = rules
+        .org
+        .signing_keys(agent)
+        .iter()
+        .map(|key| allowed_signers::line(agent.as_str(), NAMESPACE, key) + "\n");
     Ok(Evidence {
         ticket: own.clone(),
         agent: agent.clone(),
@@ -66,9 +77,15 @@ fn made_by(
     for entry in workspace.repository.log(head)? {
         let entry = entry?;
         let said = trailers::parse(&entry.message);
-        let says = |key: &str, value: &str| said.iter().any(|one| one.key() == key && one.value() == value);
+        let says = |key: &str, value: &str| {
+            said.iter().any(|one| one.key() == key && one.value() == value)
+        };
         if says("Aof-Completion", completion.as_str()) && says("Aof-Task", id.as_str()) {
-            let before = entry.parents.first().copied().filter(|before| workspace.repository.has_commit(*before));
+            let before = entry
+                .parents
+                .first()
+                .copied()
+                .filter(|before| workspace.repository.has_commit(*before));
             return Ok(before.map(|before| (entry.id, before)));
         }
     }
@@ -83,5 +100,9 @@ fn not_signed(ticket: &Ticket, signed: &[(usize, Ticket)]) -> OpsError {
             format!("what is signed: {}", tickets.join(", "))
         }
     };
-    OpsError::Unfit { code: "not_signed", problem: format!("`{ticket}` names no visit that a signature ended"), fix }
+    OpsError::Unfit {
+        code: "not_signed",
+        problem: format!("`{ticket}` names no visit that a signature ended"),
+        fix,
+    }
 }

@@ -118,7 +118,11 @@ impl Named {
     /// Undoes it. A file that somebody changed in the meantime stays as they left it, and so does one that was in the way.
     pub(super) fn put_back(&self, lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
         for write in writes {
-            let own = write.from.as_ref().filter(|(path, _)| *path == write.to).map(|(_, before)| before.as_slice());
+            let own = write
+                .from
+                .as_ref()
+                .filter(|(path, _)| *path == write.to)
+                .map(|(_, before)| before.as_slice());
             self.put_one_back(lock, &write.to, write.bytes(), own)?;
             for companion in &write.companions {
                 self.put_one_back(lock, &companion.to, &companion.bytes, None)?;

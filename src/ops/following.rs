@@ -33,7 +33,9 @@ pub fn following(before: &Task, after: &Task) -> Following {
     }
     let (event, what) = match (&routes[..], &details[..], before.status, after.status) {
         ([route], ..) if old.len() == 1 => ("rerouted", format!("rerouted from {route} at {gate}")),
-        ([], [], Status::Blocked, Status::Ready | Status::InProgress) => ("unblocked", format!("unblocked at {gate}")),
+        ([], [], Status::Blocked, Status::Ready | Status::InProgress) => {
+            ("unblocked", format!("unblocked at {gate}"))
+        }
         ([], [], _, Status::Blocked) => ("blocked", format!("blocked at {gate}")),
         _ => ("rerouted", format!("rerouted at {gate}")),
     };
@@ -51,8 +53,13 @@ struct Part<'t> {
 }
 
 fn parts(task: &Task) -> Vec<Part<'_>> {
-    let whole = Part { branch: None, role: task.routing.role.as_ref(), agent: task.routing.agent.as_ref() };
+    let whole =
+        Part { branch: None, role: task.routing.role.as_ref(), agent: task.routing.agent.as_ref() };
     let branches = task.gate.iter().flat_map(|open| &open.branches);
-    let branches = branches.map(|own| Part { branch: Some(&own.id), role: Some(&own.role), agent: own.agent.as_ref() });
+    let branches = branches.map(|own| Part {
+        branch: Some(&own.id),
+        role: Some(&own.role),
+        agent: own.agent.as_ref(),
+    });
     std::iter::once(whole).chain(branches).collect()
 }

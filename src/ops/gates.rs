@@ -75,7 +75,9 @@ pub fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateReport {
         }
         let at = header.gate.as_deref().unwrap_or_default();
         for part in &header.branches {
-            if let Some(count) = counts.get_mut(&(header.workflow.as_str(), format!("{at}/{}", part.branch))) {
+            if let Some(count) =
+                counts.get_mut(&(header.workflow.as_str(), format!("{at}/{}", part.branch)))
+            {
                 count.stand(&part.status, header, now);
             }
         }
@@ -88,7 +90,8 @@ pub fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateReport {
     let mut rows = Vec::new();
     for workflow in workflows {
         for (station, gate) in stations(workflow) {
-            let count = counts.remove(&(workflow.name.as_str(), station.clone())).unwrap_or_default();
+            let count =
+                counts.remove(&(workflow.name.as_str(), station.clone())).unwrap_or_default();
             rows.push(count.row(workflow, station, gate));
         }
     }

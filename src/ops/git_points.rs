@@ -29,17 +29,22 @@ pub(super) fn left_locks(workspace: &Workspace) -> Vec<Attention> {
     let point = |(path, old): (std::path::PathBuf, Duration)| Attention {
         code: "git_locked",
         problem: format!("nothing can be committed: `{}` is {} old", path.display(), age(old)),
-        fix: "if no git is running, and no editor with a commit message is open, remove that file".to_owned(),
+        fix: "if no git is running, and no editor with a commit message is open, remove that file"
+            .to_owned(),
     };
     locks.into_iter().filter(old).map(point).collect()
 }
 
 /// Without a committer nothing can be committed.
 pub(super) fn no_identity(workspace: &Workspace) -> Option<Attention> {
-    let Err(AuditError::NoIdentity { missing }) = workspace.repository.identity() else { return None };
+    let Err(AuditError::NoIdentity { missing }) = workspace.repository.identity() else {
+        return None;
+    };
     Some(Attention {
         code: "no_identity",
-        problem: format!("nothing can be committed: git does not know who you are, since {missing} is not set"),
+        problem: format!(
+            "nothing can be committed: git does not know who you are, since {missing} is not set"
+        ),
         fix: SAY_WHO.to_owned(),
     })
 }
@@ -68,7 +73,10 @@ pub(super) fn of_index(fault: AuditError) -> Attention {
 /// task out of git.
 pub(super) fn of_index_behind(apart: &Apart) -> Vec<Attention> {
     let point = |code| move |(problem, fix)| Attention { code, problem, fix };
-    let points = [apart.told().map(point("index_behind")), apart.taken_out_told().map(point("task_taken_out"))];
+    let points = [
+        apart.told().map(point("index_behind")),
+        apart.taken_out_told().map(point("task_taken_out")),
+    ];
     points.into_iter().flatten().collect()
 }
 

@@ -51,10 +51,18 @@ mod tests {
         );
         let once = said("`git diff HEAD -- x`");
         assert_eq!(said(&once), once);
-        for other in ["git is good", "`aof sync`", "`git config --global user.name \"You\"`", "`tasks/x.md` git `x`"] {
+        for other in [
+            "git is good",
+            "`aof sync`",
+            "`git config --global user.name \"You\"`",
+            "`tasks/x.md` git `x`",
+        ] {
             assert_eq!(said(other), other);
         }
         assert_eq!(GitWords::default().said("`git add x`".to_owned()), "`git add x`");
-        assert_eq!(GitWords::in_folder(Path::new("/a b")).said("`git gc`".to_owned()), "`git -C '/a b' gc`");
+        assert_eq!(
+            GitWords::in_folder(Path::new("/a b")).said("`git gc`".to_owned()),
+            "`git -C '/a b' gc`"
+        );
     }
 }

@@ -16,10 +16,17 @@ pub(super) fn goes_on(workspace: &Workspace, file: &StagedFile) -> bool {
         (here, head) => return here.is_none() && head.is_none(),
     };
     let is_same = |content| workspace.repository.is_same_text(&here, content);
-    is_same(head) || !file.staged.is_some_and(is_same) && comes_after(workspace, file, &here, head).unwrap_or(false)
+    is_same(head)
+        || !file.staged.is_some_and(is_same)
+            && comes_after(workspace, file, &here, head).unwrap_or(false)
 }
 
-fn comes_after(workspace: &Workspace, file: &StagedFile, here: &[u8], head: ObjectId) -> Option<bool> {
+fn comes_after(
+    workspace: &Workspace,
+    file: &StagedFile,
+    here: &[u8],
+    head: ObjectId,
+) -> Option<bool> {
     let id = named(file)?;
     let (here, head) = (parse(here, &id)?.task, committed(workspace, &id, head)?.task);
     Some(here.updated >= head.updated && here.history.starts_with(&head.history))

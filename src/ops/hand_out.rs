@@ -156,21 +156,26 @@ pub fn hand_out(
 }
 
 /// Returns what is to be done now, and how much is left of what is handed out.
-pub(super) fn wanted(workspace: &Workspace, in_force: &InForce, passed_over: &HashSet<TaskId>) -> (Vec<Want>, usize) {
+pub(super) fn wanted(
+    workspace: &Workspace,
+    in_force: &InForce,
+    passed_over: &HashSet<TaskId>,
+) -> (Vec<Want>, usize) {
     let listing = read_all(workspace, in_force, Scope::Recent);
     let dependencies = Dependencies::of(workspace, in_force, &listing);
     let headers = || listing.tasks.iter().map(|(header, _)| header);
     let considered = |id: &str| passed_over.iter().all(|passed| passed.as_str() != id);
-    let depend = headers()
-        .filter(|header| considered(&header.id))
-        .filter_map(|header| Some(Want::Depend(header.id.parse().ok()?, dependencies.news_for(header)?)));
+    let depend = headers().filter(|header| considered(&header.id)).filter_map(|header| {
+        Some(Want::Depend(header.id.parse().ok()?, dependencies.news_for(header)?))
+    });
     let mut wants: Vec<Want> = depend.collect();
     let rules = &in_force.rules;
     if !hands_out(rules) {
         return (wants, 0);
     }
-    let handed =
-        |place: &Waiting| rules.org.role(&place.role).is_some_and(|role| rules.project.way_of(role) != HandOut::Ask);
+    let handed = |place: &Waiting| {
+        rules.org.role(&place.role).is_some_and(|role| rules.project.way_of(role) != HandOut::Ask)
+    };
     let places: Vec<Waiting> = headers()
         .filter(|header| is_ready(header, &dependencies) && considered(&header.id))
         .flat_map(|header| waiting(in_force, header))
@@ -185,8 +190,9 @@ pub(super) fn wanted(workspace: &Workspace, in_force: &InForce, passed_over: &Ha
 /// Takes what can go together out of the list: one thing a task. What is left keeps its order.
 pub(super) fn first_of_each(wants: &mut Vec<Want>) -> Vec<Want> {
     let mut seen = HashSet::new();
-    let (batch, rest) =
-        std::mem::take(wants).into_iter().partition(|want| seen.len() < MOST && seen.insert(want.task().clone()));
+    let (batch, rest) = std::mem::take(wants)
+        .into_iter()
+        .partition(|want| seen.len() < MOST && seen.insert(want.task().clone()));
     *wants = rest;
     batch
 }
@@ -239,7 +245,8 @@ pub(super) fn chosen_for(
     in_force: &Rc<InForce>,
     want: &Want,
 ) -> Result<(Standing, Choice), OpsError> {
-    let standing = Standing::read_under(workspace, want.task(), head.clone(), Rc::clone(in_force))?.thawed()?;
+    let standing = Standing::read_under(workspace, want.task(), head.clone(), Rc::clone(in_force))?
+        .thawed()?;
     if is_due_first(&standing) {
         return Err(OpsError::Restless { id: want.task().clone() });
     }
@@ -268,7 +275,9 @@ fn is_for_a_person(error: &OpsError) -> bool {
     matches!(
         error,
         OpsError::Audit(
-            AuditError::StagedElsewise { .. } | AuditError::Unmerged { .. } | AuditError::IntentToAdd { .. }
+            AuditError::StagedElsewise { .. }
+                | AuditError::Unmerged { .. }
+                | AuditError::IntentToAdd { .. }
         )
     )
 }

@@ -109,9 +109,14 @@ impl Running {
     fn of(stay: &Stay<'_>) -> Self {
         let millis = |time: Timestamp| {
             let nanos = time.as_nanosecond();
-            i64::try_from(nanos.div_euclid(1_000_000) + i128::from(nanos.rem_euclid(1_000_000) > 0)).unwrap_or(i64::MAX)
+            i64::try_from(nanos.div_euclid(1_000_000) + i128::from(nanos.rem_euclid(1_000_000) > 0))
+                .unwrap_or(i64::MAX)
         };
-        Self { since: millis(stay.since), claimed: stay.claimed.map(millis), spent: stay.timer == Timer::Spent }
+        Self {
+            since: millis(stay.since),
+            claimed: stay.claimed.map(millis),
+            spent: stay.timer == Timer::Spent,
+        }
     }
 
     /// Returns the stay as the engine sees it.
@@ -165,7 +170,11 @@ fn unique<'t>(words: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
 /// Returns the gate that the task stands at, as the rules in force have it.
 pub(super) fn gate_of<'r>(rules: &'r Rules, header: &Header) -> Option<&'r Gate> {
     let at = header.gate.as_deref()?;
-    let workflow = rules.project.workflows.iter().find(|workflow| workflow.name.as_str() == header.workflow)?;
+    let workflow = rules
+        .project
+        .workflows
+        .iter()
+        .find(|workflow| workflow.name.as_str() == header.workflow)?;
     workflow.gates.iter().find(|gate| gate.id.as_str() == at)
 }
 
@@ -173,14 +182,17 @@ pub(super) fn gate_of<'r>(rules: &'r Rules, header: &Header) -> Option<&'r Gate>
 pub(super) fn follow(rules: &Rules, header: &mut Header) {
     if let Some(fork) = gate_of(rules, header).and_then(Gate::fork) {
         // What the rules do not have any more is waited for by nobody, and is nobody's work.
-        header.branches.retain(|part| fork.branches.iter().any(|branch| branch.id().as_str() == part.branch));
+        header
+            .branches
+            .retain(|part| fork.branches.iter().any(|branch| branch.id().as_str() == part.branch));
     }
     let follows = !header.escalated && !rules.project.implicit_workflow;
     let Some(gate) = gate_of(rules, header).filter(|_| follows) else { return };
     header.role = gate.role().map(ToString::to_string);
     for part in header.branches.iter_mut().filter(|part| !part.escalated) {
-        let found =
-            gate.fork().and_then(|fork| fork.branches.iter().find(|branch| branch.id().as_str() == part.branch));
+        let found = gate.fork().and_then(|fork| {
+            fork.branches.iter().find(|branch| branch.id().as_str() == part.branch)
+        });
         if let Some(branch) = found {
             part.role = branch.duty().role.to_string();
         }
@@ -193,8 +205,12 @@ pub(super) fn header(file: &TaskFile) -> Header {
         Origin::HandMade => NEW,
         Origin::Adopted => task.status.as_str(),
     };
-    let open_branches: Vec<&OpenBranch> =
-        task.gate.iter().flat_map(|open| &open.branches).filter(|branch| branch.status.is_open()).collect();
+    let open_branches: Vec<&OpenBranch> = task
+        .gate
+        .iter()
+        .flat_map(|open| &open.branches)
+        .filter(|branch| branch.status.is_open())
+        .collect();
     let part = |branch: &&OpenBranch| Part {
         branch: branch.id.to_string(),
         role: branch.role.to_string(),

@@ -81,12 +81,17 @@ pub(super) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
         entries.into_iter().partition(|entry| cache.get(&entry.path, &entry.stat).is_some());
     let (cached, read) = (known.len(), missed.len());
     let mut kept: Vec<ProjectPath> = known.into_iter().map(|entry| entry.path).collect();
-    for (entry, read) in missed.iter().zip(read_missed(paths, &in_force.rules.project.default_workflow, &missed)) {
+    for (entry, read) in
+        missed.iter().zip(read_missed(paths, &in_force.rules.project.default_workflow, &missed))
+    {
         match read {
             Ok((header, stat)) => {
                 // What a hand-made file leaves open comes from the rules, which may change without it.
-                let back =
-                    if header.status == NEW { Some(header) } else { cache.put(&entry.path, stat, header, looked) };
+                let back = if header.status == NEW {
+                    Some(header)
+                } else {
+                    cache.put(&entry.path, stat, header, looked)
+                };
                 match back {
                     Some(header) => listing.tasks.push((header, entry.path.clone())),
                     None => kept.push(entry.path.clone()),
@@ -96,13 +101,18 @@ pub(super) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
             Err(OpsError::Store(StoreError::Gone { .. })) => {
                 let wanted = Some(entry).filter(|_| scope == Scope::All);
                 let default = &in_force.rules.project.default_workflow;
-                listing.tasks.extend(wanted.and_then(|entry| read_moved(paths, default, &entry.id)));
+                listing
+                    .tasks
+                    .extend(wanted.and_then(|entry| read_moved(paths, default, &entry.id)));
             }
             Err(error) => listing.unreadable.push(unreadable(entry.path.as_str(), error)),
         }
     }
-    let standing: HashSet<&str> =
-        kept.iter().chain(listing.tasks.iter().map(|(_, path)| path)).map(ProjectPath::as_str).collect();
+    let standing: HashSet<&str> = kept
+        .iter()
+        .chain(listing.tasks.iter().map(|(_, path)| path))
+        .map(ProjectPath::as_str)
+        .collect();
     forget_missing(&mut cache, &standing, scope);
     // The cache only saves time: a project that cannot be written to is listed all the same.
     let _ = cache.save(paths);
@@ -166,21 +176,33 @@ fn entries(workspace: &Workspace, scope: Scope, listing: &mut Listing) -> Vec<Ta
             Some(Side::Both) if !entry.path.below(paths.root()).exists() => {}
             Some(Side::Both) => {
                 let other = &files[&entry.id][0];
-                let reason = format!("task `{}` is active as `{other}` too: remove one of the two", entry.id);
-                unreadable.push(Unreadable { path: entry.path.to_string(), reason, diagnostics: Vec::new() });
+                let reason = format!(
+                    "task `{}` is active as `{other}` too: remove one of the two",
+                    entry.id
+                );
+                unreadable.push(Unreadable {
+                    path: entry.path.to_string(),
+                    reason,
+                    diagnostics: Vec::new(),
+                });
             }
         }
     }
     active.retain(|entry| !arrived.contains(&entry.id));
     active.append(&mut both);
-    for (id, mut paths) in files.into_iter().filter(|(id, paths)| paths.len() > 1 && !arrived.contains(id)) {
+    for (id, mut paths) in
+        files.into_iter().filter(|(id, paths)| paths.len() > 1 && !arrived.contains(id))
+    {
         paths.sort();
         let counts = match tasks::counting(&id, &paths) {
             Some(path) => format!("`{path}` counts where the task is named, and no list has it"),
             None => "nobody can tell which one counts, so no command touches it".to_owned(),
         };
         let count = paths.len();
-        let reason = format!("task `{id}` has {count} files, {}: {counts}; remove all but one", listed(&paths));
+        let reason = format!(
+            "task `{id}` has {count} files, {}: {counts}; remove all but one",
+            listed(&paths)
+        );
         unreadable.push(Unreadable { path: paths[0].to_string(), reason, diagnostics: Vec::new() });
     }
     active
@@ -195,7 +217,8 @@ fn tell_apart(strays: Vec<Stray>, archived: &[TaskEntry], listing: &mut Listing)
     for stray in strays {
         let task = stray.companion_of();
         let Stray { path, reason } = stray;
-        let is_beside = task.is_some_and(|task| !path.starts_with(ARCHIVE) || finished.contains(task.as_str()));
+        let is_beside =
+            task.is_some_and(|task| !path.starts_with(ARCHIVE) || finished.contains(task.as_str()));
         let among = if is_beside { &mut listing.beside } else { &mut listing.unreadable };
         let (path, reason) = (path.display().to_string(), reason.to_string());
         among.push(Unreadable { path, reason, diagnostics: Vec::new() });
@@ -228,13 +251,17 @@ fn read_missed(paths: &Paths, workflow: &WorkflowName, missed: &[TaskEntry]) -> 
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let share = missed.len().div_ceil(cores).max(FEW);
     let read = |share: &[TaskEntry]| {
-        share.iter().map(|entry| read_header(paths, workflow, &entry.id, &entry.path)).collect::<Vec<_>>()
+        share
+            .iter()
+            .map(|entry| read_header(paths, workflow, &entry.id, &entry.path))
+            .collect::<Vec<_>>()
     };
     if missed.len() <= share {
         return read(missed);
     }
     std::thread::scope(|scope| {
-        let threads: Vec<_> = missed.chunks(share).map(|share| scope.spawn(move || read(share))).collect();
+        let threads: Vec<_> =
+            missed.chunks(share).map(|share| scope.spawn(move || read(share))).collect();
         let join = |thread: std::thread::ScopedJoinHandle<'_, Vec<Read>>| match thread.join() {
             Ok(read) => read,
             Err(panic) => std::panic::resume_unwind(panic),
@@ -244,7 +271,11 @@ fn read_missed(paths: &Paths, workflow: &WorkflowName, missed: &[TaskEntry]) -> 
 }
 
 /// Reads the task wherever it is now.
-fn read_moved(paths: &Paths, workflow: &WorkflowName, id: &TaskId) -> Option<(Header, ProjectPath)> {
+fn read_moved(
+    paths: &Paths,
+    workflow: &WorkflowName,
+    id: &TaskId,
+) -> Option<(Header, ProjectPath)> {
     let path = tasks::find(paths, id).ok()?.path;
     let (header, _) = read_header(paths, workflow, id, &path).ok()?;
     Some((header, path))
@@ -253,7 +284,8 @@ fn read_moved(paths: &Paths, workflow: &WorkflowName, id: &TaskId) -> Option<(He
 fn read_header(paths: &Paths, workflow: &WorkflowName, id: &TaskId, path: &ProjectPath) -> Read {
     let snapshot = tasks::read(paths, path)?;
     // A file that does not say when it was made is as old as it was last written.
-    let created = Timestamp::from_nanosecond(snapshot.stat.mtime.into()).unwrap_or(Timestamp::UNIX_EPOCH);
+    let created =
+        Timestamp::from_nanosecond(snapshot.stat.mtime.into()).unwrap_or(Timestamp::UNIX_EPOCH);
     let defaults = Defaults { workflow: workflow.clone(), created };
     let file = parse_with(&defaults, id, &snapshot.path, &snapshot.bytes)?;
     Ok((header(&file), snapshot.stat))
@@ -271,7 +303,9 @@ pub(super) fn unreadable(path: &str, error: OpsError) -> Unreadable {
             let reason = diagnostics.first().map(|first| first.message.clone()).unwrap_or_default();
             Unreadable { path: path.to_owned(), reason, diagnostics }
         }
-        other => Unreadable { path: path.to_owned(), reason: other.to_string(), diagnostics: Vec::new() },
+        other => {
+            Unreadable { path: path.to_owned(), reason: other.to_string(), diagnostics: Vec::new() }
+        }
     }
 }
 

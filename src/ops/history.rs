@@ -24,7 +24,8 @@ pub fn history(workspace: &Workspace, id: &TaskId) -> Result<(HistoryView, InFor
     let (view, in_force) = show(workspace, id)?;
     let task = view.file.task;
     let now = workspace.now().as_second();
-    let lasting = task.gate.as_ref().map(|open| u64::try_from(now - open.entered.as_second()).unwrap_or(0));
+    let lasting =
+        task.gate.as_ref().map(|open| u64::try_from(now - open.entered.as_second()).unwrap_or(0));
     Ok((HistoryView { task, lasting }, in_force))
 }
 

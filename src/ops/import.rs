@@ -44,8 +44,10 @@ pub fn read_foreign(
     system: Option<System>,
     name: Option<&WorkflowName>,
 ) -> Result<Imported, OpsError> {
-    import(file, bytes, system, name)
-        .map_err(|diagnostics| OpsError::InvalidImport { problem: format!("`{file}` cannot be imported"), diagnostics })
+    import(file, bytes, system, name).map_err(|diagnostics| OpsError::InvalidImport {
+        problem: format!("`{file}` cannot be imported"),
+        diagnostics,
+    })
 }
 
 /// Brings the workflows into the project; without a project they are only judged.
@@ -62,7 +64,8 @@ pub fn bring_in(
     if fidelity == Fidelity::Whole && !lost.is_empty() {
         return Err(OpsError::LossyImport { lost });
     }
-    let files: Vec<NewFile> = imported.workflows.iter().map(file).collect::<Result<_, OpsError>>()?;
+    let files: Vec<NewFile> =
+        imported.workflows.iter().map(file).collect::<Result<_, OpsError>>()?;
     let mut brought = judge(workspace, imported, &files)?;
     if let Some(workspace) = workspace.filter(|_| dry_run == DryRun::No) {
         brought.commit = write(workspace, &files, &message(imported), brought.valid)?;
@@ -71,7 +74,12 @@ pub fn bring_in(
 }
 
 /// Writes the files, and commits them if the rules are valid with them.
-fn write(workspace: &Workspace, files: &[NewFile], message: &str, valid: bool) -> Result<Option<CommitId>, OpsError> {
+fn write(
+    workspace: &Workspace,
+    files: &[NewFile],
+    message: &str,
+    valid: bool,
+) -> Result<Option<CommitId>, OpsError> {
     loop {
         let head = workspace.head()?;
         if let Some(path) = standing(workspace, &head, files.iter().map(|(path, _)| path))? {
@@ -97,7 +105,8 @@ fn write(workspace: &Workspace, files: &[NewFile], message: &str, valid: bool) -
 pub fn roles_snippet(lacking: &[RoleNeed]) -> String {
     let mut text = String::from("roles:\n");
     for need in lacking {
-        let agent = if need.people { "human-you".to_owned() } else { format!("agent-{}", need.role) };
+        let agent =
+            if need.people { "human-you".to_owned() } else { format!("agent-{}", need.role) };
         text.push_str(&format!("  {}:\n", need.role));
         if let Some(description) = &need.description {
             let line = description.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -128,14 +137,19 @@ fn file(draft: &Draft) -> Result<NewFile, OpsError> {
 
 /// Judges the rules with the new files: as they stand, and with the roles that org.yaml lacks. What is wrong even then is wrong
 /// with the import.
-fn judge(workspace: Option<&Workspace>, imported: &Imported, files: &[NewFile]) -> Result<Brought, OpsError> {
+fn judge(
+    workspace: Option<&Workspace>,
+    imported: &Imported,
+    files: &[NewFile],
+) -> Result<Brought, OpsError> {
     let mut sources = match workspace {
         Some(workspace) => standing_files(&workspace.repository)?,
         None => Vec::new(),
     };
     let is_new = |name: &str| files.iter().any(|(path, _)| path.as_str() == name);
     sources.retain(|source| !is_new(&source.name));
-    let added = files.iter().map(|(path, bytes)| Source { name: path.to_string(), bytes: bytes.clone() });
+    let added =
+        files.iter().map(|(path, bytes)| Source { name: path.to_string(), bytes: bytes.clone() });
     sources.extend(added);
     let Reading { mut configuration, faults } = read(&sources);
     let lacking = lacking(&configuration.org, imported);
@@ -157,7 +171,8 @@ fn judge(workspace: Option<&Workspace>, imported: &Imported, files: &[NewFile]) 
     let valid = workspace.is_some() && compiled.is_ok();
     if let (Some(_), Err(faults)) = (workspace, compiled) {
         // What is wrong besides: a role that is lacking is told as such.
-        let error = |found: &Diagnostic| found.severity == Severity::Error && found.code != "unknown_role";
+        let error =
+            |found: &Diagnostic| found.severity == Severity::Error && found.code != "unknown_role";
         diagnostics.extend(faults.into_iter().filter(error));
     }
     let paths = files.iter().map(|(path, _)| path.clone()).collect();
@@ -184,7 +199,8 @@ fn stand_in(need: &RoleNeed) -> Role {
 }
 
 fn message(imported: &Imported) -> String {
-    let names: Vec<String> = imported.workflows.iter().map(|draft| draft.name.to_string()).collect();
+    let names: Vec<String> =
+        imported.workflows.iter().map(|draft| draft.name.to_string()).collect();
     let word = if names.len() == 1 { "workflow" } else { "workflows" };
     format!("Import the {word} {} from {}", names.join(", "), imported.system)
 }

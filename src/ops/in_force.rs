@@ -8,7 +8,9 @@ use tracing::{debug, info};
 
 use super::error::OpsError;
 use super::rule_check::compiled;
-use super::rule_sources::{RULE_FILES, committed, rules_mark, sources, standing_files, uncommitted};
+use super::rule_sources::{
+    RULE_FILES, committed, rules_mark, sources, standing_files, uncommitted,
+};
 use super::workspace::Workspace;
 use crate::audit::{CommitId, Head, Repository, TreeFile};
 use crate::engine::Rules;
@@ -74,7 +76,8 @@ pub(super) fn in_force(workspace: &Workspace, head: &Head) -> Result<InForce, Op
     let mark = rules_mark(repository, commit)?;
     match workspace.last_rules.compiled(repository, &mark)? {
         Ok(rules) => {
-            if rules.project.implicit_workflow && mark.iter().all(|file| file.path != PROJECT_FILE) {
+            if rules.project.implicit_workflow && mark.iter().all(|file| file.path != PROJECT_FILE)
+            {
                 never_committed(repository, &mark)?;
             }
             Ok(InForce { rules, commit: Some(commit), remarks: Vec::new() })
@@ -90,7 +93,10 @@ pub(super) fn in_force(workspace: &Workspace, head: &Head) -> Result<InForce, Op
 
 /// Returns the rules that were in force under a commit of the past, whatever stands in the worktree now; nothing where it has no
 /// rules, or none that were ever valid.
-pub(super) fn rules_at(workspace: &Workspace, commit: CommitId) -> Result<Option<Rc<Rules>>, OpsError> {
+pub(super) fn rules_at(
+    workspace: &Workspace,
+    commit: CommitId,
+) -> Result<Option<Rc<Rules>>, OpsError> {
     let repository = &workspace.repository;
     let mark = rules_mark(repository, commit)?;
     if mark.is_empty() {
@@ -160,7 +166,9 @@ fn never_committed(repository: &Repository, committed: &[TreeFile]) -> Result<()
     if names.is_empty() {
         return Err(OpsError::Unfit {
             code: "rules_not_committed",
-            problem: format!("no {PROJECT_FILE} is committed, and without it nothing says which gates there are"),
+            problem: format!(
+                "no {PROJECT_FILE} is committed, and without it nothing says which gates there are"
+            ),
             fix: BRING_BACK.to_owned(),
         });
     }

@@ -44,7 +44,11 @@ impl Apart {
     }
 
     /// Judges what differs from that commit.
-    pub(super) fn judge(workspace: &Workspace, head: CommitId, files: Vec<StagedFile>) -> Result<Self, OpsError> {
+    pub(super) fn judge(
+        workspace: &Workspace,
+        head: CommitId,
+        files: Vec<StagedFile>,
+    ) -> Result<Self, OpsError> {
         let mut apart = Self::default();
         let mut out = Vec::new();
         for file in files {
@@ -53,7 +57,9 @@ impl Apart {
                 _ if !is_of_a_task(&file) || !goes_on(workspace, &file) => apart.staged.push(file),
                 // Only its mode is another one: that is staged.
                 Some(staged) if file.head == Some(staged) => apart.staged.push(file),
-                Some(staged) if workspace.repository.is_left_behind(head, &file.path, staged)? => {
+                Some(staged)
+                    if workspace.repository.is_left_behind(head, &file.path, staged)? =>
+                {
                     apart.behind.push(file);
                 }
                 Some(_) => apart.staged.push(file),
@@ -64,10 +70,12 @@ impl Apart {
         // the place that it has left, it was not taken out: it has not come yet.
         let gone = apart.behind.iter().filter(|file| file.head.is_none());
         let gone: BTreeSet<String> = gone.map(|file| file.name().to_owned()).collect();
-        let (come, taken_out) = out.into_iter().partition::<Vec<_>, _>(|file| gone.contains(file.name()));
+        let (come, taken_out) =
+            out.into_iter().partition::<Vec<_>, _>(|file| gone.contains(file.name()));
         apart.behind.extend(come);
         let elsewhere = elsewhere(workspace, head, &apart, &taken_out)?;
-        let is_lost = |file: &StagedFile| !elsewhere.contains(file.name()) && is_taken_up(workspace, file);
+        let is_lost =
+            |file: &StagedFile| !elsewhere.contains(file.name()) && is_taken_up(workspace, file);
         let (lost, taken_out) = taken_out.into_iter().partition::<Vec<_>, _>(is_lost);
         apart.taken_out = lost;
         apart.staged.extend(taken_out);
@@ -78,15 +86,23 @@ impl Apart {
     pub(super) fn told(&self) -> Option<(String, String)> {
         let names: Vec<&str> = self.behind.iter().map(|file| file.path.as_str()).collect();
         let files = if names.len() == 1 { "task file" } else { "task files" };
-        let problem = format!("git's index has an earlier version of {} {files}: {}", names.len(), some(&names));
-        let fix = format!("`git restore --staged {}`; `aof doctor --fix` does it", all_quoted(names.iter().copied()));
+        let problem = format!(
+            "git's index has an earlier version of {} {files}: {}",
+            names.len(),
+            some(&names)
+        );
+        let fix = format!(
+            "`git restore --staged {}`; `aof doctor --fix` does it",
+            all_quoted(names.iter().copied())
+        );
         (!names.is_empty()).then_some((problem, fix))
     }
 
     /// Says which tasks the next commit takes out of git though their files stand, and what to do; nothing where it takes none.
     pub(super) fn taken_out_told(&self) -> Option<(String, String)> {
         let names: Vec<&str> = self.taken_out.iter().map(|file| file.path.as_str()).collect();
-        let files = if names.len() == 1 { "a task whose file stands" } else { "tasks whose files stand" };
+        let files =
+            if names.len() == 1 { "a task whose file stands" } else { "tasks whose files stand" };
         let problem = format!("git's index does not have {files}: {}", some(&names));
         let fix = format!("`git restore --staged {}`", all_quoted(names.iter().copied()));
         (!names.is_empty()).then_some((problem, fix))
@@ -104,10 +120,12 @@ fn elsewhere(
         return Ok(BTreeSet::new());
     }
     let apart = || apart.behind.iter().chain(&apart.staged).chain(out);
-    let gone: BTreeSet<&str> = apart().filter(|file| file.staged.is_none()).map(|file| file.path.as_str()).collect();
+    let gone: BTreeSet<&str> =
+        apart().filter(|file| file.staged.is_none()).map(|file| file.path.as_str()).collect();
     let listed = workspace.repository.list(head, TASKS)?.into_iter().map(|file| file.path);
     let there = listed.filter(|path| !gone.contains(path.as_str()));
-    let there = there.chain(apart().filter(|file| file.staged.is_some()).map(|file| file.path.clone()));
+    let there =
+        there.chain(apart().filter(|file| file.staged.is_some()).map(|file| file.path.clone()));
     Ok(there.map(|path| path.rsplit('/').next().unwrap_or(&path).to_owned()).collect())
 }
 
@@ -125,13 +143,21 @@ pub(super) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, OpsError> {
     heal(workspace, &lock)?;
     // Since it was looked at, a person may have staged something, or git begun a merge.
     let Some(head) = head(workspace) else { return Ok(Vec::new()) };
-    let Apart { behind, .. } = Apart::judge(workspace, head, workspace.repository.staged_below(TASKS)?)?;
-    let caught_up = workspace.repository.catch_up(head, &behind, workspace.deadline(), &mut |locks| {
-        let locks = serde_json::to_value(locks).ok();
-        let record = Intent { pid: std::process::id(), boot: boot(), aim: Aim::Finish, writes: Vec::new(), locks };
-        let waiting = intent::write(&lock, &record).and_then(|written| written.unsynced(&lock));
-        waiting.map(Vec::from_iter).map_err(io::Error::other)
-    });
+    let Apart { behind, .. } =
+        Apart::judge(workspace, head, workspace.repository.staged_below(TASKS)?)?;
+    let caught_up =
+        workspace.repository.catch_up(head, &behind, workspace.deadline(), &mut |locks| {
+            let locks = serde_json::to_value(locks).ok();
+            let record = Intent {
+                pid: std::process::id(),
+                boot: boot(),
+                aim: Aim::Finish,
+                writes: Vec::new(),
+                locks,
+            };
+            let waiting = intent::write(&lock, &record).and_then(|written| written.unsynced(&lock));
+            waiting.map(Vec::from_iter).map_err(io::Error::other)
+        });
     if caught_up.is_err() {
         // What is told is why it failed; if the record cannot be cleared now, the next command does.
         let _ = heal(workspace, &lock);
@@ -147,7 +173,11 @@ pub struct IndexSeen(Option<(Option<CommitId>, Option<FileStat>)>);
 
 /// Brings up what was left behind since the last look, and returns which files that were. Nobody is waited for: what somebody is at just
 /// now is looked at again.
-pub fn tend_index(workspace: &mut Workspace, wait: Duration, seen: &mut IndexSeen) -> Result<Vec<String>, OpsError> {
+pub fn tend_index(
+    workspace: &mut Workspace,
+    wait: Duration,
+    seen: &mut IndexSeen,
+) -> Result<Vec<String>, OpsError> {
     let index = fs::metadata(workspace.repository.git_dir().join("index")).ok();
     let now = (workspace.repository.look()?.commit, index.map(|index| FileStat::of(&index)));
     if seen.0.as_ref() == Some(&now) {
@@ -163,9 +193,10 @@ pub fn tend_index(workspace: &mut Workspace, wait: Duration, seen: &mut IndexSee
     let caught_up = catch_up(workspace);
     workspace.restart_wait(wait);
     match caught_up {
-        Err(OpsError::Audit(AuditError::Locked { .. }) | OpsError::Store(StoreError::LockTimedOut { .. })) => {
-            Ok(Vec::new())
-        }
+        Err(
+            OpsError::Audit(AuditError::Locked { .. })
+            | OpsError::Store(StoreError::LockTimedOut { .. }),
+        ) => Ok(Vec::new()),
         caught_up => caught_up,
     }
 }

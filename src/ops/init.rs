@@ -7,7 +7,9 @@ use super::create::{NewTask, fresh_id, new_from, opened};
 use super::error::OpsError;
 use super::heal::{heal, heal_if_pending};
 use super::in_force::InForce;
-use super::merge_driver::{ATTRIBUTES, SetUp, attributes_after, install_here, is_as_committed, to_set_up};
+use super::merge_driver::{
+    ATTRIBUTES, SetUp, attributes_after, install_here, is_as_committed, to_set_up,
+};
 use super::message;
 use super::rule_check::compiled;
 use super::transaction::{Beside, Changed, DryRun, Write, commit};
@@ -131,12 +133,18 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
     let founder = Founder::new(author.name(), author.email());
     let mut files = new.template.files(&name, &founder);
     if let Some(branch) = &new.branch {
-        files.project.push_str(&format!("\n# These tasks have a branch of their own.\ngit:\n  branch: {branch}\n"));
+        files.project.push_str(&format!(
+            "\n# These tasks have a branch of their own.\ngit:\n  branch: {branch}\n"
+        ));
     }
     let sources = [(PROJECT_FILE, files.project), (ORG_FILE, files.org)]
         .map(|(name, text)| Source { name: name.to_owned(), bytes: text.into_bytes() });
     let beside = sources.iter().map(|source| {
-        Ok::<_, StoreError>(Beside { path: source.name.parse()?, before: None, bytes: source.bytes.clone() })
+        Ok::<_, StoreError>(Beside {
+            path: source.name.parse()?,
+            before: None,
+            bytes: source.bytes.clone(),
+        })
     });
     let beside = beside.collect::<Result<Vec<Beside>, _>>()?;
     let (rules, _) = compiled(&sources).map_err(OpsError::InvalidRules)?;
@@ -171,18 +179,27 @@ fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Wri
 
 /// Returns the file that has git merge tasks by their meaning: it is committed, and what a person wrote there stays. One with changes
 /// that are not committed is left alone.
-fn attributes(folder: &Path, committed: Option<(&Repository, CommitId)>) -> Result<Attributes, OpsError> {
+fn attributes(
+    folder: &Path,
+    committed: Option<(&Repository, CommitId)>,
+) -> Result<Attributes, OpsError> {
     let standing = std::fs::read(folder.join(ATTRIBUTES)).ok();
     let is_committed = match committed.filter(|_| folder.is_dir()) {
         Some((_, commit)) => {
             // The folder may be one below where the repository was looked for.
             let repository = Repository::discover(folder)?;
-            is_as_committed(&repository, standing.as_deref(), repository.read(commit, ATTRIBUTES)?.as_deref())
+            is_as_committed(
+                &repository,
+                standing.as_deref(),
+                repository.read(commit, ATTRIBUTES)?.as_deref(),
+            )
         }
         None => standing.is_none(),
     };
     Ok(match attributes_after(standing.as_deref()) {
-        Some(bytes) if is_committed => Attributes::Added(Beside { path: ATTRIBUTES.parse()?, before: standing, bytes }),
+        Some(bytes) if is_committed => {
+            Attributes::Added(Beside { path: ATTRIBUTES.parse()?, before: standing, bytes })
+        }
         Some(_) => Attributes::Held,
         None => Attributes::Whole,
     })
@@ -201,7 +218,8 @@ enum Attributes {
 /// Returns the repository that the folder lies in, or would lie in.
 pub(super) fn repository_around(folder: &Path) -> Result<Option<Repository>, OpsError> {
     let standing = folder.ancestors().find(|folder| folder.is_dir());
-    let standing = standing.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let standing =
+        standing.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match Repository::discover(standing) {
         Ok(repository) => Ok(Some(repository)),
         Err(AuditError::NoRepository { .. }) => Ok(None),
@@ -219,7 +237,9 @@ pub(super) fn refuse_existing(
     for name in [PROJECT_FILE, ORG_FILE] {
         let standing = folder.join(name).symlink_metadata().is_ok();
         let committed = match (repository, commit) {
-            (Some(repository), Some(commit)) if folder.is_dir() => repository.blob_id(commit, name)?.is_some(),
+            (Some(repository), Some(commit)) if folder.is_dir() => {
+                repository.blob_id(commit, name)?.is_some()
+            }
             _ => false,
         };
         if standing || committed {
@@ -232,14 +252,16 @@ pub(super) fn refuse_existing(
 fn make_folder(folder: &Path) -> Result<(), StoreError> {
     std::fs::create_dir_all(folder).map_err(|cause| {
         // What is there already is what stands in the way: a file, or a folder that nothing can be made in.
-        let path = folder.ancestors().find(|path| path.symlink_metadata().is_ok()).unwrap_or(folder);
+        let path =
+            folder.ancestors().find(|path| path.symlink_metadata().is_ok()).unwrap_or(folder);
         StoreError::Io { doing: "make a folder at", path: path.to_owned(), cause }
     })
 }
 
 pub(super) fn folder_name(folder: &Path) -> String {
     let full = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    full.file_name().map_or_else(|| "project".to_owned(), |name| name.to_string_lossy().into_owned())
+    full.file_name()
+        .map_or_else(|| "project".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 #[cfg(test)]
@@ -258,7 +280,12 @@ mod tests {
     #[test]
     fn every_template_begins_with_a_task_at_its_first_gate() {
         for template in Template::ALL {
-            let new = NewProject { folder: "/srv/garden".into(), template: *template, name: None, branch: None };
+            let new = NewProject {
+                folder: "/srv/garden".into(),
+                template: *template,
+                name: None,
+                branch: None,
+            };
             let (begun, write) = plan(&new, &ada(), noon()).unwrap();
             assert_eq!(begun.name, "garden");
             let task = &begun.first.after.task;
@@ -268,7 +295,10 @@ mod tests {
             let committed: Vec<&str> = begun.committed.iter().map(ProjectPath::as_str).collect();
             assert_eq!(committed, ["project.yaml", "org.yaml", &format!("tasks/{}.md", task.id)]);
             let message = &write.versions[0].message;
-            assert!(message.contains("Aof-Event: created") && message.contains(template.as_str()), "{message}");
+            assert!(
+                message.contains("Aof-Event: created") && message.contains(template.as_str()),
+                "{message}"
+            );
         }
     }
 
@@ -279,7 +309,10 @@ mod tests {
             refuse_existing(home.path(), None, None).unwrap();
             std::os::unix::fs::symlink("nowhere", home.path().join(name)).unwrap();
             let error = refuse_existing(home.path(), None, None).unwrap_err();
-            assert!(matches!(&error, OpsError::ProjectExists { path } if path.as_str() == name), "{error}");
+            assert!(
+                matches!(&error, OpsError::ProjectExists { path } if path.as_str() == name),
+                "{error}"
+            );
             assert_eq!(error.code(), "project_exists");
         }
     }

@@ -49,7 +49,9 @@ pub(super) fn left_out(workspace: &Workspace, path: &ProjectPath) -> Option<Left
         return None;
     }
     Some(if repository.is_checked_out_in_part() {
-        LeftOut::Sparse { folder: if in_tasks(path) { TASKS.to_owned() } else { path.folder().to_owned() } }
+        LeftOut::Sparse {
+            folder: if in_tasks(path) { TASKS.to_owned() } else { path.folder().to_owned() },
+        }
     } else {
         LeftOut::Marked { path: path.clone() }
     })
@@ -61,18 +63,23 @@ fn in_tasks(path: &ProjectPath) -> bool {
 }
 
 /// Takes those out of the tasks whose files are gone that git does not look for, and says how all of them come here.
-pub(super) fn of_left_out(workspace: &Workspace, gone: &mut Vec<(TaskId, ProjectPath)>) -> Option<Attention> {
+pub(super) fn of_left_out(
+    workspace: &Workspace,
+    gone: &mut Vec<(TaskId, ProjectPath)>,
+) -> Option<Attention> {
     if gone.is_empty() {
         return None;
     }
     // Where git cannot be asked, whatever cannot do without it says so.
     let left_out: HashSet<String> =
         workspace.repository.left_out_below(TASKS).unwrap_or_default().into_iter().collect();
-    let (out, others) = std::mem::take(gone).into_iter().partition(|(_, path)| left_out.contains(path.as_str()));
+    let (out, others) =
+        std::mem::take(gone).into_iter().partition(|(_, path)| left_out.contains(path.as_str()));
     *gone = others;
     let out: Vec<(TaskId, ProjectPath)> = out;
     let paths: Vec<&str> = out.iter().map(|(_, path)| path.as_str()).collect();
-    let (has, files) = if out.len() == 1 { ("task has no file", "it") } else { ("tasks have no file", "them") };
+    let (has, files) =
+        if out.len() == 1 { ("task has no file", "it") } else { ("tasks have no file", "them") };
     if out.is_empty() {
         return None;
     }
@@ -80,7 +87,10 @@ pub(super) fn of_left_out(workspace: &Workspace, gone: &mut Vec<(TaskId, Project
     if !workspace.repository.is_checked_out_in_part() {
         return Some(Attention {
             code: "tasks_left_out",
-            problem: format!("{count} {has} here, since git was told to pass over {files}: {}", some(&paths)),
+            problem: format!(
+                "{count} {has} here, since git was told to pass over {files}: {}",
+                some(&paths)
+            ),
             fix: look_again(&paths),
         });
     }
@@ -94,6 +104,9 @@ pub(super) fn of_left_out(workspace: &Workspace, gone: &mut Vec<(TaskId, Project
     Some(Attention {
         code: "tasks_left_out",
         problem: format!("{names} {is} not in this sparse checkout: {count} {has} here"),
-        fix: format!("`git sparse-checkout add {}`; what is dropped for them waits until then", all_quoted(folders)),
+        fix: format!(
+            "`git sparse-checkout add {}`; what is dropped for them waits until then",
+            all_quoted(folders)
+        ),
     })
 }

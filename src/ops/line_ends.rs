@@ -23,23 +23,34 @@ pub(super) fn elsewise(workspace: &Workspace, head: &Head) -> Result<Vec<Elsewis
 }
 
 /// Returns those that are not in the archive, which may be large.
-pub(super) fn elsewise_active(workspace: &Workspace, head: &Head) -> Result<Vec<Elsewise>, OpsError> {
+pub(super) fn elsewise_active(
+    workspace: &Workspace,
+    head: &Head,
+) -> Result<Vec<Elsewise>, OpsError> {
     among(workspace, head, |path| !is_archived(path))
 }
 
-fn among(workspace: &Workspace, head: &Head, wanted: fn(&ProjectPath) -> bool) -> Result<Vec<Elsewise>, OpsError> {
+fn among(
+    workspace: &Workspace,
+    head: &Head,
+    wanted: fn(&ProjectPath) -> bool,
+) -> Result<Vec<Elsewise>, OpsError> {
     let Some(commit) = head.commit else { return Ok(Vec::new()) };
     let repository = &workspace.repository;
     let mut found = Vec::new();
     for TreeFile { path, id } in repository.list(commit, TASKS)? {
-        let Some(path) =
-            path.parse::<ProjectPath>().ok().filter(|path| path.name().strip_suffix(".md").is_some() && wanted(path))
+        let Some(path) = path
+            .parse::<ProjectPath>()
+            .ok()
+            .filter(|path| path.name().strip_suffix(".md").is_some() && wanted(path))
         else {
             continue;
         };
         // What cannot be read is told elsewhere.
         let Ok(snapshot) = read(&workspace.paths, &path) else { continue };
-        if repository.hash_blob(&snapshot.bytes) != id && repository.is_same_text(&snapshot.bytes, id) {
+        if repository.hash_blob(&snapshot.bytes) != id
+            && repository.is_same_text(&snapshot.bytes, id)
+        {
             found.push(Elsewise { path, bytes: snapshot.bytes, committed: id });
         }
     }
@@ -56,7 +67,9 @@ pub(super) fn gives_way(workspace: &Workspace, head: &Head, full_path: &str) -> 
         let is_task = is_below_tasks(&path) && path.name().strip_suffix(".md").is_some();
         let is_kept = is_task && !repository.converts_line_ends(path.as_str()).ok()?;
         let bytes = read(&workspace.paths, &path).ok().filter(|_| is_kept)?.bytes;
-        Some(repository.hash_blob(&bytes) != committed && repository.is_same_text(&bytes, committed))
+        Some(
+            repository.hash_blob(&bytes) != committed && repository.is_same_text(&bytes, committed),
+        )
     };
     judged().unwrap_or(false)
 }

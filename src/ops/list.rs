@@ -56,12 +56,18 @@ pub enum Sort {
 /// Returns the tasks that are wanted, in order. A file that cannot be read hides none of the others.
 pub fn list(workspace: &Workspace, in_force: &InForce, filter: &Filter, sort: Sort) -> Listing {
     let wants_finished = filter.all || filter.statuses.iter().any(|status| status.is_finished());
-    let mut listing = read_all(workspace, in_force, if wants_finished { Scope::All } else { Scope::Active });
-    let dependencies =
-        if filter.ready { Dependencies::of(workspace, in_force, &listing) } else { Dependencies::default() };
+    let mut listing =
+        read_all(workspace, in_force, if wants_finished { Scope::All } else { Scope::Active });
+    let dependencies = if filter.ready {
+        Dependencies::of(workspace, in_force, &listing)
+    } else {
+        Dependencies::default()
+    };
     listing.circles = waiting_in_circles(&listing);
     let wanted = Wanted::new(filter, in_force);
-    listing.tasks.retain(|(header, _)| wanted.has(header) && (!filter.ready || is_ready(header, &dependencies)));
+    listing.tasks.retain(|(header, _)| {
+        wanted.has(header) && (!filter.ready || is_ready(header, &dependencies))
+    });
     listing.tasks.sort_by(|(a, _), (b, _)| order(a, b, sort));
     listing
 }
@@ -82,8 +88,10 @@ struct Wanted<'f> {
 impl<'f> Wanted<'f> {
     fn new(filter: &'f Filter, in_force: &'f InForce) -> Self {
         let org = &in_force.rules.org;
-        let own_roles = filter.mine.iter().flat_map(|agent| org.roles_of(agent)).map(RoleId::as_str).collect();
-        let mut statuses: Vec<&str> = filter.statuses.iter().map(|status| status.as_str()).collect();
+        let own_roles =
+            filter.mine.iter().flat_map(|agent| org.roles_of(agent)).map(RoleId::as_str).collect();
+        let mut statuses: Vec<&str> =
+            filter.statuses.iter().map(|status| status.as_str()).collect();
         statuses.extend(filter.hand_made.then_some(NEW));
         Self {
             workflows: filter.workflows.iter().map(WorkflowName::as_str).collect(),
@@ -94,7 +102,12 @@ impl<'f> Wanted<'f> {
             mine: filter.mine.as_ref().map(AgentId::as_str),
             own_roles,
             tags: &filter.tags,
-            words: filter.search.iter().flat_map(|text| text.split_whitespace()).map(str::to_lowercase).collect(),
+            words: filter
+                .search
+                .iter()
+                .flat_map(|text| text.split_whitespace())
+                .map(str::to_lowercase)
+                .collect(),
         }
     }
 
@@ -119,7 +132,8 @@ impl<'f> Wanted<'f> {
         if self.words.is_empty() {
             return true;
         }
-        let text = format!("{} {} {}", header.id, header.title, header.tags.join(" ")).to_lowercase();
+        let text =
+            format!("{} {} {}", header.id, header.title, header.tags.join(" ")).to_lowercase();
         self.words.iter().all(|word| text.contains(word))
     }
 }
@@ -199,7 +213,11 @@ mod tests {
         assert_eq!(sorted(Sort::Priority), ["bbb", "ccc", "ddd", "aaa"]);
         assert_eq!(sorted(Sort::Created), ["aaa", "ccc", "ddd", "bbb"]);
         assert_eq!(sorted(Sort::Updated), ["bbb", "ccc", "ddd", "aaa"]);
-        assert_eq!(sorted(Sort::Waiting), ["ccc", "ddd", "aaa", "bbb"], "who is at no gate waits least");
+        assert_eq!(
+            sorted(Sort::Waiting),
+            ["ccc", "ddd", "aaa", "bbb"],
+            "who is at no gate waits least"
+        );
         assert_eq!(sorted(Sort::Id), ["aaa", "bbb", "ccc", "ddd"]);
     }
 

@@ -113,7 +113,8 @@ pub(super) fn meant(workspace: &Workspace, completion: &Completion) -> Option<Me
     let head = workspace.repository.look().ok()?;
     let in_force = in_force(workspace, &head).ok()?;
     let content = workspace.repository.read_blob(committed(workspace, &ticket.task)?).ok()?;
-    let task = task_file::parse(&content, &ticket.task, &in_force.defaults(workspace.now())).ok()?.task;
+    let task =
+        task_file::parse(&content, &ticket.task, &in_force.defaults(workspace.now())).ok()?.task;
     let visit = task.gate.as_ref()?.visit;
     Some(Meant { visit, branch: branch_of(&in_force.rules, &task, &completion.agent) })
 }
@@ -123,7 +124,8 @@ fn committed(workspace: &Workspace, id: &TaskId) -> Option<ObjectId> {
     let repository = &workspace.repository;
     let commit = repository.look().ok()?.commit?;
     let usual = [Layout::Flat, Layout::Sharded].map(|layout| task_path(id, layout));
-    let mut found = usual.iter().filter_map(|path| repository.blob_id(commit, path.as_str()).ok()?);
+    let mut found =
+        usual.iter().filter_map(|path| repository.blob_id(commit, path.as_str()).ok()?);
     if let Some(version) = found.next() {
         return found.next().is_none().then_some(version);
     }

@@ -76,7 +76,9 @@ pub(super) fn missing(id: &TaskId, path: &ProjectPath) -> String {
         return back;
     }
     // A commit without the file would take its history away, and `aof verify` says so for good.
-    format!("{back}; if it is not to be done, call it off then: `aof task cancel {id} --reason \"...\"`")
+    format!(
+        "{back}; if it is not to be done, call it off then: `aof task cancel {id} --reason \"...\"`"
+    )
 }
 
 /// Says how a file comes back that HEAD has.
@@ -138,7 +140,9 @@ pub(super) fn thaw(path: &ProjectPath, past: Past<'_>) -> String {
              `git add {named} && git commit`"
         ),
         Past::Nothing { rename: Some(command) } => {
-            format!("it is another task's file, renamed: write that task's `id` again, and rename it back: `{command}`")
+            format!(
+                "it is another task's file, renamed: write that task's `id` again, and rename it back: `{command}`"
+            )
         }
         Past::Nothing { rename: None } => {
             format!("no commit has `{path}` so that it can be read, so nobody can say {BEGIN_ANEW}")

@@ -12,7 +12,12 @@ pub(super) fn of_act(act: &Act, known: usize, after: &Task) -> String {
     let grown = after.history.len() > known;
     let mut trailers = vec![("Aof-Task", id.to_string())];
     match act {
-        Act::Complete(_) | Act::Pass | Act::Move | Act::Cancel { .. } | Act::Reopen { .. } | Act::Override { .. } => {
+        Act::Complete(_)
+        | Act::Pass
+        | Act::Move
+        | Act::Cancel { .. }
+        | Act::Reopen { .. }
+        | Act::Override { .. } => {
             if let Some(visit) = after.history.last() {
                 return of_entry(visit, trailers, id.as_str());
             }
@@ -34,7 +39,8 @@ pub(super) fn of_act(act: &Act, known: usize, after: &Task) -> String {
         | Act::Unblock { branch, .. } => branch.clone(),
         _ => None,
     };
-    let gate = after.gate.as_ref().map(|open| Station { gate: open.current.clone(), branch }.to_string());
+    let gate =
+        after.gate.as_ref().map(|open| Station { gate: open.current.clone(), branch }.to_string());
     trailers.extend(gate.clone().map(|gate| ("Aof-Gate", gate)));
     let at = gate.map(|gate| format!(" at {gate}")).unwrap_or_default();
     let (event, subject, body, by) = match act {
@@ -45,26 +51,41 @@ pub(super) fn of_act(act: &Act, known: usize, after: &Task) -> String {
         Act::Claim { agent, .. } => {
             ("claimed", format!("{id}: claimed by {agent}{at}"), String::new(), Some(agent.clone()))
         }
-        Act::Assign { by, agent, .. } => {
-            ("assigned", format!("{id}: assigned to {agent}{at}"), String::new(), by.agent().cloned())
-        }
-        Act::Renew { agent, note, .. } => {
-            ("renewed", format!("{id}: renewed by {agent}{at}"), note.clone().unwrap_or_default(), Some(agent.clone()))
-        }
+        Act::Assign { by, agent, .. } => (
+            "assigned",
+            format!("{id}: assigned to {agent}{at}"),
+            String::new(),
+            by.agent().cloned(),
+        ),
+        Act::Renew { agent, note, .. } => (
+            "renewed",
+            format!("{id}: renewed by {agent}{at}"),
+            note.clone().unwrap_or_default(),
+            Some(agent.clone()),
+        ),
         Act::Lapse { .. } => ("lapsed", format!("{id}: claim ran out{at}"), String::new(), None),
         Act::Timeout { .. } => ("timeout", format!("{id}: overdue{at}"), String::new(), None),
-        Act::Hold { by, reason } => ("held", format!("{id}: held{at}"), reason.clone(), by.agent().cloned()),
+        Act::Hold { by, reason } => {
+            ("held", format!("{id}: held{at}"), reason.clone(), by.agent().cloned())
+        }
         Act::Depend { .. } => match lost_dependencies(after) {
-            lost if lost.is_empty() => ("unblocked", format!("{id}: unblocked{at}"), String::new(), None),
+            lost if lost.is_empty() => {
+                ("unblocked", format!("{id}: unblocked{at}"), String::new(), None)
+            }
             lost => {
                 let lost: Vec<String> = lost.iter().map(ToString::to_string).collect();
                 ("blocked", format!("{id}: blocked{at}"), lost.join("\n"), None)
             }
         },
-        Act::Release { by, .. } => ("released", format!("{id}: released{at}"), String::new(), by.agent().cloned()),
-        Act::Unblock { by, reason, .. } => {
-            ("unblocked", format!("{id}: unblocked{at}"), reason.clone().unwrap_or_default(), by.agent().cloned())
+        Act::Release { by, .. } => {
+            ("released", format!("{id}: released{at}"), String::new(), by.agent().cloned())
         }
+        Act::Unblock { by, reason, .. } => (
+            "unblocked",
+            format!("{id}: unblocked{at}"),
+            reason.clone().unwrap_or_default(),
+            by.agent().cloned(),
+        ),
         _ => ("changed", format!("{id}: changed{at}"), String::new(), None),
     };
     trailers.push(("Aof-Event", event.to_owned()));
@@ -79,13 +100,20 @@ pub(super) fn of_reroute(before: &Task, after: &Task) -> String {
     build(
         &format!("{}: {what}", after.id),
         &details.join("\n"),
-        vec![("Aof-Task", after.id.to_string()), ("Aof-Gate", gate), ("Aof-Event", event.to_owned())],
+        vec![
+            ("Aof-Task", after.id.to_string()),
+            ("Aof-Gate", gate),
+            ("Aof-Event", event.to_owned()),
+        ],
     )
 }
 
 /// Returns the message of the commit that hands work to an agent that did not ask for it.
 pub(super) fn of_gift(agent: &AgentId, branch: Option<&GateId>, after: &Task) -> String {
-    let at = after.gate.as_ref().map(|open| Station { gate: open.current.clone(), branch: branch.cloned() });
+    let at = after
+        .gate
+        .as_ref()
+        .map(|open| Station { gate: open.current.clone(), branch: branch.cloned() });
     let mut trailers = vec![("Aof-Task", after.id.to_string())];
     trailers.extend(at.as_ref().map(|at| ("Aof-Gate", at.to_string())));
     trailers.extend([("Aof-Event", "assigned".to_owned()), ("Aof-Agent", agent.to_string())]);
@@ -99,7 +127,11 @@ pub(super) fn of_init(first: &Task, template: &str) -> String {
     build(
         &format!("Begin with aof: the {template} process and a first task"),
         &first.title,
-        vec![("Aof-Task", first.id.to_string()), ("Aof-Gate", gate), ("Aof-Event", "created".to_owned())],
+        vec![
+            ("Aof-Task", first.id.to_string()),
+            ("Aof-Gate", gate),
+            ("Aof-Event", "created".to_owned()),
+        ],
     )
 }
 
@@ -112,12 +144,17 @@ pub(super) fn of_workflow(name: &WorkflowName, template: &str) -> String {
 pub(super) fn of_adoption(after: &Task) -> String {
     let gate = after.gate.as_ref().map(|open| open.current.to_string()).unwrap_or_default();
     let mut branches = after.gate.iter().flat_map(|open| &open.branches);
-    let agent = after.routing.agent.as_ref().or_else(|| branches.find_map(|own| own.agent.as_ref()));
+    let agent =
+        after.routing.agent.as_ref().or_else(|| branches.find_map(|own| own.agent.as_ref()));
     let given = agent.map(|agent| format!(", given to {agent}")).unwrap_or_default();
     build(
         &format!("{}: adopted at {gate}{given}", after.id),
         &after.title,
-        vec![("Aof-Task", after.id.to_string()), ("Aof-Gate", gate), ("Aof-Event", "adopted".to_owned())],
+        vec![
+            ("Aof-Task", after.id.to_string()),
+            ("Aof-Gate", gate),
+            ("Aof-Event", "adopted".to_owned()),
+        ],
     )
 }
 
@@ -146,7 +183,8 @@ pub(super) fn of_restoration(task: &Task) -> String {
 
 /// Returns the message of the commit of a comment.
 pub(super) fn of_comment(task: &Task, actor: &Actor, text: &str) -> String {
-    let mut trailers = vec![("Aof-Task", task.id.to_string()), ("Aof-Event", "commented".to_owned())];
+    let mut trailers =
+        vec![("Aof-Task", task.id.to_string()), ("Aof-Event", "commented".to_owned())];
     trailers.extend(actor.agent().map(|agent| ("Aof-Agent", agent.to_string())));
     build(&format!("{}: comment", task.id), text, trailers)
 }
@@ -186,9 +224,11 @@ fn said_of(visit: &Visit, id: &str) -> (String, String) {
 
 /// Returns what the trailers say of an entry.
 pub(super) fn entry_trailers(visit: &Visit) -> Vec<(&'static str, String)> {
-    let mut trailers = vec![("Aof-Gate", visit.station().to_string()), ("Aof-Outcome", visit.outcome.to_string())];
+    let mut trailers =
+        vec![("Aof-Gate", visit.station().to_string()), ("Aof-Outcome", visit.outcome.to_string())];
     trailers.extend(visit.agent.as_ref().map(|agent| ("Aof-Agent", agent.to_string())));
-    trailers.extend(visit.completion.as_ref().map(|stamp| ("Aof-Completion", stamp.id.to_string())));
+    trailers
+        .extend(visit.completion.as_ref().map(|stamp| ("Aof-Completion", stamp.id.to_string())));
     trailers
 }
 

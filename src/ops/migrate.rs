@@ -42,7 +42,8 @@ pub fn add_gates(
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
     let new = listing.tasks.iter().filter(|(header, _)| header.status == NEW);
     let ids: Vec<TaskId> = new.filter_map(|(header, _)| header.id.parse().ok()).collect();
-    let begin = |workspace: &Workspace, standing: Standing| beginning(workspace, standing, workflow);
+    let begin =
+        |workspace: &Workspace, standing: Standing| beginning(workspace, standing, workflow);
     let mut adopted = Settled { unreadable: listing.unreadable, ..Settled::default() };
     let mut on = |_| ControlFlow::Continue(());
     settle_each(workspace, wait, &ids, dry_run, &begin, &mut adopted, &mut on)?;

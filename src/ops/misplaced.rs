@@ -52,10 +52,16 @@ pub(super) fn open_in_archive(workspace: &Workspace) -> Vec<TaskEntry> {
     // Where git cannot tell, the archive is as it should be, as far as anybody knows; whoever commits meets the same.
     let mut open = committed(workspace).unwrap_or_default();
     if workspace.head_now().is_err() {
-        open.extend(staged(workspace).unwrap_or_default().into_iter().filter(|path| may_go_on(workspace, path)));
+        open.extend(
+            staged(workspace)
+                .unwrap_or_default()
+                .into_iter()
+                .filter(|path| may_go_on(workspace, path)),
+        );
     }
     let entry = |path: ProjectPath| {
-        let data = fs::symlink_metadata(path.below(paths.root())).ok().filter(fs::Metadata::is_file)?;
+        let data =
+            fs::symlink_metadata(path.below(paths.root())).ok().filter(fs::Metadata::is_file)?;
         Some(TaskEntry { id: task_id(path.name())?.ok()?, stat: FileStat::of(&data), path })
     };
     open.into_iter().filter_map(entry).collect()
@@ -82,7 +88,9 @@ pub(super) fn moved_by_hand(
         Entry::Task(task) if gone.contains(task.path.name()) => Some(task),
         _ => None,
     };
-    let is_new = |task: &TaskEntry| !committed.contains_key(task.path.as_str()) && may_go_on(workspace, &task.path);
+    let is_new = |task: &TaskEntry| {
+        !committed.contains_key(task.path.as_str()) && may_go_on(workspace, &task.path)
+    };
     walk_archived(&workspace.paths).filter_map(moved).filter(is_new).collect()
 }
 
@@ -96,7 +104,8 @@ fn committed(workspace: &Workspace) -> Result<BTreeSet<ProjectPath>, OpsError> {
     let repository = &workspace.repository;
     let Some(head) = repository.look()?.commit else { return Ok(BTreeSet::new()) };
     let known = Archived::load(&workspace.paths).and_then(|known| {
-        let since = known.commit.parse::<CommitId>().ok().filter(|since| repository.has_commit(*since))?;
+        let since =
+            known.commit.parse::<CommitId>().ok().filter(|since| repository.has_commit(*since))?;
         Some((since, known.paths().collect::<BTreeSet<ProjectPath>>()))
     });
     let Some((since, before)) = known else {
@@ -146,7 +155,8 @@ fn staged(workspace: &Workspace) -> Result<Vec<ProjectPath>, OpsError> {
 }
 
 fn note(workspace: &Workspace, head: CommitId, open: &BTreeSet<ProjectPath>) {
-    let seen = Archived { commit: head.to_string(), open: open.iter().map(ToString::to_string).collect() };
+    let seen =
+        Archived { commit: head.to_string(), open: open.iter().map(ToString::to_string).collect() };
     // It only saves time: a project that cannot be written to is listed all the same.
     let _ = seen.save(&workspace.paths);
 }
@@ -159,9 +169,11 @@ fn may_go_on(workspace: &Workspace, path: &ProjectPath) -> bool {
 /// A file of thousands is soon asked: the key stands at the beginning of a line, above the body.
 fn says_finished(bytes: &[u8]) -> bool {
     let lines = bytes.split(|byte| *byte == b'\n').skip(1).map(<[u8]>::trim_ascii_end);
-    let status = lines.take_while(|line| *line != b"---").find_map(|line| line.strip_prefix(b"status:"));
+    let status =
+        lines.take_while(|line| *line != b"---").find_map(|line| line.strip_prefix(b"status:"));
     let said = status.and_then(|value| std::str::from_utf8(value).ok()).unwrap_or_default();
-    let said = said.split_once(" #").map_or(said, |(said, _)| said).trim().trim_matches(['"', '\'']);
+    let said =
+        said.split_once(" #").map_or(said, |(said, _)| said).trim().trim_matches(['"', '\'']);
     said.parse::<Status>().is_ok_and(Status::is_finished)
 }
 

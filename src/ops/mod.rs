@@ -120,8 +120,8 @@ pub use doctor::{Complaint, Outcome, Treated, Weight, doctor_value, examine, lea
 pub use edit::{Comment, Fields, Manuscript, comment, edit_fields, edit_text, open_manuscript};
 pub use error::{Kind, OpsError, reason_of};
 pub use events::{
-    EventCount, EventReader, Rebuilt, StreamLine, WantedEvents, are_events_kept, catch_up_events, event_counts,
-    keep_events, rebuild_events,
+    EventCount, EventReader, Rebuilt, StreamLine, WantedEvents, are_events_kept, catch_up_events,
+    event_counts, keep_events, rebuild_events,
 };
 pub use evidence::{Evidence, evidence};
 pub use following::{Following, following};
@@ -144,8 +144,8 @@ pub use monitoring::{Equipment, Monitored, add_monitoring, monitoring_to_add};
 pub use names::{known_names, known_worker, workflow_named};
 pub use next::{Besides, Claim, Next, Wanted, claimed, next};
 pub use notices::{
-    Outgoing, OutgoingStanding, Put, Receiver, Round, Tried, deliver_channel, deliver_notices, forget_dropped,
-    outgoing, outgoing_value, put_out, receivers,
+    Outgoing, OutgoingStanding, Put, Receiver, Round, Tried, deliver_channel, deliver_notices,
+    forget_dropped, outgoing, outgoing_value, put_out, receivers,
 };
 pub use openings::{Opening, claim, left_behind, openings};
 pub use reload::{RulesReport, Since, rules_report};
@@ -156,22 +156,22 @@ pub use settle::{Settled, settle_rules};
 pub use signing::{Signing, complete_signed, completion_in, sign_file, what_to_sign};
 pub use startable::{startable, workflows_value};
 pub use stats::{
-    AgentStats, Direction, GateStats, Loops, MANY_PASSES, Question, Share, Span, Spread, Stats, TagStats, Tally, Trend,
-    Week, stats, stats_value,
+    AgentStats, Direction, GateStats, Loops, MANY_PASSES, Question, Share, Span, Spread, Stats,
+    TagStats, Tally, Trend, Week, stats, stats_value,
 };
 pub use status::{Overview, overview, overview_value};
 pub use sweep::{Swept, sweep};
 pub use sync::{
-    End, Errand, First, Left as LeftToGit, Line, Loss, RemoteStanding, Strangers, Synced, Wish, is_cut_off,
-    owed_to_remote, sync, sync_and_hand_out, sync_value,
+    End, Errand, First, Left as LeftToGit, Line, Loss, RemoteStanding, Strangers, Synced, Wish,
+    is_cut_off, owed_to_remote, sync, sync_and_hand_out, sync_value,
 };
 pub use take::take;
 pub use taken_back::{BranchSeen, PutBack, Retaken, tend_branch};
 pub use transaction::{Changed, DryRun};
 pub use unclosed::unclosed;
 pub use verify::{
-    Broken, From as VerifiedFrom, Past, ProjectFolder, Pushed, Range, Update, Verified, Wrong, pushed_value,
-    verified_value, verify, verify_pushed,
+    Broken, From as VerifiedFrom, Past, ProjectFolder, Pushed, Range, Update, Verified, Wrong,
+    pushed_value, verified_value, verify, verify_pushed,
 };
 pub use view::{View, frozen, is_drifted, show, task_value, who, who_at};
 pub use why::{Consequence, Effect, Reason, reason_value, why};

@@ -69,11 +69,19 @@ pub fn known_names(filter: &Filter, rules: &Rules, listing: &Listing) -> Result<
     }
     for gate in &filter.gates {
         let known = sorted(gates().map(|gate| gate.id.to_string()).collect());
-        check(Kind::Gate, gate.as_str(), known, |header| header.gate.as_deref().into_iter().collect())?;
+        check(Kind::Gate, gate.as_str(), known, |header| {
+            header.gate.as_deref().into_iter().collect()
+        })?;
     }
     for role in &filter.roles {
-        let known = rules.org.roles.iter().map(|(role, _)| role).chain(gates().flat_map(Gate::roles));
-        check(Kind::Role, role.as_str(), sorted(known.map(ToString::to_string).collect()), Header::roles)?;
+        let known =
+            rules.org.roles.iter().map(|(role, _)| role).chain(gates().flat_map(Gate::roles));
+        check(
+            Kind::Role,
+            role.as_str(),
+            sorted(known.map(ToString::to_string).collect()),
+            Header::roles,
+        )?;
     }
     if let Some(agent) = filter.agent.as_ref().filter(|_| !rules.project.implicit_workflow) {
         let known = rules.org.all_agents().into_iter().map(ToString::to_string).collect();

@@ -142,7 +142,10 @@ fn search(
     let besides = |tickets: VecDeque<Ticket>| match (limit, wanted) {
         (None, Wanted::But(_)) => Besides {
             tickets,
-            awaited: headers().flat_map(|header| &header.depends_on).filter_map(|id| id.parse().ok()).collect(),
+            awaited: headers()
+                .flat_map(|header| &header.depends_on)
+                .filter_map(|id| id.parse().ok())
+                .collect(),
         },
         _ => Besides::default(),
     };
@@ -151,7 +154,11 @@ fn search(
         // What a person holds is kept for the agent, and nothing can be done with it now.
         Wanted::Next | Wanted::But(_) => headers()
             .filter(|header| !header.held)
-            .flat_map(|header| held_by(header, agent, role).into_iter().filter(move |ticket| is_other(header, ticket)))
+            .flat_map(|header| {
+                held_by(header, agent, role)
+                    .into_iter()
+                    .filter(move |ticket| is_other(header, ticket))
+            })
             .collect(),
     };
     for (at, ticket) in own.iter().enumerate() {
@@ -167,7 +174,11 @@ fn search(
     let dependencies = Dependencies::of(workspace, in_force, &listing);
     let mut free: Vec<Waiting> = headers()
         .filter(|header| is_ready(header, &dependencies))
-        .flat_map(|header| waiting(in_force, header).into_iter().filter(move |place| is_other(header, &place.ticket)))
+        .flat_map(|header| {
+            waiting(in_force, header)
+                .into_iter()
+                .filter(move |place| is_other(header, &place.ticket))
+        })
         .filter(|place| role.is_none_or(|role| *role == place.role) && place.suits(rules, agent))
         .collect();
     // Of what is equally urgent, whatever comes back to the agent is first.
@@ -176,7 +187,8 @@ fn search(
     for (at, Waiting { ticket, .. }) in free.iter().enumerate() {
         match taken(workspace, seen, ticket, agent, dry_run)? {
             Taken::Claimed(changed) => {
-                let besides = besides(free[at + 1..].iter().map(|place| place.ticket.clone()).collect());
+                let besides =
+                    besides(free[at + 1..].iter().map(|place| place.ticket.clone()).collect());
                 return Ok(Found::Next(Next::Task { changed, ticket: ticket.clone(), besides }));
             }
             Taken::Moved => return Ok(Found::Moved(ticket.task.clone())),
@@ -187,14 +199,18 @@ fn search(
         Some(role) => vec![role.clone()],
         None => rules.org.roles_of(agent).cloned().collect(),
     };
-    let own = |of: &&str| of.parse().is_ok_and(|of| roles.contains(&of) || role.is_none() && rules.is_open(&of));
+    let own = |of: &&str| {
+        of.parse().is_ok_and(|of| roles.contains(&of) || role.is_none() && rules.is_open(&of))
+    };
     let waiting = headers().filter(|header| header.roles().iter().any(&own)).count();
     Ok(Found::Next(Next::Nothing { roles, waiting }))
 }
 
 /// Returns whether the agent may have one more than what it holds.
 fn has_room(limit: Option<u32>, agent: &AgentId, held: &[Ticket]) -> Result<(), OpsError> {
-    let Some(limit) = limit.filter(|limit| held.len() >= usize::try_from(*limit).unwrap_or(usize::MAX)) else {
+    let Some(limit) =
+        limit.filter(|limit| held.len() >= usize::try_from(*limit).unwrap_or(usize::MAX))
+    else {
         return Ok(());
     };
     let has = match held {
@@ -226,7 +242,12 @@ pub struct Claim {
 }
 
 /// Returns what the agent has, the most urgent first; of that role alone, where one is named.
-pub fn claimed(workspace: &Workspace, in_force: &InForce, agent: &AgentId, role: Option<&RoleId>) -> Vec<Claim> {
+pub fn claimed(
+    workspace: &Workspace,
+    in_force: &InForce,
+    agent: &AgentId,
+    role: Option<&RoleId>,
+) -> Vec<Claim> {
     let filter = Filter { agent: Some(agent.clone()), ..Filter::default() };
     let listing = list(workspace, in_force, &filter, Sort::Priority);
     let claims = |header: &Header| {

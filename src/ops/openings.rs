@@ -53,7 +53,12 @@ pub fn openings(rules: &Rules, task: &Task) -> Vec<Opening> {
 }
 
 /// Takes what the ticket names for the agent.
-pub fn claim(workspace: &Workspace, ticket: &Ticket, agent: &AgentId, dry_run: DryRun) -> Result<Changed, OpsError> {
+pub fn claim(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: &AgentId,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
     let shared = dry_run == DryRun::No && Claims::here(workspace)? == Claims::Shared;
     if shared {
         look_around(workspace)?;

@@ -9,7 +9,8 @@ use crate::store::Inbox;
 pub(super) fn refused(workspace: &Workspace) -> Result<Option<Attention>, OpsError> {
     let names = Inbox::of(&workspace.paths).refused()?;
     let shown: Vec<&str> = names.iter().map(String::as_str).collect();
-    let wait = if names.len() == 1 { "refused completion waits" } else { "refused completions wait" };
+    let wait =
+        if names.len() == 1 { "refused completion waits" } else { "refused completions wait" };
     Ok((!names.is_empty()).then(|| Attention {
         code: "refused_waiting",
         problem: format!("{} {wait} in `.aof/refused`: {}", names.len(), some(&shown)),

@@ -40,12 +40,15 @@ pub struct Since {
 /// Returns which rules are in force.
 pub fn rules_report(workspace: &Workspace) -> Result<RulesReport, OpsError> {
     let in_force = workspace.rules()?;
-    let mut report = RulesReport { since: None, valid: true, diagnostics: Vec::new(), uncommitted: Vec::new() };
+    let mut report =
+        RulesReport { since: None, valid: true, diagnostics: Vec::new(), uncommitted: Vec::new() };
     for remark in in_force.remarks {
         match remark {
             Remark::Uncommitted(files) => report.uncommitted = files,
             Remark::Unheeded(file) => report.uncommitted.push(file.display().to_string()),
-            Remark::Superseded { diagnostics, .. } => (report.valid, report.diagnostics) = (false, diagnostics),
+            Remark::Superseded { diagnostics, .. } => {
+                (report.valid, report.diagnostics) = (false, diagnostics)
+            }
         }
     }
     let Some(commit) = in_force.commit else { return Ok(report) };

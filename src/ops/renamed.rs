@@ -25,19 +25,28 @@ pub(super) fn renamed(
     let stated = stated_id(bytes).filter(|stated| stated != id)?;
     let repository = &workspace.repository;
     let head = repository.look().ok()?.commit?;
-    let is_its = |path: &ProjectPath, bytes: &[u8]| parse(in_force, &stated, path, bytes, workspace.now()).is_ok();
+    let is_its = |path: &ProjectPath, bytes: &[u8]| {
+        parse(in_force, &stated, path, bytes, workspace.now()).is_ok()
+    };
     let is_committed = repository.blob_id(head, path.as_str()).ok()?.is_some();
     if let Ok(found) = tasks::find(&workspace.paths, &stated) {
         let there = tasks::read(&workspace.paths, &found.path).ok()?;
-        let command = format!("{} {}", if is_committed { "git rm" } else { "rm" }, all_quoted([path.as_str()]));
+        let command = format!(
+            "{} {}",
+            if is_committed { "git rm" } else { "rm" },
+            all_quoted([path.as_str()])
+        );
         let copied = WayBack::Copied { id: id.clone(), of: found.path.to_string(), command };
         return is_its(&found.path, &there.bytes).then_some(copied);
     }
     let back = before(workspace, head, &stated, path, &is_its)?;
     let staged = || repository.staged_below(TASKS).unwrap_or_default();
-    let is_known = is_committed || staged().iter().any(|file| file.path == path.as_str() && file.staged.is_some());
+    let is_known = is_committed
+        || staged().iter().any(|file| file.path == path.as_str() && file.staged.is_some());
     let names = all_quoted([path.as_str(), back.as_str()]);
-    Some(WayBack::Renamed { command: format!("{} {names}", if is_known { "git mv" } else { "mv" }) })
+    Some(WayBack::Renamed {
+        command: format!("{} {names}", if is_known { "git mv" } else { "mv" }),
+    })
 }
 
 /// Returns where HEAD has the task, or a commit before it had it where it may have been renamed from.
@@ -50,13 +59,18 @@ fn before(
 ) -> Option<ProjectPath> {
     let repository = &workspace.repository;
     let has = |commit: CommitId, path: &ProjectPath| {
-        repository.read(commit, path.as_str()).ok().flatten().is_some_and(|bytes| is_its(path, &bytes))
+        repository
+            .read(commit, path.as_str())
+            .ok()
+            .flatten()
+            .is_some_and(|bytes| is_its(path, &bytes))
     };
     if let Some(there) = path_in(workspace, head, stated).ok()? {
         return has(head, &there).then_some(there);
     }
     let usual = [Layout::Flat, Layout::Sharded].map(|layout| task_path(stated, layout));
-    let places: Vec<ProjectPath> = path.sibling(&format!("{stated}.md")).into_iter().chain(usual).collect();
+    let places: Vec<ProjectPath> =
+        path.sibling(&format!("{stated}.md")).into_iter().chain(usual).collect();
     let names: Vec<&str> = places.iter().map(ProjectPath::as_str).collect();
     let changes = repository.log_of(head, &names).ok()?.take(LOOK_BACK);
     changes
@@ -68,7 +82,14 @@ fn before(
 /// Returns the id that a file says it has: the key stands at the beginning of a line, above the body.
 fn stated_id(bytes: &[u8]) -> Option<TaskId> {
     let lines = bytes.split(|byte| *byte == b'\n').skip(1).map(<[u8]>::trim_ascii_end);
-    let value = lines.take_while(|line| *line != b"---").find_map(|line| line.strip_prefix(b"id:"))?;
+    let value =
+        lines.take_while(|line| *line != b"---").find_map(|line| line.strip_prefix(b"id:"))?;
     let value = std::str::from_utf8(value).ok()?;
-    value.split_once(" #").map_or(value, |(value, _)| value).trim().trim_matches(['"', '\'']).parse().ok()
+    value
+        .split_once(" #")
+        .map_or(value, |(value, _)| value)
+        .trim()
+        .trim_matches(['"', '\''])
+        .parse()
+        .ok()
 }

@@ -5,12 +5,16 @@ use super::mending::bring_back;
 use super::rule_sources::{committed, standing_files};
 use crate::audit::{CommitId, Repository};
 use crate::engine::{Finding, Rules};
-use crate::format::config::{Configuration, ORG_FILE, PROJECT_FILE, Reading, Source, Subject, read};
+use crate::format::config::{
+    Configuration, ORG_FILE, PROJECT_FILE, Reading, Source, Subject, read,
+};
 use crate::format::diagnostic::Diagnostic;
 use crate::model::Severity;
 
 /// Returns everything to say about the rules of the worktree, and the rules if they are valid.
-pub fn check_worktree(repository: &Repository) -> Result<(Option<Rules>, Vec<Diagnostic>), OpsError> {
+pub fn check_worktree(
+    repository: &Repository,
+) -> Result<(Option<Rules>, Vec<Diagnostic>), OpsError> {
     let sources = standing_files(repository)?;
     let gone = gone_project_file(repository, &sources)?;
     Ok(match (compiled(&sources), gone) {
@@ -23,19 +27,26 @@ pub fn check_worktree(repository: &Repository) -> Result<(Option<Rules>, Vec<Dia
 }
 
 /// Without project.yaml the others would be valid, and mean that anybody may do anything.
-fn gone_project_file(repository: &Repository, standing: &[Source]) -> Result<Option<Diagnostic>, OpsError> {
+fn gone_project_file(
+    repository: &Repository,
+    standing: &[Source],
+) -> Result<Option<Diagnostic>, OpsError> {
     let Some(commit) = repository.look()?.commit else { return Ok(None) };
     let is_there = standing.iter().any(|source| source.name == PROJECT_FILE);
     if is_there || repository.blob_id(commit, PROJECT_FILE)?.is_none() {
         return Ok(None);
     }
     let message = format!("{PROJECT_FILE} is gone, and what is committed has it");
-    let diagnostic = Diagnostic::new(Severity::Error, "missing_file", PROJECT_FILE, "", 0..0, &message);
+    let diagnostic =
+        Diagnostic::new(Severity::Error, "missing_file", PROJECT_FILE, "", 0..0, &message);
     Ok(Some(diagnostic.help(Some(&bring_back(PROJECT_FILE)))))
 }
 
 /// Returns everything to say about the rules of HEAD.
-pub fn check_committed(repository: &Repository, commit: CommitId) -> Result<Vec<Diagnostic>, OpsError> {
+pub fn check_committed(
+    repository: &Repository,
+    commit: CommitId,
+) -> Result<Vec<Diagnostic>, OpsError> {
     Ok(match compiled(&committed(repository, commit)?) {
         Ok((_, diagnostics)) | Err(diagnostics) => diagnostics,
     })

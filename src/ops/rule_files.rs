@@ -18,7 +18,8 @@ pub(super) fn commit_new(
     files: &[NewFile],
     message: &str,
 ) -> Result<Option<CommitId>, OpsError> {
-    let new = |(path, bytes): &NewFile| Beside { path: path.clone(), before: None, bytes: bytes.clone() };
+    let new =
+        |(path, bytes): &NewFile| Beside { path: path.clone(), before: None, bytes: bytes.clone() };
     let files: Vec<Beside> = files.iter().map(new).collect();
     let lock = workspace.lock()?;
     commit_files(workspace, &lock, head, &files, message)
@@ -52,7 +53,9 @@ pub(super) fn commit_files(
     match commit(workspace, lock, head, &[write]) {
         Ok(commits) => Ok(commits.last().copied()),
         Err(
-            OpsError::Store(StoreError::Exists { .. } | StoreError::Changed { .. } | StoreError::Gone { .. })
+            OpsError::Store(
+                StoreError::Exists { .. } | StoreError::Changed { .. } | StoreError::Gone { .. },
+            )
             | OpsError::Audit(AuditError::Moved { .. }),
         ) => Ok(None),
         Err(error) => Err(error),

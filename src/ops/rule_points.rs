@@ -15,7 +15,9 @@ pub(super) fn of_rules(error: &OpsError) -> Attention {
     Attention {
         code: error.code(),
         problem: error.to_string(),
-        fix: error.fix().unwrap_or_else(|| "see `aof workflow validate`, mend it, and commit".to_owned()),
+        fix: error
+            .fix()
+            .unwrap_or_else(|| "see `aof workflow validate`, mend it, and commit".to_owned()),
     }
 }
 
@@ -25,7 +27,9 @@ pub(super) fn of_remark(workspace: &Workspace, remark: &Remark) -> Vec<Attention
         Remark::Uncommitted(files) => {
             let repository = &workspace.repository;
             // In the middle of a merge, what is there and what is not is git's to tell.
-            let is_gone = |file: &&String| repository.go_on().is_none() && is_gone(&repository.worktree_path(file));
+            let is_gone = |file: &&String| {
+                repository.go_on().is_none() && is_gone(&repository.worktree_path(file))
+            };
             let (gone, others): (Vec<_>, Vec<_>) = files.iter().partition(is_gone);
             let gone = gone.into_iter().map(|file| Attention {
                 code: "rules_not_committed",
@@ -79,9 +83,13 @@ fn differing(workspace: &Workspace, files: &[&String]) -> Option<Attention> {
             format!("it counts once that is done; when all is solved: `git add {named} && {go_on}`")
         }
         (Some(go_on), false) => {
-            format!("mend it, see `aof workflow validate`, and go on when all is solved: `git add {named} && {go_on}`")
+            format!(
+                "mend it, see `aof workflow validate`, and go on when all is solved: `git add {named} && {go_on}`"
+            )
         }
-        (None, true) => format!("commit it to bring it into force: `git commit -m \"rules\" -- {named}`"),
+        (None, true) => {
+            format!("commit it to bring it into force: `git commit -m \"rules\" -- {named}`")
+        }
         (None, false) => "see `aof workflow validate`, mend it, and commit".to_owned(),
     };
     let one = files.len() == 1;
@@ -93,18 +101,27 @@ fn differing(workspace: &Workspace, files: &[&String]) -> Option<Attention> {
     };
     Some(Attention {
         code: "rules_not_committed",
-        problem: format!("{files_text} {differ} from what is committed{fault}; the committed rules count"),
+        problem: format!(
+            "{files_text} {differ} from what is committed{fault}; the committed rules count"
+        ),
         fix,
     })
 }
 
 /// Where nothing that is committed says which gates there are, whoever likes completes any task.
-pub(super) fn no_rules(workspace: &Workspace, in_force: &InForce) -> Result<Option<Attention>, OpsError> {
-    let Some(commit) = in_force.commit.filter(|_| in_force.rules.project.implicit_workflow) else { return Ok(None) };
+pub(super) fn no_rules(
+    workspace: &Workspace,
+    in_force: &InForce,
+) -> Result<Option<Attention>, OpsError> {
+    let Some(commit) = in_force.commit.filter(|_| in_force.rules.project.implicit_workflow) else {
+        return Ok(None);
+    };
     let is_there = workspace.repository.blob_id(commit, PROJECT_FILE)?.is_some();
     Ok((!is_there).then(|| Attention {
         code: "no_rules",
-        problem: format!("there is no {PROJECT_FILE}, so every task has one gate, and any agent may complete it"),
+        problem: format!(
+            "there is no {PROJECT_FILE}, so every task has one gate, and any agent may complete it"
+        ),
         fix: BRING_BACK.to_owned(),
     }))
 }

@@ -17,16 +17,24 @@ pub(super) const RULES_LIMIT: u64 = 1024 * 1024;
 pub fn rules_mark(repository: &Repository, commit: CommitId) -> Result<Vec<TreeFile>, OpsError> {
     let mut mark = Vec::new();
     for name in [PROJECT_FILE, ORG_FILE] {
-        mark.extend(repository.blob_id(commit, name)?.map(|id| TreeFile { path: name.to_owned(), id }));
+        mark.extend(
+            repository.blob_id(commit, name)?.map(|id| TreeFile { path: name.to_owned(), id }),
+        );
     }
     mark.extend(
-        repository.list(commit, WORKFLOWS_FOLDER)?.into_iter().filter(|file| Subject::of(&file.path).is_some()),
+        repository
+            .list(commit, WORKFLOWS_FOLDER)?
+            .into_iter()
+            .filter(|file| Subject::of(&file.path).is_some()),
     );
     Ok(mark)
 }
 
 /// Returns the files of rules that a commit has.
-pub(super) fn committed(repository: &Repository, commit: CommitId) -> Result<Vec<Source>, OpsError> {
+pub(super) fn committed(
+    repository: &Repository,
+    commit: CommitId,
+) -> Result<Vec<Source>, OpsError> {
     sources(repository, &rules_mark(repository, commit)?)
 }
 
@@ -52,7 +60,9 @@ fn standing_names(repository: &Repository) -> Vec<String> {
     let mut workflows: Vec<String> = fs::read_dir(folder)
         .into_iter()
         .flatten()
-        .filter_map(|entry| Some(format!("{WORKFLOWS_FOLDER}/{}", entry.ok()?.file_name().to_str()?)))
+        .filter_map(|entry| {
+            Some(format!("{WORKFLOWS_FOLDER}/{}", entry.ok()?.file_name().to_str()?))
+        })
         .filter(|name| Subject::of(name).is_some())
         .collect();
     workflows.sort();
@@ -80,7 +90,10 @@ fn source(name: &str, bytes: &[u8]) -> Source {
 
 /// Returns the files of rules in which the worktree differs from the commit. Line endings alone are no difference, because git
 /// may write its own on checkout; a file that cannot be read is one: it only warns.
-pub(super) fn uncommitted(repository: &Repository, commit: CommitId) -> Result<Vec<String>, OpsError> {
+pub(super) fn uncommitted(
+    repository: &Repository,
+    commit: CommitId,
+) -> Result<Vec<String>, OpsError> {
     let before = rules_mark(repository, commit)?;
     let mut names: Vec<String> =
         before.iter().map(|file| file.path.clone()).chain(standing_names(repository)).collect();
@@ -92,7 +105,8 @@ pub(super) fn uncommitted(repository: &Repository, commit: CommitId) -> Result<V
         let same = match (standing_file(repository, &name), committed) {
             (Ok(None), None) => true,
             (Ok(Some(now)), Some(file)) => {
-                repository.is_same_text(&now, file.id) || with_lf(&now) == with_lf(&repository.read_blob(file.id)?)
+                repository.is_same_text(&now, file.id)
+                    || with_lf(&now) == with_lf(&repository.read_blob(file.id)?)
             }
             _ => false,
         };

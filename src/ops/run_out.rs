@@ -68,7 +68,9 @@ pub fn run_out(
     let mut ran_out = RanOut { next, unreadable: listing.unreadable, ..RanOut::default() };
     if dry_run == DryRun::Yes {
         for due in &all {
-            let result = change(workspace, &due.task, dry_run, &mut |standing| chosen_for(workspace, standing, due));
+            let result = change(workspace, &due.task, dry_run, &mut |standing| {
+                chosen_for(workspace, standing, due)
+            });
             ran_out.note(due, result);
         }
         return Ok(ran_out);
@@ -77,8 +79,9 @@ pub fn run_out(
     for batch in all.chunks(MOST) {
         let start = Instant::now();
         let tasks: Vec<&TaskId> = batch.iter().map(|due| &due.task).collect();
-        let mut choose =
-            |workspace: &Workspace, place: usize, standing: &Standing| chosen_for(workspace, standing, &batch[place]);
+        let mut choose = |workspace: &Workspace, place: usize, standing: &Standing| {
+            chosen_for(workspace, standing, &batch[place])
+        };
         change_together(workspace, wait, &tasks, &mut choose, &mut |place, result| {
             ran_out.note(&batch[place], result);
         })?;
@@ -101,7 +104,9 @@ impl RanOut {
             Ok(changed) if due.limit == Limit::Timeout => self.timed_out.push(changed),
             Ok(changed) => self.lapsed.push(changed),
             Err(
-                OpsError::Refused(Refusal::NotDue { .. } | Refusal::Finished { .. } | Refusal::NotAdopted { .. })
+                OpsError::Refused(
+                    Refusal::NotDue { .. } | Refusal::Finished { .. } | Refusal::NotAdopted { .. },
+                )
                 | OpsError::NoTask { .. },
             ) => {}
             Err(error) => self.troubled.push((due.task.clone(), error)),
@@ -111,7 +116,8 @@ impl RanOut {
 
 /// Returns everything that runs, whether or not it has run out.
 fn limits_of(rules: &Rules, listing: &Listing) -> Vec<Due> {
-    let limited: Vec<&Workflow> = rules.project.workflows.iter().filter(|workflow| is_limited(workflow)).collect();
+    let limited: Vec<&Workflow> =
+        rules.project.workflows.iter().filter(|workflow| is_limited(workflow)).collect();
     if limited.is_empty() {
         return Vec::new();
     }
@@ -121,28 +127,38 @@ fn limits_of(rules: &Rules, listing: &Listing) -> Vec<Due> {
 /// Returns whether anything in the workflow takes its time.
 fn is_limited(workflow: &Workflow) -> bool {
     let limited = |duty: &Duty| Limits::of(workflow, duty) != Limits::default();
-    let branches = |gate: &Gate| gate.fork().is_some_and(|fork| fork.branches.iter().any(|own| limited(own.duty())));
+    let branches = |gate: &Gate| {
+        gate.fork().is_some_and(|fork| fork.branches.iter().any(|own| limited(own.duty())))
+    };
     workflow.gates.iter().any(|gate| gate.duty().is_some_and(limited) || branches(gate))
 }
 
 fn of_header(workflows: &[&Workflow], header: &Header) -> Vec<Due> {
     let found = workflows.iter().find(|workflow| workflow.name.as_str() == header.workflow);
     let gate = header.gate.as_deref();
-    let found =
-        found.and_then(|workflow| Some((workflow, workflow.gates.iter().find(|own| gate == Some(own.id.as_str()))?)));
-    let (Some((workflow, gate)), Ok(task)) = (found, header.id.parse::<TaskId>()) else { return Vec::new() };
-    let mut all = Vec::new();
-    let mut add = |duty: &Duty, running: Option<Running>, agent: Option<&str>, branch: Option<&GateId>| {
-        let agent = agent.and_then(|agent| agent.parse().ok());
-        let Some(stay) = running.map(|running| running.stay(agent.as_ref())) else { return };
-        let due = |(at, limit)| Due { at, task: task.clone(), limit, branch: branch.cloned() };
-        all.extend(Limits::of(workflow, duty).of_stay(stay).map(due));
+    let found = found.and_then(|workflow| {
+        Some((workflow, workflow.gates.iter().find(|own| gate == Some(own.id.as_str()))?))
+    });
+    let (Some((workflow, gate)), Ok(task)) = (found, header.id.parse::<TaskId>()) else {
+        return Vec::new();
     };
+    let mut all = Vec::new();
+    let mut add =
+        |duty: &Duty, running: Option<Running>, agent: Option<&str>, branch: Option<&GateId>| {
+            let agent = agent.and_then(|agent| agent.parse().ok());
+            let Some(stay) = running.map(|running| running.stay(agent.as_ref())) else { return };
+            let due = |(at, limit)| Due { at, task: task.clone(), limit, branch: branch.cloned() };
+            all.extend(Limits::of(workflow, duty).of_stay(stay).map(due));
+        };
     match gate.fork() {
-        None => gate.duty().into_iter().for_each(|duty| add(duty, header.running, header.agent.as_deref(), None)),
+        None => gate
+            .duty()
+            .into_iter()
+            .for_each(|duty| add(duty, header.running, header.agent.as_deref(), None)),
         Some(fork) => {
             for part in &header.branches {
-                if let Some(own) = fork.branches.iter().find(|own| own.id().as_str() == part.branch) {
+                if let Some(own) = fork.branches.iter().find(|own| own.id().as_str() == part.branch)
+                {
                     add(own.duty(), part.running, part.agent.as_deref(), Some(own.id()));
                 }
             }

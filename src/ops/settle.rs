@@ -137,9 +137,15 @@ fn settle_batch(
     Ok(())
 }
 
-fn alone(workspace: &Workspace, id: &TaskId, choose: Choose<'_>) -> Result<Option<Changed>, OpsError> {
+fn alone(
+    workspace: &Workspace,
+    id: &TaskId,
+    choose: Choose<'_>,
+) -> Result<Option<Changed>, OpsError> {
     loop {
-        let Some((standing, choice)) = choose(workspace, Standing::read(workspace, id)?)? else { return Ok(None) };
+        let Some((standing, choice)) = choose(workspace, Standing::read(workspace, id)?)? else {
+            return Ok(None);
+        };
         if let Some(changed) = carry_out(workspace, &standing, choice)? {
             return Ok(Some(changed));
         }

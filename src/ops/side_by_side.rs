@@ -33,7 +33,8 @@ pub(super) fn side_by_side<T: Send>(
         }
         return Ok(ControlFlow::Continue(()));
     }
-    let shares: Vec<_> = commits.chunks(commits.len().div_ceil(cores * 4).clamp(FEW, SHARE)).collect();
+    let shares: Vec<_> =
+        commits.chunks(commits.len().div_ceil(cores * 4).clamp(FEW, SHARE)).collect();
     let (seed, next) = (workspace.seed(Duration::ZERO), AtomicUsize::new(0));
     thread::scope(|scope| {
         // Whoever is far ahead waits: what is found and not told yet is kept in memory.

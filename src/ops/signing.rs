@@ -42,7 +42,9 @@ pub fn complete_signed(
     let mut done = complete(workspace, &completion, dry_run);
     for _ in 0..ATTEMPTS {
         match done {
-            Err(OpsError::Refused(Refusal::Signature(wanted))) if is_to_be_signed(&wanted, signed.as_deref()) => {
+            Err(OpsError::Refused(Refusal::Signature(wanted)))
+                if is_to_be_signed(&wanted, signed.as_deref()) =>
+            {
                 completion.ticket = wanted.ticket.clone();
                 completion.signature = Some(sign(workspace, &wanted, signing)?);
                 done = complete(&workspace.after_asking()?, &completion, dry_run);
@@ -55,7 +57,11 @@ pub fn complete_signed(
 }
 
 /// Signs a completion for the visit that is open now. Returns it with the ticket of that visit and the signature.
-fn signed(workspace: &Workspace, completion: &Completion, signing: Signing<'_>) -> Result<Completion, OpsError> {
+fn signed(
+    workspace: &Workspace,
+    completion: &Completion,
+    signing: Signing<'_>,
+) -> Result<Completion, OpsError> {
     let wanted = what_to_sign(workspace, completion)?;
     let signature = Some(sign(workspace, &wanted, signing)?);
     Ok(Completion { ticket: wanted.ticket, signature, ..completion.clone() })
@@ -75,19 +81,27 @@ pub fn what_to_sign(workspace: &Workspace, completion: &Completion) -> Result<To
 }
 
 /// Returns the completion that a file says; `id` counts where it has none of its own.
-pub fn completion_in(name: &str, bytes: &[u8], id: &CompletionId) -> Result<(Completion, Syntax), OpsError> {
+pub fn completion_in(
+    name: &str,
+    bytes: &[u8],
+    id: &CompletionId,
+) -> Result<(Completion, Syntax), OpsError> {
     let unreadable = |problem: String| OpsError::Unfit {
         code: "unreadable_completion",
         problem,
         fix: "mend the file; `aof schema completion` says what it may have".to_owned(),
     };
     let Some(syntax) = Syntax::of(name) else {
-        return Err(unreadable(format!("`{name}` is not named as completion files are: `*.yaml`, `*.json` or `*.md`")));
+        return Err(unreadable(format!(
+            "`{name}` is not named as completion files are: `*.yaml`, `*.json` or `*.md`"
+        )));
     };
     let completion = completion_file::parse(bytes, syntax, id).map_err(|faults| {
         let text = String::from_utf8_lossy(bytes);
         let told = Diagnostic::from_faults(name, &text, &faults);
-        let lines = told.iter().map(|one| format!("{}:{}:{}: {}", one.file, one.line, one.column, one.message));
+        let lines = told
+            .iter()
+            .map(|one| format!("{}:{}:{}: {}", one.file, one.line, one.column, one.message));
         unreadable(lines.collect::<Vec<_>>().join("\n"))
     })?;
     Ok((completion, syntax))
@@ -120,12 +134,20 @@ fn is_to_be_signed(wanted: &ToSign, signed: Option<&str>) -> bool {
     }
 }
 
-fn sign(workspace: &Workspace, wanted: &ToSign, signing: Signing<'_>) -> Result<Signature, OpsError> {
+fn sign(
+    workspace: &Workspace,
+    wanted: &ToSign,
+    signing: Signing<'_>,
+) -> Result<Signature, OpsError> {
     let mut last = None;
     for (key, asking) in keys(workspace, wanted, signing)? {
         match workspace.repository.ssh_signature(&key, NAMESPACE, wanted.text.as_bytes(), asking) {
-            Ok(armored) => return armored.parse().map_err(|fault| failed(wanted, &format!("{fault}"))),
-            Err(AuditError::Signing { program, detail }) => last = Some(format!("`{program}`: {detail}")),
+            Ok(armored) => {
+                return armored.parse().map_err(|fault| failed(wanted, &format!("{fault}")));
+            }
+            Err(AuditError::Signing { program, detail }) => {
+                last = Some(format!("`{program}`: {detail}"))
+            }
             Err(error) => return Err(error.into()),
         }
     }
@@ -133,12 +155,18 @@ fn sign(workspace: &Workspace, wanted: &ToSign, signing: Signing<'_>) -> Result<
 }
 
 /// Returns what to sign with, in the order in which it is tried.
-fn keys(workspace: &Workspace, wanted: &ToSign, signing: Signing<'_>) -> Result<Vec<(SshKey, Asking)>, OpsError> {
+fn keys(
+    workspace: &Workspace,
+    wanted: &ToSign,
+    signing: Signing<'_>,
+) -> Result<Vec<(SshKey, Asking)>, OpsError> {
     if let Some(file) = signing.key_file {
         return Ok(vec![(SshKey::File(file.to_owned()), signing.asking)]);
     }
     let of_git = workspace.repository.ssh_key()?;
-    if let Some(key) = of_git.filter(|key| public(key).is_some_and(|key| wanted.keys.contains(&key))) {
+    if let Some(key) =
+        of_git.filter(|key| public(key).is_some_and(|key| wanted.keys.contains(&key)))
+    {
         return Ok(vec![(key, signing.asking)]);
     }
     // The agent asks for itself; that it has not got one of several keys is not worth a word.
@@ -163,7 +191,10 @@ fn failed(wanted: &ToSign, detail: &str) -> OpsError {
     let keys: Vec<String> = wanted.keys.iter().map(PublicKey::fingerprint).collect();
     OpsError::Unfit {
         code: "cannot_sign",
-        problem: format!("`{}` signs completions, and this one could not be signed: {detail}", wanted.agent),
+        problem: format!(
+            "`{}` signs completions, and this one could not be signed: {detail}",
+            wanted.agent
+        ),
         fix: format!(
             "load the key {} into the ssh agent with `ssh-add`, or name its file: `--sign-with ~/.ssh/id_ed25519`",
             keys.join(" or ")

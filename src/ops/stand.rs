@@ -51,7 +51,9 @@ impl Stand {
             role: task.routing.role.as_ref().map(|role| text(role)),
             escalated: open.and_then(|open| open.escalated.as_ref()).map(|role| text(role)),
             held: open.is_some_and(|open| open.held.is_some()),
-            branches: open.map(|open| open.branches.iter().map(stood).collect()).unwrap_or_default(),
+            branches: open
+                .map(|open| open.branches.iter().map(stood).collect())
+                .unwrap_or_default(),
             workflow_hash: task.workflow_hash.clone(),
         }
     }
@@ -74,14 +76,16 @@ pub(super) fn is_owed(rules: &Rules, header: &Header) -> bool {
 pub(super) fn is_drifted(rules: &Rules, header: &Header) -> bool {
     let workflow = header.workflow.parse().ok();
     let hash = workflow.as_ref().and_then(|workflow| rules.hash(workflow));
-    header.gate.is_some() && header.stand.workflow_hash.as_deref().zip(hash).is_some_and(|(own, now)| own != now)
+    header.gate.is_some()
+        && header.stand.workflow_hash.as_deref().zip(hash).is_some_and(|(own, now)| own != now)
 }
 
 /// Returns the task as far as its header knows it, which is all that decides this.
 fn skeleton(header: &Header) -> Option<Task> {
     let stand = &header.stand;
     let status: Status = header.status.parse().ok()?;
-    let mut open = OpenVisit::at(header.gate.as_deref()?.parse().ok()?, Timestamp::UNIX_EPOCH, header.visit);
+    let mut open =
+        OpenVisit::at(header.gate.as_deref()?.parse().ok()?, Timestamp::UNIX_EPOCH, header.visit);
     open.escalated = stand.escalated.as_deref().map(str::parse).transpose().ok()?;
     open.held = stand.held.then_some(Timestamp::UNIX_EPOCH);
     open.branches = stand.branches.iter().map(branch).collect::<Option<_>>()?;

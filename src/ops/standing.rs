@@ -121,7 +121,10 @@ impl Standing {
         };
         standing.pending = standing.compare(workspace, blob, is_committed)?;
         if let Pending::Foreign(fields) = &standing.pending {
-            standing.thaw = thaw(&standing.snapshot.path, standing.past(workspace, is_unreadable_before(fields))?);
+            standing.thaw = thaw(
+                &standing.snapshot.path,
+                standing.past(workspace, is_unreadable_before(fields))?,
+            );
         }
         let unearned = standing.file.unearned();
         if !unearned.is_empty() && !matches!(standing.pending, Pending::Foreign(_)) {
@@ -149,19 +152,30 @@ impl Standing {
     pub(super) fn frozen(&self) -> Option<Frozen<'_>> {
         match &self.pending {
             Pending::Nothing | Pending::Versions(_) => None,
-            Pending::Foreign(fields) => {
-                Some(Frozen { fields, told: "was changed by hand in what the engine keeps", fix: self.thaw.clone() })
-            }
+            Pending::Foreign(fields) => Some(Frozen {
+                fields,
+                told: "was changed by hand in what the engine keeps",
+                fix: self.thaw.clone(),
+            }),
             Pending::Unearned(fields) => Some(Frozen::unearned(&self.id, fields)),
         }
     }
 
     /// Returns what a change made of the file.
-    pub(super) fn changed(&self, workspace: &Workspace, changed: Spliced) -> Result<TaskFile, OpsError> {
+    pub(super) fn changed(
+        &self,
+        workspace: &Workspace,
+        changed: Spliced,
+    ) -> Result<TaskFile, OpsError> {
         spliced(&self.in_force.defaults(workspace.now()), &self.id, &self.snapshot.path, changed)
     }
 
-    fn compare(&self, workspace: &Workspace, blob: Option<ObjectId>, is_committed: bool) -> Result<Pending, OpsError> {
+    fn compare(
+        &self,
+        workspace: &Workspace,
+        blob: Option<ObjectId>,
+        is_committed: bool,
+    ) -> Result<Pending, OpsError> {
         let moved = self.head_path.as_ref().is_some_and(|path| *path != self.snapshot.path);
         if is_committed && !moved {
             return Ok(Pending::Nothing);
@@ -187,7 +201,10 @@ impl Standing {
             return Ok(Pending::Nothing);
         }
         if let Some(before) = before.filter(|before| !self.file.continues(before)) {
-            let fields = vec![if before.field("gateHistory").is_some() { "gateHistory" } else { "gate" }.to_owned()];
+            let fields = vec![
+                if before.field("gateHistory").is_some() { "gateHistory" } else { "gate" }
+                    .to_owned(),
+            ];
             return Ok(Pending::Foreign(fields));
         }
         let task_before = before.map(|file| &file.task);
@@ -204,13 +221,17 @@ impl Standing {
                 Ok(self.one_version(workspace, message))
             }
             // Only what the engine took is committed for it, and it takes no entry without the signature that org.yaml wants.
-            Change::Act(_) if self.has_flaw(task_before) => Ok(Pending::Foreign(vec!["gateHistory".to_owned()])),
+            Change::Act(_) if self.has_flaw(task_before) => {
+                Ok(Pending::Foreign(vec!["gateHistory".to_owned()]))
+            }
             Change::Act(found) => Ok(Pending::Versions(self.ahead(task_before, &found)?)),
             Change::Foreign(_) if self.is_ahead_of(before) && self.was_committed(workspace)? => {
                 let message = message::of_restoration(&self.file.task);
                 Ok(self.one_version(workspace, message))
             }
-            Change::Foreign(fields) => Ok(Pending::Foreign(fields.into_iter().map(str::to_owned).collect())),
+            Change::Foreign(fields) => {
+                Ok(Pending::Foreign(fields.into_iter().map(str::to_owned).collect()))
+            }
         }
     }
 
@@ -219,15 +240,27 @@ impl Standing {
         Ok(match &self.head_path {
             Some(path) if !is_unreadable => Past::Head(path),
             Some(path) => {
-                let way = ways_back(workspace, &self.in_force, &[(self.id.clone(), path.clone())]).pop();
-                let was_readable = matches!(way, Some(WayBack::Readable(_) | WayBack::Solve { .. } | WayBack::Settle));
+                let way =
+                    ways_back(workspace, &self.in_force, &[(self.id.clone(), path.clone())]).pop();
+                let was_readable = matches!(
+                    way,
+                    Some(WayBack::Readable(_) | WayBack::Solve { .. } | WayBack::Settle)
+                );
                 if was_readable || self.file.origin == Origin::HandMade {
                     return Ok(Past::Broken(path));
                 }
-                let committed =
-                    self.head.commit.map(|head| workspace.repository.read(head, path.as_str())).transpose()?;
+                let committed = self
+                    .head
+                    .commit
+                    .map(|head| workspace.repository.read(head, path.as_str()))
+                    .transpose()?;
                 let committed = committed.flatten().unwrap_or_default();
-                match renamed(workspace, &self.in_force, (&self.id, &self.snapshot.path), &committed) {
+                match renamed(
+                    workspace,
+                    &self.in_force,
+                    (&self.id, &self.snapshot.path),
+                    &committed,
+                ) {
                     Some(WayBack::Renamed { command }) => Past::Nothing { rename: Some(command) },
                     _ => Past::Nothing { rename: None },
                 }
@@ -254,20 +287,29 @@ impl Standing {
         for (state, act) in earlier.iter().chain([last]).zip(acts) {
             let bytes = if versions.len() < earlier.len() {
                 let earlier = self.file.rewind(state);
-                let earlier =
-                    earlier.map_err(|refusal| OpsError::Splice { path: self.snapshot.path.clone(), refusal })?;
+                let earlier = earlier.map_err(|refusal| OpsError::Splice {
+                    path: self.snapshot.path.clone(),
+                    refusal,
+                })?;
                 earlier.text().as_bytes().to_vec()
             } else {
                 self.file.bytes().to_vec()
             };
             let message = match (act, before) {
                 // Whoever claimed it was never answered, and hears of it as if it had been handed out.
-                (Act::Claim { agent, branch }, _) => message::of_gift(agent, branch.as_ref(), state),
+                (Act::Claim { agent, branch }, _) => {
+                    message::of_gift(agent, branch.as_ref(), state)
+                }
                 (Act::Reroute, Some(before)) => message::of_reroute(before, state),
                 _ => message::of_act(act, known, state),
             };
             known = state.history.len();
-            versions.push(Version { bytes, message, author: author.clone(), authored: state.updated });
+            versions.push(Version {
+                bytes,
+                message,
+                author: author.clone(),
+                authored: state.updated,
+            });
         }
         Ok(versions)
     }
@@ -277,7 +319,9 @@ impl Standing {
         let agent = match (act, after.history.last()) {
             (Act::Complete(completion), _) => Some(&completion.agent),
             (Act::Claim { agent, .. } | Act::Renew { agent, .. }, _) => Some(agent),
-            (_, Some(Visit { agent: Some(agent), exited, .. })) if !agent.is_human() && *exited == after.updated => {
+            (_, Some(Visit { agent: Some(agent), exited, .. }))
+                if !agent.is_human() && *exited == after.updated =>
+            {
                 Some(agent)
             }
             _ => None,
@@ -293,7 +337,11 @@ impl Standing {
     /// meant to take back, as `git commit` does with an index that it had read too early, and the file goes on from HEAD's.
     fn was_committed(&self, workspace: &Workspace) -> Result<bool, OpsError> {
         let Some(commit) = self.head.commit else { return Ok(false) };
-        Ok(workspace.repository.has_had_text(commit, self.snapshot.path.as_str(), &self.snapshot.bytes)?)
+        Ok(workspace.repository.has_had_text(
+            commit,
+            self.snapshot.path.as_str(),
+            &self.snapshot.bytes,
+        )?)
     }
 
     /// Returns the file as one commit of git's user.
@@ -310,9 +358,16 @@ pub(super) fn find(workspace: &Workspace, id: &TaskId) -> Result<(Snapshot, Plac
         StoreError::TaskNotFound { id } => {
             let committed = committed_path(workspace, &id);
             let known = tasks::known_ids(paths);
-            let near = nearest(id.as_str(), known.iter().map(TaskId::as_str)).and_then(|text| text.parse().ok());
+            let near = nearest(id.as_str(), known.iter().map(TaskId::as_str))
+                .and_then(|text| text.parse().ok());
             let left_out = committed.as_ref().and_then(|path| left_out(workspace, path));
-            OpsError::NoTask { id, nearest: near, committed, left_out, underway: workspace.underway() }
+            OpsError::NoTask {
+                id,
+                nearest: near,
+                committed,
+                left_out,
+                underway: workspace.underway(),
+            }
         }
         other => other.into(),
     })?;
@@ -335,7 +390,10 @@ fn counts<'s>(
             let is_converted = repository.converts_line_ends(snapshot.path.as_str())?;
             Ok((if is_converted { stands } else { Cow::Owned(repository.read_blob(blob)?) }, true))
         }
-        Some(blob) if is_converted(&snapshot.bytes) && !repository.converts_line_ends(snapshot.path.as_str())? => {
+        Some(blob)
+            if is_converted(&snapshot.bytes)
+                && !repository.converts_line_ends(snapshot.path.as_str())? =>
+        {
             let has_crlf = matches!(with_lf(&repository.read_blob(blob)?), Cow::Owned(_));
             Ok((if has_crlf { stands } else { with_lf(&snapshot.bytes) }, false))
         }
@@ -349,11 +407,20 @@ fn is_converted(bytes: &[u8]) -> bool {
 }
 
 /// A file that was moved is gone from where it was; what stands in both places was copied, and either may be the right one.
-fn refuse_copy(workspace: &Workspace, id: &TaskId, path: &ProjectPath, before: &ProjectPath) -> Result<(), OpsError> {
+fn refuse_copy(
+    workspace: &Workspace,
+    id: &TaskId,
+    path: &ProjectPath,
+    before: &ProjectPath,
+) -> Result<(), OpsError> {
     // A finished task may stand in both for a moment: that is the archive move.
     let active = [path, before].iter().all(|path| !layout::is_archived(path));
     if path != before && active && before.below(workspace.paths.root()).is_file() {
-        return Err(StoreError::TaskDoubled { id: id.clone(), paths: vec![path.clone(), before.clone()] }.into());
+        return Err(StoreError::TaskDoubled {
+            id: id.clone(),
+            paths: vec![path.clone(), before.clone()],
+        }
+        .into());
     }
     Ok(())
 }
@@ -388,12 +455,19 @@ pub(super) fn spliced(
     spliced: Spliced,
 ) -> Result<TaskFile, OpsError> {
     let source = spliced.map_err(|refusal| OpsError::Splice { path: path.clone(), refusal })?;
-    task_file::read(&source, id, defaults).map_err(|faults| unreadable(id, path, source.text(), &faults))
+    task_file::read(&source, id, defaults)
+        .map_err(|faults| unreadable(id, path, source.text(), &faults))
 }
 
 fn unreadable(id: &TaskId, path: &ProjectPath, text: &str, faults: &[Fault]) -> OpsError {
-    let diagnostics = faults.iter().map(|fault| Diagnostic::from_fault(path.as_str(), text, fault)).collect();
-    OpsError::UnreadableTask { id: id.clone(), path: path.clone(), diagnostics, way_back: WayBack::Unknown }
+    let diagnostics =
+        faults.iter().map(|fault| Diagnostic::from_fault(path.as_str(), text, fault)).collect();
+    OpsError::UnreadableTask {
+        id: id.clone(),
+        path: path.clone(),
+        diagnostics,
+        way_back: WayBack::Unknown,
+    }
 }
 
 /// Returns where HEAD has the file of a task that the worktree lacks, as far as that can be told.
@@ -417,7 +491,11 @@ fn head_path(
 }
 
 /// Returns where a commit has the task's file.
-pub(super) fn path_in(workspace: &Workspace, commit: CommitId, id: &TaskId) -> Result<Option<ProjectPath>, OpsError> {
+pub(super) fn path_in(
+    workspace: &Workspace,
+    commit: CommitId,
+    id: &TaskId,
+) -> Result<Option<ProjectPath>, OpsError> {
     let name = format!("{id}.md");
     let files = workspace.repository.list(commit, "tasks")?;
     let found = files.into_iter().find(|file| file.path.rsplit('/').next() == Some(&name));

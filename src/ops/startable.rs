@@ -6,7 +6,10 @@ use crate::engine::Rules;
 use crate::model::{AgentId, Workflow};
 
 /// Returns them in the order of the rules; without a viewer, all.
-pub fn startable<'a>(rules: &'a Rules, viewer: Option<&'a AgentId>) -> impl Iterator<Item = &'a Workflow> {
+pub fn startable<'a>(
+    rules: &'a Rules,
+    viewer: Option<&'a AgentId>,
+) -> impl Iterator<Item = &'a Workflow> {
     rules.project.workflows.iter().filter(move |workflow| rules.is_visible(workflow, viewer))
 }
 

@@ -19,11 +19,15 @@ pub(super) fn stayed(
     if intent::is_pending(&workspace.paths) {
         return Ok(Vec::new());
     }
-    let (finished, moved): (Vec<_>, Vec<_>) = found.iter().partition(|stayed| is_archived(&stayed.task));
+    let (finished, moved): (Vec<_>, Vec<_>) =
+        found.iter().partition(|stayed| is_archived(&stayed.task));
     let mut points = Vec::new();
-    for (list, one, many) in [(finished, "was finished", "were finished"), (moved, "was moved", "were moved")] {
+    for (list, one, many) in
+        [(finished, "was finished", "were finished"), (moved, "was moved", "were moved")]
+    {
         let Some(first) = list.first() else { continue };
-        let names: Vec<String> = list.iter().map(|stayed| stayed.path.as_str().escape_debug().to_string()).collect();
+        let names: Vec<String> =
+            list.iter().map(|stayed| stayed.path.as_str().escape_debug().to_string()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let stayed = match &names[..] {
             [_] => format!("file stayed behind when its task {one}"),
@@ -44,7 +48,9 @@ fn fix(workspace: &Workspace, Stayed { path, task }: &Stayed) -> Result<String, 
     let blob = head.map(|head| workspace.repository.blob_id(head, path.as_str())).transpose()?;
     let named = all_quoted([path.as_str(), to.as_str()]);
     Ok(match blob.flatten() {
-        Some(_) => format!("move it beside its task (`git mv {named}`) or remove it, and commit that"),
+        Some(_) => {
+            format!("move it beside its task (`git mv {named}`) or remove it, and commit that")
+        }
         None => format!("move it beside its task (`mv {named}`), or remove it"),
     })
 }

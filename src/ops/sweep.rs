@@ -44,12 +44,16 @@ pub fn sweep(
 ) -> Result<Swept, OpsError> {
     let now = workspace.now();
     let commit = workspace.repository.look()?.commit.map(|commit| commit.to_string());
-    let known = Horizon::load(&workspace.paths)
-        .filter(|known| Some(&known.commit) == commit.as_ref() && !intent::is_pending(&workspace.paths));
+    let known = Horizon::load(&workspace.paths).filter(|known| {
+        Some(&known.commit) == commit.as_ref() && !intent::is_pending(&workspace.paths)
+    });
     if let Some(known) = known.filter(|known| holds(known, now)) {
         let ran_out = RanOut { next: known.next, ..RanOut::default() };
-        let handed_out =
-            HandedOut { hands_out: hands_out(&workspace.rules()?.rules), left: known.left, ..HandedOut::default() };
+        let handed_out = HandedOut {
+            hands_out: hands_out(&workspace.rules()?.rules),
+            left: known.left,
+            ..HandedOut::default()
+        };
         return Ok(Swept { ran_out, handed_out, ..Swept::default() });
     }
     let mut swept = Swept {
@@ -63,8 +67,9 @@ pub fn sweep(
     }
     if let Some(commit) = commit.filter(|_| swept.is_at_rest() && dry_run == DryRun::No) {
         // It only saves time: a project that cannot be written to is swept all the same.
-        let _ = Horizon { commit, looked: now, next: swept.ran_out.next, left: swept.handed_out.left }
-            .save(&workspace.paths);
+        let _ =
+            Horizon { commit, looked: now, next: swept.ran_out.next, left: swept.handed_out.left }
+                .save(&workspace.paths);
     }
     Ok(swept)
 }
@@ -100,7 +105,10 @@ impl Swept {
 
     /// Returns whether nothing is left to do until something changes.
     fn is_at_rest(&self) -> bool {
-        self.is_idle() && self.is_confirmed() && self.troubled().next().is_none() && self.ran_out.unreadable.is_empty()
+        self.is_idle()
+            && self.is_confirmed()
+            && self.troubled().next().is_none()
+            && self.ran_out.unreadable.is_empty()
     }
 
     /// Returns the tasks that somebody has to look at, with why.

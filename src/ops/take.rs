@@ -11,7 +11,11 @@ use crate::model::{AgentId, Ticket};
 use crate::store::StoreError;
 
 /// Claims what an earlier look showed; nothing where it is not to be had any more.
-pub fn take(workspace: &Workspace, ticket: &Ticket, agent: &AgentId) -> Result<Option<Box<Changed>>, OpsError> {
+pub fn take(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: &AgentId,
+) -> Result<Option<Box<Changed>>, OpsError> {
     if Claims::here(workspace)? == Claims::Shared {
         match look_around(workspace) {
             // What it has is found by `next`.
@@ -87,7 +91,9 @@ pub(super) fn is_of_the_task(error: &OpsError) -> bool {
             | StoreError::TooLarge { .. },
         )
         | OpsError::Audit(
-            AuditError::StagedElsewise { .. } | AuditError::Unmerged { .. } | AuditError::IntentToAdd { .. },
+            AuditError::StagedElsewise { .. }
+            | AuditError::Unmerged { .. }
+            | AuditError::IntentToAdd { .. },
         ) => true,
         _ => false,
     }

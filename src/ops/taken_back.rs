@@ -48,7 +48,10 @@ pub(super) fn told(workspace: &Workspace, one: &TakenBack, head: &Head) -> Atten
         match may_bring(workspace, head, one.had) {
             Err(AuditError::InTheWay { files }) => {
                 let files: Vec<&str> = files.iter().map(String::as_str).collect();
-                format!("put aside what you changed in {} (`git stash`); then {bring}", some(&files))
+                format!(
+                    "put aside what you changed in {} (`git stash`); then {bring}",
+                    some(&files)
+                )
             }
             _ => bring,
         }
@@ -58,7 +61,8 @@ pub(super) fn told(workspace: &Workspace, one: &TakenBack, head: &Head) -> Atten
         let commits: Vec<String> = one.steps.iter().map(|step| short(step.id)).collect();
         format!("`git cherry-pick {}`", commits.join(" "))
     };
-    let problem = format!("git was overtaken and moved the branch back over {steps}: {}", some(&names));
+    let problem =
+        format!("git was overtaken and moved the branch back over {steps}: {}", some(&names));
     Attention { code: "taken_back", problem, fix }
 }
 
@@ -113,7 +117,11 @@ pub enum Retaken {
 
 /// Puts back what was taken back since the last look, and tells what cannot be. Nobody is waited for: what somebody is at just now is
 /// looked at again.
-pub fn tend_branch(workspace: &mut Workspace, wait: Duration, seen: &mut BranchSeen) -> Result<Vec<Retaken>, OpsError> {
+pub fn tend_branch(
+    workspace: &mut Workspace,
+    wait: Duration,
+    seen: &mut BranchSeen,
+) -> Result<Vec<Retaken>, OpsError> {
     let head = match workspace.head_now() {
         Err(AuditError::Waiting { .. }) => return Ok(Vec::new()),
         head => head?,
@@ -134,7 +142,10 @@ pub fn tend_branch(workspace: &mut Workspace, wait: Duration, seen: &mut BranchS
         match put {
             Ok(Some(put)) => retaken.push(Retaken::Put(put)),
             Ok(None)
-            | Err(OpsError::Audit(AuditError::Locked { .. }) | OpsError::Store(StoreError::LockTimedOut { .. })) => {
+            | Err(
+                OpsError::Audit(AuditError::Locked { .. })
+                | OpsError::Store(StoreError::LockTimedOut { .. }),
+            ) => {
                 return Ok(retaken);
             }
             // What a person has changed there is theirs; so they are told.

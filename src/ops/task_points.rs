@@ -29,21 +29,33 @@ pub(super) fn of_task(rules: &Rules, header: &Header) -> Option<Attention> {
         return Some(Attention {
             code: "task_overdue",
             problem: format!("{id} has taken too long, and nobody steps in for that"),
-            fix: format!("see `aof why {id}`; `aof task assign {id} AGENT` gives it to somebody else"),
+            fix: format!(
+                "see `aof why {id}`; `aof task assign {id} AGENT` gives it to somebody else"
+            ),
         });
     }
     (header.gate.is_some() && !is_known(rules, &header.workflow)).then(|| Attention {
         code: "task_stranded",
-        problem: format!("{id} follows workflow `{}`, which the rules do not have any more", header.workflow),
+        problem: format!(
+            "{id} follows workflow `{}`, which the rules do not have any more",
+            header.workflow
+        ),
         fix: format!("bring it back in a commit; or `aof task cancel {id} --reason \"...\"`"),
     })
 }
 
 /// Returns which tasks wait for each other, or for tasks that are not there.
-pub(super) fn of_dependencies(workspace: &Workspace, in_force: &InForce, listing: &Listing) -> Vec<Attention> {
+pub(super) fn of_dependencies(
+    workspace: &Workspace,
+    in_force: &InForce,
+    listing: &Listing,
+) -> Vec<Attention> {
     let circle = |circle: &Vec<String>| Attention {
         code: "dependency_circle",
-        problem: format!("these wait for each other, so none of them is handed out: {}", round(circle)),
+        problem: format!(
+            "these wait for each other, so none of them is handed out: {}",
+            round(circle)
+        ),
         fix: format!(
             "see `aof why {}`; then take one out of a `dependsOn`: `aof task edit ID --undepends ID`",
             circle[0]
@@ -53,7 +65,10 @@ pub(super) fn of_dependencies(workspace: &Workspace, in_force: &InForce, listing
     let missing = |header: &Header, missing: &str| Attention {
         code: "dependency_missing",
         problem: format!("{} waits for {missing}, and there is no such task", header.id),
-        fix: format!("bring its file back, or go on without it: `aof task edit {} --undepends {missing}`", header.id),
+        fix: format!(
+            "bring its file back, or go on without it: `aof task edit {} --undepends {missing}`",
+            header.id
+        ),
     };
     let mut all: Vec<Attention> = waiting_in_circles(listing).iter().map(circle).collect();
     for (header, _) in &listing.tasks {
@@ -66,7 +81,11 @@ pub(super) fn of_dependencies(workspace: &Workspace, in_force: &InForce, listing
 pub(super) fn behind(rules: &Rules, listing: &Listing) -> Option<Attention> {
     let owed = listing.tasks.iter().filter(|(header, _)| is_owed(rules, header));
     let ids: Vec<&str> = owed.map(|(header, _)| header.id.as_str()).collect();
-    let what = if ids.len() == 1 { "task stands where the rules have" } else { "tasks stand where the rules have" };
+    let what = if ids.len() == 1 {
+        "task stands where the rules have"
+    } else {
+        "tasks stand where the rules have"
+    };
     (!ids.is_empty()).then(|| Attention {
         code: "rules_not_followed",
         problem: format!("{} {what} changed: {}", ids.len(), some(&ids)),
@@ -90,14 +109,18 @@ pub(super) fn misplaced(listing: &Listing, moved: &[TaskEntry]) -> Option<Attent
 /// Returns how a blocked task is set going.
 fn way_out(header: &Header) -> String {
     let id = &header.id;
-    let lost = header.blockers.iter().filter_map(|blocker| LostDependency::read(blocker)).next_back();
+    let lost =
+        header.blockers.iter().filter_map(|blocker| LostDependency::read(blocker)).next_back();
     match lost.as_ref().map(LostDependency::task) {
         Some(lost) => format!(
             "take {lost} up again: `aof task reopen {lost} --to GATE --reason \"...\"`; \
              or go on without it: `aof task edit {id} --undepends {lost}`"
         ),
-        None if !header.blockers.is_empty() && header.blockers.iter().all(|text| is_nobody(text)) => {
-            "put somebody into the role in org.yaml, and commit that: it goes on by itself".to_owned()
+        None if !header.blockers.is_empty()
+            && header.blockers.iter().all(|text| is_nobody(text)) =>
+        {
+            "put somebody into the role in org.yaml, and commit that: it goes on by itself"
+                .to_owned()
         }
         None => format!("see `aof why {id}`; then `aof task unblock {id} --reason \"...\"`"),
     }

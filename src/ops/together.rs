@@ -43,7 +43,8 @@ pub(super) fn change_together(
                 alone.push(place);
                 continue;
             }
-            let standing = Standing::read_under(workspace, task, head.clone(), Rc::clone(&in_force));
+            let standing =
+                Standing::read_under(workspace, task, head.clone(), Rc::clone(&in_force));
             match standing.and_then(Standing::thawed) {
                 // It is adopted or goes on first, in a commit of its own.
                 Ok(standing) if is_due_first(&standing) => alone.push(place),
@@ -57,7 +58,8 @@ pub(super) fn change_together(
                 Err(error) => each(place, Err(error)),
             }
         }
-        for (place, result) in places.into_iter().zip(carry_out_together(workspace, &head, chosen)?) {
+        for (place, result) in places.into_iter().zip(carry_out_together(workspace, &head, chosen)?)
+        {
             match result {
                 Ok(Some(changed)) => each(place, Ok(changed)),
                 Ok(None) => alone.push(place),
@@ -68,7 +70,9 @@ pub(super) fn change_together(
     for place in alone {
         workspace.restart_wait(wait);
         let known = &*workspace;
-        match change(known, tasks[place], DryRun::No, &mut |standing| choose(known, place, standing)) {
+        match change(known, tasks[place], DryRun::No, &mut |standing| {
+            choose(known, place, standing)
+        }) {
             Err(error) if error.is_general() => return Err(error),
             result => each(place, result),
         }

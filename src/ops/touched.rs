@@ -43,7 +43,10 @@ pub(in crate::ops) fn touched(changed: &[ChangedFile]) -> BTreeMap<TaskId, Touch
 }
 
 /// Returns the tasks that have more than one file in a commit, each with the files behind the first.
-pub(in crate::ops) fn doubled(workspace: &Workspace, commit: CommitId) -> Result<Vec<(TaskId, String)>, OpsError> {
+pub(in crate::ops) fn doubled(
+    workspace: &Workspace,
+    commit: CommitId,
+) -> Result<Vec<(TaskId, String)>, OpsError> {
     let mut known = HashSet::new();
     let files = workspace.repository.list(commit, "tasks")?.into_iter();
     let tasks = files.filter_map(|file| Some((task_of(&file.path)?, file.path)));
@@ -78,13 +81,24 @@ impl KnownFiles {
 }
 
 /// Returns the files of a task in a commit.
-fn files_of(repository: &Repository, commit: CommitId, id: &TaskId) -> Result<Vec<Version>, OpsError> {
+fn files_of(
+    repository: &Repository,
+    commit: CommitId,
+    id: &TaskId,
+) -> Result<Vec<Version>, OpsError> {
     let files = repository.list(commit, layout::TASKS)?.into_iter();
-    Ok(files.filter(|file| task_of(&file.path).as_ref() == Some(id)).map(|file| (file.path, file.id)).collect())
+    Ok(files
+        .filter(|file| task_of(&file.path).as_ref() == Some(id))
+        .map(|file| (file.path, file.id))
+        .collect())
 }
 
 /// Returns the commit in which a task came to have a second file, looked for from one in which it has several.
-pub(in crate::ops) fn doubled_by(repository: &Repository, id: &TaskId, until: CommitId) -> Result<CommitId, OpsError> {
+pub(in crate::ops) fn doubled_by(
+    repository: &Repository,
+    id: &TaskId,
+    until: CommitId,
+) -> Result<CommitId, OpsError> {
     let mut at = until;
     loop {
         let files = files_of(repository, at, id)?;
@@ -103,10 +117,15 @@ pub(in crate::ops) fn doubled_by(repository: &Repository, id: &TaskId, until: Co
 
 /// Returns whether the task that a commit names is one of another project of the repository, by the files that it changed, when it
 /// changed none of that name in the project of this folder. A folder without rules is no project.
-pub(super) fn is_of_another_project(repository: &Repository, entry: &LogEntry, named: &str) -> Result<bool, OpsError> {
+pub(super) fn is_of_another_project(
+    repository: &Repository,
+    entry: &LogEntry,
+    named: &str,
+) -> Result<bool, OpsError> {
     let folder = repository.prefix();
     let own = if folder.is_empty() { "tasks/".to_owned() } else { format!("{folder}/tasks/") };
-    for path in repository.changed_anywhere(entry.id)?.iter().filter(|path| !path.starts_with(&own)) {
+    for path in repository.changed_anywhere(entry.id)?.iter().filter(|path| !path.starts_with(&own))
+    {
         if path.rsplit('/').next().and_then(|name| name.strip_suffix(".md")) != Some(named) {
             continue;
         }

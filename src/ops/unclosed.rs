@@ -12,8 +12,11 @@ pub fn unclosed(workspace: &Workspace) -> Result<Vec<(String, OpsError)>, OpsErr
     let told = growing.map(|candidate| {
         let error = OpsError::Unfit {
             code: "still_written",
-            problem: "somebody has it open to write, or writes to it still: half a file is never read".to_owned(),
-            fix: "once it is closed, run this again; `aof watch` takes it by itself then".to_owned(),
+            problem:
+                "somebody has it open to write, or writes to it still: half a file is never read"
+                    .to_owned(),
+            fix: "once it is closed, run this again; `aof watch` takes it by itself then"
+                .to_owned(),
         };
         (candidate.item.name.to_string_lossy().into_owned(), error)
     });

@@ -27,7 +27,10 @@ enum Kind {
 
 /// Returns what of them needs attention. None is told of twice: markers that nobody has to solve are no reason any more why a file
 /// cannot be read, and others are reason enough.
-pub(super) fn unmerged(workspace: &Workspace, unreadable: &mut Vec<Unreadable>) -> Result<Vec<Attention>, OpsError> {
+pub(super) fn unmerged(
+    workspace: &Workspace,
+    unreadable: &mut Vec<Unreadable>,
+) -> Result<Vec<Attention>, OpsError> {
     let mut files: BTreeMap<Kind, Vec<String>> = BTreeMap::new();
     let mut refused = Vec::new();
     for left in left_unmerged(workspace)? {
@@ -52,7 +55,10 @@ pub(super) fn unmerged(workspace: &Workspace, unreadable: &mut Vec<Unreadable>) 
             Remains::Waits(_) => Kind::Waits,
             Remains::Lawless => Kind::Lawless,
         };
-        if matches!(kind, Kind::Mixed | Kind::MixedAndTouched | Kind::Unknown | Kind::Waits | Kind::Settles) {
+        if matches!(
+            kind,
+            Kind::Mixed | Kind::MixedAndTouched | Kind::Unknown | Kind::Waits | Kind::Settles
+        ) {
             unreadable.retain(|own| own.path != path && !others.contains(&own.path));
         }
         if unreadable.iter().all(|own| own.path != path) {
@@ -72,7 +78,9 @@ impl Kind {
         let (is, them) = if one { ("is", "it") } else { ("are", "them") };
         let (problem, fix) = match self {
             Self::Mixed => (
-                format!("{names} {is} not merged: git took the file of one task for that of another, renamed"),
+                format!(
+                    "{names} {is} not merged: git took the file of one task for that of another, renamed"
+                ),
                 format!(
                     "`aof merge-driver --settle` brings {them} right; whoever adds {them} before loses what was done with the other task"
                 ),
@@ -124,7 +132,9 @@ impl Kind {
             ),
             Self::Disputed => (
                 format!("{names} {is} unmerged"),
-                format!("`aof merge-driver --settle` merges {them} by meaning, and marks what you have to decide"),
+                format!(
+                    "`aof merge-driver --settle` merges {them} by meaning, and marks what you have to decide"
+                ),
             ),
             Self::Removed => (
                 format!("{names}: one side changed {them}, and the other removed {them}"),
@@ -135,10 +145,14 @@ impl Kind {
             ),
             Self::Touched => (
                 format!("{names} {is} unmerged, and somebody has changed {them} by hand"),
-                format!("when all is solved, `git add {named}`; or begin anew with `git checkout --merge {named}`"),
+                format!(
+                    "when all is solved, `git add {named}`; or begin anew with `git checkout --merge {named}`"
+                ),
             ),
             Self::Lawless => (
-                format!("{names} {is} unmerged, and the branch that is merged into has no rules that are valid"),
+                format!(
+                    "{names} {is} unmerged, and the branch that is merged into has no rules that are valid"
+                ),
                 format!("solve {them} by hand, then `git add {named}`"),
             ),
         };

@@ -97,7 +97,8 @@ fn deadline_value(deadline: &Deadline) -> Value {
 /// Returns whether other rules moved the task last than are in force.
 pub fn is_drifted(rules: &Rules, task: &Task) -> bool {
     let hash = rules.hash(&task.routing.workflow);
-    !task.status.is_finished() && task.workflow_hash.as_deref().zip(hash).is_some_and(|(own, now)| own != now)
+    !task.status.is_finished()
+        && task.workflow_hash.as_deref().zip(hash).is_some_and(|(own, now)| own != now)
 }
 
 /// Returns the outcomes that are possible now, and for whom.
@@ -131,7 +132,9 @@ fn at_post(rules: &Rules, task: &Task, post: &Post<'_>) -> Value {
 /// Returns who can complete the open visit now, or a branch of it.
 pub fn who(rules: &Rules, file: &TaskFile) -> Vec<AgentId> {
     let mut all = Vec::new();
-    for agent in Post::open(rules, &file.task).iter().flat_map(|post| who_at(rules, &file.task, post)) {
+    for agent in
+        Post::open(rules, &file.task).iter().flat_map(|post| who_at(rules, &file.task, post))
+    {
         if !all.contains(&agent) {
             all.push(agent);
         }

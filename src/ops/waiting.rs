@@ -55,7 +55,8 @@ pub(super) fn waiting(workspace: &Workspace, is_halted: bool) -> Vec<Attention> 
 }
 
 fn told(workspace: &Workspace, is_halted: bool) -> Result<Vec<Attention>, OpsError> {
-    let (count, all) = if is_halted { (pending(workspace)?, Vec::new()) } else { kept_back(workspace)? };
+    let (count, all) =
+        if is_halted { (pending(workspace)?, Vec::new()) } else { kept_back(workspace)? };
     let mut attention = Vec::new();
     let free = count - all.len();
     if free > 0 {
@@ -78,18 +79,31 @@ fn told(workspace: &Workspace, is_halted: bool) -> Result<Vec<Attention>, OpsErr
     attention.extend(troubles.iter().map(|(problem, kept)| {
         let names: Vec<&str> = kept.iter().map(|kept| kept.name.as_str()).collect();
         let is_taken = kept.iter().any(|kept| kept.is_taken);
-        let back = if is_taken { "; to take one back, remove it from `.aof/inbox/.taken`" } else { "" };
+        let back =
+            if is_taken { "; to take one back, remove it from `.aof/inbox/.taken`" } else { "" };
         Attention {
             code: "inbox_kept_back",
-            problem: format!("{} {} ({}): {problem}", names.len(), waits(names.len()), some(&names)),
-            fix: format!("{}; `aof watch` goes on with it then, or `aof watch --once`{back}", fix(&kept[0].error)),
+            problem: format!(
+                "{} {} ({}): {problem}",
+                names.len(),
+                waits(names.len()),
+                some(&names)
+            ),
+            fix: format!(
+                "{}; `aof watch` goes on with it then, or `aof watch --once`{back}",
+                fix(&kept[0].error)
+            ),
         }
     }));
     Ok(attention)
 }
 
 fn waits(count: usize) -> &'static str {
-    if count == 1 { "completion file waits in `.aof/inbox`" } else { "completion files wait in `.aof/inbox`" }
+    if count == 1 {
+        "completion file waits in `.aof/inbox`"
+    } else {
+        "completion files wait in `.aof/inbox`"
+    }
 }
 
 /// No command is run again here.
@@ -116,8 +130,12 @@ fn kept_back(workspace: &Workspace) -> Result<(usize, Vec<KeptBack>), OpsError> 
             Err(error) => all.push(file.kept_back(error)),
         }
     }
-    let troubles = rehearse_each(workspace, &ready.iter().map(|(_, planned)| planned).collect::<Vec<_>>());
-    let troubled = ready.into_iter().zip(troubles).filter_map(|((file, _), error)| Some(file.kept_back(error?)));
+    let troubles =
+        rehearse_each(workspace, &ready.iter().map(|(_, planned)| planned).collect::<Vec<_>>());
+    let troubled = ready
+        .into_iter()
+        .zip(troubles)
+        .filter_map(|((file, _), error)| Some(file.kept_back(error?)));
     all.extend(troubled);
     all.retain(|kept| is_passing(&kept.error));
     Ok((count, all))
@@ -125,7 +143,12 @@ fn kept_back(workspace: &Workspace) -> Result<(usize, Vec<KeptBack>), OpsError> 
 
 fn files(workspace: &Workspace) -> Result<Vec<File>, OpsError> {
     let inbox = Inbox::of(&workspace.paths);
-    let fresh = |item: Item| File { name: item.name.to_string_lossy().into_owned(), item, id: None, meant: None };
+    let fresh = |item: Item| File {
+        name: item.name.to_string_lossy().into_owned(),
+        item,
+        id: None,
+        meant: None,
+    };
     let taken = inbox.taken()?.into_iter().map(|leftover| match leftover {
         Leftover::Taken(taken) => {
             let (item, id) = (taken.item().clone(), Some(taken.id.completion()));
@@ -134,7 +157,9 @@ fn files(workspace: &Workspace) -> Result<Vec<File>, OpsError> {
         Leftover::Stranger(item) => fresh(item),
     });
     let dropped = inbox.scan(workspace.clock()(), &|_| Witnessed::Renamed)?.into_iter();
-    let dropped = dropped.filter(|candidate| candidate.class != Class::Ignored).map(|candidate| fresh(candidate.item));
+    let dropped = dropped
+        .filter(|candidate| candidate.class != Class::Ignored)
+        .map(|candidate| fresh(candidate.item));
     Ok(taken.chain(dropped).collect())
 }
 
@@ -143,7 +168,9 @@ fn planned(workspace: &Workspace, file: &File) -> Result<Option<Planned>, OpsErr
     let Some(syntax) = Syntax::of(&file.name) else { return Ok(None) };
     let bytes = match Inbox::of(&workspace.paths).peek(&file.item) {
         Ok(Some(bytes)) => bytes,
-        Ok(None) | Err(StoreError::WrongKind { .. } | StoreError::TooLarge { .. }) => return Ok(None),
+        Ok(None) | Err(StoreError::WrongKind { .. } | StoreError::TooLarge { .. }) => {
+            return Ok(None);
+        }
         Err(error) => return Err(error.into()),
     };
     let id = match &file.id {

@@ -20,7 +20,11 @@ const LOOK_BACK: usize = 50;
 const MANY: usize = 10;
 
 /// Puts to the error what to do about it.
-pub(super) fn with_way_back(workspace: &Workspace, in_force: &InForce, error: OpsError) -> OpsError {
+pub(super) fn with_way_back(
+    workspace: &Workspace,
+    in_force: &InForce,
+    error: OpsError,
+) -> OpsError {
     match error {
         OpsError::UnreadableTask { id, path, mut diagnostics, .. } => {
             let way_back = way_back(workspace, in_force, &id, &path);
@@ -42,11 +46,18 @@ fn way_back(workspace: &Workspace, in_force: &InForce, id: &TaskId, path: &Proje
 
 /// Returns what to do about each of these files, in their order. History is walked once for all of them, and once more for each that says
 /// it is another task's.
-pub(super) fn ways_back(workspace: &Workspace, in_force: &InForce, files: &[(TaskId, ProjectPath)]) -> Vec<WayBack> {
+pub(super) fn ways_back(
+    workspace: &Workspace,
+    in_force: &InForce,
+    files: &[(TaskId, ProjectPath)],
+) -> Vec<WayBack> {
     let mut ways = versions_before(workspace, in_force, files);
     if workspace.head_now().is_ok() {
-        for (way, (id, path)) in ways.iter_mut().zip(files).filter(|(way, _)| **way == WayBack::Unknown).take(MANY) {
-            let standing = tasks::read(&workspace.paths, path).map(|file| file.bytes).unwrap_or_default();
+        for (way, (id, path)) in
+            ways.iter_mut().zip(files).filter(|(way, _)| **way == WayBack::Unknown).take(MANY)
+        {
+            let standing =
+                tasks::read(&workspace.paths, path).map(|file| file.bytes).unwrap_or_default();
             *way = renamed(workspace, in_force, (id, path), &standing).unwrap_or(WayBack::Unknown);
         }
     }
@@ -54,14 +65,21 @@ pub(super) fn ways_back(workspace: &Workspace, in_force: &InForce, files: &[(Tas
 }
 
 /// Returns what is told by the newest version of each that can be read, or by what a merge left.
-fn versions_before(workspace: &Workspace, in_force: &InForce, files: &[(TaskId, ProjectPath)]) -> Vec<WayBack> {
+fn versions_before(
+    workspace: &Workspace,
+    in_force: &InForce,
+    files: &[(TaskId, ProjectPath)],
+) -> Vec<WayBack> {
     let repository = &workspace.repository;
     let mut ways = vec![WayBack::Unknown; files.len()];
     let Ok(Some(head)) = repository.look().map(|head| head.commit) else { return ways };
-    let unmerged = if files.is_empty() { Vec::new() } else { repository.unmerged().unwrap_or_default() };
-    let left = if unmerged.is_empty() { Vec::new() } else { left_unmerged(workspace).unwrap_or_default() };
+    let unmerged =
+        if files.is_empty() { Vec::new() } else { repository.unmerged().unwrap_or_default() };
+    let left =
+        if unmerged.is_empty() { Vec::new() } else { left_unmerged(workspace).unwrap_or_default() };
     let settles = |path: &str| {
-        let here = |left: &&Left| left.path == path || left.others.iter().any(|other| other == path);
+        let here =
+            |left: &&Left| left.path == path || left.others.iter().any(|other| other == path);
         left.iter().filter(here).any(Left::is_only_settled)
     };
     let abort = (!repository.merge_heads().is_empty()).then_some("git merge --abort");
@@ -70,7 +88,8 @@ fn versions_before(workspace: &Workspace, in_force: &InForce, files: &[(TaskId, 
     let is_readable = |bytes: &[u8], id: &TaskId| task_file::parse(bytes, id, &defaults).is_ok();
     let mut wanted = Vec::new();
     for (place, (id, path)) in files.iter().enumerate() {
-        let standing = tasks::read(&workspace.paths, path).map(|file| file.bytes).unwrap_or_default();
+        let standing =
+            tasks::read(&workspace.paths, path).map(|file| file.bytes).unwrap_or_default();
         let committed = repository.read(head, path.as_str()).ok().flatten().unwrap_or_default();
         if settles(path.as_str()) {
             ways[place] = WayBack::Settle;
@@ -88,11 +107,13 @@ fn versions_before(workspace: &Workspace, in_force: &InForce, files: &[(TaskId, 
         }
     }
     let paths: Vec<&str> = wanted.iter().map(|place| files[*place].1.as_str()).collect();
-    let Some(changes) = (!paths.is_empty()).then(|| repository.log_of(head, &paths).ok()).flatten() else {
+    let Some(changes) = (!paths.is_empty()).then(|| repository.log_of(head, &paths).ok()).flatten()
+    else {
         return ways;
     };
-    for before in
-        changes.take(LOOK_BACK * paths.len().min(MANY)).filter_map(|entry| entry.ok()?.parents.first().copied())
+    for before in changes
+        .take(LOOK_BACK * paths.len().min(MANY))
+        .filter_map(|entry| entry.ok()?.parents.first().copied())
     {
         if wanted.is_empty() || !repository.has_commit(before) {
             break;

@@ -95,17 +95,23 @@ pub fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), 
         because.push(format!("nothing moves it now: {}", workspace.git_words.said(reason)));
     } else if let Some(frozen) = standing.frozen() {
         let problem = frozen.of("its file");
-        because.push(format!("nothing moves it: {problem}; {}", workspace.git_words.said(frozen.fix)));
+        because
+            .push(format!("nothing moves it: {problem}; {}", workspace.git_words.said(frozen.fix)));
     }
     if !task.status.is_finished() {
-        let circle = task.depends_on.first().and_then(|_| circle_around(workspace, &standing.in_force, id));
+        let circle =
+            task.depends_on.first().and_then(|_| circle_around(workspace, &standing.in_force, id));
         because.extend(circle.map(|circle| {
             format!(
                 "these wait for each other, so none of them is handed out: {}; edit `dependsOn` of one",
                 round(&circle)
             )
         }));
-        because.extend(task.depends_on.iter().filter_map(|other| waits_for(workspace, &standing.in_force, other)));
+        because.extend(
+            task.depends_on
+                .iter()
+                .filter_map(|other| waits_for(workspace, &standing.in_force, other)),
+        );
     }
     let who = who(rules, &standing.file);
     let reason = Reason { because, who, consequences, file: standing.file };
@@ -141,7 +147,9 @@ pub fn reason_value(reason: &Reason) -> Value {
             let here = task.gate.as_ref().map(|open| open.current.to_string());
             let mut value = match &consequence.effect {
                 Effect::Leads { passage, limit, .. } => way_value(passage, *limit),
-                Effect::Holds | Effect::Speaks(_) => json!({"to": here, "stays": true, "skipped": []}),
+                Effect::Holds | Effect::Speaks(_) => {
+                    json!({"to": here, "stays": true, "skipped": []})
+                }
             };
             value["outcome"] = json!(consequence.outcome.as_str());
             if let Some(branch) = &consequence.branch {

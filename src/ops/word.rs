@@ -104,7 +104,10 @@ mod tests {
         let one: Word = serde_json::from_str("\"review\"").unwrap();
         let two = Word::from("review".to_owned());
         assert!(Arc::ptr_eq(&one.0, &two.0));
-        assert_eq!((serde_json::to_string(&one).unwrap().as_str(), &*two), ("\"review\"", "review"));
+        assert_eq!(
+            (serde_json::to_string(&one).unwrap().as_str(), &*two),
+            ("\"review\"", "review")
+        );
         for number in 0..3 * MOST {
             let _ = Word::from(number.to_string());
         }

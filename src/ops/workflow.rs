@@ -55,7 +55,11 @@ pub enum Fate {
 }
 
 /// Makes the workflow. What is there already is never written over, and org.yaml is never touched.
-pub fn create_workflow(workspace: &Workspace, new: &NewWorkflow, dry_run: DryRun) -> Result<WorkflowFile, OpsError> {
+pub fn create_workflow(
+    workspace: &Workspace,
+    new: &NewWorkflow,
+    dry_run: DryRun,
+) -> Result<WorkflowFile, OpsError> {
     loop {
         heal_if_pending(workspace)?;
         let head = workspace.head()?;
@@ -78,10 +82,12 @@ fn free_path(
     before: &InForce,
     name: &WorkflowName,
 ) -> Result<ProjectPath, OpsError> {
-    let taken = |at: &str| OpsError::Unfit {
+    let taken = |at: &str| {
+        OpsError::Unfit {
         code: "workflow_exists",
         problem: format!("there is a workflow `{name}` already: `{at}`"),
         fix: "choose another name; a workflow that is there is changed in its file, and by committing that".to_owned(),
+    }
     };
     let paths = ["yaml", "yml"].map(|suffix| format!("{WORKFLOWS_FOLDER}/{name}.{suffix}").parse());
     let paths = paths.into_iter().collect::<Result<Vec<ProjectPath>, _>>()?;
@@ -104,8 +110,11 @@ fn judge(
     path: &ProjectPath,
     text: &str,
 ) -> Result<Fate, OpsError> {
-    let mut sources: Vec<Source> =
-        head.commit.map(|commit| committed(&workspace.repository, commit)).transpose()?.unwrap_or_default();
+    let mut sources: Vec<Source> = head
+        .commit
+        .map(|commit| committed(&workspace.repository, commit))
+        .transpose()?
+        .unwrap_or_default();
     sources.push(Source { name: path.to_string(), bytes: text.as_bytes().to_vec() });
     debug_assert_eq!(Subject::of(path.as_str()), Some(Subject::Workflow(new.name.to_string())));
     let Err(diagnostics) = compiled(&sources) else { return Ok(Fate::Ready) };
@@ -118,7 +127,8 @@ fn judge(
     let mut founder = Founder::new(user.name(), user.email());
     founder.agent = known_as(workspace, org).unwrap_or(founder.agent);
     let workflow = new.template.workflow();
-    let lacking: Vec<_> = workflow.roles().into_iter().filter(|role| org.role(role).is_none()).collect();
+    let lacking: Vec<_> =
+        workflow.roles().into_iter().filter(|role| org.role(role).is_none()).collect();
     let roles = new.template.cast(&lacking, &founder);
     let mut agents: Vec<AgentId> = roles.iter().flat_map(|part| part.agents.clone()).collect();
     agents.retain(|agent| !org.is_registered(agent));
@@ -128,7 +138,12 @@ fn judge(
 }
 
 /// Writes the file, and commits it where it can be. Returns whether it did: the branch may have moved meanwhile.
-fn write(workspace: &Workspace, head: &Head, new: &NewWorkflow, made: &mut WorkflowFile) -> Result<bool, OpsError> {
+fn write(
+    workspace: &Workspace,
+    head: &Head,
+    new: &NewWorkflow,
+    made: &mut WorkflowFile,
+) -> Result<bool, OpsError> {
     let files = [(made.path.clone(), made.text.clone().into_bytes())];
     if matches!(made.fate, Fate::Lacks { .. }) {
         return write_new(workspace, &files);

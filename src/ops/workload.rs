@@ -39,10 +39,16 @@ pub fn workload(workspace: &Workspace, in_force: &InForce) -> Workload {
     let mut load = Workload { unreadable: listing.unreadable, ..Workload::default() };
     for (header, _) in listing.tasks.iter().filter(|(header, _)| header.gate.is_some()) {
         if header.branches.is_empty() {
-            load.add(header.id.clone(), header.role.as_deref(), header.agent.as_deref(), &header.status);
+            load.add(
+                header.id.clone(),
+                header.role.as_deref(),
+                header.agent.as_deref(),
+                &header.status,
+            );
         }
         for part in &header.branches {
-            let name = ticket(header, Some(part)).map(|ticket| ticket.to_string()).unwrap_or_default();
+            let name =
+                ticket(header, Some(part)).map(|ticket| ticket.to_string()).unwrap_or_default();
             load.add(name, Some(&part.role), part.agent.as_deref(), &part.status);
         }
     }

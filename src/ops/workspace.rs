@@ -79,7 +79,9 @@ impl Seed {
         let command = self.command.clone();
         let workspace = match &self.ground {
             Ground::Files => Workspace::at(&self.root, command, self.clock, self.wait, self.tell),
-            Ground::Commits(folder) => Workspace::of_commits(&self.root, folder, command, self.clock),
+            Ground::Commits(folder) => {
+                Workspace::of_commits(&self.root, folder, command, self.clock)
+            }
         }?;
         let (checkout, git_words) = (self.checkout.clone(), self.git_words.clone());
         Ok(Workspace { network: self.network, checkout, git_words, ..workspace })
@@ -115,7 +117,13 @@ pub struct Workspace {
 
 impl Workspace {
     /// Opens the project around a folder. `tell` is told, once, what a wait is for, and what is to be known besides.
-    pub fn open(start: &Path, command: String, clock: Clock, wait: Duration, tell: Tell) -> Result<Self, OpsError> {
+    pub fn open(
+        start: &Path,
+        command: String,
+        clock: Clock,
+        wait: Duration,
+        tell: Tell,
+    ) -> Result<Self, OpsError> {
         let paths = Paths::find(start).or_else(|fault| match worktree_beside(start) {
             Some(beside) => Ok(Paths::at(beside)),
             None => Err(no_project(start, fault)),
@@ -138,7 +146,13 @@ impl Workspace {
     }
 
     /// Opens the project in that very folder, whether or not anything of it stands there yet.
-    pub fn at(root: &Path, command: String, clock: Clock, wait: Duration, tell: Tell) -> Result<Self, OpsError> {
+    pub fn at(
+        root: &Path,
+        command: String,
+        clock: Clock,
+        wait: Duration,
+        tell: Tell,
+    ) -> Result<Self, OpsError> {
         Ok(Self::of_files(root, Repository::discover(root)?, command, clock, wait, tell))
     }
 
@@ -156,12 +170,23 @@ impl Workspace {
 
     /// Opens the commits of the nearest repository, whether or not it has a worktree, for whoever only reads what they say of the
     /// project in that folder of their trees.
-    pub(super) fn of_commits(start: &Path, folder: &str, command: String, clock: Clock) -> Result<Self, OpsError> {
+    pub(super) fn of_commits(
+        start: &Path,
+        folder: &str,
+        command: String,
+        clock: Clock,
+    ) -> Result<Self, OpsError> {
         let repository = Repository::of_commits(start, folder)?;
         Ok(Self::begin(start, repository, Ground::Commits(folder.to_owned()), command, clock))
     }
 
-    fn begin(root: &Path, repository: Repository, ground: Ground, command: String, clock: Clock) -> Self {
+    fn begin(
+        root: &Path,
+        repository: Repository,
+        ground: Ground,
+        command: String,
+        clock: Clock,
+    ) -> Self {
         Self {
             paths: Paths::at(root),
             repository,
@@ -299,8 +324,14 @@ impl Workspace {
     /// Returns the rules that decide now: the committed ones. Reading waits for nobody.
     pub fn rules(&self) -> Result<InForce, OpsError> {
         in_force_and_seen(self, &self.repository.look()?).map_err(|error| match error {
-            OpsError::Unfit { code: code @ "rules_not_committed", problem, .. } if intent::is_pending(&self.paths) => {
-                OpsError::Unfit { code, problem, fix: "`aof init` was interrupted here: run it again".to_owned() }
+            OpsError::Unfit { code: code @ "rules_not_committed", problem, .. }
+                if intent::is_pending(&self.paths) =>
+            {
+                OpsError::Unfit {
+                    code,
+                    problem,
+                    fix: "`aof init` was interrupted here: run it again".to_owned(),
+                }
             }
             error => error,
         })

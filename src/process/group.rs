@@ -40,10 +40,13 @@ impl Group {
 
     /// Ends the group as [`Limits`](super::Limits) says, and returns whether its leader is gone.
     pub fn end(&self, grace: Duration) -> bool {
-        let Some(leader) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return true };
-        for (signals, patience) in
-            [([Signal::TERM, Signal::CONT].as_slice(), grace), ([Signal::KILL].as_slice(), UNKILLABLE)]
-        {
+        let Some(leader) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else {
+            return true;
+        };
+        for (signals, patience) in [
+            ([Signal::TERM, Signal::CONT].as_slice(), grace),
+            ([Signal::KILL].as_slice(), UNKILLABLE),
+        ] {
             let begun = Instant::now();
             if self.is_alive() {
                 for sent in signals {
@@ -79,7 +82,10 @@ fn started(pid: u32) -> Option<String> {
 #[cfg(not(target_os = "linux"))]
 fn started(pid: u32) -> Option<String> {
     let mut command = Command::new("ps");
-    command.args(["-o", "stat=", "-o", "lstart=", "-p", &pid.to_string()]).env("LC_ALL", "C").env("TZ", "UTC");
+    command
+        .args(["-o", "stat=", "-o", "lstart=", "-p", &pid.to_string()])
+        .env("LC_ALL", "C")
+        .env("TZ", "UTC");
     let listed = command.output().ok()?;
     let line = String::from_utf8_lossy(&listed.stdout).trim().to_owned();
     let (state, began) = line.split_once(' ')?;

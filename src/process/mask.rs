@@ -88,7 +88,9 @@ impl Mask {
     }
 
     fn between(&self, from: u64, to: u64) -> &[u8] {
-        let place = |at: u64| usize::try_from(at.saturating_sub(self.base)).unwrap_or(usize::MAX).min(self.held.len());
+        let place = |at: u64| {
+            usize::try_from(at.saturating_sub(self.base)).unwrap_or(usize::MAX).min(self.held.len())
+        };
         &self.held[place(from)..place(to).max(place(from))]
     }
 }

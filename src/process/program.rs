@@ -54,7 +54,10 @@ pub enum Obstacle {
 
 impl Program {
     /// Returns the program that these words start, in that folder; nothing if there are none.
-    pub fn of<W: Into<OsString>>(words: impl IntoIterator<Item = W>, directory: &Path) -> Option<Self> {
+    pub fn of<W: Into<OsString>>(
+        words: impl IntoIterator<Item = W>,
+        directory: &Path,
+    ) -> Option<Self> {
         let mut words = words.into_iter().map(Into::into);
         Some(Self {
             program: words.next()?,
@@ -118,7 +121,9 @@ fn obstacle(cause: &io::Error, directory: &Path) -> Obstacle {
         ErrorKind::NotFound => Obstacle::NotFound,
         ErrorKind::PermissionDenied | ErrorKind::IsADirectory => Obstacle::NotExecutable,
         ErrorKind::ArgumentListTooLong => Obstacle::TooLong,
-        _ if cause.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => Obstacle::NotExecutable,
+        _ if cause.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => {
+            Obstacle::NotExecutable
+        }
         _ => Obstacle::System,
     }
 }

@@ -106,13 +106,23 @@ pub struct Running {
 }
 
 impl Running {
-    pub(super) fn attach(program: String, mut child: Child, input: Vec<u8>) -> Result<Self, StartError> {
+    pub(super) fn attach(
+        program: String,
+        mut child: Child,
+        input: Vec<u8>,
+    ) -> Result<Self, StartError> {
         let streams = Streams::of(&mut child, input);
         let Some(leader) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
             return Err(refused(program, io::Error::other("the system gave it no number")));
         };
-        let running =
-            |streams| Self { program: program.clone(), child, leader, streams, begun: Instant::now(), is_ours: true };
+        let running = |streams| Self {
+            program: program.clone(),
+            child,
+            leader,
+            streams,
+            begun: Instant::now(),
+            is_ours: true,
+        };
         match streams {
             Ok(streams) => Ok(running(streams)),
             Err(cause) => {
@@ -129,7 +139,11 @@ impl Running {
     }
 
     /// Waits for its end, or brings it about.
-    pub fn wait<A: Attendant>(mut self, limits: &Limits, attendant: &mut A) -> Result<Ended<A::Reason>, Lost> {
+    pub fn wait<A: Attendant>(
+        mut self,
+        limits: &Limits,
+        attendant: &mut A,
+    ) -> Result<Ended<A::Reason>, Lost> {
         let cause = self.attend(limits, attendant)?;
         let took = self.begun.elapsed();
         if cause.is_none() {
@@ -144,26 +158,38 @@ impl Running {
         }
         self.streams.drain_aside();
         self.is_ours = false;
-        let status = self.child.wait().map_err(|cause| Lost { program: self.program.clone(), cause })?;
+        let status =
+            self.child.wait().map_err(|cause| Lost { program: self.program.clone(), cause })?;
         Ok(Ended { how: ending(status), took })
     }
 
     /// Waits until the program has ended; returns why it had to, if it had to. Its status is not asked for.
-    fn attend<A: Attendant>(&mut self, limits: &Limits, attendant: &mut A) -> Result<Option<How<A::Reason>>, Lost> {
-        let mut clock = Clock { limits: *limits, begun: self.begun, heard: self.begun, asked: None };
+    fn attend<A: Attendant>(
+        &mut self,
+        limits: &Limits,
+        attendant: &mut A,
+    ) -> Result<Option<How<A::Reason>>, Lost> {
+        let mut clock =
+            Clock { limits: *limits, begun: self.begun, heard: self.begun, asked: None };
         let mut dying: Option<Dying<A::Reason>> = None;
         let mut tick = SHORTEST_TICK;
         while !self.has_ended()? {
             let now = Instant::now();
             dying = match dying {
-                None => clock.due(now, attendant).map(|how| Dying::begin(self.leader, how, limits.grace, now)),
+                None => clock
+                    .due(now, attendant)
+                    .map(|how| Dying::begin(self.leader, how, limits.grace, now)),
                 Some(dying) if now < dying.next => Some(dying),
                 Some(dying) if dying.is_killed => return Ok(Some(dying.how)),
                 Some(dying) => Some(dying.kill(self.leader, now)),
             };
-            let left =
-                dying.as_ref().map_or_else(|| clock.left(now), |dying| dying.next.saturating_duration_since(now));
-            tick = match self.streams.pass(tick.min(left), &mut |stream, bytes| attendant.printed(stream, bytes)) {
+            let left = dying
+                .as_ref()
+                .map_or_else(|| clock.left(now), |dying| dying.next.saturating_duration_since(now));
+            tick = match self
+                .streams
+                .pass(tick.min(left), &mut |stream, bytes| attendant.printed(stream, bytes))
+            {
                 Passed::Nothing => (tick * 2).min(TICK),
                 Passed::Moved => SHORTEST_TICK,
                 Passed::Printed => {
@@ -229,14 +255,18 @@ impl Clock {
         if now.saturating_duration_since(self.begun) >= self.limits.time {
             return Some(How::TimedOut);
         }
-        let is_idle = self.limits.idle.is_some_and(|idle| now.saturating_duration_since(self.heard) >= idle);
+        let is_idle =
+            self.limits.idle.is_some_and(|idle| now.saturating_duration_since(self.heard) >= idle);
         is_idle.then_some(How::Idle)
     }
 
     /// Returns how long nothing can be due but the attendant's wish.
     fn left(&self, now: Instant) -> Duration {
         let wall = self.limits.time.saturating_sub(now.saturating_duration_since(self.begun));
-        let idle = self.limits.idle.map(|idle| idle.saturating_sub(now.saturating_duration_since(self.heard)));
+        let idle = self
+            .limits
+            .idle
+            .map(|idle| idle.saturating_sub(now.saturating_duration_since(self.heard)));
         idle.map_or(wall, |idle| idle.min(wall))
     }
 }

@@ -121,7 +121,8 @@ impl Secrets {
         let mut queue = VecDeque::from_iter(self.states.first().map(|_| 0));
         while let Some(state) = queue.pop_front() {
             for (byte, next) in self.states[state].next.clone() {
-                let other = if state == 0 { 0 } else { self.step(self.states[state].other, byte).0 };
+                let other =
+                    if state == 0 { 0 } else { self.step(self.states[state].other, byte).0 };
                 let found = self.states[next].found.or(self.states[other].found);
                 self.states[next].other = other;
                 self.states[next].found = found;

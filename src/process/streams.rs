@@ -76,7 +76,11 @@ impl Streams {
 
     /// Waits at most that long for something to happen, and hands on what was printed: one piece of each stream, so that
     /// whoever calls gets to look at the clock however much there is.
-    pub(super) fn pass(&mut self, wait: Duration, printed: &mut dyn FnMut(Stream, &[u8])) -> Passed {
+    pub(super) fn pass(
+        &mut self,
+        wait: Duration,
+        printed: &mut dyn FnMut(Stream, &[u8]),
+    ) -> Passed {
         if !self.is_ready(wait) {
             return Passed::Nothing;
         }

@@ -54,7 +54,13 @@ fn run_until(program: Program, limits: Limits, word: Option<&'static str>) -> Se
     run_all(program, limits, word, &Secrets::default(), Room::default())
 }
 
-fn run_all(program: Program, limits: Limits, word: Option<&'static str>, secrets: &Secrets, room: Room) -> Seen {
+fn run_all(
+    program: Program,
+    limits: Limits,
+    word: Option<&'static str>,
+    secrets: &Secrets,
+    room: Room,
+) -> Seen {
     let mut file = Vec::new();
     let mut guest = Guest { transcript: Transcript::new(&mut file, secrets, room), word };
     let ended = program.start().unwrap().wait(&limits, &mut guest).unwrap();
@@ -92,7 +98,8 @@ fn at_some_pace<T>(attempt: impl Fn(Duration) -> Option<T>) -> T {
 #[test]
 fn a_program_gets_its_words_folder_environment_and_input() {
     let home = TempDir::new().unwrap();
-    let script = "/bin/pwd -P; echo \"$0|$1|$AOF_X|${AOF_Y:-none}|${HOME-gone}\"; cat; echo said >&2";
+    let script =
+        "/bin/pwd -P; echo \"$0|$1|$AOF_X|${AOF_Y:-none}|${HOME-gone}\"; cat; echo said >&2";
     let mut program = shell(script, home.path()).with("AOF_X", "it's\n\"x\"");
     program.arguments.extend(["a b".into(), "$(rm x)".into()]);
     program.removed.push("HOME".to_owned());
@@ -117,11 +124,19 @@ fn how_it_ended_is_told() {
 fn what_cannot_be_started_says_why() {
     let home = TempDir::new().unwrap();
     fs::write(home.path().join("text"), "no program").unwrap();
-    let obstacle = |program: Program| program.start().err().map(|fault| (fault.program, fault.obstacle)).unwrap();
+    let obstacle = |program: Program| {
+        program.start().err().map(|fault| (fault.program, fault.obstacle)).unwrap()
+    };
     let named = |name: &str| Program::of([name], home.path()).unwrap();
-    assert_eq!(obstacle(named("aof-no-such-agent")), ("aof-no-such-agent".to_owned(), Obstacle::NotFound));
+    assert_eq!(
+        obstacle(named("aof-no-such-agent")),
+        ("aof-no-such-agent".to_owned(), Obstacle::NotFound)
+    );
     assert_eq!(obstacle(named("./text")).1, Obstacle::NotExecutable);
-    assert_eq!(obstacle(Program { directory: "/no/such/folder".into(), ..named("sh") }).1, Obstacle::NoDirectory);
+    assert_eq!(
+        obstacle(Program { directory: "/no/such/folder".into(), ..named("sh") }).1,
+        Obstacle::NoDirectory
+    );
     let long = Program { arguments: vec!["x".repeat(64 * MIB).into()], ..named("true") };
     assert_eq!(obstacle(long).1, Obstacle::TooLong);
     assert_eq!(obstacle(named("true").with("A", "nul\0")).1, Obstacle::System);
@@ -146,7 +161,10 @@ fn an_input_that_is_not_read_does_no_harm_and_a_long_one_gets_there() {
     // It prints while it reads: neither pipe may fill up for good.
     let program = Program { input: vec![b'x'; 3 * MIB], ..shell("tee /dev/stderr", home.path()) };
     let seen = run_until(program, LIMITS, None);
-    assert_eq!((seen.printed.stdout.bytes.len(), seen.printed.stderr.bytes.len()), (3 * MIB, 3 * MIB));
+    assert_eq!(
+        (seen.printed.stdout.bytes.len(), seen.printed.stderr.bytes.len()),
+        (3 * MIB, 3 * MIB)
+    );
     let seen = run("cat; echo end", LIMITS);
     assert_eq!(seen.stdout(), "end\n");
 }
@@ -168,7 +186,10 @@ fn the_end_of_its_time_is_the_end_of_its_children() {
 fn one_that_ignores_the_polite_signal_gets_the_other() {
     let home = TempDir::new().unwrap();
     let end = |grace| {
-        let program = shell("trap 'echo no' TERM; echo ready; while :; do sleep 600 & wait $!; done", home.path());
+        let program = shell(
+            "trap 'echo no' TERM; echo ready; while :; do sleep 600 & wait $!; done",
+            home.path(),
+        );
         let seen = run_until(program, Limits { grace, ..LIMITS }, Some("ready"));
         assert_eq!(seen.ended.how, How::Stopped("ready"));
         seen.stdout()
@@ -181,7 +202,10 @@ fn one_that_ignores_the_polite_signal_gets_the_other() {
 #[test]
 fn one_that_takes_the_polite_signal_is_not_waited_for_longer() {
     let home = TempDir::new().unwrap();
-    let program = shell("trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 600 & wait $!; done", home.path());
+    let program = shell(
+        "trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 600 & wait $!; done",
+        home.path(),
+    );
     let seen = run_until(program, LIMITS, Some("ready"));
     assert_eq!((seen.ended.how, seen.stdout().as_str()), (How::Stopped("ready"), "ready\nbye\n"));
     let program = shell("echo ready; kill -STOP $$", home.path());
@@ -207,7 +231,9 @@ fn silence_is_told_from_a_long_run() {
     // Longer than it may be silent, and never silent so long: on stdout, then on stderr.
     at_some_pace(|pause| {
         let pause = pause.as_secs_f64();
-        let talk = format!("for i in 1 2 3 4 5; do echo $i; sleep {pause}; echo $i >&2; sleep {pause}; done");
+        let talk = format!(
+            "for i in 1 2 3 4 5; do echo $i; sleep {pause}; echo $i >&2; sleep {pause}; done"
+        );
         let idle = Duration::from_secs_f64(pause * 8.0);
         let seen = run(&talk, Limits { idle: Some(idle), ..LIMITS });
         (seen.ended.how == How::Exited(0) && seen.ended.took > idle).then_some(())
@@ -225,8 +251,11 @@ fn what_is_left_in_the_background_ends_with_the_run_or_is_spared() {
         assert_eq!(seen.ended.how, How::Exited(0));
         assert!(alive(&seen.stdout()), "{script}: it is gone");
         let number = seen.stdout().trim().parse().unwrap();
-        rustix::process::kill_process(rustix::process::Pid::from_raw(number).unwrap(), rustix::process::Signal::KILL)
-            .unwrap();
+        rustix::process::kill_process(
+            rustix::process::Pid::from_raw(number).unwrap(),
+            rustix::process::Signal::KILL,
+        )
+        .unwrap();
     }
 }
 
@@ -234,7 +263,8 @@ fn what_is_left_in_the_background_ends_with_the_run_or_is_spared() {
 fn what_is_spared_may_go_on_printing() {
     let home = TempDir::new().unwrap();
     let script = "(while [ ! -e go ]; do sleep 0.01; done; head -c 1000000 /dev/zero && echo >done) & exit 0";
-    let seen = run_until(shell(script, home.path()), Limits { orphans: Orphans::Spared, ..LIMITS }, None);
+    let seen =
+        run_until(shell(script, home.path()), Limits { orphans: Orphans::Spared, ..LIMITS }, None);
     assert_eq!(seen.ended.how, How::Exited(0));
     fs::write(home.path().join("go"), "").unwrap();
     assert!(comes_true(|| home.path().join("done").exists()));
@@ -259,7 +289,10 @@ fn a_gigabyte_is_read_and_little_of_it_is_kept() {
     let program = shell("echo begin; yes aof | head -c 1000000000; echo end", home.path());
     let seen = run_all(program, LIMITS, None, &Secrets::default(), room);
     assert_eq!(seen.ended.how, How::Exited(0));
-    assert_eq!((seen.printed.stdout.bytes.len(), seen.printed.stdout.lost), (3000, 1_000_000_010 - 3000));
+    assert_eq!(
+        (seen.printed.stdout.bytes.len(), seen.printed.stdout.lost),
+        (3000, 1_000_000_010 - 3000)
+    );
     let file = String::from_utf8(seen.file.clone()).unwrap();
     assert!(file.starts_with("begin\naof\naof\n") && file.ends_with("aof\nend\n"), "{file}");
     let left_out = 1_000_000_010 - 3000;
@@ -284,7 +317,8 @@ fn one_that_is_dropped_is_ended() {
 #[test]
 fn a_group_is_known_by_more_than_its_number() {
     let home = TempDir::new().unwrap();
-    let running = shell("trap '' TERM; sleep 600 & echo $! >child; wait", home.path()).start().unwrap();
+    let running =
+        shell("trap '' TERM; sleep 600 & echo $! >child; wait", home.path()).start().unwrap();
     let child = || fs::read_to_string(home.path().join("child")).unwrap_or_default();
     assert!(comes_true(|| child().ends_with('\n')));
     let group = running.group().unwrap();
@@ -301,7 +335,8 @@ fn a_group_is_known_by_more_than_its_number() {
 fn masked(text: &[u8], secrets: &[(&str, &str)]) -> Vec<u8> {
     let mut places: Vec<(usize, usize, &str)> = Vec::new();
     for (name, value) in secrets.iter().filter(|(_, value)| value.len() >= SHORTEST_SECRET) {
-        let found = text.windows(value.len()).enumerate().filter(|(_, window)| *window == value.as_bytes());
+        let found =
+            text.windows(value.len()).enumerate().filter(|(_, window)| *window == value.as_bytes());
         places.extend(found.map(|(at, _)| (at, at + value.len(), *name)));
     }
     places.sort_by_key(|(start, end, _)| (*start, usize::MAX - end));
@@ -322,7 +357,8 @@ fn masked(text: &[u8], secrets: &[(&str, &str)]) -> Vec<u8> {
 
 fn kept(pieces: &[&[u8]], secrets: &[(&str, &str)]) -> Vec<u8> {
     let mut file = Vec::new();
-    let mut transcript = Transcript::new(&mut file, &Secrets::new(secrets.iter().copied()), Room::default());
+    let mut transcript =
+        Transcript::new(&mut file, &Secrets::new(secrets.iter().copied()), Room::default());
     for piece in pieces {
         transcript.take(Stream::Stdout, piece);
     }
@@ -352,17 +388,29 @@ proptest! {
 
 #[test]
 fn secrets_are_masked_by_name() {
-    let shown = |text: &str, secrets: &[(&str, &str)]| String::from_utf8(kept(&[text.as_bytes()], secrets)).unwrap();
-    let secrets = [("KEY", "sk-12345678"), ("PIN", "1234567"), ("PEM", "-----BEGIN\nMIIEvQIBADAN\n-----END KEY\n")];
+    let shown = |text: &str, secrets: &[(&str, &str)]| {
+        String::from_utf8(kept(&[text.as_bytes()], secrets)).unwrap()
+    };
+    let secrets = [
+        ("KEY", "sk-12345678"),
+        ("PIN", "1234567"),
+        ("PEM", "-----BEGIN\nMIIEvQIBADAN\n-----END KEY\n"),
+    ];
     assert_eq!(shown("key=sk-12345678, pin=1234567", &secrets), "key=[secret KEY], pin=1234567");
-    assert_eq!(shown("sk-12345678sk-12345678sk-1234567", &secrets), "[secret KEY][secret KEY]sk-1234567");
+    assert_eq!(
+        shown("sk-12345678sk-12345678sk-1234567", &secrets),
+        "[secret KEY][secret KEY]sk-1234567"
+    );
     assert_eq!(
         shown("{\"pem\":\"-----BEGIN\\nMIIEvQIBADAN\\n\"}", &secrets),
         "{\"pem\":\"[secret PEM]\\n[secret PEM]\\n\"}"
     );
     assert_eq!(shown("-----BEGIN\nMIIEvQIBADAN\n-----END KEY\n.", &secrets), "[secret PEM]\n.");
     assert_eq!(shown("abcdefghijklm", &[("A", "abcdefgh"), ("B", "fghijklm")]), "[secret A]");
-    assert_eq!(shown("xxabcdefghyy", &[("IN", "abcdefgh"), ("OUT", "xabcdefghy")]), "x[secret OUT]y");
+    assert_eq!(
+        shown("xxabcdefghyy", &[("IN", "abcdefgh"), ("OUT", "xabcdefghy")]),
+        "x[secret OUT]y"
+    );
 }
 
 #[test]

@@ -127,7 +127,11 @@ impl<W: Write> Transcript<W> {
                 self.file.push(masked);
             });
         }
-        Printed { stdout: self.stdout.end.finish(), stderr: self.stderr.end.finish(), file: self.file.finish() }
+        Printed {
+            stdout: self.stdout.end.finish(),
+            stderr: self.stderr.end.finish(),
+            file: self.file.finish(),
+        }
     }
 }
 
@@ -150,7 +154,11 @@ impl<W: Write> Bounded<W> {
             Some(fault) => return Err(fault),
             None => self.file.flush()?,
         }
-        Ok(Written { sha256: format!("{:x}", self.sum.finalize()), bytes: self.written, left_out: end.lost })
+        Ok(Written {
+            sha256: format!("{:x}", self.sum.finalize()),
+            bytes: self.written,
+            left_out: end.lost,
+        })
     }
 
     fn write(&mut self, bytes: &[u8]) {

@@ -48,14 +48,23 @@ pub fn answer_format(asked: &Asked<'_>, mcp: Mcp, output: &Path) -> String {
     ));
     ways.push("end your last message with a block of JSON, fenced as below".to_owned());
     if let Some(signal) = asked.signal {
-        ways.push(format!("end your last message with {}", looked_for_at(&signal.mark, asked.possible)));
+        ways.push(format!(
+            "end your last message with {}",
+            looked_for_at(&signal.mark, asked.possible)
+        ));
     }
-    let mut lines = vec!["When you are done, say how it ended, in ONE of these ways and nowhere else:".to_owned()];
+    let mut lines = vec![
+        "When you are done, say how it ended, in ONE of these ways and nowhere else:".to_owned(),
+    ];
     lines.extend(ways.iter().zip(1..).map(|(way, number)| format!("{number}. {way}")));
     lines.push(String::new());
     lines.push("- `outcome` is one of:".to_owned());
-    lines.extend(asked.possible.iter().map(|outcome| format!("  - `{outcome}`{}", needs(asked, outcome))));
-    lines.push("- `summary` says in a sentence or two what was done and how it was checked".to_owned());
+    lines.extend(
+        asked.possible.iter().map(|outcome| format!("  - `{outcome}`{}", needs(asked, outcome))),
+    );
+    lines.push(
+        "- `summary` says in a sentence or two what was done and how it was checked".to_owned(),
+    );
     if let Outputs::One(shape) = asked.outputs {
         let list = handed_on(&fields(shape));
         if !list.is_empty() {
@@ -65,7 +74,10 @@ pub fn answer_format(asked: &Asked<'_>, mcp: Mcp, output: &Path) -> String {
     lines.extend(["", "```json"].map(str::to_owned));
     lines.push(EXAMPLE.to_owned());
     lines.extend(["```", ""].map(str::to_owned));
-    lines.push("What you say of it elsewhere does not count. Saying nothing is a failed attempt.".to_owned());
+    lines.push(
+        "What you say of it elsewhere does not count. Saying nothing is a failed attempt."
+            .to_owned(),
+    );
     lines.join("\n") + "\n"
 }
 
@@ -78,11 +90,21 @@ pub fn again(before: &Before, attempt: u32, attempts: u32) -> String {
         Before::Interrupted(why) => {
             format!("The attempt before was interrupted, and does not count: {}.", sentence(why))
         }
-        Before::TimedOut(after) => format!("The attempt before was stopped: it was not done after {}.", spell(*after)),
-        Before::Idle(after) => format!("The attempt before was stopped: it printed nothing for {}.", spell(*after)),
-        Before::Crashed(why) => format!("The attempt before came to no good end: {}.", sentence(why)),
-        Before::Bad(why) => format!("The attempt before ended, and its answer does not count: {}.", sentence(why)),
-        Before::Refused(why) => format!("The attempt before ended, and its answer was refused: {}.", sentence(why)),
+        Before::TimedOut(after) => {
+            format!("The attempt before was stopped: it was not done after {}.", spell(*after))
+        }
+        Before::Idle(after) => {
+            format!("The attempt before was stopped: it printed nothing for {}.", spell(*after))
+        }
+        Before::Crashed(why) => {
+            format!("The attempt before came to no good end: {}.", sentence(why))
+        }
+        Before::Bad(why) => {
+            format!("The attempt before ended, and its answer does not count: {}.", sentence(why))
+        }
+        Before::Refused(why) => {
+            format!("The attempt before ended, and its answer was refused: {}.", sentence(why))
+        }
     };
     let next = match before {
         Before::Bad(_) | Before::Refused(_) => {
@@ -100,12 +122,15 @@ fn needs(asked: &Asked<'_>, outcome: &Outcome) -> String {
     let mut needs = Vec::new();
     match outcome {
         Outcome::NeedsReview => {
-            needs.push("`blockers`, a list of what must be mended, each fault by itself".to_owned());
+            needs
+                .push("`blockers`, a list of what must be mended, each fault by itself".to_owned());
         }
         Outcome::Blocked => needs.push("`blockers`, a list of what stands in the way".to_owned()),
         _ => {}
     }
-    if let (Outputs::Variants(_), Some(shape)) = (asked.outputs, asked.outputs.shape(outcome.as_str())) {
+    if let (Outputs::Variants(_), Some(shape)) =
+        (asked.outputs, asked.outputs.shape(outcome.as_str()))
+    {
         let list = handed_on(&fields(shape));
         if !list.is_empty() {
             needs.push(format!("`outputs`, an object with {list}"));
@@ -148,8 +173,10 @@ mod tests {
 
     #[test]
     fn an_agent_is_told_every_way_to_answer() {
-        let (ticket, agent): (Ticket, AgentId) = ("AOF-abc@1".parse().unwrap(), "agent-7".parse().unwrap());
-        let possible: Vec<Outcome> = ["approved", "rejected", "blocked"].map(|word| word.parse().unwrap()).into();
+        let (ticket, agent): (Ticket, AgentId) =
+            ("AOF-abc@1".parse().unwrap(), "agent-7".parse().unwrap());
+        let possible: Vec<Outcome> =
+            ["approved", "rejected", "blocked"].map(|word| word.parse().unwrap()).into();
         let declared = serde_json::json!({"oneOf": [
             {"properties": {"$status": {"const": "approved"}, "branch": {"type": "string"}, "url": {"type": "string"}},
                 "required": ["$status", "branch"]},
@@ -197,7 +224,9 @@ mod tests {
         let echo = told.rfind("```").map(|at| &told[..at + 3]).unwrap();
         let printed = Printed { stdout: echo.as_bytes(), stderr: b"", exit: Exit::SUCCESS };
         let without = Asked { signal: None, ..asked };
-        let Verdict::Bad { why } = verdict(&without, &text(&printed), &printed, None) else { panic!("an echo passes") };
+        let Verdict::Bad { why } = verdict(&without, &text(&printed), &printed, None) else {
+            panic!("an echo passes")
+        };
         assert!(why.contains("`<one of the above>`, which is none here"), "{why}");
         let silent = Report::default();
         assert!(matches!(verdict(&without, &silent, &printed, None), Verdict::Bad { .. }));

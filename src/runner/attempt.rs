@@ -18,7 +18,9 @@ use super::verdict::{Said, Verdict, verdict};
 use super::wiring::mcp_config;
 use crate::model::AgentId;
 use crate::ops::OpsError;
-use crate::process::{How, Limits, Obstacle, Orphans, Program, Room, Secrets, StartError, Transcript};
+use crate::process::{
+    How, Limits, Obstacle, Orphans, Program, Room, Secrets, StartError, Transcript,
+};
 use crate::store::StoreError;
 use crate::store::runs::{Attempt, End, Ending, Record, RunFile, Told, TranscriptMark};
 
@@ -73,23 +75,44 @@ impl Trial<'_> {
                 ));
             }
         };
-        let transcript = Transcript::new(attempt.create(RunFile::Transcript)?, &secrets, Room::default());
-        let mut program = Program::of(words, &self.project.checkout).expect("a checked command has a program");
-        program.environment = environment.into_iter().map(|(name, value)| (name, value.into())).collect();
+        let transcript =
+            Transcript::new(attempt.create(RunFile::Transcript)?, &secrets, Room::default());
+        let mut program =
+            Program::of(words, &self.project.checkout).expect("a checked command has a program");
+        program.environment =
+            environment.into_iter().map(|(name, value)| (name, value.into())).collect();
         program.input = stdin.into_bytes();
         let running = match program.start() {
             Ok(running) => running,
             Err(error) => {
                 let came = Came::Unavailable(unstartable(self.agent, &error));
-                return Ok(self.over(attempt, record, came, begun, Told::default(), None, None, news));
+                return Ok(self.over(
+                    attempt,
+                    record,
+                    came,
+                    begun,
+                    Told::default(),
+                    None,
+                    None,
+                    news,
+                ));
             }
         };
         record.group = running.group();
         info!(ticket = %self.ticket, agent = %self.agent, "started an agent");
         attempt.note(&record)?;
         let path = self.project.root.join(self.open.path.as_str());
-        let mut attending =
-            Attending::new(self.project, self.ticket, self.agent, self.since, self.lease, transcript, stop, news, path);
+        let mut attending = Attending::new(
+            self.project,
+            self.ticket,
+            self.agent,
+            self.since,
+            self.lease,
+            transcript,
+            stop,
+            news,
+            path,
+        );
         let limits = Limits {
             time: Duration::from_secs(self.bounds.timeout.seconds()),
             idle: Some(Duration::from_secs(self.bounds.idle.seconds())),
@@ -99,29 +122,42 @@ impl Trial<'_> {
         let ended = running.wait(&limits, &mut attending);
         let printed = attending.transcript.finish();
         let mark = match printed.file {
-            Ok(written) => {
-                Some(TranscriptMark { sha256: written.sha256, bytes: written.bytes, left_out: written.left_out })
-            }
+            Ok(written) => Some(TranscriptMark {
+                sha256: written.sha256,
+                bytes: written.bytes,
+                left_out: written.left_out,
+            }),
             Err(cause) => {
                 let text = format!("the transcript could not be written: {cause}");
                 news(News::Remark { ticket: self.ticket.clone(), text });
                 None
             }
         };
-        let exit = |exit| Printed { stdout: &printed.stdout.bytes, stderr: &printed.stderr.bytes, exit };
+        let exit =
+            |exit| Printed { stdout: &printed.stdout.bytes, stderr: &printed.stderr.bytes, exit };
         let (came, status, told) = match ended.map(|ended| ended.how) {
             Err(lost) => (Came::Nothing(Before::Crashed(lost.to_string())), None, Told::default()),
             Ok(How::Stopped(Reason::Stopped)) => (Came::Stopped, None, Told::default()),
-            Ok(How::Stopped(Reason::Overtaken(why))) => (Came::Overtaken(why), None, Told::default()),
-            Ok(How::TimedOut) => (Came::Nothing(Before::TimedOut(limits.time)), None, Told::default()),
-            Ok(How::Idle) => (Came::Nothing(Before::Idle(limits.idle.unwrap_or(limits.time))), None, Told::default()),
+            Ok(How::Stopped(Reason::Overtaken(why))) => {
+                (Came::Overtaken(why), None, Told::default())
+            }
+            Ok(How::TimedOut) => {
+                (Came::Nothing(Before::TimedOut(limits.time)), None, Told::default())
+            }
+            Ok(How::Idle) => (
+                Came::Nothing(Before::Idle(limits.idle.unwrap_or(limits.time))),
+                None,
+                Told::default(),
+            ),
             Ok(How::Exited(status)) => {
                 let code = u8::try_from(status).unwrap_or(u8::MAX);
-                let (came, told) = self.judge(attempt, &prompt, &exit(Exit::Status(code)), &secrets, news);
+                let (came, told) =
+                    self.judge(attempt, &prompt, &exit(Exit::Status(code)), &secrets, news);
                 (came, Some(status), told)
             }
             Ok(How::Signalled(signal)) => {
-                let (came, told) = self.judge(attempt, &prompt, &exit(Exit::Signal(signal)), &secrets, news);
+                let (came, told) =
+                    self.judge(attempt, &prompt, &exit(Exit::Signal(signal)), &secrets, news);
                 (came, None, told)
             }
         };
@@ -149,7 +185,9 @@ impl Trial<'_> {
             command: command
                 .words
                 .iter()
-                .map(|word| if *word == facts.prompt { "{prompt}".to_owned() } else { word.clone() })
+                .map(
+                    |word| if *word == facts.prompt { "{prompt}".to_owned() } else { word.clone() },
+                )
                 .collect(),
             group: None,
             end: None,
@@ -182,16 +220,24 @@ impl Trial<'_> {
                 None
             }
         };
-        let verdict = with_asked(self.open, self.post, self.agent, self.ticket, self.launch, prompt, |asked| {
-            verdict(asked, &report, printed, output.as_deref())
-        });
+        let verdict = with_asked(
+            self.open,
+            self.post,
+            self.agent,
+            self.ticket,
+            self.launch,
+            prompt,
+            |asked| verdict(asked, &report, printed, output.as_deref()),
+        );
         let came = match verdict {
             Verdict::Said(said) => Came::Said(Box::new(masked(secrets, *said))),
             Verdict::Bad { why } => Came::Nothing(Before::Bad(masked_text(secrets, &why))),
             Verdict::Crashed(trouble) if trouble.kind == TroubleKind::Unavailable => {
                 Came::Unavailable(masked_text(secrets, &trouble.why))
             }
-            Verdict::Crashed(trouble) => Came::Nothing(Before::Crashed(masked_text(secrets, &trouble.why))),
+            Verdict::Crashed(trouble) => {
+                Came::Nothing(Before::Crashed(masked_text(secrets, &trouble.why)))
+            }
         };
         (came, told(&report))
     }
@@ -215,7 +261,15 @@ impl Trial<'_> {
             Came::Stopped => (Ending::Stopped, None),
             Came::Overtaken(why) => (Ending::Overtaken, Some(why.clone())),
         };
-        record.end = Some(End { at: (self.project.clock)(), how, status, reason, transcript, told, verdict: None });
+        record.end = Some(End {
+            at: (self.project.clock)(),
+            how,
+            status,
+            reason,
+            transcript,
+            told,
+            verdict: None,
+        });
         // Whatever became of the files meanwhile: what the agent said counts.
         if let Err(fault) = attempt.note(&record) {
             let text = format!("the record of the attempt could not be kept: {fault}");

@@ -113,7 +113,10 @@ impl<W: Write> Attendant for Attending<'_, W> {
         self.transcript.take(stream, bytes);
         if self.told.elapsed() >= TELL {
             self.told = Instant::now();
-            (self.news)(News::Printed { ticket: self.ticket.clone(), line: self.transcript.last_line() });
+            (self.news)(News::Printed {
+                ticket: self.ticket.clone(),
+                line: self.transcript.last_line(),
+            });
         }
     }
 

@@ -15,7 +15,12 @@ impl Run<'_> {
     /// Takes the claim; returns how the visit ended where that cannot be.
     pub(super) fn take(&self) -> Result<Option<VisitEnd>, OpsError> {
         loop {
-            let claimed = claim(&self.workspace(), &self.assignment.ticket, &self.assignment.agent, DryRun::No);
+            let claimed = claim(
+                &self.workspace(),
+                &self.assignment.ticket,
+                &self.assignment.agent,
+                DryRun::No,
+            );
             match claimed {
                 Ok(changed) => {
                     self.claimed.set(!changed.settled);
@@ -41,13 +46,17 @@ pub(super) fn give_back(project: &Project, assignment: &Assignment, news: &dyn F
     let Assignment { ticket, agent, .. } = assignment;
     let begun = Instant::now();
     let fault = loop {
-        match project.open().and_then(|workspace| release(&workspace, ticket, Some(agent), DryRun::No)) {
+        match project
+            .open()
+            .and_then(|workspace| release(&workspace, ticket, Some(agent), DryRun::No))
+        {
             // It went by itself meanwhile.
             Ok(_) | Err(OpsError::Refused(_)) => return,
             Err(error) if error.passes() && begun.elapsed() < PATIENCE => thread::sleep(PAUSE),
             Err(error) => break error,
         }
     };
-    let text = format!("{}; `aof task release {ticket} --agent {agent}` gives it back", fault.problem());
+    let text =
+        format!("{}; `aof task release {ticket} --agent {agent}` gives it back", fault.problem());
     news(News::Remark { ticket: ticket.clone(), text });
 }

@@ -23,8 +23,7 @@ const ANSWER: Duration = Duration::from_mins(2);
 /// How much of its answer is shown, in characters.
 const LONGEST: usize = 200;
 /// What it is asked.
-const QUESTION: &str =
-    "This only checks that you can be reached. Use no tools, change no files. Answer with the word `ready`.\n";
+const QUESTION: &str = "This only checks that you can be reached. Use no tools, change no files. Answer with the word `ready`.\n";
 
 /// What was found out about one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +61,11 @@ pub enum Depth {
 }
 
 /// Looks at each of the agents that can be started; at those that are named alone, where some are.
-pub fn checkups(project: &Project, named: &[AgentId], depth: Depth) -> Result<Vec<Checkup>, OpsError> {
+pub fn checkups(
+    project: &Project,
+    named: &[AgentId],
+    depth: Depth,
+) -> Result<Vec<Checkup>, OpsError> {
     let in_force = project.open()?.rules()?;
     let org = &in_force.rules.org;
     let agents = org.agents.iter().flatten();
@@ -76,33 +79,57 @@ pub fn checkups(project: &Project, named: &[AgentId], depth: Depth) -> Result<Ve
         .collect())
 }
 
-fn checkup(project: &Project, agent: &AgentId, roles: Vec<RoleId>, launch: &Launch, depth: Depth) -> Checkup {
+fn checkup(
+    project: &Project,
+    agent: &AgentId,
+    roles: Vec<RoleId>,
+    launch: &Launch,
+    depth: Depth,
+) -> Checkup {
     let facts = facts(project, agent, launch, Path::new("/nowhere"));
     let name = command(launch, &facts).words.into_iter().next().unwrap_or_default();
     let program = found(&name, &project.root);
     let is_set = |name: &&String| env::var_os(name).is_some_and(|value| !value.is_empty());
-    let missing: Vec<String> = launch.secrets.iter().filter(|name| !is_set(name)).cloned().collect();
+    let missing: Vec<String> =
+        launch.secrets.iter().filter(|name| !is_set(name)).cloned().collect();
     // What a program of somebody's own makes of `--version` nobody knows.
-    let version =
-        program.as_ref().ok().filter(|_| launch.preset != Preset::Command).and_then(|path| version(project, path));
+    let version = program
+        .as_ref()
+        .ok()
+        .filter(|_| launch.preset != Preset::Command)
+        .and_then(|path| version(project, path));
     let ready = program.is_ok() && missing.is_empty();
     let answer = (depth == Depth::Answer && ready).then(|| answer(project, agent, launch));
-    Checkup { agent: agent.clone(), roles, preset: launch.preset, program, version, missing, answer }
+    Checkup {
+        agent: agent.clone(),
+        roles,
+        preset: launch.preset,
+        program,
+        version,
+        missing,
+        answer,
+    }
 }
 
 /// Returns where the program is, as the system looks for it.
 fn found(name: &str, project: &Path) -> Result<PathBuf, String> {
-    let is_program =
-        |path: &Path| fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
+    let is_program = |path: &Path| {
+        fs::metadata(path)
+            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
     if name.contains('/') {
         let path = project.join(name);
-        return if is_program(&path) { Ok(path) } else { Err(format!("`{name}` is no program that can be run")) };
+        return if is_program(&path) {
+            Ok(path)
+        } else {
+            Err(format!("`{name}` is no program that can be run"))
+        };
     }
     let folders = env::var_os("PATH").unwrap_or_default();
     let mut places = env::split_paths(&folders).map(|folder| folder.join(name));
-    places
-        .find(|path| is_program(path))
-        .ok_or_else(|| format!("`{name}` is in no folder of `PATH`; install it, or give its path in `command`"))
+    places.find(|path| is_program(path)).ok_or_else(|| {
+        format!("`{name}` is in no folder of `PATH`; install it, or give its path in `command`")
+    })
 }
 
 fn version(project: &Project, program: &Path) -> Option<String> {
@@ -112,18 +139,24 @@ fn version(project: &Project, program: &Path) -> Option<String> {
 }
 
 fn answer(project: &Project, agent: &AgentId, launch: &Launch) -> Result<String, String> {
-    let folder = tempfile::TempDir::new().map_err(|cause| format!("no folder for its files: {cause}"))?;
+    let folder =
+        tempfile::TempDir::new().map_err(|cause| format!("no folder for its files: {cause}"))?;
     let facts = facts(project, agent, launch, folder.path());
-    let write =
-        |path: &Path, text: &str| fs::write(path, text).map_err(|cause| format!("`{}`: {cause}", path.display()));
+    let write = |path: &Path, text: &str| {
+        fs::write(path, text).map_err(|cause| format!("`{}`: {cause}", path.display()))
+    };
     write(&facts.prompt_file, &facts.prompt)?;
     write(&facts.mcp_config, &mcp_config(&facts))?;
     let command = command(launch, &facts);
     let mut program = Program::of(command.words, &project.root).ok_or("its command is empty")?;
-    program.environment = command.environment.into_iter().map(|(name, value)| (name, value.into())).collect();
+    program.environment =
+        command.environment.into_iter().map(|(name, value)| (name, value.into())).collect();
     program.input = command.stdin.into_bytes();
-    let secrets: Vec<(String, String)> =
-        launch.secrets.iter().filter_map(|name| Some((name.clone(), env::var(name).ok()?))).collect();
+    let secrets: Vec<(String, String)> = launch
+        .secrets
+        .iter()
+        .filter_map(|name| Some((name.clone(), env::var(name).ok()?)))
+        .collect();
     let bounds = RunBounds::of(&[&launch.limits]);
     let time = Duration::from_secs(bounds.timeout.seconds()).min(ANSWER);
     let (how, printed) = run(program, time, Duration::from_secs(bounds.idle.seconds()), &secrets)?;
@@ -146,7 +179,8 @@ fn answer(project: &Project, agent: &AgentId, launch: &Launch) -> Result<String,
         (None, Exit::SUCCESS, Some(said)) => Ok(said),
         (None, Exit::SUCCESS, None) => Err("it ended well, and said nothing".to_owned()),
         (None, exit, said) => {
-            let last = said.or_else(|| last_line(&plain(printed.stderr))).map(|line| format!(": {line}"));
+            let last =
+                said.or_else(|| last_line(&plain(printed.stderr))).map(|line| format!(": {line}"));
             Err(format!("it {exit}{}", last.unwrap_or_default()))
         }
     }
@@ -195,7 +229,8 @@ fn run(
     let running = program.start().map_err(|error| error.to_string())?;
     let secrets = Secrets::new(secrets.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     let mut listener = Listener(Transcript::new(std::io::sink(), &secrets, Room::default()));
-    let limits = Limits { time, idle: Some(idle), grace: Duration::from_secs(2), orphans: Orphans::Killed };
+    let limits =
+        Limits { time, idle: Some(idle), grace: Duration::from_secs(2), orphans: Orphans::Killed };
     let ended = running.wait(&limits, &mut listener).map_err(|lost| lost.to_string())?;
     Ok((ended.how, listener.0.finish()))
 }

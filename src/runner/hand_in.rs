@@ -88,14 +88,22 @@ impl Run<'_> {
             .filter(|(_, value)| !value.is_null())
             .map(|(key, value)| (key.clone(), value.clone()))
             .collect();
-        if let Err(fault) = folder.write(RunFile::Output, Value::Object(kept).to_string().as_bytes()) {
+        if let Err(fault) =
+            folder.write(RunFile::Output, Value::Object(kept).to_string().as_bytes())
+        {
             let text = format!("the answer could not be kept: {fault}");
             (self.news)(News::Remark { ticket: self.assignment.ticket.clone(), text });
         }
     }
 
     /// Completes the visit. What stands in the way for a while, a merge or a lock, is waited for: no verdict is lost to it.
-    fn completed(&self, said: Said, run: &CompletionId, end: Option<&End>, took: Duration) -> Result<Handed, OpsError> {
+    fn completed(
+        &self,
+        said: Said,
+        run: &CompletionId,
+        end: Option<&End>,
+        took: Duration,
+    ) -> Result<Handed, OpsError> {
         let completion = self.completion(said, run, end, took);
         let mut told = false;
         loop {
@@ -108,7 +116,10 @@ impl Run<'_> {
                     let own = visits.first();
                     let outcome = own.map(|visit| visit.outcome.to_string()).unwrap_or_default();
                     for warning in &changed.warnings {
-                        (self.news)(News::Remark { ticket: completion.ticket.clone(), text: warning.message() });
+                        (self.news)(News::Remark {
+                            ticket: completion.ticket.clone(),
+                            text: warning.message(),
+                        });
                     }
                     if let Some(visit) = own {
                         let in_force = self.workspace().rules()?;
@@ -127,7 +138,10 @@ impl Run<'_> {
                 Err(error) if error.passes() => {
                     if !told {
                         told = true;
-                        (self.news)(News::Remark { ticket: completion.ticket.clone(), text: error.to_string() });
+                        (self.news)(News::Remark {
+                            ticket: completion.ticket.clone(),
+                            text: error.to_string(),
+                        });
                     }
                     if !self.sleep(ANEW) {
                         return Ok(Handed::Stopped);
@@ -138,7 +152,13 @@ impl Run<'_> {
         }
     }
 
-    fn completion(&self, said: Said, run: &CompletionId, end: Option<&End>, took: Duration) -> Completion {
+    fn completion(
+        &self,
+        said: Said,
+        run: &CompletionId,
+        end: Option<&End>,
+        took: Duration,
+    ) -> Completion {
         let mut metadata = said.metadata;
         metadata.insert("run".to_owned(), run_value(run, said.source, end, took));
         // What keeps workers apart is not for them to say.
@@ -164,17 +184,29 @@ impl Run<'_> {
     /// Ends the visit with what came of all attempts: nothing.
     pub(super) fn give_up(&self, open: &Open, post: &Post<'_>) -> Result<VisitEnd, OpsError> {
         let records = self.runs.records()?;
-        let failures: Vec<String> = records.iter().filter(|record| has_failed(record)).map(why_of).collect();
+        let failures: Vec<String> =
+            records.iter().filter(|record| has_failed(record)).map(why_of).collect();
         let possible = post.outcomes(&open.in_force.rules);
-        let outcome = if possible.contains(&Outcome::Failed) { Outcome::Failed } else { Outcome::Blocked };
+        let outcome =
+            if possible.contains(&Outcome::Failed) { Outcome::Failed } else { Outcome::Blocked };
         let count = failures.len();
-        let attempts = if count == 1 { "1 attempt".to_owned() } else { format!("{count} attempts") };
+        let attempts =
+            if count == 1 { "1 attempt".to_owned() } else { format!("{count} attempts") };
         let last = failures.last().cloned().unwrap_or_default();
         let said = Said {
             source: Source::Attempts,
             outcome: Some(outcome),
-            summary: Some(format!("{attempts} of `{}` came to nothing; the last one: {last}", self.assignment.agent)),
-            blockers: Some(failures.iter().zip(1..).map(|(why, number)| format!("attempt {number}: {why}")).collect()),
+            summary: Some(format!(
+                "{attempts} of `{}` came to nothing; the last one: {last}",
+                self.assignment.agent
+            )),
+            blockers: Some(
+                failures
+                    .iter()
+                    .zip(1..)
+                    .map(|(why, number)| format!("attempt {number}: {why}"))
+                    .collect(),
+            ),
             rejection_notes: None,
             outputs: Map::new(),
             metadata: Map::new(),
@@ -193,7 +225,8 @@ impl Run<'_> {
 
 /// Returns what an entry keeps of its run.
 fn run_value(run: &CompletionId, source: Source, end: Option<&End>, took: Duration) -> Value {
-    let mut value = json!({"id": run.as_str(), "verdict": source_word(source), "seconds": took.as_secs()});
+    let mut value =
+        json!({"id": run.as_str(), "verdict": source_word(source), "seconds": took.as_secs()});
     let Some(end) = end else { return value };
     if let Some(mark) = &end.transcript {
         value["transcript"] = json!(format!("sha256:{}", mark.sha256));

@@ -51,8 +51,9 @@ pub(super) struct Command {
 /// Returns the program, its arguments and its environment.
 pub(super) fn command(launch: &Launch, facts: &Facts) -> Command {
     let template = template(launch, facts.model.is_some());
-    let told =
-        |name: Placeholder| template.iter().any(|word| Placeholder::names(word).any(|used| used == name.as_str()));
+    let told = |name: Placeholder| {
+        template.iter().any(|word| Placeholder::names(word).any(|used| used == name.as_str()))
+    };
     let on_stdin = !told(Placeholder::Prompt) && !told(Placeholder::PromptFile);
     Command {
         words: template.iter().map(|word| filled(word, facts)).collect(),
@@ -69,7 +70,15 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
     // All as streams of events: a program that prints nothing before it ends cannot be told from one that hangs.
     let (before, model, after): (&[&str], &[&str], &[&str]) = match launch.preset {
         Preset::Claude => (
-            &["claude", "-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "acceptEdits"],
+            &[
+                "claude",
+                "-p",
+                "--output-format",
+                "stream-json",
+                "--verbose",
+                "--permission-mode",
+                "acceptEdits",
+            ],
             &["--model", "{model}"],
             &["--mcp-config", "{mcpConfig}", "--strict-mcp-config", "--allowedTools", "mcp__aof"],
         ),
@@ -87,10 +96,14 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
                 "-",
             ],
         ),
-        Preset::Gemini => {
-            (&["gemini", "-p", "", "-o", "stream-json", "--approval-mode", "auto_edit"], &["--model", "{model}"], &[])
+        Preset::Gemini => (
+            &["gemini", "-p", "", "-o", "stream-json", "--approval-mode", "auto_edit"],
+            &["--model", "{model}"],
+            &[],
+        ),
+        Preset::Opencode => {
+            (&["opencode", "run", "--format", "json"], &["--model", "{model}"], &[])
         }
-        Preset::Opencode => (&["opencode", "run", "--format", "json"], &["--model", "{model}"], &[]),
         Preset::Command => (&[], &[], &[]),
     };
     let model = if with_model { model } else { &[] };
@@ -103,7 +116,8 @@ fn filled(word: &str, facts: &Facts) -> String {
     let mut rest = word;
     while let Some((before, after)) = rest.split_once('{') {
         text.push_str(before);
-        let known = after.split_once('}').and_then(|(name, after)| Some((name.parse().ok()?, after)));
+        let known =
+            after.split_once('}').and_then(|(name, after)| Some((name.parse().ok()?, after)));
         if let Some((name, after)) = known {
             text.push_str(&value(name, facts));
             rest = after;
@@ -192,8 +206,15 @@ mod tests {
 
     #[test]
     fn values_are_filled_in_once_and_stay_one_argument() {
-        let words =
-            ["agent", "--at={ticket}", "{\"a\": {task}, {tiket}}", "{prompt}", "{", "{}", "{gate}{attempt}{model}"];
+        let words = [
+            "agent",
+            "--at={ticket}",
+            "{\"a\": {task}, {tiket}}",
+            "{prompt}",
+            "{",
+            "{}",
+            "{gate}{attempt}{model}",
+        ];
         let command = command(&launch(Preset::Command, &words), &facts());
         assert_eq!(
             command.words,
@@ -223,7 +244,10 @@ mod tests {
         ] {
             let command = command(&launch(preset, words), &facts());
             assert_eq!(!command.stdin.is_empty(), on_stdin, "{preset} {words:?}");
-            assert_eq!(command.words.iter().any(|word| word.contains("rm -rf")), words.contains(&"{prompt}"));
+            assert_eq!(
+                command.words.iter().any(|word| word.contains("rm -rf")),
+                words.contains(&"{prompt}")
+            );
         }
     }
 
@@ -241,8 +265,12 @@ mod tests {
     #[test]
     fn codex_hands_on_to_aofs_server_which_run_it_is() {
         let command = command(&launch(Preset::Codex, &[]), &facts());
-        let settings: Vec<&str> =
-            command.words.windows(2).filter(|pair| pair[0] == "-c").map(|pair| pair[1].as_str()).collect();
+        let settings: Vec<&str> = command
+            .words
+            .windows(2)
+            .filter(|pair| pair[0] == "-c")
+            .map(|pair| pair[1].as_str())
+            .collect();
         assert_eq!(
             settings,
             [
@@ -260,7 +288,10 @@ mod tests {
     fn gemini_trusts_the_project_unless_somebody_says_otherwise() {
         let trust = |launch: &Launch| {
             let told = command(launch, &facts()).environment;
-            told.into_iter().rev().find(|(name, _)| name == "GEMINI_CLI_TRUST_WORKSPACE").map(|(_, value)| value)
+            told.into_iter()
+                .rev()
+                .find(|(name, _)| name == "GEMINI_CLI_TRUST_WORKSPACE")
+                .map(|(_, value)| value)
         };
         assert_eq!(trust(&launch(Preset::Gemini, &[])).as_deref(), Some("true"));
         assert_eq!(trust(&launch(Preset::Gemini, &["gemini"])), None);
@@ -275,7 +306,11 @@ mod tests {
         let mut launch = launch(Preset::Command, &["a"]);
         launch.env.push(("AOF_AGENT".to_owned(), "other".to_owned()));
         let environment = command(&launch, &facts()).environment;
-        let last = environment.iter().rev().find(|(name, _)| name == "AOF_AGENT").map(|(_, value)| value.as_str());
+        let last = environment
+            .iter()
+            .rev()
+            .find(|(name, _)| name == "AOF_AGENT")
+            .map(|(_, value)| value.as_str());
         assert_eq!(last, Some("coder"));
     }
 }

@@ -44,7 +44,8 @@ pub fn preview(project: &Project, wish: &Wish) -> Result<(Vec<Preview>, Vec<Wait
         match rounds.find(DryRun::Yes)? {
             Found::Work(assignment) => {
                 let workspace = project.open()?;
-                let found = standing(&workspace, &assignment.ticket, &assignment.agent, usize::MAX)?;
+                let found =
+                    standing(&workspace, &assignment.ticket, &assignment.agent, usize::MAX)?;
                 if let Standing::Open(open) = found {
                     previews.extend(of(project, open.as_ref(), &assignment.agent));
                 }
@@ -55,7 +56,8 @@ pub fn preview(project: &Project, wish: &Wish) -> Result<(Vec<Preview>, Vec<Wait
                 }
             }
             Found::Nothing(waits) => {
-                let is_other = |waits: &Waits| previews.iter().all(|seen| seen.ticket != waits.ticket);
+                let is_other =
+                    |waits: &Waits| previews.iter().all(|seen| seen.ticket != waits.ticket);
                 let others = waits.into_iter().filter(is_other).collect();
                 return Ok((previews, others));
             }
@@ -74,12 +76,18 @@ pub fn preview_of(
 ) -> Result<Vec<Preview>, OpsError> {
     let gates = {
         let in_force = workspace.rules()?;
-        in_force.rules.workflow_of(&file.task).map(|workflow| workflow.gates.clone()).unwrap_or_default()
+        in_force
+            .rules
+            .workflow_of(&file.task)
+            .map(|workflow| workflow.gates.clone())
+            .unwrap_or_default()
     };
     let mut previews = Vec::new();
     for gate in &gates {
         let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
-        let posts = Post::at(gate).into_iter().chain(branches.iter().map(|branch| Post::at_branch(gate, branch)));
+        let posts = Post::at(gate)
+            .into_iter()
+            .chain(branches.iter().map(|branch| Post::at_branch(gate, branch)));
         for post in posts {
             let in_force = workspace.rules()?;
             previews.extend(at_post(project, in_force, file, path, &post));
@@ -97,7 +105,10 @@ fn at_post(
 ) -> Option<Preview> {
     let rules = &in_force.rules;
     let agents = who_at(rules, &file.task, post);
-    let agent = agents.iter().find(|agent| rules.org.agent(agent).is_some_and(|known| known.run.is_some()))?.clone();
+    let agent = agents
+        .iter()
+        .find(|agent| rules.org.agent(agent).is_some_and(|known| known.run.is_some()))?
+        .clone();
     let opening = Opening {
         ticket: file.task.ticket_of(post.branch()),
         station: post.station(),
@@ -113,7 +124,8 @@ fn at_post(
 }
 
 fn of(project: &Project, open: &Open, agent: &AgentId) -> Option<Preview> {
-    let post = Post::meant(&open.in_force.rules, &open.file.task, open.opening.station.branch.as_ref())?;
+    let post =
+        Post::meant(&open.in_force.rules, &open.file.task, open.opening.station.branch.as_ref())?;
     at(project, open, &post, agent)
 }
 
@@ -135,7 +147,8 @@ fn at(project: &Project, open: &Open, post: &Post<'_>, agent: &AgentId) -> Optio
         lease: None,
         run: "preview".parse().ok()?,
     };
-    let folder = project.root.join(".aof/runs").join(ticket.to_string().replace('/', "+")).join("1");
+    let folder =
+        project.root.join(".aof/runs").join(ticket.to_string().replace('/', "+")).join("1");
     let facts = trial.facts(Places {
         prompt: folder.join("prompt.md"),
         output: folder.join("output"),
@@ -143,8 +156,10 @@ fn at(project: &Project, open: &Open, post: &Post<'_>, agent: &AgentId) -> Optio
     });
     let command = command(launch, &facts);
     let prompt_by = if command.stdin.is_empty() { "in the command" } else { "on stdin" };
-    let words =
-        command.words.iter().map(|word| if *word == facts.prompt { "{prompt}".to_owned() } else { word.clone() });
+    let words = command
+        .words
+        .iter()
+        .map(|word| if *word == facts.prompt { "{prompt}".to_owned() } else { word.clone() });
     Some(Preview {
         ticket: ticket.clone(),
         station: open.opening.station.clone(),

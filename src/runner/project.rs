@@ -27,7 +27,8 @@ pub struct Project {
 impl Project {
     /// Opens it anew, if what runners left there is this clone's own.
     pub fn open(&self) -> Result<Workspace, OpsError> {
-        let mut workspace = Workspace::at(&self.root, self.command.clone(), self.clock, self.wait, warn_in_log)?;
+        let mut workspace =
+            Workspace::at(&self.root, self.command.clone(), self.clock, self.wait, warn_in_log)?;
         self.checkout.clone_into(&mut workspace.checkout);
         workspace.network = self.network;
         workspace.own_folder_is_ours()?;

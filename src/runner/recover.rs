@@ -81,7 +81,9 @@ impl Run<'_> {
     fn said_in(&self, attempt: &Attempt, record: &Record) -> Result<Option<Box<Said>>, OpsError> {
         let Assignment { ticket, agent, .. } = self.assignment;
         // What cannot be read there is no answer.
-        let Some(output) = attempt.read(RunFile::Output, OUTPUT_LIMIT).unwrap_or_default() else { return Ok(None) };
+        let Some(output) = attempt.read(RunFile::Output, OUTPUT_LIMIT).unwrap_or_default() else {
+            return Ok(None);
+        };
         let prompt = attempt.read(RunFile::Prompt, OUTPUT_LIMIT)?.unwrap_or_default();
         let found = standing(&self.workspace(), ticket, agent, self.since)?;
         let Standing::Open(open) = found else { return Ok(None) };
@@ -92,13 +94,22 @@ impl Run<'_> {
         // Without the secrets, nobody knows what of it must not be seen.
         let Ok(secrets) = secrets(launch, agent) else { return Ok(None) };
         let status = record.end.as_ref().and_then(|end| end.status);
-        let exit = status.and_then(|status| u8::try_from(status).ok()).map_or(Exit::Unseen, Exit::Status);
+        let exit =
+            status.and_then(|status| u8::try_from(status).ok()).map_or(Exit::Unseen, Exit::Status);
         let printed = Printed { stdout: b"", stderr: b"", exit };
-        let found = with_asked(&open, &post, agent, ticket, launch, &String::from_utf8_lossy(&prompt), |asked| {
-            verdict(asked, &Report::default(), &printed, Some(&secrets.masked(&output)))
-        });
+        let found = with_asked(
+            &open,
+            &post,
+            agent,
+            ticket,
+            launch,
+            &String::from_utf8_lossy(&prompt),
+            |asked| verdict(asked, &Report::default(), &printed, Some(&secrets.masked(&output))),
+        );
         Ok(match found {
-            Verdict::Said(said) if said.source == Source::OutputFile => Some(Box::new(masked(&secrets, *said))),
+            Verdict::Said(said) if said.source == Source::OutputFile => {
+                Some(Box::new(masked(&secrets, *said)))
+            }
             _ => None,
         })
     }
@@ -107,7 +118,8 @@ impl Run<'_> {
     fn remember(&mut self, record: &Record) -> Result<(), OpsError> {
         let left = left_behind(&self.workspace(), record.started)?;
         let why = why_of(record);
-        let before = if has_failed(record) { Before::Crashed(why) } else { Before::Interrupted(why) };
+        let before =
+            if has_failed(record) { Before::Crashed(why) } else { Before::Interrupted(why) };
         self.earlier = Some(Earlier { before, left });
         Ok(())
     }

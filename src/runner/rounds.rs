@@ -52,7 +52,12 @@ pub fn work(
         let wound_up = rounds.wind_up(&heard, audience);
         over.store(true, Ordering::Relaxed);
         let end = end.and_then(|end| wound_up.map(|()| end))?;
-        Ok(Account { visits: rounds.visits, unavailable: rounds.unavailable, given_up: rounds.given_up, end })
+        Ok(Account {
+            visits: rounds.visits,
+            unavailable: rounds.unavailable,
+            given_up: rounds.given_up,
+            end,
+        })
     })
 }
 
@@ -111,7 +116,10 @@ impl<'a> Rounds<'a> {
         !self.running.insert(assignment.ticket.clone())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the ends of one channel, and what bounds the loop")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the ends of one channel, and what bounds the loop"
+    )]
     fn go<'s>(
         &mut self,
         scope: &'s Scope<'s, 'a>,
@@ -126,8 +134,10 @@ impl<'a> Rounds<'a> {
         let mut obstacle: Option<Obstacle> = None;
         loop {
             let mut found = Found::Nothing(Vec::new());
-            let is_passed = obstacle.as_ref().is_none_or(|obstacle| obstacle.is_over(Instant::now()));
-            let is_due = is_passed && (self.running.is_empty() || looked.is_none_or(|at| at.elapsed() >= LOOK));
+            let is_passed =
+                obstacle.as_ref().is_none_or(|obstacle| obstacle.is_over(Instant::now()));
+            let is_due = is_passed
+                && (self.running.is_empty() || looked.is_none_or(|at| at.elapsed() >= LOOK));
             let may_begin = |rounds: &Self| match pace {
                 Pace::Through => rounds.running.len() < jobs,
                 Pace::OneVisit => rounds.begun == 0,
@@ -139,13 +149,14 @@ impl<'a> Rounds<'a> {
                     Err(error) if error.passes() => {
                         let text = error.problem();
                         let is_absence = error.code() == "offline";
-                        let is_told =
-                            Obstacle::is_told(obstacle.as_ref(), &text) || (is_absence && self.told_of_absence);
+                        let is_told = Obstacle::is_told(obstacle.as_ref(), &text)
+                            || (is_absence && self.told_of_absence);
                         if !is_told {
                             audience.hear(&News::Obstacle(text.clone()));
                         }
                         self.told_of_absence |= is_absence;
-                        obstacle = Some(Obstacle::met(obstacle.as_ref(), &error, &text, Instant::now()));
+                        obstacle =
+                            Some(Obstacle::met(obstacle.as_ref(), &error, &text, Instant::now()));
                         break;
                     }
                     found => found?,
@@ -206,7 +217,11 @@ impl<'a> Rounds<'a> {
     }
 
     /// Waits for whoever is still at work.
-    fn wind_up(&mut self, heard: &Receiver<Word>, audience: &mut dyn Audience) -> Result<(), OpsError> {
+    fn wind_up(
+        &mut self,
+        heard: &Receiver<Word>,
+        audience: &mut dyn Audience,
+    ) -> Result<(), OpsError> {
         let mut outcome = Ok(());
         while !self.running.is_empty() {
             match heard.recv_timeout(TICK) {
@@ -258,13 +273,17 @@ impl<'a> Rounds<'a> {
             VisitEnd::Overtaken(why) | VisitEnd::Busy(why) | VisitEnd::Broken(why) => {
                 // Of a task that is driven, it is told why it goes no further.
                 if let Wish::Agents { .. } = self.wish {
-                    audience.hear(&News::Remark { ticket: assignment.ticket.clone(), text: why.clone() });
+                    audience.hear(&News::Remark {
+                        ticket: assignment.ticket.clone(),
+                        text: why.clone(),
+                    });
                 }
                 why
             }
             VisitEnd::Stopped => "it was stopped".to_owned(),
             VisitEnd::Unavailable(why) => {
-                audience.hear(&News::Unavailable { agent: assignment.agent.clone(), why: why.clone() });
+                audience
+                    .hear(&News::Unavailable { agent: assignment.agent.clone(), why: why.clone() });
                 // Somebody else may be able to.
                 self.unavailable.insert(assignment.agent, why);
                 return Ok(());

@@ -23,7 +23,8 @@ pub(super) fn secrets(launch: &Launch, agent: &AgentId) -> Result<Secrets, Strin
             }
         }
     }
-    let is_secret = |name: &str| SECRET_ENDINGS.iter().any(|ending| name.to_uppercase().ends_with(ending));
+    let is_secret =
+        |name: &str| SECRET_ENDINGS.iter().any(|ending| name.to_uppercase().ends_with(ending));
     secrets.extend(std::env::vars_os().filter_map(|(name, value)| {
         let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
         (is_secret(&name) && !launch.secrets.contains(&name)).then_some((name, value))
@@ -55,7 +56,9 @@ pub(super) fn masked_text(secrets: &Secrets, text: &str) -> String {
 }
 
 fn masked_map(secrets: &Secrets, map: Map) -> Map {
-    map.into_iter().map(|(key, value)| (masked_text(secrets, &key), masked_value(secrets, value))).collect()
+    map.into_iter()
+        .map(|(key, value)| (masked_text(secrets, &key), masked_value(secrets, value)))
+        .collect()
 }
 
 fn masked_value(secrets: &Secrets, value: Value) -> Value {

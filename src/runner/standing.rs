@@ -50,7 +50,9 @@ pub(super) fn standing(
 ) -> Result<Standing, OpsError> {
     let (view, in_force) = match show(workspace, &ticket.task) {
         Ok(shown) => shown,
-        Err(OpsError::NoTask { .. }) => return Ok(Standing::Gone(format!("{} is not there any more", ticket.task))),
+        Err(OpsError::NoTask { .. }) => {
+            return Ok(Standing::Gone(format!("{} is not there any more", ticket.task)));
+        }
         Err(error) => return Err(error),
     };
     let task = &view.file.task;
@@ -71,15 +73,20 @@ pub(super) fn standing(
     if task.gate.as_ref().is_some_and(|open| open.held.is_some()) {
         return Ok(Standing::Gone("a person holds the task".to_owned()));
     }
-    let found = openings(&in_force.rules, task).into_iter().find(|opening| opening.ticket == *ticket);
+    let found =
+        openings(&in_force.rules, task).into_iter().find(|opening| opening.ticket == *ticket);
     let context = found.as_ref().and_then(|opening| {
         let post = Post::meant(&in_force.rules, task, opening.station.branch.as_ref())?;
         brief_of(&in_force.rules, &view.file, &post)
     });
     Ok(match (found, context) {
-        (Some(opening), Some(context)) => {
-            Standing::Open(Box::new(Open { in_force, file: view.file, path: view.path, opening, context }))
-        }
+        (Some(opening), Some(context)) => Standing::Open(Box::new(Open {
+            in_force,
+            file: view.file,
+            path: view.path,
+            opening,
+            context,
+        })),
         _ => Standing::Gone(format!(
             "{} stands at {} now",
             task.id,

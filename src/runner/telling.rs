@@ -16,8 +16,14 @@ impl Run<'_> {
     pub(super) fn started(&self, open: &Open, count: Count) -> Started {
         let task = &open.file.task;
         let station = open.opening.station.clone();
-        let gates = open.in_force.rules.workflow_of(task).map(|workflow| workflow.gates.as_slice()).unwrap_or_default();
-        let step = gates.iter().position(|gate| gate.id == station.gate).map_or(0, |index| index + 1);
+        let gates = open
+            .in_force
+            .rules
+            .workflow_of(task)
+            .map(|workflow| workflow.gates.as_slice())
+            .unwrap_or_default();
+        let step =
+            gates.iter().position(|gate| gate.id == station.gate).map_or(0, |index| index + 1);
         Started {
             ticket: self.assignment.ticket.clone(),
             station,
@@ -62,25 +68,38 @@ pub(super) fn moved(
 pub(super) fn against_own(came: &Came, visit: &Visit) -> Option<String> {
     let outcome = &visit.outcome;
     match came {
-        Came::Said(said) if said.outcome.as_ref().is_none_or(|said| said.to_string() == outcome.to_string()) => None,
+        Came::Said(said)
+            if said.outcome.as_ref().is_none_or(|said| said.to_string() == outcome.to_string()) =>
+        {
+            None
+        }
         Came::Said(said) => {
             let other = said.outcome.as_ref().map(ToString::to_string).unwrap_or_default();
-            Some(format!("the agent completed with `{outcome}`, which counts, and then said `{other}`"))
+            Some(format!(
+                "the agent completed with `{outcome}`, which counts, and then said `{other}`"
+            ))
         }
         // Who has completed its task need not say anything else.
         Came::Nothing(Before::Bad(_)) | Came::Stopped | Came::Overtaken(_) => None,
-        Came::Nothing(before) => {
-            Some(format!("the agent completed with `{outcome}`, which counts, and then: {}", sentence(before)))
+        Came::Nothing(before) => Some(format!(
+            "the agent completed with `{outcome}`, which counts, and then: {}",
+            sentence(before)
+        )),
+        Came::Unavailable(why) => {
+            Some(format!("the agent completed with `{outcome}`, which counts, and then: {why}"))
         }
-        Came::Unavailable(why) => Some(format!("the agent completed with `{outcome}`, which counts, and then: {why}")),
     }
 }
 
 /// Returns why an attempt came to nothing.
 pub(super) fn sentence(before: &Before) -> String {
     match before {
-        Before::TimedOut(time) => format!("it was not done after {} s, and was stopped", time.as_secs()),
-        Before::Idle(time) => format!("it printed nothing for {} s, and was stopped", time.as_secs()),
+        Before::TimedOut(time) => {
+            format!("it was not done after {} s, and was stopped", time.as_secs())
+        }
+        Before::Idle(time) => {
+            format!("it printed nothing for {} s, and was stopped", time.as_secs())
+        }
         Before::Interrupted(why) | Before::Crashed(why) | Before::Bad(why) => why.clone(),
         Before::Refused(why) => format!("what it said was refused: {why}"),
     }

@@ -37,17 +37,18 @@ pub(super) struct Places {
 impl Trial<'_> {
     /// Returns what the attempt is about, with files that are there.
     pub(super) fn facts(&self, places: Places) -> Facts {
-        let told = with_asked(self.open, self.post, self.agent, self.ticket, self.launch, "", |asked| {
-            prompt(
-                &self.open.file,
-                &self.open.context,
-                asked,
-                mcp(self.launch),
-                &places.output,
-                self.count,
-                self.earlier,
-            )
-        });
+        let told =
+            with_asked(self.open, self.post, self.agent, self.ticket, self.launch, "", |asked| {
+                prompt(
+                    &self.open.file,
+                    &self.open.context,
+                    asked,
+                    mcp(self.launch),
+                    &places.output,
+                    self.count,
+                    self.earlier,
+                )
+            });
         Facts {
             ticket: self.ticket.clone(),
             station: self.open.opening.station.clone(),
@@ -87,7 +88,9 @@ pub(super) fn with_asked<T>(
     let unsaid = workflow.filter(|_| !post.judges()).map(|workflow| &workflow.default_outcome);
     let program = match launch.command.as_slice() {
         [] => launch.preset.to_string(),
-        [program, first, ..] if !first.starts_with('-') && !first.contains('{') => format!("{program} {first}"),
+        [program, first, ..] if !first.starts_with('-') && !first.contains('{') => {
+            format!("{program} {first}")
+        }
         [program, ..] => program.clone(),
     };
     then(&Asked {

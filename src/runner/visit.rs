@@ -82,7 +82,8 @@ pub(super) fn work(
         Err(error) if !error.is_general() => Ok(VisitEnd::Broken(error.problem())),
         end => end,
     };
-    let is_over = matches!(end, Ok(VisitEnd::Completed | VisitEnd::GivenUp(_) | VisitEnd::Overtaken(_)));
+    let is_over =
+        matches!(end, Ok(VisitEnd::Completed | VisitEnd::GivenUp(_) | VisitEnd::Overtaken(_)));
     if claimed && !is_over {
         give_back(project, assignment, news);
     }
@@ -102,13 +103,24 @@ fn begun<'a>(
     let runs = match Runs::of(&workspace.paths).open(&assignment.ticket, &holder)? {
         Right::Ours(runs) => runs,
         Right::Taken(holder) => {
-            let who = holder.map_or_else(|| "another runner".to_owned(), |holder| holder.to_string());
+            let who =
+                holder.map_or_else(|| "another runner".to_owned(), |holder| holder.to_string());
             return Ok(Err(format!("{who} runs it")));
         }
     };
     let since = show(&workspace, &assignment.ticket.task)?.0.file.task.history.len();
     let workspace = RefCell::new(workspace);
-    Ok(Ok(Run { project, workspace, assignment, runs, since, stop, news, earlier: None, claimed: Cell::new(false) }))
+    Ok(Ok(Run {
+        project,
+        workspace,
+        assignment,
+        runs,
+        since,
+        stop,
+        news,
+        earlier: None,
+        claimed: Cell::new(false),
+    }))
 }
 
 /// A visit that is being run.
@@ -149,7 +161,12 @@ impl Run<'_> {
             let open = match found {
                 Standing::Open(open) => open,
                 Standing::Said(said) => {
-                    self.tell_moved(&said.in_force.rules, &said.visit, &said.file.task, Duration::ZERO);
+                    self.tell_moved(
+                        &said.in_force.rules,
+                        &said.visit,
+                        &said.file.task,
+                        Duration::ZERO,
+                    );
                     return Ok(VisitEnd::Completed);
                 }
                 Standing::Gone(why) => return Ok(VisitEnd::Overtaken(why)),
@@ -165,10 +182,16 @@ impl Run<'_> {
             }
             let rules = &open.in_force.rules;
             let Some(launch) = rules.org.agent(agent).and_then(|known| known.run.as_ref()) else {
-                let fix = format!("add `run: {{preset: claude}}` to `{agent}` under `agents`, or a `command`");
-                return Ok(VisitEnd::Unavailable(format!("org.yaml does not say how `{agent}` is started; {fix}")));
+                let fix = format!(
+                    "add `run: {{preset: claude}}` to `{agent}` under `agents`, or a `command`"
+                );
+                return Ok(VisitEnd::Unavailable(format!(
+                    "org.yaml does not say how `{agent}` is started; {fix}"
+                )));
             };
-            let Some(post) = Post::meant(rules, &open.file.task, open.opening.station.branch.as_ref()) else {
+            let Some(post) =
+                Post::meant(rules, &open.file.task, open.opening.station.branch.as_ref())
+            else {
                 return Ok(VisitEnd::Overtaken("its gate is gone".to_owned()));
             };
             let bounds = bounds(&open, &post, launch);
@@ -198,7 +221,8 @@ impl Run<'_> {
         let run = self.fresh_id()?;
         let count = Count { attempt: number, attempts: bounds.attempts };
         (self.news)(News::Started(self.started(open, count)));
-        let lease = post.duty.lease.or_else(|| open.in_force.rules.workflow_of(&open.file.task)?.lease);
+        let lease =
+            post.duty.lease.or_else(|| open.in_force.rules.workflow_of(&open.file.task)?.lease);
         let trial = Trial {
             project: self.project,
             ticket,
@@ -225,7 +249,11 @@ impl Run<'_> {
             if let (Some(end), Some(stamp)) = (&mut record.end, &said.visit.completion) {
                 (end.how, end.reason) = (Ending::Verdict, None);
                 let outcome = said.visit.outcome.to_string();
-                end.verdict = Some(Ruling { source: "own".to_owned(), outcome, completion: stamp.id.clone() });
+                end.verdict = Some(Ruling {
+                    source: "own".to_owned(),
+                    outcome,
+                    completion: stamp.id.clone(),
+                });
                 self.note(&folder, &record);
             }
             self.tell_moved(&said.in_force.rules, &said.visit, &said.file.task, took);
@@ -242,7 +270,8 @@ impl Run<'_> {
             },
         };
         let failed = self.failed()?;
-        let again_in = (failed < bounds.attempts).then(|| Duration::from_secs(bounds.pause(failed)));
+        let again_in =
+            (failed < bounds.attempts).then(|| Duration::from_secs(bounds.pause(failed)));
         let why = sentence(&before);
         (self.news)(News::AttemptFailed { ticket: ticket.clone(), attempt: number, why, again_in });
         let left = left_behind(&self.workspace(), began)?;
@@ -282,6 +311,8 @@ impl Run<'_> {
 /// Returns what bounds a run there.
 pub(super) fn bounds(open: &Open, post: &Post<'_>, launch: &Launch) -> RunBounds {
     let workflow = open.in_force.rules.workflow_of(&open.file.task);
-    let own = [&post.duty.run.limits, &launch.limits].into_iter().chain(workflow.map(|workflow| &workflow.run));
+    let own = [&post.duty.run.limits, &launch.limits]
+        .into_iter()
+        .chain(workflow.map(|workflow| &workflow.run));
     RunBounds::of(&own.collect::<Vec<_>>())
 }

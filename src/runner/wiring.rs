@@ -8,9 +8,13 @@ use crate::model::{Launch, Placeholder, Preset};
 
 /// Returns whether the agent has aof's tools.
 pub(super) fn mcp(launch: &Launch) -> Mcp {
-    let mentions = |word: &String| Placeholder::names(word).any(|name| name == Placeholder::McpConfig.as_str());
+    let mentions = |word: &String| {
+        Placeholder::names(word).any(|name| name == Placeholder::McpConfig.as_str())
+    };
     let wired = match launch.preset {
-        Preset::Claude | Preset::Codex => launch.command.is_empty() || launch.command.iter().any(mentions),
+        Preset::Claude | Preset::Codex => {
+            launch.command.is_empty() || launch.command.iter().any(mentions)
+        }
         Preset::Gemini | Preset::Opencode | Preset::Command => launch.command.iter().any(mentions),
     };
     if wired { Mcp::Wired } else { Mcp::Absent }

@@ -22,7 +22,8 @@ pub struct Archived {
 impl Archived {
     /// Returns what was kept; nothing where there is nothing that can be read.
     pub fn load(paths: &Paths) -> Option<Self> {
-        let (bytes, _) = Folder::open_existing(paths.root(), LOCAL).ok()??.read(NAME, LIMIT).ok()??;
+        let (bytes, _) =
+            Folder::open_existing(paths.root(), LOCAL).ok()??.read(NAME, LIMIT).ok()??;
         serde_json::from_slice(&bytes).ok()
     }
 
@@ -51,10 +52,16 @@ mod tests {
         let home = TempDir::new().unwrap();
         let paths = Paths::at(home.path());
         assert_eq!(Archived::load(&paths), None);
-        let seen = Archived { commit: "c".to_owned(), open: vec!["tasks/archive/AOF-abc.md".into(), "/etc".into()] };
+        let seen = Archived {
+            commit: "c".to_owned(),
+            open: vec!["tasks/archive/AOF-abc.md".into(), "/etc".into()],
+        };
         seen.save(&paths).unwrap();
         assert_eq!(Archived::load(&paths), Some(seen.clone()));
-        assert_eq!(seen.paths().map(|path| path.to_string()).collect::<Vec<_>>(), ["tasks/archive/AOF-abc.md"]);
+        assert_eq!(
+            seen.paths().map(|path| path.to_string()).collect::<Vec<_>>(),
+            ["tasks/archive/AOF-abc.md"]
+        );
         fs::write(paths.local().join(NAME), "{").unwrap();
         assert_eq!(Archived::load(&paths), None);
     }

@@ -36,7 +36,12 @@ pub struct Staged {
 
 impl Staged {
     /// Writes a file that is to have this path.
-    pub fn new(lock: &WriterLock, path: &ProjectPath, over: Over, bytes: &[u8]) -> Result<Self, StoreError> {
+    pub fn new(
+        lock: &WriterLock,
+        path: &ProjectPath,
+        over: Over,
+        bytes: &[u8],
+    ) -> Result<Self, StoreError> {
         let root = lock.paths().root();
         let folder = match &over {
             Over::Only(_) => Folder::open(root, path.folder())?,
@@ -94,7 +99,12 @@ pub fn create_new(lock: &WriterLock, path: &ProjectPath, bytes: &[u8]) -> Result
 }
 
 /// Replaces a file if it still says what was expected; else nothing changes, and the fault is [`StoreError::Changed`] or [`StoreError::Gone`].
-pub fn replace_if(lock: &WriterLock, path: &ProjectPath, expected: &[u8], bytes: &[u8]) -> Result<(), StoreError> {
+pub fn replace_if(
+    lock: &WriterLock,
+    path: &ProjectPath,
+    expected: &[u8],
+    bytes: &[u8],
+) -> Result<(), StoreError> {
     let mut staged = Staged::new(lock, path, Over::Only(expected.to_vec()), bytes)?;
     staged.put()?;
     staged.folder().sync()
@@ -159,13 +169,18 @@ fn is_abandoned(entry: &DirEntry, now: SystemTime) -> bool {
 
 /// The folders of `.aof/` in which files are made.
 fn local_folders(paths: &Paths) -> Result<Vec<String>, StoreError> {
-    let mut folders: Vec<String> = [LOCAL, INBOX, REFUSED, SCHEMAS, OUTBOX, UNTOLD, DROPPED].map(str::to_owned).into();
+    let mut folders: Vec<String> =
+        [LOCAL, INBOX, REFUSED, SCHEMAS, OUTBOX, UNTOLD, DROPPED].map(str::to_owned).into();
     let channels = Outbox::of(paths).channels()?;
     folders.extend(channels.into_iter().map(|key| format!("{OUTBOX}/{}", key.as_str())));
     Ok(folders)
 }
 
-fn sweep_where(lock: &WriterLock, folder: &str, which: &dyn Fn(&DirEntry) -> bool) -> Result<usize, StoreError> {
+fn sweep_where(
+    lock: &WriterLock,
+    folder: &str,
+    which: &dyn Fn(&DirEntry) -> bool,
+) -> Result<usize, StoreError> {
     let Some(folder) = Folder::open_existing(lock.paths().root(), folder)? else {
         return Ok(0);
     };

@@ -74,7 +74,13 @@ impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
     }
 
     /// Keeps a header, or gives it back. `looked` is when the file was looked at, before it was read.
-    pub fn put(&mut self, path: &ProjectPath, stat: FileStat, header: H, looked: Timestamp) -> Option<H> {
+    pub fn put(
+        &mut self,
+        path: &ProjectPath,
+        stat: FileStat,
+        header: H,
+        looked: Timestamp,
+    ) -> Option<H> {
         let age = looked.as_nanosecond() - i128::from(stat.mtime.max(stat.ctime));
         if age >= RACY {
             self.entries.insert(path.as_str().to_owned(), Entry { stat, header });
@@ -128,7 +134,8 @@ impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
         let first = bytes.len();
         bytes.reserve(self.entries.len() * 512);
         for (path, Entry { stat, header }) in &self.entries {
-            let line: Line<'_, &H> = (path.into(), stat.mtime, stat.ctime, stat.size, stat.inode, header);
+            let line: Line<'_, &H> =
+                (path.into(), stat.mtime, stat.ctime, stat.size, stat.inode, header);
             let start = bytes.len();
             // A header that has no JSON is made anew each time, like one that is not here.
             if serde_json::to_writer(&mut bytes, &line).is_ok() {
@@ -149,7 +156,10 @@ fn title(schema: &str, sum: u64) -> Vec<u8> {
 }
 
 /// Reads the file block by block: the headers alone are large enough.
-fn parse<H: DeserializeOwned>(mut file: impl BufRead, schema: &str) -> Option<HashMap<String, Entry<H>>> {
+fn parse<H: DeserializeOwned>(
+    mut file: impl BufRead,
+    schema: &str,
+) -> Option<HashMap<String, Entry<H>>> {
     let mut first = Vec::new();
     file.by_ref().take(MOST_TITLE).read_until(b'\n', &mut first).ok()?;
     let mut entries = HashMap::new();
@@ -160,7 +170,11 @@ fn parse<H: DeserializeOwned>(mut file: impl BufRead, schema: &str) -> Option<Ha
         let read = file.by_ref().take(BLOCK).read_to_end(&mut block).ok()? as u64;
         length += read;
         let is_last = read < BLOCK;
-        sum = if is_last { finished(sum, &block[carried..], known) } else { added(sum, &block[carried..]) };
+        sum = if is_last {
+            finished(sum, &block[carried..], known)
+        } else {
+            added(sum, &block[carried..])
+        };
         let end = block.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         for line in serde_json::Deserializer::from_slice(&block[..end]).into_iter::<Line<'_, H>>() {
             let (path, mtime, ctime, size, inode, header) = line.ok()?;
@@ -193,7 +207,9 @@ fn checksum(bytes: &[u8]) -> u64 {
 /// Goes on with whole words.
 fn added(sum: u64, bytes: &[u8]) -> u64 {
     let (words, _) = bytes.as_chunks::<8>();
-    words.iter().fold(sum, |sum, word| (sum ^ u64::from_le_bytes(*word)).wrapping_mul(PRIME).rotate_left(29))
+    words.iter().fold(sum, |sum, word| {
+        (sum ^ u64::from_le_bytes(*word)).wrapping_mul(PRIME).rotate_left(29)
+    })
 }
 
 /// Ends with what there is behind `before` bytes.
@@ -226,7 +242,12 @@ mod tests {
 
     fn filled(paths: &Paths) -> HeaderCache<Value> {
         let mut cache = HeaderCache::load(paths, "v1");
-        cache.put(&path("tasks/AOF-abc.md"), stat(10), json!({"title": "a\nb", "tags": [1, null]}), LOOKED);
+        cache.put(
+            &path("tasks/AOF-abc.md"),
+            stat(10),
+            json!({"title": "a\nb", "tags": [1, null]}),
+            LOOKED,
+        );
         cache.put(&path("tasks/AOF-xyz.md"), stat(20), json!("x"), LOOKED);
         cache.save(paths).unwrap();
         cache
@@ -268,7 +289,11 @@ mod tests {
         assert!(!paths.cache().exists(), "nothing is written for a file that is not kept");
         // Between the two looks the clock was set back: what was old enough is not any more.
         cache.put(&task, stat(10), json!("new"), LOOKED - Duration::from_secs(9));
-        assert_eq!(cache.get(&task, &stat(10)), None, "what may have changed without a sign is gone");
+        assert_eq!(
+            cache.get(&task, &stat(10)),
+            None,
+            "what may have changed without a sign is gone"
+        );
         cache.put(&task, stat(2), json!("new"), LOOKED);
         assert_eq!(cache.get(&task, &stat(2)), Some(&json!("new")));
     }
@@ -300,14 +325,22 @@ mod tests {
         let mut cache = HeaderCache::load(&paths, "v1");
         let header = |number: usize| json!({"number": number, "text": "x".repeat(number % 1_000)});
         for number in 0..6_000 {
-            let _ = cache.put(&path(&format!("tasks/AOF-{number:05}.md")), stat(10), header(number), LOOKED);
+            let _ = cache.put(
+                &path(&format!("tasks/AOF-{number:05}.md")),
+                stat(10),
+                header(number),
+                LOOKED,
+            );
         }
         cache.save(&paths).unwrap();
         assert!(fs::metadata(paths.cache()).unwrap().len() > 3 * BLOCK);
         let cache: HeaderCache<Value> = HeaderCache::load(&paths, "v1");
         assert_eq!(cache.len(), 6_000);
         for number in 0..6_000 {
-            assert_eq!(cache.get(&path(&format!("tasks/AOF-{number:05}.md")), &stat(10)), Some(&header(number)));
+            assert_eq!(
+                cache.get(&path(&format!("tasks/AOF-{number:05}.md")), &stat(10)),
+                Some(&header(number))
+            );
         }
         let whole = fs::read(paths.cache()).unwrap();
         let mut damaged = whole.clone();

@@ -39,7 +39,8 @@ impl Contact {
     /// Returns what was kept; nothing where it cannot be read.
     pub fn load(paths: &Paths) -> Self {
         let read = || -> Option<Self> {
-            let (bytes, _) = Folder::open_existing(paths.root(), LOCAL).ok()??.read(NAME, LIMIT).ok()??;
+            let (bytes, _) =
+                Folder::open_existing(paths.root(), LOCAL).ok()??.read(NAME, LIMIT).ok()??;
             serde_json::from_slice(&bytes).ok()
         };
         read().unwrap_or_default()
@@ -47,7 +48,9 @@ impl Contact {
 
     /// Returns what keeps commits from getting there, as far as it still stands.
     pub fn trouble_now(&self) -> Option<&Trouble> {
-        self.trouble.as_ref().filter(|trouble| trouble.lock.as_ref().is_none_or(|lock| lock.exists()))
+        self.trouble
+            .as_ref()
+            .filter(|trouble| trouble.lock.as_ref().is_none_or(|lock| lock.exists()))
     }
 
     /// Keeps it.

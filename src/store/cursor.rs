@@ -64,7 +64,10 @@ mod tests {
         }
         cursor.set("0", "new");
         cursor.set("one more", "new");
-        assert_eq!((cursor.commit("0"), cursor.commit("1"), cursor.commit("2")), (Some("new"), None, Some("old")));
+        assert_eq!(
+            (cursor.commit("0"), cursor.commit("1"), cursor.commit("2")),
+            (Some("new"), None, Some("old"))
+        );
         assert_eq!(cursor.commits().count(), MOST_BRANCHES);
     }
 

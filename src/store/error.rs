@@ -187,17 +187,27 @@ impl StoreError {
 pub fn io_hint(doing: &str, path: &Path, cause: &io::Error) -> Option<String> {
     // Whether a name may come, go or change is its folder's to say, whoever owns the file; a lock is a name that comes.
     let is_of_the_folder =
-        ["create", "lock", "look at", "make", "make the folder", "move", "remove", "replace"].contains(&doing);
+        ["create", "lock", "look at", "make", "make the folder", "move", "remove", "replace"]
+            .contains(&doing);
     let denied = matches!(cause.kind(), io::ErrorKind::PermissionDenied);
-    let folder = path.parent().filter(|folder| is_of_the_folder && denied && !folder.as_os_str().is_empty());
+    let folder =
+        path.parent().filter(|folder| is_of_the_folder && denied && !folder.as_os_str().is_empty());
     let place = folder.unwrap_or(path).display();
     Some(match cause.kind() {
-        io::ErrorKind::StorageFull => "make room on that disk, then run the command again; nothing was lost".into(),
-        io::ErrorKind::QuotaExceeded => "make room in your quota, then run the command again; nothing was lost".into(),
-        io::ErrorKind::PermissionDenied => {
-            format!("see who owns it with `ls -ld '{place}'`, and give yourself the right to read and write there")
+        io::ErrorKind::StorageFull => {
+            "make room on that disk, then run the command again; nothing was lost".into()
         }
-        io::ErrorKind::ReadOnlyFilesystem => "mount that file system for writing, or work in a clone elsewhere".into(),
+        io::ErrorKind::QuotaExceeded => {
+            "make room in your quota, then run the command again; nothing was lost".into()
+        }
+        io::ErrorKind::PermissionDenied => {
+            format!(
+                "see who owns it with `ls -ld '{place}'`, and give yourself the right to read and write there"
+            )
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "mount that file system for writing, or work in a clone elsewhere".into()
+        }
         io::ErrorKind::CrossesDevices => {
             format!("`{place}` is on another file system; keep the project's folders on one")
         }
@@ -261,7 +271,9 @@ mod tests {
             let hint = fault.hint().unwrap_or_default();
             assert!(hint.contains(word), "{text}: {hint}");
         }
-        for (doing, place) in [("move", ".aof/inbox"), ("make", ".aof/inbox"), ("read", ".aof/inbox/done.yaml")] {
+        for (doing, place) in
+            [("move", ".aof/inbox"), ("make", ".aof/inbox"), ("read", ".aof/inbox/done.yaml")]
+        {
             let fault = StoreError::io(doing, Path::new(".aof/inbox/done.yaml"), Errno::ACCESS);
             let hint = fault.hint().unwrap_or_default();
             assert!(hint.contains(&format!("`ls -ld '{place}'`")), "{doing}: {hint}");
@@ -273,7 +285,9 @@ mod tests {
 
     #[test]
     fn a_wait_is_told_as_long_as_it_was() {
-        for (milliseconds, said) in [(0, "0 s"), (1_004, "1 s"), (949, "0.9 s"), (250, "0.3 s"), (10_020, "10 s")] {
+        for (milliseconds, said) in
+            [(0, "0 s"), (1_004, "1 s"), (949, "0.9 s"), (250, "0.3 s"), (10_020, "10 s")]
+        {
             assert_eq!(seconds(Duration::from_millis(milliseconds)), said);
         }
     }

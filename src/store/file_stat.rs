@@ -19,7 +19,8 @@ pub struct FileStat {
 impl FileStat {
     /// Returns what the system told.
     pub fn of(metadata: &Metadata) -> Self {
-        let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+        let nanoseconds =
+            |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
         Self {
             mtime: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
             ctime: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),

@@ -122,7 +122,11 @@ impl Folder {
     }
 
     /// Reads a whole file of at most that many bytes; `None` when nothing has that name. Never blocks: what is no file is refused unopened.
-    pub fn read(&self, name: impl AsRef<OsStr>, limit: u64) -> Result<Option<(Vec<u8>, FileStat)>, StoreError> {
+    pub fn read(
+        &self,
+        name: impl AsRef<OsStr>,
+        limit: u64,
+    ) -> Result<Option<(Vec<u8>, FileStat)>, StoreError> {
         let name = name.as_ref();
         let path = self.path.join(name);
         for _ in 0..READ_ATTEMPTS {
@@ -152,7 +156,12 @@ impl Folder {
     }
 
     /// Replaces a file, or makes it, keeping its mode bits.
-    pub fn replace(&self, name: &str, bytes: &[u8], durability: Durability) -> Result<(), StoreError> {
+    pub fn replace(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> Result<(), StoreError> {
         Staged::new(self, name, bytes, durability)?.replace(name)?;
         match durability {
             Durability::Durable => self.sync(),
@@ -172,7 +181,8 @@ impl Folder {
 
     /// Renames a file, here or into another folder. A name that is taken there stays as it is.
     pub fn move_new(&self, from: &OsStr, to: &Folder, name: &OsStr) -> Result<(), StoreError> {
-        let outcome = rustix::fs::renameat_with(&self.handle, from, &to.handle, name, RenameFlags::NOREPLACE);
+        let outcome =
+            rustix::fs::renameat_with(&self.handle, from, &to.handle, name, RenameFlags::NOREPLACE);
         let outcome = match outcome {
             // Some file systems know no such rename: a second link is as good, for files.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
@@ -212,15 +222,22 @@ impl Folder {
     /// Has a file that was written volatile survive a power cut, with its name. Returns whether it is there.
     pub fn sync_file(&self, name: &str) -> Result<bool, StoreError> {
         let Some((file, _)) = self.open_to_read(name)? else { return Ok(false) };
-        file.sync_all().map_err(|cause| StoreError::io("flush to disk", &self.path.join(name), cause))?;
+        file.sync_all()
+            .map_err(|cause| StoreError::io("flush to disk", &self.path.join(name), cause))?;
         self.sync().map(|()| true)
     }
 
     pub(super) fn mode(&self, name: &OsStr) -> Result<Option<Mode>, StoreError> {
         match rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => match FileType::from_raw_mode(stat.st_mode).into() {
-                Kind::File => Ok(Some(Mode::from_raw_mode(stat.st_mode) & Mode::from_raw_mode(0o7777))),
-                found => Err(StoreError::WrongKind { path: self.path.join(name), found, wanted: Kind::File }),
+                Kind::File => {
+                    Ok(Some(Mode::from_raw_mode(stat.st_mode) & Mode::from_raw_mode(0o7777)))
+                }
+                found => Err(StoreError::WrongKind {
+                    path: self.path.join(name),
+                    found,
+                    wanted: Kind::File,
+                }),
             },
             Err(Errno::NOENT) => Ok(None),
             Err(cause) => Err(StoreError::io("look at", &self.path.join(name), cause)),
@@ -275,7 +292,10 @@ mod tests {
         drop(staged);
         assert_eq!(fs::read(home.path().join("a/b/new")).unwrap(), b"early");
         folder.move_new("x".as_ref(), &other, "x".as_ref()).unwrap();
-        assert!(matches!(folder.move_new("x".as_ref(), &other, "z".as_ref()), Err(StoreError::Gone { .. })));
+        assert!(matches!(
+            folder.move_new("x".as_ref(), &other, "z".as_ref()),
+            Err(StoreError::Gone { .. })
+        ));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
     }
 
@@ -288,6 +308,9 @@ mod tests {
         folder.replace("x", b"text", Durability::Durable).unwrap();
         assert_eq!(fs::read(home.path().join("moved/x")).unwrap(), b"text");
         assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
-        assert!(matches!(Folder::create(home.path(), "tasks/deep"), Err(StoreError::WrongKind { .. })));
+        assert!(matches!(
+            Folder::create(home.path(), "tasks/deep"),
+            Err(StoreError::WrongKind { .. })
+        ));
     }
 }

@@ -27,12 +27,18 @@ pub struct Horizon {
 impl Horizon {
     /// Returns what was kept; nothing where it cannot be read.
     pub fn load(paths: &Paths) -> Option<Self> {
-        let (bytes, _) = Folder::open_existing(paths.root(), LOCAL).ok()??.read(NAME, LIMIT).ok()??;
+        let (bytes, _) =
+            Folder::open_existing(paths.root(), LOCAL).ok()??.read(NAME, LIMIT).ok()??;
         let text = String::from_utf8(bytes).ok()?;
         let words = text.strip_suffix('\n')?.strip_prefix(FORMAT)?.strip_prefix(' ')?;
         let [commit, looked, left, next] = words.split(' ').collect::<Vec<_>>().try_into().ok()?;
         let next = if next == "never" { None } else { Some(next.parse().ok()?) };
-        Some(Self { commit: commit.to_owned(), looked: looked.parse().ok()?, left: left.parse().ok()?, next })
+        Some(Self {
+            commit: commit.to_owned(),
+            looked: looked.parse().ok()?,
+            left: left.parse().ok()?,
+            next,
+        })
     }
 
     /// Keeps it.
@@ -53,7 +59,12 @@ mod tests {
         let paths = Paths::at(folder.path());
         assert_eq!(Horizon::load(&paths), None);
         for next in [None, Some(Timestamp::UNIX_EPOCH)] {
-            let horizon = Horizon { commit: "0123abcd".to_owned(), looked: Timestamp::UNIX_EPOCH, left: 3, next };
+            let horizon = Horizon {
+                commit: "0123abcd".to_owned(),
+                looked: Timestamp::UNIX_EPOCH,
+                left: 3,
+                next,
+            };
             horizon.save(&paths).unwrap();
             assert_eq!(Horizon::load(&paths), Some(horizon));
         }

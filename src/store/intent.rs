@@ -161,7 +161,8 @@ pub fn write(lock: &WriterLock, intent: &Intent) -> Result<Written, StoreError> 
     if text.len() == ROOM
         && let Some(file) = waiting(&folder)
     {
-        file.write_all_at(&text, 0).map_err(|cause| StoreError::io("write", &lock.paths().intent(), cause))?;
+        file.write_all_at(&text, 0)
+            .map_err(|cause| StoreError::io("write", &lock.paths().intent(), cause))?;
         return Ok(Written { over: Some(file) });
     }
     folder.replace(NAME, &text, Durability::Volatile)?;
@@ -175,15 +176,18 @@ pub fn note_undo(lock: &WriterLock, intent: &Intent) -> Result<Written, StoreErr
     let path = lock.paths().intent();
     let text = |aim| record::text(&Intent { aim, ..intent.clone() });
     let (before, after) = (text(Aim::Finish), text(Aim::Undo));
-    let Some((file, metadata)) = Folder::open(lock.paths().root(), LOCAL)?.open_to_write(NAME)? else {
+    let Some((file, metadata)) = Folder::open(lock.paths().root(), LOCAL)?.open_to_write(NAME)?
+    else {
         return Err(StoreError::Gone { path });
     };
     let mut standing = vec![0; before.len()];
-    let is_it = metadata.nlink() == 1 && file.read_exact_at(&mut standing, 0).is_ok() && standing == before;
+    let is_it =
+        metadata.nlink() == 1 && file.read_exact_at(&mut standing, 0).is_ok() && standing == before;
     if !is_it {
         return Err(StoreError::Changed { path });
     }
-    file.write_all_at(&after[..after.len().min(ROOM)], 0).map_err(|cause| StoreError::io("write", &path, cause))?;
+    file.write_all_at(&after[..after.len().min(ROOM)], 0)
+        .map_err(|cause| StoreError::io("write", &path, cause))?;
     Ok(Written { over: Some(file) })
 }
 
@@ -203,7 +207,9 @@ impl Written {
             return Err(StoreError::Gone { path });
         }
         let waiting = Unsynced::new(&file, &path, Part::Bytes);
-        waiting.map(|file| Some(file.ahead())).map_err(|cause| StoreError::io("hold open", &path, cause))
+        waiting
+            .map(|file| Some(file.ahead()))
+            .map_err(|cause| StoreError::io("hold open", &path, cause))
     }
 
     /// Has the record survive a power cut.
@@ -222,7 +228,9 @@ pub fn read(lock: &WriterLock) -> Result<Pending, StoreError> {
 /// Returns whether a write was not finished, or is under way. Only whoever has the lock can tell which.
 pub fn is_pending(paths: &Paths) -> bool {
     let folder = Folder::open_existing(paths.root(), LOCAL);
-    folder.is_ok_and(|folder| folder.is_some_and(|folder| !matches!(read_in(&folder), Ok(Pending::Nothing))))
+    folder.is_ok_and(|folder| {
+        folder.is_some_and(|folder| !matches!(read_in(&folder), Ok(Pending::Nothing)))
+    })
 }
 
 fn read_in(folder: &Folder) -> Result<Pending, StoreError> {
@@ -244,7 +252,9 @@ fn read_in(folder: &Folder) -> Result<Pending, StoreError> {
 pub fn clear(lock: &WriterLock) -> Result<(), StoreError> {
     let folder = lock.local();
     let blanked = folder.open_to_write(NAME).ok().flatten().is_some_and(|(file, metadata)| {
-        metadata.len() == ROOM as u64 && metadata.nlink() == 1 && file.write_all_at(&[b' '; ROOM], 0).is_ok()
+        metadata.len() == ROOM as u64
+            && metadata.nlink() == 1
+            && file.write_all_at(&[b' '; ROOM], 0).is_ok()
     });
     if blanked { Ok(()) } else { folder.remove(NAME) }
 }
@@ -286,7 +296,10 @@ mod tests {
             aim: Aim::Finish,
             writes: vec![Write {
                 task: Some("AOF-abc".parse().unwrap()),
-                old: Some(Old { path: "tasks/AOF-abc.md".parse().unwrap(), sha256: Digest::of(b"as it was") }),
+                old: Some(Old {
+                    path: "tasks/AOF-abc.md".parse().unwrap(),
+                    sha256: Digest::of(b"as it was"),
+                }),
                 new: "tasks/archive/2026/02/16/AOF-abc.md".parse().unwrap(),
                 sha256: Digest::of(b"as it will be"),
                 companions: vec![Moved {
@@ -361,17 +374,24 @@ mod tests {
             intent.locks = locks;
             let undone = Intent { aim: Aim::Undo, ..intent.clone() };
             write(&lock, &intent).unwrap().sync(&lock).unwrap();
-            let look = || (fs::metadata(paths.intent()).unwrap().ino(), fs::read(paths.intent()).unwrap());
+            let look =
+                || (fs::metadata(paths.intent()).unwrap().ino(), fs::read(paths.intent()).unwrap());
             let (number, text) = look();
             note_undo(&lock, &intent).unwrap().sync(&lock).unwrap();
             assert_eq!(read(&lock).unwrap(), Pending::Intent(undone));
             let (noted_in, noted) = look();
-            assert_eq!((noted_in, noted.len(), &noted[ROOM..]), (number, text.len(), &text[ROOM..]));
+            assert_eq!(
+                (noted_in, noted.len(), &noted[ROOM..]),
+                (number, text.len(), &text[ROOM..])
+            );
             // Once is enough, and another one is somebody else's.
             assert!(matches!(note_undo(&lock, &intent), Err(StoreError::Changed { .. })));
             clear(&lock).unwrap();
         }
-        assert!(matches!(note_undo(&lock, &intent), Err(StoreError::Changed { .. } | StoreError::Gone { .. })));
+        assert!(matches!(
+            note_undo(&lock, &intent),
+            Err(StoreError::Changed { .. } | StoreError::Gone { .. })
+        ));
         assert_eq!(read(&lock).unwrap(), Pending::Nothing);
     }
 

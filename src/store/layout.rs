@@ -60,7 +60,8 @@ impl Paths {
 
     /// Returns the project that a folder belongs to: the nearest one, from there upwards, with `project.yaml` or `.aof/`. The search ends at the git worktree.
     pub fn find(start: &Path) -> Result<Self, StoreError> {
-        let real = fs::canonicalize(start).map_err(|cause| StoreError::io("find the folder", start, cause))?;
+        let real = fs::canonicalize(start)
+            .map_err(|cause| StoreError::io("find the folder", start, cause))?;
         for folder in real.ancestors() {
             if folder.join("project.yaml").is_file() || folder.join(LOCAL).is_dir() {
                 return Ok(Self::at(folder));
@@ -80,7 +81,9 @@ impl Paths {
     /// Returns the name of the project's folder.
     pub fn folder_name(&self) -> Option<String> {
         let name = self.root.file_name().map(|name| name.to_string_lossy().into_owned());
-        name.or_else(|| Some(fs::canonicalize(&self.root).ok()?.file_name()?.to_string_lossy().into_owned()))
+        name.or_else(|| {
+            Some(fs::canonicalize(&self.root).ok()?.file_name()?.to_string_lossy().into_owned())
+        })
     }
 
     /// Returns the folder of the task files.
@@ -150,7 +153,8 @@ impl Paths {
     pub fn prepare_local(&self) -> Result<Folder, StoreError> {
         self.hide_branch();
         let local = self.hide_local()?;
-        let inside = |folder: &'static str| folder.trim_start_matches(LOCAL).trim_start_matches('/');
+        let inside =
+            |folder: &'static str| folder.trim_start_matches(LOCAL).trim_start_matches('/');
         for folder in [INBOX, TAKEN, REFUSED].into_iter().filter(|_| self.has_inbox) {
             if local.kind(inside(folder))? != Some(Kind::Folder) {
                 Folder::create(&self.root, folder)?;
@@ -344,7 +348,8 @@ mod tests {
         }
         fs::create_dir(paths.tasks().join("AOF-abc.files")).unwrap();
         let path = task_path(&id("AOF-abc"), Layout::Flat);
-        let names: Vec<String> = companions(&paths, &path).unwrap().iter().map(ToString::to_string).collect();
+        let names: Vec<String> =
+            companions(&paths, &path).unwrap().iter().map(ToString::to_string).collect();
         assert_eq!(names, ["tasks/AOF-abc.log", "tasks/AOF-abc.tests.yaml"]);
         assert_eq!(companions(&paths, &"tasks/none/AOF-abc.md".parse().unwrap()).unwrap(), []);
     }

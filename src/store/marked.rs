@@ -37,11 +37,21 @@ pub(super) enum Attempt {
 
 impl Marked {
     /// Tries to get the file of that name, which is made if need be. The project is named where its file system has no such locks.
-    pub(super) fn attempt(folder: &Folder, name: &str, project: &Path, us: &Holder) -> Result<Attempt, StoreError> {
+    pub(super) fn attempt(
+        folder: &Folder,
+        name: &str,
+        project: &Path,
+        us: &Holder,
+    ) -> Result<Attempt, StoreError> {
         Self::attempt_on(folder.open_lock(name)?, folder.path().join(name), project, us)
     }
 
-    fn attempt_on(mut file: File, path: PathBuf, project: &Path, us: &Holder) -> Result<Attempt, StoreError> {
+    fn attempt_on(
+        mut file: File,
+        path: PathBuf,
+        project: &Path,
+        us: &Holder,
+    ) -> Result<Attempt, StoreError> {
         let fault = |cause: io::Error| StoreError::io("lock", &path, cause);
         if let Some(kind) = network_kind(&file).map_err(|cause| fault(cause.into()))? {
             return Err(StoreError::NetworkFileSystem { path: project.to_owned(), kind });
@@ -70,7 +80,9 @@ impl Marked {
     fn marked(mut self, us: &Holder) -> Result<Self, StoreError> {
         let mut record = serde_json::to_vec(us).expect("a record of plain fields is JSON");
         record.resize(record.len().max(self.size), b' ');
-        self.file.write_all_at(&record, 0).map_err(|cause| StoreError::io("write", &self.path, cause))?;
+        self.file
+            .write_all_at(&record, 0)
+            .map_err(|cause| StoreError::io("write", &self.path, cause))?;
         self.size = record.len();
         Ok(self)
     }
@@ -124,7 +136,8 @@ mod tests {
         let home = TempDir::new().unwrap();
         let folder = Folder::create(home.path(), "").unwrap();
         let path = home.path().join("lock");
-        for replace in [|folder: &Folder| drop(folder.open_lock("lock").unwrap()), |_: &Folder| ()] {
+        for replace in [|folder: &Folder| drop(folder.open_lock("lock").unwrap()), |_: &Folder| ()]
+        {
             let file = folder.open_lock("lock").unwrap();
             fs::remove_file(&path).unwrap();
             replace(&folder);

@@ -12,7 +12,8 @@ impl Folder {
     /// Makes a file that must not exist yet, which only its owner can read, and opens it for writing. Nothing is synced.
     pub(super) fn create_private(&self, name: &str) -> Result<File, StoreError> {
         let path = self.path().join(name);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match rustix::fs::openat(&self.handle, name, flags, Mode::from_raw_mode(0o600)) {
             Ok(file) => Ok(file.into()),
             Err(Errno::EXIST) => Err(StoreError::Exists { path }),
@@ -21,7 +22,10 @@ impl Folder {
     }
 
     /// Opens a file for reading.
-    pub(super) fn open_to_read(&self, name: impl AsRef<OsStr>) -> Result<Option<(File, Metadata)>, StoreError> {
+    pub(super) fn open_to_read(
+        &self,
+        name: impl AsRef<OsStr>,
+    ) -> Result<Option<(File, Metadata)>, StoreError> {
         self.open_with(name.as_ref(), OFlags::RDONLY)
     }
 
@@ -31,7 +35,11 @@ impl Folder {
     }
 
     /// Opens a file; what is no ordinary file is refused without opening it, for an open can block or wake a program.
-    fn open_with(&self, name: &OsStr, access: OFlags) -> Result<Option<(File, Metadata)>, StoreError> {
+    fn open_with(
+        &self,
+        name: &OsStr,
+        access: OFlags,
+    ) -> Result<Option<(File, Metadata)>, StoreError> {
         let path = self.path().join(name);
         match self.kind(name)? {
             None => return Ok(None),
@@ -43,7 +51,11 @@ impl Folder {
             Ok(handle) => handle.into(),
             Err(Errno::NOENT) => return Ok(None),
             Err(Errno::LOOP) => {
-                return Err(StoreError::WrongKind { path, found: Kind::Symlink, wanted: Kind::File });
+                return Err(StoreError::WrongKind {
+                    path,
+                    found: Kind::Symlink,
+                    wanted: Kind::File,
+                });
             }
             Err(cause) => return Err(StoreError::io("open", &path, cause)),
         };

@@ -126,7 +126,11 @@ impl Outbox {
 
     /// Notes what came of an attempt to deliver a message.
     pub fn note(&self, channel: &ChannelKey, waiting: &Waiting) -> Result<(), StoreError> {
-        self.made(&folder_of(channel))?.replace(&waiting.name(), &waiting.bytes(), Durability::Volatile)
+        self.made(&folder_of(channel))?.replace(
+            &waiting.name(),
+            &waiting.bytes(),
+            Durability::Volatile,
+        )
     }
 
     /// Removes a message that was delivered.
@@ -139,7 +143,8 @@ impl Outbox {
     }
 
     fn names_in(&self, folder: &str) -> Result<Vec<String>, StoreError> {
-        let mut names: Vec<String> = names(&self.paths.root().join(folder))?.filter(|name| is_message(name)).collect();
+        let mut names: Vec<String> =
+            names(&self.paths.root().join(folder))?.filter(|name| is_message(name)).collect();
         names.sort();
         Ok(names)
     }
@@ -162,14 +167,18 @@ fn right(folder: &Folder) -> Result<Option<Right>, StoreError> {
     match fs4::FileExt::try_lock(&file) {
         Ok(()) => Ok(Some(Right { _file: file })),
         Err(fs4::TryLockError::WouldBlock) => Ok(None),
-        Err(fs4::TryLockError::Error(cause)) => Err(StoreError::io("lock", &folder.path().join("lock"), cause)),
+        Err(fs4::TryLockError::Error(cause)) => {
+            Err(StoreError::io("lock", &folder.path().join("lock"), cause))
+        }
     }
 }
 
 fn names(folder: &PathBuf) -> Result<impl Iterator<Item = String>, StoreError> {
     let listing = match fs::read_dir(folder) {
         Ok(listing) => Some(listing),
-        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,
+        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            None
+        }
         Err(cause) => return Err(StoreError::io("list the folder", folder, cause)),
     };
     Ok(listing.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok()))
@@ -216,14 +225,21 @@ mod tests {
         let tried = Waiting { attempts: 1, error: Some("no".to_owned()), ..waiting(20, "b") };
         outbox.note(&key(), &tried).unwrap();
         outbox.put(&key(), &[waiting(20, "b")]).unwrap();
-        assert_eq!(outbox.read(&key(), &tried.name()).unwrap(), Some(tried), "what is there stays as it is");
+        assert_eq!(
+            outbox.read(&key(), &tried.name()).unwrap(),
+            Some(tried),
+            "what is there stays as it is"
+        );
         outbox.settle(&key(), &waiting(3, "a")).unwrap();
         outbox.give_up(&key(), &waiting(100, "c"), "too old").unwrap();
         assert_eq!(ids(), ["b"]);
         assert_eq!(outbox.dropped().unwrap()[0].error.as_deref(), Some("too old"));
         let untold = outbox.untold().unwrap();
         outbox.note_told(&outbox.writing().unwrap().unwrap(), &untold).unwrap();
-        assert_eq!((untold.len(), outbox.untold().unwrap(), outbox.dropped().unwrap()), (1, vec![], untold));
+        assert_eq!(
+            (untold.len(), outbox.untold().unwrap(), outbox.dropped().unwrap()),
+            (1, vec![], untold)
+        );
         assert_eq!((outbox.forget_dropped().unwrap(), outbox.dropped().unwrap()), (1, vec![]));
     }
 
@@ -233,7 +249,9 @@ mod tests {
         let outbox = Outbox::of(&Paths::at(home.path()));
         let (right, other) = (outbox.writing().unwrap(), outbox.delivering(&key()).unwrap());
         assert!(right.is_some() && other.is_some());
-        assert!(outbox.writing().unwrap().is_none() && outbox.delivering(&key()).unwrap().is_none());
+        assert!(
+            outbox.writing().unwrap().is_none() && outbox.delivering(&key()).unwrap().is_none()
+        );
         let mut cursor = Cursor::default();
         cursor.set("refs/heads/main", "abc");
         outbox.set_cursor(&right.unwrap(), &cursor).unwrap();
@@ -252,7 +270,10 @@ mod tests {
         assert_eq!(outbox.next(&key()).unwrap(), later);
         let many: Vec<Waiting> = (0..150).map(|number| waiting(2, &format!("b{number}"))).collect();
         outbox.put(&key(), &many).unwrap();
-        assert_eq!((outbox.next(&key()).unwrap(), outbox.names(&key()).unwrap().len()), (None, 151));
+        assert_eq!(
+            (outbox.next(&key()).unwrap(), outbox.names(&key()).unwrap().len()),
+            (None, 151)
+        );
         outbox.set_next(&key(), later, &seen).unwrap();
         assert_eq!(outbox.next(&key()).unwrap(), None, "messages came that were not seen");
     }

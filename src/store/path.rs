@@ -107,7 +107,10 @@ mod tests {
     fn a_path_knows_its_folder_and_siblings() {
         let path: ProjectPath = "tasks/ab/AOF-abc.md".parse().unwrap();
         assert_eq!((path.folder(), path.name()), ("tasks/ab", "AOF-abc.md"));
-        assert_eq!(path.sibling("AOF-abc.tests.yaml").unwrap().as_str(), "tasks/ab/AOF-abc.tests.yaml");
+        assert_eq!(
+            path.sibling("AOF-abc.tests.yaml").unwrap().as_str(),
+            "tasks/ab/AOF-abc.tests.yaml"
+        );
         assert!(path.sibling("../x").is_err());
         let top: ProjectPath = "project.yaml".parse().unwrap();
         assert_eq!((top.folder(), top.name()), ("", "project.yaml"));

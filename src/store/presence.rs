@@ -35,9 +35,15 @@ impl Presence {
                     thread::sleep(Duration::from_millis(1));
                 }
                 Err(fs4::TryLockError::WouldBlock) => {
-                    return Err(StoreError::LockTimedOut { path: place(paths), waited: PATIENCE, holder: None });
+                    return Err(StoreError::LockTimedOut {
+                        path: place(paths),
+                        waited: PATIENCE,
+                        holder: None,
+                    });
                 }
-                Err(fs4::TryLockError::Error(cause)) => return Err(StoreError::io("lock", &place(paths), cause)),
+                Err(fs4::TryLockError::Error(cause)) => {
+                    return Err(StoreError::io("lock", &place(paths), cause));
+                }
             }
         }
     }

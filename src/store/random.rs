@@ -44,7 +44,8 @@ impl DeliveryId {
 
     /// Returns the id that those characters are, if they are one.
     pub(super) fn recognise(text: &str) -> Option<Self> {
-        let valid = text.len() == DELIVERY_ID_LENGTH && text.bytes().all(|b| CROCKFORD.contains(&b));
+        let valid =
+            text.len() == DELIVERY_ID_LENGTH && text.bytes().all(|b| CROCKFORD.contains(&b));
         valid.then(|| Self(text.to_owned()))
     }
 
@@ -89,7 +90,9 @@ pub fn random_local(length: usize) -> Result<String, StoreError> {
         fill(&mut bytes)?;
         // 252 is the last multiple of 36 in a byte: what is above would make the first letters likelier.
         let fair = bytes.iter().filter(|byte| **byte < 252);
-        text.extend(fair.map(|byte| char::from(LOCAL[usize::from(byte % 36)])).take(length - text.len()));
+        text.extend(
+            fair.map(|byte| char::from(LOCAL[usize::from(byte % 36)])).take(length - text.len()),
+        );
     }
     Ok(text)
 }
@@ -136,8 +139,9 @@ mod tests {
         assert!(at(-5).as_str().starts_with("0000000000"));
 
         let mut ids = DeliveryIds::default();
-        let asked: Vec<_> =
-            (0..100).map(|second| ids.next(Timestamp::from_second(second / 50).unwrap()).unwrap()).collect();
+        let asked: Vec<_> = (0..100)
+            .map(|second| ids.next(Timestamp::from_second(second / 50).unwrap()).unwrap())
+            .collect();
         assert!(asked.is_sorted_by(|one, next| one < next), "{asked:?}");
     }
 }

@@ -11,7 +11,9 @@ const EDITION_LIMIT: u64 = 256;
 
 /// Returns whether every schema stands there, as this program has it.
 pub fn are_current(paths: &Paths) -> bool {
-    let stands = |folder: &Folder, schema: Schema| matches!(folder.kind(file_name(schema)), Ok(Some(Kind::File)));
+    let stands = |folder: &Folder, schema: Schema| {
+        matches!(folder.kind(file_name(schema)), Ok(Some(Kind::File)))
+    };
     let folder = Folder::open_existing(paths.root(), SCHEMAS);
     matches!(folder, Ok(Some(folder)) if is_current(&folder) && Schema::ALL.iter().all(|schema| stands(&folder, *schema)))
 }
@@ -62,7 +64,8 @@ mod tests {
         let at = |name: &str| home.path().join(SCHEMAS).join(name);
         let project = fs::read(at("project.json")).unwrap();
         assert!(are_current(&paths) && project.starts_with(b"{"));
-        let written = || -> SystemTime { fs::metadata(at("project.json")).unwrap().modified().unwrap() };
+        let written =
+            || -> SystemTime { fs::metadata(at("project.json")).unwrap().modified().unwrap() };
         let before = written();
         keep_current(&paths).unwrap();
         assert_eq!(written(), before);

@@ -36,10 +36,12 @@ impl<F: Borrow<Folder>> Staged<F> {
         let inside = folder.borrow();
         let mode = inside.mode(name.as_ref())?;
         let temporary = format!("{TEMPORARY}{}", random_local(16)?);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file: File = rustix::fs::openat(&inside.handle, &*temporary, flags, Mode::from_raw_mode(0o666))
-            .map_err(|cause| StoreError::io("write in", inside.path(), cause))?
-            .into();
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file: File =
+            rustix::fs::openat(&inside.handle, &*temporary, flags, Mode::from_raw_mode(0o666))
+                .map_err(|cause| StoreError::io("write in", inside.path(), cause))?
+                .into();
         let target = inside.path().join(name.as_ref());
         let mut staged = Self { folder, temporary, file, durability, pending: true };
         if let Some(mode) = mode {
@@ -63,7 +65,9 @@ impl<F: Borrow<Folder>> Staged<F> {
 
     /// Adds bytes to the file that is to have that name.
     pub(super) fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        self.file.write_all(bytes).map_err(|cause| StoreError::io("write", &self.folder().path().join(name), cause))
+        self.file
+            .write_all(bytes)
+            .map_err(|cause| StoreError::io("write", &self.folder().path().join(name), cause))
     }
 
     /// Returns the folder that the file is in.
@@ -87,7 +91,9 @@ impl<F: Borrow<Folder>> Staged<F> {
     pub(super) fn flush(&mut self) -> Result<(), StoreError> {
         if self.durability == Durability::Durable {
             let path = || self.folder().path().join(&self.temporary);
-            self.file.sync_all().map_err(|cause| StoreError::io("flush to disk", &path(), cause))?;
+            self.file
+                .sync_all()
+                .map_err(|cause| StoreError::io("flush to disk", &path(), cause))?;
             self.durability = Durability::Volatile;
         }
         Ok(())
@@ -107,10 +113,14 @@ impl<F: Borrow<Folder>> Staged<F> {
     pub(super) fn create(&mut self, name: impl AsRef<OsStr>) -> Result<(), StoreError> {
         self.flush()?;
         let (folder, name) = (self.folder(), name.as_ref());
-        folder.move_new(OsStr::new(&self.temporary), folder, name).map_err(|fault| match fault {
-            StoreError::Io { cause, .. } => StoreError::io("make", &folder.path().join(name), cause),
-            other => other,
-        })?;
+        folder.move_new(OsStr::new(&self.temporary), folder, name).map_err(
+            |fault| match fault {
+                StoreError::Io { cause, .. } => {
+                    StoreError::io("make", &folder.path().join(name), cause)
+                }
+                other => other,
+            },
+        )?;
         self.pending = false;
         Ok(())
     }

@@ -28,8 +28,11 @@ pub fn stayed(paths: &Paths) -> Vec<Stayed> {
         active.get(task).is_none_or(|files| files.iter().all(|file| file.folder() != path.folder()))
     };
     beside.retain(|(path, task)| is_apart(path, task));
-    let wanted: HashSet<&str> =
-        beside.iter().map(|(_, task)| task.as_str()).filter(|task| !active.contains_key(*task)).collect();
+    let wanted: HashSet<&str> = beside
+        .iter()
+        .map(|(_, task)| task.as_str())
+        .filter(|task| !active.contains_key(*task))
+        .collect();
     let mut archived: HashMap<String, ProjectPath> = HashMap::new();
     let found = (!wanted.is_empty()).then(|| walk::archived_files(paths)).into_iter().flatten();
     for path in found.filter(|path| wanted.contains(path.name())) {
@@ -39,7 +42,9 @@ pub fn stayed(paths: &Paths) -> Vec<Stayed> {
         }
     }
     // Which of several files is the task is asked first.
-    let only = |task: &str| active.get(task).filter(|files| files.len() == 1).and_then(|files| files.first());
+    let only = |task: &str| {
+        active.get(task).filter(|files| files.len() == 1).and_then(|files| files.first())
+    };
     let of = |(path, task): (ProjectPath, String)| {
         let task = only(&task).or_else(|| archived.get(&task))?.clone();
         Some(Stayed { path, task })
@@ -85,7 +90,9 @@ mod tests {
             fs::create_dir_all(home.path().join(file).parent().unwrap()).unwrap();
             fs::write(home.path().join(file), "").unwrap();
         }
-        let found = stayed(&paths).into_iter().map(|found| [found.path, found.task].map(|path| path.to_string()));
+        let found = stayed(&paths)
+            .into_iter()
+            .map(|found| [found.path, found.task].map(|path| path.to_string()));
         assert_eq!(
             found.collect::<Vec<_>>(),
             [

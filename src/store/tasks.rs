@@ -54,7 +54,8 @@ impl Snapshot {
 
     /// Returns whether the system sees no difference to what was read: enough to go on by, not to write by.
     pub fn seems_current(&self, paths: &Paths) -> bool {
-        fs::symlink_metadata(self.path.below(paths.root())).is_ok_and(|now| FileStat::of(&now) == self.stat)
+        fs::symlink_metadata(self.path.below(paths.root()))
+            .is_ok_and(|now| FileStat::of(&now) == self.stat)
     }
 }
 
@@ -76,7 +77,11 @@ pub fn find(paths: &Paths, id: &TaskId) -> Result<Found, StoreError> {
     }
     let in_archive = || match find_archived(paths, id)? {
         Some(path) => Ok(Found { path, place: Place::Archived }),
-        None => only(id, walk::named_below(paths, ARCHIVE, &format!("{id}.md")).collect(), Place::Archived),
+        None => only(
+            id,
+            walk::named_below(paths, ARCHIVE, &format!("{id}.md")).collect(),
+            Place::Archived,
+        ),
     };
     if standing.is_empty() {
         return in_archive();
@@ -108,7 +113,11 @@ fn only(id: &TaskId, mut standing: Vec<ProjectPath>, place: Place) -> Result<Fou
 /// Returns the other active files of a task that has one there: at its usual places, in any folder whose name is two characters long, as
 /// those of the sharded layout are, and anywhere in the others. What is no file, as a link to it, is none, and nobody sees one where
 /// nobody may look. Not for every day: it goes through the folders of people.
-pub fn doubles(paths: &Paths, id: &TaskId, own: &ProjectPath) -> Result<Vec<ProjectPath>, StoreError> {
+pub fn doubles(
+    paths: &Paths,
+    id: &TaskId,
+    own: &ProjectPath,
+) -> Result<Vec<ProjectPath>, StoreError> {
     let name = format!("{id}.md");
     let mut found: Vec<ProjectPath> = Vec::new();
     let mut look = |path: ProjectPath| -> Result<(), StoreError> {
@@ -122,7 +131,8 @@ pub fn doubles(paths: &Paths, id: &TaskId, own: &ProjectPath) -> Result<Vec<Proj
         if folder.len() == 2 {
             look(format!("{TASKS}/{folder}/{name}").parse()?)?;
         } else {
-            walk::named_below(paths, &format!("{TASKS}/{folder}"), &name).try_for_each(&mut look)?;
+            walk::named_below(paths, &format!("{TASKS}/{folder}"), &name)
+                .try_for_each(&mut look)?;
         }
     }
     found.sort();
@@ -139,7 +149,11 @@ pub fn counting<'f>(id: &TaskId, files: &'f [ProjectPath]) -> Option<&'f Project
     match (standing.is_empty(), active.is_empty()) {
         (false, _) => only(standing),
         (true, false) => only(active),
-        (true, true) => files.iter().filter(|path| is_of_a_day(path)).max().or_else(|| only(files.iter().collect())),
+        (true, true) => files
+            .iter()
+            .filter(|path| is_of_a_day(path))
+            .max()
+            .or_else(|| only(files.iter().collect())),
     }
 }
 
@@ -204,7 +218,11 @@ pub fn hidden(paths: &Paths) -> Option<StoreError> {
     let folder = paths.tasks();
     let listed = match fs::symlink_metadata(&folder) {
         Ok(data) if !data.is_dir() => {
-            return Some(StoreError::WrongKind { path: folder, found: data.file_type().into(), wanted: Kind::Folder });
+            return Some(StoreError::WrongKind {
+                path: folder,
+                found: data.file_type().into(),
+                wanted: Kind::Folder,
+            });
         }
         Ok(_) => fs::read_dir(&folder).map(drop),
         Err(cause) => Err(cause),
@@ -248,7 +266,9 @@ fn numbered(paths: &Paths, inside: &str) -> Result<Vec<String>, StoreError> {
     let fault = |cause| StoreError::io("list the folder", &folder, cause);
     let listing = match fs::read_dir(&folder) {
         Ok(listing) => listing,
-        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
+        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
         Err(cause) => return Err(fault(cause)),
     };
     let mut names = Vec::new();
@@ -266,7 +286,9 @@ fn numbered(paths: &Paths, inside: &str) -> Result<Vec<String>, StoreError> {
 fn exists(path: &Path) -> Result<bool, StoreError> {
     match fs::symlink_metadata(path) {
         Ok(_) => Ok(true),
-        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
+        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(false)
+        }
         Err(cause) => Err(StoreError::io("look at", path, cause)),
     }
 }
@@ -275,7 +297,9 @@ fn is_file(path: &Path) -> Result<bool, StoreError> {
     use ErrorKind::{NotADirectory, NotFound, PermissionDenied};
     match fs::symlink_metadata(path) {
         Ok(data) => Ok(data.is_file()),
-        Err(cause) if matches!(cause.kind(), NotFound | NotADirectory | PermissionDenied) => Ok(false),
+        Err(cause) if matches!(cause.kind(), NotFound | NotADirectory | PermissionDenied) => {
+            Ok(false)
+        }
         Err(cause) => Err(StoreError::io("look at", path, cause)),
     }
 }

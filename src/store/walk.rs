@@ -123,7 +123,9 @@ pub(super) fn archived_files(paths: &Paths) -> impl Iterator<Item = ProjectPath>
 }
 
 fn ordinary(paths: &Paths, raw: impl Iterator<Item = Raw>) -> impl Iterator<Item = ProjectPath> {
-    raw.flatten().filter(|entry| entry.file_type().is_file()).filter_map(|entry| paths.relative_joined(entry.path()))
+    raw.flatten()
+        .filter(|entry| entry.file_type().is_file())
+        .filter_map(|entry| paths.relative_joined(entry.path()))
 }
 
 /// Returns the names of the folders that stand in `tasks/` itself, the archive aside.
@@ -157,11 +159,14 @@ fn raw_active(paths: &Paths) -> impl Iterator<Item = Raw> + use<> {
 }
 
 fn raw(paths: &Paths, inside: &str, without_archive: bool) -> impl Iterator<Item = Raw> + use<> {
-    WalkDir::new(paths.root().join(inside)).follow_root_links(false).into_iter().filter_entry(move |entry| {
-        let hidden = entry.depth() > 0 && entry.file_name().as_encoded_bytes().starts_with(b".");
-        let archive = without_archive && entry.depth() == 1 && entry.file_name() == "archive";
-        !hidden && !archive
-    })
+    WalkDir::new(paths.root().join(inside)).follow_root_links(false).into_iter().filter_entry(
+        move |entry| {
+            let hidden =
+                entry.depth() > 0 && entry.file_name().as_encoded_bytes().starts_with(b".");
+            let archive = without_archive && entry.depth() == 1 && entry.file_name() == "archive";
+            !hidden && !archive
+        },
+    )
 }
 
 fn found(paths: &Paths, raw: impl Iterator<Item = Raw>) -> impl Iterator<Item = Entry> {
@@ -169,7 +174,8 @@ fn found(paths: &Paths, raw: impl Iterator<Item = Raw>) -> impl Iterator<Item = 
         Ok(entry) => entry_of(paths, &entry),
         // No folder of tasks: no tasks.
         Err(fault)
-            if fault.depth() == 0 && fault.io_error().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound) =>
+            if fault.depth() == 0
+                && fault.io_error().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound) =>
         {
             None
         }
@@ -182,26 +188,41 @@ fn entry_of(paths: &Paths, entry: &DirEntry) -> Option<Entry> {
     let as_stray = |reason| Some(stray(paths, entry.path(), reason));
     let named_like_one = entry.file_name().as_encoded_bytes().ends_with(b".md");
     match kind {
-        _ if entry.depth() == 0 && kind != Kind::Folder => return as_stray(StrayReason::NotAFolder(kind)),
+        _ if entry.depth() == 0 && kind != Kind::Folder => {
+            return as_stray(StrayReason::NotAFolder(kind));
+        }
         // A linked folder hides the tasks that somebody expects in it.
-        Kind::Symlink if named_like_one || entry.path().is_dir() => return as_stray(StrayReason::WrongKind(kind)),
+        Kind::Symlink if named_like_one || entry.path().is_dir() => {
+            return as_stray(StrayReason::WrongKind(kind));
+        }
         _ if !named_like_one => return None,
         Kind::File => {}
         _ => return as_stray(StrayReason::WrongKind(kind)),
     }
-    let (Some(name), Some(path)) = (entry.file_name().to_str(), paths.relative_joined(entry.path())) else {
+    let (Some(name), Some(path)) =
+        (entry.file_name().to_str(), paths.relative_joined(entry.path()))
+    else {
         return as_stray(StrayReason::NotText);
     };
     let id = match task_id(name)? {
         Ok(id) => id,
         // The text of a plan, say, goes with its task.
-        Err(_) if companion_of(name).is_some_and(|task| entry.path().with_file_name(task).is_file()) => return None,
+        Err(_)
+            if companion_of(name)
+                .is_some_and(|task| entry.path().with_file_name(task).is_file()) =>
+        {
+            return None;
+        }
         Err(fault) => return as_stray(StrayReason::NotAnId(fault)),
     };
     match entry.metadata() {
         Ok(metadata) => Some(Entry::Task(TaskEntry { id, path, stat: FileStat::of(&metadata) })),
         // It went away since the folder was listed.
-        Err(fault) if fault.io_error().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound) => None,
+        Err(fault)
+            if fault.io_error().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound) =>
+        {
+            None
+        }
         Err(fault) => as_stray(unreadable(&fault)),
     }
 }

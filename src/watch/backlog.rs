@@ -58,7 +58,11 @@ impl Backlog {
     }
 
     /// Returns what there is, where that is not known, to be worked off with what came meanwhile.
-    pub(super) fn begin(&mut self, workspace: &Workspace, desk: &mut Desk<'_>) -> Result<Vec<Taken>, OpsError> {
+    pub(super) fn begin(
+        &mut self,
+        workspace: &Workspace,
+        desk: &mut Desk<'_>,
+    ) -> Result<Vec<Taken>, OpsError> {
         if !self.unknown {
             return Ok(Vec::new());
         }

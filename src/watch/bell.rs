@@ -148,8 +148,18 @@ impl Hints {
     }
 }
 
-fn place_of(places: &Places, path: &Path, folder: &Path, name: &OsStr, seen: Seen) -> Option<Place> {
-    if path == places.inbox || path == places.local || path == places.tasks || path == places.workflows {
+fn place_of(
+    places: &Places,
+    path: &Path,
+    folder: &Path,
+    name: &OsStr,
+    seen: Seen,
+) -> Option<Place> {
+    if path == places.inbox
+        || path == places.local
+        || path == places.tasks
+        || path == places.workflows
+    {
         return Some(Place::Anywhere).filter(|_| !matches!(seen, Seen::Renamed | Seen::Closed));
     }
     if path.starts_with(&places.local) {
@@ -172,9 +182,13 @@ fn seen(kind: EventKind) -> Option<Seen> {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(Seen::Closed),
         EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => None,
         // Where the system does not tell which end of a rename it is, looking does.
-        EventKind::Modify(ModifyKind::Name(RenameMode::From)) | EventKind::Remove(_) => Some(Seen::Gone),
+        EventKind::Modify(ModifyKind::Name(RenameMode::From)) | EventKind::Remove(_) => {
+            Some(Seen::Gone)
+        }
         EventKind::Modify(ModifyKind::Name(_)) => Some(Seen::Renamed),
-        EventKind::Create(_) | EventKind::Modify(_) | EventKind::Any | EventKind::Other => Some(Seen::Begun),
+        EventKind::Create(_) | EventKind::Modify(_) | EventKind::Any | EventKind::Other => {
+            Some(Seen::Begun)
+        }
     }
 }
 
@@ -184,7 +198,8 @@ fn is_ours(name: &OsStr) -> bool {
 
 fn tells_of_git(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| {
-        !name.starts_with("aof-") && Path::new(name).extension().is_none_or(|suffix| suffix != "lock")
+        !name.starts_with("aof-")
+            && Path::new(name).extension().is_none_or(|suffix| suffix != "lock")
     })
 }
 
@@ -209,7 +224,8 @@ mod tests {
         let mut hints = Hints::default();
         let mut rung = false;
         for (kind, path) in events {
-            rung |= hints.note(&places(), &Event::new(*kind).add_path(PathBuf::from("/p").join(path)));
+            rung |=
+                hints.note(&places(), &Event::new(*kind).add_path(PathBuf::from("/p").join(path)));
         }
         (hints, rung)
     }
@@ -232,13 +248,15 @@ mod tests {
             (vec![MADE, CLOSED, WRITTEN], Seen::Begun),
             (vec![RENAMED_IN, RENAMED_OUT], Seen::Gone),
         ] {
-            let events: Vec<_> = events.into_iter().map(|kind| (kind, ".aof/inbox/a.yaml")).collect();
+            let events: Vec<_> =
+                events.into_iter().map(|kind| (kind, ".aof/inbox/a.yaml")).collect();
             let (hints, rung) = hints(&events);
             assert_eq!(hints.inbox.last(), Some(&("a.yaml".into(), last)), "{events:?}");
             assert!(rung);
         }
         let both = Event::new(EventKind::Modify(ModifyKind::Name(RenameMode::Both)));
-        let both = both.add_path("/p/.aof/inbox/a.yaml".into()).add_path("/p/.aof/inbox/b.yaml".into());
+        let both =
+            both.add_path("/p/.aof/inbox/a.yaml".into()).add_path("/p/.aof/inbox/b.yaml".into());
         let mut hints = Hints::default();
         assert!(hints.note(&places(), &both));
         assert_eq!(hints.inbox, [("a.yaml".into(), Seen::Gone), ("b.yaml".into(), Seen::Renamed)]);
@@ -274,9 +292,11 @@ mod tests {
         for path in [".git/HEAD", ".git/logs/HEAD", ".git/rebase-merge", ".git/index"] {
             assert_eq!(of(RENAMED_IN, path), [Place::Repository], "{path}");
         }
-        for (kind, path) in
-            [(REMOVED, ".aof/inbox"), (EventKind::Create(CreateKind::Folder), "tasks"), (REMOVED, ".aof")]
-        {
+        for (kind, path) in [
+            (REMOVED, ".aof/inbox"),
+            (EventKind::Create(CreateKind::Folder), "tasks"),
+            (REMOVED, ".aof"),
+        ] {
             assert_eq!(of(kind, path), [Place::Anywhere], "{path}");
         }
         let lost = Event::new(EventKind::Other).set_flag(Flag::Rescan);

@@ -56,7 +56,9 @@ impl Counting {
         let project = workspace.seed(wait);
         let (sender, outcomes) = mpsc::channel();
         let own = Arc::clone(&board);
-        thread::Builder::new().name("metrics".to_owned()).spawn(move || own.count(&project, &sender))?;
+        thread::Builder::new()
+            .name("metrics".to_owned())
+            .spawn(move || own.count(&project, &sender))?;
         Ok(Self { board, outcomes, trouble: None })
     }
 
@@ -72,7 +74,8 @@ impl Counting {
 impl Board {
     /// Returns the page. Before the first count it waits for that, and there is none if that takes too long.
     pub(super) fn page(&self, format: Format) -> Option<String> {
-        let shown = self.changed.wait_timeout_while(self.lock(), FIRST, |shown| shown.numbers.is_none());
+        let shown =
+            self.changed.wait_timeout_while(self.lock(), FIRST, |shown| shown.numbers.is_none());
         let (shown, _) = shown.unwrap_or_else(PoisonError::into_inner);
         let numbers = Arc::clone(shown.numbers.as_ref()?);
         let own = of_watcher(&shown, &numbers.project);
@@ -107,7 +110,11 @@ impl Board {
                 }
                 Err(error) => Some(error.to_string()),
             };
-            debug!(seconds = start.elapsed().as_secs_f64(), trouble = trouble.as_deref(), "counted for metrics");
+            debug!(
+                seconds = start.elapsed().as_secs_f64(),
+                trouble = trouble.as_deref(),
+                "counted for metrics"
+            );
             // Nobody listens any more when the watcher ends.
             if outcomes.send(trouble).is_err() {
                 return;

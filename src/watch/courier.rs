@@ -49,7 +49,9 @@ impl Courier {
         let shared = Arc::new(Shared::default());
         let (sender, outcomes) = mpsc::channel();
         let (own, project) = (Arc::clone(&shared), workspace.seed(wait));
-        thread::Builder::new().name("sync".to_owned()).spawn(move || own.go(&project, wait, &sender))?;
+        thread::Builder::new()
+            .name("sync".to_owned())
+            .spawn(move || own.go(&project, wait, &sender))?;
         Ok(Self { shared, outcomes })
     }
 
@@ -77,7 +79,8 @@ impl Courier {
     pub(super) fn stop(&self) {
         self.shared.lock().stop = true;
         self.shared.changed.notify_all();
-        let _ = self.shared.changed.wait_timeout_while(self.shared.lock(), LAST, |state| state.busy);
+        let _ =
+            self.shared.changed.wait_timeout_while(self.shared.lock(), LAST, |state| state.busy);
     }
 }
 
@@ -105,7 +108,8 @@ impl Shared {
 
     /// Waits until the project is to be synced at all; returns whether another sync may begin.
     fn begin(&self) -> bool {
-        let asleep = self.changed.wait_while(self.lock(), |state| state.every.is_none() && !state.stop);
+        let asleep =
+            self.changed.wait_while(self.lock(), |state| state.every.is_none() && !state.stop);
         let mut state = asleep.unwrap_or_else(PoisonError::into_inner);
         state.nudged = false;
         state.busy = !state.stop;
@@ -128,7 +132,10 @@ impl Shared {
                 0 => every,
                 _ => backoff.min(LONGEST_BACKOFF.max(every)),
             };
-            let Some(left) = pause.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) else { return };
+            let Some(left) = pause.checked_sub(begun.elapsed()).filter(|left| !left.is_zero())
+            else {
+                return;
+            };
             let waited = self.changed.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -146,5 +153,6 @@ fn once(project: &Seed, wait: Duration) -> Outcome {
 
 /// Says whether the remote has all that is here, and took all that was to be handed out.
 fn is_done(errand: &Errand) -> bool {
-    errand.synced.last().is_some_and(|synced| synced.end == End::Same) && errand.handed_out.unconfirmed.is_none()
+    errand.synced.last().is_some_and(|synced| synced.end == End::Same)
+        && errand.handed_out.unconfirmed.is_none()
 }

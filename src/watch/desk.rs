@@ -79,7 +79,11 @@ impl<'t> Desk<'t> {
 
     /// Leaves the repository to others for a while; returns whether to go on.
     pub(super) fn rest(&self, worked: Duration) -> ControlFlow<()> {
-        let rest = if worked.is_zero() { worked } else { (worked / REST_SHARE).clamp(SHORTEST_REST, LONGEST_REST) };
+        let rest = if worked.is_zero() {
+            worked
+        } else {
+            (worked / REST_SHARE).clamp(SHORTEST_REST, LONGEST_REST)
+        };
         if self.bell.pause(rest) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

@@ -55,7 +55,9 @@ impl Errands {
             };
             if self.told.is_news(problem.clone()) {
                 let fix = match fix {
-                    Some(fix) if self.waits => Some(format!("{fix}; nothing is handed out until then")),
+                    Some(fix) if self.waits => {
+                        Some(format!("{fix}; nothing is handed out until then"))
+                    }
                     None if self.waits => Some("nothing is handed out until then".to_owned()),
                     fix => fix,
                 };
@@ -76,7 +78,9 @@ impl Errands {
         workspace: &Workspace,
         desk: &mut Desk<'_>,
     ) -> Option<(String, Option<String>)> {
-        let in_words = |error: &OpsError| (error.problem(), error.fix().map(|fix| workspace.git_words.said(fix)));
+        let in_words = |error: &OpsError| {
+            (error.problem(), error.fix().map(|fix| workspace.git_words.said(fix)))
+        };
         let Errand { synced, handed_out } = match outcome {
             Ok(errand) => *errand,
             Err(error) => return Some(in_words(&error)),
@@ -95,7 +99,8 @@ pub(super) fn hand_out_now(workspace: &mut Workspace, wait: Duration, desk: &mut
     tell_of_syncs(synced, desk);
     if let Some(error) = &handed_out.unconfirmed {
         desk.failed = true;
-        let (problem, fix) = (error.problem(), error.fix().map(|fix| workspace.git_words.said(fix)));
+        let (problem, fix) =
+            (error.problem(), error.fix().map(|fix| workspace.git_words.said(fix)));
         desk.tell(Report::Unsynced { problem, fix });
     }
     tell_of_handed_out(handed_out, desk);

@@ -47,7 +47,8 @@ enum Wish {
 impl Journal {
     /// Has written what is to be written. Trouble is told once while it lasts.
     pub(super) fn keep(&mut self, workspace: &Workspace, wait: Duration, desk: &mut Desk<'_>) {
-        let outcomes: Vec<Outcome> = self.writer.iter().flat_map(|writer| writer.outcomes.try_iter()).collect();
+        let outcomes: Vec<Outcome> =
+            self.writer.iter().flat_map(|writer| writer.outcomes.try_iter()).collect();
         for outcome in outcomes {
             self.note(outcome.map(drop), desk);
         }
@@ -55,7 +56,8 @@ impl Journal {
             Ok(true) => {}
             Ok(false) => match self.writer(workspace, wait) {
                 Ok(writer) => writer.order.set(Wish::Write),
-                Err(cause) => self.tell(format!("no thread can be started for the event stream: {cause}"), desk),
+                Err(cause) => self
+                    .tell(format!("no thread can be started for the event stream: {cause}"), desk),
             },
             Err(error) => self.note(Err(error), desk),
         }

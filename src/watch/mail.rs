@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use super::desk::Desk;
 use super::report::{Report, Told};
 use crate::model::ChannelKey;
-use crate::ops::{Left, Receiver, Round, Tried, Workspace, deliver_channel, deliver_notices, put_out, receivers};
+use crate::ops::{
+    Left, Receiver, Round, Tried, Workspace, deliver_channel, deliver_notices, put_out, receivers,
+};
 use crate::store::StoreError;
 
 /// How long a thread stays with its channel at most before it is asked for again.
@@ -124,7 +126,8 @@ impl Mail {
         }
         at_work.insert(receiver.key.clone(), Busy { receiver: receiver.clone(), again: Again::No });
         drop(at_work);
-        let (busy, stop, sender) = (Arc::clone(&self.busy), Arc::clone(&self.stop), self.sender.clone());
+        let (busy, stop, sender) =
+            (Arc::clone(&self.busy), Arc::clone(&self.stop), self.sender.clone());
         thread::spawn(move || {
             loop {
                 let outcome = deliver_channel(&receiver, Tried::Due, Instant::now() + TURN, &stop);
@@ -132,7 +135,9 @@ impl Mail {
                 let _ = sender.send(outcome);
                 let mut busy = lock(&busy);
                 match busy.get_mut(&receiver.key) {
-                    Some(own) if own.again == Again::Yes && !stop.load(Ordering::Relaxed) => own.again = Again::No,
+                    Some(own) if own.again == Again::Yes && !stop.load(Ordering::Relaxed) => {
+                        own.again = Again::No
+                    }
                     _ => {
                         busy.remove(&receiver.key);
                         return;

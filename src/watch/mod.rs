@@ -57,19 +57,30 @@ pub fn watch(
     let mut serving = None;
     let mut counting = None;
     if let Some(endpoint) = endpoint {
-        let begun = Counting::begin(&workspace, wait).map_err(|cause| fault("count the tasks of", cause))?;
+        let begun = Counting::begin(&workspace, wait)
+            .map_err(|cause| fault("count the tasks of", cause))?;
         let board = Arc::clone(&begun.board);
-        serving = Some(Report::Serving { address: endpoint.address(), exposed: endpoint.is_exposed() });
-        endpoint.serve(Arc::new(move |format| board.page(format))).map_err(|cause| fault("serve metrics of", cause))?;
+        serving =
+            Some(Report::Serving { address: endpoint.address(), exposed: endpoint.is_exposed() });
+        endpoint
+            .serve(Arc::new(move |format| board.page(format)))
+            .map_err(|cause| fault("serve metrics of", cause))?;
         counting = Some(begun);
     }
     let courier = Courier::begin(&workspace, wait).map_err(|cause| fault("sync", cause))?;
-    Rounds::new(workspace, wait, bell, tell).showing(counting).sending(Errands::new(courier)).watch(presence, serving);
+    Rounds::new(workspace, wait, bell, tell)
+        .showing(counting)
+        .sending(Errands::new(courier))
+        .watch(presence, serving);
     Ok(())
 }
 
 /// Looks once: takes what is there, waits for what is still being written, and returns whether everything could be done.
-pub fn watch_once(workspace: Workspace, wait: Duration, tell: &mut dyn FnMut(Report)) -> Result<bool, OpsError> {
+pub fn watch_once(
+    workspace: Workspace,
+    wait: Duration,
+    tell: &mut dyn FnMut(Report),
+) -> Result<bool, OpsError> {
     workspace.own_folder_is_ours()?;
     let bell = bell_of(&workspace)?;
     Ok(Rounds::new(workspace, wait, bell, tell).once())

@@ -35,7 +35,10 @@ impl Trouble {
             let stat = stat(&path);
             (path, stat)
         };
-        Self { text: error.to_string(), files: error.task_files().iter().map(|path| stat(path.below(root))).collect() }
+        Self {
+            text: error.to_string(),
+            files: error.task_files().iter().map(|path| stat(path.below(root))).collect(),
+        }
     }
 
     fn may_be_over(&self) -> bool {
@@ -62,7 +65,8 @@ impl Queue {
     /// Has those tried whose trouble may be over, of all that there are.
     pub(super) fn try_changed(&mut self, all: Vec<Taken>) {
         self.know_only(&all);
-        let may_be_over = |taken: &Taken| self.troubles.get(&taken.name).is_none_or(Trouble::may_be_over);
+        let may_be_over =
+            |taken: &Taken| self.troubles.get(&taken.name).is_none_or(Trouble::may_be_over);
         let changed = self.in_groups(all.into_iter().filter(may_be_over).collect());
         let items: HashSet<_> = changed.iter().map(|taken| &taken.item().name).collect();
         self.due.retain(|taken| !items.contains(&taken.item().name));
@@ -143,7 +147,10 @@ mod tests {
         let inbox = Inbox::of(paths);
         let item = |name: &String| {
             inbox.deliver(name, b"x").unwrap();
-            (Item { shelf: Shelf::Inbox, name: name.into() }, DeliveryId::new(Timestamp::now()).unwrap())
+            (
+                Item { shelf: Shelf::Inbox, name: name.into() },
+                DeliveryId::new(Timestamp::now()).unwrap(),
+            )
         };
         inbox.take(names.iter().map(item)).unwrap().taken
     }
@@ -157,13 +164,15 @@ mod tests {
         let home = TempDir::new().unwrap();
         let paths = Paths::at(home.path());
         paths.prepare_local().unwrap();
-        let all = taken(&paths, &(10..30).map(|number| format!("{number}.yaml")).collect::<Vec<_>>());
+        let all =
+            taken(&paths, &(10..30).map(|number| format!("{number}.yaml")).collect::<Vec<_>>());
         let mut queue = Queue::default();
         // The first and the last wait for one task, each of the others for its own.
         for taken in &all {
             let number = if taken.name == "29.yaml" { "10" } else { &taken.name[..2] };
             let paths = vec![format!("tasks/AOF-x{number}.md").parse().unwrap()];
-            let error = StoreError::TaskDoubled { id: format!("AOF-x{number}").parse().unwrap(), paths };
+            let error =
+                StoreError::TaskDoubled { id: format!("AOF-x{number}").parse().unwrap(), paths };
             queue.note([(taken.name.clone(), Trouble::of(home.path(), &error.into()))]);
         }
         assert!(!queue.is_due() && !queue.may_go_on());

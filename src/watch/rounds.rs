@@ -17,7 +17,9 @@ use super::schedule::{POLL, Schedule};
 use super::sight::Eyes;
 use super::tasks::{Tasks, look_at_branch, look_at_clocks, look_at_index};
 use crate::audit::AuditError;
-use crate::ops::{BranchSeen, Delivered, Heard, IndexSeen, Left, OpsError, Workspace, deliver, unclosed};
+use crate::ops::{
+    BranchSeen, Delivered, Heard, IndexSeen, Left, OpsError, Workspace, deliver, unclosed,
+};
 use crate::store::Paths;
 use crate::store::inbox::QUIET;
 use crate::store::presence::Presence;
@@ -48,7 +50,12 @@ pub(super) struct Rounds<'t> {
 }
 
 impl<'t> Rounds<'t> {
-    pub(super) fn new(workspace: Workspace, wait: Duration, bell: Arc<Bell>, tell: &'t mut dyn FnMut(Report)) -> Self {
+    pub(super) fn new(
+        workspace: Workspace,
+        wait: Duration,
+        bell: Arc<Bell>,
+        tell: &'t mut dyn FnMut(Report),
+    ) -> Self {
         Self {
             places: places(&workspace),
             desk: Desk::new(workspace.paths.root().to_owned(), bell, tell),
@@ -112,7 +119,11 @@ impl<'t> Rounds<'t> {
             if !self.halt.stands() {
                 self.journal.keep(&self.workspace, self.wait, &mut self.desk);
                 let left = self.mail.send(&self.workspace, &mut self.desk);
-                until = if left == Left::Nothing { until.min(self.schedule.clocks_at()) } else { Instant::now() };
+                until = if left == Left::Nothing {
+                    until.min(self.schedule.clocks_at())
+                } else {
+                    Instant::now()
+                };
             }
         }
         self.journal.stop();
@@ -143,7 +154,8 @@ impl<'t> Rounds<'t> {
                 end = self.end_of_once();
                 continue;
             }
-            if until > end || self.desk.bell.pause(until.saturating_duration_since(Instant::now())) {
+            if until > end || self.desk.bell.pause(until.saturating_duration_since(Instant::now()))
+            {
                 self.desk.failed = true;
                 self.tell_of_unclosed();
                 break;
@@ -221,8 +233,11 @@ impl<'t> Rounds<'t> {
                 }
                 let now = Instant::now();
                 // What came while there was work may have told nobody.
-                let soon =
-                    if self.desk.busy || self.backlog.is_due() { Some(now) } else { growing.then_some(now + GROWING) };
+                let soon = if self.desk.busy || self.backlog.is_due() {
+                    Some(now)
+                } else {
+                    growing.then_some(now + GROWING)
+                };
                 let next = self.schedule.next();
                 soon.map_or(next, |soon| soon.min(next))
             }
@@ -268,16 +283,29 @@ impl<'t> Rounds<'t> {
         let tending = self.schedule.is_tending_due(Instant::now());
         // They are of one go with what came meanwhile.
         let taken = self.backlog.begin(&self.workspace, &mut self.desk)?;
-        let growing = deliver(&mut self.workspace, self.wait, taken, &mut self.heard, &mut self.desk);
+        let growing =
+            deliver(&mut self.workspace, self.wait, taken, &mut self.heard, &mut self.desk);
         self.backlog.note(&mut self.desk);
         let growing = growing?;
         self.backlog.begun(&mut self.desk);
-        self.backlog.go_on(&mut self.workspace, self.wait, &mut self.heard, &mut self.desk, tending)?;
+        self.backlog.go_on(
+            &mut self.workspace,
+            self.wait,
+            &mut self.heard,
+            &mut self.desk,
+            tending,
+        )?;
         if tending {
             self.tasks.tend(&mut self.workspace, self.wait, &mut self.schedule, &mut self.desk)?;
         }
         if self.schedule.is_index_due(Instant::now()) {
-            look_at_index(&mut self.workspace, self.wait, &mut self.index, &mut self.schedule, &mut self.desk);
+            look_at_index(
+                &mut self.workspace,
+                self.wait,
+                &mut self.index,
+                &mut self.schedule,
+                &mut self.desk,
+            );
         }
         if self.schedule.are_clocks_due(Instant::now()) {
             look_at_clocks(&mut self.workspace, self.wait, &mut self.schedule, &mut self.desk)?;

@@ -19,7 +19,12 @@ impl Rules {
     }
 
     /// Looks which rules are in force, and tells where they are others than before, or than those that people see.
-    pub(super) fn look(&mut self, workspace: &Workspace, head: &Head, desk: &mut Desk<'_>) -> Result<(), OpsError> {
+    pub(super) fn look(
+        &mut self,
+        workspace: &Workspace,
+        head: &Head,
+        desk: &mut Desk<'_>,
+    ) -> Result<(), OpsError> {
         let Some(commit) = head.commit else { return Ok(()) };
         if self.mark.as_ref().is_some_and(|(seen, _)| *seen == Some(commit)) {
             return Ok(());

@@ -89,7 +89,8 @@ impl Schedule {
             self.index_at = self.index_at.or(Some(now.max(self.index_after)));
         }
         if touched(Place::Tasks) {
-            self.tend_at = self.tend_at.min(self.tended_at.map_or(now, |last| now.max(last + TENDING)));
+            self.tend_at =
+                self.tend_at.min(self.tended_at.map_or(now, |last| now.max(last + TENDING)));
         }
     }
 
@@ -198,7 +199,11 @@ mod tests {
     fn everything_is_looked_at_every_so_often_and_where_something_may_have_happened_sooner() {
         let start = Instant::now();
         let mut schedule = Schedule::new(start);
-        assert!(schedule.is_tending_due(start) && schedule.are_clocks_due(start) && schedule.may_hand_out(start));
+        assert!(
+            schedule.is_tending_due(start)
+                && schedule.are_clocks_due(start)
+                && schedule.may_hand_out(start)
+        );
         assert!(schedule.begins_round(&blind(), start) && !schedule.begins_round(&blind(), start));
         schedule.tended(0, start);
         assert!(schedule.is_index_due(start));
@@ -219,7 +224,11 @@ mod tests {
         schedule.read_clocks(start, now, None);
         assert_eq!(schedule.clocks_at(), now + CLOCKS);
         schedule.read_clocks(start, now, Some(TENDING));
-        assert_eq!(schedule.clocks_at(), now + TENDING, "what runs out is seen in time, all the same");
+        assert_eq!(
+            schedule.clocks_at(),
+            now + TENDING,
+            "what runs out is seen in time, all the same"
+        );
         schedule.read_clocks(start, now, None);
         schedule.note(&BTreeSet::from([Place::Tasks]), now);
         assert_eq!(schedule.clocks_at(), now + CLOCKS);
@@ -238,11 +247,17 @@ mod tests {
         assert!(!schedule.is_index_due(start + ROUND));
         for _ in 0..2 {
             schedule.note(&BTreeSet::from([Place::Repository]), start);
-            assert!(!schedule.is_index_due(start) && schedule.is_index_due(start + LOOKING), "it was just now");
+            assert!(
+                !schedule.is_index_due(start) && schedule.is_index_due(start + LOOKING),
+                "it was just now"
+            );
         }
         schedule.looked_at_index(start, start + LOOKING);
         schedule.note(&BTreeSet::from([Place::Repository]), start + LOOKING);
-        assert!(!schedule.is_index_due(start + LOOKING * 10) && schedule.is_index_due(start + LOOKING * 11));
+        assert!(
+            !schedule.is_index_due(start + LOOKING * 10)
+                && schedule.is_index_due(start + LOOKING * 11)
+        );
     }
 
     #[test]

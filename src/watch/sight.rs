@@ -67,7 +67,11 @@ impl Eyes {
                 Err(fault) if is_not_found(&fault) => {}
                 Err(fault) => {
                     self.watcher = None;
-                    return Err(format!("`{}` cannot be watched: {}", path.display(), plain(&fault)));
+                    return Err(format!(
+                        "`{}` cannot be watched: {}",
+                        path.display(),
+                        plain(&fault)
+                    ));
                 }
             }
         }
@@ -91,7 +95,10 @@ fn wanted(places: &Places) -> [(PathBuf, RecursiveMode); 7] {
 
 fn folder_at(path: &Path) -> Option<Folder> {
     // A symlink is no folder of ours.
-    fs::symlink_metadata(path).ok().filter(fs::Metadata::is_dir).map(|data| (data.dev(), data.ino()))
+    fs::symlink_metadata(path)
+        .ok()
+        .filter(fs::Metadata::is_dir)
+        .map(|data| (data.dev(), data.ino()))
 }
 
 fn is_not_found(fault: &Error) -> bool {
@@ -101,7 +108,8 @@ fn is_not_found(fault: &Error) -> bool {
 fn plain(fault: &Error) -> String {
     match &fault.kind {
         ErrorKind::MaxFilesWatch => {
-            "the system's limit of watched folders is reached (`fs.inotify.max_user_watches`)".to_owned()
+            "the system's limit of watched folders is reached (`fs.inotify.max_user_watches`)"
+                .to_owned()
         }
         ErrorKind::Io(cause) => cause.to_string(),
         ErrorKind::Generic(text) => text.clone(),

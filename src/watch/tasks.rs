@@ -9,8 +9,8 @@ use super::report::Report;
 use super::schedule::Schedule;
 use crate::model::TaskId;
 use crate::ops::{
-    BranchSeen, DryRun, Exhausted, HandedOut, IndexSeen, OpsError, Retaken, Seen, Workspace, hand_out, run_out, tend,
-    tend_branch, tend_index,
+    BranchSeen, DryRun, Exhausted, HandedOut, IndexSeen, OpsError, Retaken, Seen, Workspace,
+    hand_out, run_out, tend, tend_branch, tend_index,
 };
 use crate::store::inbox::QUIET;
 
@@ -76,7 +76,9 @@ impl Tasks {
         wait: Duration,
         desk: &mut Desk<'_>,
     ) -> Result<bool, OpsError> {
-        let done = hand_out(workspace, wait, &mut self.exhausted, DryRun::No, &mut |worked| desk.rest(worked))?;
+        let done = hand_out(workspace, wait, &mut self.exhausted, DryRun::No, &mut |worked| {
+            desk.rest(worked)
+        })?;
         let to_share = done.to_share;
         tell_of_handed_out(done, desk);
         Ok(to_share)
@@ -123,7 +125,12 @@ pub(super) fn look_at_index(
 }
 
 /// Has the branch have again what a command of git's that was overtaken took off it.
-pub(super) fn look_at_branch(workspace: &mut Workspace, wait: Duration, seen: &mut BranchSeen, desk: &mut Desk<'_>) {
+pub(super) fn look_at_branch(
+    workspace: &mut Workspace,
+    wait: Duration,
+    seen: &mut BranchSeen,
+    desk: &mut Desk<'_>,
+) {
     match tend_branch(workspace, wait, seen) {
         Ok(retaken) => {
             for retaken in retaken {

@@ -5,8 +5,14 @@ use serde_json::{Value, json};
 
 use crate::environment::TestEnvironment;
 
-const FILES: [&str; 6] =
-    ["AGENTS.md", "CLAUDE.md", ".mcp.json", ".codex/config.toml", ".gemini/settings.json", "opencode.json"];
+const FILES: [&str; 6] = [
+    "AGENTS.md",
+    "CLAUDE.md",
+    ".mcp.json",
+    ".codex/config.toml",
+    ".gemini/settings.json",
+    "opencode.json",
+];
 
 fn committed(env: &TestEnvironment) -> Vec<String> {
     let names = env.git(&["show", "--format=", "--name-only", "HEAD"]);
@@ -31,7 +37,9 @@ fn a_new_project_has_them_in_a_commit_of_their_own() {
     assert_eq!(env.read("CLAUDE.md"), "@AGENTS.md\n");
     // What the block tells them to do can be done.
     let block = env.read("AGENTS.md");
-    for command in ["task next", "task brief", "task complete", "task release", "org show", "why", "man"] {
+    for command in
+        ["task next", "task brief", "task complete", "task release", "org show", "why", "man"]
+    {
         assert!(block.contains(&format!("`aof {command}")), "{command}");
         let mut words: Vec<&str> = command.split(' ').collect();
         words.push("--help");
@@ -69,7 +77,11 @@ fn a_second_run_changes_nothing_and_commits_nothing() {
     std::fs::create_dir(env.path("src")).unwrap();
     let output = env.aof(&["-C", "src", "init", "--agents", "--json"]).success();
     let agents = &output.json()["agents"];
-    assert_eq!((&agents["written"], &agents["refused"]), (&json!(["AGENTS.md"]), &json!([])), "{output}");
+    assert_eq!(
+        (&agents["written"], &agents["refused"]),
+        (&json!(["AGENTS.md"]), &json!([])),
+        "{output}"
+    );
     assert_eq!(committed(&env), ["AGENTS.md"]);
     assert!(env.read("AGENTS.md").contains("Find work"));
 }
@@ -91,7 +103,11 @@ fn what_others_wrote_stays_byte_for_byte() {
     );
     env.commit_all("what others wrote");
     let output = env.aof(&["init", "--agents", "--json"]).success();
-    assert_eq!(output.json()["agents"]["unchanged"], json!(["CLAUDE.md", "opencode.jsonc"]), "{output}");
+    assert_eq!(
+        output.json()["agents"]["unchanged"],
+        json!(["CLAUDE.md", "opencode.jsonc"]),
+        "{output}"
+    );
     let text = env.read("AGENTS.md");
     assert!(text.starts_with(house) && text.ends_with("<!-- AOF:END -->\r\n"), "{text:?}");
     assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
@@ -132,7 +148,10 @@ fn what_others_wrote_stays_byte_for_byte() {
 fn what_cannot_be_merged_is_told_and_the_others_are_done() {
     let env = TestEnvironment::new();
     env.write(".mcp.json", "{\"mcpServers\": {\n");
-    env.write("AGENTS.md", "# House\n<!-- AOF:BEGIN -->\nold\n<!-- AOF:BEGIN -->\n<!-- AOF:END -->\n");
+    env.write(
+        "AGENTS.md",
+        "# House\n<!-- AOF:BEGIN -->\nold\n<!-- AOF:BEGIN -->\n<!-- AOF:END -->\n",
+    );
     env.write("opencode.json", b"{\"a\": \"\xff\"}");
     env.commit_all("broken files");
     let output = env.aof(&["init", "--agents"]).code(6);
@@ -238,7 +257,11 @@ fn links_are_not_followed_and_one_to_the_instructions_is_enough() {
     assert_eq!(output["agents"]["unchanged"], json!(["CLAUDE.md"]), "{output}");
     let refused = output["agents"]["refused"].as_array().unwrap();
     let refused: Vec<&Value> = refused.iter().map(|file| &file["path"]).collect();
-    assert_eq!(refused, [".codex/config.toml", ".gemini/settings.json", "opencode.json"], "{output}");
+    assert_eq!(
+        refused,
+        [".codex/config.toml", ".gemini/settings.json", "opencode.json"],
+        "{output}"
+    );
     assert_eq!(output["agents"]["written"], json!(["AGENTS.md", ".mcp.json"]), "{output}");
     assert_eq!(env.files("elsewhere"), Vec::<String>::new());
     assert_eq!(env.read("elsewhere.json"), "{}\n");
@@ -353,7 +376,11 @@ fn one_that_is_killed_anywhere_is_whole_or_nothing() {
         let whole = env.read("AGENTS.md") != house;
         assert_eq!(there, if whole { 6 } else { 1 }, "{point}: {killed}");
         let _ = env.aof(&["init", "--agents"]).success();
-        assert_eq!(env.git(&["log", "--format=%s", "--", ".mcp.json"]).lines().count(), 1, "{point}");
+        assert_eq!(
+            env.git(&["log", "--format=%s", "--", ".mcp.json"]).lines().count(),
+            1,
+            "{point}"
+        );
         env.git(&["fsck", "--strict"]);
         assert!(!env.is_in_the_middle(), "{point}");
     }

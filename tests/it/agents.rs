@@ -10,7 +10,8 @@ use serde_json::Value;
 use crate::environment::{Output, TestEnvironment, eventually};
 
 /// Says in the file that everything went well.
-pub(crate) const DONE: &str = "echo '{\"outcome\": \"complete\", \"summary\": \"Did it\"}' > \"$AOF_OUTPUT\"\n";
+pub(crate) const DONE: &str =
+    "echo '{\"outcome\": \"complete\", \"summary\": \"Did it\"}' > \"$AOF_OUTPUT\"\n";
 
 /// Returns a project with this `project.yaml` and these agents: each with its role, what else stands in its `run`, and its
 /// script. Nobody waits long for another attempt, nor works for ever.
@@ -34,8 +35,10 @@ pub(crate) fn project_of(rules: &str, agents: &[(&str, &str, &str, &str)]) -> Te
         let command = format!("[sh, agents/{agent}.sh, \"{{aof}}\"]");
         known += &format!("  {agent}: {{run: {{command: {command}, {}}}}}\n", bounds.join(", "));
     }
-    let roles: String =
-        roles.iter().map(|(role, members)| format!("  {role}: {{agents: [{}]}}\n", members.join(", "))).collect();
+    let roles: String = roles
+        .iter()
+        .map(|(role, members)| format!("  {role}: {{agents: [{}]}}\n", members.join(", ")))
+        .collect();
     env.write("project.yaml", rules);
     env.write("org.yaml", format!("roles:\n{roles}agents:\n{known}"));
     env.commit_all("rules");
@@ -44,7 +47,10 @@ pub(crate) fn project_of(rules: &str, agents: &[(&str, &str, &str, &str)]) -> Te
 
 /// One gate, and one agent for it.
 pub(crate) fn one_gate(run: &str, script: &str) -> TestEnvironment {
-    project_of("workflow: {gates: [{id: work, role: worker}]}\n", &[("coder", "worker", run, script)])
+    project_of(
+        "workflow: {gates: [{id: work, role: worker}]}\n",
+        &[("coder", "worker", run, script)],
+    )
 }
 
 /// A gate that rejects, behind the work of somebody who always does it.
@@ -62,7 +68,8 @@ pub(crate) fn worked(env: &TestEnvironment) -> (String, Output) {
 
 /// Returns the records of a visit, the first attempt first.
 pub(crate) fn records(env: &TestEnvironment, visit: &str) -> Vec<Value> {
-    let record = |number: usize| fs::read(env.path(&format!(".aof/runs/{visit}/{number}/run.json")));
+    let record =
+        |number: usize| fs::read(env.path(&format!(".aof/runs/{visit}/{number}/run.json")));
     let found = (1..).map_while(|number| record(number).ok());
     // One that is just being begun says nothing yet.
     found.map_while(|bytes| serde_json::from_slice(&bytes).ok()).collect()
@@ -75,7 +82,11 @@ pub(crate) fn endings(env: &TestEnvironment, visit: &str) -> String {
         let how = end["how"].as_str().unwrap_or("open");
         let verdict = end["verdict"].as_object();
         let verdict = verdict.map(|verdict| {
-            format!(" {} by {}", verdict["outcome"].as_str().unwrap(), verdict["source"].as_str().unwrap())
+            format!(
+                " {} by {}",
+                verdict["outcome"].as_str().unwrap(),
+                verdict["source"].as_str().unwrap()
+            )
         });
         let reason = end["reason"].as_str().map(|reason| format!(": {reason}")).unwrap_or_default();
         format!("{how}{}{reason}\n", verdict.unwrap_or_default())
@@ -99,7 +110,13 @@ pub(crate) fn history(env: &TestEnvironment, id: &str) -> String {
     let one = |visit: &Value| {
         let word = |key: &str| visit[key].as_str().unwrap_or("-").to_owned();
         let source = visit["metadata"]["run"]["verdict"].as_str().unwrap_or("-");
-        format!("{} {} {} [{source}] {}\n", word("gate"), word("agent"), word("outcome"), word("summary"))
+        format!(
+            "{} {} {} [{source}] {}\n",
+            word("gate"),
+            word("agent"),
+            word("outcome"),
+            word("summary")
+        )
     };
     let visits = task["gateHistory"].as_array().map(Vec::as_slice).unwrap_or_default();
     env.plain(&visits.iter().map(one).collect::<String>())
@@ -109,7 +126,12 @@ pub(crate) fn history(env: &TestEnvironment, id: &str) -> String {
 pub(crate) fn stand(env: &TestEnvironment, id: &str) -> String {
     let task = shown(env, id);
     let word = |value: &Value| value.as_str().unwrap_or("-").to_owned();
-    format!("{} {} {}", word(&task["status"]), word(&task["gate"]["current"]), word(&task["routing"]["agent"]))
+    format!(
+        "{} {} {}",
+        word(&task["status"]),
+        word(&task["gate"]["current"]),
+        word(&task["routing"]["agent"])
+    )
 }
 
 /// Returns a file in the home of the test's user.
@@ -132,14 +154,17 @@ pub(crate) fn line_at_home(env: &TestEnvironment, name: &str) -> String {
 /// Returns whether a process lives: one that nobody has asked about since it ended does not.
 pub(crate) fn lives(pid: &str) -> bool {
     assert!(pid.parse::<u32>().is_ok(), "`{pid}` is no number of a process");
-    let status = std::process::Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap();
+    let status =
+        std::process::Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap();
     let state = String::from_utf8_lossy(&status.stdout).trim().to_owned();
     !state.is_empty() && !state.starts_with('Z')
 }
 
 /// Sends a signal to a process.
 pub(crate) fn send(signal: &str, child: &Child) {
-    let status = std::process::Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
+    let status = std::process::Command::new("kill")
+        .args([&format!("-{signal}"), &child.id().to_string()])
+        .status();
     assert!(status.unwrap().success());
 }
 
@@ -149,8 +174,10 @@ pub(crate) fn timeless(text: &str) -> String {
     for line in text.lines() {
         let mut words: Vec<&str> = line.split(' ').collect();
         for at in 1..words.len() {
-            let (number, colon) = words[at].strip_suffix(':').map_or((words[at], false), |word| (word, true));
-            let is_time = number.strip_suffix('s').is_some_and(|number| number.parse::<u32>().is_ok());
+            let (number, colon) =
+                words[at].strip_suffix(':').map_or((words[at], false), |word| (word, true));
+            let is_time =
+                number.strip_suffix('s').is_some_and(|number| number.parse::<u32>().is_ok());
             if words[at - 1] == "after" && is_time {
                 words[at] = if colon { "TIME:" } else { "TIME" };
             }

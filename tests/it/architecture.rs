@@ -90,7 +90,11 @@ struct Source {
 
 impl Source {
     fn new(path: &str, text: &str) -> Self {
-        Self { path: path.to_owned(), text: text.to_owned(), code: without_comments(&without_tests(text)) }
+        Self {
+            path: path.to_owned(),
+            text: text.to_owned(),
+            code: without_comments(&without_tests(text)),
+        }
     }
 
     fn room(&self) -> &str {
@@ -124,7 +128,8 @@ impl Source {
         self.code.match_indices(name).any(|(at, _)| {
             let (before, after) = (&self.code[..at], &self.code[at + name.len()..]);
             let whole = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
-            let is_path = after.starts_with("::") || (before.ends_with("use ") && after.starts_with([';', ' ']));
+            let is_path = after.starts_with("::")
+                || (before.ends_with("use ") && after.starts_with([';', ' ']));
             whole && is_path
         })
     }
@@ -132,7 +137,9 @@ impl Source {
 
 /// Returns the names that a path begins with: `a::b` is `a`, `{a::b, c}` are `a` and `c`.
 fn first_names(path: &str) -> Vec<String> {
-    let name = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let name = |text: &str| {
+        text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>()
+    };
     let Some(group) = path.strip_prefix('{') else { return vec![name(path)] };
     let mut depth = 0;
     let mut names = vec![name(group.trim_start())];
@@ -164,8 +171,8 @@ fn without_tests(text: &str) -> String {
         }
         let indent = &line[..line.len() - line.trim_start().len()];
         for line in lines.by_ref() {
-            let end =
-                line == format!("{indent}}}") || line.trim_end().ends_with([';', ',']) && line.starts_with(indent);
+            let end = line == format!("{indent}}}")
+                || line.trim_end().ends_with([';', ',']) && line.starts_with(indent);
             if end && !line.starts_with(&format!("{indent} ")) {
                 break;
             }
@@ -205,11 +212,18 @@ fn sources() -> Vec<Source> {
             }
         }
     }
-    let tests: Vec<String> = files.iter().flat_map(|(path, text)| test_modules(path, text)).collect();
-    let is_test =
-        |path: &str| tests.iter().any(|test| path == format!("{test}.rs") || path.starts_with(&format!("{test}/")));
-    let mut sources: Vec<Source> =
-        files.iter().filter(|(path, _)| !is_test(path)).map(|(path, text)| Source::new(path, text)).collect();
+    let tests: Vec<String> =
+        files.iter().flat_map(|(path, text)| test_modules(path, text)).collect();
+    let is_test = |path: &str| {
+        tests
+            .iter()
+            .any(|test| path == format!("{test}.rs") || path.starts_with(&format!("{test}/")))
+    };
+    let mut sources: Vec<Source> = files
+        .iter()
+        .filter(|(path, _)| !is_test(path))
+        .map(|(path, text)| Source::new(path, text))
+        .collect();
     sources.sort_by(|a, b| a.path.cmp(&b.path));
     sources
 }
@@ -244,13 +258,15 @@ fn floor_faults(source: &Source) -> Vec<String> {
     if matches!(room, "main" | "lib") {
         return Vec::new();
     }
-    let floor = |room: &str| FLOORS.iter().find(|(known, _)| *known == room).map(|(_, floor)| *floor);
+    let floor =
+        |room: &str| FLOORS.iter().find(|(known, _)| *known == room).map(|(_, floor)| *floor);
     let Some(here) = floor(room) else { return vec![format!("{} is on no floor", source.path)] };
     let mut faults = Vec::new();
     for seen in source.seen() {
         let pair = (room, seen.as_str());
         let below = floor(&seen).is_some_and(|there| there < here);
-        let allowed = (below && !BLIND.contains(&pair)) || seen == room || NEIGHBOURS.contains(&pair);
+        let allowed =
+            (below && !BLIND.contains(&pair)) || seen == room || NEIGHBOURS.contains(&pair);
         if !allowed {
             faults.push(format!("{} sees `{seen}`", source.path));
         }
@@ -271,9 +287,11 @@ fn the_house_stands() {
 
 #[test]
 fn every_dependency_has_a_home() {
-    let manifest = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap();
+    let manifest =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap();
     let section = manifest.split("[dependencies]\n").nth(1).unwrap().split("\n[").next().unwrap();
-    let names = section.lines().filter_map(|line| line.split(" =").next()).filter(|name| !name.is_empty());
+    let names =
+        section.lines().filter_map(|line| line.split(" =").next()).filter(|name| !name.is_empty());
     let homeless: Vec<String> = names
         .map(|name| name.replace('-', "_"))
         .filter(|name| !name.starts_with('#') && !HOMES.iter().any(|(known, _)| known == name))
@@ -283,10 +301,15 @@ fn every_dependency_has_a_home() {
 
 #[test]
 fn a_crooked_house_is_seen() {
-    let crooked = |path: &str, text: &str| faults(&[Source::new(path, &format!("//! A room.\n{text}"))]);
+    let crooked =
+        |path: &str, text: &str| faults(&[Source::new(path, &format!("//! A room.\n{text}"))]);
     for (path, text, fault) in [
         ("engine/decide.rs", "use crate::format::yaml;", "engine/decide.rs sees `format`"),
-        ("format/yaml/mod.rs", "use crate::{engine::Act, model::Task};", "format/yaml/mod.rs sees `engine`"),
+        (
+            "format/yaml/mod.rs",
+            "use crate::{engine::Act, model::Task};",
+            "format/yaml/mod.rs sees `engine`",
+        ),
         (
             "format/yaml/mod.rs",
             "use crate::{\n    model::{Task, Visit},\n    engine,\n};",
@@ -308,14 +331,20 @@ fn a_crooked_house_is_seen() {
     ] {
         assert_eq!(crooked(path, text), [fault], "{text}");
     }
-    assert_eq!(faults(&[Source::new("ops/edit.rs", "fn f() {}")]), ["ops/edit.rs does not open with `//!`"]);
+    assert_eq!(
+        faults(&[Source::new("ops/edit.rs", "fn f() {}")]),
+        ["ops/edit.rs does not open with `//!`"]
+    );
     assert_eq!(
         crooked("ops/edit.rs", &"\n".repeat(501)),
         ["ops/edit.rs has 501 lines: split it, or list it with its reason"]
     );
     for (path, text) in [
         ("cli/task/new.rs", "use crate::ops::create;\nuse super::super::input;\nuse crate::watch;"),
-        ("ops/edit.rs", "#[cfg(test)]\nmod tests {\n    use git2::Oid;\n    fn f() { g().unwrap() }\n}\nfn f() {}"),
+        (
+            "ops/edit.rs",
+            "#[cfg(test)]\nmod tests {\n    use git2::Oid;\n    fn f() { g().unwrap() }\n}\nfn f() {}",
+        ),
         ("ops/edit.rs", "// crate::cli is a door\nfn f() { my_git2::x() }"),
     ] {
         assert_eq!(crooked(path, text), Vec::<String>::new(), "{text}");

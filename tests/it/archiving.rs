@@ -28,7 +28,8 @@ fn what_a_person_has_at_its_place_in_the_archive_stays_theirs() {
     let refused = env.say(&id, "agent-3", "complete", &[]).code(1);
     assert!(refused.stderr.contains(&env.plain(&place)), "{refused}");
     // Nobody has chosen a name.
-    let hint = format!("hint: move `$PROJECT/{}` away, then run the command again", env.plain(&place));
+    let hint =
+        format!("hint: move `$PROJECT/{}` away, then run the command again", env.plain(&place));
     assert!(refused.stderr.contains(&hint), "{refused}");
     assert_eq!((env.read(&place), env.head()), ("My notes\n".to_owned(), head));
     fs::remove_file(env.path(&place)).unwrap();
@@ -49,7 +50,10 @@ fn what_a_person_has_at_the_place_of_a_companion_stays_theirs() {
         let head = env.head();
         let refused = env.say(&id, "agent-3", "complete", &[]).code(1);
         assert!(refused.stderr.contains(&env.plain(&there)), "{refused}");
-        assert_eq!((env.read(&there), env.read(&here), env.head()), (theirs.to_owned(), "the log\n".to_owned(), head));
+        assert_eq!(
+            (env.read(&there), env.read(&here), env.head()),
+            (theirs.to_owned(), "the log\n".to_owned(), head)
+        );
         assert!(!env.exists(&place) && env.task_text(&id).contains("status: ready"));
     }
 }
@@ -65,12 +69,20 @@ fn what_git_ignores_and_what_is_too_large_stays() {
     env.write(&format!("tasks/{id}.plan.md"), "the plan\n");
     let said = env.say(&id, "agent-3", "complete", &["--json"]).success().json();
     let stays = &said["warnings"][0];
-    assert_eq!((&stays["warning"], &stays["ignored"][0]), (&"companions_stay".into(), &"tasks/AOF-xxxxx.log".into()));
+    assert_eq!(
+        (&stays["warning"], &stays["ignored"][0]),
+        (&"companions_stay".into(), &"tasks/AOF-xxxxx.log".into())
+    );
     assert_eq!(stays["tooLarge"][0], "tasks/AOF-xxxxx.mp4");
     assert_snapshot!(stays["message"].as_str().unwrap(), @"the task has moved without `tasks/AOF-xxxxx.log` (which git is told to ignore) and `tasks/AOF-xxxxx.mp4` (too large to be committed): move or remove that yourself");
     assert_eq!(
         env.files("tasks"),
-        [format!("tasks/{id}.log"), format!("tasks/{id}.mp4"), place.clone(), place.replace(".md", ".plan.md")]
+        [
+            format!("tasks/{id}.log"),
+            format!("tasks/{id}.mp4"),
+            place.clone(),
+            place.replace(".md", ".plan.md")
+        ]
     );
     assert_eq!(env.git(&["status", "--porcelain"]), format!("?? tasks/{id}.mp4\n"));
 }
@@ -88,14 +100,16 @@ fn what_stayed_is_named_until_somebody_moves_it() {
     env.commit_all("beside");
     let told = || {
         let status = env.aof(&["--json", "status"]).success().json();
-        let of = |list: &Value| list.as_array().unwrap().iter().find(|one| one["code"] == "companions_stayed").cloned();
+        let of = |list: &Value| {
+            list.as_array().unwrap().iter().find(|one| one["code"] == "companions_stayed").cloned()
+        };
         let doctor = env.aof(&["--json", "doctor"]).success().json();
         (of(&status["attention"]), of(&doctor["complaints"]))
     };
     assert_eq!(told(), (None, None));
     let _ = env.complete(&id, "agent-3");
-    let moves =
-        ["log", "plan.md"].map(|name| (format!("tasks/{id}.{name}"), place.replace(".md", &format!(".{name}"))));
+    let moves = ["log", "plan.md"]
+        .map(|name| (format!("tasks/{id}.{name}"), place.replace(".md", &format!(".{name}"))));
     for (at, (here, there)) in moves.iter().enumerate() {
         let (Some(point), Some(complaint)) = told() else { panic!("nothing is told of {here}") };
         // Whatever it is called, it is no task.
@@ -104,7 +118,8 @@ fn what_stayed_is_named_until_somebody_moves_it() {
         let left: Vec<String> = moves[at..].iter().map(|(here, _)| env.plain(here)).collect();
         let problem = point["problem"].as_str().unwrap();
         assert!(
-            problem.starts_with(&format!("{} file", left.len())) && problem.ends_with(&left.join(", ")),
+            problem.starts_with(&format!("{} file", left.len()))
+                && problem.ends_with(&left.join(", ")),
             "{problem}"
         );
         assert_eq!([&complaint["problem"], &complaint["fix"]], [&point["problem"], &point["fix"]]);
@@ -148,8 +163,11 @@ fn what_stayed_when_a_task_was_moved_by_hand_is_its_companion() {
             env.commit_all("beside");
         }
         env.write("tasks/sprint/README.md", "This sprint\n");
-        fs::rename(env.path(&format!("tasks/{id}.md")), env.path(&format!("tasks/sprint/{id}.md"))).unwrap();
-        for args in [&["task", "list"][..], &["task", "list", "--all"], &["gate", "status"], &["sweep"]] {
+        fs::rename(env.path(&format!("tasks/{id}.md")), env.path(&format!("tasks/sprint/{id}.md")))
+            .unwrap();
+        for args in
+            [&["task", "list"][..], &["task", "list", "--all"], &["gate", "status"], &["sweep"]]
+        {
             let listed = env.aof(args).success();
             assert!(!listed.stderr.contains("plan.md"), "{listed}");
         }
@@ -158,7 +176,9 @@ fn what_stayed_when_a_task_was_moved_by_hand_is_its_companion() {
         let told = env.aof(&["status"]).success().stdout;
         let command = if is_committed { "git mv" } else { "mv" };
         for part in [
-            format!("2 files stayed behind when their tasks were moved: tasks/{id}.plan.md, tasks/{id}.tests.yaml"),
+            format!(
+                "2 files stayed behind when their tasks were moved: tasks/{id}.plan.md, tasks/{id}.tests.yaml"
+            ),
             format!("`{command} tasks/{id}.plan.md tasks/sprint/{id}.plan.md`"),
         ] {
             assert!(told.contains(&env.plain(&part)), "{part}\n{told}");
@@ -167,7 +187,8 @@ fn what_stayed_when_a_task_was_moved_by_hand_is_its_companion() {
         let doctor = env.aof(&["doctor"]).success();
         assert!(doctor.stdout.contains("stayed behind"), "{doctor}");
         for name in ["plan.md", "tests.yaml"] {
-            let [from, to] = ["tasks", "tasks/sprint"].map(|folder| env.path(&format!("{folder}/{id}.{name}")));
+            let [from, to] =
+                ["tasks", "tasks/sprint"].map(|folder| env.path(&format!("{folder}/{id}.{name}")));
             fs::rename(from, to).unwrap();
         }
         assert!(!env.aof(&["status"]).success().stdout.contains("stayed behind"));
@@ -175,7 +196,11 @@ fn what_stayed_when_a_task_was_moved_by_hand_is_its_companion() {
         assert_eq!(env.files("tasks/archive").len(), 3);
         // People sort what is finished, too, and leave something behind.
         fs::create_dir_all(env.path("tasks/archive/2026-Q1")).unwrap();
-        fs::rename(env.path(&env.task_path(&id)), env.path(&format!("tasks/archive/2026-Q1/{id}.md"))).unwrap();
+        fs::rename(
+            env.path(&env.task_path(&id)),
+            env.path(&format!("tasks/archive/2026-Q1/{id}.md")),
+        )
+        .unwrap();
         env.commit_all("sorted");
         let _ = env.aof(&["task", "list", "--all"]).success();
     }
@@ -226,7 +251,9 @@ fn what_git_encrypts_or_stores_elsewhere_stays_as_git_has_it() {
         );
         assert_eq!(env.git(&["rev-parse", &format!("HEAD:{here}")]), blob);
         assert!(env.exists(&here) && !env.exists(&place.replace(".md", ".log")), "{file}: {line}");
-        assert!(env.exists(&place.replace(".md", ".txt")) && !env.exists(&format!("tasks/{id}.txt")));
+        assert!(
+            env.exists(&place.replace(".md", ".txt")) && !env.exists(&format!("tasks/{id}.txt"))
+        );
         assert_eq!(env.git(&["status", "--porcelain"]), "", "{file}: {line}");
     }
 }
@@ -268,7 +295,9 @@ fn what_can_be_run_can_be_run_there() {
     env.write(&format!("tasks/{id}.new.sh"), "#!/bin/sh\n");
     executable(&env.path(&format!("tasks/{id}.new.sh")));
     let _ = env.complete(&id, "agent-3");
-    for (name, runs) in [("check.sh", true), ("fix.sh", true), ("new.sh", true), ("log", false), ("md", false)] {
+    for (name, runs) in
+        [("check.sh", true), ("fix.sh", true), ("new.sh", true), ("log", false), ("md", false)]
+    {
         let mode = fs::metadata(env.path(&there(name))).unwrap().permissions().mode();
         assert_eq!(mode & 0o111 != 0, runs, "{name}");
         let listed = env.git(&["ls-tree", "HEAD", &there(name)]);
@@ -325,10 +354,17 @@ fn what_cannot_be_cleared_away_behind_a_commit_is_no_failure_of_the_act() {
     let (id, place) = last_gate(&env);
     let pipe = env.path("../pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let mut command = env.aof_command(&["task", "complete", &id, "--agent", "agent-3", "--outcome", "complete"]);
-    command.args(["--summary", "Fine"]).env("AOF_WAIT_AT", format!("ops.committed:{}", pipe.display()));
+    let mut command =
+        env.aof_command(&["task", "complete", &id, "--agent", "agent-3", "--outcome", "complete"]);
+    command
+        .args(["--summary", "Fine"])
+        .env("AOF_WAIT_AT", format!("ops.committed:{}", pipe.display()));
     let before = env.head();
-    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let child = command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
     eventually("it is committed", || env.head() != before);
     // What is no file cannot be removed as one.
     fs::remove_file(env.path(&format!("tasks/{id}.md"))).unwrap();
@@ -347,14 +383,19 @@ fn what_cannot_be_cleared_away_behind_a_commit_is_no_failure_of_the_act() {
 fn what_could_not_be_cleared_away_is_found_by_the_doctor() {
     let env = TestEnvironment::new();
     let (id, place) = last_gate(&env);
-    let mut command = env.aof_command(&["task", "complete", &id, "--agent", "agent-3", "--outcome", "complete"]);
+    let mut command =
+        env.aof_command(&["task", "complete", &id, "--agent", "agent-3", "--outcome", "complete"]);
     command.args(["--summary", "Fine"]).env("AOF_STOP_AT", "ops.committed");
     assert_eq!(env.run(command).code, None);
     // Healing that cannot remove the old file either keeps nobody waiting for it, and then nothing tells of it any more.
     fs::write(env.path(".aof/intent"), " ".repeat(4096)).unwrap();
     let left = format!("tasks/{id}.md");
     let told = env.aof(&["doctor"]).code(1);
-    assert!(told.stdout.contains("`tasks/AOF-xxxxx.md` is a copy that nobody committed, or was left behind"), "{told}");
+    assert!(
+        told.stdout
+            .contains("`tasks/AOF-xxxxx.md` is a copy that nobody committed, or was left behind"),
+        "{told}"
+    );
     let _ = env.aof(&["doctor", "--fix"]);
     let _ = env.aof(&["doctor"]).success();
     assert!(!env.exists(&left));
@@ -408,7 +449,11 @@ fn what_no_task_can_rise_from_keeps_none_from_ending() {
     let folder = |env: &TestEnvironment, place: &str| fs::create_dir_all(env.path(place)).unwrap();
     let link = |env: &TestEnvironment, place: &str| {
         fs::create_dir_all(env.path(place).parent().unwrap()).unwrap();
-        std::os::unix::fs::symlink(format!("../{}", place.rsplit('/').next().unwrap()), env.path(place)).unwrap();
+        std::os::unix::fs::symlink(
+            format!("../{}", place.rsplit('/').next().unwrap()),
+            env.path(place),
+        )
+        .unwrap();
     };
     for inside in ["mine", "qa"] {
         for make in [&folder as &dyn Fn(&TestEnvironment, &str), &link] {
@@ -424,12 +469,20 @@ fn what_no_task_can_rise_from_keeps_none_from_ending() {
     let (id, archived) = last_gate(&env);
     for inside in ["qa", "private"] {
         fs::create_dir(env.path(&format!("tasks/{inside}"))).unwrap();
-        fs::set_permissions(env.path(&format!("tasks/{inside}")), fs::Permissions::from_mode(0o000)).unwrap();
+        fs::set_permissions(
+            env.path(&format!("tasks/{inside}")),
+            fs::Permissions::from_mode(0o000),
+        )
+        .unwrap();
     }
     let _ = env.complete(&id, "agent-3");
     assert!(env.exists(&archived));
     for inside in ["qa", "private"] {
-        fs::set_permissions(env.path(&format!("tasks/{inside}")), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(
+            env.path(&format!("tasks/{inside}")),
+            fs::Permissions::from_mode(0o755),
+        )
+        .unwrap();
     }
 }
 
@@ -444,7 +497,10 @@ fn what_a_copy_keeps_from_being_finished_after_a_kill_is_told() {
     assert_eq!(env.run(command).code, None);
     env.write(&format!("tasks/sprint/{id}.md"), text);
     let output = env.aof(&["task", "comment", &other, "Hello"]).success();
-    assert!(output.stderr.contains("what a command was stopped in could not be finished: task"), "{output}");
+    assert!(
+        output.stderr.contains("what a command was stopped in could not be finished: task"),
+        "{output}"
+    );
     assert!(output.stderr.contains("has 2 files") && output.stderr.contains("sprint/"), "{output}");
     let output = env.aof(&["task", "comment", &other, "Hello again"]).success();
     assert_eq!(output.stderr, "", "{output}");
@@ -472,10 +528,18 @@ fn a_task_that_ends_is_gone_from_where_the_branch_still_has_it() {
         let (id, old, new) = half_moved(&env);
         let told = |of: &str, list: &str| {
             let said = env.aof(&["--json", of]).json();
-            let point =
-                said[list].as_array().unwrap().iter().find(|point| point["code"] == "task_left_behind").cloned();
+            let point = said[list]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find(|point| point["code"] == "task_left_behind")
+                .cloned();
             point.map(|point| {
-                env.plain(&format!("{}: {}", point["problem"].as_str().unwrap(), point["fix"].as_str().unwrap()))
+                env.plain(&format!(
+                    "{}: {}",
+                    point["problem"].as_str().unwrap(),
+                    point["fix"].as_str().unwrap()
+                ))
             })
         };
         let expected = "HEAD has AOF-xxxxx twice: `tasks/AOF-xxxxx.md`, which is gone here, as well: commit that it is gone: `git rm \
@@ -488,8 +552,12 @@ fn a_task_that_ends_is_gone_from_where_the_branch_still_has_it() {
         let _ = env.say(&id, "agent-3", "complete", &["--dry-run"]).success();
         let _ = env.complete(&id, "agent-3");
         let place = format!("tasks/archive/2026/02/16/{id}.md");
-        assert_eq!(env.git(&["ls-tree", "-r", "--name-only", "HEAD", "tasks"]), format!("{place}\n"));
-        let log = env.git_plain(&["log", "-3", "--format=%an: %s", "--name-status", "--no-renames"]);
+        assert_eq!(
+            env.git(&["ls-tree", "-r", "--name-only", "HEAD", "tasks"]),
+            format!("{place}\n")
+        );
+        let log =
+            env.git_plain(&["log", "-3", "--format=%an: %s", "--name-status", "--no-renames"]);
         allow_duplicates!(assert_snapshot!(log, @"
         agent-3: AOF-xxxxx: review -> end (complete)
 
@@ -551,7 +619,8 @@ fn what_a_person_wrote_beside_a_task_is_committed_as_theirs_before_the_task_ends
         }
         let _ = env.say(&id, "agent-3", "complete", &["--dry-run"]).success();
         let _ = env.complete(&id, "agent-3");
-        let log = env.git_plain(&["log", "-3", "--format=%an: %s", "--name-status", "--no-renames"]);
+        let log =
+            env.git_plain(&["log", "-3", "--format=%an: %s", "--name-status", "--no-renames"]);
         allow_duplicates!(assert_snapshot!(log, @"
         agent-3: AOF-xxxxx: review -> end (complete)
 
@@ -569,9 +638,15 @@ fn what_a_person_wrote_beside_a_task_is_committed_as_theirs_before_the_task_ends
 
         M	tasks/AOF-xxxxx.plan.md
         "));
-        assert_eq!(env.git(&["show", &format!("HEAD~2:{}", beside("plan.md"))]), "as it was\nAda's own thought\n");
+        assert_eq!(
+            env.git(&["show", &format!("HEAD~2:{}", beside("plan.md"))]),
+            "as it was\nAda's own thought\n"
+        );
         let there = place.replace(".md", ".plan.md");
-        assert_eq!(env.git(&["diff", &format!("HEAD~2:{}", beside("plan.md")), &format!("HEAD:{there}")]), "");
+        assert_eq!(
+            env.git(&["diff", &format!("HEAD~2:{}", beside("plan.md")), &format!("HEAD:{there}")]),
+            ""
+        );
         assert_eq!(env.git(&["status", "--porcelain"]), "");
         let _ = env.aof(&["verify"]).success();
     }
@@ -590,12 +665,21 @@ fn a_companion_whose_name_no_commit_can_have_stays() {
         );
         let said = env.aof(&["watch", "--once"]).success().stdout;
         assert!(
-            said.contains(&format!("the task has moved without `tasks/AOF-xxxxx.{shown}` (whose name cannot be")),
+            said.contains(&format!(
+                "the task has moved without `tasks/AOF-xxxxx.{shown}` (whose name cannot be"
+            )),
             "{said}"
         );
-        assert!(env.exists(&place) && env.read(&path) == "mine\n" && env.files(".aof/refused").is_empty());
+        assert!(
+            env.exists(&place)
+                && env.read(&path) == "mine\n"
+                && env.files(".aof/refused").is_empty()
+        );
         let status = env.aof(&["status"]).success().stdout;
-        assert!(status.contains(&format!("when its task was finished: tasks/AOF-xxxxx.{shown}\n")), "{status}");
+        assert!(
+            status.contains(&format!("when its task was finished: tasks/AOF-xxxxx.{shown}\n")),
+            "{status}"
+        );
         fs::remove_file(env.path(&path)).unwrap();
         check(&env);
     }
@@ -610,7 +694,10 @@ fn the_watcher_takes_no_companion_that_stayed_for_a_task() {
     env.write("tasks/AOF-nobody.plan.md", "of no task\n");
     let _ = env.say(&id, "agent-3", "complete", &[]).success();
     let said = env.aof(&["watch", "--once"]).success().stdout;
-    assert!(said.contains("`tasks/AOF-nobody.plan.md` is no task") && !said.contains(&env.plain(&id)), "{said}");
+    assert!(
+        said.contains("`tasks/AOF-nobody.plan.md` is no task") && !said.contains(&env.plain(&id)),
+        "{said}"
+    );
     assert!(env.aof(&["status", "--json"]).success().stdout.contains("companions_stayed"));
 }
 

@@ -75,7 +75,11 @@ pub(crate) fn check_history(env: &TestEnvironment) {
 }
 
 fn state(env: &TestEnvironment) -> String {
-    format!("{}\n{}", env.git(&["status", "--short"]), env.git(&["log", "--stat", "--format=%h %an %s"]))
+    format!(
+        "{}\n{}",
+        env.git(&["status", "--short"]),
+        env.git(&["log", "--stat", "--format=%h %an %s"])
+    )
 }
 
 /// I1, I3, I4, I9, I12, and that no completion counts twice.
@@ -87,14 +91,22 @@ fn history_faults(env: &TestEnvironment) -> Vec<String> {
     let mut states: BTreeMap<&str, Histories> = BTreeMap::new();
     let mut completions = BTreeSet::new();
     // Nobody signs where no key was ever named.
-    let is_signed = commits.iter().flat_map(|commit| &commit.changes).any(|(path, status, blob)| {
-        *status != 'D' && *path == format!("{prefix}org.yaml") && is_in(&blobs[blob], b"signingKey")
-    });
+    let is_signed =
+        commits.iter().flat_map(|commit| &commit.changes).any(|(path, status, blob)| {
+            *status != 'D'
+                && *path == format!("{prefix}org.yaml")
+                && is_in(&blobs[blob], b"signingKey")
+        });
     for commit in &commits {
         // Another project of the repository has commits of its own.
-        let is_here = commit.changes.is_empty() || commit.changes.iter().any(|(path, _, _)| path.starts_with(&prefix));
+        let is_here = commit.changes.is_empty()
+            || commit.changes.iter().any(|(path, _, _)| path.starts_with(&prefix));
         let by_engine = is_here && commit.trailer("Aof-Task").is_some();
-        let mut tasks = commit.parents.first().map(|parent| states[parent.as_str()].clone()).unwrap_or_default();
+        let mut tasks = commit
+            .parents
+            .first()
+            .map(|parent| states[parent.as_str()].clone())
+            .unwrap_or_default();
         let mut changed = BTreeMap::new();
         for (path, _, blob) in commit.changes.iter().filter(|(_, status, _)| *status != 'D') {
             let Some(id) = task_of(&prefix, path) else { continue };
@@ -105,14 +117,19 @@ fn history_faults(env: &TestEnvironment) -> Vec<String> {
                     }
                     changed.insert(id, history(&front));
                 }
-                Err(problem) if by_engine => faults.push(format!("I1: {} {path}: {problem}", commit.id)),
+                Err(problem) if by_engine => {
+                    faults.push(format!("I1: {} {path}: {problem}", commit.id))
+                }
                 Err(_) => {}
             }
         }
         if by_engine {
             faults.extend(commit.faults(&prefix, &tasks, &changed));
-            let grown = changed.iter().filter(|_| is_signed && commit.trailer("Aof-Outcome").is_some());
-            faults.extend(grown.filter_map(|(id, history)| signature_fault(env, &commit.id, id, history)));
+            let grown =
+                changed.iter().filter(|_| is_signed && commit.trailer("Aof-Outcome").is_some());
+            faults.extend(
+                grown.filter_map(|(id, history)| signature_fault(env, &commit.id, id, history)),
+            );
             for id in commit.trailers_of("Aof-Completion") {
                 if !completions.insert(id.to_owned()) {
                     faults.push(format!("completion {id} counts twice, again in {}", commit.id));
@@ -122,16 +139,25 @@ fn history_faults(env: &TestEnvironment) -> Vec<String> {
         tasks.extend(changed);
         if let [ours, theirs] = &commit.parents[..] {
             let bases = env.git(&["merge-base", "--all", ours, theirs]);
-            let bases: Vec<&Histories> = bases.lines().filter_map(|base| states.get(base)).collect();
-            faults.extend(commit.merge_faults([&states[ours.as_str()], &states[theirs.as_str()]], &bases, &tasks));
+            let bases: Vec<&Histories> =
+                bases.lines().filter_map(|base| states.get(base)).collect();
+            faults.extend(commit.merge_faults(
+                [&states[ours.as_str()], &states[theirs.as_str()]],
+                &bases,
+                &tasks,
+            ));
         }
         states.insert(&commit.id, tasks);
     }
     let mut entries = BTreeSet::new();
-    for (id, history) in commits.last().map(|newest| &states[newest.id.as_str()]).into_iter().flatten() {
+    for (id, history) in
+        commits.last().map(|newest| &states[newest.id.as_str()]).into_iter().flatten()
+    {
         for completion in history.iter().filter_map(|entry| entry["completion"]["id"].as_str()) {
             if !entries.insert(completion.to_owned()) {
-                faults.push(format!("completion {completion} stands twice in the histories, again in {id}"));
+                faults.push(format!(
+                    "completion {completion} stands twice in the histories, again in {id}"
+                ));
             }
         }
     }
@@ -154,12 +180,15 @@ impl Commit {
     /// One entry, one commit, one set of trailers, one task; and the history only grew.
     fn faults(&self, prefix: &str, before: &Histories, after: &Histories) -> Vec<String> {
         let mut faults = Vec::new();
-        let mut fault = |text: String| faults.push(format!("{} \"{}\": {text}", self.id, self.subject));
+        let mut fault =
+            |text: String| faults.push(format!("{} \"{}\": {text}", self.id, self.subject));
         let task = self.trailer("Aof-Task").unwrap_or_default();
         if self.parents.len() > 1 {
             fault("I4: it is a merge".to_owned());
         }
-        for key in ["Aof-Task", "Aof-Gate", "Aof-Outcome", "Aof-Agent", "Aof-Completion", "Aof-Event"] {
+        for key in
+            ["Aof-Task", "Aof-Gate", "Aof-Outcome", "Aof-Agent", "Aof-Completion", "Aof-Event"]
+        {
             if self.trailers_of(key).count() > 1 {
                 fault(format!("I4: it has several trailers {key}"));
             }
@@ -168,14 +197,19 @@ impl Commit {
             fault("I4: it has not one of Aof-Outcome and Aof-Event".to_owned());
         }
         // A project begins with its rules and a first task.
-        let begins =
-            self.changes.iter().any(|(path, status, _)| *path == format!("{prefix}project.yaml") && *status == 'A');
+        let begins = self
+            .changes
+            .iter()
+            .any(|(path, status, _)| *path == format!("{prefix}project.yaml") && *status == 'A');
         if !begins && !self.subject.starts_with(&format!("{task}: ")) {
             fault("its subject does not begin with the task".to_owned());
         }
         for (path, _, _) in &self.changes {
             let name = path.rsplit('/').next().unwrap_or_default();
-            if !begins && (!path.starts_with(&format!("{prefix}tasks/")) || !name.starts_with(&format!("{task}."))) {
+            if !begins
+                && (!path.starts_with(&format!("{prefix}tasks/"))
+                    || !name.starts_with(&format!("{task}.")))
+            {
                 fault(format!("I4: it touches {path}"));
             }
         }
@@ -199,8 +233,12 @@ impl Commit {
                 ("agent", self.trailer("Aof-Agent"), entry["agent"].as_str()),
                 ("completion", self.trailer("Aof-Completion"), entry["completion"]["id"].as_str()),
             ];
-            for (what, trailer, entry) in said.into_iter().filter(|(_, trailer, entry)| trailer != entry) {
-                fault(format!("I4: {what} is {trailer:?} in the trailers and {entry:?} in the entry"));
+            for (what, trailer, entry) in
+                said.into_iter().filter(|(_, trailer, entry)| trailer != entry)
+            {
+                fault(format!(
+                    "I4: {what} is {trailer:?} in the trailers and {entry:?} in the entry"
+                ));
             }
         }
         faults
@@ -210,27 +248,41 @@ impl Commit {
 impl Commit {
     /// I3 at a merge: each history extends that of one side, and what the other side had besides is in it or listed as superseded.
     /// What one side had dropped since they parted was judged where that was done.
-    fn merge_faults(&self, sides: [&Histories; 2], bases: &[&Histories], after: &Histories) -> Vec<String> {
+    fn merge_faults(
+        &self,
+        sides: [&Histories; 2],
+        bases: &[&Histories],
+        after: &Histories,
+    ) -> Vec<String> {
         let mut faults = Vec::new();
         let listed: Vec<&str> = self.trailers_of("Aof-Superseded").collect();
         for id in sides.iter().flat_map(|side| side.keys()).collect::<BTreeSet<_>>() {
             let merged = after.get(id).cloned().unwrap_or_default();
             let had: Vec<&History> = sides.iter().filter_map(|side| side.get(id)).collect();
             if !had.iter().any(|had| merged.starts_with(had)) {
-                faults.push(format!("I3: {}: the merged history of {id} extends that of no side", self.id));
+                faults.push(format!(
+                    "I3: {}: the merged history of {id} extends that of no side",
+                    self.id
+                ));
             }
             let is_settled = |entry: &Value| {
-                let is_in_base = bases.iter().any(|base| base.get(id).is_some_and(|base| base.contains(entry)));
+                let is_in_base =
+                    bases.iter().any(|base| base.get(id).is_some_and(|base| base.contains(entry)));
                 is_in_base && had.iter().filter(|had| had.contains(entry)).count() < had.len()
             };
             for entry in had.iter().flat_map(|had| had.iter()).filter(|entry| !is_settled(entry)) {
                 let completion = entry["completion"]["id"].as_str();
                 let is_there = |own: &Value| {
-                    own == entry || completion.is_some() && own["completion"]["id"].as_str() == completion
+                    own == entry
+                        || completion.is_some() && own["completion"]["id"].as_str() == completion
                 };
-                let name =
-                    format!(" {} by {} ", completion.unwrap_or("-"), entry["agent"].as_str().unwrap_or("nobody"));
-                let is_listed = |line: &str| line.starts_with(&format!("{id}@")) && line.contains(&name);
+                let name = format!(
+                    " {} by {} ",
+                    completion.unwrap_or("-"),
+                    entry["agent"].as_str().unwrap_or("nobody")
+                );
+                let is_listed =
+                    |line: &str| line.starts_with(&format!("{id}@")) && line.contains(&name);
                 if !merged.iter().any(is_there) && !listed.iter().any(|line| is_listed(line)) {
                     faults.push(format!("I3: {}: an entry of {id} is lost: {entry}", self.id));
                 }
@@ -271,7 +323,8 @@ fn rest_faults(env: &TestEnvironment) -> Vec<String> {
             faults.push(format!("I8: {path} is left over"));
         }
     }
-    let folders = env.git(&["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir"]);
+    let folders =
+        env.git(&["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir"]);
     for folder in folders.lines().collect::<BTreeSet<_>>() {
         faults.extend(git_leftovers(Path::new(folder)));
     }
@@ -283,7 +336,8 @@ fn place_fault(path: &str, front: &Value) -> Option<String> {
     let last = history(front).last().and_then(|entry| entry["exited"].as_str().map(str::to_owned));
     let day = last.map(|time| time[..10].replace('-', "/")).unwrap_or_default();
     let archived = path.starts_with(&format!("tasks/archive/{day}/"));
-    (finished != archived).then(|| format!("{path} is {} and does not belong there", front["status"]))
+    (finished != archived)
+        .then(|| format!("{path} is {} and does not belong there", front["status"]))
 }
 
 fn git_leftovers(folder: &Path) -> Vec<String> {
@@ -328,7 +382,8 @@ fn commit(text: &str) -> Commit {
     let [id, parents, subject, trailers, raw] = fields[..] else { panic!("git log: {text:?}") };
     let trailers = trailers.lines().filter_map(|line| line.split_once(": "));
     let trailers = trailers.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-    let tokens: Vec<&str> = raw.split('\0').map(str::trim).filter(|token| !token.is_empty()).collect();
+    let tokens: Vec<&str> =
+        raw.split('\0').map(str::trim).filter(|token| !token.is_empty()).collect();
     let changes = tokens.chunks_exact(2).map(|pair| {
         let fields: Vec<&str> = pair[0].split(' ').collect();
         (pair[1].to_owned(), fields[4].chars().next().unwrap(), fields[3].to_owned())
@@ -363,7 +418,8 @@ fn blobs(env: &TestEnvironment, commits: &[Commit]) -> BTreeMap<String, Vec<u8>>
     for blob in wanted {
         let end = rest.iter().position(|byte| *byte == b'\n').unwrap();
         let head = std::str::from_utf8(&rest[..end]).unwrap();
-        let size: usize = head.rsplit(' ').next().unwrap().parse().unwrap_or_else(|_| panic!("cat-file: {head}"));
+        let size: usize =
+            head.rsplit(' ').next().unwrap().parse().unwrap_or_else(|_| panic!("cat-file: {head}"));
         found.insert(blob.to_owned(), rest[end + 1..end + 1 + size].to_vec());
         rest = &rest[end + size + 2..];
     }
@@ -385,7 +441,9 @@ fn history(front: &Value) -> History {
     for entry in &mut entries {
         for key in ["entered", "exited"] {
             // A time is the same however a program writes it.
-            if let Some(time) = entry[key].as_str().and_then(|text| text.parse::<jiff::Timestamp>().ok()) {
+            if let Some(time) =
+                entry[key].as_str().and_then(|text| text.parse::<jiff::Timestamp>().ok())
+            {
                 entry[key] = time.to_string().into();
             }
         }
@@ -395,7 +453,9 @@ fn history(front: &Value) -> History {
 
 /// Reads the frontmatter of a task file.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Value, String> {
-    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?.trim_start_matches('\u{feff}');
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| error.to_string())?
+        .trim_start_matches('\u{feff}');
     let text = text.replace("\r\n", "\n");
     let after = text.strip_prefix("---\n").ok_or("it does not begin with `---`")?;
     let yaml = after.split("\n---\n").next().unwrap_or_default();
@@ -429,5 +489,8 @@ fn the_checker_finds_what_is_broken() {
     env.write(".aof/intent", "{}");
     env.write(".git/index.lock", "");
     let faults = rest_faults(&env).join("\n");
-    assert!(faults.contains(".aof/intent is left") && faults.contains("index.lock is left"), "{faults}");
+    assert!(
+        faults.contains(".aof/intent is left") && faults.contains("index.lock is left"),
+        "{faults}"
+    );
 }

@@ -297,7 +297,11 @@ fn a_claim_that_nobody_renews_ends_and_its_agent_is_told_who_has_the_task_now() 
     let _ = env.say(&id, "agent-8", "complete", &[]).success();
     assert!(!env.task_text(&id).contains("lost"), "the next visit knows nothing of it");
     let history = env.aof(&["task", "show", &id, "--json"]).success().json();
-    assert_eq!(history["gateHistory"].as_array().unwrap().len(), 1, "a claim that ends is no failure");
+    assert_eq!(
+        history["gateHistory"].as_array().unwrap().len(),
+        1,
+        "a claim that ends is no failure"
+    );
     check(&env);
 }
 
@@ -385,7 +389,10 @@ fn a_held_task_waits_and_its_clock_stands_still() {
     hint: wait until a person sets it going again, as with `aof task unblock AOF-xxxxx`
     ");
     let shown = env.aof(&["task", "show", &id, "--json"]).success().json();
-    assert_eq!(shown["available"], serde_json::json!({"outcomes": [], "role": "architect", "agents": []}));
+    assert_eq!(
+        shown["available"],
+        serde_json::json!({"outcomes": [], "role": "architect", "agents": []})
+    );
     let next = env.aof(&["task", "next", "--agent", "agent-3"]).success();
     assert!(next.stderr.contains("nothing to do"), "{next}");
     assert_snapshot!(env.aof(&["task", "hold", &id, "--reason", "Again"]), @"
@@ -588,7 +595,8 @@ fn what_is_said_within_a_second_is_not_lost() {
     next.env("AOF_NOW", now);
     let _ = env.run(next).success();
     for note in ["One", "Two"] {
-        let mut renew = env.aof_command(&["task", "renew", &id, "--agent", "agent-7", "--note", note]);
+        let mut renew =
+            env.aof_command(&["task", "renew", &id, "--agent", "agent-7", "--note", note]);
         renew.env("AOF_NOW", now);
         let _ = env.run(renew).success();
     }
@@ -629,7 +637,11 @@ fn reasons_that_nobody_could_read_are_refused() {
     let env = environment();
     let id = env.new_task(&["Add login"]);
     let long = "x".repeat(16 * 1024 + 1);
-    for act in [&["hold", "--reason"][..], &["cancel", "--reason"], &["override", "--to", "review", "--reason"]] {
+    for act in [
+        &["hold", "--reason"][..],
+        &["cancel", "--reason"],
+        &["override", "--to", "review", "--reason"],
+    ] {
         let mut words = vec!["task", act[0], &id];
         words.extend(&act[1..]);
         words.push(&long);
@@ -668,7 +680,12 @@ const ACTS: &[(&str, &str, u32, &[&[&str]])] = &[
         &[&["task", "next", "--agent", "agent-7"], &["task", "assign", "ID", "agent-8"]],
     ),
     ("held", "Aof-Event: held", 0, &[&["task", "hold", "ID", "--reason", "Wait"]]),
-    ("resumed", "Aof-Event: unblocked", 0, &[&["task", "hold", "ID", "--reason", "Wait"], &["task", "unblock", "ID"]]),
+    (
+        "resumed",
+        "Aof-Event: unblocked",
+        0,
+        &[&["task", "hold", "ID", "--reason", "Wait"], &["task", "unblock", "ID"]],
+    ),
     (
         "resumed in the second of an override",
         "Aof-Event: unblocked",
@@ -692,7 +709,17 @@ const ACTS: &[(&str, &str, u32, &[&[&str]])] = &[
         "Aof-Outcome: timeout",
         61,
         &[
-            &["task", "complete", "ID", "--agent", "agent-7", "--outcome", "complete", "--summary", "Done"],
+            &[
+                "task",
+                "complete",
+                "ID",
+                "--agent",
+                "agent-7",
+                "--outcome",
+                "complete",
+                "--summary",
+                "Done",
+            ],
             &["task", "next", "--agent", "agent-3"],
             &["sweep"],
         ],
@@ -707,7 +734,9 @@ fn what_is_killed_anywhere_is_finished_in_its_own_words_or_not_begun() {
         let ready = environment();
         let id = ready.new_task(&["Add login"]);
         let (act, before) = commands.split_last().unwrap();
-        let words = |command: &[&str]| -> Vec<String> { command.iter().map(|word| word.replace("ID", &id)).collect() };
+        let words = |command: &[&str]| -> Vec<String> {
+            command.iter().map(|word| word.replace("ID", &id)).collect()
+        };
         for command in before {
             let words = words(command);
             let _ = ready.aof(&words.iter().map(String::as_str).collect::<Vec<_>>()).success();
@@ -725,7 +754,10 @@ fn what_is_killed_anywhere_is_finished_in_its_own_words_or_not_begun() {
             let _ = env.aof(&["task", "comment", &id, "Go on"]).success();
             let done = env.git(&["log", "--format=%B"]).matches(trailer).count() - was;
             if done != usize::from(point != "ops.prepared") {
-                findings.push(format!("{name}, killed at {point}: {done} times\n{}", env.git(&["log", "--format=%B"])));
+                findings.push(format!(
+                    "{name}, killed at {point}: {done} times\n{}",
+                    env.git(&["log", "--format=%B"])
+                ));
             }
             check(&env);
         }

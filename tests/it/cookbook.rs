@@ -52,7 +52,10 @@ fn whole(text: &str) -> String {
     match text.trim_start().split(':').next().unwrap() {
         "context" => format!("{text}gates: [{{id: work, role: worker}}]\n"),
         "routes" => {
-            format!("gates:\n  - {{id: start, role: worker}}\n  - id: review\n    role: reviewer\n{}", indented("    "))
+            format!(
+                "gates:\n  - {{id: start, role: worker}}\n  - id: review\n    role: reviewer\n{}",
+                indented("    ")
+            )
         }
         _ => format!("gates:\n  - {{id: start, role: worker}}\n{text}"),
     }
@@ -71,12 +74,14 @@ fn completed(text: &str) -> String {
             };
             lacking.extend(to.into_iter().chain(&route.clear).map(ToString::to_string));
         }
-        let context = gate.when.as_deref().and_then(|when| when.split("context.").nth(1)?.split('.').next());
+        let context =
+            gate.when.as_deref().and_then(|when| when.split("context.").nth(1)?.split('.').next());
         lacking.extend(context.map(str::to_owned));
     }
     lacking.retain(|name| !workflow.gates.iter().any(|gate| gate.id.as_str() == name));
     lacking.dedup();
-    let stubs: String = lacking.iter().map(|name| format!("  - {{id: {name}, role: worker}}\n")).collect();
+    let stubs: String =
+        lacking.iter().map(|name| format!("  - {{id: {name}, role: worker}}\n")).collect();
     text.replacen("gates:\n", &format!("gates:\n{stubs}"), 1)
 }
 
@@ -89,11 +94,20 @@ fn configuration(workflow: &str, org: &str) -> Configuration {
 /// Returns an org.yaml in which each role has an agent of its name; a person where a gate is for people, or who steps in there.
 fn org(workflow: &Workflow) -> String {
     let mut roles: Vec<String> = workflow.roles().iter().map(ToString::to_string).collect();
-    roles.extend(workflow.visible_to.iter().filter(|name| !roles.contains(name)).cloned().collect::<Vec<_>>());
+    roles.extend(
+        workflow
+            .visible_to
+            .iter()
+            .filter(|name| !roles.contains(name))
+            .cloned()
+            .collect::<Vec<_>>(),
+    );
     let people = |role: &String| {
         let mut duties = workflow.gates.iter().filter_map(|gate| gate.duty());
-        let works =
-            |duty: &Duty| duty.role.as_str() == role || duty.escalate_to.as_ref().is_some_and(|to| to.as_str() == role);
+        let works = |duty: &Duty| {
+            duty.role.as_str() == role
+                || duty.escalate_to.as_ref().is_some_and(|to| to.as_str() == role)
+        };
         duties.any(|duty| duty.require_human && works(duty))
     };
     let line = |role: &String| {
@@ -106,7 +120,9 @@ fn org(workflow: &Workflow) -> String {
 fn rules(text: &str) -> Rules {
     let workflow = configuration(text, "").project.workflows.remove(0);
     let configuration = configuration(text, &org(&workflow));
-    Rules::new(configuration.project, configuration.org).unwrap_or_else(|found| panic!("{found:#?}\n{text}")).0
+    Rules::new(configuration.project, configuration.org)
+        .unwrap_or_else(|found| panic!("{found:#?}\n{text}"))
+        .0
 }
 
 #[test]
@@ -118,7 +134,8 @@ fn every_recipe_is_valid_without_a_warning_and_can_be_walked() {
         let workflow = configuration(&block.text, "").project.workflows.remove(0);
         let configuration = configuration(&block.text, &org(&workflow));
         let (rules, findings) = Rules::new(configuration.project, configuration.org).unwrap();
-        let worse: Vec<_> = findings.iter().filter(|finding| finding.severity > Severity::Note).collect();
+        let worse: Vec<_> =
+            findings.iter().filter(|finding| finding.severity > Severity::Note).collect();
         assert!(worse.is_empty(), "docs/cookbook.md:{}: {worse:#?}", block.line);
         walk(&rules, &rules.project.workflows[0]);
     }
@@ -167,8 +184,13 @@ fn run(recipe: &Block, session: &Block) -> usize {
         shell.args(["-c", &line.replace(ID, &last)]).env("PATH", &path);
         let known = env.files("tasks");
         let output = env.run(shell).success();
-        let made = env.files("tasks").into_iter().find(|path| !known.contains(path) && line.contains("task new"));
-        last = made.map_or(last, |path| Path::new(&path).file_stem().unwrap().to_str().unwrap().to_owned());
+        let made = env
+            .files("tasks")
+            .into_iter()
+            .find(|path| !known.contains(path) && line.contains("task new"));
+        last = made.map_or(last, |path| {
+            Path::new(&path).file_stem().unwrap().to_str().unwrap().to_owned()
+        });
         let said = format!("{}{}", output.stdout, output.stderr).replace("AOF-xxxxx", ID);
         assert_eq!(said, shown, "docs/cookbook.md:{}: {line}", session.line);
     }

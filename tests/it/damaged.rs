@@ -26,7 +26,15 @@ pub(crate) fn file_of(env: &TestEnvironment, name: &str) -> PathBuf {
 fn a_commit_that_a_power_cut_left_short_ends_every_look_at_history_and_is_named() {
     let (env, _) = scene();
     for (name, walks) in [
-        ("HEAD", &[&["verify"][..], &["verify", "--since", "HEAD~1"], &["events", "rebuild"], &["task", "list"]][..]),
+        (
+            "HEAD",
+            &[
+                &["verify"][..],
+                &["verify", "--since", "HEAD~1"],
+                &["events", "rebuild"],
+                &["task", "list"],
+            ][..],
+        ),
         ("HEAD~2", &[&["verify"][..], &["verify", "HEAD~3..HEAD"], &["events", "rebuild"]][..]),
     ] {
         let file = file_of(&env, name);
@@ -43,7 +51,10 @@ fn a_commit_that_a_power_cut_left_short_ends_every_look_at_history_and_is_named(
                     Some(_) => ("is damaged", place.as_str()),
                     None => ("is not here, though something names it", "COMMIT"),
                 };
-                assert!(output.stderr.contains(what) && output.stderr.contains(by), "{args:?} {name}: {output}");
+                assert!(
+                    output.stderr.contains(what) && output.stderr.contains(by),
+                    "{args:?} {name}: {output}"
+                );
                 assert!(output.stderr.contains("git fetch --refetch"), "{args:?} {name}: {output}");
             }
             let _ = fs::remove_file(&file);
@@ -82,8 +93,10 @@ fn what_is_damaged_is_told_with_what_brings_it_again() {
 fn an_index_of_a_pack_that_leads_nowhere_ends_with_a_word() {
     let (env, _) = scene();
     env.git(&["repack", "-a", "-d", "-q"]);
-    let packs = fs::read_dir(env.path(".git/objects/pack")).unwrap().map(|entry| entry.unwrap().path());
-    let path = packs.into_iter().find(|path| path.extension().is_some_and(|end| end == "idx")).unwrap();
+    let packs =
+        fs::read_dir(env.path(".git/objects/pack")).unwrap().map(|entry| entry.unwrap().path());
+    let path =
+        packs.into_iter().find(|path| path.extension().is_some_and(|end| end == "idx")).unwrap();
     let whole = fs::read(&path).unwrap();
     let count = u32::from_be_bytes(whole[8 + 255 * 4..8 + 256 * 4].try_into().unwrap()) as usize;
     for offset in [0x0800_0000_u32, 0x7fff_fff0, 0x8000_0001, 0xffff_ffff, 12] {
@@ -96,7 +109,8 @@ fn an_index_of_a_pack_that_leads_nowhere_ends_with_a_word() {
         fs::write(&path, &index).unwrap();
         for args in [&["verify"][..], &["verify", "--since", "HEAD~2"], &["events", "rebuild"]] {
             let output = env.aof(args).code(1);
-            let is_told = output.stderr.starts_with("error: the ") && output.stderr.contains("git fetch --refetch");
+            let is_told = output.stderr.starts_with("error: the ")
+                && output.stderr.contains("git fetch --refetch");
             assert!(is_told, "{offset:x} {args:?}: {output}");
         }
     }
@@ -136,11 +150,22 @@ fn what_a_partial_clone_left_out_is_told_with_the_command_that_brings_it() {
     for (number, filter) in ["blob:none", "tree:0"].into_iter().enumerate() {
         env.git(&["pull", "--quiet", "--rebase", "origin", "main"]);
         let clone = env.home().join(format!("partial-{number}")).display().to_string();
-        env.git(&["clone", "--quiet", &format!("--filter={filter}"), &format!("file://{hub}"), &clone]);
+        env.git(&[
+            "clone",
+            "--quiet",
+            &format!("--filter={filter}"),
+            &format!("file://{hub}"),
+            &clone,
+        ]);
         let aof = |args: &[&str]| env.aof(&[&["-C", &clone], args].concat());
         // What needs no more than what is checked out.
-        for args in [&["task", "list"][..], &["task", "show", &id], &["task", "history", &id], &["status"], &["stats"]]
-        {
+        for args in [
+            &["task", "list"][..],
+            &["task", "show", &id],
+            &["task", "history", &id],
+            &["status"],
+            &["stats"],
+        ] {
             let output = aof(args);
             assert!(
                 !output.stdout.is_empty() && !output.stderr.contains("partial clone"),
@@ -158,7 +183,10 @@ fn what_a_partial_clone_left_out_is_told_with_the_command_that_brings_it() {
         // What needs the rest says so.
         let refused = aof(&["verify"]).code(1);
         assert!(refused.stderr.contains("this is a partial clone"), "{filter}: {refused}");
-        assert!(refused.stderr.contains("`git fetch --refetch --no-filter` brings the rest"), "{filter}: {refused}");
+        assert!(
+            refused.stderr.contains("`git fetch --refetch --no-filter` brings the rest"),
+            "{filter}: {refused}"
+        );
         env.git(&["-C", &clone, "fetch", "--quiet", "--refetch", "--no-filter"]);
         let _ = aof(&["verify"]).success();
         let _ = aof(&["events", "rebuild"]).success();
@@ -175,8 +203,12 @@ fn what_cannot_be_judged_is_committed_all_the_same_and_told() {
     fs::write(&file, &whole[..20]).unwrap();
     let head = env.head();
     let reverted = env.try_git(&["revert", "--no-edit", "HEAD"]).code(0);
-    let told: Vec<&str> = reverted.stderr.lines().filter(|line| line.starts_with("not judged: ")).collect();
+    let told: Vec<&str> =
+        reverted.stderr.lines().filter(|line| line.starts_with("not judged: ")).collect();
     assert_eq!(told.len(), 1, "{reverted}");
-    assert!(told[0].contains("is damaged") && told[0].contains("`aof verify` judges the commit"), "{reverted}");
+    assert!(
+        told[0].contains("is damaged") && told[0].contains("`aof verify` judges the commit"),
+        "{reverted}"
+    );
     assert_eq!(env.git(&["rev-parse", "HEAD^"]).trim(), head.trim());
 }

@@ -22,7 +22,8 @@ fn make_pipe(env: &TestEnvironment, path: &Path) {
 
 /// Returns the file of the only pack, or its index.
 fn packed(env: &TestEnvironment, end: &str) -> PathBuf {
-    let files = fs::read_dir(env.path(".git/objects/pack")).unwrap().map(|entry| entry.unwrap().path());
+    let files =
+        fs::read_dir(env.path(".git/objects/pack")).unwrap().map(|entry| entry.unwrap().path());
     files.into_iter().find(|path| path.extension().is_some_and(|own| own == end)).unwrap()
 }
 
@@ -111,9 +112,12 @@ fn a_lender_that_is_gone_is_named_and_so_is_the_file_that_names_it() {
     let (lender, away) = (env.path(".git/objects"), env.home().join("away"));
     fs::rename(&lender, &away).unwrap();
     let output = verify().code(1);
-    for word in
-        ["is not here: `", "copy/.git/objects/info/alternates` names `$PROJECT/", "No such file", "git fetch --refetch"]
-    {
+    for word in [
+        "is not here: `",
+        "copy/.git/objects/info/alternates` names `$PROJECT/",
+        "No such file",
+        "git fetch --refetch",
+    ] {
         assert!(output.stderr.contains(word), "{word}: {output}");
     }
     fs::rename(&away, &lender).unwrap();
@@ -122,8 +126,9 @@ fn a_lender_that_is_gone_is_named_and_so_is_the_file_that_names_it() {
     fs::remove_file(&alternates).unwrap();
     fs::create_dir(&alternates).unwrap();
     let output = verify().code(1);
-    let is_told =
-        output.stderr.contains("objects/info/alternates` cannot be read: it is a folder, and no file; make it a file");
+    let is_told = output.stderr.contains(
+        "objects/info/alternates` cannot be read: it is a folder, and no file; make it a file",
+    );
     assert!(is_told, "{output}");
 }
 
@@ -131,7 +136,11 @@ fn a_lender_that_is_gone_is_named_and_so_is_the_file_that_names_it() {
 fn where_history_was_cut_off_is_not_guessed() {
     let (env, _) = scene();
     let path = env.path(".git/shallow");
-    for text in [None, Some("what is that\n".to_owned()), Some(format!("{}\n{}\n", env.head(), &env.head()[..20]))] {
+    for text in [
+        None,
+        Some("what is that\n".to_owned()),
+        Some(format!("{}\n{}\n", env.head(), &env.head()[..20])),
+    ] {
         let detail = match &text {
             None => {
                 fs::create_dir(&path).unwrap();

@@ -9,14 +9,22 @@ use crate::environment::{ORG, PROJECT, TestEnvironment};
 
 /// Returns the tasks with where they stand and whose they are, the oldest first.
 fn tasks(env: &TestEnvironment, more: &[&str]) -> Vec<String> {
-    let output = env.aof(&[&["task", "list", "--json", "--sort", "created"], more].concat()).success();
+    let output =
+        env.aof(&[&["task", "list", "--json", "--sort", "created"], more].concat()).success();
     let value: Value = serde_json::from_str(&output.stdout).unwrap();
     let word = |task: &Value, key: &str| task[key].as_str().unwrap_or_default().to_owned();
     let shown = |task: &Value| {
         let branches = task["branches"].as_array().unwrap();
-        let whose = branches.iter().map(|own| format!("{}={}", word(own, "id"), word(own, "agent")));
-        let whose = if branches.is_empty() { word(task, "agent") } else { whose.collect::<Vec<_>>().join(",") };
-        format!("{} {} {} {whose}", word(task, "title"), word(task, "gate"), word(task, "status")).trim_end().to_owned()
+        let whose =
+            branches.iter().map(|own| format!("{}={}", word(own, "id"), word(own, "agent")));
+        let whose = if branches.is_empty() {
+            word(task, "agent")
+        } else {
+            whose.collect::<Vec<_>>().join(",")
+        };
+        format!("{} {} {} {whose}", word(task, "title"), word(task, "gate"), word(task, "status"))
+            .trim_end()
+            .to_owned()
     };
     value["tasks"].as_array().unwrap().iter().map(shown).collect()
 }
@@ -31,10 +39,14 @@ fn with_hand_out(way: &str, org: &str) -> TestEnvironment {
 
 #[test]
 fn urgent_work_goes_first_to_whoever_has_least_and_comes_back_to_its_author() {
-    let env =
-        with_hand_out("least-loaded", &format!("{ORG}agents: {{agent-7: {{maxTasks: 2}}, agent-8: , agent-3: }}\n"));
-    let [low, usual, high, _] = [("Low", "low"), ("Usual", "medium"), ("High", "high"), ("Low too", "low")]
-        .map(|(title, priority)| env.new_task(&[title, "--meta", &format!("priority={priority}")]));
+    let env = with_hand_out(
+        "least-loaded",
+        &format!("{ORG}agents: {{agent-7: {{maxTasks: 2}}, agent-8: , agent-3: }}\n"),
+    );
+    let [low, usual, high, _] =
+        [("Low", "low"), ("Usual", "medium"), ("High", "high"), ("Low too", "low")].map(
+            |(title, priority)| env.new_task(&[title, "--meta", &format!("priority={priority}")]),
+        );
     hand_out(&env);
     assert_eq!(
         tasks(&env, &[]),
@@ -49,7 +61,9 @@ fn urgent_work_goes_first_to_whoever_has_least_and_comes_back_to_its_author() {
     // What a review sends back returns to its author, though somebody else has less.
     let _ = env.complete(&high, "agent-7");
     let _ = env.complete(&usual, "agent-8");
-    let _ = env.say(&high, "agent-3", "needs_review", &["--blocker", "the parser has no tests"]).success();
+    let _ = env
+        .say(&high, "agent-3", "needs_review", &["--blocker", "the parser has no tests"])
+        .success();
     hand_out(&env);
     assert_eq!(
         tasks(&env, &[]),
@@ -64,7 +78,11 @@ fn urgent_work_goes_first_to_whoever_has_least_and_comes_back_to_its_author() {
     let before = env.head();
     hand_out(&env);
     assert_eq!(env.head(), before, "the reviewer has one, and the others nothing to do");
-    assert!(env.log().contains("agent-8: AOF-xxxxx: handed to agent-8 at implement"), "{}", env.log());
+    assert!(
+        env.log().contains("agent-8: AOF-xxxxx: handed to agent-8 at implement"),
+        "{}",
+        env.log()
+    );
     check(&env);
 }
 
@@ -86,14 +104,27 @@ fn a_sweep_hands_out_once_and_shows_beforehand_what_it_would() {
     );
     assert_eq!(env.head(), before);
     let _ = env.aof(&["task", "cancel", &base, "--reason", "No money"]).success();
-    let swept: Value = serde_json::from_str(&env.aof(&["sweep", "--json"]).success().stdout).unwrap();
+    let swept: Value =
+        serde_json::from_str(&env.aof(&["sweep", "--json"]).success().stdout).unwrap();
     let (given, dependent) = (&swept["given"], &swept["dependents"][0]);
-    assert_eq!((&given[0]["agent"], &given[1]["agent"]), (&"agent-7".into(), &"agent-8".into()), "{swept}");
-    assert_eq!(dependent["blockers"][0], "Depends on AOF-xxxxx, which was cancelled: No money", "{swept}");
+    assert_eq!(
+        (&given[0]["agent"], &given[1]["agent"]),
+        (&"agent-7".into(), &"agent-8".into()),
+        "{swept}"
+    );
+    assert_eq!(
+        dependent["blockers"][0], "Depends on AOF-xxxxx, which was cancelled: No money",
+        "{swept}"
+    );
     assert_eq!((&swept["handsOut"], &swept["left"]), (&true.into(), &0.into()), "{swept}");
     assert_eq!(tasks(&env, &[])[2], "Top implement blocked");
-    let again: Value = serde_json::from_str(&env.aof(&["sweep", "--json"]).success().stdout).unwrap();
-    assert_eq!((&again["given"], &again["dependents"]), (&serde_json::json!([]), &serde_json::json!([])), "{again}");
+    let again: Value =
+        serde_json::from_str(&env.aof(&["sweep", "--json"]).success().stdout).unwrap();
+    assert_eq!(
+        (&again["given"], &again["dependents"]),
+        (&serde_json::json!([]), &serde_json::json!([])),
+        "{again}"
+    );
     check(&env);
 }
 
@@ -140,7 +171,11 @@ agents:
     assert_eq!(tasks(&env, &[]), ["Build work ready"], "this role's agents ask");
     let _ = env.complete(&id, "a-1");
     hand_out(&env);
-    assert_eq!(tasks(&env, &[]), ["Build check in_progress a-2"], "whoever built it does not check it");
+    assert_eq!(
+        tasks(&env, &[]),
+        ["Build check in_progress a-2"],
+        "whoever built it does not check it"
+    );
     env.write("project.yaml", format!("handOut: least-loaded\n{project}"));
     env.commit_all("hand out");
     let _ = env.complete(&id, "a-2");
@@ -173,7 +208,12 @@ workflow:
     hand_out(&env);
     assert_eq!(tasks(&env, &[]), ["Build reviews blocked code=,docs="]);
     let refused = env.aof(&["task", "unblock", &id, "--reason", "Go on"]).code(4);
-    assert!(refused.stderr.contains("is blocked: Depends on AOF-xxxxx, which was cancelled: Not wanted"), "{refused}");
+    assert!(
+        refused
+            .stderr
+            .contains("is blocked: Depends on AOF-xxxxx, which was cancelled: Not wanted"),
+        "{refused}"
+    );
     let _ = env.aof(&["task", "edit", &id, "--undepends", &lost]).success();
     hand_out(&env);
     assert_eq!(tasks(&env, &[]), ["Build reviews in_progress code=a-1,docs=a-2"]);
@@ -187,13 +227,16 @@ fn start(env: &TestEnvironment, count: usize, args: &[&str]) -> Vec<Child> {
 #[test]
 fn of_many_that_hand_out_at_once_none_gives_what_another_gave() {
     let agents: Vec<String> = (0..10).map(|number| format!("a-{number}")).collect();
-    let register: String = agents.iter().map(|agent| format!("  {agent}: {{maxTasks: 3}}\n")).collect();
+    let register: String =
+        agents.iter().map(|agent| format!("  {agent}: {{maxTasks: 3}}\n")).collect();
     let env = TestEnvironment::with_rules(
         "handOut: least-loaded\nworkflow:\n  gates:\n    - {id: work, role: crew}\n",
         &format!("roles:\n  crew: {{agents: [{}]}}\nagents:\n{register}", agents.join(", ")),
     );
     let list: Vec<String> = (0..40).map(|number| format!("{{\"title\": \"T{number}\"}}")).collect();
-    let _ = env.aof_reading(&["task", "new", "--from", "-"], format!("[{}]", list.join(",")).as_bytes()).success();
+    let _ = env
+        .aof_reading(&["task", "new", "--from", "-"], format!("[{}]", list.join(",")).as_bytes())
+        .success();
     let mut children = start(&env, 3, &["watch", "--once"]);
     children.extend(start(&env, 2, &["task", "next", "--agent", "a-3", "--wait", "60s"]));
     for child in children {
@@ -204,7 +247,11 @@ fn of_many_that_hand_out_at_once_none_gives_what_another_gave() {
     let given = tasks(&env, &["--status", "in_progress"]);
     assert_eq!(given.len(), 30, "{given:#?}");
     for agent in &agents {
-        assert_eq!(given.iter().filter(|task| task.ends_with(agent)).count(), 3, "{agent}: {given:#?}");
+        assert_eq!(
+            given.iter().filter(|task| task.ends_with(agent)).count(),
+            3,
+            "{agent}: {given:#?}"
+        );
     }
     let log = env.log();
     assert_eq!(log.matches("claimed by").count() + log.matches("handed to").count(), 30);
@@ -219,7 +266,9 @@ fn next_gives_what_comes_back_first_and_one_more_only_where_there_is_room() {
     let older = env.new_task(&["Older"]);
     let own = env.new_task(&["Own"]);
     let _ = env.complete(&own, "agent-7");
-    let _ = env.say(&own, "agent-3", "needs_review", &["--blocker", "the parser has no tests"]).success();
+    let _ = env
+        .say(&own, "agent-3", "needs_review", &["--blocker", "the parser has no tests"])
+        .success();
     let next = |more: &[&str]| env.aof(&[&["task", "next", "--agent", "agent-7"], more].concat());
     let first = |output: &str| output.lines().next().unwrap_or_default().to_owned();
     assert_eq!(first(&next(&[]).success().stdout), "AOF-xxxxx  Own");
@@ -258,7 +307,10 @@ fn a_task_waits_with_the_reason_while_what_it_depends_on_is_lost() {
         "what waits for it goes on waiting"
     );
     let text = env.task_text(&top);
-    assert!(text.contains(&format!("Depends on {base}, which was cancelled: No money: none at all")), "{text}");
+    assert!(
+        text.contains(&format!("Depends on {base}, which was cancelled: No money: none at all")),
+        "{text}"
+    );
     insta::assert_snapshot!(env.git_plain(&["log", "-1", "--format=%an: %B"]), @"
     Ada: AOF-xxxxx: blocked at implement
 
@@ -271,13 +323,21 @@ fn a_task_waits_with_the_reason_while_what_it_depends_on_is_lost() {
     let why = env.aof(&["why", &top]).success();
     assert!(why.stdout.contains("a person, who takes AOF-xxxxx up again"), "{why}");
     let status = env.aof(&["status"]).success();
-    assert!(status.stdout.contains("or go on without it: `aof task edit AOF-xxxxx --undepends AOF-xxxxx`"), "{status}");
+    assert!(
+        status
+            .stdout
+            .contains("or go on without it: `aof task edit AOF-xxxxx --undepends AOF-xxxxx`"),
+        "{status}"
+    );
     let refused = env.aof(&["task", "unblock", &top]).code(4);
     assert!(refused.stderr.contains("hint: take up what is lost again"), "{refused}");
     // It goes on by itself.
     let _ = env.aof(&["task", "reopen", &base, "--to", "review", "--reason", "There is"]).success();
     hand_out(&env);
-    assert_eq!(tasks(&env, &[]), ["Base review in_progress agent-3", "Top implement ready", "Summit implement ready"]);
+    assert_eq!(
+        tasks(&env, &[]),
+        ["Base review in_progress agent-3", "Top implement ready", "Summit implement ready"]
+    );
     let _ = env.complete(&base, "agent-3");
     hand_out(&env);
     assert_eq!(tasks(&env, &[]), ["Top implement in_progress agent-7", "Summit implement ready"]);
@@ -312,8 +372,7 @@ fn circles_are_refused_and_told_of() {
          hint: leave one of these dependencies out\n"
     );
     env.edit(&env.task_path(&one), "routing:", &format!("dependsOn: [{three}]\nrouting:"));
-    let told =
-        "these wait for each other, so none of them is handed out: AOF-xxxxx -> AOF-xxxxx -> AOF-xxxxx -> AOF-xxxxx";
+    let told = "these wait for each other, so none of them is handed out: AOF-xxxxx -> AOF-xxxxx -> AOF-xxxxx -> AOF-xxxxx";
     let list = env.aof(&["task", "list", "--ready"]).success();
     assert!(list.stderr.contains(told) && list.stdout.is_empty(), "{list}");
     for args in [&["status"][..], &["why", one.as_str()]] {
@@ -331,8 +390,7 @@ fn circles_are_refused_and_told_of() {
 #[test]
 fn a_priority_that_is_none_is_told_of() {
     let env = TestEnvironment::new();
-    let told =
-        "warning: `urgent` is no priority and counts as `medium`; it is one of `critical`, `high`, `medium`, `low`\n";
+    let told = "warning: `urgent` is no priority and counts as `medium`; it is one of `critical`, `high`, `medium`, `low`\n";
     let made = env.aof(&["task", "new", "Now", "--meta", "priority=urgent"]).success();
     assert_eq!(made.stderr, told);
     let id = env.files("tasks")[0].trim_start_matches("tasks/").trim_end_matches(".md").to_owned();

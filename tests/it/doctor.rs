@@ -38,7 +38,9 @@ fn found(env: &TestEnvironment, args: &[&str]) -> Vec<String> {
     }
     complaints
         .iter()
-        .map(|one| format!("{}: {}", one["code"].as_str().unwrap(), one["outcome"].as_str().unwrap()))
+        .map(|one| {
+            format!("{}: {}", one["code"].as_str().unwrap(), one["outcome"].as_str().unwrap())
+        })
         .collect()
 }
 
@@ -79,7 +81,10 @@ fn written_at(env: &TestEnvironment, path: &Path, when: &str) {
 fn page(output: &Output) -> String {
     let is_id = |word: &str| word.len() == 7 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
     let nameless = |line: &str| -> String {
-        line.split(' ').map(|word| if is_id(word) { "COMMIT" } else { word }).collect::<Vec<_>>().join(" ")
+        line.split(' ')
+            .map(|word| if is_id(word) { "COMMIT" } else { word })
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     output.to_string().lines().map(|line| nameless(line) + "\n").collect()
 }
@@ -155,9 +160,16 @@ fn git_is_told_how_tasks_are_merged() {
     env.write(".gitattributes", "*.png binary\n");
     env.commit_all("others");
     env.write(".gitattributes", "*.jpg binary\n");
-    assert_eq!(found(&env, &["--fix"]), ["merge_driver_missing: told"], "what somebody is at is left alone");
+    assert_eq!(
+        found(&env, &["--fix"]),
+        ["merge_driver_missing: told"],
+        "what somebody is at is left alone"
+    );
     let told = env.aof(&["doctor"]).code(1).stdout;
-    assert!(told.contains("fix  commit them, or take them back") && !told.contains("mends"), "{told}");
+    assert!(
+        told.contains("fix  commit them, or take them back") && !told.contains("mends"),
+        "{told}"
+    );
     env.commit_all("and more");
     is_mended(&env, "merge_driver_missing");
     assert_eq!(env.read(".gitattributes"), "*.jpg binary\ntasks/**/*.md merge=aof -text\n");
@@ -168,7 +180,10 @@ fn git_is_told_how_tasks_are_merged() {
                   command -v aof >/dev/null 2>&1 || exit 0\naof merge-driver --message \"$1\" \"$2\"\n";
     // And that of another one looks at nothing that is rebased.
     let merging = "whatever way that is written.\n[ -e \"$(git rev-parse --git-path MERGE_HEAD)\" ] || exit 0";
-    let later = former.replace("in its message.\n[ \"$2\" = merge ] || exit 0", &format!("in its message, {merging}"));
+    let later = former.replace(
+        "in its message.\n[ \"$2\" = merge ] || exit 0",
+        &format!("in its message, {merging}"),
+    );
     // Nor does any of them see what would be taken back.
     let latest = whole.replace(", or what was committed since git looked is taken back.", ".").replace(
         "grep -q '^aof-' ||\n! git diff-index --cached --quiet HEAD -- '*tasks/*' 2>/dev/null ||",
@@ -198,12 +213,18 @@ fn git_is_told_how_tasks_are_merged() {
         assert_eq!(fs::read_to_string(&hook).unwrap(), whole);
     }
     let mine = whole.replace("exit 0\naof", "exit 0\necho mine\naof");
-    for windows in [mine.replace('\n', "\r\n"), mine.replacen('\n', "\r\n", 1), mine.replace("\"$2\"\n", "\"$2\"\r\n")]
-    {
+    for windows in [
+        mine.replace('\n', "\r\n"),
+        mine.replacen('\n', "\r\n", 1),
+        mine.replace("\"$2\"\n", "\"$2\"\r\n"),
+    ] {
         fs::write(&hook, &windows).unwrap();
         is_only_told(&env, "merge_hook_ends");
         assert_eq!(fs::read_to_string(&hook).unwrap(), windows, "a person's hook is theirs");
-        let told = env.aof(&["doctor", "--json"]).json()["complaints"][0]["fix"].as_str().unwrap().to_owned();
+        let told = env.aof(&["doctor", "--json"]).json()["complaints"][0]["fix"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         let mut shell = env.command("sh");
         shell.env("PROJECT", env.path(".")).args(["-c", told.trim_matches('`')]);
         let _ = env.run(shell).success();
@@ -252,8 +273,14 @@ fn of_two_files_that_differ_nobody_is_chosen() {
     env.write(&copy, env.task_text(&id).replace("Add login", "Add a login"));
     is_only_told(&env, "task_doubled");
     let status = env.aof(&["status"]).success().stdout;
-    assert!(status.contains("AOF-xxxxx has 2 files: `tasks/AOF-xxxxx.md`, `tasks/copy/AOF-xxxxx.md`"), "{status}");
-    assert!(status.contains("see what differs, keep one") && !status.contains("cannot be read"), "{status}");
+    assert!(
+        status.contains("AOF-xxxxx has 2 files: `tasks/AOF-xxxxx.md`, `tasks/copy/AOF-xxxxx.md`"),
+        "{status}"
+    );
+    assert!(
+        status.contains("see what differs, keep one") && !status.contains("cannot be read"),
+        "{status}"
+    );
     fs::remove_file(env.path(&copy)).unwrap();
     // The archive counts as well.
     let _ = env.complete(&id, "agent-3").success();
@@ -286,16 +313,24 @@ fn of_two_files_it_is_said_which_one_counts_and_whether_any_does() {
     let (env, id) = scene();
     env.write(&format!("tasks/copy/{id}.md"), env.task_text(&id));
     let listed = env.aof(&["task", "list"]).code(6);
-    assert!(listed.stderr.contains(": `tasks/AOF-xxxxx.md` counts where the task is named"), "{listed}");
+    assert!(
+        listed.stderr.contains(": `tasks/AOF-xxxxx.md` counts where the task is named"),
+        "{listed}"
+    );
     let _ = env.aof(&["task", "comment", &id, "Look"]).success();
     fs::create_dir(env.path("tasks/other")).unwrap();
-    fs::rename(env.path(&format!("tasks/{id}.md")), env.path(&format!("tasks/other/{id}.md"))).unwrap();
+    fs::rename(env.path(&format!("tasks/{id}.md")), env.path(&format!("tasks/other/{id}.md")))
+        .unwrap();
     let nobody = "nobody can tell which one counts, so no command touches it";
     let listed = env.aof(&["task", "list"]).code(6);
     assert!(listed.stderr.contains(nobody), "{listed}");
     let _ = env.aof(&["task", "comment", &id, "Look"]).code(6);
     let told = env.aof(&["doctor"]).code(1);
-    assert!(told.stdout.contains("nobody can tell which of them counts, so no command touches the task"), "{told}");
+    assert!(
+        told.stdout
+            .contains("nobody can tell which of them counts, so no command touches the task"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -322,7 +357,8 @@ fn an_index_that_was_left_behind_catches_up_and_what_is_staged_stays() {
     env.edit(&other, "Write docs", "Write the docs");
     env.git(&["add", &other]);
     let told = String::from_utf8(env.aof_command(&["doctor"]).output().unwrap().stdout).unwrap();
-    let command = told.split('`').find(|part| part.starts_with("git restore --staged")).expect("a command");
+    let command =
+        told.split('`').find(|part| part.starts_with("git restore --staged")).expect("a command");
     env.git(&command.split(' ').skip(1).collect::<Vec<_>>());
     assert_eq!(env.git(&["diff", "--cached", "--name-only"]), "", "{command}");
 }
@@ -336,7 +372,10 @@ fn commands_for_files_in_folders_of_any_name_can_be_pasted() {
     env.git(&["mv", &env.task_path(&id), &path]);
     env.commit_all("sorted");
     let paste = |told: &str, start: &str| {
-        let command = told.split('`').find(|part| part.starts_with(start)).unwrap_or_else(|| panic!("{start}: {told}"));
+        let command = told
+            .split('`')
+            .find(|part| part.starts_with(start))
+            .unwrap_or_else(|| panic!("{start}: {told}"));
         let mut shell = env.command("sh");
         let command = command.replace("AOF-xxxxx", &id);
         shell.args(["-c", &command]);
@@ -353,7 +392,10 @@ fn commands_for_files_in_folders_of_any_name_can_be_pasted() {
     paste(&env.aof(&["status"]).stdout, "git diff HEAD");
     paste(&env.aof(&["status"]).stdout, "git restore --source=HEAD");
     fs::remove_file(env.path(&path)).unwrap();
-    paste(&env.aof(&["task", "show", &id]).code(3).stderr, "git restore --source=HEAD --staged --worktree");
+    paste(
+        &env.aof(&["task", "show", &id]).code(3).stderr,
+        "git restore --source=HEAD --staged --worktree",
+    );
     env.edit(&path, "title: ", "title: [");
     paste(&env.aof(&["task", "show", &id]).code(6).stderr, "git restore --source=HEAD");
     assert_eq!(env.git(&["status", "--porcelain"]), "");
@@ -362,7 +404,8 @@ fn commands_for_files_in_folders_of_any_name_can_be_pasted() {
 #[test]
 fn temporary_files_go_once_nobody_can_be_writing_them() {
     let (env, _) = scene();
-    let (in_tasks, in_git) = (env.path("tasks/.aof-tmp-0123456789abcdef"), env.path(".git/aof-index-0123"));
+    let (in_tasks, in_git) =
+        (env.path("tasks/.aof-tmp-0123456789abcdef"), env.path(".git/aof-index-0123"));
     fs::write(&in_tasks, "half").unwrap();
     fs::write(&in_git, "half").unwrap();
     written_at(&env, &in_tasks, "2026-02-16T09:59:59Z");
@@ -385,14 +428,22 @@ fn locks_that_are_not_ours_are_told_and_never_removed() {
     let (env, _) = scene();
     let lock = env.path(".git/index.lock");
     fs::write(&lock, "").unwrap();
-    assert!(!found(&env, &[]).iter().any(|code| code.starts_with("git_locked")), "somebody is at work");
+    assert!(
+        !found(&env, &[]).iter().any(|code| code.starts_with("git_locked")),
+        "somebody is at work"
+    );
     written_at(&env, &lock, "2026-02-16T09:00:00Z");
     is_only_told(&env, "git_locked");
     assert!(lock.exists());
     fs::remove_file(&lock).unwrap();
     is_well(&env);
 
-    let ours = fs::OpenOptions::new().write(true).create(true).truncate(false).open(env.path(".aof/lock")).unwrap();
+    let ours = fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(env.path(".aof/lock"))
+        .unwrap();
     ours.lock().unwrap();
     let holder = json!({"pid": 1, "command": "aof watch", "since": "2026-02-16T09:00:00Z"});
     fs::write(env.path(".aof/lock"), holder.to_string()).unwrap();
@@ -417,7 +468,10 @@ fn completions_that_were_refused_are_told_until_somebody_looks() {
     written_at(&env, &env.path(".aof/inbox/two.yaml"), "2026-02-16T08:00:00Z");
     let _ = env.aof(&["watch", "--once"]);
     let status = env.aof(&["status"]).success().stdout;
-    assert!(status.contains("2 refused completions wait in `.aof/refused`: two.yaml, one.yaml\n"), "{status}");
+    assert!(
+        status.contains("2 refused completions wait in `.aof/refused`: two.yaml, one.yaml\n"),
+        "{status}"
+    );
     is_only_told(&env, "refused_waiting");
     fs::remove_dir_all(env.path(".aof/refused")).unwrap();
     is_well(&env);
@@ -459,7 +513,10 @@ fn rules_that_are_not_in_force_are_told() {
 #[test]
 fn tasks_that_stand_where_the_rules_have_changed_follow_them() {
     let (env, _) = scene();
-    env.write("project.yaml", PROJECT.replace("    - id: review\n      role: architect\n      canReject: true\n", ""));
+    env.write(
+        "project.yaml",
+        PROJECT.replace("    - id: review\n      role: architect\n      canReject: true\n", ""),
+    );
     env.commit_all("no review");
     let codes = found(&env, &[]);
     assert!(codes.contains(&"rules_not_followed: told".to_owned()), "{codes:?}");
@@ -468,7 +525,10 @@ fn tasks_that_stand_where_the_rules_have_changed_follow_them() {
     is_well(&env);
 
     let (env, _) = scene();
-    env.write("project.yaml", PROJECT.replace("canReject: true", "canReject: true\n      maxRetries: 5"));
+    env.write(
+        "project.yaml",
+        PROJECT.replace("canReject: true", "canReject: true\n      maxRetries: 5"),
+    );
     env.commit_all("more patience");
     is_only_told(&env, "rules_drifted");
     let _ = env.aof(&["doctor"]).success();
@@ -514,14 +574,19 @@ fn settings_of_git_that_hurt_are_told() {
     env.write(".gitattributes", "*.png binary\ntasks/**/*.md merge=aof\n*.jpg binary\n");
     env.commit_all("attributes");
     is_mended(&env, "line_endings");
-    assert_eq!(env.read(".gitattributes"), "*.png binary\ntasks/**/*.md merge=aof -text\n*.jpg binary\n");
+    assert_eq!(
+        env.read(".gitattributes"),
+        "*.png binary\ntasks/**/*.md merge=aof -text\n*.jpg binary\n"
+    );
     env.write(".gitattributes", env.read(".gitattributes") + "*.md text\n");
     env.commit_all("more attributes");
     assert_eq!(found(&env, &["--fix"]), ["line_endings: failed"]);
     env.write(".gitattributes", env.read(".gitattributes") + "tasks/** -text\n");
     env.commit_all("the last word");
     is_well(&env);
-    for (name, value) in [("core.splitIndex", "true"), ("index.version", "4"), ("core.sparseCheckout", "true")] {
+    for (name, value) in
+        [("core.splitIndex", "true"), ("index.version", "4"), ("core.sparseCheckout", "true")]
+    {
         env.git(&["config", name, value]);
         is_only_told(&env, "index_layout");
         let _ = env.aof(&["doctor"]).success();
@@ -569,7 +634,11 @@ fn with_hooks_of_their_own_people_are_told_the_line() {
     "#);
     // What is told can be pasted, and works.
     let fix = told["complaints"][0]["fix"].as_str().unwrap();
-    let line = fix.rsplit('`').nth(1).unwrap().replace("$ROOT", &env.home().parent().unwrap().display().to_string());
+    let line = fix
+        .rsplit('`')
+        .nth(1)
+        .unwrap()
+        .replace("$ROOT", &env.home().parent().unwrap().display().to_string());
     let mut shell = env.command("sh");
     shell.args(["-c", &line]);
     let _ = env.run(shell).success();
@@ -577,7 +646,9 @@ fn with_hooks_of_their_own_people_are_told_the_line() {
     env.git(&["branch", "side"]);
     let _ = env.complete(&id, "agent-3").success();
     env.git(&["switch", "--quiet", "side"]);
-    let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "The login page has no title"]).success();
+    let _ = env
+        .say(&id, "agent-3", "needs_review", &["--blocker", "The login page has no title"])
+        .success();
     env.git(&["merge", "--quiet", "--no-edit", "main"]);
     assert!(env.git(&["log", "-1", "--format=%B"]).contains("Aof-Superseded:"));
     // One that is there already is theirs, and needs the line.
@@ -630,7 +701,8 @@ fn a_damaged_event_stream_is_made_again() {
 fn monitors_of_git_are_in_nobodys_way() {
     let (env, id) = scene();
     let monitor = env.home().join("monitor");
-    fs::write(&monitor, "#!/bin/sh\necho asked >> \"$HOME/asked\"\nprintf 'token\\0tasks/\\0'\n").unwrap();
+    fs::write(&monitor, "#!/bin/sh\necho asked >> \"$HOME/asked\"\nprintf 'token\\0tasks/\\0'\n")
+        .unwrap();
     crate::syncing::executable(&monitor);
     env.git(&["config", "core.fsmonitor", &monitor.display().to_string()]);
     env.git(&["config", "core.untrackedCache", "true"]);
@@ -668,7 +740,8 @@ fn many_packs_become_one() {
         let name = env.path("object");
         fs::write(&name, format!("{object}\n")).unwrap();
         let mut pack = env.command("git");
-        pack.args(["pack-objects", "-q", ".git/objects/pack/pack"]).stdin(fs::File::open(&name).unwrap());
+        pack.args(["pack-objects", "-q", ".git/objects/pack/pack"])
+            .stdin(fs::File::open(&name).unwrap());
         let _ = env.run(pack).success();
     }
     fs::remove_file(env.path("object")).unwrap();
@@ -679,7 +752,8 @@ fn many_packs_become_one() {
 #[test]
 fn a_folder_that_has_grown_too_large_is_spread_once_the_rules_say_so() {
     let env = whole();
-    let tasks: Vec<Value> = (0..1_001).map(|number| json!({"title": format!("Task {number}")})).collect();
+    let tasks: Vec<Value> =
+        (0..1_001).map(|number| json!({"title": format!("Task {number}")})).collect();
     env.write("many.json", Value::from(tasks).to_string());
     let _ = env.aof(&["task", "new", "--from", "many.json"]).success();
     fs::remove_file(env.path("many.json")).unwrap();
@@ -691,7 +765,10 @@ fn a_folder_that_has_grown_too_large_is_spread_once_the_rules_say_so() {
     env.commit_all("sharded");
     is_mended(&env, "folder_large");
     let files = env.files("tasks");
-    assert!(files.len() == 1_002 && files.iter().all(|path| path.split('/').count() == 3), "{files:?}");
+    assert!(
+        files.len() == 1_002 && files.iter().all(|path| path.split('/').count() == 3),
+        "{files:?}"
+    );
     assert_eq!(env.git(&["status", "--porcelain"]), "");
     let _ = env.aof(&["verify"]).success();
 }
@@ -738,5 +815,8 @@ fn the_remote_that_the_rules_name_is_the_one_that_is_looked_at() {
     env.git(&["-C", &there, "push", "-q"]);
     env.git(&["fetch", "-q", "hub"]);
     let said = env.aof(&["doctor"]).to_string();
-    assert!(said.contains("`hub/main` has 1 commit") && said.contains("git pull --ff-only hub main"), "{said}");
+    assert!(
+        said.contains("`hub/main` has 1 commit") && said.contains("git pull --ff-only hub main"),
+        "{said}"
+    );
 }

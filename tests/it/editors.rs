@@ -23,8 +23,9 @@ fn the_editor_is_the_one_that_git_would_open() {
     let id = env.new_task(&["Add login"]);
     for editor in ["first", "second", "third", "fourth"] {
         let mut write = env.command("sh");
-        let script =
-            format!("printf '#!/bin/sh\\nsed -i \"s/^title: .*/title: {editor}/\" \"$1\"\\n' > ../home/{editor}");
+        let script = format!(
+            "printf '#!/bin/sh\\nsed -i \"s/^title: .*/title: {editor}/\" \"$1\"\\n' > ../home/{editor}"
+        );
         write.args(["-c", &format!("{script} && chmod +x ../home/{editor}")]);
         let _ = env.run(write).success();
     }

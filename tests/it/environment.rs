@@ -105,7 +105,8 @@ impl TestEnvironment {
     /// Returns another environment in which all is as it is here, for what begins at the same place many times.
     pub(crate) fn copy(&self) -> Self {
         let copy = Self::without_repository();
-        let (from, to) = (self.root.path().canonicalize().unwrap(), copy.root.path().canonicalize().unwrap());
+        let (from, to) =
+            (self.root.path().canonicalize().unwrap(), copy.root.path().canonicalize().unwrap());
         let objects = to.join("project/.git/objects");
         for entry in walkdir::WalkDir::new(&from).min_depth(1).into_iter().map(Result::unwrap) {
             let path = to.join(entry.path().strip_prefix(&from).unwrap());
@@ -182,7 +183,9 @@ impl TestEnvironment {
             for entry in fs::read_dir(folder).into_iter().flatten().map(Result::unwrap) {
                 match entry.file_type().unwrap() {
                     kind if kind.is_dir() => folders.push(entry.path()),
-                    _ => found.push(entry.path().strip_prefix(&self.project).unwrap().display().to_string()),
+                    _ => found.push(
+                        entry.path().strip_prefix(&self.project).unwrap().display().to_string(),
+                    ),
                 }
             }
         }
@@ -274,7 +277,11 @@ impl TestEnvironment {
     pub(crate) fn git(&self, args: &[&str]) -> String {
         let mut command = self.command("git");
         let output = command.args(args).output().unwrap();
-        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "git {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
@@ -300,7 +307,11 @@ impl TestEnvironment {
         let mut command = self.aof_command(&["task", "new"]);
         let output = command.args(args).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.success(), "task new {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "task new {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         text.split(':').next().unwrap().to_owned()
     }
 
@@ -318,7 +329,17 @@ impl TestEnvironment {
 
     /// Says an outcome, with a summary.
     pub(crate) fn say(&self, id: &str, agent: &str, outcome: &str, more: &[&str]) -> Output {
-        let mut args = vec!["task", "complete", id, "--agent", agent, "--outcome", outcome, "--summary", "Did it"];
+        let mut args = vec![
+            "task",
+            "complete",
+            id,
+            "--agent",
+            agent,
+            "--outcome",
+            outcome,
+            "--summary",
+            "Did it",
+        ];
         args.extend(more);
         self.aof(&args)
     }
@@ -326,8 +347,9 @@ impl TestEnvironment {
     /// Returns where a task's file is, wherever it is. While a task is on its way to the archive its file is at both places.
     pub(crate) fn task_path(&self, id: &str) -> String {
         let name = format!("/{id}.md");
-        let found =
-            || -> Vec<String> { self.files("tasks").into_iter().filter(|path| path.ends_with(&name)).collect() };
+        let found = || -> Vec<String> {
+            self.files("tasks").into_iter().filter(|path| path.ends_with(&name)).collect()
+        };
         eventually(&format!("one file of {id}"), || found().len() == 1);
         found().remove(0)
     }
@@ -350,7 +372,9 @@ impl TestEnvironment {
     pub(crate) fn plain(&self, text: &str) -> String {
         let root = self.root.path().canonicalize().unwrap();
         let top = root.join("project");
-        let text = text.replace(&top.display().to_string(), "$PROJECT").replace(&root.display().to_string(), "$ROOT");
+        let text = text
+            .replace(&top.display().to_string(), "$PROJECT")
+            .replace(&root.display().to_string(), "$ROOT");
         without_ids(&text)
     }
 }
@@ -368,7 +392,8 @@ fn without_ids(text: &str) -> String {
     let mut rest = text;
     while let Some(start) = rest.find(|c: char| c.is_ascii_alphanumeric()) {
         plain.push_str(&rest[..start]);
-        let length = rest[start..].find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len() - start);
+        let length =
+            rest[start..].find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len() - start);
         let word = &rest[start..start + length];
         plain.push_str(stand_in(&plain, word).unwrap_or(word));
         rest = &rest[start + length..];
@@ -385,7 +410,9 @@ fn stand_in(before: &str, word: &str) -> Option<&'static str> {
     let hexadecimal = word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     match word.len() {
         5 if before.ends_with("AOF-") => Some("xxxxx"),
-        26 if word.starts_with("01") && !word.bytes().any(|byte| byte.is_ascii_lowercase()) => Some("ULID"),
+        26 if word.starts_with("01") && !word.bytes().any(|byte| byte.is_ascii_lowercase()) => {
+            Some("ULID")
+        }
         64 if hexadecimal => Some("SHA256"),
         40 if hexadecimal => Some("COMMIT"),
         16 if hexadecimal => Some("HASH"),
@@ -444,7 +471,9 @@ pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 
 #[test]
 fn what_is_random_is_replaced_and_nothing_else() {
-    let text =
-        "AOF-a1b2c at AOF-abc, commit 0123456789, 01M80S5ZHPM7ZMD12S15KTRJB6, a0771b748344d8bc, 2026-02-16T10:00:01Z";
-    assert_eq!(without_ids(text), "AOF-xxxxx at AOF-abc, commit COMMIT, ULID, HASH, 2026-02-16T10:00:01Z");
+    let text = "AOF-a1b2c at AOF-abc, commit 0123456789, 01M80S5ZHPM7ZMD12S15KTRJB6, a0771b748344d8bc, 2026-02-16T10:00:01Z";
+    assert_eq!(
+        without_ids(text),
+        "AOF-xxxxx at AOF-abc, commit COMMIT, ULID, HASH, 2026-02-16T10:00:01Z"
+    );
 }

@@ -29,7 +29,9 @@ fn similar(one: &str, other: &str) {
 }
 
 fn lines(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
 }
 
 fn names(text: &str) -> Vec<String> {
@@ -41,7 +43,9 @@ fn story(env: &TestEnvironment) -> String {
     let id = env.new_task(&["Add login"]);
     let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
     let _ = env.complete(&id, "agent-7");
-    let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "No test for\nan empty name"]).success();
+    let _ = env
+        .say(&id, "agent-3", "needs_review", &["--blocker", "No test for\nan empty name"])
+        .success();
     let _ = env.say(&format!("{id}@0"), "agent-8", "complete", &[]).code(5);
     let _ = env.aof(&["task", "comment", &id, "Look at\nthe log"]).success();
     let _ = env.complete(&id, "agent-8");
@@ -94,7 +98,11 @@ fn what_is_wanted_is_shown() {
     let count = |args: &[&str]| shown(&env, args).stdout.lines().count();
     assert_eq!(count(&["--task", &other]), 1);
     assert_eq!(count(&["--task", &id, "--type", "gate_rejection", "--type", "gate_conflict"]), 2);
-    assert_eq!(count(&["--agent", "agent-8"]), 2, "one transition, and the completion that came too late");
+    assert_eq!(
+        count(&["--agent", "agent-8"]),
+        2,
+        "one transition, and the completion that came too late"
+    );
     assert_eq!(count(&["--level", "warn"]), 1);
     assert_eq!(count(&["-n", "3"]), 3);
     assert_eq!(count(&["--since", "2026-02-17"]), 0);
@@ -158,10 +166,19 @@ fn however_the_stream_came_about_it_is_the_same() {
 fn what_others_wrote_forges_no_line_and_moves_no_cursor() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add \u{1b}[31mlogin\n{\"event\":\"task_failed\"}"]);
-    let forged =
-        "Did it\n{\"timestamp\":\"2026-02-16T10:00:00Z\",\"event\":\"task_complete\"}\r\u{9b}2J\u{202e}\u{2028}\u{7f}";
+    let forged = "Did it\n{\"timestamp\":\"2026-02-16T10:00:00Z\",\"event\":\"task_complete\"}\r\u{9b}2J\u{202e}\u{2028}\u{7f}";
     let _ = env
-        .aof(&["task", "complete", &id, "--agent", "agent-7", "--outcome", "complete", "--summary", forged])
+        .aof(&[
+            "task",
+            "complete",
+            &id,
+            "--agent",
+            "agent-7",
+            "--outcome",
+            "complete",
+            "--summary",
+            forged,
+        ])
         .success();
     let text = stream(&env);
     assert_eq!(names(&text), ["task_created", "gate_transition"]);
@@ -179,12 +196,20 @@ fn a_torn_end_heals_and_damage_is_named_until_it_is_mended() {
     let whole = stream(&env);
     let path = env.path(STREAM);
     // As a power cut leaves it, and as somebody's hand does.
-    for torn in [&whole[..whole.len() - 7], &whole[..whole.len() / 2], &format!("{whole}{{\"timestamp\":\"20"), ""] {
+    for torn in [
+        &whole[..whole.len() - 7],
+        &whole[..whole.len() / 2],
+        &format!("{whole}{{\"timestamp\":\"20"),
+        "",
+    ] {
         std::fs::write(&path, torn).unwrap();
         assert_eq!(shown(&env, &[]).stderr, "");
-        let healed: Vec<Value> =
-            lines(&env.read(STREAM)).into_iter().filter(|line| line.get("commit").is_some()).collect();
-        let committed: Vec<Value> = lines(&whole).into_iter().filter(|line| line.get("commit").is_some()).collect();
+        let healed: Vec<Value> = lines(&env.read(STREAM))
+            .into_iter()
+            .filter(|line| line.get("commit").is_some())
+            .collect();
+        let committed: Vec<Value> =
+            lines(&whole).into_iter().filter(|line| line.get("commit").is_some()).collect();
         assert_eq!(healed, committed, "{torn}");
     }
     std::fs::remove_file(&path).unwrap();
@@ -198,7 +223,11 @@ fn a_torn_end_heals_and_damage_is_named_until_it_is_mended() {
     insta::assert_snapshot!(output.stderr, @"warning: lines 3, 6 of `.aof/events.jsonl` are no events, and passed over; `aof events rebuild` makes it whole again");
     assert_eq!(output.stdout.lines().count(), damaged.len() - 2);
     let other = env.new_task(&["Another"]);
-    assert_eq!(shown(&env, &["--task", &other]).stdout.lines().count(), 1, "it goes on behind the damage");
+    assert_eq!(
+        shown(&env, &["--task", &other]).stdout.lines().count(),
+        1,
+        "it goes on behind the damage"
+    );
     insta::assert_snapshot!(shown(&env, &["rebuild"]), @"
     exit 0
     --- stdout
@@ -258,13 +287,25 @@ fn commits_that_are_made_again_on_an_edit_of_the_same_task_are_told_once() {
         env.edit(&path, "done, part 9.", "done, and well, part 9.");
         env.commit_all("a better title");
         let before = sorted(&stream(&env));
-        let expected = ["gate_rejection", "gate_transition", "gate_transition", "task_claimed", "task_commented"];
-        assert_eq!(before, [&expected[..], &["task_created", "task_created", "task_edited", "task_rerouted"]].concat());
+        let expected = [
+            "gate_rejection",
+            "gate_transition",
+            "gate_transition",
+            "task_claimed",
+            "task_commented",
+        ];
+        assert_eq!(
+            before,
+            [&expected[..], &["task_created", "task_created", "task_edited", "task_rerouted"]]
+                .concat()
+        );
         if onto == "main" {
             env.git(&["checkout", "-q", "side"]);
         }
         env.git(&["rebase", "--quiet", onto]);
-        assert!(env.task_text(&id).contains("title: Log in") && env.task_text(&id).contains("and well"));
+        assert!(
+            env.task_text(&id).contains("title: Log in") && env.task_text(&id).contains("and well")
+        );
         assert_eq!(sorted(&stream(&env)), before, "onto {onto}");
         let _ = env.aof(&["events", "rebuild"]).success();
         assert_eq!(sorted(&env.read(STREAM)), before, "onto {onto}");
@@ -280,7 +321,10 @@ fn commits_that_were_gone_and_come_back_are_told_once() {
     let _ = env.complete(&id, "agent-7");
     let _ = env.complete(&id, "agent-3");
     let told = stream(&env);
-    assert_eq!(names(&told), ["task_created", "gate_transition", "gate_transition", "task_complete"]);
+    assert_eq!(
+        names(&told),
+        ["task_created", "gate_transition", "gate_transition", "task_complete"]
+    );
     let tip = env.head();
     // Back to it at once, in two steps, and by a merge behind other work.
     env.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
@@ -311,7 +355,10 @@ fn rules_that_were_told_already_hold_for_what_comes_behind_them() {
     env.write(".gitignore", ".aof\n");
     env.commit_all("base");
     env.git(&["branch", "side"]);
-    env.write("project.yaml", format!("project: {{name: garden}}\n{}", crate::environment::PROJECT));
+    env.write(
+        "project.yaml",
+        format!("project: {{name: garden}}\n{}", crate::environment::PROJECT),
+    );
     env.commit_all("a name");
     stream(&env);
     let _ = env.new_task(&["Add login"]);
@@ -320,15 +367,18 @@ fn rules_that_were_told_already_hold_for_what_comes_behind_them() {
     env.git(&["switch", "--quiet", "main"]);
     env.git(&["rebase", "--quiet", "side"]);
     let text = stream(&env);
-    let projects: Vec<Value> = lines(&text).into_iter().map(|line| line["project"].clone()).collect();
+    let projects: Vec<Value> =
+        lines(&text).into_iter().map(|line| line["project"].clone()).collect();
     assert_eq!(projects, ["project", "garden"], "{text}");
     rebuilds_the_same(&env);
 }
 
 #[test]
 fn what_was_done_on_another_branch_is_told_once() {
-    for merge in [&["merge", "--quiet", "--ff-only", "side"][..], &["merge", "--quiet", "--no-ff", "--no-edit", "side"]]
-    {
+    for merge in [
+        &["merge", "--quiet", "--ff-only", "side"][..],
+        &["merge", "--quiet", "--no-ff", "--no-edit", "side"],
+    ] {
         let env = TestEnvironment::new();
         let id = env.new_task(&["Add login"]);
         stream(&env);
@@ -385,7 +435,10 @@ fn a_merge_tells_what_happened_and_when() {
     env.git(&["switch", "--quiet", "main"]);
     env.git(&["merge", "--quiet", "--no-ff", "--no-edit", "side"]);
     let text = stream(&env);
-    assert_eq!(names(&text), ["task_created", "gate_transition", "gate_transition", "task_complete"]);
+    assert_eq!(
+        names(&text),
+        ["task_created", "gate_transition", "gate_transition", "task_complete"]
+    );
     let told = lines(&text);
     assert!(told[1]["timestamp"].as_str() < told[2]["timestamp"].as_str(), "{text}");
     assert_eq!(told[1]["commit"], env.head());
@@ -453,13 +506,15 @@ struct Running(std::process::Child);
 impl Running {
     /// Starts `aof`, which writes what it says into a file of the home.
     fn start(env: &TestEnvironment, args: &[&str], log: &str) -> Self {
-        let log = std::fs::File::options().create(true).append(true).open(env.home().join(log)).unwrap();
+        let log =
+            std::fs::File::options().create(true).append(true).open(env.home().join(log)).unwrap();
         Self::spawn_into(env.aof_command(args), log)
     }
 
     #[cfg(debug_assertions)]
     fn spawn(env: &TestEnvironment, command: std::process::Command, log: &str) -> Self {
-        let log = std::fs::File::options().create(true).append(true).open(env.home().join(log)).unwrap();
+        let log =
+            std::fs::File::options().create(true).append(true).open(env.home().join(log)).unwrap();
         Self::spawn_into(command, log)
     }
 
@@ -494,7 +549,8 @@ fn whoever_follows_sees_each_event_once_also_when_the_stream_is_made_again() {
     std::fs::remove_file(env.path(STREAM)).unwrap();
     let other = env.new_task(&["Another"]);
     eventually("it goes on", || said(&env, "followed").contains(&other));
-    let order = ["task_created", "gate_transition", "gate_transition", "task_complete", "task_created"];
+    let order =
+        ["task_created", "gate_transition", "gate_transition", "task_complete", "task_created"];
     assert_eq!(names(&said(&env, "followed")), order);
 }
 
@@ -506,17 +562,25 @@ fn a_watcher_and_a_sweep_keep_the_stream() {
     assert_eq!(names(&env.read(STREAM)), ["task_created"]);
     let _watcher = Running::start(&env, &["watch"], "watched");
     eventually("it begins", || said(&env, "watched").contains("watching"));
-    env.write(".aof/dropping", format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n"));
+    env.write(
+        ".aof/dropping",
+        format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n"),
+    );
     std::fs::rename(env.path(".aof/dropping"), env.path(".aof/inbox/one.yaml")).unwrap();
     eventually("it is told", || names(&env.read(STREAM)).len() == 2);
-    env.write(".aof/dropping", format!("task: {id}@0\nagent: agent-8\noutcome: complete\nsummary: Me too\n"));
+    env.write(
+        ".aof/dropping",
+        format!("task: {id}@0\nagent: agent-8\noutcome: complete\nsummary: Me too\n"),
+    );
     std::fs::rename(env.path(".aof/dropping"), env.path(".aof/inbox/two.yaml")).unwrap();
     eventually("so is whoever was late", || names(&env.read(STREAM)).len() == 3);
     assert_eq!(names(&env.read(STREAM)), ["task_created", "gate_transition", "gate_conflict"]);
     // Somebody deletes what can be made again.
     std::fs::remove_file(env.path(STREAM)).unwrap();
     let _ = env.aof(&["task", "comment", &id, "Look"]).success();
-    let again = || std::fs::read_to_string(env.path(STREAM)).is_ok_and(|text| text.contains("task_commented"));
+    let again = || {
+        std::fs::read_to_string(env.path(STREAM)).is_ok_and(|text| text.contains("task_commented"))
+    };
     eventually("it is there again", again);
 }
 
@@ -550,17 +614,26 @@ fn a_watcher_goes_on_while_the_first_stream_is_made() {
     let (held, _watcher) = Held::at_a_new_stream(&env, &["watch"], "watched");
     eventually("it begins", || said(&env, "watched").contains("watching"));
     for (agent, name) in [("agent-7", "one"), ("agent-3", "two")] {
-        env.write(".aof/dropping", format!("task: {id}\nagent: {agent}\noutcome: complete\nsummary: Done\n"));
-        std::fs::rename(env.path(".aof/dropping"), env.path(&format!(".aof/inbox/{name}.yaml"))).unwrap();
+        env.write(
+            ".aof/dropping",
+            format!("task: {id}\nagent: {agent}\noutcome: complete\nsummary: Done\n"),
+        );
+        std::fs::rename(env.path(".aof/dropping"), env.path(&format!(".aof/inbox/{name}.yaml")))
+            .unwrap();
         eventually("it is committed", || !env.exists(&format!(".aof/inbox/{name}.yaml")));
     }
-    eventually("the task is complete", || env.log().contains("(complete)") && !env.exists(&format!("tasks/{id}.md")));
+    eventually("the task is complete", || {
+        env.log().contains("(complete)") && !env.exists(&format!("tasks/{id}.md"))
+    });
     assert!(!env.exists(STREAM), "it is still being made");
     // Whoever asks meanwhile is told all.
     let _other = Running::start(&env, &["watch"], "other");
     eventually("another watcher harms nobody", || said(&env, "other").contains("watching"));
     let asked = shown(&env, &["--json", "--wait", "0s"]);
-    assert_eq!(names(&asked.stdout), ["task_created", "gate_transition", "gate_transition", "task_complete"]);
+    assert_eq!(
+        names(&asked.stdout),
+        ["task_created", "gate_transition", "gate_transition", "task_complete"]
+    );
     assert!(!env.exists(STREAM));
     held.release();
     eventually("all of it is told", || env.exists(STREAM) && names(&env.read(STREAM)).len() == 4);
@@ -573,13 +646,16 @@ fn a_watcher_that_is_to_end_leaves_the_stream_to_the_next_one() {
     let env = TestEnvironment::new();
     let _ = env.new_task(&["Add login"]);
     let (held, mut watcher) = Held::at_a_new_stream(&env, &["watch"], "watched");
-    eventually("it makes the stream", || env.files(".aof/events").contains(&".aof/events/lock".to_owned()));
+    eventually("it makes the stream", || {
+        env.files(".aof/events").contains(&".aof/events/lock".to_owned())
+    });
     let pid = watcher.0.id().to_string();
     assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     held.release();
     assert!(watcher.0.wait().unwrap().success());
     assert!(said(&env, "watched").contains("stopped"), "{}", said(&env, "watched"));
-    let left = env.files(".aof").into_iter().filter(|name| name.contains(".aof-tmp-")).collect::<Vec<_>>();
+    let left =
+        env.files(".aof").into_iter().filter(|name| name.contains(".aof-tmp-")).collect::<Vec<_>>();
     assert_eq!(left, [""; 0]);
     assert_eq!(names(&stream(&env)), ["task_created"]);
 }
@@ -592,7 +668,10 @@ fn an_event_without_its_task_or_its_origin_is_damage() {
     let (_, task) = whole.split_once("\"taskId\":").unwrap();
     let (task, _) = task.split_once(',').unwrap();
     let (_, commit) = whole.split_once(",\"commit\":").unwrap();
-    for part in [format!("\"taskId\":{task},"), format!(",\"commit\":{}", commit.trim_end().trim_end_matches('}'))] {
+    for part in [
+        format!("\"taskId\":{task},"),
+        format!(",\"commit\":{}", commit.trim_end().trim_end_matches('}')),
+    ] {
         assert!(whole.contains(&part), "{part}");
         env.write(STREAM, format!("{whole}{}", whole.replace(&part, "")));
         let told = shown(&env, &[]);
@@ -619,8 +698,14 @@ fn a_stream_without_its_beginning_is_made_again() {
 #[test]
 fn a_kill_at_any_point_neither_loses_nor_doubles_a_line() {
     use aof::stop::EVENT_POINTS;
-    let expected =
-        ["task_created", "gate_transition", "gate_conflict", "gate_transition", "task_complete", "task_created"];
+    let expected = [
+        "task_created",
+        "gate_transition",
+        "gate_conflict",
+        "gate_transition",
+        "task_complete",
+        "task_created",
+    ];
     for point in EVENT_POINTS {
         for command in [&["events"][..], &["events", "rebuild"], &["watch", "--once"]] {
             let killed = |env: &TestEnvironment| {
@@ -640,7 +725,11 @@ fn a_kill_at_any_point_neither_loses_nor_doubles_a_line() {
             killed(&env);
             let how = format!("{command:?} killed at {point}");
             assert_eq!(names(&stream(&env)), expected, "{how}");
-            assert_eq!(env.files(".aof/events"), [".aof/events/lock", ".aof/events/record"], "{how}");
+            assert_eq!(
+                env.files(".aof/events"),
+                [".aof/events/lock", ".aof/events/record"],
+                "{how}"
+            );
             rebuilds_the_same(&env);
         }
     }
@@ -664,7 +753,8 @@ fn what_is_no_id_names_no_file_and_what_is_no_event_waits_for_nothing() {
     let env = TestEnvironment::new();
     let _ = story(&env);
     let before = stream(&env);
-    let forged = "{\"timestamp\":\"2026-02-16T10:00:08Z\",\"event\":\"gate_conflict\",\"id\":\"../../x\"}\n";
+    let forged =
+        "{\"timestamp\":\"2026-02-16T10:00:08Z\",\"event\":\"gate_conflict\",\"id\":\"../../x\"}\n";
     env.write(STREAM, format!("{before}{forged}"));
     std::fs::remove_file(env.path(".aof/events/record")).unwrap();
     // Whoever must not take long begins the stream anew.
@@ -677,7 +767,11 @@ fn what_is_no_id_names_no_file_and_what_is_no_event_waits_for_nothing() {
         env.write(left, damaged);
         let output = shown(&env, &["-v"]);
         assert!(output.stderr.contains("is no event of that id"), "{}", output.stderr);
-        assert_eq!(env.files(".aof/events"), [".aof/events/lock", ".aof/events/record"], "{damaged}");
+        assert_eq!(
+            env.files(".aof/events"),
+            [".aof/events/lock", ".aof/events/record"],
+            "{damaged}"
+        );
         similar(&before, &env.read(STREAM));
     }
 }
@@ -730,7 +824,8 @@ fn a_project_that_cannot_be_written_to_is_told_of_all_the_same() {
     let _ = env.complete(&id, "agent-7");
     let rights = |mode| {
         for folder in [".aof/events", ".aof"] {
-            std::fs::set_permissions(env.path(folder), std::fs::Permissions::from_mode(mode)).unwrap();
+            std::fs::set_permissions(env.path(folder), std::fs::Permissions::from_mode(mode))
+                .unwrap();
         }
     };
     rights(0o555);
@@ -782,13 +877,20 @@ roles:
 
 /// Lets all happen that can happen.
 fn everything(env: &TestEnvironment) {
-    let all = |words: &[&[&str]]| words.iter().for_each(|words| drop(env.aof(&[&["task"], *words].concat()).success()));
+    let all = |words: &[&[&str]]| {
+        words.iter().for_each(|words| drop(env.aof(&[&["task"], *words].concat()).success()))
+    };
     let reject = |id: &str, outcome: &str| {
         let _ = env.complete(id, "agent-7");
-        let _ = env.say(id, "agent-3", outcome, &["--blocker", "No test", "--notes", "See the log"]).success();
+        let _ = env
+            .say(id, "agent-3", outcome, &["--blocker", "No test", "--notes", "See the log"])
+            .success();
     };
     let id = env.new_task(&["Add login"]);
-    all(&[&["next", "--agent", "agent-7"], &["renew", &id, "--agent", "agent-7", "--note", "Half of it"]]);
+    all(&[
+        &["next", "--agent", "agent-7"],
+        &["renew", &id, "--agent", "agent-7", "--note", "Half of it"],
+    ]);
     env.pass_minutes(40);
     let _ = env.aof(&["sweep"]).success();
     all(&[
@@ -810,7 +912,9 @@ fn everything(env: &TestEnvironment) {
         &["override", &id, "--to", "review", "--reason", "So"],
     ]);
     all(&[&["cancel", &id, "--reason", "No"]]);
-    for (workflow, outcome, times) in [("default", "needs_review", 6), ("strict", "wrong", 2), ("stuck", "wrong", 2)] {
+    for (workflow, outcome, times) in
+        [("default", "needs_review", 6), ("strict", "wrong", 2), ("stuck", "wrong", 2)]
+    {
         let id = env.new_task(&["Go round", "--workflow", workflow]);
         (0..times).for_each(|_| reject(&id, outcome));
     }
@@ -839,7 +943,11 @@ fn everything(env: &TestEnvironment) {
     let taken = env.new_task(&["Taken"]);
     all(&[&["assign", &taken, "agent-7"]]);
     env.edit("project.yaml", "      - {id: polish, role: backend}\n", "");
-    env.edit("project.yaml", "{id: implement, role: backend, lease: 30m}", "{id: implement, role: qa}");
+    env.edit(
+        "project.yaml",
+        "{id: implement, role: backend, lease: 30m}",
+        "{id: implement, role: qa}",
+    );
     env.write(
         "project.yaml",
         format!("{}notify: [{{on: all, command: [/no/such/program]}}]\n", env.read("project.yaml")),
@@ -867,18 +975,28 @@ fn every_kind_of_event_is_as_its_schema_says() {
     let variants = schema["oneOf"].as_array().unwrap();
     let mut kinds = std::collections::BTreeSet::new();
     for line in lines(&text) {
-        let faults: Vec<String> = validator.iter_errors(&line).map(|fault| fault.to_string()).collect();
+        let faults: Vec<String> =
+            validator.iter_errors(&line).map(|fault| fault.to_string()).collect();
         assert!(faults.is_empty(), "{faults:#?}\n{line:#}");
         let name = line["event"].as_str().unwrap().to_owned();
-        let variant = variants.iter().find(|own| own["properties"]["event"]["const"] == name.as_str()).unwrap();
+        let variant = variants
+            .iter()
+            .find(|own| own["properties"]["event"]["const"] == name.as_str())
+            .unwrap();
         for field in line.as_object().unwrap().keys() {
             let is_known = |of: &Value| of["properties"].get(field).is_some();
-            assert!(is_known(&schema) || is_known(variant), "`{field}` of {name} is not in the schema");
+            assert!(
+                is_known(&schema) || is_known(variant),
+                "`{field}` of {name} is not in the schema"
+            );
         }
         kinds.insert(name);
     }
-    let missing: Vec<&str> =
-        aof::model::EventKind::ALL.iter().map(|kind| kind.as_str()).filter(|kind| !kinds.contains(*kind)).collect();
+    let missing: Vec<&str> = aof::model::EventKind::ALL
+        .iter()
+        .map(|kind| kind.as_str())
+        .filter(|kind| !kinds.contains(*kind))
+        .collect();
     assert_eq!(missing, [""; 0], "{}", shown(&env, &[]).stdout);
     rebuilds_the_same(&env);
     insta::assert_snapshot!(shown(&env, &["--level", "warn"]).stdout, @"

@@ -15,10 +15,14 @@ pub(crate) fn fork_faults(id: &str, front: &Value) -> Vec<String> {
     let mut spoken: BTreeMap<String, String> = BTreeMap::new();
     for (index, entry) in history.iter().enumerate() {
         let gate = entry["gate"].as_str().unwrap_or_default();
-        let (fork, branch) = gate.split_once('/').map_or((gate, None), |(fork, branch)| (fork, Some(branch)));
+        let (fork, branch) =
+            gate.split_once('/').map_or((gate, None), |(fork, branch)| (fork, Some(branch)));
         let joins = entry["join"].as_str();
         let Some(branch) = branch else {
-            let moved = matches!(entry["outcome"].as_str(), Some("override" | "cancelled" | "moved" | "timeout"));
+            let moved = matches!(
+                entry["outcome"].as_str(),
+                Some("override" | "cancelled" | "moved" | "timeout")
+            );
             // Where nobody is left who could speak, the fork is judged by itself.
             let of_it = open.as_ref().is_some_and(|(of, _)| of == fork) && entry["agent"].is_null();
             let said = |wanted: &str| spoken.values().any(|verdict| verdict == wanted);
@@ -39,12 +43,17 @@ pub(crate) fn fork_faults(id: &str, front: &Value) -> Vec<String> {
         };
         match &open {
             None => open = Some((fork.to_owned(), index)),
-            Some((of, _)) if of != fork => fault(format!("entry {index} is of `{fork}`, and `{of}` is open")),
+            Some((of, _)) if of != fork => {
+                fault(format!("entry {index} is of `{fork}`, and `{of}` is open"))
+            }
             Some(_) => {}
         }
         if entry["outcome"] == "timeout" {
             // Nobody spoke: the branch belongs to somebody else from here on.
-            if entry["verdict"].is_string() || entry["to"].is_string() || !entry["escalatedTo"].is_string() {
+            if entry["verdict"].is_string()
+                || entry["to"].is_string()
+                || !entry["escalatedTo"].is_string()
+            {
                 fault(format!("entry {index} of `{gate}` is a timeout and speaks"));
             }
             continue;
@@ -63,7 +72,9 @@ pub(crate) fn fork_faults(id: &str, front: &Value) -> Vec<String> {
             Some("passed") if count("pass") == 0 && count("skip") < spoken.len() => {
                 fault(format!("entry {index} passes `{fork}`, and no branch did"));
             }
-            Some("failed") if count("reject") == 0 => fault(format!("entry {index} fails `{fork}`, and no branch did")),
+            Some("failed") if count("reject") == 0 => {
+                fault(format!("entry {index} fails `{fork}`, and no branch did"))
+            }
             _ => {}
         }
         if joins.is_some() {
@@ -87,18 +98,25 @@ fn open_faults(
     let branches = gate["branches"].as_array().cloned().unwrap_or_default();
     if let Some((fork, began)) = open {
         if gate["current"] != fork.as_str() || gate["visit"] != began {
-            faults.push(format!("{id}: `{fork}` is open since entry {began}, and the task says {gate}"));
+            faults.push(format!(
+                "{id}: `{fork}` is open since entry {began}, and the task says {gate}"
+            ));
         }
         if branches.is_empty() {
             faults.push(format!("{id}: `{fork}` is open, and no branch is"));
         }
     }
-    if !branches.is_empty() && (front["routing"]["role"].is_string() || front["routing"]["agent"].is_string()) {
+    if !branches.is_empty()
+        && (front["routing"]["role"].is_string() || front["routing"]["agent"].is_string())
+    {
         faults.push(format!("{id}: at a fork the role and the agent are the branches'"));
     }
     let mut states = Vec::new();
     for branch in &branches {
-        let (name, status) = (branch["id"].as_str().unwrap_or_default(), branch["status"].as_str().unwrap_or_default());
+        let (name, status) = (
+            branch["id"].as_str().unwrap_or_default(),
+            branch["status"].as_str().unwrap_or_default(),
+        );
         states.push(status);
         let fits = match spoken.get(name).map(String::as_str) {
             Some("pass") => status == "complete",
@@ -109,10 +127,16 @@ fn open_faults(
             None => matches!(status, "blocked" | "ready" | "in_progress" | "skipped"),
         };
         if !fits {
-            faults.push(format!("{id}: branch `{name}` is {status}, and has said {:?}", spoken.get(name)));
+            faults.push(format!(
+                "{id}: branch `{name}` is {status}, and has said {:?}",
+                spoken.get(name)
+            ));
         }
         if branch["agent"].is_string() != (status == "in_progress") {
-            faults.push(format!("{id}: branch `{name}` is {status}, and its agent is {}", branch["agent"]));
+            faults.push(format!(
+                "{id}: branch `{name}` is {status}, and its agent is {}",
+                branch["agent"]
+            ));
         }
     }
     if states.contains(&"ready") && !matches!(front["status"].as_str(), Some("ready" | "blocked")) {
@@ -133,8 +157,14 @@ fn context_faults(id: &str, front: &Value, history: &[Value]) -> Vec<String> {
             latest.insert(place, &entry["outputs"]);
         }
     }
-    let wrong = latest.into_iter().filter(|((fork, branch), outputs)| front["context"][fork][branch] != **outputs);
-    wrong.map(|((fork, branch), _)| format!("{id}: the context does not have what {fork}/{branch} handed on")).collect()
+    let wrong = latest
+        .into_iter()
+        .filter(|((fork, branch), outputs)| front["context"][fork][branch] != **outputs);
+    wrong
+        .map(|((fork, branch), _)| {
+            format!("{id}: the context does not have what {fork}/{branch} handed on")
+        })
+        .collect()
 }
 
 #[test]
@@ -161,9 +191,13 @@ fn the_checker_finds_what_is_wrong_with_a_fork() {
         fork_faults("AOF-abc", &front)
     };
     assert_eq!(by_itself(&|_| {}), [""; 0]);
-    for (key, value) in
-        [("agent", "x"), ("gate", "other"), ("join", "failed"), ("outcome", "skip"), ("verdict", "pass")]
-    {
+    for (key, value) in [
+        ("agent", "x"),
+        ("gate", "other"),
+        ("join", "failed"),
+        ("outcome", "skip"),
+        ("verdict", "pass"),
+    ] {
         assert!(!by_itself(&|entry| entry[key] = value.into()).is_empty(), "{key}");
     }
     let broken: [(&str, Value); 6] = [
@@ -175,7 +209,10 @@ fn the_checker_finds_what_is_wrong_with_a_fork() {
             "/gateHistory/1",
             serde_json::json!({"gate": "review/a", "outcome": "complete", "verdict": "pass", "to": "x"}),
         ),
-        ("/gateHistory/1", serde_json::json!({"gate": "other", "outcome": "complete", "verdict": "pass", "to": "x"})),
+        (
+            "/gateHistory/1",
+            serde_json::json!({"gate": "other", "outcome": "complete", "verdict": "pass", "to": "x"}),
+        ),
     ];
     for (place, value) in broken {
         let mut front = sound.clone();

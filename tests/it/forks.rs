@@ -306,7 +306,9 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
 fn what_all_want_comes_back_once() {
     let env = environment();
     let id = at_fork(&env);
-    let _ = env.say(&id, "agent-s", "needs_review", &["--blocker", "The session never expires"]).success();
+    let _ = env
+        .say(&id, "agent-s", "needs_review", &["--blocker", "The session never expires"])
+        .success();
     let _ = env.say(&id, "agent-8", "ugly", &[]).success();
     assert!(env.aof(&["task", "show", &id, "--json"]).json()["reviewContext"].is_null());
     let notes = ["--blocker", "The guide does not mention it", "--notes", "see docs/guide.md"];
@@ -410,7 +412,8 @@ fn what_all_want_comes_back_once() {
       style: ugly             is heard when the other branches have spoken
       style: blocked          holds this branch until a person unblocks it
     ");
-    for (agent, outcome) in [("agent-s", "complete"), ("agent-w", "complete"), ("agent-7", "fine")] {
+    for (agent, outcome) in [("agent-s", "complete"), ("agent-w", "complete"), ("agent-7", "fine")]
+    {
         let _ = env.say(&id, agent, outcome, &[]).success();
     }
     let _ = env.complete(&id, "agent-l").success();
@@ -510,7 +513,10 @@ fn an_agent_in_two_branches_says_which_one_it_means() {
       `AOF-xxxxx@1/docs`  role writer
       `AOF-xxxxx@1/style`  role backend
     ");
-    let taken = env.aof(&["task", "next", "--agent", "agent-s", "--role", "writer", "--json"]).success().json();
+    let taken = env
+        .aof(&["task", "next", "--agent", "agent-s", "--role", "writer", "--json"])
+        .success()
+        .json();
     assert_eq!(taken["ticket"], env.plain(&format!("{id}@1/docs")));
     let _ = env.say(&id, "agent-s", "complete", &[]).success();
     let _ = env.say(&id, "agent-s", "complete", &[]).success();
@@ -553,7 +559,9 @@ fn a_blocked_branch_and_one_without_agents_hold_only_themselves() {
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait
     "#);
-    let _ = env.aof(&["task", "unblock", &format!("{id}@1/security"), "--reason", "Access is there"]).success();
+    let _ = env
+        .aof(&["task", "unblock", &format!("{id}@1/security"), "--reason", "Access is there"])
+        .success();
     assert_snapshot!(env.aof(&["task", "next", "--agent", "agent-s", "--dry-run"]), @r#"
     exit 0
     --- stdout
@@ -605,7 +613,8 @@ fn a_person_may_leave_a_fork() {
 
     hint: if that is what you want: `aof task cancel AOF-xxxxx`
     ");
-    let _ = env.aof(&["task", "release", &format!("{id}@1/nonsense"), "--agent", "agent-s"]).code(4);
+    let _ =
+        env.aof(&["task", "release", &format!("{id}@1/nonsense"), "--agent", "agent-s"]).code(4);
     assert_snapshot!(env.aof(&["task", "override", &id, "--to", "approve", "--reason", "It is urgent"]), @"
     exit 0
     --- stdout
@@ -613,9 +622,13 @@ fn a_person_may_leave_a_fork() {
       now at approve, ready for agent-l
     ");
     let _ = env.say(&format!("{id}@1/docs"), "agent-w", "complete", &[]).code(5);
-    let _ = env.aof(&["task", "override", &id, "--to", "parallel-review", "--reason", "Not so fast"]).success();
+    let _ = env
+        .aof(&["task", "override", &id, "--to", "parallel-review", "--reason", "Not so fast"])
+        .success();
     let _ = env.aof(&["task", "cancel", &id, "--reason", "Nobody wants it"]).success();
-    let _ = env.aof(&["task", "reopen", &id, "--to", "parallel-review", "--reason", "Somebody does"]).success();
+    let _ = env
+        .aof(&["task", "reopen", &id, "--to", "parallel-review", "--reason", "Somebody does"])
+        .success();
     assert!(env.task_text(&id).contains("visit: 6"), "{}", env.task_text(&id));
     check(&env);
 }
@@ -623,7 +636,10 @@ fn a_person_may_leave_a_fork() {
 #[test]
 fn a_fork_none_of_whose_branches_applies_is_passed_in_a_commit_of_its_own() {
     let rules = FORKED
-        .replace("role: security, canReject", "role: security, when: tags.includes('risky'), canReject")
+        .replace(
+            "role: security, canReject",
+            "role: security, when: tags.includes('risky'), canReject",
+        )
         .replace("role: backend, routes", "role: backend, when: 'false', routes");
     let env = TestEnvironment::with_rules(&rules, PEOPLE);
     let id = env.new_task(&["Add login", "--tag", "no-docs"]);
@@ -646,7 +662,9 @@ fn a_fork_none_of_whose_branches_applies_is_passed_in_a_commit_of_its_own() {
 fn a_fork_is_judged_again_when_a_branch_is_taken_out_of_the_rules() {
     let env = environment();
     let id = at_fork(&env);
-    let _ = env.say(&id, "agent-s", "needs_review", &["--blocker", "The session never expires"]).success();
+    let _ = env
+        .say(&id, "agent-s", "needs_review", &["--blocker", "The session never expires"])
+        .success();
     let _ = env.complete(&id, "agent-w");
     let style = "        - {id: style, role: backend, routes: {fine: $next, ugly: $previous}}\n";
     env.write("project.yaml", FORKED.replace(style, ""));
@@ -696,7 +714,8 @@ fn a_text_stands_under_its_branch() {
     env.write("report.md", "Looked at everything.\n");
     let _ = env.say(&id, "agent-s", "complete", &["--file", "report.md"]).success();
     let text = env.task_text(&id);
-    let marker = format!("<!-- aof:work {id}@1/security -->\n## parallel-review/security by agent-s\n");
+    let marker =
+        format!("<!-- aof:work {id}@1/security -->\n## parallel-review/security by agent-s\n");
     assert!(text.contains(&marker), "{text}");
 }
 
@@ -712,8 +731,12 @@ fn dropped_files_complete_branches_and_never_the_next_one_by_accident() {
     env.write(".aof/inbox/c.yaml", file(&id, "agent-7", "fine"));
     let _ = env.aof(&["watch", "--once"]);
     let task = env.aof(&["task", "show", &id, "--json"]).json();
-    let states: Vec<&str> =
-        task["gate"]["branches"].as_array().unwrap().iter().map(|branch| branch["status"].as_str().unwrap()).collect();
+    let states: Vec<&str> = task["gate"]["branches"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|branch| branch["status"].as_str().unwrap())
+        .collect();
     assert_eq!(states, ["ready", "complete", "complete"]);
     assert_eq!(env.files(".aof/refused").len(), 2, "the second of the same is told why");
     check(&env);
@@ -724,14 +747,19 @@ fn of_two_dropped_files_the_one_without_a_branch_means_the_other_branch() {
     let rules = FORKED.replace("{id: approve, role: lead}", "{id: approve, role: security}");
     let env = TestEnvironment::with_rules(&rules, &PEOPLE.replace("[agent-w]", "[agent-s]"));
     let id = at_fork(&env);
-    let file = |ticket: &str| format!("task: {ticket}\nagent: agent-s\noutcome: complete\nsummary: Did it\n");
+    let file = |ticket: &str| {
+        format!("task: {ticket}\nagent: agent-s\noutcome: complete\nsummary: Did it\n")
+    };
     env.write(".aof/inbox/a.yaml", file(&format!("{id}@1/security")));
     env.write(".aof/inbox/b.yaml", file(&id));
     let _ = env.aof(&["watch", "--once"]);
     let states = || {
         let task = env.aof(&["task", "show", &id, "--json"]).json();
         let branches = task["gate"]["branches"].as_array().cloned().unwrap_or_default();
-        branches.iter().map(|branch| branch["status"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        branches
+            .iter()
+            .map(|branch| branch["status"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(states(), ["complete", "complete", "ready"]);
     assert!(env.files(".aof/refused").is_empty());

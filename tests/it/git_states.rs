@@ -116,8 +116,14 @@ fn while_git_is_in_the_middle_of_something_commands_wait() {
         let _ = env.try_git(&start);
         let text = env.task_text(&id);
         let output = env.say(&id, "agent-7", "complete", &["--wait", "0"]).code(7);
-        assert!(output.stderr.starts_with("error: ") && output.stdout.is_empty(), "{start:?}: {output}");
-        assert_eq!(env.say(&id, "agent-7", "complete", &["--wait", "0", "--json"]).code(7).json()["error"], "git_busy");
+        assert!(
+            output.stderr.starts_with("error: ") && output.stdout.is_empty(),
+            "{start:?}: {output}"
+        );
+        assert_eq!(
+            env.say(&id, "agent-7", "complete", &["--wait", "0", "--json"]).code(7).json()["error"],
+            "git_busy"
+        );
         assert_eq!(env.task_text(&id), text, "{start:?}");
         env.git(&abort);
         let _ = env.complete(&id, "agent-7");
@@ -162,14 +168,17 @@ fn in_the_middle_of_something_the_status_says_how_to_go_on_and_not_to_commit() {
             let status = env.aof(&["status", "--json"]).success().json();
             let told = told_of_rules(&status).unwrap_or_else(|| panic!("{status}"));
             assert!(
-                !told.contains("git commit") && told.ends_with(&format!("`git add project.yaml && {go_on}`")),
+                !told.contains("git commit")
+                    && told.ends_with(&format!("`git add project.yaml && {go_on}`")),
                 "{told}"
             );
         }
         let status = env.aof(&["status", "--json"]).success().json();
         let told = told_of_rules(&status).unwrap();
         let mut shell = env.command("sh");
-        shell.env("GIT_EDITOR", "true").args(["-c", told.trim_end_matches('`').rsplit('`').next().unwrap()]);
+        shell
+            .env("GIT_EDITOR", "true")
+            .args(["-c", told.trim_end_matches('`').rsplit('`').next().unwrap()]);
         let _ = env.run(shell).success();
         let status = env.aof(&["status", "--json"]).success().json();
         assert_eq!(told_of_rules(&status), None);
@@ -187,7 +196,8 @@ fn one_that_waits_says_so_and_goes_on() {
     --- stderr
     error: no branch is checked out (detached HEAD), so commits would be lost; check one out, as `git switch main`
     ");
-    let mut child = env.start(&["task", "complete", &id, "--agent", "agent-7", "-s", "Did it", "--wait", "60s"]);
+    let mut child = env
+        .start(&["task", "complete", &id, "--agent", "agent-7", "-s", "Did it", "--wait", "60s"]);
     let mut said = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     std::io::BufRead::read_line(&mut said, &mut line).unwrap();
@@ -204,15 +214,22 @@ fn the_index_lock_of_another_is_waited_for_and_never_broken() {
     let text = env.task_text(&id);
     env.write(".git/index.lock", "");
     let output = env.say(&id, "agent-7", "complete", &["--wait", "0"]).code(7);
-    assert!(output.stderr.contains("$PROJECT/.git/index.lock` is held by another git process"), "{output}");
+    assert!(
+        output.stderr.contains("$PROJECT/.git/index.lock` is held by another git process"),
+        "{output}"
+    );
     assert!(env.exists(".git/index.lock"));
     assert_eq!(env.task_text(&id), text);
     assert!(!env.is_in_the_middle());
     let output = env.say(&id, "agent-7", "complete", &["--wait", "1s"]).code(7);
     let told = "waiting: another git process has the index (`.git/index.lock`)\n";
-    assert!(output.stderr.starts_with(told) && output.stderr.matches("waiting:").count() == 1, "{output}");
+    assert!(
+        output.stderr.starts_with(told) && output.stderr.matches("waiting:").count() == 1,
+        "{output}"
+    );
 
-    let child = env.start(&["task", "complete", &id, "--agent", "agent-7", "-s", "Did it", "--wait", "60s"]);
+    let child = env
+        .start(&["task", "complete", &id, "--agent", "agent-7", "-s", "Did it", "--wait", "60s"]);
     eventually("the command waits for git", || env.is_writing());
     assert!(!env.is_in_the_middle(), "nothing is written while git's index is somebody else's");
     fs::remove_file(env.path(".git/index.lock")).unwrap();
@@ -244,7 +261,9 @@ fn a_project_may_be_a_folder_of_a_repository() {
     env.enter("apps/web");
     let id = env.new_task(&["Add login"]);
     std::fs::create_dir_all(env.path("src/deep")).unwrap();
-    let _ = env.aof(&["-C", "src/deep", "task", "complete", &id, "--agent", "agent-7", "-s", "Did it"]).success();
+    let _ = env
+        .aof(&["-C", "src/deep", "task", "complete", &id, "--agent", "agent-7", "-s", "Did it"])
+        .success();
     let _ = env.complete(&id, "agent-3");
     assert_snapshot!(env.git_plain(&["log", "--format=%s", "--name-status", "--no-renames"]), @"
     AOF-xxxxx: review -> end (complete)
@@ -315,8 +334,10 @@ fn index_layouts_that_only_git_knows_stay_as_they_are() {
 }
 
 /// What has git write its index in a way that only git reads.
-pub(crate) const LAYOUTS: [&[&str]; 2] =
-    [&["update-index", "--split-index"], &["sparse-checkout", "set", "--cone", "--sparse-index", "tasks"]];
+pub(crate) const LAYOUTS: [&[&str]; 2] = [
+    &["update-index", "--split-index"],
+    &["sparse-checkout", "set", "--cone", "--sparse-index", "tasks"],
+];
 
 #[test]
 fn where_git_is_missing_no_index_is_called_broken() {
@@ -333,7 +354,10 @@ fn where_git_is_missing_no_index_is_called_broken() {
         };
         let status = without_git(&["status", "--json"]).success().json();
         let points = status["attention"].as_array().unwrap();
-        let point = points.iter().find(|point| point["code"] == "git_fails").unwrap_or_else(|| panic!("{status}"));
+        let point = points
+            .iter()
+            .find(|point| point["code"] == "git_fails")
+            .unwrap_or_else(|| panic!("{status}"));
         assert!(point["problem"].as_str().unwrap().contains("ls-files"), "{status}");
         assert_eq!(point["fix"], "see that git is installed, in one of the folders of `PATH`");
         assert!(points.iter().all(|point| point["code"] != "index_unreadable"), "{status}");
@@ -352,12 +376,17 @@ fn an_index_that_only_git_reads_keeps_nobody_from_anything() {
         let _ = env.aof(&["doctor", "--fix"]).success();
         env.git(layout);
         let _ = env.complete(&id, "agent-7").success();
-        for command in [&["status"][..], &["doctor"], &["merge-driver", "--settle"], &["doctor", "--fix"]] {
+        for command in
+            [&["status"][..], &["doctor"], &["merge-driver", "--settle"], &["doctor", "--fix"]]
+        {
             let _ = env.aof(command).success();
         }
         let head = env.head();
         let reverted = env.try_git(&["revert", "--no-edit", "HEAD"]);
-        assert!(reverted.stderr.contains("what the engine committed is not taken back by a revert"), "{reverted}");
+        assert!(
+            reverted.stderr.contains("what the engine committed is not taken back by a revert"),
+            "{reverted}"
+        );
         env.git(&["reset", "--quiet", "--merge"]);
         assert_eq!((env.head(), env.git(&["status", "--porcelain"])), (head, String::new()));
         // What git leaves unmerged is found, and settled.
@@ -397,9 +426,21 @@ fn an_index_that_a_power_cut_emptied_is_told_with_what_makes_it_anew() {
         let env = TestEnvironment::new();
         let id = env.new_task(&["Add login"]);
         fs::write(env.path(".git/index"), bytes).unwrap();
-        let output =
-            env.aof(&["task", "complete", &id, "--agent", "agent-7", "--outcome", "complete", "--summary", "x"]);
-        assert!(output.code == Some(1) && output.stderr.contains("`git read-tree HEAD`"), "{output}");
+        let output = env.aof(&[
+            "task",
+            "complete",
+            &id,
+            "--agent",
+            "agent-7",
+            "--outcome",
+            "complete",
+            "--summary",
+            "x",
+        ]);
+        assert!(
+            output.code == Some(1) && output.stderr.contains("`git read-tree HEAD`"),
+            "{output}"
+        );
         env.git(&["read-tree", "HEAD"]);
         let _ = env.complete(&id, "agent-7");
         assert_eq!(env.git(&["status", "--porcelain"]), "");
@@ -410,11 +451,17 @@ fn an_index_that_a_power_cut_emptied_is_told_with_what_makes_it_anew() {
 fn a_look_that_waits_in_vain_ends_as_other_commands_do() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
-    env.write(".aof/inbox/one.yaml", format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: done\n"));
+    env.write(
+        ".aof/inbox/one.yaml",
+        format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: done\n"),
+    );
     let in_vain = || {
         let output = env.aof(&["--wait", "0", "watch", "--once"]).code(7);
         assert!(!output.stdout.contains("tried again"), "{output}");
-        assert!(env.exists(".aof/inbox/one.yaml") || !env.files(".aof/inbox").is_empty(), "{output}");
+        assert!(
+            env.exists(".aof/inbox/one.yaml") || !env.files(".aof/inbox").is_empty(),
+            "{output}"
+        );
     };
     env.write(".git/index.lock", "");
     in_vain();
@@ -434,9 +481,23 @@ fn what_git_prunes_before_the_branch_has_moved_is_made_again() {
         let id = env.new_task(&["Add login"]);
         let pipe = env.path("../pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        let mut command = env.aof_command(&["task", "complete", &id, "--agent", "agent-7", "--outcome", "complete"]);
-        command.args(["--summary", "Done"]).env("AOF_WAIT_AT", format!("{point}:{}", pipe.display()));
-        let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        let mut command = env.aof_command(&[
+            "task",
+            "complete",
+            &id,
+            "--agent",
+            "agent-7",
+            "--outcome",
+            "complete",
+        ]);
+        command
+            .args(["--summary", "Done"])
+            .env("AOF_WAIT_AT", format!("{point}:{}", pipe.display()));
+        let child = command
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
         eventually(point, || pipe.with_extension("reached").exists());
         let _ = env.git(&["prune", "--expire=now"]);
         // The second try comes there again.

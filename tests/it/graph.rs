@@ -235,19 +235,33 @@ fn programs_get_gates_and_ways() {
     let gate = &graph["gates"][0];
     assert_eq!((gate["waiting"].as_u64(), gate["inProgress"].as_u64()), (Some(2), Some(1)));
     assert_eq!(graph["gates"][1]["type"], "condition");
-    assert_eq!(graph["gates"][5]["branches"][1], serde_json::json!({"id": "law", "role": "auditor"}));
+    assert_eq!(
+        graph["gates"][5]["branches"][1],
+        serde_json::json!({"id": "law", "role": "auditor"})
+    );
     let ways = |from: &str| -> Vec<String> {
         let edges = graph["edges"].as_array().unwrap().iter().filter(|edge| edge["from"] == from);
         let told = |edge: &serde_json::Value| {
-            let said: Vec<&str> = edge["outcomes"].as_array().unwrap().iter().filter_map(|one| one.as_str()).collect();
+            let said: Vec<&str> = edge["outcomes"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter_map(|one| one.as_str())
+                .collect();
             let way = format!("{} {}", edge["way"], edge["times"]).replace('"', "");
             format!("{} -> {} {way}", said.join("/"), edge["to"].as_str().unwrap())
         };
         edges.map(told).collect()
     };
     assert_eq!(ways("mend"), ["complete -> review return null"]);
-    assert_eq!(ways("audit"), ["complete -> checks on null", "needs_review -> end back 5", " -> checks over null"]);
-    assert_eq!(ways("approve"), ["complete -> sign on null", "needs_review -> review back 1", " -> end exhausted 1"]);
+    assert_eq!(
+        ways("audit"),
+        ["complete -> checks on null", "needs_review -> end back 5", " -> checks over null"]
+    );
+    assert_eq!(
+        ways("approve"),
+        ["complete -> sign on null", "needs_review -> review back 1", " -> end exhausted 1"]
+    );
     let unknown = environment().aof(&["workflow", "graph", "nothing", "--json"]).code(3).json();
     assert_eq!(unknown["error"], "unknown_workflow");
 }
@@ -267,7 +281,8 @@ workflow:
 ";
     let env = TestEnvironment::with_rules(project, "roles:\n  worker: {agents: [agent-7]}\n");
     let shown = env.aof(&["workflow", "show"]).success().stdout;
-    let limits: Vec<&str> = shown.lines().filter_map(|line| Some(line.split_once("timeout ")?.1)).collect();
+    let limits: Vec<&str> =
+        shown.lines().filter_map(|line| Some(line.split_once("timeout ")?.1)).collect();
     assert_eq!(limits, ["1h", "2h", "1h", "3h"], "{shown}");
     let gates = env.aof(&["workflow", "show", "--json"]).success().json()["gates"].clone();
     assert_eq!(gates[0]["timeout"], gates[2]["branches"][0]["timeout"], "{gates}");

@@ -11,13 +11,19 @@ const KEPT: [(&str, Option<&str>); 19] = [
     ("workflowHash: sha256:0", None),
     ("gate:", None),
     ("gateHistory: []", None),
-    ("reviewContext: {fromGate: gone, fromAgent: a, timestamp: 2020-01-01T00:00:00Z, blockers: [forged]}", None),
+    (
+        "reviewContext: {fromGate: gone, fromAgent: a, timestamp: 2020-01-01T00:00:00Z, blockers: [forged]}",
+        None,
+    ),
     ("reviewContext: {fromGate: review, timestamp: 2020-01-01T00:00:00Z} # why", None),
     ("blockers: []", None),
     ("blockers:", None),
     ("context: {}", None),
     ("context: {input: {ticket: 7}}", None),
-    ("routing: {workflow: default, role: reviewer, claimed: 2020-01-01T00:00:00Z, lost: agent-7}", None),
+    (
+        "routing: {workflow: default, role: reviewer, claimed: 2020-01-01T00:00:00Z, lost: agent-7}",
+        None,
+    ),
     ("routing:\n  agent:\n  role: reviewer", None),
     ("blockers: [waiting for Bob]", Some("blockers")),
     ("blockers: waiting for Bob", Some("blockers")),
@@ -32,7 +38,10 @@ fn what_the_engine_keeps_is_not_taken_from_a_hand_made_file() {
     let mut refused = Vec::new();
     for (number, (kept, fields)) in KEPT.into_iter().enumerate() {
         let id = format!("AOF-hand{number}");
-        env.write(&format!("tasks/{id}.md"), format!("---\ntitle: t\n{kept}\nmine: 1 # mine\n---\nAs it was.\n"));
+        env.write(
+            &format!("tasks/{id}.md"),
+            format!("---\ntitle: t\n{kept}\nmine: 1 # mine\n---\nAs it was.\n"),
+        );
         // Whether somebody has committed it does not matter.
         if number % 2 == 0 {
             env.commit_all(&id);
@@ -40,15 +49,26 @@ fn what_the_engine_keeps_is_not_taken_from_a_hand_made_file() {
         refused.extend(fields.map(|fields| (id, kept, fields)));
     }
     let told = env.aof(&["--json", "status"]).success().json();
-    let frozen: Vec<_> =
-        told["attention"].as_array().unwrap().iter().filter(|point| point["code"] == "task_frozen").collect();
+    let frozen: Vec<_> = told["attention"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|point| point["code"] == "task_frozen")
+        .collect();
     assert_eq!(frozen.len(), refused.len(), "{told}");
     let watched = env.aof(&["watch", "--once"]);
     for (number, (kept, fields)) in KEPT.into_iter().enumerate() {
         let text = env.read(&format!("tasks/AOF-hand{number}.md"));
-        assert_eq!(text.contains("\ngate:\n  current: implement\n"), fields.is_none(), "{kept}: {text}\n{watched}");
+        assert_eq!(
+            text.contains("\ngate:\n  current: implement\n"),
+            fields.is_none(),
+            "{kept}: {text}\n{watched}"
+        );
         if fields.is_none() {
-            assert!(text.contains("\nmine: 1 # mine\n") && text.ends_with("---\nAs it was.\n"), "{text}");
+            assert!(
+                text.contains("\nmine: 1 # mine\n") && text.ends_with("---\nAs it was.\n"),
+                "{text}"
+            );
             assert!(text.contains("status: ready\n") && text.contains("role: backend"), "{text}");
             for word in ["agent", "claimed", "lost", "reviewContext", "blockers"] {
                 assert!(!text.contains(word), "{kept}: {text}");
@@ -69,12 +89,19 @@ fn what_the_engine_keeps_is_not_taken_from_a_hand_made_file() {
         let message = said["message"].as_str().unwrap();
         for text in [message, why.stdout.as_str()] {
             let problem = format!("says what only the engine says: {fields}");
-            assert!(text.contains(&problem) && text.contains("take it out of the file"), "{kept}: {text}");
+            assert!(
+                text.contains(&problem) && text.contains("take it out of the file"),
+                "{kept}: {text}"
+            );
             assert!(!text.contains("by hand in"), "the engine has never kept it: {text}");
         }
         assert!(env.read(&file).contains(kept), "nobody has touched it");
         // As it says.
-        let taken = if kept.contains("input") { "  implement: {}\n".to_owned() } else { format!("{kept}\n") };
+        let taken = if kept.contains("input") {
+            "  implement: {}\n".to_owned()
+        } else {
+            format!("{kept}\n")
+        };
         env.edit(&file, &taken, "");
         let _ = env.complete(&id, "agent-7");
     }
@@ -91,11 +118,22 @@ fn what_is_to_be_taken_out_of_a_copy_is_named_in_whole() {
     let copy = env.task_text(&id).replace(&id, "AOF-copy").replace("Add login", "Add logout");
     env.write("tasks/AOF-copy.md", &copy);
     let refused = env.say("AOF-copy", "agent-7", "complete", &[]).code(5);
-    for key in ["gate", "gateHistory", "status", "blockers", "reviewContext", "workflowHash", "routing", "context"] {
+    for key in [
+        "gate",
+        "gateHistory",
+        "status",
+        "blockers",
+        "reviewContext",
+        "workflowHash",
+        "routing",
+        "context",
+    ] {
         assert!(refused.stderr.contains(&format!("`{key}`")), "{key}: {refused}");
     }
     // Whoever takes out the gates alone leaves it to the same agent, and nothing else.
-    let key = |line: &str| line.split(':').next().map(str::to_owned).filter(|_| !line.starts_with([' ', '-']));
+    let key = |line: &str| {
+        line.split(':').next().map(str::to_owned).filter(|_| !line.starts_with([' ', '-']))
+    };
     let mut of = String::new();
     let kept = copy.lines().enumerate().filter(|(number, line)| {
         of = key(line).unwrap_or_else(|| of.clone());
@@ -138,27 +176,40 @@ fn whoever_a_hand_made_file_names_is_given_the_task_where_the_rules_allow_it() {
 
     // By whatever is done with it first.
     let refused = env.say("AOF-one", "agent-8", "complete", &["--json"]).code(4).json();
-    assert_eq!((&refused["error"], &refused["assignedAgent"]), (&"assigned_to_another".into(), &"agent-7".into()));
+    assert_eq!(
+        (&refused["error"], &refused["assignedAgent"]),
+        (&"assigned_to_another".into(), &"agent-7".into())
+    );
     let head = env.head();
     let rehearsed = env.aof(&["migrate", "tasks", "--add-gates", "--dry-run"]).success();
-    assert!(rehearsed.stderr.contains("`AOF-nope` begins without `agent-3`, whom its file names"), "{rehearsed}");
+    assert!(
+        rehearsed.stderr.contains("`AOF-nope` begins without `agent-3`, whom its file names"),
+        "{rehearsed}"
+    );
     assert_eq!(env.head(), head);
     std::fs::rename(env.path("tasks/AOF-six.md"), env.path("six")).unwrap();
     let migrated = env.aof(&["migrate", "tasks", "--add-gates", "--json"]).success().json();
     for adopted in migrated["adopted"].as_array().unwrap() {
-        let (id, warned) = (adopted["task"].as_str().unwrap(), adopted["warnings"].as_array().unwrap());
+        let (id, warned) =
+            (adopted["task"].as_str().unwrap(), adopted["warnings"].as_array().unwrap());
         let without = ["AOF-nope", "AOF-gone"].contains(&id);
         assert_eq!(adopted["status"], if without { "ready" } else { "in_progress" }, "{adopted}");
         assert_eq!(warned.len(), usize::from(without), "{adopted}");
-        assert!(warned.iter().all(|warned| warned["warning"] == "not_given" && warned["task"] == id), "{adopted}");
+        assert!(
+            warned.iter().all(|warned| warned["warning"] == "not_given" && warned["task"] == id),
+            "{adopted}"
+        );
     }
     assert_eq!(migrated["adopted"].as_array().unwrap().len(), 4);
     std::fs::rename(env.path("six"), env.path("tasks/AOF-six.md")).unwrap();
     let _ = env.aof(&["watch", "--once"]).success();
-    for (id, agent) in [("one", "agent-7"), ("two", "agent-7"), ("six", "agent-8"), ("four", "agent-8")] {
+    for (id, agent) in
+        [("one", "agent-7"), ("two", "agent-7"), ("six", "agent-8"), ("four", "agent-8")]
+    {
         let text = env.read(&format!("tasks/AOF-{id}.md"));
         assert!(
-            text.contains("status: in_progress\n") && text.contains(&format!("  agent: {agent} # its own\n")),
+            text.contains("status: in_progress\n")
+                && text.contains(&format!("  agent: {agent} # its own\n")),
             "{text}"
         );
         assert!(text.contains("  role: backend\n") && text.contains("  claimed: "), "{text}");
@@ -167,7 +218,11 @@ fn whoever_a_hand_made_file_names_is_given_the_task_where_the_rules_allow_it() {
         let text = env.read(&format!("tasks/AOF-{id}.md"));
         assert!(text.contains("status: ready\n") && !text.contains("agent"), "{text}");
     }
-    assert!(env.log().contains("AOF-two: adopted at implement, given to agent-7\n"), "{}", env.log());
+    assert!(
+        env.log().contains("AOF-two: adopted at implement, given to agent-7\n"),
+        "{}",
+        env.log()
+    );
     let events = env.aof(&["events", "--task", "AOF-two"]).success();
     assert!(events.stdout.contains("agent-7"), "{events}");
     check(&env);
@@ -192,7 +247,11 @@ fn whoever_takes_it_first_is_told_whom_a_file_names_in_vain() {
     let watched = env.aof(&["watch", "--once"]).success();
     for (output, id) in [(&rehearsed, "AOF-one"), (&said, "AOF-one"), (&watched, "AOF-two")] {
         let text = format!("{}{}", output.stdout, output.stderr);
-        assert_eq!(text.matches(&format!("warning: `{id}` begins without `agent-3`")).count(), 1, "{output}");
+        assert_eq!(
+            text.matches(&format!("warning: `{id}` begins without `agent-3`")).count(),
+            1,
+            "{output}"
+        );
         assert!(text.contains(&format!("`aof task assign {id} AGENT`")), "{output}");
     }
     check(&env);
@@ -206,7 +265,10 @@ fn the_first_gate_may_be_a_fork() {
     legacy(&env, "AOF-one", "agent-3");
     let watched = env.aof(&["watch", "--once"]).success();
     let text = env.read("tasks/AOF-one.md");
-    assert!(text.contains("agent: agent-3") && !watched.stdout.contains("warning"), "{watched}{text}");
+    assert!(
+        text.contains("agent: agent-3") && !watched.stdout.contains("warning"),
+        "{watched}{text}"
+    );
     assert!(!text.contains("# its own"), "it is the branch's: {text}");
     let _ = env.complete("AOF-one", "agent-3");
     check(&env);
@@ -215,8 +277,14 @@ fn the_first_gate_may_be_a_fork() {
 #[test]
 fn until_it_is_taken_up_a_file_is_whoevers_edits_it() {
     let env = TestEnvironment::new();
-    env.write("tasks/AOF-one.md", "---\ntitle: t\nrouting: {workflow: odd}\ncontext: {input: {a: 1}}\n---\n");
-    env.write("tasks/AOF-two.md", "---\ntitle: t\nrouting: {workflow: odd, role: x, agent: agent-3}\n---\n");
+    env.write(
+        "tasks/AOF-one.md",
+        "---\ntitle: t\nrouting: {workflow: odd}\ncontext: {input: {a: 1}}\n---\n",
+    );
+    env.write(
+        "tasks/AOF-two.md",
+        "---\ntitle: t\nrouting: {workflow: odd, role: x, agent: agent-3}\n---\n",
+    );
     env.commit_all("as it was");
     env.edit("tasks/AOF-two.md", "odd, role: x, agent: agent-3", "default, agent: agent-7");
     env.commit_all("edited");
@@ -235,7 +303,8 @@ fn until_it_is_taken_up_a_file_is_whoevers_edits_it() {
 #[test]
 fn what_an_earlier_build_took_up_with_the_file_is_no_fault() {
     let env = TestEnvironment::new();
-    let kept = ["routing: {agent: agent-7}", "context: {plan: {a: 1}}", "blockers: [waiting for Bob]"];
+    let kept =
+        ["routing: {agent: agent-7}", "context: {plan: {a: 1}}", "blockers: [waiting for Bob]"];
     let before = format!("---\ntitle: t\n{}\n---\n", kept.join("\n"));
     env.write("tasks/AOF-old.md", &before);
     env.write("tasks/AOF-new.md", "---\ntitle: t\n---\n");
@@ -249,17 +318,26 @@ fn what_an_earlier_build_took_up_with_the_file_is_no_fault() {
     let when = env.git(&["log", "-1", "--format=%aI"]);
     let commit = |text: &str, more: &[&str]| {
         env.write("tasks/AOF-old.md", text);
-        env.git(&[&["commit", "-q", "-a", "--date", when.trim(), "-m", said.trim()], more].concat());
+        env.git(
+            &[&["commit", "-q", "-a", "--date", when.trim(), "-m", said.trim()], more].concat(),
+        );
         env.aof(&["verify", "--json"])
     };
     let verified = commit(&adopted, &[]).success().json();
     assert_eq!(verified["findings"], serde_json::json!([]));
-    for (from, to) in
-        [("agent: agent-7", "agent: agent-8"), ("a: 1", "a: 2"), ("for Bob", "for Ann"), (kept[1], "x: y")]
-    {
+    for (from, to) in [
+        ("agent: agent-7", "agent: agent-8"),
+        ("a: 1", "a: 2"),
+        ("for Bob", "for Ann"),
+        (kept[1], "x: y"),
+    ] {
         let verified = commit(&adopted.replace(from, to), &["--amend"]).code(1).json();
-        let rules: Vec<&str> =
-            verified["findings"].as_array().unwrap().iter().map(|f| f["rule"].as_str().unwrap()).collect();
+        let rules: Vec<&str> = verified["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|f| f["rule"].as_str().unwrap())
+            .collect();
         assert_eq!(rules, ["moved_by_hand"], "{to}: {verified}");
     }
     // It was read in one second, and begun in the next.
@@ -285,7 +363,13 @@ fn what_is_staged_as_it_stands_is_taken_up() {
     let env = TestEnvironment::new();
     for (id, door) in [
         ("AOF-one", &["watch", "--once"][..]),
-        ("AOF-two", &["task", "complete", "AOF-two", "--agent", "agent-7", "-o", "complete", "-s", "Did it"]),
+        (
+            "AOF-two",
+            &[
+                "task", "complete", "AOF-two", "--agent", "agent-7", "-o", "complete", "-s",
+                "Did it",
+            ],
+        ),
         ("AOF-six", &["task", "cancel", "AOF-six", "--reason", "Not needed"]),
     ] {
         let path = env.hand_made(id, "Add login");
@@ -331,7 +415,8 @@ fn a_companion_that_is_staged_as_it_stands_goes_with_its_task() {
         env.git(&["add", path]);
     }
     env.write(&beside[0], "beside, and more\n");
-    let refused = env.aof(&["task", "cancel", &id, "--reason", "Not needed", "--json"]).code(5).json();
+    let refused =
+        env.aof(&["task", "cancel", &id, "--reason", "Not needed", "--json"]).code(5).json();
     assert_eq!(refused["error"], "staged_elsewise");
     env.git(&["add", &beside[0]]);
     let _ = env.aof(&["task", "cancel", &id, "--reason", "Not needed"]).success();

@@ -35,7 +35,8 @@ fn standing(env: &TestEnvironment) -> Vec<(String, String)> {
 fn unless_as(scene: &Scene, before: &[(String, String)]) -> Vec<String> {
     let is_own = |(path, _): &&(String, String)| path.contains(&scene.id);
     let now = standing(&scene.env);
-    let (now, before): (Vec<_>, Vec<_>) = (now.iter().filter(is_own).collect(), before.iter().filter(is_own).collect());
+    let (now, before): (Vec<_>, Vec<_>) =
+        (now.iter().filter(is_own).collect(), before.iter().filter(is_own).collect());
     if now == before { Vec::new() } else { vec![format!("there was {before:#?}\nand is {now:#?}")] }
 }
 
@@ -69,7 +70,8 @@ fn what_was_written_for_rules_that_are_others_by_now_is_taken_back_and_counts_an
 #[test]
 fn what_healing_was_killed_in_is_taken_back_as_well() {
     let mut findings = Findings::default();
-    let seconds = ["ops.intent-written", "audit.objects-named", "audit.index-written", "audit.index-moved"];
+    let seconds =
+        ["ops.intent-written", "audit.objects-named", "audit.index-written", "audit.index-moved"];
     for act in [Act::Plain, Act::AfterAnEdit, Act::Finishing] {
         let ready = Scene::new(act);
         for first in ["ops.file-written", "audit.index-moved"] {
@@ -95,7 +97,10 @@ fn what_healing_was_killed_in_is_taken_back_as_well() {
 fn a_file_that_was_dropped_counts_anew_under_the_new_rules() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
-    env.write(".aof/inbox/one.yaml", format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n"));
+    env.write(
+        ".aof/inbox/one.yaml",
+        format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n"),
+    );
     let mut watch = env.aof_command(&["watch", "--once"]);
     watch.env("AOF_STOP_AT", "audit.index-written");
     assert_eq!(env.run(watch).code, None);
@@ -127,7 +132,8 @@ fn a_new_task_that_was_never_there_for_anybody_is_gone() {
 fn what_a_person_has_changed_since_is_frozen_and_shown() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login", "--body", "The body"]);
-    let mut command = env.aof_command(&["task", "complete", &id, "--agent", "agent-7", "--summary", "Done"]);
+    let mut command =
+        env.aof_command(&["task", "complete", &id, "--agent", "agent-7", "--summary", "Done"]);
     command.env("AOF_STOP_AT", "audit.index-written");
     assert_eq!(env.run(command).code, None);
     let path = env.task_path(&id);
@@ -158,14 +164,17 @@ fn what_was_meant_for_one_branch_is_not_committed_on_another() {
             let next = scene.touch_other(None);
             findings.expect(&how, Some(0), &next);
             findings.add(&how, unless_as(&scene, &before));
-            if *point == "audit.index-written" && !next.stderr.contains("was for `main`: AOF-xxxxx is as it was before")
+            if *point == "audit.index-written"
+                && !next.stderr.contains("was for `main`: AOF-xxxxx is as it was before")
             {
                 findings.add(&how, vec![format!("nobody says so: {next}")]);
             }
-            let counted = env.git(&["log", "--all", "--format=%s", "--grep", "^Aof-Completion: delivery-1$"]);
+            let counted =
+                env.git(&["log", "--all", "--format=%s", "--grep", "^Aof-Completion: delivery-1$"]);
             let now = env.git(&["status", "--porcelain"]);
             if !counted.is_empty() || now != status {
-                findings.add(&how, vec![format!("counted: {counted}\nit was\n{status}and is\n{now}")]);
+                findings
+                    .add(&how, vec![format!("counted: {counted}\nit was\n{status}and is\n{now}")]);
             }
             env.git(&["switch", "--quiet", "main"]);
             findings.expect(&how, Some(0), &scene.deliver(None));
@@ -205,10 +214,18 @@ fn what_a_person_has_changed_on_the_other_branch_stays_and_is_told() {
     let mine = env.read(&path);
     let told = scene.touch_other(None).success();
     assert!(
-        told.stderr.contains("was for `main`, and the file of AOF-xxxxx has been changed since, so it stays"),
+        told.stderr.contains(
+            "was for `main`, and the file of AOF-xxxxx has been changed since, so it stays"
+        ),
         "{told}"
     );
-    assert!(told.stderr.contains("`git restore --source=HEAD --staged --worktree tasks/AOF-xxxxx.md`"), "{told}");
+    assert!(
+        told.stderr.contains("`git restore --source=HEAD --staged --worktree tasks/AOF-xxxxx.md`"),
+        "{told}"
+    );
     assert_eq!(env.read(&path), mine);
-    assert_eq!(env.git(&["log", "--all", "--format=%s", "--grep", "^Aof-Completion: delivery-1$"]), "");
+    assert_eq!(
+        env.git(&["log", "--all", "--format=%s", "--grep", "^Aof-Completion: delivery-1$"]),
+        ""
+    );
 }

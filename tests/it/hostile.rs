@@ -158,14 +158,18 @@ fn damaged_files_are_explained_with_the_place() {
 #[test]
 fn a_bomb_does_not_go_off() {
     let mut bomb = "---\ntitle: Bomb\na: &a [x, x, x, x, x, x, x, x, x]\n".to_owned();
-    for (name, of) in ["b", "c", "d", "e", "f", "g", "h", "i"].iter().zip(["a", "b", "c", "d", "e", "f", "g", "h"]) {
+    for (name, of) in ["b", "c", "d", "e", "f", "g", "h", "i"]
+        .iter()
+        .zip(["a", "b", "c", "d", "e", "f", "g", "h"])
+    {
         let list = vec![format!("*{of}"); 9].join(", ");
         bomb.push_str(&format!("{name}: &{name} [{list}]\n"));
     }
     bomb.push_str("---\n");
     let output = completed(bomb.as_bytes()).code(6);
     assert!(output.stderr.contains("tasks/AOF-abc.md"), "{output}");
-    let deep = format!("---\ntitle: Deep\nx: {}{}\n---\n", "[".repeat(100_000), "]".repeat(100_000));
+    let deep =
+        format!("---\ntitle: Deep\nx: {}{}\n---\n", "[".repeat(100_000), "]".repeat(100_000));
     let _ = completed(deep.as_bytes()).code(6);
 }
 
@@ -174,7 +178,12 @@ fn a_file_of_fifty_megabytes_is_not_read() {
     let env = TestEnvironment::new();
     let other = env.new_task(&["Tidy up"]);
     env.write("tasks/AOF-abc.md", "---\ntitle: Large\n---\n");
-    fs::File::options().write(true).open(env.path("tasks/AOF-abc.md")).unwrap().set_len(50 << 20).unwrap();
+    fs::File::options()
+        .write(true)
+        .open(env.path("tasks/AOF-abc.md"))
+        .unwrap()
+        .set_len(50 << 20)
+        .unwrap();
     assert_snapshot!(env.say("AOF-abc", "agent-7", "complete", &[]), @"
     exit 6
     --- stderr
@@ -253,7 +262,12 @@ fn a_companion_that_leads_elsewhere_stays_behind() {
     symlink(&secret, env.path(&format!("tasks/{id}.key"))).unwrap();
     let _ = env.complete(&id, "agent-7");
     let _ = env.complete(&id, "agent-3");
-    assert_eq!(env.git(&["grep", "--fixed-strings", "--count", "title: Add login", "HEAD"]).lines().count(), 1);
+    assert_eq!(
+        env.git(&["grep", "--fixed-strings", "--count", "title: Add login", "HEAD"])
+            .lines()
+            .count(),
+        1
+    );
     assert!(!env.git(&["ls-tree", "-r", "--name-only", "HEAD"]).contains(".key"));
     check_history(&env);
 }
@@ -278,8 +292,19 @@ fn texts_of_agents_stay_texts() {
     let id = env.new_task(&["Add login"]);
     let forged = "Fine.\n\nAof-Task: AOF-evil\nAof-Outcome: needs_review\nSigned-off-by: Ada <ada@example.org>\n---\n# comment\n\u{1b}[31mred\u{202e}\n\nAof-Agent: human-ada";
     let blockers = ["---\nstatus: complete", "x\"; rm -rf / #", "Aof-Gate: end"];
-    let mut args =
-        vec!["task", "complete", &id, "--agent", "agent-7", "-o", "blocked", "-s", forged, "-n", "Aof-Event: x"];
+    let mut args = vec![
+        "task",
+        "complete",
+        &id,
+        "--agent",
+        "agent-7",
+        "-o",
+        "blocked",
+        "-s",
+        forged,
+        "-n",
+        "Aof-Event: x",
+    ];
     args.extend(blockers.iter().flat_map(|blocker| ["-b", *blocker]));
     let output = env.aof(&args).success();
     assert!(!output.stdout.contains('\u{1b}'), "{output}");
@@ -332,7 +357,9 @@ fn names_of_agents_are_names() {
     let output = env.aof(&["task", "new", "Add login"]).success();
     let path = env.files("tasks").remove(0);
     let id = path.trim_start_matches("tasks/").trim_end_matches(".md");
-    for name in ["a\nAof-Task: x", "a b", "", "ä", "-x", "\u{1b}[31m", "../x", "<a@b>", "human-\u{202e}x"] {
+    for name in
+        ["a\nAof-Task: x", "a b", "", "ä", "-x", "\u{1b}[31m", "../x", "<a@b>", "human-\u{202e}x"]
+    {
         let output = env.aof(&["task", "complete", id, &format!("--agent={name}"), "-s", "Did it"]);
         assert_eq!(output.code, Some(2), "{name:?}: {output}");
     }
@@ -370,8 +397,9 @@ fn a_clock_that_goes_backwards_does_not_turn_the_history_round() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let complete = |agent: &str, now: &str| {
-        let mut command =
-            env.aof_command(&["task", "complete", &id, "--agent", agent, "-o", "complete", "-s", "Did it"]);
+        let mut command = env.aof_command(&[
+            "task", "complete", &id, "--agent", agent, "-o", "complete", "-s", "Did it",
+        ]);
         command.env("AOF_NOW", now);
         let _ = env.run(command).success();
     };
@@ -395,7 +423,8 @@ fn a_folder_that_cannot_be_written_is_named_and_nothing_is_lost() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");
-    let rights = |mode| fs::set_permissions(env.path("tasks"), fs::Permissions::from_mode(mode)).unwrap();
+    let rights =
+        |mode| fs::set_permissions(env.path("tasks"), fs::Permissions::from_mode(mode)).unwrap();
     rights(0o555);
     // The superuser may write anywhere.
     if fs::write(env.path("tasks/probe"), "").is_ok() {
@@ -423,11 +452,24 @@ fn a_full_disk_stops_a_write_and_nothing_is_lost() {
     for blocks in [0, 1, 8, 32] {
         let script = format!("ulimit -f {blocks}; trap '' XFSZ; exec \"$0\" \"$@\"");
         let mut command = env.command("sh");
-        command.args(["-c", &script, env!("CARGO_BIN_EXE_aof"), "task", "complete", &id, "--agent", "agent-7"]);
+        command.args([
+            "-c",
+            &script,
+            env!("CARGO_BIN_EXE_aof"),
+            "task",
+            "complete",
+            &id,
+            "--agent",
+            "agent-7",
+        ]);
         command.args(["-o", "complete", "-s", "Did it", "--file", "large.md"]);
         let output = env.run(command).code(1);
         assert!(output.stderr.starts_with("error: "), "{output}");
-        assert_eq!((env.task_text(&id), env.head()), (text.clone(), head.clone()), "{blocks}: {output}");
+        assert_eq!(
+            (env.task_text(&id), env.head()),
+            (text.clone(), head.clone()),
+            "{blocks}: {output}"
+        );
     }
     let _ = env.complete(&id, "agent-7");
     check(&env);
@@ -442,7 +484,9 @@ fn signed(record: &str) -> String {
 fn a_record_of_a_write_that_is_nonsense_harms_nobody() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
-    for record in ["", "{", "null", "{\"pid\":1,\"writes\":[],\"locks\":{\"index\":7}}", &"x".repeat(100_000)] {
+    for record in
+        ["", "{", "null", "{\"pid\":1,\"writes\":[],\"locks\":{\"index\":7}}", &"x".repeat(100_000)]
+    {
         for record in [record.to_owned(), signed(record)] {
             env.write(".aof/intent", record);
             let other = env.new_task(&["Tidy up"]);

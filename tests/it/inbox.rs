@@ -72,8 +72,14 @@ fn good_ones_go_through_behind_bad_ones_and_bad_ones_are_explained() {
     for (name, content) in [
         ("1-syntax.yaml", "task: [AOF-abc\n"),
         ("2-role.yaml", "task: AOF-abc\nagent: agent-7\noutcome: complete\nsummary: Mine\n"),
-        ("3-nobody.json", r#"{"task": "AOF-nobody", "agent": "agent-3", "outcome": "complete", "summary": "x"}"#),
-        ("4-fields.json", r#"{"task": "AOF-abc", "agent": "agent-3", "outcome": "complete", "sumary": "x"}"#),
+        (
+            "3-nobody.json",
+            r#"{"task": "AOF-nobody", "agent": "agent-3", "outcome": "complete", "summary": "x"}"#,
+        ),
+        (
+            "4-fields.json",
+            r#"{"task": "AOF-abc", "agent": "agent-3", "outcome": "complete", "sumary": "x"}"#,
+        ),
         ("5-late.yaml", "task: AOF-abc@0\nagent: agent-7\noutcome: complete\nsummary: Late\n"),
         ("6-empty.yaml", ""),
         ("7-word.txt", "done"),
@@ -118,7 +124,11 @@ fn good_ones_go_through_behind_bad_ones_and_bad_ones_are_explained() {
     let told: Vec<String> = reasons
         .map(|name| {
             let reason: serde_json::Value = serde_json::from_str(&env.read(name)).unwrap();
-            format!("{}: {}", reason["file"].as_str().unwrap_or("-"), reason["error"].as_str().unwrap())
+            format!(
+                "{}: {}",
+                reason["file"].as_str().unwrap_or("-"),
+                reason["error"].as_str().unwrap()
+            )
         })
         .collect();
     assert_snapshot!(told.join("\n"), @"
@@ -170,7 +180,9 @@ fn a_name_may_say_in_capitals_how_to_read_it() {
         let id = env.new_task(&["Add login"]);
         let said = match name {
             "c.JSON" => {
-                format!("{{\"task\": \"{id}\", \"agent\": \"agent-7\", \"outcome\": \"complete\", \"summary\": \"x\"}}")
+                format!(
+                    "{{\"task\": \"{id}\", \"agent\": \"agent-7\", \"outcome\": \"complete\", \"summary\": \"x\"}}"
+                )
             }
             "d.MD" | "e.markdown" => format!("---\n{}---\n", yaml(&id)),
             _ => yaml(&id),
@@ -202,7 +214,8 @@ fn what_is_no_file_is_put_aside() {
 fn the_same_file_twice_counts_once() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
-    let completion = format!("id: c-1\ntask: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n");
+    let completion =
+        format!("id: c-1\ntask: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n");
     for name in ["a.yaml", "b.yaml"] {
         drop_file(&env, name, &completion);
     }
@@ -219,9 +232,16 @@ fn many_files_later_the_same_visit_is_said_again() {
     let env = TestEnvironment::with_rules(PROJECT, &ORG.replace("agent-3", "agent-7"));
     let ids = dropped(&env, 60);
     let first = ids.iter().min().unwrap();
-    drop_file(&env, "z.yaml", format!("task: {first}\nagent: agent-7\noutcome: complete\nsummary: Done\n"));
+    drop_file(
+        &env,
+        "z.yaml",
+        format!("task: {first}\nagent: agent-7\noutcome: complete\nsummary: Done\n"),
+    );
     let output = watch_once(&env);
-    assert!(env.exists(".aof/refused/z.yaml") && env.task_text(first).contains("current: review"), "{output}");
+    assert!(
+        env.exists(".aof/refused/z.yaml") && env.task_text(first).contains("current: review"),
+        "{output}"
+    );
     check(&env);
 }
 
@@ -230,7 +250,11 @@ fn a_file_waits_while_nothing_can_be_committed() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     env.git(&["checkout", "--quiet", "--detach"]);
-    drop_file(&env, "1.yaml", format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n"));
+    drop_file(
+        &env,
+        "1.yaml",
+        format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n"),
+    );
     let output = env.aof(&["watch", "--once", "--wait", "0"]);
     assert_ne!(output.code, Some(0), "{output}");
     assert_eq!(env.files(".aof/inbox").len(), 1, "{output}");
@@ -266,7 +290,8 @@ fn a_task_that_is_frozen_keeps_its_files_waiting_and_stops_no_other() {
 #[test]
 fn a_task_whose_file_is_in_trouble_keeps_its_files_waiting() {
     let env = TestEnvironment::new();
-    let ids: Vec<String> = (0..4).map(|number| env.new_task(&[&format!("Task {number}")])).collect();
+    let ids: Vec<String> =
+        (0..4).map(|number| env.new_task(&[&format!("Task {number}")])).collect();
     let [doubled, linked, piped, large] = ids.as_slice() else { panic!() };
     let texts = ids.iter().map(|id| env.task_text(id)).collect::<Vec<_>>();
     for id in &ids {
@@ -307,11 +332,25 @@ fn a_task_whose_file_is_away_keeps_its_files_waiting_until_head_lacks_it_as_well
         drop_file(&env, &format!("{id}.yaml"), completion);
     }
     let output = watch_once(&env).code(1);
-    assert!(output.stdout.contains(&format!("the file of task `{}` is gone", "AOF-xxxxx")), "{output}");
-    assert_eq!((env.files(".aof/inbox").len(), env.files(".aof/refused").len()), (2, 0), "{output}");
+    assert!(
+        output.stdout.contains(&format!("the file of task `{}` is gone", "AOF-xxxxx")),
+        "{output}"
+    );
+    assert_eq!(
+        (env.files(".aof/inbox").len(), env.files(".aof/refused").len()),
+        (2, 0),
+        "{output}"
+    );
     let [saved, deleted] = &ids;
     fs::rename(env.path(&format!("{saved}.bak")), env.path(&format!("tasks/{saved}.md"))).unwrap();
-    env.git(&["commit", "--quiet", "--message", "not needed", "--", &format!("tasks/{deleted}.md")]);
+    env.git(&[
+        "commit",
+        "--quiet",
+        "--message",
+        "not needed",
+        "--",
+        &format!("tasks/{deleted}.md"),
+    ]);
     let output = watch_once(&env).success();
     assert!(env.task_text(saved).contains("current: review"), "{output}");
     assert_eq!(env.files(".aof/inbox"), [""; 0], "{output}");
@@ -325,8 +364,10 @@ fn dropped(env: &TestEnvironment, count: usize) -> Vec<String> {
     let output = env.aof_reading(&["task", "new", "--from", "-"], list.as_bytes()).success();
     assert_eq!(output.stdout.lines().filter(|line| line.starts_with("AOF-")).count(), count);
     let files = env.files("tasks");
-    let ids: Vec<String> =
-        files.iter().map(|path| path.trim_start_matches("tasks/").trim_end_matches(".md").to_owned()).collect();
+    let ids: Vec<String> = files
+        .iter()
+        .map(|path| path.trim_start_matches("tasks/").trim_end_matches(".md").to_owned())
+        .collect();
     for id in &ids {
         drop_file(
             env,
@@ -353,7 +394,8 @@ fn faults_of_delivery(env: &TestEnvironment, ids: &[String]) -> Vec<String> {
 fn several_deliveries_at_once_are_harmless() {
     let env = TestEnvironment::new();
     let ids = dropped(&env, 40);
-    let children: Vec<_> = (0..4).map(|_| env.start(&["watch", "--once", "--wait", "60s"])).collect();
+    let children: Vec<_> =
+        (0..4).map(|_| env.start(&["watch", "--once", "--wait", "60s"])).collect();
     for child in children {
         let _ = env.finish("aof watch --once", child).success();
     }
@@ -368,7 +410,11 @@ fn watch_until(env: &TestEnvironment, point: &str, pipe: &std::path::Path) -> st
     assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
     let mut command = env.aof_command(&["watch", "--once"]);
     command.env("AOF_WAIT_AT", format!("{point}:{}", pipe.display()));
-    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+    command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap()
 }
 
 /// Returns whether somebody came to the point that has this pipe.
@@ -389,7 +435,11 @@ fn kill_at(env: &TestEnvironment, point: &str) {
 /// Drops the word of an architect, who comes too early: at the first gate it is refused, and at the second it counts.
 #[cfg(debug_assertions)]
 fn drop_early(env: &TestEnvironment, id: &str) {
-    drop_file(env, "early.yaml", format!("id: c-1\ntask: {id}\nagent: agent-3\noutcome: complete\nsummary: Good\n"));
+    drop_file(
+        env,
+        "early.yaml",
+        format!("id: c-1\ntask: {id}\nagent: agent-3\noutcome: complete\nsummary: Good\n"),
+    );
 }
 
 #[test]
@@ -497,7 +547,9 @@ fn a_delivery_that_is_killed_anywhere_is_finished_by_the_next() {
         let output = env.run(command);
         let _ = watch_once(&env).success();
         let faults = faults_of_delivery(&env, &ids);
-        findings.extend(faults.into_iter().map(|fault| format!("{point} ({:?}): {fault}", output.code)));
+        findings.extend(
+            faults.into_iter().map(|fault| format!("{point} ({:?}): {fault}", output.code)),
+        );
     }
     assert!(findings.is_empty(), "{}", findings.join("\n"));
 }

@@ -84,9 +84,9 @@ impl Scene {
     pub(crate) fn new(act: Act) -> Self {
         let env = match act {
             Act::Branch | Act::Join => TestEnvironment::with_rules(FORKED, PEOPLE),
-            Act::AdoptionAtACondition | Act::FinishingByItself | Act::FinishingByItselfAfterAnEdit => {
-                TestEnvironment::with_rules(BY_ITSELF, PEOPLE)
-            }
+            Act::AdoptionAtACondition
+            | Act::FinishingByItself
+            | Act::FinishingByItselfAfterAnEdit => TestEnvironment::with_rules(BY_ITSELF, PEOPLE),
             _ => TestEnvironment::new(),
         };
         let other = env.new_task(&["Another task"]);
@@ -111,7 +111,10 @@ impl Scene {
         if matches!(act, Act::Join) {
             let _ = scene.env.complete(&scene.id, "agent-5");
         }
-        if matches!(act, Act::AfterAnEdit | Act::FinishingAfterAnEdit | Act::FinishingByItselfAfterAnEdit) {
+        if matches!(
+            act,
+            Act::AfterAnEdit | Act::FinishingAfterAnEdit | Act::FinishingByItselfAfterAnEdit
+        ) {
             let path = scene.env.task_path(&scene.id);
             scene.env.edit(&path, "The body", "The better body");
         }
@@ -123,7 +126,12 @@ impl Scene {
 
     /// Returns another scene in which all is as it is here.
     pub(crate) fn copy(&self) -> Self {
-        Self { env: self.env.copy(), id: self.id.clone(), agent: self.agent, other: self.other.clone() }
+        Self {
+            env: self.env.copy(),
+            id: self.id.clone(),
+            agent: self.agent,
+            other: self.other.clone(),
+        }
     }
 
     /// Delivers the completion, killed at that point unless it never comes by.
@@ -139,7 +147,8 @@ impl Scene {
     }
 
     fn delivery(&self, stop: Option<&str>) -> Command {
-        let mut command = self.env.aof_command(&["task", "complete", &self.id, "--agent", self.agent]);
+        let mut command =
+            self.env.aof_command(&["task", "complete", &self.id, "--agent", self.agent]);
         command.args(["--outcome", "complete", "--summary", "Did it", "--id", "delivery-1"]);
         if let Some(stop) = stop {
             command.env("AOF_STOP_AT", stop);
@@ -149,7 +158,8 @@ impl Scene {
 
     /// Runs a command about another task, which heals on its way.
     pub(crate) fn touch_other(&self, stop: Option<&str>) -> Output {
-        let mut command = self.env.aof_command(&["task", "complete", &self.other, "--agent", "agent-8"]);
+        let mut command =
+            self.env.aof_command(&["task", "complete", &self.other, "--agent", "agent-8"]);
         command.args(["--outcome", "complete", "--summary", "Did the other", "--id", "delivery-2"]);
         if let Some(stop) = stop {
             command.env("AOF_STOP_AT", stop);
@@ -161,8 +171,14 @@ impl Scene {
     pub(crate) fn faults(&self) -> Vec<String> {
         let env = &self.env;
         let mut faults = checker::faults(env);
-        let in_history = env.files("tasks").into_iter().map(|path| env.read(&path).matches("id: delivery-1").count());
-        let in_log = env.git(&["log", "--format=%H", "--grep", "^Aof-Completion: delivery-1$"]).lines().count();
+        let in_history = env
+            .files("tasks")
+            .into_iter()
+            .map(|path| env.read(&path).matches("id: delivery-1").count());
+        let in_log = env
+            .git(&["log", "--format=%H", "--grep", "^Aof-Completion: delivery-1$"])
+            .lines()
+            .count();
         let counts = (in_history.sum::<usize>(), in_log);
         if counts != (1, 1) {
             faults.push(format!("the completion counts {counts:?} times"));

@@ -43,7 +43,9 @@ fn the_next_command_heals_even_if_it_is_about_another_task() {
             findings.expect(&how, Some(0), &scene.touch_other(None));
             let rests = match act {
                 // Edits are committed with the next change, and hand-made files are taken up with it.
-                Act::FinishingAfterAnEdit | Act::FinishingByItselfAfterAnEdit | Act::AdoptionAtACondition => false,
+                Act::FinishingAfterAnEdit
+                | Act::FinishingByItselfAfterAnEdit
+                | Act::AdoptionAtACondition => false,
                 _ => true,
             };
             if rests {
@@ -90,7 +92,9 @@ fn a_creation_that_is_killed_leaves_a_whole_task_or_none() {
         env.git(&["add", "staged.txt"]);
         (rules, env)
     });
-    for ((rules, ready), point) in ready.iter().flat_map(|ready| POINTS.iter().map(move |point| (ready, point))) {
+    for ((rules, ready), point) in
+        ready.iter().flat_map(|ready| POINTS.iter().map(move |point| (ready, point)))
+    {
         let how = format!("{point} under\n{rules}");
         let env = ready.copy();
         let mut command = env.aof_command(&["task", "new", "Add login"]);
@@ -145,8 +149,14 @@ fn an_edit_that_was_to_be_committed_first_stays_its_author_s() {
             findings.expect(&how, None, &scene.deliver(Some(point)));
             findings.expect(&how, Some(0), &scene.touch_other(None));
             findings.expect(&how, Some(0), &scene.deliver(None));
-            let author =
-                scene.env.git(&["log", "--format=%an", "--no-renames", "--diff-filter=M", "-S", "The better body"]);
+            let author = scene.env.git(&[
+                "log",
+                "--format=%an",
+                "--no-renames",
+                "--diff-filter=M",
+                "-S",
+                "The better body",
+            ]);
             if author != "Ada\n" {
                 findings.add(&how, vec![format!("the edit is by {author}{}", scene.env.log())]);
             }
@@ -161,9 +171,13 @@ fn what_git_collected_in_the_meantime_is_not_needed() {
     let mut findings = Findings::default();
     for act in [Act::Finishing, Act::FinishingByItself, Act::FinishingByItselfAfterAnEdit] {
         let ready = Scene::new(act);
-        for point in
-            ["ops.intent-written", "audit.intent-told", "audit.index-locked", "ops.file-written", "audit.index-moved"]
-        {
+        for point in [
+            "ops.intent-written",
+            "audit.intent-told",
+            "audit.index-locked",
+            "ops.file-written",
+            "audit.index-moved",
+        ] {
             let how = format!("{act:?} killed at {point}");
             let scene = ready.copy();
             findings.expect(&how, None, &scene.deliver(Some(point)));
@@ -207,7 +221,8 @@ fn what_a_record_of_an_earlier_version_says_of_locks_is_enough_to_go_on() {
         let lock = scene.env.path(".git/index.lock");
         assert!(lock.exists());
         let record = scene.env.read(".aof/intent");
-        let mut said: serde_json::Value = serde_json::from_str(record.split_once('\n').unwrap().1.trim_end()).unwrap();
+        let mut said: serde_json::Value =
+            serde_json::from_str(record.split_once('\n').unwrap().1.trim_end()).unwrap();
         for write in said["writes"].as_array_mut().unwrap() {
             write["old"] = write["old"]["path"].clone();
         }
@@ -235,14 +250,27 @@ fn what_has_landed_on_one_branch_is_not_done_again_on_another() {
                 let how = format!("{act:?} killed at {point}, power lost: {power}");
                 let scene = ready.copy();
                 scene.env.git(&["branch", "feature"]);
-                let cut = if power { scene.deliver_until_power_is_cut(point) } else { scene.deliver(Some(point)) };
+                let cut = if power {
+                    scene.deliver_until_power_is_cut(point)
+                } else {
+                    scene.deliver(Some(point))
+                };
                 findings.expect(&how, None, &cut);
                 // What a move leaves at the old place would be in git's way.
                 scene.env.git(&["switch", "-q", "-f", "feature"]);
                 findings.expect(&how, Some(0), &scene.touch_other(None));
-                let counted = scene.env.git(&["log", "--all", "--format=%s", "--grep", "^Aof-Completion: delivery-1$"]);
+                let counted = scene.env.git(&[
+                    "log",
+                    "--all",
+                    "--format=%s",
+                    "--grep",
+                    "^Aof-Completion: delivery-1$",
+                ]);
                 if counted.lines().count() != 1 {
-                    findings.add(&how, vec![format!("the completion counts more than once:\n{counted}")]);
+                    findings.add(
+                        &how,
+                        vec![format!("the completion counts more than once:\n{counted}")],
+                    );
                 }
                 findings.add(&how, checker::faults(&scene.env));
             }
@@ -268,9 +296,16 @@ fn what_a_person_puts_back_after_a_kill_stays_so() {
             }
             let status = scene.env.git(&["status", "--porcelain"]);
             findings.expect(&how, Some(0), &scene.touch_other(None));
-            if scene.env.git(&["status", "--porcelain"]) != status || scene.env.read(&path) != before {
-                findings
-                    .add(&how, vec![format!("it was {status}and is {}", scene.env.git(&["status", "--porcelain"]))]);
+            if scene.env.git(&["status", "--porcelain"]) != status
+                || scene.env.read(&path) != before
+            {
+                findings.add(
+                    &how,
+                    vec![format!(
+                        "it was {status}and is {}",
+                        scene.env.git(&["status", "--porcelain"])
+                    )],
+                );
             }
         }
     }
@@ -292,8 +327,12 @@ fn a_file_beside_a_task_that_is_written_to_after_the_kill_goes_with_it_all_the_s
         scene.env.write(&beside, &more);
         findings.expect(point, Some(0), &scene.touch_other(None));
         findings.expect(point, Some(0), &scene.deliver(None));
-        let kept: Vec<String> =
-            scene.env.files("tasks").into_iter().filter(|path| path.ends_with(".tests.yaml")).collect();
+        let kept: Vec<String> = scene
+            .env
+            .files("tasks")
+            .into_iter()
+            .filter(|path| path.ends_with(".tests.yaml"))
+            .collect();
         if !kept.iter().any(|path| scene.env.read(path) == more) {
             findings.add(point, vec![format!("what was written is lost: {kept:?}")]);
         }

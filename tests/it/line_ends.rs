@@ -50,7 +50,9 @@ fn changed_lines(env: &TestEnvironment) -> usize {
     let diff = env.git(&["show", "--format=", "--unified=0", "HEAD"]);
     assert!(!diff.contains('\r'), "{diff}");
     diff.lines()
-        .filter(|line| line.starts_with(['+', '-']) && !line.starts_with("+++") && !line.starts_with("---"))
+        .filter(|line| {
+            line.starts_with(['+', '-']) && !line.starts_with("+++") && !line.starts_with("---")
+        })
         .count()
 }
 
@@ -60,7 +62,10 @@ fn what_git_calls_unmodified_is_no_edit() {
         let (env, id) = converted(by);
         let before = env.head();
         let status = env.aof(&["status"]).success().stdout;
-        assert!(!status.contains("not committed") && !status.contains("differ"), "{by:?}: {status}");
+        assert!(
+            !status.contains("not committed") && !status.contains("differ"),
+            "{by:?}: {status}"
+        );
         let _ = env.aof(&["watch", "--once"]).success();
         assert_eq!(env.head(), before, "{by:?}: {}", env.log());
         // A transition is that transition, and the file keeps its line ends.
@@ -103,9 +108,12 @@ fn an_index_that_only_git_reads_keeps_no_line_end_from_anything() {
             env.write(&format!("tasks/{id}.log"), "one\r\ntwo\r\n");
             let other = env.new_task(&["Another", "--body", "one\r\ntwo"]);
             for (task, agent) in [(&id, "agent-3"), (&other, "agent-7")] {
-                let said = format!("task: {task}\r\nagent: {agent}\r\noutcome: complete\r\nsummary: Done\r\n");
+                let said = format!(
+                    "task: {task}\r\nagent: {agent}\r\noutcome: complete\r\nsummary: Done\r\n"
+                );
                 env.write(&format!(".aof/inbox/{task}.yaml"), said);
-                let file = std::fs::File::open(env.path(&format!(".aof/inbox/{task}.yaml"))).unwrap();
+                let file =
+                    std::fs::File::open(env.path(&format!(".aof/inbox/{task}.yaml"))).unwrap();
                 file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
             }
             let _ = env.aof(&["watch", "--once"]).success();
@@ -165,7 +173,8 @@ fn doctor_has_a_converted_project_kept_as_committed() {
     let _ = there(&["watch", "--once"]).success();
     assert_eq!(head(), before);
     assert!(there(&["doctor"]).stdout.contains("[line_endings]"));
-    let _ = there(&["task", "complete", &id, "--agent", "agent-7", "-o", "complete", "-s", "done"]).success();
+    let _ = there(&["task", "complete", &id, "--agent", "agent-7", "-o", "complete", "-s", "done"])
+        .success();
     assert_eq!(env.git(&["-C", clone, "rev-parse", "HEAD~"]), before);
     assert!(!env.git(&["-C", clone, "show"]).contains('\r'));
     assert!(!std::fs::read_to_string(&file).unwrap().contains('\r'));
@@ -231,7 +240,11 @@ fn what_git_had_converted_is_in_no_way_of_a_sync() {
         assert!(in_b(&clones, &one).contains('\r'));
         clones.does("b", &["sync"]);
         clones.does(".", &["sync"]);
-        assert_eq!((clones.head("b"), clones.status("b")), (clones.head("."), String::new()), "{both}");
+        assert_eq!(
+            (clones.head("b"), clones.status("b")),
+            (clones.head("."), String::new()),
+            "{both}"
+        );
         assert!(!in_b(&clones, &one).contains('\r') && in_b(&clones, &one).contains("agent-1"));
         clones.does("b", &["verify"]);
     }

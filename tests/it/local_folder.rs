@@ -72,7 +72,10 @@ fn what_keeps_the_schemas_from_being_written_keeps_nothing_else_and_the_doctor_t
     let outcome = |args: &[&str]| {
         let found = env.aof(&[&["doctor", "--json"], args].concat()).json();
         let complaints = found["complaints"].as_array().unwrap();
-        complaints.iter().find(|one| one["code"] == "schemas_missing").map(|one| one["outcome"].clone())
+        complaints
+            .iter()
+            .find(|one| one["code"] == "schemas_missing")
+            .map(|one| one["outcome"].clone())
     };
     assert_eq!((outcome(&[]), outcome(&["--fix"])), (Some("told".into()), Some("failed".into())));
     assert_eq!(env.read(".aof/schema"), "mine\n");

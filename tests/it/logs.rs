@@ -17,7 +17,9 @@ fn log(output: &Output) -> String {
 }
 
 fn objects(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
 }
 
 #[test]
@@ -30,8 +32,18 @@ fn what_is_changed_is_told_when_asked_and_what_is_looked_at_when_asked_twice() {
     10:00:07.000 DEBUG reading the rules files=2
     10:00:07.000 DEBUG looked at the tasks cached=0 read=1 unreadable=0
     ");
-    let output =
-        env.aof(&["-v", "task", "complete", &id, "--agent", "agent-7", "--outcome", "complete", "--summary", "Done"]);
+    let output = env.aof(&[
+        "-v",
+        "task",
+        "complete",
+        &id,
+        "--agent",
+        "agent-7",
+        "--outcome",
+        "complete",
+        "--summary",
+        "Done",
+    ]);
     assert_snapshot!(log(&output.success()), @r#"10:00:08.000  INFO committed taskId="AOF-xxxxx" commit=COMMIT path="tasks/AOF-xxxxx.md""#);
 }
 
@@ -43,8 +55,14 @@ fn for_programs_a_line_is_an_object() {
     let committed = lines.iter().find(|line| line["message"] == "committed").unwrap();
     assert_eq!(committed["level"], "INFO");
     assert_eq!(committed["taskId"], "AOF-xxxxx");
-    assert!(committed["timestamp"].as_str().unwrap().starts_with("2026-02-16T10:00:"), "{committed}");
-    assert!(committed["seconds"].as_f64().unwrap() > 0.0 && committed["commit"] == "COMMIT", "{committed}");
+    assert!(
+        committed["timestamp"].as_str().unwrap().starts_with("2026-02-16T10:00:"),
+        "{committed}"
+    );
+    assert!(
+        committed["seconds"].as_f64().unwrap() > 0.0 && committed["commit"] == "COMMIT",
+        "{committed}"
+    );
     assert!(lines.iter().all(|line| line["level"].is_string() && line["timestamp"].is_string()));
     let quiet = env.aof(&["--log-format", "json", "task", "list"]).success();
     assert_eq!(quiet.stderr, "");
@@ -67,7 +85,9 @@ fn the_watcher_says_what_it_did_and_why_in_one_line_each_and_nobody_forges_one()
     command.env_remove("AOF_NOW");
     let output = env.run(command);
     let lines = objects(&output.stdout);
-    let of = |event: &str| lines.iter().find(|line| line["event"] == event).unwrap_or_else(|| panic!("{output}"));
+    let of = |event: &str| {
+        lines.iter().find(|line| line["event"] == event).unwrap_or_else(|| panic!("{output}"))
+    };
     let completed = of("completed");
     for (field, value) in [
         ("level", "INFO"),
@@ -84,7 +104,10 @@ fn the_watcher_says_what_it_did_and_why_in_one_line_each_and_nobody_forges_one()
     let refused = of("refused");
     assert_eq!(refused["level"], "WARN");
     let message = refused["message"].as_str().unwrap();
-    assert!(message.starts_with("refused `b.yaml`: ") && !message.contains(['\n', '\u{1b}']), "{message}");
+    assert!(
+        message.starts_with("refused `b.yaml`: ") && !message.contains(['\n', '\u{1b}']),
+        "{message}"
+    );
     let plain = env.aof(&["watch", "--once"]).success();
     assert!(!plain.stdout.contains('{'), "{plain}");
 }

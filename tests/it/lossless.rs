@@ -59,8 +59,9 @@ fn project(bytes: &[u8]) -> TestEnvironment {
 /// Returns the lines that a diff takes away and adds.
 fn changed(env: &TestEnvironment) -> String {
     let diff = env.git_plain(&["show", "--format=", "--unified=0", "--no-renames"]);
-    let lines =
-        diff.lines().filter(|line| !line.starts_with("@@") && !line.starts_with("index") && !line.starts_with("diff"));
+    let lines = diff.lines().filter(|line| {
+        !line.starts_with("@@") && !line.starts_with("index") && !line.starts_with("diff")
+    });
     lines.map(|line| format!("{}\n", line.escape_debug())).collect()
 }
 
@@ -97,7 +98,9 @@ fn only_the_transition_is_in_the_diff() {
     +      id: ULID
     +      sha256: SHA256
     ");
-    let _ = env.say("AOF-abc", "agent-3", "needs_review", &["--blocker", "`login.rs` panics: \"now\""]).success();
+    let _ = env
+        .say("AOF-abc", "agent-3", "needs_review", &["--blocker", "`login.rs` panics: \"now\""])
+        .success();
     assert_snapshot!(changed(&env), @r#"
     --- a/tasks/AOF-abc.md
     +++ b/tasks/AOF-abc.md
@@ -144,7 +147,9 @@ fn line_ends_and_the_mark_at_the_beginning_stay() {
     let env = project(bytes.as_bytes());
     let _ = env.complete("AOF-abc", "agent-7");
     let text = env.task_text("AOF-abc");
-    assert!(text.starts_with("\u{feff}---\r\n# Made by hand") && text.ends_with("\r\n---\r\nlast line"));
+    assert!(
+        text.starts_with("\u{feff}---\r\n# Made by hand") && text.ends_with("\r\n---\r\nlast line")
+    );
     assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
     assert_snapshot!(changed(&env), @"
     --- a/tasks/AOF-abc.md
@@ -180,8 +185,15 @@ fn line_ends_and_the_mark_at_the_beginning_stay() {
 
 #[test]
 fn what_follows_the_frontmatter_is_kept_to_the_byte() {
-    for body in ["", "\n", "no final newline", "\r\n mixed \n ends \r", "---\n---\n", "\u{2028}\u{85}\u{0}\t", "\n\n\n"]
-    {
+    for body in [
+        "",
+        "\n",
+        "no final newline",
+        "\r\n mixed \n ends \r",
+        "---\n---\n",
+        "\u{2028}\u{85}\u{0}\t",
+        "\n\n\n",
+    ] {
         let env = project(format!("---\ntitle: Add login\n---\n{body}").as_bytes());
         let _ = env.complete("AOF-abc", "agent-7");
         let text = env.task_text("AOF-abc");

@@ -118,8 +118,13 @@ fn every_file_of_this_folder_is_a_part_of_the_suite() {
     let main = std::fs::read_to_string(folder.join("main.rs")).unwrap();
     for entry in std::fs::read_dir(folder).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        let Some(module) = name.strip_suffix(".rs").filter(|module| *module != "main") else { continue };
+        let Some(module) = name.strip_suffix(".rs").filter(|module| *module != "main") else {
+            continue;
+        };
         let line = format!("mod {module};");
-        assert!(main.lines().any(|known| known == line), "tests/it/{name} is forgotten: add `{line}` to main.rs");
+        assert!(
+            main.lines().any(|known| known == line),
+            "tests/it/{name} is forgotten: add `{line}` to main.rs"
+        );
     }
 }

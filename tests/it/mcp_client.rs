@@ -68,17 +68,32 @@ impl<'e> McpClient<'e> {
     }
 
     /// Does the same with variables of the environment.
-    pub(crate) fn start_with(env: &'e TestEnvironment, era: Era, words: &[&str], variables: &[(&str, &str)]) -> Self {
+    pub(crate) fn start_with(
+        env: &'e TestEnvironment,
+        era: Era,
+        words: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let mut client = Self::mute(env, era, words, variables);
         client.begin();
         client
     }
 
     /// Starts a server and says nothing to it.
-    pub(crate) fn mute(env: &'e TestEnvironment, era: Era, words: &[&str], variables: &[(&str, &str)]) -> Self {
+    pub(crate) fn mute(
+        env: &'e TestEnvironment,
+        era: Era,
+        words: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let mut command = env.aof_command(&["mcp"]);
         command.args(words).envs(variables.iter().copied());
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let stdout = child.stdout.take().unwrap();
         let (deliver, lines) = channel();
         let reader = std::thread::spawn(move || {
@@ -100,7 +115,9 @@ impl<'e> McpClient<'e> {
                 let client = json!({"name": "test", "version": "1"});
                 let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
                 let told = self.ask("initialize", hello);
-                self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
+                self.send(
+                    &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string(),
+                );
                 told
             }
             Era::New => self.ask("server/discover", json!({})),
@@ -116,14 +133,19 @@ impl<'e> McpClient<'e> {
     /// Sends a line as it is.
     pub(crate) fn send(&mut self, line: &str) {
         let stdin = self.stdin.as_mut().unwrap();
-        stdin.write_all(line.as_bytes()).and_then(|()| stdin.write_all(b"\n")).and_then(|()| stdin.flush()).unwrap();
+        stdin
+            .write_all(line.as_bytes())
+            .and_then(|()| stdin.write_all(b"\n"))
+            .and_then(|()| stdin.flush())
+            .unwrap();
     }
 
     /// Returns the next line that the server writes. Nothing but the protocol is ever there.
     #[track_caller]
     pub(crate) fn line(&mut self) -> Value {
         let line = self.lines.recv_timeout(Duration::from_mins(1)).expect("the server answers");
-        let message: Value = serde_json::from_str(&line).unwrap_or_else(|fault| panic!("{fault}: {line}"));
+        let message: Value =
+            serde_json::from_str(&line).unwrap_or_else(|fault| panic!("{fault}: {line}"));
         assert_eq!(message["jsonrpc"], "2.0", "{line}");
         message
     }
@@ -138,7 +160,10 @@ impl<'e> McpClient<'e> {
                 "io.modelcontextprotocol/clientCapabilities": {},
             });
         }
-        self.send(&json!({"jsonrpc": "2.0", "id": self.asked, "method": method, "params": params}).to_string());
+        self.send(
+            &json!({"jsonrpc": "2.0", "id": self.asked, "method": method, "params": params})
+                .to_string(),
+        );
         self.asked
     }
 
@@ -169,7 +194,8 @@ impl<'e> McpClient<'e> {
     #[track_caller]
     pub(crate) fn checked(&self, tool: &str, result: &Value) -> (bool, Value) {
         let told = result["structuredContent"].clone();
-        let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
+        let text: Value =
+            serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
         assert_eq!(text, told, "the text says what the structure says");
         let (_, schema) = &self.schemas[tool];
         if let Err(fault) = schema.validate(&told) {
@@ -259,6 +285,9 @@ pub(crate) fn shown(env: &TestEnvironment, value: &Value) -> String {
 pub(crate) fn without_words(value: &Value) -> Value {
     let map = value.as_object().unwrap();
     Value::Object(
-        map.iter().filter(|(key, _)| *key != "message").map(|(k, v)| (k.clone(), v.clone())).collect::<Map<_, _>>(),
+        map.iter()
+            .filter(|(key, _)| *key != "message")
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect::<Map<_, _>>(),
     )
 }

@@ -20,10 +20,21 @@ fn what_is_said_of_the_tools_is_short_complete_and_the_same_each_time() {
     for tool in listed.as_array().unwrap() {
         let name = tool["name"].as_str().unwrap();
         assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{name}");
-        assert!(tool["description"].as_str().unwrap().len() > 60 && tool["title"].is_string(), "{name}");
-        let hint = |key: &str| tool["annotations"][key].as_bool().unwrap_or_else(|| panic!("{name} has no {key}"));
-        let marks = [("r", "readOnlyHint"), ("d", "destructiveHint"), ("i", "idempotentHint"), ("o", "openWorldHint")];
-        let marks: String = marks.iter().map(|(mark, key)| if hint(key) { mark } else { "-" }).collect();
+        assert!(
+            tool["description"].as_str().unwrap().len() > 60 && tool["title"].is_string(),
+            "{name}"
+        );
+        let hint = |key: &str| {
+            tool["annotations"][key].as_bool().unwrap_or_else(|| panic!("{name} has no {key}"))
+        };
+        let marks = [
+            ("r", "readOnlyHint"),
+            ("d", "destructiveHint"),
+            ("i", "idempotentHint"),
+            ("o", "openWorldHint"),
+        ];
+        let marks: String =
+            marks.iter().map(|(mark, key)| if hint(key) { mark } else { "-" }).collect();
         names.push(format!("{marks} {name}"));
     }
     assert_snapshot!(names.join("\n"), @"
@@ -73,8 +84,7 @@ fn what_is_said_of_the_tools_is_short_complete_and_the_same_each_time() {
     assert!(versions.contains(&json!("2025-11-25")) && versions.contains(&json!("2026-07-28")));
     // An era that nobody knows yet is answered with one that both know.
     let mut later = McpClient::mute(&env, Era::Old, &["--agent", "agent-7"], &[]);
-    let hello =
-        json!({"protocolVersion": "2031-01-01", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}});
+    let hello = json!({"protocolVersion": "2031-01-01", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}});
     assert_eq!(later.ask("initialize", hello)["protocolVersion"], "2025-11-25");
 }
 
@@ -85,7 +95,12 @@ fn a_client_can_read_briefs_and_tasks_and_pick_a_prompt() {
     let mut worker = McpClient::of(&env, "agent-7");
     let uris = |client: &mut McpClient<'_>| {
         let listed = client.ask("resources/list", json!({}))["resources"].clone();
-        listed.as_array().unwrap().iter().map(|one| one["uri"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        listed
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["uri"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(uris(&mut worker), ["aof://brief"]);
     let answer = worker.answer("resources/read", json!({"uri": "aof://brief"}));
@@ -131,14 +146,24 @@ fn a_client_can_read_briefs_and_tasks_and_pick_a_prompt() {
         worker.ask("resources/templates/list", json!({}))["resourceTemplates"][0]["uriTemplate"],
         "aof://task/{id}"
     );
-    for uri in ["aof://task/AOF-zzzzz", "aof://task/../../etc/passwd", "aof://nothing", "file:///etc/passwd"] {
-        assert_eq!(worker.answer("resources/read", json!({"uri": uri}))["error"]["code"], -32002, "{uri}");
+    for uri in [
+        "aof://task/AOF-zzzzz",
+        "aof://task/../../etc/passwd",
+        "aof://nothing",
+        "file:///etc/passwd",
+    ] {
+        assert_eq!(
+            worker.answer("resources/read", json!({"uri": uri}))["error"]["code"],
+            -32002,
+            "{uri}"
+        );
     }
     let work = worker.ask("prompts/get", json!({"name": "work-next"}));
     assert!(work["messages"][0]["content"]["text"].as_str().unwrap().contains("With tokens."));
     worker.call("aof_task_complete", json!({"outcome": "complete", "summary": "Done"}));
     let mut reviewer = McpClient::start(&env, Era::New, &["--agent", "agent-3"]);
-    let review = reviewer.ask("prompts/get", json!({"name": "review-task", "arguments": {"task": id}}));
+    let review =
+        reviewer.ask("prompts/get", json!({"name": "review-task", "arguments": {"task": id}}));
     assert_snapshot!(env.plain(review["messages"][0]["content"]["text"].as_str().unwrap()), @"
     Review the work of this task as its brief asks. Look at what was really done, in the files, not only at what is said of it. Name each thing that has to be mended so that somebody else can mend it: where it is, what is wrong, what would be right.
 
@@ -176,7 +201,10 @@ fn a_client_can_read_briefs_and_tasks_and_pick_a_prompt() {
         assert_eq!(reviewer.answer("prompts/get", params)["error"]["code"], -32602);
     }
     // In the new era what is not there is a wrong parameter.
-    assert_eq!(reviewer.answer("resources/read", json!({"uri": "aof://nothing"}))["error"]["code"], -32602);
+    assert_eq!(
+        reviewer.answer("resources/read", json!({"uri": "aof://nothing"}))["error"]["code"],
+        -32602
+    );
 }
 
 #[test]
@@ -255,8 +283,7 @@ fn what_is_no_message_is_answered_and_the_server_goes_on() {
     let silent = McpClient::mute(&env, Era::Old, &["--agent", "agent-7"], &[]).end();
     assert_snapshot!(silent, @"exit 0");
     // All of a conversation may be there before the server reads a word of it, and its end as well.
-    let hello =
-        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}});
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}});
     let words: String = [
         json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
@@ -265,7 +292,8 @@ fn what_is_no_message_is_answered_and_the_server_goes_on() {
     .iter()
     .map(|message| format!("{message}\n"))
     .collect();
-    let output = env.aof_reading(&["mcp", "--agent", "agent-7"], words.trim_end().as_bytes()).success();
+    let output =
+        env.aof_reading(&["mcp", "--agent", "agent-7"], words.trim_end().as_bytes()).success();
     assert_eq!(output.stdout.lines().count(), 2, "{output}");
     assert!(output.stdout.contains("\"branch\\\":\\\"main\\\""), "{output}");
 }

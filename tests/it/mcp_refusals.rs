@@ -11,7 +11,12 @@ use crate::environment::{PROJECT, TestEnvironment};
 use crate::mcp_client::{Era, McpClient, WITH_BOSS, WITH_PERSON, shown, without_words};
 
 /// Makes a call that is refused, and returns its fields; nothing has changed.
-fn refusal(env: &TestEnvironment, client: &mut McpClient<'_>, tool: &str, arguments: Value) -> String {
+fn refusal(
+    env: &TestEnvironment,
+    client: &mut McpClient<'_>,
+    tool: &str,
+    arguments: Value,
+) -> String {
     let head = env.head();
     let told = client.refused(tool, arguments);
     assert_eq!(env.head(), head, "a refusal changes nothing");
@@ -425,7 +430,10 @@ fn refusals_say_where_the_task_stands_and_what_works() {
     assert_eq!(told["nextCall"]["arguments"]["outcome"], "needs_review");
     // Nobody is led to pass a gate by a word that means nothing.
     let told = reviewer.refused(complete, json!({"outcome": "hmm", "summary": "Not yet"}));
-    assert_eq!(told["nextCall"]["arguments"]["outcome"], "<one of complete, needs_review, blocked>");
+    assert_eq!(
+        told["nextCall"]["arguments"]["outcome"],
+        "<one of complete, needs_review, blocked>"
+    );
     reviewer.call(complete, json!({"outcome": "complete", "summary": "Good"}));
     assert_snapshot!(refusal(&env, &mut reviewer, complete, json!({"outcome": "complete", "summary": "Done", "task": id})), @r#"
     {
@@ -467,8 +475,13 @@ fn refusals_say_where_the_task_stands_and_what_works() {
     let mut second = McpClient::of(&env, "agent-8");
     worker.call("aof_task_next", json!({}));
     second.call("aof_task_next", json!({}));
-    let (mine, theirs) = if env.task_text(&other).contains("agent: agent-7") { (other, third) } else { (third, other) };
-    let told = worker.refused(complete, json!({"outcome": "complete", "summary": "Done", "task": theirs}));
+    let (mine, theirs) = if env.task_text(&other).contains("agent: agent-7") {
+        (other, third)
+    } else {
+        (third, other)
+    };
+    let told =
+        worker.refused(complete, json!({"outcome": "complete", "summary": "Done", "task": theirs}));
     assert_eq!((&told["error"], &told["assignedTask"]), (&json!("wrong_task"), &json!(mine)));
     assert_eq!(worker.follow(&told)["task"], json!(mine));
     check(&env);
@@ -481,7 +494,10 @@ fn a_task_that_was_changed_by_hand_waits_for_a_person() {
     let mut worker = McpClient::of(&env, "agent-7");
     worker.call("aof_task_next", json!({}));
     env.edit(&env.task_path(&id), "current: implement", "current: review");
-    let told = worker.refused("aof_task_complete", json!({"outcome": "complete", "summary": "Done", "task": id}));
+    let told = worker.refused(
+        "aof_task_complete",
+        json!({"outcome": "complete", "summary": "Done", "task": id}),
+    );
     assert_snapshot!(shown(&env, &told), @r#"
     {
       "error": "task_frozen",
@@ -525,13 +541,31 @@ fn arguments_that_do_not_fit_are_refused_with_those_that_do() {
     worker.call("aof_task_next", json!({}));
     let mut lines = Vec::new();
     for (tool, arguments) in [
-        ("aof_task_complete", json!({"outcome": "blocked", "summary": "Stuck", "blocker": ["No access"]})),
-        ("aof_task_complete", json!({"outcome": "blocked", "summary": "Stuck", "blockers": "No access"})),
+        (
+            "aof_task_complete",
+            json!({"outcome": "blocked", "summary": "Stuck", "blocker": ["No access"]}),
+        ),
+        (
+            "aof_task_complete",
+            json!({"outcome": "blocked", "summary": "Stuck", "blockers": "No access"}),
+        ),
         ("aof_task_complete", json!({"outcome": 3, "summary": "Stuck"})),
-        ("aof_task_complete", json!({"agent": "agent-3", "outcome": "complete", "summary": "I am somebody else"})),
-        ("aof_task_complete", json!({"outcome": "complete", "summary": "x", "task": "../../etc/passwd"})),
-        ("aof_task_complete", json!({"outcome": "complete", "summary": "x", "file": "/etc/passwd"})),
-        ("aof_task_complete", json!({"outcome": "complete", "summary": "x", "file": "../home/.gitconfig"})),
+        (
+            "aof_task_complete",
+            json!({"agent": "agent-3", "outcome": "complete", "summary": "I am somebody else"}),
+        ),
+        (
+            "aof_task_complete",
+            json!({"outcome": "complete", "summary": "x", "task": "../../etc/passwd"}),
+        ),
+        (
+            "aof_task_complete",
+            json!({"outcome": "complete", "summary": "x", "file": "/etc/passwd"}),
+        ),
+        (
+            "aof_task_complete",
+            json!({"outcome": "complete", "summary": "x", "file": "../home/.gitconfig"}),
+        ),
         ("aof_task_complete", json!({"outcome": "complete", "summary": "x", "file": "gone.md"})),
         ("aof_task_list", json!({"status": "done"})),
         ("aof_task_list", json!({"gate": "revew"})),
@@ -687,7 +721,8 @@ fn what_is_too_long_is_refused_and_the_server_goes_on() {
       }
     }
     "#);
-    worker.refused("aof_task_complete", json!({"outcome": "complete", "summary": "x", "text": long}));
+    worker
+        .refused("aof_task_complete", json!({"outcome": "complete", "summary": "x", "text": long}));
     worker.refused("aof_task_comment", json!({"text": long}));
     // A line that nobody could mean is not even kept.
     worker.send(&format!("\"{}\"", "x".repeat(9 << 20)));
@@ -708,9 +743,12 @@ fn a_file_that_is_not_for_the_record_is_not_read() {
     env.write("bytes.md", [0xff, 0xfe]);
     env.write("long.md", "x".repeat(64 * 1024 + 1));
     env.write("src/notes.md", "Noted");
-    for (target, link) in
-        [(".git/config", "config.md"), (".env", "env.md"), ("/etc/passwd", "users.md"), ("src/notes.md", "notes.md")]
-    {
+    for (target, link) in [
+        (".git/config", "config.md"),
+        (".env", "env.md"),
+        ("/etc/passwd", "users.md"),
+        ("src/notes.md", "notes.md"),
+    ] {
         std::os::unix::fs::symlink(target, env.path(link)).unwrap();
     }
     assert!(Command::new("mkfifo").arg(env.path("pipe.md")).status().unwrap().success());
@@ -739,7 +777,10 @@ fn a_file_that_is_not_for_the_record_is_not_read() {
         let told = worker.refused("aof_task_complete", with(file));
         assert_eq!(env.head(), head, "{file}");
         let message = told["message"].as_str().unwrap().replace("\n\n", "\n  ");
-        lines.push(format!("{file}: {}\n  {message}\n  -> {}", told["error"], told["nextCall"]["arguments"]));
+        lines.push(format!(
+            "{file}: {}\n  {message}\n  -> {}",
+            told["error"], told["nextCall"]["arguments"]
+        ));
     }
     assert_snapshot!(env.plain(&lines.join("\n")), @r#"
     .git/config: "invalid_argument"
@@ -811,7 +852,8 @@ fn a_server_that_only_looks_changes_nothing() {
     // Looking takes no proof: git's user, a person, will do.
     let mut client = McpClient::start(&env, Era::Old, &["--read-only"]);
     let tools = client.ask("tools/list", json!({}))["tools"].clone();
-    let names: Vec<&str> = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["aof_task_get", "aof_task_list", "aof_workflow_list", "aof_status"]);
     assert_eq!(client.call("aof_status", json!({}))["agent"], "human-ada");
     assert_eq!(client.call("aof_task_get", json!({"task": id}))["title"], "Add login");
@@ -850,7 +892,10 @@ fn without_a_project_every_tool_says_what_to_do() {
     // Once there is a project, the same server works in it.
     env.git(&["init", "--quiet", "--initial-branch=main"]);
     env.write("project.yaml", PROJECT);
-    env.write("org.yaml", "roles:\n  backend: {agents: [agent-7]}\n  architect: {agents: [agent-3]}\n");
+    env.write(
+        "org.yaml",
+        "roles:\n  backend: {agents: [agent-7]}\n  architect: {agents: [agent-3]}\n",
+    );
     assert_eq!(client.refused("aof_status", json!({}))["error"], "rules_not_committed");
     env.commit_all("rules");
     env.new_task(&["Add login"]);

@@ -10,12 +10,16 @@ use crate::environment::{TestEnvironment, eventually};
 use crate::mcp_client::{Era, McpClient};
 
 /// A server in the middle of a completion, which waits for git until the lock is gone.
-fn in_the_middle<'e>(env: &'e TestEnvironment, client: &mut McpClient<'e>) -> (u64, std::path::PathBuf) {
+fn in_the_middle<'e>(
+    env: &'e TestEnvironment,
+    client: &mut McpClient<'e>,
+) -> (u64, std::path::PathBuf) {
     client.call("aof_task_next", json!({}));
     let lock = env.path(".git/index.lock");
     fs::write(&lock, "").unwrap();
     let arguments = json!({"outcome": "complete", "summary": "Done"});
-    let call = client.request("tools/call", json!({"name": "aof_task_complete", "arguments": arguments}));
+    let call =
+        client.request("tools/call", json!({"name": "aof_task_complete", "arguments": arguments}));
     // Others go on meanwhile, and are told at once.
     assert_eq!(client.ask("ping", json!({})), json!({}));
     assert_eq!(client.call("aof_status", json!({}))["current"].as_array().unwrap().len(), 1);
@@ -36,12 +40,16 @@ fn two_calls_at_once_with_one_id_are_not_confused() {
     client.send(&json!({"jsonrpc": "2.0", "id": call, "method": "ping"}).to_string());
     let told = client.line();
     assert_eq!((&told["id"], &told["error"]["code"]), (&Value::Null, &json!(-32600)));
-    let said = format!("a request with the id {call} has no answer yet: give each an id of its own");
+    let said =
+        format!("a request with the id {call} has no answer yet: give each an id of its own");
     assert_eq!(told["error"]["message"], said);
     client.leave();
     fs::remove_file(&lock).unwrap();
     let answer = client.line();
-    assert_eq!((&answer["id"], &answer["result"]["structuredContent"]["gate"]), (&json!(call), &json!("review")));
+    assert_eq!(
+        (&answer["id"], &answer["result"]["structuredContent"]["gate"]),
+        (&json!(call), &json!("review"))
+    );
     assert_eq!(client.ended().code, Some(0));
     assert!(is_complete(&env, &id));
 }
@@ -51,7 +59,8 @@ fn more_calls_than_are_taken_up_at_once_are_all_answered() {
     let env = TestEnvironment::new();
     let mut client = McpClient::of(&env, "agent-7");
     let arguments = json!({"name": "aof_workflow_list", "arguments": {}});
-    let mut open: Vec<u64> = (0..100).map(|_| client.request("tools/call", arguments.clone())).collect();
+    let mut open: Vec<u64> =
+        (0..100).map(|_| client.request("tools/call", arguments.clone())).collect();
     client.leave();
     while !open.is_empty() {
         let answer = client.line();
@@ -88,7 +97,10 @@ fn calls_under_way_are_finished_whatever_the_client_does() {
                 assert_eq!(client.ended().code, Some(0));
             }
             "signalled" => {
-                let told = Command::new("kill").args(["-TERM", &client.id().to_string()]).status().unwrap();
+                let told = Command::new("kill")
+                    .args(["-TERM", &client.id().to_string()])
+                    .status()
+                    .unwrap();
                 assert!(told.success());
                 free();
                 let answer = client.line();
@@ -116,14 +128,24 @@ fn a_server_killed_in_the_middle_of_a_call_leaves_all_of_it_or_nothing() {
         let env = TestEnvironment::new();
         let id = env.new_task(&["Add login"]);
         McpClient::of(&env, "agent-7").call("aof_task_next", json!({}));
-        let mut client = McpClient::start_with(&env, Era::New, &["--agent", "agent-7"], &[("AOF_STOP_AT", point)]);
-        let arguments = json!({"outcome": "complete", "summary": "Done", "id": "delivery-1", "task": id});
+        let mut client = McpClient::start_with(
+            &env,
+            Era::New,
+            &["--agent", "agent-7"],
+            &[("AOF_STOP_AT", point)],
+        );
+        let arguments =
+            json!({"outcome": "complete", "summary": "Done", "id": "delivery-1", "task": id});
         client.request("tools/call", json!({"name": "aof_task_complete", "arguments": arguments}));
         assert_eq!(client.ended().code, None, "{point}");
         // The same completion, sent again, counts once.
         let mut again = McpClient::of(&env, "agent-7");
         let told = again.call("aof_task_complete", arguments);
-        assert_eq!((&told["gate"], &told["settled"]), (&json!("review"), &json!(point != "ops.prepared")), "{point}");
+        assert_eq!(
+            (&told["gate"], &told["settled"]),
+            (&json!("review"), &json!(point != "ops.prepared")),
+            "{point}"
+        );
         assert_eq!(env.task_text(&id).matches("outcome: complete").count(), 1, "{point}");
         crate::checker::check_after_kills(&env);
     }
@@ -134,10 +156,17 @@ fn of_two_servers_that_complete_one_visit_one_wins() {
     let env = TestEnvironment::new();
     for _ in 0..3 {
         let id = env.new_task(&["Add login"]);
-        let mut clients = [McpClient::of(&env, "agent-7"), McpClient::start(&env, Era::New, &["--agent", "agent-8"])];
-        let arguments = json!({"task": format!("{id}@0"), "outcome": "complete", "summary": "Done"});
+        let mut clients = [
+            McpClient::of(&env, "agent-7"),
+            McpClient::start(&env, Era::New, &["--agent", "agent-8"]),
+        ];
+        let arguments =
+            json!({"task": format!("{id}@0"), "outcome": "complete", "summary": "Done"});
         for client in &mut clients {
-            client.request("tools/call", json!({"name": "aof_task_complete", "arguments": arguments}));
+            client.request(
+                "tools/call",
+                json!({"name": "aof_task_complete", "arguments": arguments}),
+            );
         }
         let answers: Vec<Value> = clients.iter_mut().map(McpClient::line).collect();
         let told: Vec<(bool, Value)> = clients
@@ -162,13 +191,15 @@ fn of_two_servers_that_complete_one_visit_one_wins() {
 #[test]
 fn many_calls_at_once_are_all_answered() {
     let env = TestEnvironment::new();
-    let ids: Vec<String> = (0..6).map(|number| env.new_task(&[&format!("Task {number}")])).collect();
+    let ids: Vec<String> =
+        (0..6).map(|number| env.new_task(&[&format!("Task {number}")])).collect();
     let mut client = McpClient::start(&env, Era::New, &["--agent", "agent-7", "--wait", "60s"]);
     let mut open: Vec<u64> = ids
         .iter()
         .map(|id| {
             let arguments = json!({"task": id, "outcome": "complete", "summary": "Done"});
-            client.request("tools/call", json!({"name": "aof_task_complete", "arguments": arguments}))
+            client
+                .request("tools/call", json!({"name": "aof_task_complete", "arguments": arguments}))
         })
         .collect();
     while !open.is_empty() {

@@ -65,7 +65,10 @@ fn a_task_goes_through_by_calls_alone() {
       }
     }
     "#);
-    let told = worker.call("aof_task_complete", json!({"outcome": "complete", "summary": "Login works, with tests"}));
+    let told = worker.call(
+        "aof_task_complete",
+        json!({"outcome": "complete", "summary": "Login works, with tests"}),
+    );
     assert_snapshot!(shown(&env, &told), @r#"
     {
       "task": "AOF-xxxxx",
@@ -128,7 +131,8 @@ fn a_task_goes_through_by_calls_alone() {
     assert_eq!(told["gate"], "review");
     assert!(env.task_text(&id).contains("After an hour."));
     reviewer.call("aof_task_next", json!({}));
-    let told = reviewer.call("aof_task_complete", json!({"outcome": "complete", "summary": "Good"}));
+    let told =
+        reviewer.call("aof_task_complete", json!({"outcome": "complete", "summary": "Good"}));
     assert_eq!((&told["gate"], &told["status"]), (&Value::Null, &json!("complete")));
     assert_snapshot!(env.log(), @"
     agent-3: AOF-xxxxx: review -> end (complete)
@@ -159,7 +163,8 @@ fn without_a_task_the_one_at_hand_is_meant() {
     assert_eq!(worker.call("aof_task_renew", json!({"note": "Half done"}))["task"], first);
     assert_eq!(worker.call("aof_task_comment", json!({"text": "Not easy"}))["task"], first);
     worker.call("aof_task_next", json!({"another": true}));
-    let told = worker.refused("aof_task_complete", json!({"outcome": "complete", "summary": "Done"}));
+    let told =
+        worker.refused("aof_task_complete", json!({"outcome": "complete", "summary": "Done"}));
     assert_eq!(told["tasks"].as_array().unwrap().len(), 2);
     assert_snapshot!(shown(&env, &told).replace(&ids[0], "AOF-xxxxx"), @r#"
     {
@@ -196,7 +201,12 @@ fn a_server_of_a_run_hands_out_nothing_else() {
     }
     let ticket = format!("{}@0", ids[1]);
     let words = ["--agent", "agent-7"];
-    let mut one = McpClient::start_with(&env, Era::New, &words, &[("AOF_TASK", &ticket), ("AOF_RUN", "run-1")]);
+    let mut one = McpClient::start_with(
+        &env,
+        Era::New,
+        &words,
+        &[("AOF_TASK", &ticket), ("AOF_RUN", "run-1")],
+    );
     let told = one.call("aof_task_next", json!({}));
     assert_eq!((&told["task"]["ticket"], &told["task"]["title"]), (&json!(ticket), &json!("Two")));
     assert_eq!(one.call("aof_task_get", json!({}))["title"], "Two");
@@ -205,7 +215,8 @@ fn a_server_of_a_run_hands_out_nothing_else() {
     let told = one.follow(&told);
     assert_eq!(told["task"], Value::Null);
     assert_eq!(told["message"], format!("{ticket} is what you were started for, and it is done"));
-    let told = one.refused("aof_task_complete", json!({"outcome": "complete", "summary": "Once more"}));
+    let told =
+        one.refused("aof_task_complete", json!({"outcome": "complete", "summary": "Once more"}));
     assert_eq!(told["error"], "visit_ended");
     assert_eq!(all.call("aof_task_get", json!({}))["title"], "One");
     check(&env);
@@ -293,7 +304,8 @@ fn at_a_fork_the_branch_at_hand_is_meant() {
     assert_eq!(reviewer.call("aof_task_next", json!({}))["task"]["ticket"], format!("{id}@0/code"));
     let told = reviewer.call("aof_task_get", json!({}));
     assert_eq!(told["gate_context"]["gate"], "review/code");
-    let told = reviewer.call("aof_task_complete", json!({"outcome": "complete", "summary": "Good"}));
+    let told =
+        reviewer.call("aof_task_complete", json!({"outcome": "complete", "summary": "Good"}));
     assert_eq!((&told["gate"], &told["way"]), (&json!("review"), &json!("review/code")));
     check(&env);
 }
@@ -336,8 +348,10 @@ fn a_workflow_is_started_by_one_call() {
       }
     }
     "#);
-    let told =
-        worker.refused("aof_workflow_start", json!({"workflow": "feature", "title": "Add X", "input": "All of X."}));
+    let told = worker.refused(
+        "aof_workflow_start",
+        json!({"workflow": "feature", "title": "Add X", "input": "All of X."}),
+    );
     assert_eq!((&told["error"], &told["missing"]), (&json!("missing_input"), &json!(["repo"])));
     let told = worker.follow(&told);
     assert_snapshot!(shown(&env, &told), @r#"
@@ -409,6 +423,11 @@ fn lists_and_long_texts_come_in_parts() {
     let text = file["contents"][0]["text"].as_str().unwrap();
     assert!(text.len() < 21 * 1024 && text.contains("(cut here"), "{}", text.len());
     // A place inside a letter is none.
-    assert!(worker.call("aof_task_get", json!({"offset": 5}))["body"].as_str().unwrap().starts_with('ä'));
+    assert!(
+        worker.call("aof_task_get", json!({"offset": 5}))["body"]
+            .as_str()
+            .unwrap()
+            .starts_with('ä')
+    );
     assert_eq!(worker.call("aof_task_get", json!({"offset": 1_000_000}))["body"], "");
 }

@@ -17,7 +17,10 @@ fn who_acts_is_settled_when_the_server_starts() {
 
     hint: name the agent of the program with `--agent ID` or `AOF_AGENT`, or let it only look with `--read-only`; what a person has to say is said at a terminal, with `aof task complete`
     ");
-    assert_eq!(env.aof(&["mcp"]).to_string(), env.aof(&["mcp", "--agent", "human-ada"]).to_string());
+    assert_eq!(
+        env.aof(&["mcp"]).to_string(),
+        env.aof(&["mcp", "--agent", "human-ada"]).to_string()
+    );
     let mut by_variable = McpClient::start_with(&env, Era::New, &[], &[("AOF_AGENT", "agent-8")]);
     assert_eq!(by_variable.call("aof_status", json!({}))["agent"], "agent-8");
 
@@ -45,8 +48,14 @@ fn who_acts_is_settled_when_the_server_starts() {
     }
     "#);
     // Without an agent nothing is made either: git's person did not ask for it.
-    assert_eq!(nobody.refused("aof_task_create", json!({"title": "Mischief"}))["error"], "no_agent");
-    assert_eq!(nobody.refused("aof_task_comment", json!({"text": "Mischief", "task": "AOF-abc"}))["error"], "no_agent");
+    assert_eq!(
+        nobody.refused("aof_task_create", json!({"title": "Mischief"}))["error"],
+        "no_agent"
+    );
+    assert_eq!(
+        nobody.refused("aof_task_comment", json!({"text": "Mischief", "task": "AOF-abc"}))["error"],
+        "no_agent"
+    );
 }
 
 #[test]
@@ -130,7 +139,10 @@ fn the_wiring_can_be_checked() {
       whoever starts this server names the agent, with `aof mcp --agent ID` or `AOF_AGENT`; the ids are in org.yaml; it has `agent-3`, `agent-7`, `agent-8`
     ");
     let report = env.aof(&["mcp", "--check", "--agent", "agent-3", "--json"]).success().json();
-    assert_eq!((&report["ok"], &report["protocols"]), (&json!(true), &json!(["2025-11-25", "2026-07-28"])));
+    assert_eq!(
+        (&report["ok"], &report["protocols"]),
+        (&json!(true), &json!(["2025-11-25", "2026-07-28"]))
+    );
     assert_eq!((&report["gates"], &report["roles"]), (&json!(["review"]), &json!(["architect"])));
     env.write("org.yaml", WITH_BOSS.replace("[agent-3]", "[human-bob]"));
     env.commit_all("agent-3 has left");

@@ -71,7 +71,10 @@ fn a_visit_that_both_ended_ends_once_across_too() {
     let _ = env.complete(&id, "agent-3").success();
     let merge = crosswise(&env);
     assert_eq!(merge.code, Some(0), "{merge}");
-    assert!(!merge.stderr.contains("counts no more: the visit was ended by agent-8"), "main has agent-7's: {merge}");
+    assert!(
+        !merge.stderr.contains("counts no more: the visit was ended by agent-8"),
+        "main has agent-7's: {merge}"
+    );
     assert_eq!(entries(&env, &id), ["implement agent-7 complete", "review agent-3 complete"]);
     assert!(env.task_text(&id).contains("From the other side"));
     let _ = verified(&env).success();
@@ -154,8 +157,9 @@ fn of_claims_across_one_stands() {
     );
     let merge = crosswise(&env);
     assert_eq!(merge.code, Some(0), "{merge}");
-    let claims =
-        ["agent-7", "agent-8"].into_iter().filter(|agent| env.task_text(&id).contains(&format!("agent: {agent}")));
+    let claims = ["agent-7", "agent-8"]
+        .into_iter()
+        .filter(|agent| env.task_text(&id).contains(&format!("agent: {agent}")));
     assert_eq!(claims.count(), 1);
     let _ = verified(&env).success();
 }
@@ -165,7 +169,11 @@ fn of_claims_across_one_stands() {
 fn disputed() -> (TestEnvironment, String) {
     let (env, id) = scene();
     let path = env.task_path(&id);
-    env.edit(&path, "title: Add login\n", "title: Add login\nestimate: 3d\ntags: [a, b]\nowner: ada\n");
+    env.edit(
+        &path,
+        "title: Add login\n",
+        "title: Add login\nestimate: 3d\ntags: [a, b]\nowner: ada\n",
+    );
     env.commit_all("more");
     let says = |title: &str, who: &str| {
         let _ = env.aof(&["task", "edit", &id, "--title", title]).success();
@@ -201,7 +209,9 @@ fn what_was_disputed_before_is_asked_again_and_nothing_else() {
     edit `tasks/AOF-xxxxx.md`, then `git add tasks/AOF-xxxxx.md`; until then this task waits, and no other
     ");
     let text = env.task_text(&id);
-    let marked = |ours: &str, theirs: &str| format!("<<<<<<< HEAD\n{ours}\n=======\n{theirs}\n>>>>>>> other\n");
+    let marked = |ours: &str, theirs: &str| {
+        format!("<<<<<<< HEAD\n{ours}\n=======\n{theirs}\n>>>>>>> other\n")
+    };
     for part in [
         marked("title: Log in", "title: Sign in"),
         marked("What is to be done, part 3, ours.", "What is to be done, part 3, theirs."),
@@ -231,6 +241,9 @@ fn git_says_by_its_labels_that_it_merges_for_itself() {
     let said: Vec<&str> = said.lines().collect();
     assert_eq!(said.len(), 2, "{said:?}");
     let first: Vec<&str> = said[0].split('|').collect();
-    assert_eq!((first[0], first[1], first[3]), ("Temporary merge branch 1", "Temporary merge branch 2", "9"));
+    assert_eq!(
+        (first[0], first[1], first[3]),
+        ("Temporary merge branch 1", "Temporary merge branch 2", "9")
+    );
     assert_eq!(said[1], "HEAD|other|merged common ancestors|7");
 }

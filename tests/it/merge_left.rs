@@ -13,7 +13,11 @@ use crate::merging::{aside, entries, scene, verified};
 /// Returns what `aof status` says of files that git left, as problem and fix.
 fn left(env: &TestEnvironment) -> Vec<(String, String)> {
     let status = env.aof_aside(&["status", "--json"]).success().json();
-    let points = status["attention"].as_array().unwrap().iter().filter(|point| point["code"] == "task_unmerged");
+    let points = status["attention"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|point| point["code"] == "task_unmerged");
     let text = |point: &Value, key: &str| point[key].as_str().unwrap().to_owned();
     points.map(|point| (text(point, "problem"), text(point, "fix"))).collect()
 }
@@ -34,8 +38,11 @@ fn where_git_could_not_run_aof_status_says_that_theirs_is_missing() {
     let path = env.task_path(&id);
     // Git finds its own programs, and not ours.
     let mut merge = env.command("git");
-    let merge =
-        merge.args(["merge", "--no-edit", "side"]).env("PATH", "/usr/local/bin:/usr/bin:/bin").output().unwrap();
+    let merge = merge
+        .args(["merge", "--no-edit", "side"])
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .output()
+        .unwrap();
     assert_eq!(merge.status.code(), Some(1), "{merge:?}");
     assert!(!env.read(&path).contains("<<<<<<<"));
     let said = left(&env);
@@ -175,7 +182,10 @@ fn a_finished_task_that_git_did_not_see_move_is_named_and_settled() {
         assert!(said[0].0.ends_with("is unmerged, and nobody has to decide anything"), "{said:?}");
         let _ = env.aof(&["merge-driver", "--settle"]).success();
         assert_eq!(left(&env), []);
-        assert!(env.task_path(&id).starts_with("tasks/archive/") && env.task_text(&id).contains("title: Ours"));
+        assert!(
+            env.task_path(&id).starts_with("tasks/archive/")
+                && env.task_text(&id).contains("title: Ours")
+        );
         env.git(&["commit", "-q", "--no-edit"]);
         let _ = verified(&env).success();
         env.git(&["checkout", "-q", "-B", "main"]);
@@ -221,8 +231,10 @@ fn what_somebody_has_begun_to_solve_is_not_written_over() {
     let path = env.task_path(&id);
     assert_eq!(left(&env), [], "its markers are told of as what cannot be read");
     let text = env.read(&path);
-    let solved =
-        text.replace("<<<<<<< HEAD\ntitle: Log in\n=======\ntitle: Sign in\n>>>>>>> side\n", "title: Come in\n");
+    let solved = text.replace(
+        "<<<<<<< HEAD\ntitle: Log in\n=======\ntitle: Sign in\n>>>>>>> side\n",
+        "title: Come in\n",
+    );
     assert_ne!(solved, text);
     env.write(&path, &solved);
     let said = left(&env);
@@ -267,7 +279,8 @@ fn what_is_disputed_in_a_finished_task_stays_one_file() {
     }
     let path = env.task_path(&id);
     let text = env.read(&path);
-    let marked = "<<<<<<< ours\ntitle: Ours\n=======\ntitle: Theirs, quite another one\n>>>>>>> theirs\n";
+    let marked =
+        "<<<<<<< ours\ntitle: Ours\n=======\ntitle: Theirs, quite another one\n>>>>>>> theirs\n";
     assert!(text.contains(marked), "{text}");
     env.write(&path, text.replace(marked, "title: Both\n"));
     env.git(&["add", &path]);
@@ -312,7 +325,11 @@ fn a_solution_that_only_takes_lines_away_is_not_written_over() {
     assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
     // One of two conflicts is solved, by lines that were there.
     let text = env.read(&path);
-    let solved = text.replace("<<<<<<< HEAD\ntitle: Log in\n=======\n", "").replacen(">>>>>>> side\n", "", 1);
+    let solved = text.replace("<<<<<<< HEAD\ntitle: Log in\n=======\n", "").replacen(
+        ">>>>>>> side\n",
+        "",
+        1,
+    );
     assert_ne!(solved, text);
     env.write(&path, &solved);
     let settled = env.aof(&["merge-driver", "--settle"]).code(1);
@@ -341,8 +358,12 @@ fn what_is_staged_meanwhile_stays_staged() {
     both_complete(&env, &id);
     assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
     // Another command is at work, as long as the lock is held.
-    let held =
-        std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(env.path(".aof/lock")).unwrap();
+    let held = std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(env.path(".aof/lock"))
+        .unwrap();
     held.lock().unwrap();
     let mut waiting = env.start(&["merge-driver", "--settle", "--wait", "1m"]);
     let mut said = BufReader::new(waiting.stderr.take().unwrap());
@@ -410,8 +431,13 @@ fn what_a_merge_brings_in_nobody_did_by_hand() {
     assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
     assert!(env.task_path(&id).starts_with("tasks/archive/"));
     let all = |args: &[&str]| env.aof_aside(args).to_string();
-    for args in [&["task", "show", &id][..], &["why", &id], &["task", "show", &id, "--json"], &["status"], &["doctor"]]
-    {
+    for args in [
+        &["task", "show", &id][..],
+        &["why", &id],
+        &["task", "show", &id, "--json"],
+        &["status"],
+        &["doctor"],
+    ] {
         let said = all(args);
         assert!(!said.contains("git restore") && !said.contains("by hand"), "{said}");
     }

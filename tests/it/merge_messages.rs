@@ -31,7 +31,9 @@ fn editor(env: &TestEnvironment, script: &str) -> String {
 
 #[test]
 fn every_way_to_commit_a_merge_lists_what_it_superseded_once() {
-    let said = |env: &TestEnvironment, id: &str| env.write("said", format!("Together\n\n{}\n", trailer(id)));
+    let said = |env: &TestEnvironment, id: &str| {
+        env.write("said", format!("Together\n\n{}\n", trailer(id)))
+    };
     for (ways, subject) in [
         (&["commit", "-q", "-m", "Together"][..], "Together"),
         (&["commit", "-q", "-m", "#12: together"], "#12: together"),
@@ -142,7 +144,11 @@ fn what_is_so_still_stays_in_a_merge_that_is_made_again() {
 #[test]
 fn a_hook_of_ones_own_need_not_tell_where_the_message_is_from() {
     let (env, id) = scene();
-    fs::write(env.path(".git/hooks/prepare-commit-msg"), "#!/bin/sh\naof merge-driver --message \"$1\"\n").unwrap();
+    fs::write(
+        env.path(".git/hooks/prepare-commit-msg"),
+        "#!/bin/sh\naof merge-driver --message \"$1\"\n",
+    )
+    .unwrap();
     aside(&env, "side", || {
         let _ = env.say(&id, "agent-8", "complete", &["--id", "theirs"]).success();
     });

@@ -11,7 +11,8 @@ use crate::merging::{aside, entries, forked, verified};
 fn scene() -> (TestEnvironment, String) {
     let env = TestEnvironment::new();
     let _ = env.aof(&["doctor", "--fix"]);
-    let body = (1..30).map(|line| format!("What is to be done, part {line}.\n")).collect::<String>();
+    let body =
+        (1..30).map(|line| format!("What is to be done, part {line}.\n")).collect::<String>();
     let id = env.new_task(&["Add login", "--body", &body]);
     (env, id)
 }
@@ -66,8 +67,12 @@ fn an_open_task_in_the_archive_is_told_of_and_listed_like_any_other() {
     env.new_task(&["Then", "--depends", &id]);
     let ready = env.aof(&["task", "list", "--ready", "--json"]).success();
     let ready = ready.json();
-    let titles: Vec<&str> =
-        ready["tasks"].as_array().unwrap().iter().filter_map(|task| task["title"].as_str()).collect();
+    let titles: Vec<&str> = ready["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|task| task["title"].as_str())
+        .collect();
     assert_eq!(titles, ["Add login"]);
 }
 
@@ -93,8 +98,10 @@ fn an_open_task_in_the_archive_is_listed_once_its_file_is_back() {
 fn whatever_is_done_with_an_open_task_in_the_archive_brings_it_home() {
     let next = |env: &TestEnvironment, _: &str| env.aof(&["task", "next", "--agent", "agent-8"]);
     let complete = |env: &TestEnvironment, id: &str| env.say(id, "agent-7", "complete", &[]);
-    let edit = |env: &TestEnvironment, id: &str| env.aof(&["task", "edit", id, "--title", "Log in"]);
-    let comment = |env: &TestEnvironment, id: &str| env.aof(&["task", "comment", id, "Mind the tokens"]);
+    let edit =
+        |env: &TestEnvironment, id: &str| env.aof(&["task", "edit", id, "--title", "Log in"]);
+    let comment =
+        |env: &TestEnvironment, id: &str| env.aof(&["task", "comment", id, "Mind the tokens"]);
     for step in [&next as &dyn Fn(&TestEnvironment, &str) -> _, &complete, &edit, &comment] {
         let (env, id) = open_in_the_archive();
         let _ = step(&env, &id).success();
@@ -129,7 +136,10 @@ fn the_watcher_brings_home_what_a_merge_left_in_the_archive() {
 #[test]
 fn the_watcher_leaves_it_while_somebody_edits_it_or_git_is_busy() {
     let (env, id) = open_in_the_archive();
-    env.write("project.yaml", format!("{}watch: {{commitEdits: false}}\n", crate::environment::PROJECT));
+    env.write(
+        "project.yaml",
+        format!("{}watch: {{commitEdits: false}}\n", crate::environment::PROJECT),
+    );
     env.commit_all("edits are ours");
     let path = env.task_path(&id);
     let before = env.read(&path);
@@ -209,7 +219,10 @@ fn a_task_that_a_merge_finishes_is_brought_into_the_archive() {
     assert_eq!(env.task_path(&id), format!("tasks/{id}.md"));
     assert!(env.task_text(&id).contains("status: complete"));
     let status = env.aof(&["status"]).success();
-    assert!(status.stdout.contains("1 task has its file where its status does not belong"), "{status}");
+    assert!(
+        status.stdout.contains("1 task has its file where its status does not belong"),
+        "{status}"
+    );
     let _ = env.aof(&["watch", "--once"]).success();
     assert!(env.task_path(&id).starts_with("tasks/archive/2026/02/16/"), "{}", env.task_path(&id));
     assert!(!env.aof(&["status"]).success().stdout.contains("does not belong"));

@@ -28,14 +28,20 @@ fn completed_and_given_away() -> (TestEnvironment, String) {
 }
 
 fn entries(env: &TestEnvironment, id: &str) -> Vec<String> {
-    if env.task_text(id).contains("gateHistory:") { crate::merging::entries(env, id) } else { Vec::new() }
+    if env.task_text(id).contains("gateHistory:") {
+        crate::merging::entries(env, id)
+    } else {
+        Vec::new()
+    }
 }
 
 /// Runs the command of git that the text tells, between backticks, and that begins like that.
 fn follow(env: &TestEnvironment, told: &str, start: &str) -> Output {
     let commands = told.split('`').skip(1).step_by(2);
-    let named = commands.filter_map(|one| one.strip_prefix("git ")).find(|one| one.starts_with(start));
-    let words: Vec<&str> = named.unwrap_or_else(|| panic!("`git {start}`: {told}")).split(' ').collect();
+    let named =
+        commands.filter_map(|one| one.strip_prefix("git ")).find(|one| one.starts_with(start));
+    let words: Vec<&str> =
+        named.unwrap_or_else(|| panic!("`git {start}`: {told}")).split(' ').collect();
     let mut git = env.command("git");
     git.env("GIT_EDITOR", "true").args(words);
     env.run(git)
@@ -61,9 +67,16 @@ fn a_completion_is_not_rebased_onto_what_somebody_else_has() {
     // The file is as upstream has it, and nobody is told to merge it after all.
     assert!(env.task_text(&id).contains("agent: agent-8"), "{}", env.task_text(&id));
     let status = env.aof(&["status"]).success();
-    assert!(status.stdout.contains("is unmerged: the commit that is picked cannot stand here"), "{status}");
+    assert!(
+        status.stdout.contains("is unmerged: the commit that is picked cannot stand here"),
+        "{status}"
+    );
     let settled = env.aof(&["merge-driver", "--settle"]).code(1);
-    assert!(settled.stderr.contains("task `AOF-") && settled.stderr.contains("is assigned to `agent-8`"), "{settled}");
+    assert!(
+        settled.stderr.contains("task `AOF-")
+            && settled.stderr.contains("is assigned to `agent-8`"),
+        "{settled}"
+    );
     assert!(env.task_text(&id).contains("agent: agent-8"));
 
     let _ = follow(&env, &rebased.stderr, "rebase --abort").success();
@@ -78,7 +91,11 @@ fn what_is_skipped_can_be_said_again() {
     env.git(&["checkout", "-q", "side"]);
     let rebased = env.try_git(&["rebase", "main"]).code(1);
     let _ = follow(&env, &rebased.stderr, "rebase --skip").success();
-    assert_eq!((entries(&env, &id).len(), env.read("notes")), (0, "mine\n".to_owned()), "the next commit goes along");
+    assert_eq!(
+        (entries(&env, &id).len(), env.read("notes")),
+        (0, "mine\n".to_owned()),
+        "the next commit goes along"
+    );
     let _ = verified(&env).success();
     let _ = env.complete(&id, "agent-8").success();
     let _ = verified(&env).success();
@@ -106,7 +123,10 @@ fn every_way_to_make_it_again_stops() {
             }
             let stopped = onto(&env, command);
             assert_ne!(stopped.code, Some(0), "{command:?}: {stopped}");
-            assert!(stopped.stderr.contains("is assigned to `agent-8`"), "{command:?} {driver:?}: {stopped}");
+            assert!(
+                stopped.stderr.contains("is assigned to `agent-8`"),
+                "{command:?} {driver:?}: {stopped}"
+            );
             let word = if command[0] == "cherry-pick" { "cherry-pick" } else { "rebase" };
             let _ = follow(&env, &stopped.stderr, &format!("{word} --skip")).success();
             assert_eq!(entries(&env, &id).len(), 0, "{command:?}");
@@ -267,7 +287,8 @@ workflow:
         - {id: speed, role: architect}
     - {id: done, role: backend}
 ";
-    let with_a_third = rules.replace("    - {id: done", "        - {id: style, role: architect}\n    - {id: done");
+    let with_a_third =
+        rules.replace("    - {id: done", "        - {id: style, role: architect}\n    - {id: done");
     // It is still what its commit says, unless it was said earlier than what is there, or ends the fork here.
     for (rules, is_earlier, stops) in
         [(&*with_a_third, false, false), (&with_a_third, true, true), (rules, false, true)]
@@ -318,7 +339,8 @@ fn a_revert_takes_back_nothing_that_the_engine_committed() {
     let reverted = env.try_git(&["revert", "--no-edit", "HEAD~1"]).code(1);
     let _ = follow(&env, &reverted.stderr, "revert --abort").success();
     assert_eq!(env.git(&["status", "--porcelain"]), "");
-    let _ = env.aof(&["task", "reopen", &id, "--to", "implement", "--reason", "Not done"]).success();
+    let _ =
+        env.aof(&["task", "reopen", &id, "--to", "implement", "--reason", "Not done"]).success();
     // What people changed is taken back as ever.
     let _ = env.aof(&["task", "edit", &id, "--title", "Log in"]).success();
     let _ = env.complete(&id, "agent-8").success();
@@ -348,7 +370,10 @@ fn a_reverted_merge_takes_back_nothing_that_the_engine_committed() {
         let known = entries(&env, &id);
         let reverted = env.try_git(&["revert", "-m", "1", "--no-edit", &merge]);
         assert_ne!(reverted.code, Some(0), "{reverted}");
-        assert!(reverted.stderr.contains("what the engine committed is not taken back by a revert"), "{reverted}");
+        assert!(
+            reverted.stderr.contains("what the engine committed is not taken back by a revert"),
+            "{reverted}"
+        );
         let way = if goes_on { "revert --abort" } else { "reset --merge" };
         let _ = follow(&env, &reverted.stderr, way).success();
         assert_eq!((env.head(), env.git(&["status", "--porcelain"])), (head, String::new()));
@@ -423,11 +448,15 @@ fn a_revert_is_judged_whatever_its_message_is_written_in() {
     let _ = env.complete(&id, "agent-7").success();
     let (head, file) = (env.head(), env.home().join("message"));
     let name = head.trim();
-    fs::write(&file, [&b"Zur\xfcck\n\nThis reverts commit "[..], name.as_bytes(), b".\n"].concat()).unwrap();
+    fs::write(&file, [&b"Zur\xfcck\n\nThis reverts commit "[..], name.as_bytes(), b".\n"].concat())
+        .unwrap();
     env.git(&["config", "i18n.commitEncoding", "ISO-8859-1"]);
     env.git(&["-c", "core.hooksPath=/dev/null", "revert", "--no-commit", "HEAD"]);
     let refused = env.try_git(&["commit", "-q", "-F", &file.display().to_string()]);
-    assert!(refused.stderr.contains("what the engine committed is not taken back by a revert"), "{refused}");
+    assert!(
+        refused.stderr.contains("what the engine committed is not taken back by a revert"),
+        "{refused}"
+    );
     assert_eq!(env.head(), head);
     // What it says is not touched where it may be committed.
     env.git(&["reset", "-q", "--merge"]);
@@ -453,7 +482,12 @@ fn commits_that_touch_no_task_are_made_again_without_a_look_at_any() {
     let _ = env.complete(&id, "agent-7").success();
     env.git(&["checkout", "-q", "side"]);
     env.git(&["rebase", "-q", "main"]);
-    env.git(&["cherry-pick", "ORIG_HEAD~3..ORIG_HEAD", "--allow-empty", "--keep-redundant-commits"]);
+    env.git(&[
+        "cherry-pick",
+        "ORIG_HEAD~3..ORIG_HEAD",
+        "--allow-empty",
+        "--keep-redundant-commits",
+    ]);
     // A commit that is judged is made before, under no name.
     assert_eq!(env.git(&["fsck", "--unreachable", "--no-progress"]), "");
     let _ = verified(&env).success();
@@ -467,7 +501,8 @@ fn engine_commits_that_are_put_in_another_order_or_taken_out_stop() {
         let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "No tests"]).success();
         let before = env.head();
         let mut edit = env.command("git");
-        edit.env("GIT_SEQUENCE_EDITOR", format!("sed -i '{script}'")).args(["rebase", "-i", "HEAD~2"]);
+        edit.env("GIT_SEQUENCE_EDITOR", format!("sed -i '{script}'"))
+            .args(["rebase", "-i", "HEAD~2"]);
         let stopped = env.run(edit).code(1);
         assert!(stopped.stderr.contains("builds on an entry that is not there"), "{stopped}");
         assert!(!stopped.stderr.contains("git merge"), "there is nothing to merge: {stopped}");
@@ -489,7 +524,10 @@ fn a_stash_is_nobodys_commit() {
     env.git(&["checkout", "-q", "-b", "side", "HEAD~1"]);
     env.edit(&env.task_path(&id), "title: Add login", "title: Log in");
     env.git(&["checkout", "-q", "-m", "main"]);
-    assert!(env.task_text(&id).contains("title: Log in") && env.task_text(&id).contains("current: review"));
+    assert!(
+        env.task_text(&id).contains("title: Log in")
+            && env.task_text(&id).contains("current: review")
+    );
     let _ = env.complete(&id, "agent-3").success();
     let _ = verified(&env).success();
 }

@@ -68,7 +68,8 @@ fn mixed(layout: &str, into: &str) -> (TestEnvironment, [String; 2], String) {
     });
     let _ = env.complete(&id, "agent-7").success();
     env.git(&["checkout", "-q", into]);
-    let merged = stopped(&env, &["merge", "--no-edit", if into == "main" { "side" } else { "main" }]);
+    let merged =
+        stopped(&env, &["merge", "--no-edit", if into == "main" { "side" } else { "main" }]);
     (env, [id, other], merged)
 }
 
@@ -85,7 +86,12 @@ fn a_new_task_taken_for_a_finished_one_is_not_mixed_with_it() {
     let made = env.git(&["show", &format!("side:tasks/{other}.md")]);
     assert_eq!(env.read(&format!("tasks/{other}.md")), made);
     let status = env.aof(&["status", "--json"]).success().json();
-    let told = status["attention"].as_array().unwrap().iter().find(|point| point["code"] == "task_unmerged").unwrap();
+    let told = status["attention"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|point| point["code"] == "task_unmerged")
+        .unwrap();
     assert_snapshot!(env.plain(&format!("{}\n{}", told["problem"], told["fix"])), @r#"
     "`tasks/AOF-xxxxx.md`, `tasks/AOF-xxxxx.md` are not merged: git took the file of one task for that of another, renamed"
     "`aof merge-driver --settle` brings them right; whoever adds them before loses what was done with the other task"
@@ -161,7 +167,8 @@ fn both_may_finish_it_and_one_make_another() {
         env.pass_minutes(24 * 60);
         finish(&env, &id, "agent-7");
         env.git(&["checkout", "-q", into]);
-        let merged = stopped(&env, &["merge", "--no-edit", if into == "main" { "side" } else { "main" }]);
+        let merged =
+            stopped(&env, &["merge", "--no-edit", if into == "main" { "side" } else { "main" }]);
         assert!(!merged.contains("git add"), "{merged}");
         settled(&env);
         let agent = if into == "main" { "agent-7" } else { "agent-8" };
@@ -188,11 +195,21 @@ fn what_both_said_at_a_fork_is_kept() {
     let _ = env.complete(&format!("{id}@1/security"), "agent-7").success();
     stopped(&env, &["merge", "--no-edit", "side"]);
     settled(&env);
-    let expected = ["implement agent-7 complete", "check/security agent-7 complete", "check/speed agent-3 complete"];
+    let expected = [
+        "implement agent-7 complete",
+        "check/security agent-7 complete",
+        "check/speed agent-3 complete",
+    ];
     assert_eq!(entries(&env, &id), expected);
     let listed = env.git(&["log", "-1", "--format=%B"]);
-    assert!(listed.contains("Aof-Superseded: ") && listed.contains("by agent-8 (complete)"), "{listed}");
-    assert!(only_file(&env, &id).starts_with("tasks/archive/") && env.task_text(&other).contains("Add logout"));
+    assert!(
+        listed.contains("Aof-Superseded: ") && listed.contains("by agent-8 (complete)"),
+        "{listed}"
+    );
+    assert!(
+        only_file(&env, &id).starts_with("tasks/archive/")
+            && env.task_text(&other).contains("Add logout")
+    );
 }
 
 #[test]
@@ -222,7 +239,8 @@ fn a_rebase_and_a_cherry_pick_go_the_same_way() {
 
 #[test]
 fn what_a_picked_commit_changes_comes_to_the_right_task() {
-    for how in [&["rebase", "main"][..], &["cherry-pick", "side"], &["revert", "--no-edit", "side"]] {
+    for how in [&["rebase", "main"][..], &["cherry-pick", "side"], &["revert", "--no-edit", "side"]]
+    {
         let (env, id) = scene();
         let path = env.task_path(&id);
         let change = || {
@@ -252,14 +270,18 @@ fn what_a_picked_commit_changes_comes_to_the_right_task() {
 
 #[test]
 fn a_picked_commit_that_cannot_stand_is_told_as_one_and_loses_nothing() {
-    for (has_driver, how, way_out) in
-        [(true, "rebase", "abort"), (true, "rebase", "skip"), (true, "cherry-pick", "skip"), (false, "rebase", "abort")]
-    {
+    for (has_driver, how, way_out) in [
+        (true, "rebase", "abort"),
+        (true, "rebase", "skip"),
+        (true, "cherry-pick", "skip"),
+        (false, "rebase", "abort"),
+    ] {
         let (env, id) = scene();
         let found = env.home().join("found");
         fs::write(&found, "What I found.\n".repeat(3)).unwrap();
         aside(&env, "side", || {
-            let _ = env.say(&id, "agent-7", "complete", &["--file", found.to_str().unwrap()]).success();
+            let _ =
+                env.say(&id, "agent-7", "complete", &["--file", found.to_str().unwrap()]).success();
         });
         finish(&env, &id, "agent-8");
         let other = new(&env, "Add logout");
@@ -267,8 +289,10 @@ fn a_picked_commit_that_cannot_stand_is_told_as_one_and_loses_nothing() {
         if !has_driver {
             env.git(&["config", "--remove-section", "merge.aof"]);
         }
-        let picked =
-            stopped(&env, if how == "rebase" { &["rebase", "main", "side"] } else { &["cherry-pick", "side"] });
+        let picked = stopped(
+            &env,
+            if how == "rebase" { &["rebase", "main", "side"] } else { &["cherry-pick", "side"] },
+        );
         assert_eq!(picked.contains("`aof merge-driver --settle`"), has_driver, "{picked}");
         let before = env.git(&["status", "--porcelain"]);
         let settled = env.aof(&["merge-driver", "--settle"]).code(1);
@@ -285,7 +309,8 @@ fn a_picked_commit_that_cannot_stand_is_told_as_one_and_loses_nothing() {
         assert_eq!(env.git(&["status", "--porcelain"]), before, "nothing is staged");
         let status = env.aof(&["status"]).success();
         assert!(
-            status.stdout.contains(&format!("`git {how} --skip`")) && !status.stdout.contains("git add"),
+            status.stdout.contains(&format!("`git {how} --skip`"))
+                && !status.stdout.contains("git add"),
             "{status}"
         );
         env.git(&[how, &format!("--{way_out}")]);
@@ -340,7 +365,10 @@ fn without_the_driver_it_is_settled_all_the_same() {
     assert!(env.read(&format!("tasks/{other}.md")).contains("<<<<<<<"));
     for args in [&["task", "show", &other][..], &["why", &other]] {
         let said = env.aof_aside(args).code(6);
-        assert!(said.stderr.contains("`aof merge-driver --settle`") && !said.stderr.contains("git add"), "{said}");
+        assert!(
+            said.stderr.contains("`aof merge-driver --settle`") && !said.stderr.contains("git add"),
+            "{said}"
+        );
     }
     settled(&env);
     assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
@@ -390,7 +418,9 @@ fn what_people_have_to_decide_is_asked_in_the_right_file() {
     env.git(&["add", &path]);
     env.git(&["commit", "-q", "--no-edit"]);
     whole(&env);
-    assert!(path.starts_with("tasks/archive/") && env.task_text(&other).contains("title: Add logout"));
+    assert!(
+        path.starts_with("tasks/archive/") && env.task_text(&other).contains("title: Add logout")
+    );
 }
 
 #[test]
@@ -416,7 +446,11 @@ fn whoever_adds_it_first_is_told_what_would_be_lost() {
         }
         assert_eq!(
             entries(&env, &id)[0],
-            if into == "main" { "implement agent-7 complete" } else { "implement agent-8 complete" }
+            if into == "main" {
+                "implement agent-7 complete"
+            } else {
+                "implement agent-8 complete"
+            }
         );
         assert!(env.task_text(&other).contains("title: Add logout"));
     }
@@ -485,7 +519,10 @@ fn nothing_is_staged_for_good_while_the_other_task_is_in_somebody_s_hands() {
     assert_eq!(env.git(&["status", "--porcelain"]), before);
     assert!(env.read(&archived).contains("part three."));
     let status = env.aof(&["status"]).success();
-    assert!(status.stdout.contains("`rm tasks/AOF-xxxxx.md`") && !status.stdout.contains("git add"), "{status}");
+    assert!(
+        status.stdout.contains("`rm tasks/AOF-xxxxx.md`") && !status.stdout.contains("git add"),
+        "{status}"
+    );
     fs::remove_file(env.path(&archived)).unwrap();
     settled(&env);
     assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
@@ -517,7 +554,10 @@ fn what_is_in_no_commit_stays_where_it_was() {
     `git restore --source=HEAD --staged --worktree tasks/AOF-xxxxx.md` brings back this task; what came in is in the stash still
     ");
     let status = env.aof(&["status"]).success();
-    assert!(status.stdout.contains("`git restore --source=HEAD --staged --worktree tasks/"), "{status}");
+    assert!(
+        status.stdout.contains("`git restore --source=HEAD --staged --worktree tasks/"),
+        "{status}"
+    );
     env.git(&["restore", "--source=HEAD", "--staged", "--worktree", &env.task_path(&other)]);
     whole(&env);
     assert!(env.git(&["stash", "show", "-p"]).contains("part twenty."));
@@ -528,7 +568,10 @@ fn a_task_that_git_moves_to_the_finished_ones_beside_it_comes_back() {
     let (env, _) = scene();
     let (one, two) = ("AOF-ab111", "AOF-ab222");
     let hand_made = |id: &str| {
-        env.write(&format!("tasks/ab/{id}.md"), format!("---\nid: {id}\ntitle: {id}\n---\n\n{}", text()));
+        env.write(
+            &format!("tasks/ab/{id}.md"),
+            format!("---\nid: {id}\ntitle: {id}\n---\n\n{}", text()),
+        );
         env.commit_all(id);
         let _ = env.aof(&["watch", "--once"]).success();
     };
@@ -557,9 +600,13 @@ fn files_that_do_not_say_which_task_they_are_are_known_by_their_names() {
         env.edit(path, "part 20.", "part twenty.");
         env.commit_all("by hand as well");
         env.git(&["checkout", "-q", into]);
-        let _ = stopped(&env, &["merge", "--no-edit", if into == "main" { "side" } else { "main" }]);
+        let _ =
+            stopped(&env, &["merge", "--no-edit", if into == "main" { "side" } else { "main" }]);
         settled(&env);
-        assert!(env.task_text(id).contains("part twenty.") && only_file(&env, id).starts_with("tasks/archive/"));
+        assert!(
+            env.task_text(id).contains("part twenty.")
+                && only_file(&env, id).starts_with("tasks/archive/")
+        );
         assert!(env.task_text(&other).contains("part 20."));
     }
 }
@@ -576,7 +623,10 @@ fn a_sync_takes_no_task_for_another() {
     let _ = clones.sync("other").success();
     clones.completes(".", &id, "agent-7");
     let _ = clones.sync(".").success();
-    assert_eq!(entries(&clones.env, &id), ["implement agent-1 complete", "review agent-9 complete"]);
+    assert_eq!(
+        entries(&clones.env, &id),
+        ["implement agent-1 complete", "review agent-9 complete"]
+    );
     let listed = clones.aof(".", &["task", "list"]).success();
     assert!(listed.stdout.contains("Add logout"), "{listed}");
     whole(&clones.env);

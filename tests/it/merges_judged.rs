@@ -8,7 +8,8 @@ use crate::signer::Signer;
 fn found(env: &TestEnvironment) -> Vec<String> {
     let output = env.aof_aside(&["verify", "--json"]);
     let value = output.json();
-    let open = value["findings"].as_array().unwrap().iter().filter(|finding| finding["covered"].is_null());
+    let open =
+        value["findings"].as_array().unwrap().iter().filter(|finding| finding["covered"].is_null());
     open.map(|finding| finding["rule"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -100,8 +101,18 @@ fn where_lines_repeat_the_merge_is_as_git_makes_it() {
     env.write("org.yaml", with(".xbbxbbbx"));
     env.commit_all("ours");
     env.git(&["merge", "-q", "--no-edit", "side"]);
-    let by_myers = env.try_git(&["merge-tree", "--write-tree", "-X", "diff-algorithm=myers", "HEAD~1", "side"]);
-    assert_ne!(by_myers.stdout.lines().next().unwrap(), env.git(&["rev-parse", "HEAD^{tree}"]).trim());
+    let by_myers = env.try_git(&[
+        "merge-tree",
+        "--write-tree",
+        "-X",
+        "diff-algorithm=myers",
+        "HEAD~1",
+        "side",
+    ]);
+    assert_ne!(
+        by_myers.stdout.lines().next().unwrap(),
+        env.git(&["rev-parse", "HEAD^{tree}"]).trim()
+    );
     assert_eq!(found(&env), [""; 0]);
 }
 
@@ -169,7 +180,11 @@ fn what_comes_in_by_a_merge_is_signed_as_the_branch_wants_it() {
     aside(&env, "side", || {
         let _ = env.complete(&id, "agent-7").success();
     });
-    let keys = format!("{}agents: {{agent-7: {{signingKey: \"{}\"}}}}\n", crate::environment::ORG, signer.public());
+    let keys = format!(
+        "{}agents: {{agent-7: {{signingKey: \"{}\"}}}}\n",
+        crate::environment::ORG,
+        signer.public()
+    );
     env.write("org.yaml", keys);
     env.commit_all("agent-7 signs");
     env.git(&["merge", "-q", "--no-edit", "side"]);
@@ -190,9 +205,13 @@ fn a_merge_does_no_step_and_forges_nothing() {
         found(&env)
     };
     assert_eq!(amended(&message), [""; 0]);
-    assert_eq!(amended(&format!("{message}\nAof-Task: {id}\nAof-Gate: review")), ["wrong_trailer"; 2]);
+    assert_eq!(
+        amended(&format!("{message}\nAof-Task: {id}\nAof-Gate: review")),
+        ["wrong_trailer"; 2]
+    );
     assert_eq!(amended(&message.replace("agent-8", "agent-3")), ["superseded", "wrong_trailer"]);
-    let more = |named: &str| format!("{message}\nAof-Superseded: {named}@0 own by agent-8 (complete)");
+    let more =
+        |named: &str| format!("{message}\nAof-Superseded: {named}@0 own by agent-8 (complete)");
     assert_eq!(amended(&more(&id)), ["wrong_trailer"]);
     assert_eq!(amended(&more("AOF-zzz")), ["wrong_trailer"]);
 }
@@ -227,7 +246,8 @@ fn markers_that_were_committed_are_put_right_by_what_the_merge_should_have_made(
     assert_eq!(found(&env), ["unreadable"]);
     let path = env.task_path(&id);
     let marked = env.read(&path);
-    let mended = marked.replace("<<<<<<< HEAD\ntitle: Log in\n=======\n", "").replace(">>>>>>> side\n", "");
+    let mended =
+        marked.replace("<<<<<<< HEAD\ntitle: Log in\n=======\n", "").replace(">>>>>>> side\n", "");
     assert!(mended.contains("title: Sign in\n") && !mended.contains("<<<<"), "{mended}");
     env.write(&path, &mended);
     env.commit_all("without markers");

@@ -13,7 +13,8 @@ pub(crate) fn scene() -> (TestEnvironment, String) {
     env.write("project.yaml", crate::environment::PROJECT);
     env.write("org.yaml", crate::environment::ORG);
     env.commit_all("rules");
-    let body = (1..30).map(|line| format!("What is to be done, part {line}.\n")).collect::<String>();
+    let body =
+        (1..30).map(|line| format!("What is to be done, part {line}.\n")).collect::<String>();
     let id = env.new_task(&["Add login", "--body", &body]);
     (env, id)
 }
@@ -47,7 +48,11 @@ pub(crate) const THEN_DONE: &str = "    - {id: done, role: backend}\n";
 pub(crate) fn entries(env: &TestEnvironment, id: &str) -> Vec<String> {
     let shown = env.aof_aside(&["task", "show", id, "--json"]).success().json();
     let entries = shown["gateHistory"].as_array().unwrap().iter();
-    entries.map(|entry| format!("{} {} {}", entry["gate"], entry["agent"], entry["outcome"]).replace('"', "")).collect()
+    entries
+        .map(|entry| {
+            format!("{} {} {}", entry["gate"], entry["agent"], entry["outcome"]).replace('"', "")
+        })
+        .collect()
 }
 
 /// Judges the history, by `aof verify` and by the checker that shares no code with it.
@@ -67,7 +72,9 @@ fn both_sides_keep_what_they_did() {
     env.git(&["merge", "-q", "--no-edit", "side"]);
     let text = env.task_text(&id);
     assert!(
-        text.contains("title: Log in") && text.contains("current: review") && text.contains("Mind the tokens"),
+        text.contains("title: Log in")
+            && text.contains("current: review")
+            && text.contains("Mind the tokens"),
         "{text}"
     );
     let _ = verified(&env).success();
@@ -162,7 +169,10 @@ fn what_both_changed_otherwise_is_marked_and_only_that_task_waits() {
     assert_eq!(merged.code, Some(1), "{merged}");
     let path = env.task_path(&id);
     let text = env.read(&path);
-    assert!(text.contains("<<<<<<< HEAD\ntitle: Log in\n=======\ntitle: Sign in\n>>>>>>> side\n"), "{text}");
+    assert!(
+        text.contains("<<<<<<< HEAD\ntitle: Log in\n=======\ntitle: Sign in\n>>>>>>> side\n"),
+        "{text}"
+    );
     assert_snapshot!(env.plain(&env.aof(&["task", "show", &id]).to_string()), @"
     exit 6
     --- stderr
@@ -216,7 +226,10 @@ fn what_both_changed_otherwise_is_marked_and_only_that_task_waits() {
         start one with `aof watch`; without it, commands work but dropped files and edits wait
     ");
     let _ = env.aof(&["task", "show", &other]).success();
-    env.write(&path, text.replace("<<<<<<< HEAD\n", "").replace("=======\ntitle: Sign in\n>>>>>>> side\n", ""));
+    env.write(
+        &path,
+        text.replace("<<<<<<< HEAD\n", "").replace("=======\ntitle: Sign in\n>>>>>>> side\n", ""),
+    );
     env.git(&["add", &path]);
     env.git(&["commit", "-q", "--no-edit"]);
     let _ = verified(&env).success();
@@ -289,7 +302,10 @@ fn without_the_driver_only_the_file_in_conflict_waits() {
     let merged = env.try_git(&["merge", "--no-edit", "side"]);
     assert_eq!(merged.code, Some(1), "{merged}");
     let shown = env.aof(&["task", "show", &id]).code(6);
-    assert!(shown.stderr.contains("is a merge conflict marker") && shown.stderr.contains("git add"), "{shown}");
+    assert!(
+        shown.stderr.contains("is a merge conflict marker") && shown.stderr.contains("git add"),
+        "{shown}"
+    );
     assert!(env.aof(&["task", "list"]).code(6).stdout.contains("Another"));
     // Even committed as it is, it keeps nobody else from working.
     env.git(&["commit", "-q", "-a", "--no-edit"]);
@@ -314,7 +330,11 @@ fn what_was_said_at_a_branch_of_a_fork_is_carried() {
     let _ = env.complete(&format!("{id}@1/security"), "agent-7").success();
     let merged = env.try_git(&["merge", "--no-edit", "side"]);
     assert_eq!(merged.code, Some(0), "{merged}");
-    let expected = ["implement agent-7 complete", "check/security agent-7 complete", "check/speed agent-3 complete"];
+    let expected = [
+        "implement agent-7 complete",
+        "check/security agent-7 complete",
+        "check/speed agent-3 complete",
+    ];
     assert_eq!(entries(&env, &id), expected);
     assert!(env.task_text(&id).contains("current: done"));
     let _ = verified(&env).success();
@@ -343,7 +363,10 @@ fn a_project_in_a_folder_of_a_repository_with_two_of_them_merges_by_its_own_rule
     let merge = |folder: &std::path::Path| {
         let output = env.try_git(&["-C", &folder.to_string_lossy(), "merge", "--no-edit", "side"]);
         assert_eq!(output.code, Some(0), "{output}");
-        assert!(env.git(&["-C", &folder.to_string_lossy(), "log", "-1", "--format=%B"]).contains("Aof-Superseded: "));
+        assert!(
+            env.git(&["-C", &folder.to_string_lossy(), "log", "-1", "--format=%B"])
+                .contains("Aof-Superseded: ")
+        );
     };
     merge(&linked);
     merge(&top);
@@ -366,21 +389,24 @@ fn whoever_is_superseded_is_told_once() {
     let _ = env.aof(&["notices", "--deliver"]).success();
     let _ = env.aof(&["notices", "--deliver"]).success();
     let said = env.read("told");
-    let said: Vec<&str> = said.lines().filter(|line| line.contains("completion_superseded")).collect();
+    let said: Vec<&str> =
+        said.lines().filter(|line| line.contains("completion_superseded")).collect();
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(said[0].contains("counts no more") && said[0].contains("theirs"), "{said:?}");
     let events = env.aof(&["events", "--type", "completion_superseded"]).success();
     assert_snapshot!(events.stdout, @"2026-02-16 10:00:13  AOF-xxxxx  warning: a merge superseded `complete` by agent-8 at implement: agent-7 was first");
     let lines = env.aof(&["events", "--type", "completion_superseded", "--json"]).success();
     let line = lines.json();
-    let fields = ["gate", "agent", "outcome", "completion", "by"].map(|key| line[key].as_str().unwrap().to_owned());
+    let fields = ["gate", "agent", "outcome", "completion", "by"]
+        .map(|key| line[key].as_str().unwrap().to_owned());
     assert_eq!(fields, ["implement", "agent-8", "complete", "theirs", "agent-7"]);
 }
 
 #[test]
 fn what_git_left_unmerged_is_settled_by_its_meaning() {
     let (env, _) = scene();
-    let [moved, plain, disputed] = ["Short", "Plain", "Disputed"].map(|title| env.new_task(&[title]));
+    let [moved, plain, disputed] =
+        ["Short", "Plain", "Disputed"].map(|title| env.new_task(&[title]));
     env.git(&["config", "--remove-section", "merge.aof"]);
     aside(&env, "side", || {
         let _ = env.complete(&moved, "agent-8").success();
@@ -396,7 +422,10 @@ fn what_git_left_unmerged_is_settled_by_its_meaning() {
     assert_eq!(settled.stdout.lines().count(), 2, "{settled}");
     assert!(settled.stderr.contains("both sides changed `title`"), "{settled}");
     assert!(env.task_path(&moved).starts_with("tasks/archive/"));
-    assert!(env.task_text(&moved).contains("title: Ours") && env.task_text(&moved).contains("status: complete"));
+    assert!(
+        env.task_text(&moved).contains("title: Ours")
+            && env.task_text(&moved).contains("status: complete")
+    );
     assert_eq!(entries(&env, &plain), ["implement agent-7 complete"]);
     let path = env.task_path(&disputed);
     env.git(&["checkout", "-q", "--ours", &path]);
@@ -418,7 +447,8 @@ fn no_advice_throws_away_what_the_other_side_did() {
     assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
     let advice = |env: &TestEnvironment| {
         let commands: [&[&str]; 3] = [&["status"], &["doctor"], &["task", "show", &id]];
-        let said: Vec<String> = commands.iter().map(|args| env.aof_aside(args).to_string()).collect();
+        let said: Vec<String> =
+            commands.iter().map(|args| env.aof_aside(args).to_string()).collect();
         for said in &said {
             assert!(!said.contains("git restore"), "{said}");
             assert!(said.contains("`git add tasks/"), "{said}");
@@ -436,12 +466,17 @@ fn no_advice_throws_away_what_the_other_side_did() {
     let solved: String = env
         .read(&path)
         .split_inclusive('\n')
-        .filter(|line| !["<<<<<<<", "=======", ">>>>>>>", "title: Log in"].iter().any(|start| line.starts_with(start)))
+        .filter(|line| {
+            !["<<<<<<<", "=======", ">>>>>>>", "title: Log in"]
+                .iter()
+                .any(|start| line.starts_with(start))
+        })
         .collect();
     env.write(&path, solved);
     let status = env.aof(&["status"]).success().to_string();
     assert!(
-        !status.contains("git restore") && status.contains("`git add tasks/AOF-xxxxx.md && git commit`"),
+        !status.contains("git restore")
+            && status.contains("`git add tasks/AOF-xxxxx.md && git commit`"),
         "{status}"
     );
     env.commit_all("solved");
@@ -478,7 +513,11 @@ fn comments_at_lines_of_the_engine_are_carried_or_told_of() {
     let merged = env.try_git(&["merge", "--no-edit", "side"]);
     assert_eq!(merged.code, Some(0), "{merged}");
     assert_snapshot!(env.plain(&merged.stderr), @"tasks/archive/2026/02/16/AOF-xxxxx.md: a comment found no place, since its line is gone or another one stands there: `# the first`");
-    assert!(env.task_text(&id).contains("# mind this\nstatus: complete # for now\n"), "{}", env.task_text(&id));
+    assert!(
+        env.task_text(&id).contains("# mind this\nstatus: complete # for now\n"),
+        "{}",
+        env.task_text(&id)
+    );
     let _ = verified(&env).success();
 }
 

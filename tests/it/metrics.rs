@@ -37,7 +37,8 @@ roles:
 
 /// Returns what is not 0, classes of sizes left out.
 fn told(text: &str) -> String {
-    let wanted = |line: &&str| !line.starts_with('#') && !line.ends_with(" 0") && !line.contains("_bucket{");
+    let wanted =
+        |line: &&str| !line.starts_with('#') && !line.ends_with(" 0") && !line.contains("_bucket{");
     text.lines().filter(wanted).map(|line| format!("{line}\n")).collect()
 }
 
@@ -62,7 +63,14 @@ fn what_happened_is_counted_and_restarts_change_nothing() {
     let _ = env.complete(&id, "agent-7");
     let branch = |name: &str, visit: usize| format!("{id}@{visit}/{name}");
     let _ = env.say(&branch("security", 2), "agent-4", "complete", &[]).success();
-    let _ = env.say(&branch("style", 2), "agent-3", "needs_review", &["--blocker", "No tests of the limits"]).success();
+    let _ = env
+        .say(
+            &branch("style", 2),
+            "agent-3",
+            "needs_review",
+            &["--blocker", "No tests of the limits"],
+        )
+        .success();
     env.pass_minutes(5);
     let _ = env.complete(&id, "agent-3");
     let _ = env.complete(&id, "agent-7");
@@ -111,8 +119,9 @@ fn what_happened_is_counted_and_restarts_change_nothing() {
     assert_eq!(output.stderr, "");
     fs::remove_dir_all(env.path(".aof")).unwrap();
     let again = told(&env.aof(&["metrics"]).success().stdout);
-    let counts =
-        |text: &str| text.lines().filter(|line| !line.contains("_age_")).map(str::to_owned).collect::<Vec<_>>();
+    let counts = |text: &str| {
+        text.lines().filter(|line| !line.contains("_age_")).map(str::to_owned).collect::<Vec<_>>()
+    };
     assert_eq!(counts(&again), counts(&told(&output.stdout)));
 }
 
@@ -130,7 +139,9 @@ workflow:
     let held = env.new_task(&["Held"]);
     let _ = env.aof(&["task", "hold", &held, "--reason", "Not before the fair"]).success();
     let reported = env.new_task(&["Reported"]);
-    let _ = env.say(&reported, "agent-7", "blocked", &["--blocker", "The licence key is missing"]).success();
+    let _ = env
+        .say(&reported, "agent-7", "blocked", &["--blocker", "The licence key is missing"])
+        .success();
     let first = env.new_task(&["First"]);
     let _ = env.new_task(&["Second", "--depends", &first]);
     let _ = env.aof(&["task", "cancel", &first, "--reason", "Not needed"]).success();
@@ -138,17 +149,22 @@ workflow:
     let circle = env.new_task(&["Circle"]);
     for _ in 0..6 {
         let _ = env.complete(&circle, "agent-7");
-        let _ = env.say(&circle, "agent-3", "needs_review", &["--blocker", "No tests of the limits"]).success();
+        let _ = env
+            .say(&circle, "agent-3", "needs_review", &["--blocker", "No tests of the limits"])
+            .success();
     }
     let unstaffed = env.new_task(&["Unstaffed"]);
     let _ = env.complete(&unstaffed, "agent-7");
     let _ = env.complete(&unstaffed, "agent-3");
     let text = env.aof(&["metrics"]).success().stdout;
     for reason in ["held", "loop", "dependency", "no_agents", "reported"] {
-        let series = format!("aof_blocked_tasks{{project=\"shop\",workflow=\"default\",reason=\"{reason}\"}}");
+        let series = format!(
+            "aof_blocked_tasks{{project=\"shop\",workflow=\"default\",reason=\"{reason}\"}}"
+        );
         assert!((value(&text, &series) - 1.0).abs() < f64::EPSILON, "{reason} in {}", told(&text));
     }
-    let circles = "aof_gate_circular_loops_total{project=\"shop\",workflow=\"default\",gate=\"implement\"}";
+    let circles =
+        "aof_gate_circular_loops_total{project=\"shop\",workflow=\"default\",gate=\"implement\"}";
     assert!((value(&text, circles) - 1.0).abs() < f64::EPSILON, "{}", told(&text));
 }
 
@@ -240,7 +256,8 @@ workflow: {gates: [{id: work, role: backend}, {id: review, role: architect, canR
     aof_task_passes_sum{project="shop",workflow="default"} 1
     aof_task_passes_count{project="shop",workflow="default"} 1
     "#);
-    let _ = env.aof(&["task", "reopen", &id, "--to", "work", "--reason", "There is more"]).success();
+    let _ =
+        env.aof(&["task", "reopen", &id, "--to", "work", "--reason", "There is more"]).success();
     assert_eq!(ends(), complete);
     env.pass_minutes(20);
     let _ = env.complete(&id, "agent-7");
@@ -283,7 +300,9 @@ workflow:
     };
     // Who failed has not judged the work, though the task goes back.
     for (gate, share) in [("review", 0.5), ("triage", 1.0)] {
-        let series = format!("aof_gate_rejections_total{{project=\"shop\",workflow=\"default\",gate=\"{gate}\"}}");
+        let series = format!(
+            "aof_gate_rejections_total{{project=\"shop\",workflow=\"default\",gate=\"{gate}\"}}"
+        );
         assert!((value(&text, &series) - 1.0).abs() < f64::EPSILON, "{gate} in {}", told(&text));
         assert_eq!(of(&status, gate)["rejectionRate"], share, "{gate}");
         assert_eq!(of(&stats, gate)["rejections"]["count"], 1, "{gate}");
@@ -370,10 +389,17 @@ fn a_task_whose_file_is_broken_counts_as_it_was_committed_last() {
     let before = env.aof(&["metrics"]).success().stdout;
     let path = env.task_path(&id);
     let counted = |text: &str| -> Vec<String> {
-        text.lines().filter(|line| line.contains("_total{") || line.contains("_count{")).map(str::to_owned).collect()
+        text.lines()
+            .filter(|line| line.contains("_total{") || line.contains("_count{"))
+            .map(str::to_owned)
+            .collect()
     };
     env.write(&path, whole.replace("status:", "status: ["));
-    assert_eq!(counted(&env.aof(&["metrics"]).code(6).stdout), counted(&before), "an edit under way");
+    assert_eq!(
+        counted(&env.aof(&["metrics"]).code(6).stdout),
+        counted(&before),
+        "an edit under way"
+    );
     env.commit_all("broken");
     assert_eq!(counted(&env.aof(&["metrics"]).code(6).stdout), counted(&before), "a broken commit");
 }
@@ -383,7 +409,10 @@ fn a_gate_that_was_renamed_keeps_what_was_counted_and_stands_for_nothing_any_mor
     let env = TestEnvironment::with_rules(RULES, PEOPLE);
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-3");
-    env.write("project.yaml", RULES.replace("id: plan", "id: outline").replace("id: implement", "id: build"));
+    env.write(
+        "project.yaml",
+        RULES.replace("id: plan", "id: outline").replace("id: implement", "id: build"),
+    );
     env.commit_all("other names");
     let _ = env.aof(&["org", "reload"]).success();
     let text = env.aof(&["metrics"]).success().stdout;
@@ -400,9 +429,9 @@ fn a_gate_that_was_renamed_keeps_what_was_counted_and_stands_for_nothing_any_mor
     aof_gate_oldest_task_age_seconds{project="shop",workflow="default",gate="outline"} 1
     "#);
     for gone in ["plan", "implement"] {
-        assert!(
-            !text.contains(&format!("aof_gate_active_tasks{{project=\"shop\",workflow=\"default\",gate=\"{gone}\"}}"))
-        );
+        assert!(!text.contains(&format!(
+            "aof_gate_active_tasks{{project=\"shop\",workflow=\"default\",gate=\"{gone}\"}}"
+        )));
     }
 }
 
@@ -420,7 +449,10 @@ fn a_clock_that_ran_backwards_counts_as_no_time_and_is_told() {
     let text = env.aof(&["metrics"]).success().stdout;
     assert!((value(&text, "aof_clock_skew_total{project=\"shop\"}") - 1.0).abs() < f64::EPSILON);
     let labels = "{project=\"shop\",workflow=\"default\",gate=\"plan\",outcome=\"complete\"}";
-    assert!((value(&text, &format!("aof_gate_duration_seconds_count{labels}")) - 1.0).abs() < f64::EPSILON);
+    assert!(
+        (value(&text, &format!("aof_gate_duration_seconds_count{labels}")) - 1.0).abs()
+            < f64::EPSILON
+    );
     assert!(value(&text, &format!("aof_gate_duration_seconds_sum{labels}")).abs() < f64::EPSILON);
 }
 
@@ -455,7 +487,8 @@ fn a_file_is_replaced_at_once_and_stays_readable_for_whom_it_was() {
 
 #[test]
 fn counters_never_go_back_while_tasks_are_written_and_archived() {
-    let env = TestEnvironment::with_rules("workflow: {gates: [{id: work, role: backend}]}\n", PEOPLE);
+    let env =
+        TestEnvironment::with_rules("workflow: {gates: [{id: work, role: backend}]}\n", PEOPLE);
     let list = format!("[{}]", vec![r#"{"title": "Task"}"#; 150].join(","));
     let _ = env.aof_reading(&["task", "new", "--from", "-"], list.as_bytes()).success();
     for file in env.files("tasks") {
@@ -472,8 +505,10 @@ fn counters_never_go_back_while_tasks_are_written_and_archived() {
     eventually("all are complete", || {
         let output = env.aof(&["metrics"]).success();
         assert_eq!(output.stderr, "");
-        let (done, active) =
-            (ended(&output.stdout, "aof_gate_transitions_total"), ended(&output.stdout, "aof_gate_active_"));
+        let (done, active) = (
+            ended(&output.stdout, "aof_gate_transitions_total"),
+            ended(&output.stdout, "aof_gate_active_"),
+        );
         assert!(done >= last, "from {last} to {done}");
         assert!((done + active - 150.0).abs() < f64::EPSILON, "{done} and {active}");
         last = done;
@@ -491,7 +526,10 @@ fn open_metrics_and_json_say_the_same() {
     let text = env.aof(&["metrics"]).success().stdout;
     let open = env.aof(&["metrics", "--format", "openmetrics"]).success().stdout;
     let samples = |text: &str| -> Vec<String> {
-        text.lines().filter(|line| !line.starts_with('#') && !line.contains("_age_")).map(str::to_owned).collect()
+        text.lines()
+            .filter(|line| !line.starts_with('#') && !line.contains("_age_"))
+            .map(str::to_owned)
+            .collect()
     };
     assert_eq!(samples(&text), samples(&open));
     assert!(open.ends_with("\n# EOF\n"));
@@ -500,8 +538,12 @@ fn open_metrics_and_json_say_the_same() {
             && open.contains("# UNIT aof_gate_duration_seconds seconds\n")
     );
     let json = env.aof(&["metrics", "--json"]).success().json();
-    let known: BTreeSet<String> =
-        json["metrics"].as_array().unwrap().iter().map(|family| family["name"].as_str().unwrap().to_owned()).collect();
+    let known: BTreeSet<String> = json["metrics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|family| family["name"].as_str().unwrap().to_owned())
+        .collect();
     assert_eq!(known, names(&text));
 }
 
@@ -539,7 +581,8 @@ impl Served {
         std::thread::spawn(move || lines.for_each(drop));
         assert_eq!(serving["exposed"], false);
         let url = serving["url"].as_str().unwrap();
-        let address = url.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap().to_owned();
+        let address =
+            url.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap().to_owned();
         Self { child, address }
     }
 
@@ -563,9 +606,13 @@ impl Drop for Served {
 }
 
 fn drop_completion(env: &TestEnvironment, id: &str, agent: &str) {
-    env.write(".aof/dropping", format!("task: {id}\nagent: {agent}\noutcome: complete\nsummary: Done\n"));
+    env.write(
+        ".aof/dropping",
+        format!("task: {id}\nagent: {agent}\noutcome: complete\nsummary: Done\n"),
+    );
     fs::create_dir_all(env.path(".aof/inbox")).unwrap();
-    fs::rename(env.path(".aof/dropping"), env.path(&format!(".aof/inbox/{id}-{agent}.yaml"))).unwrap();
+    fs::rename(env.path(".aof/dropping"), env.path(&format!(".aof/inbox/{id}-{agent}.yaml")))
+        .unwrap();
 }
 
 const DONE: &str = "aof_gate_transitions_total{project=\"shop\",workflow=\"default\",from_gate=\"plan\",to_gate=\"implement\",outcome=\"complete\"}";
@@ -583,7 +630,8 @@ fn a_watcher_serves_what_happens_and_the_next_one_goes_on_from_there() {
     assert!(value(&text, "aof_watcher_last_scan_timestamp_seconds{project=\"shop\"}") > 1.7e9);
     // The other families are those of `aof metrics`, and what a command does without the watcher counts alike.
     let printed = names(&env.aof(&["metrics"]).success().stdout);
-    let own = ["aof_commit_duration_seconds", "aof_watcher_last_scan_timestamp_seconds"].map(str::to_owned);
+    let own = ["aof_commit_duration_seconds", "aof_watcher_last_scan_timestamp_seconds"]
+        .map(str::to_owned);
     assert_eq!(names(&text), printed.into_iter().chain(own).collect());
     let _ = env.complete(&two, "agent-3");
     eventually("so is the command", || value(&served.scrape(), DONE) > 1.5);
@@ -628,7 +676,8 @@ fn clients_that_never_ask_hold_up_neither_completions_nor_the_others() {
     let env = TestEnvironment::with_rules(RULES, PEOPLE);
     let id = env.new_task(&["One"]);
     let served = Served::start(&env);
-    let silent: Vec<TcpStream> = (0..12).map(|_| TcpStream::connect(&served.address).unwrap()).collect();
+    let silent: Vec<TcpStream> =
+        (0..12).map(|_| TcpStream::connect(&served.address).unwrap()).collect();
     (&silent[0]).write_all(b"GET /metrics HTTP/1.1\r\nX: ").unwrap();
     drop_completion(&env, &id, "agent-3");
     eventually("the completion counts and is counted", || value(&served.scrape(), DONE) > 0.5);
@@ -671,7 +720,10 @@ fn an_address_that_others_reach_is_warned_of() {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     let warning = lines.find(|line| line.contains("warning:")).unwrap();
-    assert!(warning.contains("whoever reaches this machine can read them; `--metrics 127.0.0.1:"), "{warning}");
+    assert!(
+        warning.contains("whoever reaches this machine can read them; `--metrics 127.0.0.1:"),
+        "{warning}"
+    );
     child.kill().unwrap();
     child.wait().unwrap();
 }

@@ -182,10 +182,15 @@ fn every_way_to_touch_a_task_has_it_follow_the_rules_first() {
         let env = environment();
         let id = task_past(&env, 2);
         change(&env, "project.yaml", REVIEW, "");
-        let way: Vec<&str> = way.iter().map(|word| if *word == "ID" { id.as_str() } else { word }).collect();
+        let way: Vec<&str> =
+            way.iter().map(|word| if *word == "ID" { id.as_str() } else { word }).collect();
         let _ = env.aof(&way);
         let log = env.log();
-        assert_eq!(log.matches("Ada: AOF-xxxxx: review -> implement (moved)").count(), 1, "{way:?}: {log}");
+        assert_eq!(
+            log.matches("Ada: AOF-xxxxx: review -> implement (moved)").count(),
+            1,
+            "{way:?}: {log}"
+        );
         check(&env);
     }
     // What is only shown shows what would be done, and does nothing.
@@ -224,7 +229,9 @@ fn what_was_said_at_a_gate_that_is_gone_is_a_conflict() {
 fn a_rejection_outlives_the_gate_that_was_to_mend_it() {
     let env = environment();
     let id = task_past(&env, 2);
-    let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "The session never expires"]).success();
+    let _ = env
+        .say(&id, "agent-3", "needs_review", &["--blocker", "The session never expires"])
+        .success();
     change(&env, "project.yaml", "    - {id: plan, role: backend}\n", "");
     let _ = env.aof(&["org", "reload"]).success();
     assert_eq!(last(&env), "plan -> implement (moved)");
@@ -288,7 +295,11 @@ fn people_who_leave_block_what_waits_for_them_and_those_who_come_set_it_going() 
     let _ = env.aof(&["watch", "--once"]).success();
     assert_eq!(last(&env), "blocked at review");
     let task = env.task_text(&id);
-    assert!(task.contains("status: blocked") && task.contains("No agents available for role: architect"), "{task}");
+    assert!(
+        task.contains("status: blocked")
+            && task.contains("No agents available for role: architect"),
+        "{task}"
+    );
     change(&env, "org.yaml", "architect: {agents: []}", "architect: {agents: [agent-4]}");
     let _ = env.aof(&["watch", "--once"]).success();
     assert_eq!(last(&env), "unblocked at review");
@@ -322,7 +333,9 @@ fn a_new_gate_counts_where_it_is_still_ahead() {
     let shown = env.aof(&["task", "show", &before]).success();
     assert!(shown.stdout.contains("it came here under earlier ones"), "{shown}");
     let _ = env.complete(&before, "agent-7");
-    assert!(env.aof(&["task", "show", &before, "--json"]).success().json().get("drifted").is_none());
+    assert!(
+        env.aof(&["task", "show", &before, "--json"]).success().json().get("drifted").is_none()
+    );
     assert_eq!(last(&env), "implement -> security (complete)");
     let _ = env.complete(&after, "agent-5");
     assert_eq!(last(&env), "test -> end (complete)");
@@ -352,7 +365,10 @@ fn invalid_rules_that_are_committed_move_nothing_and_are_loud() {
       = help: add it to `roles` in org.yaml, or name one of `backend`, `architect`, `qa`
     ");
     let json = env.aof(&["org", "reload", "--json"]).code(6).json();
-    assert_eq!((&json["valid"], &json["diagnostics"][0]["code"]), (&false.into(), &"unknown_role".into()));
+    assert_eq!(
+        (&json["valid"], &json["diagnostics"][0]["code"]),
+        (&false.into(), &"unknown_role".into())
+    );
     assert_eq!(env.head(), head);
     let _ = env.complete(&id, "agent-3");
     assert_eq!(last(&env), "review -> test (complete)");
@@ -391,9 +407,12 @@ fn many_tasks_move_at_once_each_in_its_own_commit_and_only_once() {
     env.write("project.yaml", PROJECT.replace("id: implement", "id: build"));
     env.commit_all("build");
     let _ = env.aof(&["workflow", "validate"]).success();
-    let children: Vec<_> = (0..3).map(|_| env.start(&["org", "reload", "--wait", "60s", "--json"])).collect();
-    let outputs: Vec<_> = children.into_iter().map(|child| env.finish("aof org reload", child).success()).collect();
-    let moved: usize = outputs.iter().map(|output| output.json()["changed"].as_array().unwrap().len()).sum();
+    let children: Vec<_> =
+        (0..3).map(|_| env.start(&["org", "reload", "--wait", "60s", "--json"])).collect();
+    let outputs: Vec<_> =
+        children.into_iter().map(|child| env.finish("aof org reload", child).success()).collect();
+    let moved: usize =
+        outputs.iter().map(|output| output.json()["changed"].as_array().unwrap().len()).sum();
     assert_eq!(moved, 120, "each was moved by one of them");
     assert_eq!(env.log().matches("implement -> build (moved)").count(), 120);
     for path in env.files("tasks") {
@@ -417,8 +436,11 @@ fn a_move_that_is_killed_anywhere_is_finished_or_made_anew() {
             assert_eq!(killed.code, None, "{point}: {killed}");
             let _ = env.aof(&["org", "reload"]).success();
             let log = env.log();
-            let what =
-                if to.is_empty() { "review -> implement (moved)" } else { "rerouted from architect to qa at review" };
+            let what = if to.is_empty() {
+                "review -> implement (moved)"
+            } else {
+                "rerouted from architect to qa at review"
+            };
             assert_eq!(log.matches(what).count(), 2, "{point}: {log}");
             let _ = env.complete(&one, if to.is_empty() { "agent-7" } else { "agent-5" });
             check(&env);
@@ -503,11 +525,22 @@ fn what_other_rules_would_do_is_told_before_they_are_committed() {
 
     all 4 tasks under way stay as they are
     ");
-    env.edit("project.yaml", REVIEW, "    - {id: audit, role: qa, when: \"tags.includes('big')\"}\n");
+    env.edit(
+        "project.yaml",
+        REVIEW,
+        "    - {id: audit, role: qa, when: \"tags.includes('big')\"}\n",
+    );
     env.edit("project.yaml", "id: plan, role: backend", "id: plan, role: qa, timeout: 2h");
-    env.edit("org.yaml", "qa: {agents: [agent-5]}", "qa: {agents: [agent-9]}\n  writer: {agents: [agent-1]}");
-    let mut lines: Vec<String> =
-        env.plain(&env.aof(&["workflow", "diff"]).success().stdout).lines().map(str::to_owned).collect();
+    env.edit(
+        "org.yaml",
+        "qa: {agents: [agent-5]}",
+        "qa: {agents: [agent-9]}\n  writer: {agents: [agent-1]}",
+    );
+    let mut lines: Vec<String> = env
+        .plain(&env.aof(&["workflow", "diff"]).success().stdout)
+        .lines()
+        .map(str::to_owned)
+        .collect();
     lines.sort();
     assert_snapshot!(lines.join("\n"), @"
 
@@ -527,11 +560,22 @@ fn what_other_rules_would_do_is_told_before_they_are_committed() {
     ");
     let json = env.aof(&["workflow", "diff", "--json"]).success().json();
     let told = json["tasks"].as_array().unwrap();
-    let of = |gate: &str| told.iter().find(|task| task["gate"] == gate).unwrap_or_else(|| panic!("{gate}: {json:#}"));
+    let of = |gate: &str| {
+        told.iter().find(|task| task["gate"] == gate).unwrap_or_else(|| panic!("{gate}: {json:#}"))
+    };
     assert_eq!((&of("plan")["fate"], &of("plan")["to"]), (&"follows".into(), &"plan".into()));
-    assert_eq!((&of("implement")["fate"], &of("implement")["outcomes"][0]["after"]), (&"stays".into(), &"test".into()));
-    assert_eq!((&of("review")["fate"], &of("review")["to"]), (&"moves".into(), &"implement".into()));
-    assert_eq!((told.len(), &json["untouched"], &json["to"]), (3, &1.into(), &serde_json::Value::Null));
+    assert_eq!(
+        (&of("implement")["fate"], &of("implement")["outcomes"][0]["after"]),
+        (&"stays".into(), &"test".into())
+    );
+    assert_eq!(
+        (&of("review")["fate"], &of("review")["to"]),
+        (&"moves".into(), &"implement".into())
+    );
+    assert_eq!(
+        (told.len(), &json["untouched"], &json["to"]),
+        (3, &1.into(), &serde_json::Value::Null)
+    );
 
     // What was foretold is what happens.
     env.commit_all("other rules");
@@ -543,7 +587,10 @@ fn what_other_rules_would_do_is_told_before_they_are_committed() {
     assert_eq!(since["differences"].as_array().unwrap().len(), 5, "{since:#}");
     let _ = env.aof(&["workflow", "diff", "nonsense"]).code(3);
     env.write("project.yaml", "workflow: [\n");
-    assert_eq!(env.aof(&["workflow", "diff", "--json"]).code(6).json()["error"], "workflow_config_invalid");
+    assert_eq!(
+        env.aof(&["workflow", "diff", "--json"]).code(6).json()["error"],
+        "workflow_config_invalid"
+    );
 }
 
 #[test]

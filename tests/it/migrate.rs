@@ -13,7 +13,9 @@ fn task_files_without_a_gate_get_one_all_at_once() {
     for number in 0..60 {
         env.write(
             &format!("tasks/AOF-a{number:02}.md"),
-            format!("---\ntitle: Task {number}\nstatus: doing # as it was\ntags: [old]\n---\nThe body\n"),
+            format!(
+                "---\ntitle: Task {number}\nstatus: doing # as it was\ntags: [old]\n---\nThe body\n"
+            ),
         );
     }
     env.write("tasks/AOF-own.md", "---\ntitle: Its own\nrouting: {workflow: default}\n---\n");
@@ -21,7 +23,8 @@ fn task_files_without_a_gate_get_one_all_at_once() {
     env.write("tasks/AOF-odd.md", "---\ntitle: Odd\nrouting: {workflow: nonsense}\n---\n");
     env.commit_all("as it was");
     let head = env.head();
-    let rehearsed = env.aof(&["migrate", "tasks", "--add-gates", "--workflow", "fast", "--dry-run"]).code(6);
+    let rehearsed =
+        env.aof(&["migrate", "tasks", "--add-gates", "--workflow", "fast", "--dry-run"]).code(6);
     assert!(rehearsed.stdout.contains("61 tasks would get a gate"), "{rehearsed}");
     assert_eq!(env.head(), head);
     let _ = env.aof(&["migrate", "tasks"]).code(2);
@@ -39,8 +42,15 @@ fn task_files_without_a_gate_get_one_all_at_once() {
     error: `tasks/AOF-bad.md:2:8` cannot be read as a task: not valid YAML: unclosed bracket '['
     see more of each, and all of them, with `-v`
     ");
-    assert_eq!(env.git(&["rev-list", "--count", &format!("{head}..HEAD")]).trim(), "61", "a commit each");
-    assert_eq!(env.git(&["log", "-1", "--format=%s", "--", "tasks/AOF-a07.md"]), "AOF-a07: adopted at do\n");
+    assert_eq!(
+        env.git(&["rev-list", "--count", &format!("{head}..HEAD")]).trim(),
+        "61",
+        "a commit each"
+    );
+    assert_eq!(
+        env.git(&["log", "-1", "--format=%s", "--", "tasks/AOF-a07.md"]),
+        "AOF-a07: adopted at do\n"
+    );
     let task = env.read("tasks/AOF-a07.md");
     assert!(task.contains("workflow: fast") && task.ends_with("---\nThe body\n"), "{task}");
     assert!(!task.contains("gateHistory"), "nothing is made up: {task}");
@@ -48,7 +58,11 @@ fn task_files_without_a_gate_get_one_all_at_once() {
     assert_eq!(env.read("tasks/AOF-bad.md"), "---\ntitle: [Broken\n---\n");
 
     let again = env.aof(&["migrate", "tasks", "--add-gates", "--json"]).code(6).json();
-    assert_eq!((&again["adopted"], again["skipped"].as_array().unwrap().len()), (&serde_json::json!([]), 1), "{again}");
+    assert_eq!(
+        (&again["adopted"], again["skipped"].as_array().unwrap().len()),
+        (&serde_json::json!([]), 1),
+        "{again}"
+    );
     std::fs::remove_file(env.path("tasks/AOF-bad.md")).unwrap();
     std::fs::remove_file(env.path("tasks/AOF-odd.md")).unwrap();
     env.commit_all("mended");
@@ -83,8 +97,10 @@ fn migrations_at_the_same_time_take_each_file_up_once() {
     }
     let arguments = ["migrate", "tasks", "--add-gates", "--wait", "60s", "--json"];
     let children: Vec<_> = (0..3).map(|_| env.start(&arguments)).collect();
-    let outputs: Vec<_> = children.into_iter().map(|child| env.finish("aof migrate", child).success()).collect();
-    let adopted: usize = outputs.iter().map(|output| output.json()["adopted"].as_array().unwrap().len()).sum();
+    let outputs: Vec<_> =
+        children.into_iter().map(|child| env.finish("aof migrate", child).success()).collect();
+    let adopted: usize =
+        outputs.iter().map(|output| output.json()["adopted"].as_array().unwrap().len()).sum();
     assert_eq!(adopted, 60);
     assert_eq!(env.log().matches(": adopted at implement").count(), 60);
     check(&env);
@@ -96,14 +112,22 @@ fn without_a_workflow_a_task_has_the_role_that_it_names() {
     env.write("tasks/AOF-abc.md", "---\ntitle: Add login\nrouting: {role: architect}\n---\n");
     env.hand_made("AOF-def", "For anybody");
     let _ = env.aof(&["watch", "--once"]).success();
-    assert!(env.read("tasks/AOF-abc.md").contains("role: architect"), "{}", env.read("tasks/AOF-abc.md"));
+    assert!(
+        env.read("tasks/AOF-abc.md").contains("role: architect"),
+        "{}",
+        env.read("tasks/AOF-abc.md")
+    );
     let refused = env.say("AOF-abc", "agent-7", "complete", &["--json"]).code(4).json();
     assert_eq!((&refused["error"], &refused["gate"]), (&"wrong_role".into(), &"complete".into()));
     let listed = env.aof(&["task", "list", "--role", "architect", "--json"]).success().json();
     assert_eq!(listed["tasks"][0]["id"], "AOF-abc");
     // No outcome means `complete`, and there is nothing to be sent back to.
-    let _ = env.aof(&["task", "complete", "AOF-abc", "--agent", "agent-3", "--summary", "Did it"]).success();
-    let _ = env.say("AOF-def", "anybody", "needs_review", &["--blocker", "The session never expires"]).code(4);
+    let _ = env
+        .aof(&["task", "complete", "AOF-abc", "--agent", "agent-3", "--summary", "Did it"])
+        .success();
+    let _ = env
+        .say("AOF-def", "anybody", "needs_review", &["--blocker", "The session never expires"])
+        .code(4);
     let _ = env.complete("AOF-def", "anybody");
     assert_eq!(env.files("tasks/archive").len(), 2);
 

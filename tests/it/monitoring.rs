@@ -29,7 +29,10 @@ fn alerts() -> Vec<Value> {
 }
 
 fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_else(|| panic!("{pointer} is missing in {value:#}"))
+    value
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_else(|| panic!("{pointer} is missing in {value:#}"))
 }
 
 #[test]
@@ -40,7 +43,11 @@ fn each_panel_has_a_place_of_its_own_and_says_what_it_is() {
     let mut taken = BTreeSet::new();
     for panel in &panels {
         let title = text(panel, "/title");
-        assert!(!title.is_empty() && !text(panel, "/description").is_empty() && !text(panel, "/type").is_empty());
+        assert!(
+            !title.is_empty()
+                && !text(panel, "/description").is_empty()
+                && !text(panel, "/type").is_empty()
+        );
         assert!(!text(panel, "/fieldConfig/defaults/unit").is_empty());
         let side = |name: &str| panel["gridPos"][name].as_u64().unwrap();
         assert!(side("w") > 0 && side("h") > 0 && side("x") + side("w") <= 24, "{title}");
@@ -53,11 +60,19 @@ fn each_panel_has_a_place_of_its_own_and_says_what_it_is() {
         let names: BTreeSet<&str> = targets.iter().map(|target| text(target, "/refId")).collect();
         assert!(!targets.is_empty() && names.len() == targets.len(), "{title}");
         for asked in targets.iter().chain([panel]) {
-            assert_eq!(asked["datasource"], json!({"type": "prometheus", "uid": "${datasource}"}), "{title}");
+            assert_eq!(
+                asked["datasource"],
+                json!({"type": "prometheus", "uid": "${datasource}"}),
+                "{title}"
+            );
         }
         for query in targets.iter().map(|target| text(target, "/expr")) {
-            assert!(!query.contains("rate(") || query.contains("[$__rate_interval]"), "{title}: {query}");
-            let of_project = query.contains("project=~\"$project\"") || query.contains("aof_build_info");
+            assert!(
+                !query.contains("rate(") || query.contains("[$__rate_interval]"),
+                "{title}: {query}"
+            );
+            let of_project =
+                query.contains("project=~\"$project\"") || query.contains("aof_build_info");
             assert!(of_project, "{title} shows projects that nobody chose: {query}");
         }
     }
@@ -70,13 +85,20 @@ fn each_panel_has_a_place_of_its_own_and_says_what_it_is() {
 #[test]
 fn the_panels_that_were_asked_for_have_the_thresholds_that_were_asked_for() {
     let panels = panels();
-    let panel = |title: &str| panels.iter().find(|panel| panel["title"] == title).unwrap_or_else(|| panic!("{title}"));
+    let panel = |title: &str| {
+        panels.iter().find(|panel| panel["title"] == title).unwrap_or_else(|| panic!("{title}"))
+    };
     let steps = |title: &str| -> Vec<(String, Option<f64>)> {
-        let steps = panel(title)["fieldConfig"]["defaults"]["thresholds"]["steps"].as_array().unwrap();
+        let steps =
+            panel(title)["fieldConfig"]["defaults"]["thresholds"]["steps"].as_array().unwrap();
         steps.iter().map(|step| (text(step, "/color").to_owned(), step["value"].as_f64())).collect()
     };
     let colours = |yellow: f64, red: f64| {
-        vec![("green".to_owned(), None), ("yellow".to_owned(), Some(yellow)), ("red".to_owned(), Some(red))]
+        vec![
+            ("green".to_owned(), None),
+            ("yellow".to_owned(), Some(yellow)),
+            ("red".to_owned(), Some(red)),
+        ]
     };
     assert_eq!(panel("Gate throughput")["type"], "timeseries");
     assert_eq!(panel("Active tasks by gate")["type"], "gauge");
@@ -111,11 +133,23 @@ fn each_alert_is_explained_and_was_seen_to_come_and_not_to_come() {
     let alerts = alerts();
     for alert in &alerts {
         let name = text(alert, "/alert");
-        assert!(!text(alert, "/annotations/summary").is_empty() && !text(alert, "/annotations/description").is_empty());
-        assert_eq!(text(alert, "/annotations/runbook_url"), format!("docs/runbook.md#{}", name.to_lowercase()));
-        assert!(["info", "warning", "critical"].contains(&text(alert, "/labels/severity")), "{name}");
+        assert!(
+            !text(alert, "/annotations/summary").is_empty()
+                && !text(alert, "/annotations/description").is_empty()
+        );
+        assert_eq!(
+            text(alert, "/annotations/runbook_url"),
+            format!("docs/runbook.md#{}", name.to_lowercase())
+        );
+        assert!(
+            ["info", "warning", "critical"].contains(&text(alert, "/labels/severity")),
+            "{name}"
+        );
         assert!(runbook.contains(&format!("\n## {name}\n")), "the runbook says nothing of {name}");
-        assert!(manual.contains(&format!("[{name}](runbook.md#{})", name.to_lowercase())), "{name}");
+        assert!(
+            manual.contains(&format!("[{name}](runbook.md#{})", name.to_lowercase())),
+            "{name}"
+        );
         let of = |fires: bool| {
             let own = cases.iter().filter(|case| case["alertname"] == name);
             own.filter(|case| case["exp_alerts"].as_array().unwrap().is_empty() != fires).count()
@@ -137,10 +171,12 @@ fn metrics_of(expression: &str) -> BTreeSet<String> {
 fn every_metric_that_is_asked_for_is_told_and_every_one_that_is_told_is_shown() {
     let manual = shipped("docs/metrics.md");
     let row = |line: &str| Some(line.strip_prefix("| `aof_")?.split(['{', '`']).next()?.to_owned());
-    let told: BTreeSet<String> = manual.lines().filter_map(row).map(|name| format!("aof_{name}")).collect();
+    let told: BTreeSet<String> =
+        manual.lines().filter_map(row).map(|name| format!("aof_{name}")).collect();
     let panels = panels();
     let queries = panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap());
-    let shown: BTreeSet<String> = queries.flat_map(|target| metrics_of(text(target, "/expr"))).collect();
+    let shown: BTreeSet<String> =
+        queries.flat_map(|target| metrics_of(text(target, "/expr"))).collect();
     assert_eq!(shown, told, "the dashboard and docs/metrics.md");
     for alert in alerts() {
         let asked = metrics_of(text(&alert, "/expr"));
@@ -185,7 +221,10 @@ fn a_project_gets_them_in_a_commit_of_their_own_and_once() {
     ");
     assert_eq!(env.git(&["status", "--porcelain"]), "");
     let rules = env.read("monitoring/aof.rules.yml");
-    assert!(rules.contains("runbook_url: monitoring/runbook.md#gatestalled") && !rules.contains("docs/runbook"));
+    assert!(
+        rules.contains("runbook_url: monitoring/runbook.md#gatestalled")
+            && !rules.contains("docs/runbook")
+    );
     assert_eq!(env.read("monitoring/aof-dashboard.json"), shipped("monitoring/aof-dashboard.json"));
     let head = env.head();
     assert_snapshot!(env.plain(&env.aof(&["init", "--observability"]).success().stdout), @"
@@ -213,10 +252,16 @@ fn what_people_made_of_them_stays() {
     assert_eq!(told["observability"]["kept"], json!(["monitoring/aof.rules.yml"]));
     assert_eq!(told["observability"]["takenAway"], json!(["monitoring/runbook.md"]));
     assert_eq!(told["observability"]["ignored"], json!(["monitoring/aof-dashboard.json"]));
-    assert_eq!(committed(&env), "Add alerts, a dashboard and a runbook\n\nmonitoring/prometheus.yml\n");
+    assert_eq!(
+        committed(&env),
+        "Add alerts, a dashboard and a runbook\n\nmonitoring/prometheus.yml\n"
+    );
     assert_eq!(env.read("monitoring/aof.rules.yml"), "groups: []\n");
     assert!(!env.exists("monitoring/runbook.md"), "who took it away did so on purpose");
-    assert_eq!(env.git(&["status", "--porcelain"]), " D monitoring/runbook.md\nA  notes.txt\n?? .gitignore\n");
+    assert_eq!(
+        env.git(&["status", "--porcelain"]),
+        " D monitoring/runbook.md\nA  notes.txt\n?? .gitignore\n"
+    );
 }
 
 #[test]

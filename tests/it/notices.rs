@@ -30,7 +30,9 @@ fn messages(env: &TestEnvironment, file: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(env.path(file)).unwrap_or_default();
     // A line that crosses a page is written in two steps: the last one may still be growing.
     let whole = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
-    whole.map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+    whole
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
 }
 
 fn told(env: &TestEnvironment, file: &str) -> Vec<String> {
@@ -38,8 +40,14 @@ fn told(env: &TestEnvironment, file: &str) -> Vec<String> {
     messages(env, file)
         .iter()
         .map(|message| {
-            let to: Vec<&str> = message["to"].as_array().unwrap().iter().map(|to| to.as_str().unwrap()).collect();
-            format!("{} [{}] {}", word(message, "event"), to.join(" "), env.plain(&word(message, "text")))
+            let to: Vec<&str> =
+                message["to"].as_array().unwrap().iter().map(|to| to.as_str().unwrap()).collect();
+            format!(
+                "{} [{}] {}",
+                word(message, "event"),
+                to.join(" "),
+                env.plain(&word(message, "text"))
+            )
         })
         .collect()
 }
@@ -60,8 +68,10 @@ fn what_happens_within_a_second_is_told_in_its_order() {
         let _ = env.run(command).success();
     }
     let _ = env.aof(&["notices", "--deliver"]).success();
-    let events: Vec<String> =
-        messages(&env, "told").iter().map(|message| message["event"].as_str().unwrap().to_owned()).collect();
+    let events: Vec<String> = messages(&env, "told")
+        .iter()
+        .map(|message| message["event"].as_str().unwrap().to_owned())
+        .collect();
     let order = ["task_created", "task_claimed", "task_released", "task_held", "task_unblocked"];
     assert_eq!(events[..order.len()], order, "{events:?}");
     assert_eq!(events.last().map(String::as_str), Some("task_cancelled"));
@@ -91,7 +101,8 @@ fn a_project_is_told_of_everything_in_order() {
     task_complete [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") is complete.
     "#);
     let all = messages(&env, "told");
-    let ids: std::collections::BTreeSet<&str> = all.iter().map(|message| message["id"].as_str().unwrap()).collect();
+    let ids: std::collections::BTreeSet<&str> =
+        all.iter().map(|message| message["id"].as_str().unwrap()).collect();
     assert_eq!(ids.len(), all.len(), "each has an id of its own");
     let rejected = all.iter().find(|message| message["event"] == "gate_rejection").unwrap();
     let shown = serde_json::to_string_pretty(rejected).unwrap();
@@ -151,7 +162,14 @@ agents:
     begin(&env);
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");
-    let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "The test does not cover an empty name"]).success();
+    let _ = env
+        .say(
+            &id,
+            "agent-3",
+            "needs_review",
+            &["--blocker", "The test does not cover an empty name"],
+        )
+        .success();
     let _ = env.complete(&id, "agent-7");
     let _ = env.complete(&id, "agent-3");
     let _ = env.aof(&["notices", "--deliver"]).success();
@@ -189,14 +207,19 @@ fn a_crash_at_any_point_delivers_all_and_under_the_same_ids() {
         command.env("AOF_STOP_AT", point);
         assert_eq!(env.run(command).code, None, "{point}");
         let _ = env.aof(&["notices", "--deliver"]).success();
-        let mut ids: Vec<String> =
-            messages(&env, "told").iter().map(|message| message["id"].as_str().unwrap().to_owned()).collect();
+        let mut ids: Vec<String> = messages(&env, "told")
+            .iter()
+            .map(|message| message["id"].as_str().unwrap().to_owned())
+            .collect();
         let all = ids.len();
         ids.sort();
         ids.dedup();
         assert_eq!(ids.len(), 2, "{point}: {ids:?}");
         assert_eq!(all, if *point == "outbox.delivered" { 3 } else { 2 }, "{point}");
-        assert_eq!(env.files(".aof/outbox").iter().filter(|path| path.contains(".json")).count(), 0);
+        assert_eq!(
+            env.files(".aof/outbox").iter().filter(|path| path.contains(".json")).count(),
+            0
+        );
     }
 }
 
@@ -229,7 +252,10 @@ fn a_dead_receiver_delays_no_other_and_loses_nothing() {
     assert_eq!(list["notices"].as_array().unwrap().len(), 3);
     assert_eq!(list["notices"][0]["state"], "waiting");
     // Nobody wants them any more.
-    env.write("project.yaml", format!("{}notify: [{{on: all, {}}}]\n", crate::environment::PROJECT, into("told")));
+    env.write(
+        "project.yaml",
+        format!("{}notify: [{{on: all, {}}}]\n", crate::environment::PROJECT, into("told")),
+    );
     env.commit_all("another receiver");
     let _ = env.aof(&["notices", "--deliver"]).success();
     let _ = env.aof(&["notices", "--deliver"]).success();
@@ -245,7 +271,8 @@ fn a_dead_receiver_delays_no_other_and_loses_nothing() {
 #[test]
 fn a_program_that_refuses_one_message_gets_the_others() {
     let script = "read -r line; case $line in *AOF-bad*) echo \"I do not like it\" >&2; exit 3;; *) echo \"$line\" >> told;; esac";
-    let env = project_with(&format!("notify: [{{on: [task_adopted], command: [sh, -c, '{script}']}}]\n"));
+    let env =
+        project_with(&format!("notify: [{{on: [task_adopted], command: [sh, -c, '{script}']}}]\n"));
     for id in ["AOF-bad", "AOF-good"] {
         env.hand_made(id, "By hand");
         let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
@@ -282,7 +309,10 @@ fn a_rebase_tells_nothing_twice_and_a_new_branch_begins_where_it_is() {
 
 #[test]
 fn whoever_is_late_and_invalid_rules_are_told_of() {
-    let env = project_with(&format!("notify: [{{on: [gate_conflict, workflow_config_invalid], {}}}]\n", into("told")));
+    let env = project_with(&format!(
+        "notify: [{{on: [gate_conflict, workflow_config_invalid], {}}}]\n",
+        into("told")
+    ));
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");
     let late = format!("task: {id}@0\nagent: agent-8\noutcome: complete\nsummary: Me too\n");
@@ -306,12 +336,21 @@ fn notices_that_cannot_be_written_keep_no_file_in_the_inbox() {
     let _ = env.complete(&first, "agent-7");
     std::fs::remove_dir_all(env.path(".aof/outbox")).unwrap();
     env.write(".aof/outbox", "in the way");
-    env.write(".aof/inbox/1.yaml", format!("task: {first}@0\nagent: agent-8\noutcome: complete\nsummary: Me too\n"));
-    env.write(".aof/inbox/2.yaml", format!("task: {second}\nagent: agent-7\noutcome: complete\nsummary: Done\n"));
+    env.write(
+        ".aof/inbox/1.yaml",
+        format!("task: {first}@0\nagent: agent-8\noutcome: complete\nsummary: Me too\n"),
+    );
+    env.write(
+        ".aof/inbox/2.yaml",
+        format!("task: {second}\nagent: agent-7\noutcome: complete\nsummary: Done\n"),
+    );
     let output = env.aof_command(&["watch", "--once"]).env_remove("AOF_NOW").output().unwrap();
     assert!(env.exists(".aof/refused/1.yaml"), "{output:?}");
     assert!(env.task_text(&second).contains("current: review"), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("a notice could not be delivered"), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("a notice could not be delivered"),
+        "{output:?}"
+    );
 }
 
 #[test]
@@ -334,7 +373,10 @@ fn what_nobody_tried_is_tried_however_old_it_is_and_given_up_when_that_fails() {
     kill_before_delivery();
     env.pass_minutes(9 * 24 * 60);
     let output = env.aof(&["notices", "--deliver"]).code(1);
-    assert!(output.stdout.contains("tried once: it was not taken within 7 days; the last time: "), "{output}");
+    assert!(
+        output.stdout.contains("tried once: it was not taken within 7 days; the last time: "),
+        "{output}"
+    );
 }
 
 #[test]
@@ -343,7 +385,11 @@ fn a_kill_after_a_message_was_given_up_leaves_that_to_be_told() {
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");
     let _ = env.aof(&["notices", "--deliver"]).code(1);
-    let rules = format!("{}notify: [{{on: [notices_dropped], {}}}]\n", crate::environment::PROJECT, into("told"));
+    let rules = format!(
+        "{}notify: [{{on: [notices_dropped], {}}}]\n",
+        crate::environment::PROJECT,
+        into("told")
+    );
     env.write("project.yaml", rules);
     env.commit_all("another receiver");
     let mut command = env.aof_command(&["notices", "--deliver"]);
@@ -412,7 +458,11 @@ struct Watcher(std::process::Child);
 
 impl Watcher {
     fn start(env: &TestEnvironment) -> Self {
-        let log = std::fs::File::options().create(true).append(true).open(env.home().join("watch.log")).unwrap();
+        let log = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(env.home().join("watch.log"))
+            .unwrap();
         let mut command = env.aof_command(&["watch"]);
         command.env_remove("AOF_NOW").stdout(log.try_clone().unwrap()).stderr(log);
         Self(command.spawn().unwrap())
@@ -441,10 +491,16 @@ fn many(env: &TestEnvironment, count: usize) -> Vec<String> {
     let list = format!("[{}]", vec![r#"{"title": "Task"}"#; count].join(","));
     let _ = env.aof_reading(&["task", "new", "--from", "-"], list.as_bytes()).success();
     let files = env.files("tasks");
-    files.iter().map(|path| path.trim_start_matches("tasks/").trim_end_matches(".md").to_owned()).collect()
+    files
+        .iter()
+        .map(|path| path.trim_start_matches("tasks/").trim_end_matches(".md").to_owned())
+        .collect()
 }
 
-fn tasks_told(env: &TestEnvironment, file: &str) -> BTreeMap<String, std::collections::BTreeSet<String>> {
+fn tasks_told(
+    env: &TestEnvironment,
+    file: &str,
+) -> BTreeMap<String, std::collections::BTreeSet<String>> {
     let mut told: BTreeMap<String, std::collections::BTreeSet<String>> = BTreeMap::new();
     for message in messages(env, file) {
         let word = |key: &str| message[key].as_str().unwrap().to_owned();
@@ -469,15 +525,31 @@ fn a_watcher_tells_of_everything_beside_its_work_and_past_a_program_that_hangs()
     eventually("all are told of", || tasks_told(&env, "told").len() == ids.len());
     eventually("the inbox is empty", || env.files(".aof/inbox").is_empty());
     eventually("the other hangs", || env.exists("hanging") && !env.read("hanging").is_empty());
-    eventually("trouble is told", || Watcher::log(&env).contains("`/no/such/program` cannot be started"));
+    eventually("trouble is told", || {
+        Watcher::log(&env).contains("`/no/such/program` cannot be started")
+    });
     assert_eq!(messages(&env, "told").len(), ids.len(), "each is told of once");
     let hanging = env.read("hanging").trim().to_owned();
-    let ended = std::process::Command::new("kill").args(["-TERM", &watcher.0.id().to_string()]).status().unwrap();
+    let ended = std::process::Command::new("kill")
+        .args(["-TERM", &watcher.0.id().to_string()])
+        .status()
+        .unwrap();
     assert!(ended.success() && watcher.0.wait().unwrap().success(), "{}", Watcher::log(&env));
-    let gone = || !std::process::Command::new("kill").args(["-0", &hanging]).output().unwrap().status.success();
+    let gone = || {
+        !std::process::Command::new("kill")
+            .args(["-0", &hanging])
+            .output()
+            .unwrap()
+            .status
+            .success()
+    };
     eventually("what it had started is ended", gone);
     let waiting = env.aof(&["notices", "--json"]).success().json();
-    assert_eq!(waiting["notices"].as_array().unwrap().len(), 2 * 2 * ids.len(), "for two receivers, two events each");
+    assert_eq!(
+        waiting["notices"].as_array().unwrap().len(),
+        2 * 2 * ids.len(),
+        "for two receivers, two events each"
+    );
     crate::checker::check(&env);
 }
 
@@ -490,13 +562,19 @@ fn a_receiver_that_leaves_the_rules_gets_no_further_message() {
     }
     let _watcher = Watcher::start(&env);
     eventually("the first is under way", || messages(&env, "told").len() == 1);
-    let rules = format!("{}notify: [{{on: [task_created], {}}}]\n", crate::environment::PROJECT, into("other"));
+    let rules = format!(
+        "{}notify: [{{on: [task_created], {}}}]\n",
+        crate::environment::PROJECT,
+        into("other")
+    );
     env.write("project.yaml", rules);
     env.commit_all("another receiver");
     let _ = env.new_task(&["Add logout"]);
     eventually("the watcher has seen these rules", || !messages(&env, "other").is_empty());
     env.write("go", "");
-    let dropped = || env.aof(&["notices", "--json"]).success().json()["notices"].as_array().unwrap().len() == 2;
+    let dropped = || {
+        env.aof(&["notices", "--json"]).success().json()["notices"].as_array().unwrap().len() == 2
+    };
     eventually("the others are given up", dropped);
     assert_eq!(messages(&env, "told").len(), 1);
 }
@@ -521,7 +599,10 @@ fn watchers_that_are_killed_deliver_all_and_the_same() {
 
 #[test]
 fn what_a_merge_brings_is_told_once_whichever_side_it_came_from() {
-    let env = project_with(&format!("notify: [{{on: [gate_transition, task_complete], {}}}]\n", into("told")));
+    let env = project_with(&format!(
+        "notify: [{{on: [gate_transition, task_complete], {}}}]\n",
+        into("told")
+    ));
     env.write(".gitignore", "told\n.aof\n");
     env.commit_all("base");
     let (ours, theirs) = (env.new_task(&["Ours"]), env.new_task(&["Theirs"]));

@@ -29,7 +29,9 @@ const WRITTEN: [(&str, f64); 11] = [
 
 /// Returns a project whose first gate is `implement`; `rest` says more of that, and what gates follow.
 fn with_gates(rest: &str) -> TestEnvironment {
-    let project = format!("workflow:\n  name: default\n  gates:\n    - id: implement\n      role: backend{rest}");
+    let project = format!(
+        "workflow:\n  name: default\n  gates:\n    - id: implement\n      role: backend{rest}"
+    );
     TestEnvironment::with_rules(&project, ORG)
 }
 
@@ -91,7 +93,11 @@ fn a_hand_made_file_keeps_its_numbers_through_adoption_transition_and_edit() {
         assert!(file.contains(&edited), "{text}\n{file}");
         let _ = env.aof(&["task", "edit", id, "--untag", "x"]).success();
         assert_eq!(shown(&env, id)["tags"], json!([text, "2024", "true", "new"]));
-        assert!(env.task_text(id).contains(&format!("tags: [{text}, 2024, true, new]\n")), "{}", env.task_text(id));
+        assert!(
+            env.task_text(id).contains(&format!("tags: [{text}, 2024, true, new]\n")),
+            "{}",
+            env.task_text(id)
+        );
     }
     check(&env);
 }
@@ -100,18 +106,25 @@ fn a_hand_made_file_keeps_its_numbers_through_adoption_transition_and_edit() {
 #[test]
 fn an_edit_says_what_it_changes() {
     let env = TestEnvironment::new();
-    env.write("tasks/AOF-aaa.md", "---\ntitle: 1.10\nmetadata: {v: 1.10, w: 1e3, l: [1.10, 2]}\n---\n");
+    env.write(
+        "tasks/AOF-aaa.md",
+        "---\ntitle: 1.10\nmetadata: {v: 1.10, w: 1e3, l: [1.10, 2]}\n---\n",
+    );
     let _ = env.aof(&["watch", "--once"]).success();
     for same in ["v=1.1", "w=1000.0", "l=[1.1, 2]"] {
         let output = env.aof(&["task", "edit", "AOF-aaa", "--meta", same]).success();
         assert!(output.to_string().contains("nothing to change"), "{same}\n{output}");
     }
-    assert!(env.task_text("AOF-aaa").contains("title: 1.10\nmetadata: {v: 1.10, w: 1e3, l: [1.10, 2]}\n"));
+    assert!(
+        env.task_text("AOF-aaa")
+            .contains("title: 1.10\nmetadata: {v: 1.10, w: 1e3, l: [1.10, 2]}\n")
+    );
     let _ = env.aof(&["task", "edit", "AOF-aaa", "--title", "1.1", "--meta", "v=1.10"]).success();
     let task = shown(&env, "AOF-aaa");
     assert_eq!((&task["title"], &task["metadata"]["v"]), (&json!("1.1"), &json!("1.10")));
     assert!(
-        env.task_text("AOF-aaa").contains("title: \"1.1\"\nmetadata: {v: \"1.10\", w: 1e3, l: [1.10, 2]}\n"),
+        env.task_text("AOF-aaa")
+            .contains("title: \"1.1\"\nmetadata: {v: \"1.10\", w: 1e3, l: [1.10, 2]}\n"),
         "{}",
         env.task_text("AOF-aaa")
     );
@@ -136,7 +149,9 @@ fn a_completion_keeps_its_texts_and_counts_with_its_numbers_in_each_of_its_synta
         let id = format!("AOF-c{index:02}");
         env.hand_made(&id, "Add login");
         let content = match *syntax {
-            "json" => format!("{{\"task\": \"{id}\", \"agent\": \"agent-7\", \"outcome\": \"blocked\", {fields}}}"),
+            "json" => format!(
+                "{{\"task\": \"{id}\", \"agent\": \"agent-7\", \"outcome\": \"blocked\", {fields}}}"
+            ),
             "md" => format!("---\ntask: {id}\nagent: agent-7\noutcome: blocked\n{fields}---\n"),
             _ => format!("task: {id}\nagent: agent-7\noutcome: blocked\n{fields}"),
         };
@@ -165,9 +180,15 @@ fn what_has_more_digits_than_a_number_keeps_them_through_every_door() {
     - {id: review, role: architect}
 ";
     let env = with_gates(gates);
-    let values = [("123456789012345678901", "same"), ("-123456789012345678901", "review"), ("1e400", "dear")];
+    let values = [
+        ("123456789012345678901", "same"),
+        ("-123456789012345678901", "review"),
+        ("1e400", "dear"),
+    ];
     for (index, (text, next)) in values.into_iter().enumerate() {
-        let fields = format!("\"outputs\": {{\"v\": {text}, \"l\": [{text}]}}, \"metadata\": {{\"v\": {text}}}");
+        let fields = format!(
+            "\"outputs\": {{\"v\": {text}, \"l\": [{text}]}}, \"metadata\": {{\"v\": {text}}}"
+        );
         let wanted = json!({"v": text, "l": [text]});
         for door in ["json", "yaml", "md", "mcp", "cli"] {
             let id = env.new_task(&["Pay"]);
@@ -189,7 +210,11 @@ fn what_has_more_digits_than_a_number_keeps_them_through_every_door() {
             }
             let _ = env.aof(&["watch", "--once"]).success();
             let entry = first_entry(&env, &id);
-            assert_eq!((&entry["outputs"], &entry["metadata"]["v"]), (&wanted, &json!(text)), "{door} {text}");
+            assert_eq!(
+                (&entry["outputs"], &entry["metadata"]["v"]),
+                (&wanted, &json!(text)),
+                "{door} {text}"
+            );
             assert_eq!(shown(&env, &id)["context"]["implement"], wanted, "{door} {text}");
         }
         // What a task starts with, and what conditions make of it.
@@ -201,7 +226,10 @@ fn what_has_more_digits_than_a_number_keeps_them_through_every_door() {
         let by_hand = format!("AOF-hand{index}");
         // The checker's reader refuses what it takes for no number.
         let order = if text == "1e400" { order.replace(text, "\"1e400\"") } else { order };
-        env.write(&format!("tasks/{by_hand}.md"), format!("---\ntitle: Pay\nmetadata: {order}\n---\n"));
+        env.write(
+            &format!("tasks/{by_hand}.md"),
+            format!("---\ntitle: Pay\nmetadata: {order}\n---\n"),
+        );
         let _ = env.aof(&["watch", "--once"]).success();
         for id in [&from, &given, &by_hand] {
             let task = shown(&env, id);
@@ -249,14 +277,19 @@ fn what_is_typed_as_a_value_is_a_number_only_where_it_comes_back() {
         assert_eq!(task["context"]["input"]["v"], wanted, "{text}");
         let _ = env.aof(&["task", "edit", &id, "--meta", &given.replace('v', "w")]).success();
         assert_eq!(shown(&env, &id)["metadata"]["w"], wanted, "{text}");
-        let _ = env.say(&id, "agent-7", "complete", &["--output", &given, "--meta", &given]).success();
+        let _ =
+            env.say(&id, "agent-7", "complete", &["--output", &given, "--meta", &given]).success();
         let entry = first_entry(&env, &id);
         assert_eq!((&entry["outputs"]["v"], &entry["metadata"]["v"]), (&wanted, &wanted), "{text}");
     }
     // All at once, one after the other, with the same rule.
-    let context = ["--context", r#" {"v": 1.10, "deep": {"n": [1.5, 1e3]}, "w": 1}"#, "--context", "w=2"];
+    let context =
+        ["--context", r#" {"v": 1.10, "deep": {"n": [1.5, 1e3]}, "w": 1}"#, "--context", "w=2"];
     let id = env.new_task(&[&["Add login"][..], &context].concat());
-    assert_eq!(shown(&env, &id)["context"]["input"], json!({"v": "1.10", "deep": {"n": [1.5, "1e3"]}, "w": 2}));
+    assert_eq!(
+        shown(&env, &id)["context"]["input"],
+        json!({"v": "1.10", "deep": {"n": [1.5, "1e3"]}, "w": 2})
+    );
     for text in ["{\"v\": ", "[1]", "v"] {
         let refused = env.aof(&["task", "new", "Add login", "--context", text]).code(2);
         assert!(refused.stderr.contains("--context <KEY=VALUE|JSON>"), "{refused}");
@@ -266,7 +299,10 @@ fn what_is_typed_as_a_value_is_a_number_only_where_it_comes_back() {
     env.write("list.json", list);
     let id = env.new_task(&["--from", "list.json"]);
     let task = shown(&env, &id);
-    assert_eq!((&task["metadata"]["v"], &task["context"]["input"]["v"]), (&json!(1.1), &json!([2.5, 3])));
+    assert_eq!(
+        (&task["metadata"]["v"], &task["context"]["input"]["v"]),
+        (&json!(1.1), &json!([2.5, 3]))
+    );
     check(&env);
 }
 
@@ -281,32 +317,57 @@ fn a_gate_that_asks_for_a_number_gets_one() {
     let env = with_gates(gates);
     let id = env.new_task(&["Add login"]);
     let refused = env.say(&id, "agent-7", "complete", &["--output", "coverage=185.50"]);
-    assert!(refused.code != Some(0) && refused.stderr.contains("at most 100"), "{}", refused.stderr);
-    let _ = env.say(&id, "agent-7", "complete", &["--output", "coverage=85.50", "--output", "version=1.10"]).success();
+    assert!(
+        refused.code != Some(0) && refused.stderr.contains("at most 100"),
+        "{}",
+        refused.stderr
+    );
+    let _ = env
+        .say(
+            &id,
+            "agent-7",
+            "complete",
+            &["--output", "coverage=85.50", "--output", "version=1.10"],
+        )
+        .success();
     assert_eq!(first_entry(&env, &id)["outputs"], json!({"coverage": 85.5, "version": "1.10"}));
     let id = env.new_task(&["Add logout"]);
     let outputs = "outputs: {coverage: 85.50, version: \"1.10\"}";
-    drop_file(&env, "1.yaml", &format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: x\n{outputs}\n"));
+    drop_file(
+        &env,
+        "1.yaml",
+        &format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: x\n{outputs}\n"),
+    );
     let _ = env.aof(&["watch", "--once"]).success();
     assert_eq!(first_entry(&env, &id)["outputs"], json!({"coverage": 85.5, "version": "1.10"}));
     // More digits than a number has.
-    for (long, number) in
-        [("33.333333333333333333", 33.333_333_333_333_336), ("12345678901234567890.5", 1.234_567_890_123_456_8e19)]
-    {
+    for (long, number) in [
+        ("33.333333333333333333", 33.333_333_333_333_336),
+        ("12345678901234567890.5", 1.234_567_890_123_456_8e19),
+    ] {
         let id = env.new_task(&["Add logout"]);
-        let _ = env.say(&id, "agent-7", "complete", &["--output", &format!("size={long}")]).success();
+        let _ =
+            env.say(&id, "agent-7", "complete", &["--output", &format!("size={long}")]).success();
         assert_eq!(first_entry(&env, &id)["outputs"]["size"].as_f64(), Some(number));
-        for (syntax, outputs) in [("json", format!("{{\"size\": {long}}}")), ("yaml", format!("{{size: {long}}}"))] {
+        for (syntax, outputs) in
+            [("json", format!("{{\"size\": {long}}}")), ("yaml", format!("{{size: {long}}}"))]
+        {
             let id = env.new_task(&["Add logout"]);
             let content = match syntax {
                 "json" => format!(
                     "{{\"task\": \"{id}\", \"agent\": \"agent-7\", \"outcome\": \"complete\", \"summary\": \"x\", \"outputs\": {outputs}}}"
                 ),
-                _ => format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: x\noutputs: {outputs}\n"),
+                _ => format!(
+                    "task: {id}\nagent: agent-7\noutcome: complete\nsummary: x\noutputs: {outputs}\n"
+                ),
             };
             drop_file(&env, &format!("{id}.{syntax}"), &content);
             let _ = env.aof(&["watch", "--once"]).success();
-            assert_eq!(first_entry(&env, &id)["outputs"]["size"].as_f64(), Some(number), "{syntax}");
+            assert_eq!(
+                first_entry(&env, &id)["outputs"]["size"].as_f64(),
+                Some(number),
+                "{syntax}"
+            );
         }
     }
     check(&env);
@@ -348,7 +409,11 @@ fn conditions_see_numbers_through_every_door() {
         let _ = env.aof(&["watch", "--once"]).success();
         let entry = first_entry(&env, &id);
         assert_eq!(entry["outputs"], json!({"cost": 9.5, "limit": 10.0}), "{door}");
-        assert_eq!((&entry["to"], &entry["skipped"]), (&json!("exact"), &json!(["paid", "half", "dear"])), "{door}");
+        assert_eq!(
+            (&entry["to"], &entry["skipped"]),
+            (&json!("exact"), &json!(["paid", "half", "dear"])),
+            "{door}"
+        );
         let _ = env.complete(&id, "agent-8");
         assert_eq!(shown(&env, &id)["gate"]["current"], "review", "{door}");
     }
@@ -356,10 +421,8 @@ fn conditions_see_numbers_through_every_door() {
 }
 
 /// Lines that people wrote, and the same ones a release later.
-const BEFORE: &str =
-    "title: 1.10\ndescription: 1e3\ntags: [2.50, x, 1.10]\nmetadata:\n  v: 1.10\n  w: 1e3\nown: 7.50\n";
-const AFTER: &str =
-    "title: 1.1\ndescription: 1000.0\ntags: [2.5, x, 1.10]\nmetadata:\n  v: 1.1\n  w: 1000.0\nown: 7.5\n";
+const BEFORE: &str = "title: 1.10\ndescription: 1e3\ntags: [2.50, x, 1.10]\nmetadata:\n  v: 1.10\n  w: 1e3\nown: 7.50\n";
+const AFTER: &str = "title: 1.1\ndescription: 1000.0\ntags: [2.5, x, 1.10]\nmetadata:\n  v: 1.1\n  w: 1000.0\nown: 7.5\n";
 
 fn with_numbers(env: &TestEnvironment, id: &str, lines: &str) {
     env.write(&format!("tasks/{id}.md"), format!("---\n{lines}---\n"));
@@ -427,10 +490,15 @@ fn two_texts_that_look_like_one_number_are_a_conflict_with_its_markers() {
     let text = env.read("tasks/AOF-aaa.md").replace('"', "");
     assert_eq!(merge.code, Some(1), "{merge}\n{text}");
     assert!(
-        text.contains("<<<<<<< HEAD\ntitle: 1.100\n=======\ntitle: 1.1\n>>>>>>> side\ntags: [x, 1.10, y]\n"),
+        text.contains(
+            "<<<<<<< HEAD\ntitle: 1.100\n=======\ntitle: 1.1\n>>>>>>> side\ntags: [x, 1.10, y]\n"
+        ),
         "{text}"
     );
-    assert!(text.contains("metadata: {v: 1.10, w: 8.50, u: 7.5}\n"), "what nobody changed is as it was: {text}");
+    assert!(
+        text.contains("metadata: {v: 1.10, w: 8.50, u: 7.5}\n"),
+        "what nobody changed is as it was: {text}"
+    );
 }
 
 /// What versions wrote that knew nothing of how numbers are written: it is judged as it was, and what counted counts once.

@@ -48,7 +48,10 @@ fn own(env: &TestEnvironment) -> String {
 #[test]
 fn the_watcher_has_the_index_have_again_what_is_committed_and_what_is_staged_stays() {
     let (env, id) = scene();
-    env.write("project.yaml", format!("{}watch: {{commitEdits: false}}\n", env.read("project.yaml")));
+    env.write(
+        "project.yaml",
+        format!("{}watch: {{commitEdits: false}}\n", env.read("project.yaml")),
+    );
     env.write(&format!("tasks/{id}.plan.md"), "The plan\n");
     env.commit_all("own");
     let own = own(&env);
@@ -56,7 +59,9 @@ fn the_watcher_has_the_index_have_again_what_is_committed_and_what_is_staged_sta
     eventually("it begins", || log(&env).contains("watching"));
     complete(&env, &id);
     eventually("the index has what is committed", || staged(&env) == own);
-    let told = format!("git's index had an earlier version of tasks/{id}.md, as a command of git's leaves it");
+    let told = format!(
+        "git's index had an earlier version of tasks/{id}.md, as a command of git's leaves it"
+    );
     eventually("it is told", || log(&env).contains(&told));
     // A finished task is at another place, with what is beside it.
     cancel(&env, &id);
@@ -95,14 +100,23 @@ fn what_would_be_taken_back_is_told_by_status_and_mended_by_the_doctor() {
     let codes = |env: &TestEnvironment| -> Vec<String> {
         let status = env.aof_aside(&["status", "--json"]).success().json();
         let points = status["attention"].as_array().unwrap().iter();
-        points.map(|point| point["code"].as_str().unwrap().to_owned()).filter(|code| code != "no_watcher").collect()
+        points
+            .map(|point| point["code"].as_str().unwrap().to_owned())
+            .filter(|code| code != "no_watcher")
+            .collect()
     };
     assert!(codes(&env).is_empty());
     complete(&env, &id);
     assert_eq!(codes(&env), ["index_behind"]);
     let told = env.aof_aside(&["status"]).success().stdout;
-    assert!(told.contains("git's index has an earlier version of 1 task file: tasks/AOF-xxxxx.md"), "{told}");
-    assert!(told.contains("`git restore --staged tasks/AOF-xxxxx.md`; `aof doctor --fix` does it"), "{told}");
+    assert!(
+        told.contains("git's index has an earlier version of 1 task file: tasks/AOF-xxxxx.md"),
+        "{told}"
+    );
+    assert!(
+        told.contains("`git restore --staged tasks/AOF-xxxxx.md`; `aof doctor --fix` does it"),
+        "{told}"
+    );
     assert!(env.aof(&["doctor", "--fix"]).stdout.contains("[index_behind]"));
     assert_eq!((codes(&env), staged(&env)), (Vec::new(), String::new()));
     // All that went into the archive, and what is there now.
@@ -125,9 +139,13 @@ fn is_stopped(env: &TestEnvironment, id: &str) {
     let refused = commit(env, &[]);
     assert_ne!(refused.code, Some(0), "{refused}");
     let told = refused.stderr.replace("AOF-xxxxx", id);
-    assert!(told.contains(&format!("git's index has an earlier version of tasks/{id}.md")), "{refused}");
+    assert!(
+        told.contains(&format!("git's index has an earlier version of tasks/{id}.md")),
+        "{refused}"
+    );
     assert_eq!(env.head(), head);
-    let command = told.split('`').find(|part| part.starts_with("git restore --staged ")).expect("a command");
+    let command =
+        told.split('`').find(|part| part.starts_with("git restore --staged ")).expect("a command");
     env.git(&command.split(' ').skip(1).collect::<Vec<_>>());
     let _ = commit(env, &[]).success();
 }
@@ -186,7 +204,10 @@ fn in_a_subfolder_it_is_stopped_as_well() {
     env.write("code.txt", "mine\n");
     env.git(&["add", "code.txt"]);
     let refused = commit(&env, &[]);
-    assert!(refused.stderr.contains("`git restore --staged apps/web/tasks/AOF-xxxxx.md`"), "{refused}");
+    assert!(
+        refused.stderr.contains("`git restore --staged apps/web/tasks/AOF-xxxxx.md`"),
+        "{refused}"
+    );
     let told = env.aof(&["doctor", "--fix"]).stdout;
     assert!(told.contains("[index_behind]"), "{told}");
     let _ = commit(&env, &[]).success();
@@ -235,7 +256,10 @@ fn is_kept(env: &TestEnvironment, path: &str) {
     let refused = commit(env, &[]);
     assert_ne!(refused.code, Some(0), "{refused}");
     assert!(refused.stderr.contains("though it stands here"), "{refused}");
-    assert!(refused.stderr.contains(&format!("`git restore --staged {}`", env.plain(path))), "{refused}");
+    assert!(
+        refused.stderr.contains(&format!("`git restore --staged {}`", env.plain(path))),
+        "{refused}"
+    );
     assert_eq!(env.head(), head);
     env.git(&["restore", "--staged", path]);
     assert_eq!(staged(env), "");
@@ -253,7 +277,10 @@ fn a_task_that_came_while_git_read_its_index_is_named_and_stays_in_git() {
     assert_eq!(index, format!("A\tcode.txt\nD\t{path}\n"));
     let told = env.aof_aside(&["status"]).success().stdout;
     assert!(
-        told.contains(&format!("git's index does not have a task whose file stands: {}", env.plain(&path))),
+        told.contains(&format!(
+            "git's index does not have a task whose file stands: {}",
+            env.plain(&path)
+        )),
         "{told}"
     );
     assert!(told.contains(&format!("`git restore --staged {}`", env.plain(&path))), "{told}");

@@ -28,7 +28,10 @@ fn only(env: &TestEnvironment) -> Value {
 /// Runs the command of git's that a text names.
 fn run_told(env: &TestEnvironment, told: &Value, start: &str) {
     let told = told.as_str().unwrap();
-    let command = told.split('`').find(|part| part.starts_with(start)).unwrap_or_else(|| panic!("{start}: {told}"));
+    let command = told
+        .split('`')
+        .find(|part| part.starts_with(start))
+        .unwrap_or_else(|| panic!("{start}: {told}"));
     let mut shell = env.command("sh");
     shell.args(["-c", command]);
     let _ = env.run(shell).success();
@@ -66,7 +69,10 @@ fn archived_files_that_were_edited_or_deleted_are_told() {
     env.git(&["rm", "--quiet", &one]);
     fs::remove_file(env.path(&other)).unwrap();
     let point = only(&env);
-    assert!(point["problem"].as_str().unwrap().starts_with("2 archived files are edited or deleted"), "{point}");
+    assert!(
+        point["problem"].as_str().unwrap().starts_with("2 archived files are edited or deleted"),
+        "{point}"
+    );
     run_told(&env, &point["fix"], "git restore");
     assert_eq!(attention(&env), Vec::<Value>::new());
     env.git(&["rm", "--quiet", "--cached", &one]);
@@ -105,7 +111,10 @@ fn rules_that_are_gone_are_missed_with_the_way_back() {
     env.git(&["commit", "--quiet", "--message", "gone"]);
     let point = only(&env);
     assert_eq!(point["code"], "rules_not_committed");
-    assert_eq!(point["problem"], "no project.yaml is committed, and without it nothing says which gates there are");
+    assert_eq!(
+        point["problem"],
+        "no project.yaml is committed, and without it nothing says which gates there are"
+    );
     env.git(&["rm", "--quiet", "org.yaml"]);
     env.git(&["commit", "--quiet", "--message", "both gone"]);
     let point = only(&env);
@@ -126,10 +135,16 @@ fn status_tells_what_stands_in_place_of_the_rules() {
     let point = only(&env);
     assert_eq!(point["code"], "rules_not_committed");
     let told = |point: &Value| env.plain(point["problem"].as_str().unwrap());
-    assert_eq!(told(&point), "`$PROJECT/project.yaml` is a symbolic link, not a file; the committed rules count");
+    assert_eq!(
+        told(&point),
+        "`$PROJECT/project.yaml` is a symbolic link, not a file; the committed rules count"
+    );
     fs::remove_file(env.path("project.yaml")).unwrap();
     fs::create_dir(env.path("project.yaml")).unwrap();
-    assert_eq!(told(&only(&env)), "`$PROJECT/project.yaml` is a folder, not a file; the committed rules count");
+    assert_eq!(
+        told(&only(&env)),
+        "`$PROJECT/project.yaml` is a folder, not a file; the committed rules count"
+    );
     assert!(env.aof(&["doctor"]).code(1).stdout.contains("is a folder, not a file"));
     let _ = env.aof(&["workflow", "validate"]).code(6);
     let _ = env.new_task(&["Goes on"]);
@@ -153,9 +168,15 @@ fn what_stands_in_place_of_the_tasks_is_told_as_that() {
         assert!(point["fix"].as_str().unwrap().starts_with("make it a folder"), "{point}");
         assert!(points.iter().all(|point| point["code"] != "task_missing"), "{points:#?}");
         let list = env.aof(&["task", "list"]).code(6);
-        assert_eq!(list.stderr, format!("no tasks\nerror: `tasks` cannot be read: it is {what}, not a folder\n"));
+        assert_eq!(
+            list.stderr,
+            format!("no tasks\nerror: `tasks` cannot be read: it is {what}, not a folder\n")
+        );
         let watched = env.aof(&["watch", "--once"]).code(1);
-        assert!(watched.stdout.contains(&format!("`$PROJECT/tasks` is {what}, not a folder")), "{watched}");
+        assert!(
+            watched.stdout.contains(&format!("`$PROJECT/tasks` is {what}, not a folder")),
+            "{watched}"
+        );
     }
     fs::remove_file(env.path("tasks")).unwrap();
     fs::rename(env.path("elsewhere"), env.path("tasks")).unwrap();
@@ -174,7 +195,8 @@ fn status_tells_what_stands_in_place_of_the_inbox() {
     assert_eq!(problem, "`$PROJECT/.aof/inbox` is a file, not a folder");
     let doctor = env.aof(&["doctor"]).code(1).stdout;
     assert!(
-        doctor.contains("[inbox_unreadable]") && doctor.matches("is a file, not a folder").count() == 1,
+        doctor.contains("[inbox_unreadable]")
+            && doctor.matches("is a file, not a folder").count() == 1,
         "{doctor}"
     );
     let watched = env.aof(&["watch", "--once"]).code(1);
@@ -210,7 +232,8 @@ fn an_index_that_is_gone_or_damaged_is_told_with_what_makes_it_anew() {
     let codes = |points: &[Value]| -> Vec<String> {
         points.iter().map(|point| point["code"].as_str().unwrap().to_owned()).collect()
     };
-    for (damage, told, cure) in [(None, "is gone", "git reset"), (Some("no index"), "cannot be read", "git read-tree")]
+    for (damage, told, cure) in
+        [(None, "is gone", "git reset"), (Some("no index"), "cannot be read", "git read-tree")]
     {
         match damage {
             None => fs::remove_file(env.path(".git/index")).unwrap(),
@@ -219,7 +242,9 @@ fn an_index_that_is_gone_or_damaged_is_told_with_what_makes_it_anew() {
         let points = attention(&env);
         assert_eq!(codes(&points), ["index_unreadable"], "{points:#?}");
         assert!(points[0]["problem"].as_str().unwrap().contains(told), "{points:#?}");
-        for refused in [env.say(&id, "agent-7", "complete", &[]), env.aof(&["task", "new", "Another"])] {
+        for refused in
+            [env.say(&id, "agent-7", "complete", &[]), env.aof(&["task", "new", "Another"])]
+        {
             let refused = refused.code(1);
             assert!(refused.stderr.contains(&format!("`{cure}")), "{refused}");
         }
@@ -251,7 +276,10 @@ fn a_bare_repository_is_told_as_that() {
     env.enter("../bare");
     for command in [&["status"][..], &["task", "list"], &["init"]] {
         let refused = env.aof(command).code(1);
-        assert!(refused.stderr.contains("is bare, so it has no task files; work in a clone of it"), "{refused}");
+        assert!(
+            refused.stderr.contains("is bare, so it has no task files; work in a clone of it"),
+            "{refused}"
+        );
     }
 }
 
@@ -274,7 +302,10 @@ fn init_says_which_hook_it_leaves_alone_and_what_that_lacks() {
     env.git(&["init", "--quiet", "--initial-branch=main"]);
     env.write(".git/hooks/prepare-commit-msg", "#!/bin/sh\nexit 0\n");
     let rehearsed = env.aof(&["init", "--dry-run", "--json"]).success().json();
-    assert_eq!(rehearsed["setUp"]["foreignHook"], "$PROJECT/.git/hooks/prepare-commit-msg", "{rehearsed}");
+    assert_eq!(
+        rehearsed["setUp"]["foreignHook"], "$PROJECT/.git/hooks/prepare-commit-msg",
+        "{rehearsed}"
+    );
     let told = env.aof(&["init"]).success().stdout;
     let line = told.lines().find(|line| line.contains("prepare-commit-msg")).unwrap();
     assert_eq!(

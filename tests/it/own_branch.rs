@@ -132,7 +132,9 @@ fn a_shallow_clone_is_judged_and_synced_as_far_as_it_goes() {
     let _ = env.aof(&["sync"]).success();
     let _ = there(&["sync"]);
     let _ = env.aof(&["sync"]).success();
-    for told in [env.aof(&["task", "show", &id]).success().stdout, there(&["task", "show", &id]).stdout] {
+    for told in
+        [env.aof(&["task", "show", &id]).success().stdout, there(&["task", "show", &id]).stdout]
+    {
         assert!(told.contains("Seen") && told.contains("Three"), "{told}");
     }
     let _ = there(&["verify"]);
@@ -278,7 +280,10 @@ fn no_link_leads_the_branch_elsewhere() {
         symlink(&elsewhere, &path).unwrap();
         let output = env.aof(&["task", "show", &id]);
         assert_ne!(output.code, Some(0), "{output}");
-        assert!(output.stderr.contains("symbolic link") || output.stderr.contains("symlink"), "{output}");
+        assert!(
+            output.stderr.contains("symbolic link") || output.stderr.contains("symlink"),
+            "{output}"
+        );
         assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
         assert!(!env.exists(".git/worktrees/branch"));
     }
@@ -288,7 +293,12 @@ fn no_link_leads_the_branch_elsewhere() {
 fn what_is_cleaned_away_around_it_is_hidden_from_git_again() {
     let env = repository();
     let _ = env.aof(&["init", "--branch", "aof"]).success();
-    for args in [&["task", "new", "Add login"][..], &["doctor", "--fix"], &["watch", "--once"], &["task", "list"]] {
+    for args in [
+        &["task", "new", "Add login"][..],
+        &["doctor", "--fix"],
+        &["watch", "--once"],
+        &["task", "list"],
+    ] {
         env.git(&["clean", "--quiet", "-fdx"]);
         assert!(env.exists(".aof/branch/project.yaml"), "git leaves a worktree");
         let _ = env.aof(args).success();
@@ -310,16 +320,25 @@ fn there_is_one_inbox_and_what_lies_elsewhere_is_named() {
         assert!(!env.exists(folder) && env.exists(&format!(".aof/branch/{folder}")), "{folder}");
     }
     let watcher = Watcher::start(&env);
-    eventually("it says where", || log(&env).contains("drop completion files into `.aof/branch/.aof/inbox/`"));
+    eventually("it says where", || {
+        log(&env).contains("drop completion files into `.aof/branch/.aof/inbox/`")
+    });
     drop(watcher);
     let said = format!("task: {id}\nagent: agent-1\noutcome: complete\nsummary: Done\n");
     drop_file(&env, "login.yaml", said);
     let _ = env.aof(&["watch", "--once"]).success();
     let status = env.aof(&["status"]).success().stdout;
-    assert!(status.contains("in `$PROJECT/.aof/inbox`, where nobody takes them: login.yaml"), "{status}");
+    assert!(
+        status.contains("in `$PROJECT/.aof/inbox`, where nobody takes them: login.yaml"),
+        "{status}"
+    );
     let told = env.aof(&["doctor"]).code(1).stdout;
-    assert!(told.contains("login.yaml") && told.contains("`$PROJECT/.aof/branch/.aof/inbox`"), "{told}");
-    fs::rename(env.path(".aof/inbox/login.yaml"), env.path(".aof/branch/.aof/inbox/login.yaml")).unwrap();
+    assert!(
+        told.contains("login.yaml") && told.contains("`$PROJECT/.aof/branch/.aof/inbox`"),
+        "{told}"
+    );
+    fs::rename(env.path(".aof/inbox/login.yaml"), env.path(".aof/branch/.aof/inbox/login.yaml"))
+        .unwrap();
     let _ = env.aof(&["watch", "--once"]).success();
     assert!(!env.aof(&["status"]).success().stdout.contains("login.yaml"));
     assert!(env.aof(&["task", "history", &id]).success().stdout.contains("agent-1"));
@@ -373,7 +392,9 @@ fn commands_of_git_that_are_told_work_where_they_are_read() {
     env.edit(&path, "status: ready", "status: blocked");
     let refused = env.aof(&["task", "comment", &id, "Seen"]);
     assert!(
-        refused.stderr.contains("`git -C .aof/branch restore --source=HEAD --staged --worktree tasks/"),
+        refused
+            .stderr
+            .contains("`git -C .aof/branch restore --source=HEAD --staged --worktree tasks/"),
         "{refused}"
     );
     // What is wrong says so, too.
@@ -408,7 +429,11 @@ fn commands_of_git_that_are_told_work_where_they_are_read() {
     for command in ["doctor", "status", "why"] {
         let args = [command, &id];
         let said = env.aof(if command == "why" { &args } else { &args[..1] });
-        assert!(said.stdout.contains("`git -C .aof/branch restore --source=HEAD --staged --worktree tasks/"), "{said}");
+        assert!(
+            said.stdout
+                .contains("`git -C .aof/branch restore --source=HEAD --staged --worktree tasks/"),
+            "{said}"
+        );
     }
     // From elsewhere the whole path is told.
     env.write("sub/x.txt", "x");

@@ -17,7 +17,10 @@ fn with_work() -> (TestEnvironment, String) {
     env.edit(".aof/branch/org.yaml", "roles:", "# mine\nroles:");
     env.git(&["-C", ".aof/branch", "add", "org.yaml"]);
     env.write(".aof/branch/notes.txt", "mine\n");
-    env.write(".aof/branch/.aof/inbox/one.yaml", format!("task: {id}\noutcome: complete\nagent: nobody\nsummary: x\n"));
+    env.write(
+        ".aof/branch/.aof/inbox/one.yaml",
+        format!("task: {id}\noutcome: complete\nagent: nobody\nsummary: x\n"),
+    );
     (env, id)
 }
 
@@ -42,7 +45,12 @@ fn refused(env: &TestEnvironment) -> Output {
 fn follow_hint(env: &TestEnvironment, said: &Output) {
     let hint = said.stderr.split("hint: ").nth(1).unwrap();
     let root = env.home().parent().unwrap().display().to_string();
-    let command = hint.split('`').nth(1).unwrap().replace("$PROJECT", "$ROOT/project").replace("$ROOT", &root);
+    let command = hint
+        .split('`')
+        .nth(1)
+        .unwrap()
+        .replace("$PROJECT", "$ROOT/project")
+        .replace("$ROOT", &root);
     let mut shell = env.command("sh");
     shell.args(["-c", &command]);
     let _ = env.run(shell).success();
@@ -94,7 +102,14 @@ fn a_rebase_is_what_git_is_in_the_middle_of() {
     let path = format!(".aof/branch/tasks/{id}.md");
     let inside = |args: &[&str]| env.try_git(&[&["-C", ".aof/branch"], args].concat());
     for (branch, title) in [("other", "Sign in"), ("aof", "Log in")] {
-        let _ = inside(&["switch", "--quiet", "-C", branch, if branch == "aof" { "aof" } else { "HEAD" }]).success();
+        let _ = inside(&[
+            "switch",
+            "--quiet",
+            "-C",
+            branch,
+            if branch == "aof" { "aof" } else { "HEAD" },
+        ])
+        .success();
         env.edit(&path, "title: Add login", &format!("title: {title}"));
         let _ = inside(&["commit", "--quiet", "-a", "-m", title]).success();
         if branch == "other" {
@@ -189,7 +204,10 @@ fn what_is_no_worktree_any_more_is_told() {
     }
     fs::remove_file(env.path(".aof/branch/.git")).unwrap();
     let said = refused(&env);
-    assert!(said.stderr.contains("has files in it, and is no worktree of this repository"), "{said}");
+    assert!(
+        said.stderr.contains("has files in it, and is no worktree of this repository"),
+        "{said}"
+    );
     fs::rename(env.path(".aof/branch"), env.path("../kept")).unwrap();
     let _ = env.aof(&["task", "show", &id]).success();
 }
@@ -228,7 +246,8 @@ fn a_link_is_told_and_never_followed() {
 fn slow_checkouts(env: &TestEnvironment) {
     env.write(".git/info/attributes", "tasks/** filter=slow\n");
     let home = env.home();
-    let smudge = format!("cd '{}'; touch begun; until test -e go; do sleep 0.01; done; cat", home.display());
+    let smudge =
+        format!("cd '{}'; touch begun; until test -e go; do sleep 0.01; done; cat", home.display());
     env.git(&["config", "filter.slow.smudge", &smudge]);
 }
 
@@ -288,7 +307,10 @@ fn what_a_git_of_ours_left_is_kept_and_told() {
     assert_snapshot!(again.stderr, @"warning: git was killed while it checked out the branch that the project lives on; what stood in its folder is kept in `$PROJECT/.aof/branch-unfinished-1`");
     assert_eq!(env.read(".aof/branch-unfinished-1/.aof/inbox/one.yaml"), "x\n");
     assert_eq!(env.read(".aof/branch-unfinished-1/notes.txt"), "mine\n");
-    assert!(env.exists(&format!(".aof/branch/tasks/{id}.md")) && !env.exists(".aof/branch-unfinished-1/.git"));
+    assert!(
+        env.exists(&format!(".aof/branch/tasks/{id}.md"))
+            && !env.exists(".aof/branch-unfinished-1/.git")
+    );
     assert!(!env.aof(&["task", "show", &id]).success().stderr.contains("unfinished"));
     let doctor = env.aof(&["doctor"]).to_string();
     assert!(doctor.contains("branch-unfinished-1"), "{doctor}");

@@ -89,7 +89,10 @@ fn nothing_is_done_with_what_is_committed_there() {
     fs::remove_file(env.path(".aof/inbox/c.yaml")).unwrap();
     env.git(&["rm", "-r", "--quiet", "--cached", ".aof"]);
     let between = env.aof(&["task", "comment", &id, "hi"]).code(6);
-    assert!(between.stderr.contains("commit that it was taken out: `git commit -m \".aof is local\"`"), "{between}");
+    assert!(
+        between.stderr.contains("commit that it was taken out: `git commit -m \".aof is local\"`"),
+        "{between}"
+    );
     env.git(&["commit", "--quiet", "--message", ".aof is local"]);
     let _ = env.aof(&["task", "comment", &id, "hi"]).success();
     let _ = env.complete(&other, "agent-7").success();
@@ -111,14 +114,22 @@ fn nor_with_what_is_only_staged_whatever_the_index_is_like() {
         let head = env.head();
         let victim = planted(&env, "", &id);
         // As `git merge --squash`, `git stash pop` or `git cherry-pick --no-commit` leave it. A sparse checkout wants to be told.
-        let added = env.try_git(&["add", "--force", "--sparse", ".aof/intent", ".aof/inbox/c.yaml"]);
+        let added =
+            env.try_git(&["add", "--force", "--sparse", ".aof/intent", ".aof/inbox/c.yaml"]);
         assert_eq!(added.code, Some(0), "{added}");
         for args in [&["task", "comment", &id, "hi"][..], &["watch", "--once"]] {
             let output = env.aof(args).code(6);
             let said = format!("{}{}", output.stdout, output.stderr);
-            assert!(said.contains("`.aof` is staged here") && !said.contains("git commit"), "{layout:?}: {output}");
+            assert!(
+                said.contains("`.aof` is staged here") && !said.contains("git commit"),
+                "{layout:?}: {output}"
+            );
         }
-        assert_eq!((env.head(), fs::read_to_string(&victim).unwrap().as_str()), (head, "precious\n"), "{layout:?}");
+        assert_eq!(
+            (env.head(), fs::read_to_string(&victim).unwrap().as_str()),
+            (head, "precious\n"),
+            "{layout:?}"
+        );
         env.git(&["rm", "-r", "--quiet", "--cached", "--sparse", ".aof"]);
         fs::remove_dir_all(env.path(".aof")).unwrap();
         let _ = env.aof(&["task", "comment", &id, "hi"]).success();
@@ -139,7 +150,10 @@ fn each_project_of_a_repository_has_its_own() {
     let (app, zoo) = (first(&env, "app"), first(&env, "zoo"));
     // So many names that the folder's does not come in the beginning of the index.
     for name in 0..900 {
-        env.write(&format!("code/a-rather-long-name-of-a-file-that-is-not-aofs-own-{name}.txt"), "x\n");
+        env.write(
+            &format!("code/a-rather-long-name-of-a-file-that-is-not-aofs-own-{name}.txt"),
+            "x\n",
+        );
     }
     env.commit_all("code");
     planted(&env, "zoo/", &zoo);
@@ -206,7 +220,12 @@ fn nor_with_what_the_checkout_around_a_project_on_its_own_branch_has() {
     let victim = env.home().join("victim");
     let here = env.plain(&env.path("").display().to_string());
     let here = here.trim_end_matches('/');
-    for args in [&["task", "comment", &id, "hi"][..], &["watch", "--once"], &["sweep"], &["task", "new", "Another"]] {
+    for args in [
+        &["task", "comment", &id, "hi"][..],
+        &["watch", "--once"],
+        &["sweep"],
+        &["task", "new", "Another"],
+    ] {
         let output = env.aof(args).code(6);
         let said = format!("{}{}", output.stdout, output.stderr);
         assert!(said.contains("`.aof` is committed in the checkout `"), "{output}");
@@ -218,7 +237,9 @@ fn nor_with_what_the_checkout_around_a_project_on_its_own_branch_has() {
         assert!(env.exists(".aof/branch/.aof/intent"));
     }
     let _ = env.aof(&["task", "list"]).success();
-    assert!(env.aof(&["status"]).success().stdout.contains(&format!("`git -C {here} ls-files .aof`")));
+    assert!(
+        env.aof(&["status"]).success().stdout.contains(&format!("`git -C {here} ls-files .aof`"))
+    );
     // From a worktree beside, too, it is the one around that counts.
     env.git(&["worktree", "add", "--quiet", "-b", "beside", "../beside", "main~"]);
     let mut beside = env.aof_command(&["task", "comment", &id, "hi"]);
@@ -229,7 +250,10 @@ fn nor_with_what_the_checkout_around_a_project_on_its_own_branch_has() {
     fs::remove_file(env.path(".aof/branch/.aof/inbox/c.yaml")).unwrap();
     env.git(&["rm", "-r", "--quiet", "--cached", ".aof"]);
     let between = env.aof(&["task", "comment", &id, "hi"]).code(6);
-    assert!(between.stderr.contains(&format!("`git -C {here} commit -m \".aof is local\"`")), "{between}");
+    assert!(
+        between.stderr.contains(&format!("`git -C {here} commit -m \".aof is local\"`")),
+        "{between}"
+    );
     env.git(&["commit", "--quiet", "--message", ".aof is local"]);
     let _ = env.aof(&["task", "comment", &id, "hi"]).success();
 
@@ -238,7 +262,8 @@ fn nor_with_what_the_checkout_around_a_project_on_its_own_branch_has() {
     env.enter(top.join("../fresh").canonicalize().unwrap());
     let fresh = env.aof(&["task", "comment", &id, "hi"]).code(6);
     assert!(
-        fresh.stderr.contains("`.aof` is committed here") && fresh.stderr.contains("`git rm -r --cached .aof`"),
+        fresh.stderr.contains("`.aof` is committed here")
+            && fresh.stderr.contains("`git rm -r --cached .aof`"),
         "{fresh}"
     );
     env.git(&["rm", "-r", "--quiet", "--cached", ".aof"]);

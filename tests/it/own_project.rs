@@ -16,12 +16,16 @@ fn rules() -> Rules {
     let names = ["project.yaml", "org.yaml"];
     let sources: Vec<Source> = names
         .iter()
-        .map(|name| Source { name: (*name).to_owned(), bytes: fs::read(root().join(name)).unwrap() })
+        .map(|name| Source {
+            name: (*name).to_owned(),
+            bytes: fs::read(root().join(name)).unwrap(),
+        })
         .collect();
     assert!(names.iter().all(|name| Subject::of(name).is_some()));
     let configuration = load(&sources).unwrap();
     let (rules, findings) = Rules::new(configuration.project, configuration.org).unwrap();
-    let worse: Vec<_> = findings.iter().filter(|finding| finding.severity > Severity::Note).collect();
+    let worse: Vec<_> =
+        findings.iter().filter(|finding| finding.severity > Severity::Note).collect();
     assert!(worse.is_empty(), "{worse:#?}");
     rules
 }
@@ -63,5 +67,8 @@ fn its_rules_and_tasks_are_valid() {
 #[test]
 fn git_merges_its_tasks_by_their_meaning() {
     let attributes = fs::read_to_string(root().join(".gitattributes")).unwrap();
-    assert_eq!(attributes, "tasks/**/*.md merge=aof -text\n", "as `aof init` and `aof doctor --fix` write it");
+    assert_eq!(
+        attributes, "tasks/**/*.md merge=aof -text\n",
+        "as `aof init` and `aof doctor --fix` write it"
+    );
 }

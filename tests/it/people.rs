@@ -58,7 +58,9 @@ fn what_is_staged_modified_or_untracked_stays_so() {
     env.write("modified.txt", "modified\n");
     env.write("untracked.txt", "untracked\n");
     std::fs::remove_file(env.path("deleted.txt")).unwrap();
-    let state = || (env.git(&["status", "--porcelain"]), env.git(&["diff"]), env.git(&["diff", "--cached"]));
+    let state = || {
+        (env.git(&["status", "--porcelain"]), env.git(&["diff"]), env.git(&["diff", "--cached"]))
+    };
     let before = state();
     for (task, agent) in [(&id, "agent-7"), (&tidy, "agent-8"), (&id, "agent-3")] {
         let _ = env.complete(task, agent);
@@ -180,7 +182,10 @@ fn a_program_may_write_the_same_times_its_own_way() {
 #[test]
 fn a_task_made_by_hand_is_adopted() {
     let env = TestEnvironment::new();
-    env.write("tasks/AOF-abc.md", "---\ntitle: Add login   # by Ada\nstatus: todo\npoints: 3\n---\nUsers want in.\n");
+    env.write(
+        "tasks/AOF-abc.md",
+        "---\ntitle: Add login   # by Ada\nstatus: todo\npoints: 3\n---\nUsers want in.\n",
+    );
     assert_snapshot!(env.complete("AOF-abc", "agent-7"), @"
     exit 0
     --- stdout

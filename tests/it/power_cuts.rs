@@ -19,7 +19,8 @@ struct Before {
 
 impl Before {
     fn of(env: &TestEnvironment) -> Self {
-        let files = env.files("tasks").into_iter().map(|path| (path.clone(), env.read(&path))).collect();
+        let files =
+            env.files("tasks").into_iter().map(|path| (path.clone(), env.read(&path))).collect();
         Self { files, index: fs::read(env.path(".git/index")).unwrap() }
     }
 
@@ -59,7 +60,10 @@ fn files_and_an_index_that_are_behind_the_branch_are_brought_forward() {
             }
             findings.expect(&how, Some(0), &scene.touch_other(None));
             if scene.env.git(&["log", "--format=%s", &format!("{landed}..")]).contains(&scene.id) {
-                findings.add(&how, vec![format!("healing made commits of its own:\n{}", scene.env.log())]);
+                findings.add(
+                    &how,
+                    vec![format!("healing made commits of its own:\n{}", scene.env.log())],
+                );
             }
             // Where the file was taken up first, that is what was cut off, and the completion is still to come.
             findings.add(&how, checker::faults(&scene.env));

@@ -43,7 +43,10 @@ fn push(env: &TestEnvironment, args: &[&str]) -> Output {
 fn heard(output: &Output) -> String {
     let is_id = |word: &str| word.len() == 7 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
     let nameless = |line: &str| -> String {
-        line.split(' ').map(|word| if is_id(word) { "COMMIT" } else { word }).collect::<Vec<_>>().join(" ")
+        line.split(' ')
+            .map(|word| if is_id(word) { "COMMIT" } else { word })
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     let lines = output.stderr.lines().filter_map(|line| line.strip_prefix("remote: "));
     lines.map(|line| nameless(line.trim_end()) + "\n").collect()
@@ -116,7 +119,8 @@ fn each_reference_is_judged_by_where_it_was() {
     env.edit(&env.task_path(&id), "current: review", "current: implement");
     env.commit_all("moved");
     env.git(&["tag", "v2"]);
-    for refs in [&["main"][..], &["v2"], &["main:refs/elsewhere/x"], &["main:new"], &["main", "v2"]] {
+    for refs in [&["main"][..], &["v2"], &["main:refs/elsewhere/x"], &["main:new"], &["main", "v2"]]
+    {
         let refused = push(&env, refs).code(1);
         assert!(heard(&refused).contains("[moved_by_hand]"), "{refs:?}: {refused}");
     }
@@ -149,7 +153,9 @@ fn a_branch_that_leaves_commits_behind_is_not_let_in() {
 #[test]
 fn every_project_of_a_repository_is_judged_in_its_folder() {
     let env = TestEnvironment::without_rules();
-    let place = |folder: &str, args: &[&str]| env.aof(&[&["-C", &env.path(folder).to_string_lossy()], args].concat());
+    let place = |folder: &str, args: &[&str]| {
+        env.aof(&[&["-C", &env.path(folder).to_string_lossy()], args].concat())
+    };
     for folder in ["shop", "bank/inner"] {
         env.write(&format!("{folder}/project.yaml"), crate::environment::PROJECT);
         env.write(&format!("{folder}/org.yaml"), crate::environment::ORG);
@@ -185,8 +191,15 @@ fn every_project_of_a_repository_is_judged_in_its_folder() {
 
     hint: name its folder as seen from the top of the repository, where its `project.yaml` is
     ");
-    let lines = format!("{} {} refs/heads/main\n", "0".repeat(40), env.git(&["rev-parse", "HEAD~1"]).trim());
-    let nowhere = env.aof_reading(&["-C", &there, "verify", "--stdin", "--project", "nowhere"], lines.as_bytes());
+    let lines = format!(
+        "{} {} refs/heads/main\n",
+        "0".repeat(40),
+        env.git(&["rev-parse", "HEAD~1"]).trim()
+    );
+    let nowhere = env.aof_reading(
+        &["-C", &there, "verify", "--stdin", "--project", "nowhere"],
+        lines.as_bytes(),
+    );
     assert_eq!(nowhere.code, Some(3), "{nowhere}");
     // A project cannot be moved out of sight of the hook.
     env.git(&["reset", "-q", "--hard", "HEAD~1"]);
@@ -230,7 +243,9 @@ fn what_was_shared_first_cannot_be_superseded_by_a_push() {
     ");
     env.git(&["checkout", "-q", "main"]);
     env.git(&["merge", "-q", "--ff-only", "other"]);
-    assert!(env.aof(&["verify", "--since", "shared"]).code(1).stdout.contains("[superseded_shared]"));
+    assert!(
+        env.aof(&["verify", "--since", "shared"]).code(1).stdout.contains("[superseded_shared]")
+    );
     // The other way round it is what main decided, and the branch may follow, also in the same push.
     env.git(&["reset", "-q", "--hard", "shared"]);
     env.git(&["merge", "-q", "--no-edit", "-s", "ours", "side"]);
@@ -282,7 +297,10 @@ fn what_is_not_a_push_is_said_to_be_none() {
     ");
     let _ = push(&env, &["main"]).success();
     let line = format!("{} {} refs/heads/main\n", "0".repeat(40), env.head());
-    let json = env.aof_reading(&["-C", &there, "verify", "--stdin", "--json"], line.as_bytes()).success().json();
+    let json = env
+        .aof_reading(&["-C", &there, "verify", "--stdin", "--json"], line.as_bytes())
+        .success()
+        .json();
     assert_eq!(json["refs"][0]["ref"], "refs/heads/main");
     assert_eq!((&json["ok"], &json["refs"][0]["project"]), (&true.into(), &"".into()));
 }

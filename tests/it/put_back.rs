@@ -32,7 +32,9 @@ fn scene() -> (TestEnvironment, String) {
 /// Returns a command on a disk that has hardly any room. A limit of file sizes is as good as that.
 fn on_a_full_disk(env: &TestEnvironment, args: &[&str]) -> Command {
     let mut command = env.command("sh");
-    command.args(["-c", "ulimit -f 32; trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_aof")]).args(args);
+    command
+        .args(["-c", "ulimit -f 32; trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_aof")])
+        .args(args);
     command
 }
 
@@ -42,8 +44,24 @@ fn stuck(env: &TestEnvironment, id: &str, meanwhile: impl FnOnce()) -> Output {
     let pipe = env.home().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let mut command = env.command("sh");
-    command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_aof"), "task", "complete", id]);
-    command.args(["--agent", "agent-7", "--outcome", "complete", "--summary", "Did it", "--wait", "0s"]);
+    command.args([
+        "-c",
+        "trap '' XFSZ; exec \"$0\" \"$@\"",
+        env!("CARGO_BIN_EXE_aof"),
+        "task",
+        "complete",
+        id,
+    ]);
+    command.args([
+        "--agent",
+        "agent-7",
+        "--outcome",
+        "complete",
+        "--summary",
+        "Did it",
+        "--wait",
+        "0s",
+    ]);
     command.env("AOF_WAIT_AT", format!("audit.index-written:{}", pipe.display()));
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     eventually("it comes there", || pipe.with_extension("reached").exists());
@@ -67,9 +85,14 @@ fn what_failed_is_taken_back_by_the_next_command_and_counts_once_when_it_is_said
         let (before, head) = (env.task_text(&id), env.head());
         let failed = stuck(&env, &id, || ()).code(1);
         assert!(failed.stderr.contains("main.lock"), "{failed}");
-        assert!(failed.stderr.contains("what it had written could not be taken back: cannot write"), "{failed}");
         assert!(
-            failed.stderr.contains("nothing counts: the next command takes back first what was written"),
+            failed.stderr.contains("what it had written could not be taken back: cannot write"),
+            "{failed}"
+        );
+        assert!(
+            failed
+                .stderr
+                .contains("nothing counts: the next command takes back first what was written"),
             "{failed}"
         );
         assert_ne!(env.task_text(&id), before, "it stands there still");
@@ -77,9 +100,13 @@ fn what_failed_is_taken_back_by_the_next_command_and_counts_once_when_it_is_said
 
         // As long as it cannot be done, nothing else is.
         fs::remove_file(env.path(LOCK)).unwrap();
-        let waiting = env.run(on_a_full_disk(&env, &["--json", "task", "comment", &other, "Look"])).code(1);
+        let waiting =
+            env.run(on_a_full_disk(&env, &["--json", "task", "comment", &other, "Look"])).code(1);
         assert_eq!(waiting.json()["error"], "not_put_back", "{waiting}");
-        assert!(waiting.stderr.contains("what a command failed in could not be taken back yet"), "{waiting}");
+        assert!(
+            waiting.stderr.contains("what a command failed in could not be taken back yet"),
+            "{waiting}"
+        );
         assert_eq!(env.head(), head);
 
         if about_another {
@@ -101,7 +128,10 @@ fn where_not_even_that_can_be_noted_it_is_said_that_the_next_command_carries_it_
         fs::create_dir(env.path(".aof/intent")).unwrap();
     });
     let failed = failed.code(1);
-    assert!(failed.stderr.contains("the next command carries it out: look with `aof task show`"), "{failed}");
+    assert!(
+        failed.stderr.contains("the next command carries it out: look with `aof task show`"),
+        "{failed}"
+    );
     fs::remove_dir(env.path(".aof/intent")).unwrap();
     fs::rename(env.path(".aof/aside"), env.path(".aof/intent")).unwrap();
     fs::remove_file(env.path(LOCK)).unwrap();
@@ -113,7 +143,14 @@ fn where_not_even_that_can_be_noted_it_is_said_that_the_next_command_carries_it_
 #[test]
 fn what_is_to_be_undone_is_undone_wherever_it_got_to() {
     let mut findings = Findings::default();
-    for act in [Act::Plain, Act::AfterAnEdit, Act::Finishing, Act::FinishingAfterAnEdit, Act::Branch, Act::Join] {
+    for act in [
+        Act::Plain,
+        Act::AfterAnEdit,
+        Act::Finishing,
+        Act::FinishingAfterAnEdit,
+        Act::Branch,
+        Act::Join,
+    ] {
         let ready = Scene::new(act);
         let landed = ["audit.ref-moved", "ops.committed", "ops.settled"];
         for point in POINTS.iter().filter(|point| !landed.contains(point)) {
@@ -128,7 +165,12 @@ fn what_is_to_be_undone_is_undone_wherever_it_got_to() {
             findings.expect(&how, None, &scene.deliver(Some(point)));
             if env.is_in_the_middle() {
                 let record = env.read(".aof/intent");
-                let noted = record.split_once('\n').unwrap().1.trim_end().replace("{\"undo\":0,", "{\"undo\":1,");
+                let noted = record
+                    .split_once('\n')
+                    .unwrap()
+                    .1
+                    .trim_end()
+                    .replace("{\"undo\":0,", "{\"undo\":1,");
                 assert_ne!(noted, record);
                 let digest = aof::model::Digest::of(noted.as_bytes());
                 env.write(".aof/intent", format!("{}\n{noted}", digest.as_str()));
@@ -136,7 +178,10 @@ fn what_is_to_be_undone_is_undone_wherever_it_got_to() {
             findings.expect(&how, Some(0), &scene.touch_other(None));
             let now = env.git(&["status", "--porcelain"]);
             if look() != before || now != status {
-                findings.add(&how, vec![format!("there was {status}{before:#?}\nand is {now}{:#?}", look())]);
+                findings.add(
+                    &how,
+                    vec![format!("there was {status}{before:#?}\nand is {now}{:#?}", look())],
+                );
             }
             findings.expect(&how, Some(0), &scene.deliver(None));
             findings.add(&how, scene.faults());

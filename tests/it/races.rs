@@ -7,7 +7,17 @@ use crate::checker::check;
 use crate::environment::{Output, TestEnvironment, eventually};
 
 fn start(env: &TestEnvironment, id: &str, agent: &str, more: &[&str]) -> Child {
-    let mut args = vec!["task", "complete", id, "--agent", agent, "--outcome", "complete", "--summary", "Did it"];
+    let mut args = vec![
+        "task",
+        "complete",
+        id,
+        "--agent",
+        agent,
+        "--outcome",
+        "complete",
+        "--summary",
+        "Did it",
+    ];
     args.extend(["--wait", "60s"]);
     args.extend(more);
     env.start(&args)
@@ -20,7 +30,8 @@ fn finish(env: &TestEnvironment, children: Vec<Child>) -> Vec<Output> {
 #[test]
 fn eight_tasks_at_once_all_go_through() {
     let env = TestEnvironment::new();
-    let tasks: Vec<String> = (0..8).map(|number| env.new_task(&[&format!("Task {number}")])).collect();
+    let tasks: Vec<String> =
+        (0..8).map(|number| env.new_task(&[&format!("Task {number}")])).collect();
     for agent in ["agent-7", "agent-3"] {
         let children = tasks.iter().map(|id| start(&env, id, agent, &[])).collect();
         for output in finish(&env, children) {
@@ -43,10 +54,14 @@ fn of_many_completions_of_one_visit_one_wins_and_the_others_are_told_who_did() {
             finish(&env, children).into_iter().partition(|output| output.code == Some(0));
         assert_eq!(won.len(), 1, "visit {visit}");
         let history = env.task_text(&id);
-        let winner = agents.iter().find(|agent| history.matches(&format!("agent: {agent}")).count() > 0).unwrap();
+        let winner = agents
+            .iter()
+            .find(|agent| history.matches(&format!("agent: {agent}")).count() > 0)
+            .unwrap();
         for output in lost {
             let output = output.code(5);
-            let told = output.stderr.contains(&format!("has ended: `{winner}` ended it with `complete`"));
+            let told =
+                output.stderr.contains(&format!("has ended: `{winner}` ended it with `complete`"));
             assert!(told, "{output}");
         }
     }
@@ -87,8 +102,9 @@ fn one_completion_delivered_eight_times_at_once_counts_once_and_is_acknowledged_
 #[test]
 fn tasks_made_at_once_are_all_made() {
     let env = TestEnvironment::new();
-    let children: Vec<Child> =
-        (0..8).map(|number| env.start(&["task", "new", &format!("Task {number}"), "--wait", "60s"])).collect();
+    let children: Vec<Child> = (0..8)
+        .map(|number| env.start(&["task", "new", &format!("Task {number}"), "--wait", "60s"]))
+        .collect();
     for child in children {
         let _ = env.finish("aof task new", child).success();
     }
@@ -101,7 +117,8 @@ fn a_person_who_commits_meanwhile_loses_nothing_and_gets_only_theirs() {
     let env = TestEnvironment::new();
     env.write("src/x.txt", "0\n");
     env.commit_all("work 0");
-    let tasks: Vec<String> = (0..6).map(|number| env.new_task(&[&format!("Task {number}")])).collect();
+    let tasks: Vec<String> =
+        (0..6).map(|number| env.new_task(&[&format!("Task {number}")])).collect();
     let done = AtomicBool::new(false);
     let mut commits = 0;
     std::thread::scope(|scope| {
@@ -109,7 +126,8 @@ fn a_person_who_commits_meanwhile_loses_nothing_and_gets_only_theirs() {
         let (env, done) = (&env, &done);
         let (told, finished) = std::sync::mpsc::channel();
         scope.spawn(move || {
-            let outputs: Vec<_> = agents.into_iter().map(|(child, _)| child.wait_with_output().unwrap()).collect();
+            let outputs: Vec<_> =
+                agents.into_iter().map(|(child, _)| child.wait_with_output().unwrap()).collect();
             done.store(true, Ordering::SeqCst);
             told.send(outputs).unwrap();
         });
@@ -118,7 +136,15 @@ fn a_person_who_commits_meanwhile_loses_nothing_and_gets_only_theirs() {
             env.write("src/x.txt", format!("{commits}\n"));
             // Git gives up at once when another has its lock; a person tries again.
             eventually("the person's commit", || {
-                env.try_git(&["commit", "--quiet", "--all", "--message", &format!("work {commits}")]).code == Some(0)
+                env.try_git(&[
+                    "commit",
+                    "--quiet",
+                    "--all",
+                    "--message",
+                    &format!("work {commits}"),
+                ])
+                .code
+                    == Some(0)
             });
         }
         for output in finished.recv().unwrap() {
@@ -127,7 +153,8 @@ fn a_person_who_commits_meanwhile_loses_nothing_and_gets_only_theirs() {
     });
     check(&env);
     for number in 1..=commits {
-        let changed = env.git(&["log", "--format=", "--name-only", "--grep", &format!("^work {number}$")]);
+        let changed =
+            env.git(&["log", "--format=", "--name-only", "--grep", &format!("^work {number}$")]);
         assert_eq!(changed.trim(), "src/x.txt");
     }
     for id in tasks {
@@ -141,7 +168,8 @@ fn two_branches_completed_at_the_same_time_both_count() {
         "workflow:\n  gates:\n    - {id: work, role: backend}\n    - id: review\n      type: fork\n      branches:\n        - {id: a, role: one}\n        - {id: b, role: two}\n        - {id: c, role: one}\n        - {id: d, role: two}\n    - {id: done, role: backend}\n",
         "roles:\n  backend: {agents: [agent-7]}\n  one: {agents: [agent-1]}\n  two: {agents: [agent-2]}\n",
     );
-    let tasks: Vec<String> = (0..4).map(|number| env.new_task(&[&format!("Task {number}")])).collect();
+    let tasks: Vec<String> =
+        (0..4).map(|number| env.new_task(&[&format!("Task {number}")])).collect();
     for id in &tasks {
         let _ = env.complete(id, "agent-7");
     }
@@ -169,7 +197,8 @@ fn of_many_completions_of_one_branch_one_wins_and_the_other_branch_is_untouched(
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");
     // Without a ticket the branch is the agent's only one.
-    let children = (0..6).map(|number| start(&env, &id, ["agent-1", "agent-3"][number % 2], &[])).collect();
+    let children =
+        (0..6).map(|number| start(&env, &id, ["agent-1", "agent-3"][number % 2], &[])).collect();
     let outputs = finish(&env, children);
     assert_eq!(outputs.iter().filter(|output| output.code == Some(0)).count(), 1);
     for output in outputs {

@@ -12,7 +12,9 @@ fn project() -> TestEnvironment {
         env.hand_made(id, title);
         let _ = env.complete(id, "agent-7");
     }
-    let _ = env.say("AOF-bbb", "agent-3", "needs_review", &["--blocker", "The cellar is still untidy"]).success();
+    let _ = env
+        .say("AOF-bbb", "agent-3", "needs_review", &["--blocker", "The cellar is still untidy"])
+        .success();
     let _ = env.complete("AOF-ccc", "agent-3");
     env
 }
@@ -32,9 +34,19 @@ fn one_unreadable_task_never_hides_the_others() {
     see more of each, and all of them, with `-v`
     ");
     let listed = env.aof(&["task", "list", "--json"]).code(6).json();
-    let ids: Vec<&str> = listed["tasks"].as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap()).collect();
+    let ids: Vec<&str> = listed["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|task| task["id"].as_str().unwrap())
+        .collect();
     assert_eq!(ids, ["AOF-aaa", "AOF-bbb"]);
-    for args in [&["status"][..], &["gate", "status"], &["task", "show", "AOF-aaa"], &["task", "history", "AOF-aaa"]] {
+    for args in [
+        &["status"][..],
+        &["gate", "status"],
+        &["task", "show", "AOF-aaa"],
+        &["task", "history", "AOF-aaa"],
+    ] {
         let output = env.aof(args);
         assert!(!output.stdout.is_empty(), "{args:?}: {output}");
     }
@@ -76,7 +88,12 @@ fn while_git_is_busy_reading_goes_on() {
     let env = project();
     env.git(&["checkout", "--quiet", "--detach"]);
     env.write(".git/index.lock", "");
-    for args in [&["task", "list"][..], &["task", "show", "AOF-aaa"], &["task", "history", "AOF-aaa"], &["status"]] {
+    for args in [
+        &["task", "list"][..],
+        &["task", "show", "AOF-aaa"],
+        &["task", "history", "AOF-aaa"],
+        &["status"],
+    ] {
         let _ = env.aof(args).success();
     }
 }
@@ -85,7 +102,14 @@ fn while_git_is_busy_reading_goes_on() {
 fn what_agents_wrote_cannot_speak_to_the_terminal() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["\u{1b}[31mAdd\u{7} login\u{202e}", "--tag", "\u{1b}[32mtag\u{202e}"]);
-    let _ = env.say(&id, "agent-7", "blocked", &["--blocker", "\u{1b}]0;owned\u{7}", "--notes", "\u{9b}31m"]).success();
+    let _ = env
+        .say(
+            &id,
+            "agent-7",
+            "blocked",
+            &["--blocker", "\u{1b}]0;owned\u{7}", "--notes", "\u{9b}31m"],
+        )
+        .success();
     for args in [
         &["task", "list"][..],
         &["task", "show", &id],
@@ -98,7 +122,11 @@ fn what_agents_wrote_cannot_speak_to_the_terminal() {
     ] {
         let output = env.aof(args);
         let bad = |c: char| c.is_control() && c != '\n' || matches!(c, '\u{202a}'..='\u{202e}');
-        assert!(!output.stdout.contains(bad) && !output.stderr.contains(bad), "{args:?}: {:?}", output.stdout);
+        assert!(
+            !output.stdout.contains(bad) && !output.stderr.contains(bad),
+            "{args:?}: {:?}",
+            output.stdout
+        );
     }
 }
 

@@ -18,7 +18,8 @@ fn a_file_that_was_deleted_is_missed_and_can_be_brought_back() {
 
     // The command that is named does what it says.
     let fix = point["fix"].as_str().unwrap();
-    let command = fix.split('`').nth(1).unwrap().strip_prefix("git ").unwrap().replace("AOF-xxxxx", &id);
+    let command =
+        fix.split('`').nth(1).unwrap().strip_prefix("git ").unwrap().replace("AOF-xxxxx", &id);
     env.git(&command.split(' ').collect::<Vec<_>>());
     let _ = env.complete(&id, "agent-7");
 }
@@ -43,7 +44,8 @@ fn a_copy_in_another_folder_is_not_taken_for_a_move() {
     env.git(&["mv", &env.task_path(&id), "tasks/sprint/"]);
     env.commit_all("sorted");
     let head = env.head();
-    std::fs::copy(env.path(&format!("tasks/sprint/{id}.md")), env.path(&format!("tasks/{id}.md"))).unwrap();
+    std::fs::copy(env.path(&format!("tasks/sprint/{id}.md")), env.path(&format!("tasks/{id}.md")))
+        .unwrap();
 
     let output = env.say(&id, "agent-7", "complete", &[]).code(6);
     assert!(output.stderr.contains("has 2 files"), "{output}");
@@ -91,7 +93,10 @@ fn what_is_said_of_an_unreadable_file_can_be_done() {
     let fix = |env: &TestEnvironment| {
         let status = env.aof(&["--json", "status"]).success().json();
         let points = status["attention"].as_array().unwrap();
-        let point = points.iter().find(|point| point["code"] == "unreadable_task").expect("it cannot be read");
+        let point = points
+            .iter()
+            .find(|point| point["code"] == "unreadable_task")
+            .expect("it cannot be read");
         point["fix"].as_str().unwrap().to_owned()
     };
     // Nobody committed it: there is nothing to bring back.
@@ -140,9 +145,11 @@ fn an_empty_variable_names_no_agent() {
 #[test]
 fn usage_errors_are_json_where_json_is_wanted() {
     let env = TestEnvironment::new();
-    for args in
-        [&["--json", "frobnicate"][..], &["task", "show", "--json", "../x"], &["task", "list", "--json", "--status=x"]]
-    {
+    for args in [
+        &["--json", "frobnicate"][..],
+        &["task", "show", "--json", "../x"],
+        &["task", "list", "--json", "--status=x"],
+    ] {
         let output = env.aof(args).code(2);
         assert_eq!(output.json()["error"], "usage", "{output}");
         assert!(output.stderr.starts_with("error: "), "{output}");
@@ -168,9 +175,12 @@ fn what_cannot_be_printed_is_not_passed_over() {
 fn every_text_may_begin_with_a_dash() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
-    let _ = env.aof(&["task", "edit", &id, "--title", "- a title", "--description", "-- a description"]).success();
+    let _ = env
+        .aof(&["task", "edit", &id, "--title", "- a title", "--description", "-- a description"])
+        .success();
     let _ = env.aof(&["task", "cancel", &id, "--reason", "- not needed"]).success();
-    let _ = env.aof(&["task", "reopen", &id, "--to", "implement", "--reason", "- needed"]).success();
+    let _ =
+        env.aof(&["task", "reopen", &id, "--to", "implement", "--reason", "- needed"]).success();
     let _ = env.aof(&["task", "override", &id, "--to", "review", "--reason", "-x"]).success();
     let _ = env.aof(&["task", "comment", &id, "--dry-run", "- a list"]).success();
     assert!(!env.task_text(&id).contains("a list"), "a rehearsal writes nothing");
@@ -198,7 +208,9 @@ fn nobody_is_named_who_could_move_a_task_that_the_loop_guard_holds() {
     );
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7").success();
-    let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "The session never expires"]).success();
+    let _ = env
+        .say(&id, "agent-3", "needs_review", &["--blocker", "The session never expires"])
+        .success();
     let refused = env.say(&id, "agent-7", "complete", &["--json"]).code(4);
     assert_eq!(refused.json()["error"], "circular_loop");
 
@@ -229,16 +241,22 @@ fn why_shows_no_escape_codes_and_blames_nobody_for_what_a_gate_decided() {
 #[test]
 fn a_task_that_the_rules_left_behind_is_told_of_and_can_be_set_going() {
     let work = "- {id: check, role: writer}";
-    let fork = "- {id: check, type: fork, branches: [{id: a, role: writer}, {id: b, role: writer}]}";
-    let other = "- {id: check, type: fork, branches: [{id: c, role: writer}, {id: d, role: writer}]}";
-    let condition = "- {id: check, type: condition, when: 'true', routes: {true: $next, false: $fail}}";
+    let fork =
+        "- {id: check, type: fork, branches: [{id: a, role: writer}, {id: b, role: writer}]}";
+    let other =
+        "- {id: check, type: fork, branches: [{id: c, role: writer}, {id: d, role: writer}]}";
+    let condition =
+        "- {id: check, type: condition, when: 'true', routes: {true: $next, false: $fail}}";
     let rules = |gate: &str| {
         format!(
             "workflow:\n  gates:\n    - {{id: write, role: writer}}\n    {gate}\n    - {{id: send, role: writer}}\n"
         )
     };
     for (before, after) in [(work, condition), (work, fork), (fork, other), (fork, condition)] {
-        let env = TestEnvironment::with_rules(&rules(before), "roles:\n  writer: {agents: [agent-7, agent-8]}\n");
+        let env = TestEnvironment::with_rules(
+            &rules(before),
+            "roles:\n  writer: {agents: [agent-7, agent-8]}\n",
+        );
         let id = env.new_task(&["Add login"]);
         let _ = env.complete(&id, "agent-7").success();
         env.write("project.yaml", rules(after));
@@ -258,7 +276,10 @@ fn a_task_that_the_rules_left_behind_is_told_of_and_can_be_set_going() {
         assert!(!why.stdout.contains("no agent that may"), "{why}");
         let status = env.aof(&["status", "--json"]).success().json();
         assert!(!status.to_string().contains("rules_not_followed"), "{after}: {status}");
-        assert!(env.aof(&["why", &id]).success().stdout.contains("it began anew at `check`"), "{after}");
+        assert!(
+            env.aof(&["why", &id]).success().stdout.contains("it began anew at `check`"),
+            "{after}"
+        );
         check(&env);
     }
 }
@@ -273,7 +294,10 @@ fn a_fork_that_became_work_shows_no_branches() {
     env.write("project.yaml", "workflow:\n  gates:\n    - {id: check, role: writer}\n");
     env.commit_all("other rules");
     let why = env.aof(&["why", &id]).success();
-    assert!(why.stdout.contains("agent-7 (role writer)") && !why.stdout.contains("  - a: "), "{why}");
+    assert!(
+        why.stdout.contains("agent-7 (role writer)") && !why.stdout.contains("  - a: "),
+        "{why}"
+    );
 }
 
 #[test]
@@ -285,7 +309,9 @@ fn a_detour_for_what_was_sent_back_too_often_leads_back_to_the_gate_that_sent_it
     );
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7").success();
-    let rejected = env.say(&id, "agent-7", "needs_review", &["--blocker", "The session never expires"]).success();
+    let rejected = env
+        .say(&id, "agent-7", "needs_review", &["--blocker", "The session never expires"])
+        .success();
     assert!(rejected.stdout.contains("review -> rescue"), "{rejected}");
     let rescued = env.complete(&id, "agent-7");
     assert!(rescued.stdout.contains("rescue -> review"), "{rescued}");
@@ -300,12 +326,12 @@ fn a_document_that_says_its_outcome_needs_no_summary_beside_it() {
          - {properties: {$status: {const: needs_fixes}, comments: {type: string}}, required: [$status, comments]}\n",
         "roles:\n  worker: {agents: [agent-7]}\n",
     );
-    let document =
-        "---\n$status: needs_fixes\ncomments: The session never expires.\n---\nWhat I looked at.\nAt length.\n";
+    let document = "---\n$status: needs_fixes\ncomments: The session never expires.\n---\nWhat I looked at.\nAt length.\n";
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7").success();
     env.write("review.md", document);
-    let _ = env.aof(&["task", "complete", &id, "--agent", "agent-7", "--file", "review.md"]).success();
+    let _ =
+        env.aof(&["task", "complete", &id, "--agent", "agent-7", "--file", "review.md"]).success();
     assert!(env.task_text(&id).contains("summary: What I looked at."), "{}", env.task_text(&id));
 
     let _ = env.complete(&id, "agent-7").success();
@@ -347,18 +373,28 @@ fn what_is_refused_at_a_branch_names_the_branch_as_its_brief_does() {
     assert_eq!(env.say(&ticket, "agent-8", "complete", &["--json"]).code(4).json()["gate"], place);
     assert_eq!(env.say(&ticket, "agent-7", "skip", &["--json"]).code(4).json()["gate"], place);
     let gates = env.aof(&["gate", "status", "--json"]).success().json();
-    assert_eq!((&gates["gates"][1]["role"], &gates["gates"][2]["role"]), (&serde_json::Value::Null, &"writer".into()));
+    assert_eq!(
+        (&gates["gates"][1]["role"], &gates["gates"][2]["role"]),
+        (&serde_json::Value::Null, &"writer".into())
+    );
 }
 
 #[test]
 fn a_variable_that_names_no_agent_is_named_itself() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
-    for args in [&["task", "list"][..], &["task", "next"], &["task", "complete", &id, "-o", "complete", "-s", "done"]] {
+    for args in [
+        &["task", "list"][..],
+        &["task", "next"],
+        &["task", "complete", &id, "-o", "complete", "-s", "done"],
+    ] {
         let mut command = env.aof_command(args);
         command.env("AOF_AGENT", "a b");
         let output = env.run(command).code(2);
-        assert!(output.stderr.contains("invalid value 'a b' for 'the variable AOF_AGENT'"), "{output}");
+        assert!(
+            output.stderr.contains("invalid value 'a b' for 'the variable AOF_AGENT'"),
+            "{output}"
+        );
         assert!(!output.stderr.contains("--me"), "{output}");
     }
     // What somebody wrote is named as they wrote it.
@@ -383,9 +419,13 @@ fn the_demo_says_that_git_is_missing() {
     command.env("PATH", env.home().join("nowhere"));
     let output = env.run(command).code(1);
     assert!(
-        output.stderr.contains("error: `git --no-pager init") || output.stderr.contains("error: `git init"),
+        output.stderr.contains("error: `git --no-pager init")
+            || output.stderr.contains("error: `git init"),
         "{output}"
     );
-    assert!(output.stderr.contains("hint: see that git is installed, in one of the folders of `PATH`"), "{output}");
+    assert!(
+        output.stderr.contains("hint: see that git is installed, in one of the folders of `PATH`"),
+        "{output}"
+    );
     assert!(!output.stderr.contains("stuck"), "{output}");
 }

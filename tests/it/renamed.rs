@@ -52,7 +52,11 @@ fn a_renamed_task_file_is_to_be_renamed_back() {
         if is_committed {
             // What a commit took away is told by `aof verify`; the task goes on with what it had.
             let status = env.aof(&["status"]).success().stdout;
-            assert!(status.contains(&env.plain(&format!("commit that it is back with `git add {here}"))), "{status}");
+            assert!(
+                status
+                    .contains(&env.plain(&format!("commit that it is back with `git add {here}"))),
+                "{status}"
+            );
             env.commit_all("back");
         } else {
             assert_eq!(env.git(&["status", "--porcelain"]), "");
@@ -80,7 +84,8 @@ fn a_copy_is_not_to_be_committed_with_what_the_engine_keeps() {
     let text = env.task_text(&id);
     // As it is.
     env.write("tasks/AOF-copy1.md", &text);
-    let hint = env.plain(&format!("it is a copy of `tasks/{id}.md`: remove it with `rm tasks/AOF-copy1.md`"));
+    let hint = env
+        .plain(&format!("it is a copy of `tasks/{id}.md`: remove it with `rm tasks/AOF-copy1.md`"));
     for told in told(&env, "AOF-copy1") {
         assert!(told.contains(&hint) && !told.contains("commit it"), "{told}");
     }
@@ -106,7 +111,9 @@ fn a_copy_is_not_to_be_committed_with_what_the_engine_keeps() {
     // Once somebody committed it.
     env.write("tasks/AOF-copy2.md", &text);
     env.commit_all("copy");
-    let hint = env.plain(&format!("it is a copy of `tasks/{id}.md`: remove it with `git rm tasks/AOF-copy2.md`"));
+    let hint = env.plain(&format!(
+        "it is a copy of `tasks/{id}.md`: remove it with `git rm tasks/AOF-copy2.md`"
+    ));
     assert!(env.aof(&["status"]).success().stdout.contains(&hint));
     env.git(&["rm", "-q", "tasks/AOF-copy2.md"]);
     env.git(&["commit", "-qm", "no copy"]);

@@ -179,7 +179,8 @@ fn a_task_sent_back_too_often_is_the_roles_that_it_escalates_to() {
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-p").success();
     let _ = env.complete(&id, "agent-v").success();
-    let reject = || env.say(&id, "agent-r", "needs_review", &["--blocker", "The session never expires"]);
+    let reject =
+        || env.say(&id, "agent-r", "needs_review", &["--blocker", "The session never expires"]);
     let _ = reject().success();
     let _ = env.complete(&id, "agent-v").success();
     assert_snapshot!(reject(), @"
@@ -294,7 +295,10 @@ fn a_workflow_is_for_those_who_may_see_it() {
 fn mistakes_in_routes_are_told_with_their_place() {
     let env = environment();
     let wrong = LOOP
-        .replace("needs_review: mend", "needs_review: document\n        Approved: work\n        again: review")
+        .replace(
+            "needs_review: mend",
+            "needs_review: document\n        Approved: work\n        again: review",
+        )
         .replace("rejected: {to: plan, clear: [work]}", "rejected: {to: plna, as: cancelled}");
     env.write("project.yaml", wrong);
     assert_snapshot!(env.aof(&["workflow", "validate"]), @"
@@ -344,7 +348,8 @@ fn mistakes_in_routes_are_told_with_their_place() {
     ");
     env.write(
         "project.yaml",
-        LOOP.replace("needs_review: mend", "again: review").replace("maxRetries: 1", "brief: {outcomes: {okay: yes}}"),
+        LOOP.replace("needs_review: mend", "again: review")
+            .replace("maxRetries: 1", "brief: {outcomes: {okay: yes}}"),
     );
     assert_snapshot!(env.aof(&["workflow", "validate"]), @"
     exit 6
@@ -391,7 +396,15 @@ fn why_says_what_each_outcome_would_do() {
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-p").success();
     let _ = env.complete(&id, "agent-v").success();
-    let consequences = || env.aof(&["why", &id]).success().stdout.split("What each outcome").nth(1).unwrap().to_owned();
+    let consequences = || {
+        env.aof(&["why", &id])
+            .success()
+            .stdout
+            .split("What each outcome")
+            .nth(1)
+            .unwrap()
+            .to_owned()
+    };
     assert_snapshot!(consequences(), @"
     would do
      approved      leads to size, which decides by itself
@@ -400,7 +413,9 @@ fn why_says_what_each_outcome_would_do() {
      needs_review  sends it to mend (role worker), the 1st time of 1; from there it comes back here
      blocked       holds it here until a person unblocks it
     ");
-    let _ = env.say(&id, "agent-r", "needs_review", &["--blocker", "The session never expires"]).success();
+    let _ = env
+        .say(&id, "agent-r", "needs_review", &["--blocker", "The session never expires"])
+        .success();
     assert_snapshot!(consequences(), @"
     would do
      complete  leads to review (role reviewer), which waits for an answer
@@ -417,18 +432,33 @@ fn why_says_what_each_outcome_would_do() {
     ");
     let why = env.aof(&["why", &id, "--json"]).success().json();
     assert_eq!(why["outcomes"][1]["outcome"], "rejected");
-    assert_eq!((&why["outcomes"][1]["retry"], &why["outcomes"][1]["cleared"][0]), (&1.into(), &"work".into()));
+    assert_eq!(
+        (&why["outcomes"][1]["retry"], &why["outcomes"][1]["cleared"][0]),
+        (&1.into(), &"work".into())
+    );
     assert_eq!(why["outcomes"][3]["exhausted"], serde_json::json!({"to": "mend", "retry": 2}));
-    assert_eq!((&why["outcomes"][3]["escalatedTo"], &why["outcomes"][3]["maxRetries"]), (&"planner".into(), &1.into()));
+    assert_eq!(
+        (&why["outcomes"][3]["escalatedTo"], &why["outcomes"][3]["maxRetries"]),
+        (&"planner".into(), &1.into())
+    );
 }
 
 #[test]
 fn why_says_what_happens_when_a_way_back_is_used_up() {
     for (exhausted, told) in [
-        ("$hold", "would be the 3rd way back to work; 2 are allowed: it goes there and waits for a person"),
+        (
+            "$hold",
+            "would be the 3rd way back to work; 2 are allowed: it goes there and waits for a person",
+        ),
         ("$fail", "would be the 3rd way back to work; 2 are allowed: the task fails"),
-        ("{to: $end, as: cancelled}", "would be the 3rd way back to work; 2 are allowed: the task is called off"),
-        ("plan", "would be the 3rd way back to work; 2 are allowed: it goes to plan (role planner) instead"),
+        (
+            "{to: $end, as: cancelled}",
+            "would be the 3rd way back to work; 2 are allowed: the task is called off",
+        ),
+        (
+            "plan",
+            "would be the 3rd way back to work; 2 are allowed: it goes to plan (role planner) instead",
+        ),
         (
             "{escalateTo: reviewer}",
             "would be the 3rd way back to work; 2 are allowed: it goes there, and is for reviewer",
@@ -463,8 +493,7 @@ fn a_task_at_a_gate_that_decides_by_itself_now_goes_on_with_whatever_is_done_nex
     let rules = "workflow:\n  gates:\n    - {id: implement, role: backend}\n    - {id: review, role: architect}\n";
     let env = TestEnvironment::with_rules(rules, ORG);
     let (one, two) = (env.new_task(&["Add login", "--tag", "big"]), env.new_task(&["Add logout"]));
-    let by_itself =
-        "type: condition, when: \"tags.includes('big')\", routes: {'true': {to: review}, 'false': {to: $end}}";
+    let by_itself = "type: condition, when: \"tags.includes('big')\", routes: {'true': {to: review}, 'false': {to: $end}}";
     env.edit("project.yaml", "role: backend", by_itself);
     env.commit_all("rules");
     let _ = env.aof(&["workflow", "validate"]).success();
@@ -483,15 +512,28 @@ fn a_task_at_a_gate_that_decides_by_itself_now_goes_on_with_whatever_is_done_nex
     Who can move it
       - nobody: the rules have changed since it came there
     ");
-    let say =
-        ["task", "complete", &one, "--agent", "agent-3", "--outcome", "complete", "--summary", "Fine", "--dry-run"];
+    let say = [
+        "task",
+        "complete",
+        &one,
+        "--agent",
+        "agent-3",
+        "--outcome",
+        "complete",
+        "--summary",
+        "Fine",
+        "--dry-run",
+    ];
     // What is said is meant for the gate that it was said at, and that has decided by then.
     let _ = env.aof(&say).code(5);
     assert_eq!(last_subjects(&env, "1", &one), "rules\n");
     let _ = env.say(&one, "agent-3", "complete", &[]).code(5);
     assert_eq!(last_subjects(&env, "1", &one), "implement -> review (true)\n");
     let _ = env.say(&one, "agent-3", "complete", &[]).success();
-    assert_eq!(last_subjects(&env, "2", &one), "review -> end (complete)\nimplement -> review (true)\n");
+    assert_eq!(
+        last_subjects(&env, "2", &one),
+        "review -> end (complete)\nimplement -> review (true)\n"
+    );
     let _ = env.aof(&["watch", "--once"]).success();
     assert_eq!(last_subjects(&env, "1", &two), "implement -> end (false)\n");
     check(&env);

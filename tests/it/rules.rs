@@ -37,7 +37,8 @@ fn line_endings_that_git_wrote_are_no_other_rules() {
     env.write("project.yaml", PROJECT.replace('\n', "\r\n"));
     assert_eq!(env.aof(&["task", "list"]).success().stderr, "no tasks\n");
     env.write("project.yaml", PROJECT.replace("review", "inspect").replace('\n', "\r\n"));
-    let warning = "warning: project.yaml differs from what is committed; the committed rules count\n";
+    let warning =
+        "warning: project.yaml differs from what is committed; the committed rules count\n";
     assert_eq!(env.aof(&["task", "list"]).success().stderr, format!("{warning}no tasks\n"));
 }
 
@@ -149,7 +150,10 @@ fn rules_that_were_never_valid_are_explained_whole() {
       |
       = help: did you mean `canReject`?
     ");
-    assert_eq!(env.aof(&["task", "new", "Add login", "--json"]).code(6).json()["error"], "workflow_config_invalid");
+    assert_eq!(
+        env.aof(&["task", "new", "Add login", "--json"]).code(6).json()["error"],
+        "workflow_config_invalid"
+    );
 }
 
 #[test]

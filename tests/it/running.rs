@@ -25,7 +25,11 @@ fn what_is_written_of_runs_is_checked() {
     insta::assert_snapshot!(env.aof(&["workflow", "validate"]).success().stdout, @"valid: 1 workflow, 2 gates, 2 roles");
     env.edit("project.yaml", "needs_review: 1", "needs_revue: 300, skip: 0");
     env.edit("project.yaml", "timeout: 1h", "timeout: 1h, preset: claude");
-    env.edit("org.yaml", "preset: claude", "preset: claud, attempts: 0, env: {AOF_AGENT: x}, secrets: [sk-live]");
+    env.edit(
+        "org.yaml",
+        "preset: claude",
+        "preset: claud, attempts: 0, env: {AOF_AGENT: x}, secrets: [sk-live]",
+    );
     env.edit("org.yaml", "command: [sh, -c, \"exit 1\"]", "command: sh -c true, prompt: stdin");
     insta::assert_snapshot!(env.aof(&["workflow", "validate"]).code(6).stdout, @r#"
     error[unknown_field]: a workflow's `run` has no field `preset`

@@ -3,8 +3,8 @@
 use insta::assert_snapshot;
 
 use crate::agents::{
-    DONE, endings, history, line_at_home, one_gate, project_of, prompt, said_at_home, send, shown, stand, timeless,
-    worked,
+    DONE, endings, history, line_at_home, one_gate, project_of, prompt, said_at_home, send, shown,
+    stand, timeless, worked,
 };
 use crate::checker::check;
 use crate::environment::eventually;
@@ -90,7 +90,10 @@ workflow:
     - {id: work, role: worker, onFailure: {to: rescue}, run: {attempts: 1}, routes: {complete: {to: $end}}}
     - {id: rescue, role: medic}
 ";
-    let env = project_of(rules, &[("coder", "worker", "attempts: 5", "exit 3\n"), ("medic", "medic", "", DONE)]);
+    let env = project_of(
+        rules,
+        &[("coder", "worker", "attempts: 5", "exit 3\n"), ("medic", "medic", "", DONE)],
+    );
     let (id, output) = worked(&env);
     let _ = output.success();
     assert_snapshot!(history(&env, &id), @"
@@ -102,10 +105,13 @@ workflow:
 
 #[test]
 fn attempts_that_failed_count_after_a_restart() {
-    let env = one_gate("retry: {delay: 1m}", &format!("[ \"$AOF_ATTEMPT\" = 1 ] && exit 3\n{DONE}"));
+    let env =
+        one_gate("retry: {delay: 1m}", &format!("[ \"$AOF_ATTEMPT\" = 1 ] && exit 3\n{DONE}"));
     let id = env.new_task(&["Add login"]);
     let runner = env.start(&["run", "--task", &id]);
-    eventually("the first attempt is over", || endings(&env, &format!("{id}@0")).starts_with("crash"));
+    eventually("the first attempt is over", || {
+        endings(&env, &format!("{id}@0")).starts_with("crash")
+    });
     send("TERM", &runner);
     let _ = env.finish("run", runner).code(130);
     assert_eq!(stand(&env, &id), "ready work -");
@@ -130,14 +136,17 @@ workflow:
     - {id: review, type: fork, branches: [{id: code, role: worker, run: {model: narrow}}, {id: docs, role: worker}]}
 ";
     let env = project_of(rules, &[("coder", "worker", "timeout: 2h, attempts: 5", DONE)]);
-    let output =
-        env.aof(&["--json", "workflow", "run", "default", "--input", "Add login", "--dry-run"]).success().json();
+    let output = env
+        .aof(&["--json", "workflow", "run", "default", "--input", "Add login", "--dry-run"])
+        .success()
+        .json();
     let runs: Vec<String> = output["runs"]
         .as_array()
         .unwrap()
         .iter()
         .map(|run| {
-            let bounds = ["gate", "timeoutSeconds", "idleSeconds", "attempts", "model"].map(|key| run[key].to_string());
+            let bounds = ["gate", "timeoutSeconds", "idleSeconds", "attempts", "model"]
+                .map(|key| run[key].to_string());
             bounds.join(" ")
         })
         .collect();

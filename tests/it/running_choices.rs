@@ -67,8 +67,10 @@ fn what_comes_back_and_what_was_waited_for_go_before_what_is_next() {
     let last = env.new_task(&["Last"]);
     let urgent = env.new_task(&["Urgent", "--meta", "priority=critical", "--depends", &first]);
     let _ = env.aof(&["run", "--agent", "coder"]).success();
-    let order: Vec<String> =
-        [&first, &urgent, &last].iter().flat_map(|id| [format!("{id}@0\n"), format!("{id}@1\n")]).collect();
+    let order: Vec<String> = [&first, &urgent, &last]
+        .iter()
+        .flat_map(|id| [format!("{id}@0\n"), format!("{id}@1\n")])
+        .collect();
     assert_eq!(said_at_home(&env, "calls"), order.concat());
     check(&env);
 }
@@ -226,7 +228,8 @@ fn who_cannot_be_started_is_told_why() {
         &["--task", "AOF-nowhere"],
         &["--task", &id, "--agent", "coder"],
     ];
-    let told: Vec<String> = tries.iter().map(|words| env.aof(&[&["run"][..], words].concat()).to_string()).collect();
+    let told: Vec<String> =
+        tries.iter().map(|words| env.aof(&[&["run"][..], words].concat()).to_string()).collect();
     assert_snapshot!(told.join("\n"), @"
     exit 4
     --- stderr

@@ -5,7 +5,8 @@ use std::process::Command;
 use insta::assert_snapshot;
 
 use crate::agents::{
-    DONE, at_home, endings, history, line_at_home, lives, one_gate, project_of, said_at_home, stand, timeless, worked,
+    DONE, at_home, endings, history, line_at_home, lives, one_gate, project_of, said_at_home,
+    stand, timeless, worked,
 };
 use crate::checker::check;
 use crate::environment::{TestEnvironment, eventually};
@@ -16,7 +17,8 @@ fn an_agent_that_prints_without_end_fills_no_disk() {
     let env = one_gate("", &script);
     let (id, output) = worked(&env);
     let _ = output.success();
-    let size = std::fs::metadata(env.path(&format!(".aof/runs/{id}@0/1/transcript"))).unwrap().len();
+    let size =
+        std::fs::metadata(env.path(&format!(".aof/runs/{id}@0/1/transcript"))).unwrap().len();
     assert!((1..32 << 20).contains(&size), "{size} bytes are kept");
     let mark = &crate::agents::records(&env, &format!("{id}@0"))[0]["end"]["transcript"];
     assert_eq!(mark["bytes"], size);
@@ -45,10 +47,16 @@ fn control_characters_reach_no_terminal() {
     for json in [&["run"][..], &["--json", "run"]] {
         let id = env.new_task(&["Add login"]);
         let output = env.aof(&[json, &["--task", &id]].concat()).code(7);
-        let raw = |text: &str| text.chars().any(|character| character.is_control() && character != '\n');
-        assert!(!raw(&output.stdout) && !raw(&output.stderr), "{output:?}", output = output.to_string());
+        let raw =
+            |text: &str| text.chars().any(|character| character.is_control() && character != '\n');
+        assert!(
+            !raw(&output.stdout) && !raw(&output.stderr),
+            "{output:?}",
+            output = output.to_string()
+        );
         assert!(output.to_string().contains("red"));
-        let transcript = std::fs::read(env.path(&format!(".aof/runs/{id}@0/1/transcript"))).unwrap();
+        let transcript =
+            std::fs::read(env.path(&format!(".aof/runs/{id}@0/1/transcript"))).unwrap();
         assert!(transcript.contains(&0x1b), "the transcript is what was printed");
         let text = env.task_text(&id);
         assert!(!raw(&text), "{text:?}");
@@ -166,7 +174,10 @@ fn a_secret_is_seen_nowhere() {
         assert_eq!(String::from_utf8_lossy(&everything.stdout), "", "it is in a file");
         assert!(!env.git(&["log", "-p"]).contains(SECRET), "it is in the log");
         assert!(!output.to_string().contains(SECRET));
-        (history(&env, &id), std::fs::read_to_string(env.path(&format!(".aof/runs/{id}@0/1/transcript"))).unwrap())
+        (
+            history(&env, &id),
+            std::fs::read_to_string(env.path(&format!(".aof/runs/{id}@0/1/transcript"))).unwrap(),
+        )
     };
     let (said, transcript) = run(
         "echo \"using $SERVICE_LOGIN and $OTHER_API_KEY\"\necho \"{\\\"outcome\\\": \\\"complete\\\", \\\"summary\\\": \\\"With $SERVICE_LOGIN\\\"}\" > $AOF_OUTPUT\n",
@@ -176,8 +187,10 @@ fn a_secret_is_seen_nowhere() {
     assert_snapshot!(transcript, @"using [secret SERVICE_LOGIN] and [secret OTHER_API_KEY]");
     let (said, _) = run("echo \"failed with $SERVICE_LOGIN\" >&2; exit 3\n", 7);
     assert_snapshot!(said, @"work coder blocked [attempts] 1 attempt of `coder` came to nothing; the last one: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: failed with [secret SERVICE_LOGIN]");
-    let (said, _) =
-        run("echo \"{\\\"outcome\\\": \\\"complete\\\", \\\"summary\\\": \\\"With $SERVICE_LOGIN\\\"}\"\n", 0);
+    let (said, _) = run(
+        "echo \"{\\\"outcome\\\": \\\"complete\\\", \\\"summary\\\": \\\"With $SERVICE_LOGIN\\\"}\"\n",
+        0,
+    );
     assert_snapshot!(said, @"work coder complete [structured] With [secret SERVICE_LOGIN]");
 }
 
@@ -200,7 +213,11 @@ say \"$1\" \"${AOF_TASK%@*}\"
 ";
     let env = project_of(
         rules,
-        &[("coder", "worker", "", tries), ("typist", "worker", "", ""), ("human-ada", "lead", "", "")],
+        &[
+            ("coder", "worker", "", tries),
+            ("typist", "worker", "", ""),
+            ("human-ada", "lead", "", ""),
+        ],
     );
     let held = env.new_task(&["Held"]);
     let _ = env.aof(&["task", "next", "--agent", "typist"]).success();

@@ -88,8 +88,10 @@ fn what_cannot_begin_makes_no_task() {
         &["feature", "--input", "Add login", "--context", "{\"half\": "],
         &["reviewed", "spec.md"],
     ];
-    let told: Vec<String> =
-        tries.iter().map(|words| env.aof(&[&["workflow", "run"][..], words].concat()).to_string()).collect();
+    let told: Vec<String> = tries
+        .iter()
+        .map(|words| env.aof(&[&["workflow", "run"][..], words].concat()).to_string())
+        .collect();
     assert_snapshot!(told.join("\n"), @r#"
     exit 4
     --- stderr
@@ -164,10 +166,15 @@ fn what_cannot_begin_makes_no_task() {
 fn a_rehearsal_shows_every_gate_and_makes_nothing() {
     let env = environment();
     let (head, files) = (env.head(), env.files("."));
-    let output = env.aof(&["workflow", "run", "feature", "--input", "Add login", "--dry-run"]).success();
-    assert!(output.stdout.contains("sh agents/coder.sh") && output.stdout.contains("Add login"), "{output}");
+    let output =
+        env.aof(&["workflow", "run", "feature", "--input", "Add login", "--dry-run"]).success();
+    assert!(
+        output.stdout.contains("sh agents/coder.sh") && output.stdout.contains("Add login"),
+        "{output}"
+    );
     assert_eq!((env.head(), env.files("tasks")), (head, Vec::new()));
-    let runs = env.files(".").into_iter().filter(|file| !files.contains(file) && file.contains("runs/"));
+    let runs =
+        env.files(".").into_iter().filter(|file| !files.contains(file) && file.contains("runs/"));
     assert_eq!(runs.count(), 0);
 }
 
@@ -180,7 +187,8 @@ fn a_template_that_the_project_lacks_is_begun_first() {
     env.write("org.yaml", format!("{roles}{agents}"));
     env.commit_all("roles");
     let head = env.head();
-    for words in [&["reviewed"][..], &["reviewed", "none.md"], &["reviewed", "spec.md", "none.md"]] {
+    for words in [&["reviewed"][..], &["reviewed", "none.md"], &["reviewed", "spec.md", "none.md"]]
+    {
         for more in [&[][..], &["--dry-run"]] {
             let output = env.aof(&[&["workflow", "run"][..], words, more].concat());
             assert!(!output.to_string().contains("began") && output.stdout.is_empty(), "{output}");
@@ -240,7 +248,13 @@ fn a_stream_of_json_ends_with_a_line_that_says_so() {
     let env = environment();
     let lines = |words: &[&str]| {
         let output = env.aof(&[&["--json"][..], words].concat());
-        assert!(output.stdout.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{output}");
+        assert!(
+            output
+                .stdout
+                .lines()
+                .all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()),
+            "{output}"
+        );
         output.stdout
     };
     let told = [
@@ -264,8 +278,11 @@ fn a_stream_of_json_ends_so_when_the_repository_goes_under_way() {
         &[("coder", "worker", "", "mv .git gone\n")],
     );
     let output = env.aof(&["--json", "workflow", "run", "default", "--input", "Add login"]);
-    let lines: Vec<serde_json::Value> =
-        output.stdout.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{output}"))).collect();
+    let lines: Vec<serde_json::Value> = output
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{output}")))
+        .collect();
     assert!(lines.len() > 1, "{output}");
     let end = lines.last().unwrap();
     assert_eq!((&end["event"], &end["success"]), (&"ended".into(), &false.into()), "{output}");

@@ -5,8 +5,8 @@ use std::process::Child;
 use insta::assert_snapshot;
 
 use crate::agents::{
-    DONE, at_home, endings, history, line_at_home, lives, one_gate, project_of, prompt, records, said_at_home, send,
-    stand,
+    DONE, at_home, endings, history, line_at_home, lives, one_gate, project_of, prompt, records,
+    said_at_home, send, stand,
 };
 use crate::checker::{check, check_after_kills};
 use crate::environment::{TestEnvironment, eventually};
@@ -99,8 +99,9 @@ fn ended_unseen(answer: &str) -> (TestEnvironment, String) {
 
 #[test]
 fn a_block_counts_that_nobody_was_there_to_hear() {
-    let (env, id) =
-        ended_unseen("{\"outcome\": \"blocked\", \"summary\": \"No way on\", \"blockers\": [\"No access\"]}");
+    let (env, id) = ended_unseen(
+        "{\"outcome\": \"blocked\", \"summary\": \"No way on\", \"blockers\": [\"No access\"]}",
+    );
     let _ = env.aof(&["run", "--task", &id]).code(7);
     assert_eq!(said_at_home(&env, "calls"), "x\n", "it is done once");
     assert_snapshot!(history(&env, &id), @"work coder blocked [file] No way on");
@@ -122,7 +123,13 @@ fn a_pass_does_not_count_that_nobody_was_there_to_hear() {
 #[cfg(debug_assertions)]
 #[test]
 fn a_runner_that_is_killed_while_it_hands_in_an_answer_loses_nothing() {
-    for point in ["ops.prepared", "ops.intent-written", "audit.objects-written", "audit.ref-moved", "ops.settled"] {
+    for point in [
+        "ops.prepared",
+        "ops.intent-written",
+        "audit.objects-written",
+        "audit.ref-moved",
+        "ops.settled",
+    ] {
         let env = one_gate("", &format!("echo x >> \"$HOME/calls\"\n{DONE}"));
         let id = env.new_task(&["Add login"]);
         // The first change is the claim.
@@ -183,7 +190,8 @@ fn who_has_all_it_may_have_at_another_runner_has_nothing_left() {
 #[test]
 fn a_claim_that_would_end_is_renewed_while_its_agent_works() {
     // It works until its claim has been renewed.
-    let script = format!("until git log --format=%s | grep -q renewed; do sleep 0.05; done\n{DONE}");
+    let script =
+        format!("until git log --format=%s | grep -q renewed; do sleep 0.05; done\n{DONE}");
     let env = one_gate("", &script);
     env.edit("project.yaml", "role: worker", "role: worker, lease: 3s");
     env.commit_all("lease");
@@ -255,10 +263,15 @@ fn taken_away(act: &[&str]) -> String {
     let script = format!("{DONE}{ENDLESS}");
     let env = project_of(
         rules,
-        &[("coder", "worker", "", &script), ("typist", "worker", "", ""), ("critic", "reviewer", "", "")],
+        &[
+            ("coder", "worker", "", &script),
+            ("typist", "worker", "", ""),
+            ("critic", "reviewer", "", ""),
+        ],
     );
     let (id, runner) = at_work(&env);
-    let words: Vec<&str> = act.iter().map(|word| if *word == "ID" { id.as_str() } else { *word }).collect();
+    let words: Vec<&str> =
+        act.iter().map(|word| if *word == "ID" { id.as_str() } else { *word }).collect();
     let _ = env.aof(&words).success();
     let output = env.finish("run", runner);
     are_gone(&env);
@@ -315,7 +328,11 @@ fn an_agent_is_ended_whose_task_a_person_holds() {
     let _ = env.aof(&["task", "hold", &id, "--reason", "Wait for legal"]).success();
     let _ = env.finish("run", runner).code(7);
     are_gone(&env);
-    assert_eq!(endings(&env, &format!("{id}@0")), "overtaken: a person holds the task\n", "no attempt is used up");
+    assert_eq!(
+        endings(&env, &format!("{id}@0")),
+        "overtaken: a person holds the task\n",
+        "no attempt is used up"
+    );
     assert_eq!(history(&env, &id), "");
 }
 
@@ -324,7 +341,8 @@ fn an_agent_is_ended_whose_task_a_person_holds() {
 fn a_task_that_cannot_be_read_any_more_stops_no_other() {
     let rules = "workflow: {gates: [{id: work, role: worker}]}\n";
     let breaks = "printf 'no: [yaml' > \"tasks/${AOF_TASK%@*}.md\"\n";
-    let env = project_of(rules, &[("breaker", "worker", "", breaks), ("coder", "worker", "", DONE)]);
+    let env =
+        project_of(rules, &[("breaker", "worker", "", breaks), ("coder", "worker", "", DONE)]);
     env.new_task(&["One"]);
     env.new_task(&["Two"]);
     let run = env.aof(&["run", "--agent", "breaker", "--agent", "coder"]).success();

@@ -33,7 +33,11 @@ impl Seat {
     }
 
     /// Starts the command when it is made ready.
-    pub(crate) fn with(env: &TestEnvironment, args: &[&str], ready: impl FnOnce(&mut Command)) -> Self {
+    pub(crate) fn with(
+        env: &TestEnvironment,
+        args: &[&str],
+        ready: impl FnOnce(&mut Command),
+    ) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(master.as_fd()).unwrap();
         unlockpt(master.as_fd()).unwrap();
@@ -174,7 +178,11 @@ fn an_approval_is_signed_where_the_person_has_a_key() {
     seat.types("");
     let (status, screen) = seat.ends();
     assert_eq!(status.code(), Some(0), "{screen}");
-    assert!(history(&env, &id).trim_end().ends_with("approve human-ada complete [-] Fine"), "{}", history(&env, &id));
+    assert!(
+        history(&env, &id).trim_end().ends_with("approve human-ada complete [-] Fine"),
+        "{}",
+        history(&env, &id)
+    );
     let _ = std::fs::remove_file(env.path("login.rs"));
     check(&env);
 }

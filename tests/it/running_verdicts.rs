@@ -24,8 +24,14 @@ fn each_way_to_say_it_and_each_way_to_fail_is_told_apart() {
     let complete = "{\"outcome\": \"complete\", \"summary\": \"Fine\"}";
     let scripts = [
         ("a file", done("")),
-        ("a file in YAML", "printf 'outcome: complete\\nsummary: Fine\\n' > $AOF_OUTPUT\n".to_owned()),
-        ("a file in Markdown", "printf -- '---\\noutcome: complete\\n---\\nFine.\\n' > $AOF_OUTPUT\n".to_owned()),
+        (
+            "a file in YAML",
+            "printf 'outcome: complete\\nsummary: Fine\\n' > $AOF_OUTPUT\n".to_owned(),
+        ),
+        (
+            "a file in Markdown",
+            "printf -- '---\\noutcome: complete\\n---\\nFine.\\n' > $AOF_OUTPUT\n".to_owned(),
+        ),
         ("an object", format!("echo '{complete}'\n")),
         ("a block", fenced(complete)),
         ("the file before the text", done("echo approved\n")),
@@ -37,7 +43,10 @@ fn each_way_to_say_it_and_each_way_to_fail_is_told_apart() {
         ("half a file", "printf '{\"outcome\": \"comp' > $AOF_OUTPUT\n".to_owned()),
         ("half a block", "printf '```json\\n{\"outcome\": \"comp'\n".to_owned()),
         ("an unknown outcome", "echo '{\"outcome\": \"lgtm\"}'\n".to_owned()),
-        ("another task", "echo '{\"outcome\": \"complete\", \"task\": \"AOF-other\"}'\n".to_owned()),
+        (
+            "another task",
+            "echo '{\"outcome\": \"complete\", \"task\": \"AOF-other\"}'\n".to_owned(),
+        ),
         ("another agent", "echo '{\"outcome\": \"complete\", \"agent\": \"coder\"}'\n".to_owned()),
         ("its own prompt", "cat\n".to_owned()),
         ("a folder for a file", "mkdir $AOF_OUTPUT\n".to_owned()),
@@ -85,11 +94,21 @@ fn each_way_to_say_it_and_each_way_to_fail_is_told_apart() {
 fn an_exit_status_decides_where_the_gate_says_so_and_nowhere_else() {
     let judged = |script: &str| {
         let env = review("attempts: 1", script);
-        env.edit("project.yaml", "canReject: true", "canReject: true, run: {exit: {complete: 0, needs_review: [1]}}");
+        env.edit(
+            "project.yaml",
+            "canReject: true",
+            "canReject: true, run: {exit: {complete: 0, needs_review: [1]}}",
+        );
         env.commit_all("exit");
         reviewed(&env)
     };
-    let scripts = ["exit 0\n", "echo FAILED; exit 1\n", "exit 2\n", &format!("{DONE}exit 1\n"), "kill -TERM $$\n"];
+    let scripts = [
+        "exit 0\n",
+        "echo FAILED; exit 1\n",
+        "exit 2\n",
+        &format!("{DONE}exit 1\n"),
+        "kill -TERM $$\n",
+    ];
     assert_snapshot!(scripts.map(judged).concat(), @"
     verdict complete by exit
     verdict needs_review by exit
@@ -110,8 +129,12 @@ fn a_signal_counts_where_the_gate_has_one() {
         let _ = env.aof(&["run", "--task", &id, "--once"]);
         format!("{}  {}\n", endings(&env, &format!("{id}@1")), stand(&env, &id))
     };
-    let texts =
-        ["Fine.\n<gate>PASS</gate>", "No:\n- a.rs has no tests\n<gate>FAIL</gate>", "Approved", "> <gate>PASS</gate>"];
+    let texts = [
+        "Fine.\n<gate>PASS</gate>",
+        "No:\n- a.rs has no tests\n<gate>FAIL</gate>",
+        "Approved",
+        "> <gate>PASS</gate>",
+    ];
     assert_snapshot!(texts.map(judged).concat(), @"
     verdict complete by signal
       complete - -
@@ -138,7 +161,8 @@ fn what_an_agent_completed_itself_counts_before_all_else() {
     ");
     assert_eq!(stand(&env, &id), "ready work -");
     // The record says which entry it came to.
-    let completion = &crate::agents::records(&env, &format!("{id}@1"))[0]["end"]["verdict"]["completion"];
+    let completion =
+        &crate::agents::records(&env, &format!("{id}@1"))[0]["end"]["verdict"]["completion"];
     assert!(env.task_text(&id).contains(completion.as_str().unwrap()));
     check(&env);
 }
@@ -212,12 +236,17 @@ ANSWER
         "\"{aof}\", \"{prompt}\", \"two words 'and' \\\"quotes\\\" $HOME\", \"{task};{nothing}\"",
     );
     env.commit_all("command");
-    let id = env.new_task(&["Do $(touch pwned) and `touch pwned`", "--body", "{prompt} {task} \"; touch pwned; \""]);
+    let id = env.new_task(&[
+        "Do $(touch pwned) and `touch pwned`",
+        "--body",
+        "{prompt} {task} \"; touch pwned; \"",
+    ]);
     let _ = env.aof(&["run", "--task", &id]).success();
     assert!(!env.exists("pwned"));
     let told = std::fs::read_to_string(crate::agents::at_home(&env, "prompt")).unwrap();
     assert!(
-        told.contains("Do $(touch pwned) and `touch pwned`") && told.contains("{prompt} {task} \"; touch pwned; \""),
+        told.contains("Do $(touch pwned) and `touch pwned`")
+            && told.contains("{prompt} {task} \"; touch pwned; \""),
         "{told}"
     );
     assert_eq!(

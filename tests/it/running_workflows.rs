@@ -62,7 +62,8 @@ fn settled(text: &str) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
     for at in 1..lines.len() {
         let (one, other) = (lines[at - 1], lines[at]);
-        let began = one.starts_with("Step 2/5: review/docs") && other.starts_with("Step 2/5: review/code");
+        let began =
+            one.starts_with("Step 2/5: review/docs") && other.starts_with("Step 2/5: review/code");
         let claimed = one.contains("claimed by critic") && other.contains("claimed by scribe");
         if began || claimed {
             lines.swap(at - 1, at);
@@ -87,7 +88,15 @@ fn environment() -> TestEnvironment {
 #[test]
 fn a_workflow_runs_to_its_end_with_a_rejection_and_a_person() {
     let env = environment();
-    let output = env.aof(&["workflow", "run", "default", "--input", "Add login\n\nWith a form.", "--jobs", "2"]);
+    let output = env.aof(&[
+        "workflow",
+        "run",
+        "default",
+        "--input",
+        "Add login\n\nWith a form.",
+        "--jobs",
+        "2",
+    ]);
     assert_snapshot!(settled(&output.to_string()), @"
     exit 7
     --- stdout
@@ -176,7 +185,8 @@ fn a_workflow_runs_to_its_end_with_a_rejection_and_a_person() {
     "#);
     let record = &records(&env, &format!("{id}@0"))[0];
     let transcript = std::fs::read(env.path(&format!(".aof/runs/{id}@0/1/transcript"))).unwrap();
-    let digest: String = Sha256::digest(&transcript).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest: String =
+        Sha256::digest(&transcript).iter().map(|byte| format!("{byte:02x}")).collect();
     assert!(env.task_text(&id).contains(&format!("sha256:{digest}")));
     assert_eq!(record["end"]["transcript"]["sha256"], digest);
     assert_eq!(String::from_utf8(transcript).unwrap(), "Working at implement\n");
@@ -202,7 +212,8 @@ workflow:
     - {id: check, role: tester, onFailure: {to: $fail}, run: {attempts: 1}}
 ";
     let work = "echo '{\"outcome\": \"complete\", \"summary\": \"Did it\", \"outputs\": {\"branch\": \"login\"}}'\n";
-    let env = project_of(rules, &[("coder", "worker", "", work), ("tester", "tester", "", "exit 3\n")]);
+    let env =
+        project_of(rules, &[("coder", "worker", "", work), ("tester", "tester", "", "exit 3\n")]);
     let output = env.aof(&["--json", "workflow", "run", "default", "--input", "Add login"]).code(1);
     assert_eq!(output.stderr, "");
     let mut lines = lines(&output.stdout);

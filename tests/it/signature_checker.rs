@@ -11,7 +11,12 @@ use crate::environment::TestEnvironment;
 use crate::signer::has_ssh_keygen;
 
 /// Returns what is wrong with the signature of the newest entry of a task, which a commit brought.
-pub(crate) fn signature_fault(env: &TestEnvironment, commit: &str, task: &str, history: &[Value]) -> Option<String> {
+pub(crate) fn signature_fault(
+    env: &TestEnvironment,
+    commit: &str,
+    task: &str,
+    history: &[Value],
+) -> Option<String> {
     let entry = history.last().filter(|entry| entry["completion"].is_object())?;
     let agent = entry["agent"].as_str()?;
     let rules = |name: &str| {
@@ -43,11 +48,13 @@ pub(crate) fn signature_fault(env: &TestEnvironment, commit: &str, task: &str, h
 fn signed_text(project: &Value, task: &str, history: &[Value]) -> String {
     let (entry, before) = history.split_last().unwrap();
     // A branch that left others open ended no visit.
-    let is_open = |entry: &&Value| entry["gate"].as_str().unwrap().contains('/') && entry["to"].is_null();
+    let is_open =
+        |entry: &&Value| entry["gate"].as_str().unwrap().contains('/') && entry["to"].is_null();
     let visit = before.len() - before.iter().rev().take_while(is_open).count();
     let gate = entry["gate"].as_str().unwrap();
     let branch = gate.split_once('/').map(|(_, branch)| format!("/{branch}")).unwrap_or_default();
-    let or = |value: &Value, other: &str| if value.is_null() { other.to_owned() } else { json(value) };
+    let or =
+        |value: &Value, other: &str| if value.is_null() { other.to_owned() } else { json(value) };
     let facts = [
         ("project", or(project, "null")),
         ("task", format!("\"{task}@{visit}{branch}\"")),
@@ -70,12 +77,16 @@ fn signed_text(project: &Value, task: &str, history: &[Value]) -> String {
 fn json(value: &Value) -> String {
     match value {
         Value::Object(map) => {
-            let mut entries: Vec<String> =
-                map.iter().map(|(key, value)| format!("{}:{}", json(&key.as_str().into()), json(value))).collect();
+            let mut entries: Vec<String> = map
+                .iter()
+                .map(|(key, value)| format!("{}:{}", json(&key.as_str().into()), json(value)))
+                .collect();
             entries.sort();
             format!("{{{}}}", entries.join(","))
         }
-        Value::Array(items) => format!("[{}]", items.iter().map(json).collect::<Vec<_>>().join(",")),
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(json).collect::<Vec<_>>().join(","))
+        }
         Value::Number(number) if number.is_f64() => number.as_f64().unwrap().to_string(),
         other => escaped(&other.to_string()),
     }
@@ -83,18 +94,31 @@ fn json(value: &Value) -> String {
 
 /// Escapes the control characters that JSON would let stand.
 fn escaped(json: &str) -> String {
-    json.chars().map(|c| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() }).collect()
+    json.chars()
+        .map(|c| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() })
+        .collect()
 }
 
 /// Returns what `ssh-keygen` says against a signature.
-fn verify(env: &TestEnvironment, text: &str, signature: &str, agent: &str, keys: &[String]) -> Option<String> {
+fn verify(
+    env: &TestEnvironment,
+    text: &str,
+    signature: &str,
+    agent: &str,
+    keys: &[String],
+) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let (signers, file) = (folder.path().join("signers"), folder.path().join("signature"));
-    fs::write(&signers, keys.iter().map(|key| format!("{agent} {key}\n")).collect::<String>()).unwrap();
+    fs::write(&signers, keys.iter().map(|key| format!("{agent} {key}\n")).collect::<String>())
+        .unwrap();
     fs::write(&file, signature).unwrap();
     fs::write(folder.path().join("text"), text).unwrap();
     let mut command = env.command("ssh-keygen");
-    command.args(["-Y", "verify", "-n", "aof", "-I", agent, "-f"]).arg(&signers).arg("-s").arg(&file);
+    command
+        .args(["-Y", "verify", "-n", "aof", "-I", agent, "-f"])
+        .arg(&signers)
+        .arg("-s")
+        .arg(&file);
     command.stdin(Stdio::from(fs::File::open(folder.path().join("text")).unwrap()));
     let output = command.output().unwrap();
     (!output.status.success()).then(|| String::from_utf8_lossy(&output.stderr).trim().to_owned())

@@ -26,13 +26,22 @@ impl Signer {
 
     /// Returns what `ssh-keygen -Y sign -n aof` would write.
     pub(crate) fn sign(&self, text: &str) -> String {
-        let signed =
-            [b"SSHSIG".to_vec(), wire(&[b"aof", b"", b"sha512", digest(&SHA512, text.as_bytes()).as_ref()])].concat();
+        let signed = [
+            b"SSHSIG".to_vec(),
+            wire(&[b"aof", b"", b"sha512", digest(&SHA512, text.as_bytes()).as_ref()]),
+        ]
+        .concat();
         let inner = wire(&[b"ssh-ed25519", self.0.sign(&signed).as_ref()]);
-        let blob = [b"SSHSIG\0\0\0\x01".to_vec(), wire(&[&self.blob(), b"aof", b"", b"sha512", &inner])].concat();
+        let blob =
+            [b"SSHSIG\0\0\0\x01".to_vec(), wire(&[&self.blob(), b"aof", b"", b"sha512", &inner])]
+                .concat();
         let lines = BASE64_STANDARD.encode(blob);
-        let lines: Vec<&str> = lines.as_bytes().chunks(70).map(|line| std::str::from_utf8(line).unwrap()).collect();
-        format!("-----BEGIN SSH SIGNATURE-----\n{}\n-----END SSH SIGNATURE-----\n", lines.join("\n"))
+        let lines: Vec<&str> =
+            lines.as_bytes().chunks(70).map(|line| std::str::from_utf8(line).unwrap()).collect();
+        format!(
+            "-----BEGIN SSH SIGNATURE-----\n{}\n-----END SSH SIGNATURE-----\n",
+            lines.join("\n")
+        )
     }
 
     fn blob(&self) -> Vec<u8> {
@@ -41,7 +50,10 @@ impl Signer {
 }
 
 fn wire(parts: &[&[u8]]) -> Vec<u8> {
-    parts.iter().flat_map(|part| [&u32::try_from(part.len()).unwrap().to_be_bytes()[..], part].concat()).collect()
+    parts
+        .iter()
+        .flat_map(|part| [&u32::try_from(part.len()).unwrap().to_be_bytes()[..], part].concat())
+        .collect()
 }
 
 /// Returns whether there is an `ssh-keygen`; says so where there is none, and fails where CI has said that there must be one.

@@ -43,8 +43,7 @@ fn stand_in(env: &TestEnvironment) {
 
 /// Returns what Ada would have to sign to complete with that id.
 fn to_sign(env: &TestEnvironment, id: &str, completion: &str) -> String {
-    let file =
-        json!({"task": id, "agent": "human-ada", "outcome": "complete", "summary": "Looks good", "id": completion});
+    let file = json!({"task": id, "agent": "human-ada", "outcome": "complete", "summary": "Looks good", "id": completion});
     env.write("to-sign.json", file.to_string());
     let output = env.aof_command(&["task", "sign", "to-sign.json", "--print"]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -53,7 +52,8 @@ fn to_sign(env: &TestEnvironment, id: &str, completion: &str) -> String {
 }
 
 fn approve<'a>(id: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let mut args = vec!["task", "complete", id, "--agent", "human-ada", "-o", "complete", "-s", "Looks good"];
+    let mut args =
+        vec!["task", "complete", id, "--agent", "human-ada", "-o", "complete", "-s", "Looks good"];
     args.extend(more);
     args
 }
@@ -72,8 +72,11 @@ fn front(env: &TestEnvironment, id: &str) -> Value {
 fn found(env: &TestEnvironment, more: &[&str]) -> Vec<String> {
     let output = env.aof(&[&["verify", "--json"], more].concat());
     let value = output.json();
-    let rules =
-        value["findings"].as_array().unwrap().iter().map(|finding| finding["rule"].as_str().unwrap().to_owned());
+    let rules = value["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| finding["rule"].as_str().unwrap().to_owned());
     let rules: Vec<String> = rules.collect();
     assert_eq!(output.code, Some(i32::from(!rules.is_empty())), "{output}");
     rules
@@ -91,10 +94,15 @@ fn whoever_has_a_key_completes_nothing_without_it() {
 
     hint: load the key SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8 into the ssh agent with `ssh-add`, or name its file: `--sign-with ~/.ssh/id_ed25519`
     ");
-    assert_eq!(fs::read_to_string(env.home().join("asked")).unwrap().split(" -f ").next(), Some("-Y sign -n aof"));
+    assert_eq!(
+        fs::read_to_string(env.home().join("asked")).unwrap().split(" -f ").next(),
+        Some("-Y sign -n aof")
+    );
     // What nobody can sign is refused before anybody is asked to sign it, and what is only shown needs no signature.
     fs::remove_file(env.home().join("asked")).unwrap();
-    let _ = env.aof(&["task", "complete", &id, "--agent", "human-ada", "-o", "done", "-s", "x"]).code(4);
+    let _ = env
+        .aof(&["task", "complete", &id, "--agent", "human-ada", "-o", "done", "-s", "x"])
+        .code(4);
     let _ = env.aof(&approve(&id, &["--dry-run"])).success();
     assert!(!env.home().join("asked").exists());
     // Another's word, and one of something else.
@@ -112,7 +120,8 @@ fn whoever_has_a_key_completes_nothing_without_it() {
     let file = json!({"task": id, "agent": "human-ada", "outcome": "complete", "summary": "x", "signature": Signer::new(1).sign("x")});
     env.write(".aof/inbox/forged.json", file.to_string());
     let _ = env.aof(&["watch", "--once"]);
-    let reason: Value = serde_json::from_str(&env.read(".aof/refused/forged.json.reason.json")).unwrap();
+    let reason: Value =
+        serde_json::from_str(&env.read(".aof/refused/forged.json.reason.json")).unwrap();
     assert_snapshot!(env.plain(reason["message"].as_str().unwrap()), @"
     the signature is of something else than this completion of `AOF-xxxxx@1`: of another visit, another project, other rules, or other words
 
@@ -126,7 +135,8 @@ fn a_signature_stands_in_the_entry() {
     let (env, id) = scene(&Signer::new(1).public());
     approved(&env, &id);
     let text = fs::read_to_string(env.home().join("text")).unwrap();
-    let lines: Vec<&str> = text.lines().filter(|line| !line.contains("sha256") && !line.contains("rules")).collect();
+    let lines: Vec<&str> =
+        text.lines().filter(|line| !line.contains("sha256") && !line.contains("rules")).collect();
     assert_snapshot!(env.plain(&lines.join("\n")), @r#"
     aof-completion: 1
     project: "Shop"
@@ -143,7 +153,10 @@ fn a_signature_stands_in_the_entry() {
     "#);
     let entry = &front(&env, &id)["gateHistory"][1];
     assert_eq!(entry["signature"], Signer::new(1).sign(&text));
-    assert!(env.task_text(&id).contains("    signature: |\n      -----BEGIN SSH SIGNATURE-----\n      U1NIU0lH"));
+    assert!(
+        env.task_text(&id)
+            .contains("    signature: |\n      -----BEGIN SSH SIGNATURE-----\n      U1NIU0lH")
+    );
     assert_eq!(found(&env, &[]), [""; 0]);
     assert!(env.aof(&["task", "history", &id]).success().stdout.contains("  Signed: with SHA256:"));
     // Sent again, it has counted.
@@ -177,11 +190,17 @@ fn the_key_is_the_one_that_is_named_else_gits_else_the_agents() {
 #[test]
 fn a_signed_file_goes_through_the_inbox() {
     let (env, id) = scene(&Signer::new(1).public());
-    let file = format!("# Ada's\ntask: {id}\nagent: human-ada\noutcome: complete\nsummary: Looks good\nid: c1\n");
+    let file = format!(
+        "# Ada's\ntask: {id}\nagent: human-ada\noutcome: complete\nsummary: Looks good\nid: c1\n"
+    );
     env.write(".aof/inbox/done.yaml", &file);
     let _ = env.aof(&["watch", "--once"]);
-    let reason: Value = serde_json::from_str(&env.read(".aof/refused/done.yaml.reason.json")).unwrap();
-    assert_eq!((&reason["error"], &reason["completionId"]), (&json!("signature_required"), &json!("c1")));
+    let reason: Value =
+        serde_json::from_str(&env.read(".aof/refused/done.yaml.reason.json")).unwrap();
+    assert_eq!(
+        (&reason["error"], &reason["completionId"]),
+        (&json!("signature_required"), &json!("c1"))
+    );
     let text = reason["toSign"].as_str().unwrap();
     assert_eq!(text, to_sign(&env, &id, "c1"), "what the refusal says is what is signed");
 
@@ -194,11 +213,15 @@ fn a_signed_file_goes_through_the_inbox() {
     done.yaml: signed for AOF-xxxxx@1 with SHA256:fe85JkIjo8VPe+XqXJGH5Mau1EMFdK1OdKvJUFicyA8
     ");
     let signed = env.read("done.yaml");
-    assert!(signed.starts_with(&file.replace(&format!("task: {id}\n"), &format!("task: {id}@1\n"))), "{signed}");
+    assert!(
+        signed.starts_with(&file.replace(&format!("task: {id}\n"), &format!("task: {id}@1\n"))),
+        "{signed}"
+    );
     // Another word, and it is none.
     env.write(".aof/inbox/forged.yaml", signed.replace("Looks good", "Looks fine"));
     let _ = env.aof(&["watch", "--once"]);
-    let reason: Value = serde_json::from_str(&env.read(".aof/refused/forged.yaml.reason.json")).unwrap();
+    let reason: Value =
+        serde_json::from_str(&env.read(".aof/refused/forged.yaml.reason.json")).unwrap();
     assert_eq!(reason["error"], "bad_signature");
     env.write(".aof/inbox/signed.yaml", &signed);
     let _ = env.aof(&["watch", "--once"]).success();
@@ -216,16 +239,23 @@ fn branches_and_values_are_signed_as_the_documentation_says() {
     stand_in(&env);
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7").success();
-    for (branch, outputs) in [("one", json!({"z": [1, 0.5, "é\"\n\u{7f}"], "a": {"b": null}})), ("two", json!({}))] {
+    for (branch, outputs) in
+        [("one", json!({"z": [1, 0.5, "é\"\n\u{7f}"], "a": {"b": null}})), ("two", json!({}))]
+    {
         let file = json!({
             "task": format!("{id}@1/{branch}"), "agent": "human-ada", "outcome": "complete", "summary": "Two\nlines: \"x\"",
             "outputs": outputs, "metadata": {"n": 0.25, "i": 18_014_398_509_481_985_i64}, "id": branch,
         });
         env.write("branch.json", file.to_string());
         let output = env.aof_command(&["task", "sign", "branch.json", "--print"]).output().unwrap();
-        fs::write(env.home().join("answer"), Signer::new(1).sign(&String::from_utf8(output.stdout).unwrap())).unwrap();
+        fs::write(
+            env.home().join("answer"),
+            Signer::new(1).sign(&String::from_utf8(output.stdout).unwrap()),
+        )
+        .unwrap();
         let _ = env.aof(&["task", "sign", "branch.json"]).success();
-        fs::rename(env.path("branch.json"), env.path(&format!(".aof/inbox/{branch}.json"))).unwrap();
+        fs::rename(env.path("branch.json"), env.path(&format!(".aof/inbox/{branch}.json")))
+            .unwrap();
         let _ = env.aof(&["watch", "--once"]).success();
     }
     assert_eq!(front(&env, &id)["status"], "complete");
@@ -235,8 +265,10 @@ fn branches_and_values_are_signed_as_the_documentation_says() {
 
 #[test]
 fn an_agent_signs_what_a_call_was_refused_for() {
-    let keys = org(&Signer::new(2).public())
-        .replace("  agent-7:\n", &format!("  agent-7: {{signingKey: {}}}\n", Signer::new(1).public()));
+    let keys = org(&Signer::new(2).public()).replace(
+        "  agent-7:\n",
+        &format!("  agent-7: {{signingKey: {}}}\n", Signer::new(1).public()),
+    );
     let env = TestEnvironment::with_rules(&project(), &keys);
     let id = env.new_task(&["Add login"]);
     let mut worker = McpClient::of(&env, "agent-7");
@@ -259,29 +291,47 @@ fn an_agent_signs_what_a_call_was_refused_for() {
 #[test]
 fn what_cannot_be_signed_is_told() {
     let (env, id) = scene(&Signer::new(1).public());
-    env.write("no-id.yaml", format!("task: {id}\nagent: human-ada\noutcome: complete\nsummary: x\n"));
-    env.write("no-key.yaml", format!("task: {id}\nagent: agent-8\noutcome: complete\nsummary: x\n"));
-    env.write("late.yaml", format!("task: {id}@0\nagent: human-ada\noutcome: complete\nsummary: x\n"));
+    env.write(
+        "no-id.yaml",
+        format!("task: {id}\nagent: human-ada\noutcome: complete\nsummary: x\n"),
+    );
+    env.write(
+        "no-key.yaml",
+        format!("task: {id}\nagent: agent-8\noutcome: complete\nsummary: x\n"),
+    );
+    env.write(
+        "late.yaml",
+        format!("task: {id}@0\nagent: human-ada\noutcome: complete\nsummary: x\n"),
+    );
     env.write("broken.yaml", format!("task: {id}\nagent: human-ada\noutcom: complete\n"));
     let code = |args: &[&str]| {
         let output = env.aof(&[args, &["--json"]].concat());
         (output.code, output.json()["error"].as_str().unwrap().to_owned())
     };
-    assert_eq!(code(&["task", "sign", "no-id.yaml", "--print"]), (Some(4), "missing_id".to_owned()));
+    assert_eq!(
+        code(&["task", "sign", "no-id.yaml", "--print"]),
+        (Some(4), "missing_id".to_owned())
+    );
     assert_eq!(code(&["task", "sign", "no-key.yaml"]), (Some(4), "wrong_role".to_owned()));
     assert_eq!(code(&["task", "sign", "late.yaml"]), (Some(5), "visit_ended".to_owned()));
-    assert_eq!(code(&["task", "sign", "broken.yaml"]), (Some(4), "unreadable_completion".to_owned()));
+    assert_eq!(
+        code(&["task", "sign", "broken.yaml"]),
+        (Some(4), "unreadable_completion".to_owned())
+    );
     assert_eq!(code(&["task", "sign", "none.yaml"]), (Some(1), "unreadable_input".to_owned()));
-    assert_eq!(code(&["task", "history", &format!("{id}@0"), "--export", "out"]), (Some(4), "not_signed".to_owned()));
+    assert_eq!(
+        code(&["task", "history", &format!("{id}@0"), "--export", "out"]),
+        (Some(4), "not_signed".to_owned())
+    );
     assert!(!env.exists("out"));
     // Agent 7 has no key, so nobody could check what it signs.
     let other = env.new_task(&["Another"]);
     let signature = Signer::new(1).sign("x");
-    let file =
-        json!({"task": other, "agent": "agent-7", "outcome": "complete", "summary": "x", "signature": signature});
+    let file = json!({"task": other, "agent": "agent-7", "outcome": "complete", "summary": "x", "signature": signature});
     env.write(".aof/inbox/signed.json", file.to_string());
     let _ = env.aof(&["watch", "--once"]);
-    let reason: Value = serde_json::from_str(&env.read(".aof/refused/signed.json.reason.json")).unwrap();
+    let reason: Value =
+        serde_json::from_str(&env.read(".aof/refused/signed.json.reason.json")).unwrap();
     assert_eq!(reason["error"], "no_signing_key");
 }
 
@@ -297,12 +347,16 @@ fn verify_finds_what_is_not_signed_as_it_should_be() {
     };
     let without = |text: &str| {
         let start = text.rfind("    signature: |\n").unwrap();
-        let end = text.rfind("END SSH SIGNATURE-----\n").unwrap() + "END SSH SIGNATURE-----\n".len();
+        let end =
+            text.rfind("END SSH SIGNATURE-----\n").unwrap() + "END SSH SIGNATURE-----\n".len();
         format!("{}{}", &text[..start], &text[end..])
     };
     let (rules, env) = change(&|text| without(text));
     assert_eq!(rules, ["unsigned"]);
-    assert!(faults(&env).iter().any(|fault| fault.starts_with("I12: ")), "the checker sees it, too");
+    assert!(
+        faults(&env).iter().any(|fault| fault.starts_with("I12: ")),
+        "the checker sees it, too"
+    );
     let output = env.aof(&["verify"]).code(1).stdout;
     assert!(output.contains("an entry is not signed [unsigned]"), "{output}");
     let (rules, env) = change(&|text| text.replace("Looks good", "Looks fine"));
@@ -313,7 +367,8 @@ fn verify_finds_what_is_not_signed_as_it_should_be() {
     let (rules, _) = change(&|text| {
         let bare = without(text);
         let at = bare.rfind("---\n").unwrap();
-        let at = text.rfind("    signature: |\n").filter(|at| bare.is_char_boundary(*at)).unwrap_or(at);
+        let at =
+            text.rfind("    signature: |\n").filter(|at| bare.is_char_boundary(*at)).unwrap_or(at);
         format!("{}{other}{}", &bare[..at], &bare[at..])
     });
     assert_eq!(rules, ["untrusted_key"]);
@@ -363,7 +418,10 @@ fn keys_count_as_the_commit_before_has_them() {
     ));
     assert_eq!(found(&env, &["--trusted-keys", trusted]), [""; 0]);
     // Or he takes her key away, and needs none.
-    env.write("org.yaml", org(&two.public()).replace(", signingKey", ", description").replace(&two.public(), "x"));
+    env.write(
+        "org.yaml",
+        org(&two.public()).replace(", signingKey", ", description").replace(&two.public(), "x"),
+    );
     env.commit_all("ada needs no key");
     let third = env.new_task(&["Pay me more"]);
     let _ = env.complete(&third, "agent-7").success();
@@ -407,7 +465,8 @@ fn plain_ssh_keygen_makes_and_checks_them() {
     }
     let env = TestEnvironment::without_rules();
     let (key, public) = ssh_key(&env, "ada", &["-t", "ed25519"]);
-    let (locked, locked_public) = ssh_key(&env, "locked", &["-t", "ecdsa", "-b", "256", "-N", "secret"]);
+    let (locked, locked_public) =
+        ssh_key(&env, "locked", &["-t", "ecdsa", "-b", "256", "-N", "secret"]);
     let (_, rsa) = ssh_key(&env, "rsa", &["-t", "rsa", "-b", "2048"]);
     env.write("project.yaml", project());
     env.write("org.yaml", org(&format!("[{public}, {locked_public}, {rsa}]")));
@@ -426,7 +485,9 @@ fn plain_ssh_keygen_makes_and_checks_them() {
     let _ = env.aof(&approve(&next(), &["--sign-with", "../home/rsa.pub"]));
     let last = next();
     let _ = env.aof(&approve(&last, &["--sign-with", locked.to_str().unwrap()])).code(1);
-    let file = format!("---\ntask: {last}\nagent: human-ada\noutcome: complete\nsummary: Yes\n---\n\nA long word.\n");
+    let file = format!(
+        "---\ntask: {last}\nagent: human-ada\noutcome: complete\nsummary: Yes\n---\n\nA long word.\n"
+    );
     env.write("done.md", file);
     let _ = env.aof(&["task", "sign", "done.md"]).success();
     fs::copy(env.path("done.md"), env.path(".aof/inbox/done.md")).unwrap();
@@ -438,20 +499,24 @@ fn plain_ssh_keygen_makes_and_checks_them() {
     assert!(done.len() >= 3, "{done:?}");
     for ticket in done {
         let folder = env.home().join(ticket.replace('@', "-"));
-        let exported =
-            env.aof(&["task", "history", ticket, "--export", folder.to_str().unwrap(), "--json"]).success().json();
+        let exported = env
+            .aof(&["task", "history", ticket, "--export", folder.to_str().unwrap(), "--json"])
+            .success()
+            .json();
         let check = |script: &str| {
             let mut command = env.command("sh");
             command.args(["-c", script]).current_dir(&folder);
             env.run(command)
         };
         // What stands there may be the list that ssh goes by.
-        let again = env.aof(&["task", "history", ticket, "--export", folder.to_str().unwrap()]).code(4);
+        let again =
+            env.aof(&["task", "history", ticket, "--export", folder.to_str().unwrap()]).code(4);
         assert!(again.stderr.contains("is there already, and is not written over"), "{again}");
         let good = check(exported["check"].as_str().unwrap()).success();
         assert!(good.stdout.contains("Good \"aof\" signature for human-ada"), "{good}");
         let forged = exported["check"].as_str().unwrap().replace("< completion", "< other");
-        let other = fs::read_to_string(folder.join("completion")).unwrap().replace("complete", "skip");
+        let other =
+            fs::read_to_string(folder.join("completion")).unwrap().replace("complete", "skip");
         fs::write(folder.join("other"), other).unwrap();
         assert_ne!(check(&forged).code, Some(0));
     }

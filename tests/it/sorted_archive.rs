@@ -25,7 +25,8 @@ fn is_home(env: &TestEnvironment, id: &str) {
 
 #[test]
 fn an_active_task_in_the_archive_is_told_of_and_comes_back() {
-    for folder in ["tasks/archive", "tasks/archive/2026-Q1", DAY, "tasks/archive/2026/02/16/later"] {
+    for folder in ["tasks/archive", "tasks/archive/2026-Q1", DAY, "tasks/archive/2026/02/16/later"]
+    {
         for is_committed in [true, false] {
             for command in [&["watch", "--once"][..], &["doctor", "--fix"]] {
                 let env = TestEnvironment::new();
@@ -37,14 +38,21 @@ fn an_active_task_in_the_archive_is_told_of_and_comes_back() {
                 let place = "1 task has its file where its status does not belong: AOF-xxxxx";
                 assert!(told.contains(place) && !told.contains("is gone"), "{case}\n{told}");
                 assert!(env.aof(&["doctor"]).stdout.contains(place), "{case}");
-                assert_eq!(env.aof(&["task", "show", &id, "--json"]).success().json()["status"], "ready", "{case}");
+                assert_eq!(
+                    env.aof(&["task", "show", &id, "--json"]).success().json()["status"],
+                    "ready",
+                    "{case}"
+                );
                 let _ = env.aof(command);
                 is_home(&env, &id);
                 assert_eq!(env.task_text(&id), text, "{case}: no other byte changes");
                 let head = env.head();
                 let _ = env.aof(&["watch", "--once"]).success();
                 assert_eq!(env.head(), head, "{case}");
-                assert!(!env.aof(&["status"]).success().stdout.contains("does not belong"), "{case}");
+                assert!(
+                    !env.aof(&["status"]).success().stdout.contains("does not belong"),
+                    "{case}"
+                );
             }
         }
     }
@@ -59,10 +67,16 @@ fn what_is_done_with_an_active_task_in_the_archive_brings_it_back() {
         let _ = env.complete(&id, "agent-7").success();
         is_home(&env, &id);
         put(&env, &format!("tasks/{id}.md"), &format!("tasks/archive/{id}.md"), is_committed);
-        env.write(".aof/inbox/c.yaml", format!("task: {id}\nagent: agent-3\noutcome: complete\nsummary: x\n"));
+        env.write(
+            ".aof/inbox/c.yaml",
+            format!("task: {id}\nagent: agent-3\noutcome: complete\nsummary: x\n"),
+        );
         let _ = env.aof(&["watch", "--once"]).success();
         assert_eq!(env.files("tasks").len(), 1);
-        assert!(env.task_path(&id).starts_with("tasks/archive/") && env.task_text(&id).contains("status: complete"));
+        assert!(
+            env.task_path(&id).starts_with("tasks/archive/")
+                && env.task_text(&id).contains("status: complete")
+        );
         assert_eq!(env.git(&["status", "--porcelain"]), "");
         let _ = verified(&env).success();
     }
@@ -94,10 +108,17 @@ fn of_two_files_that_people_sorted_nobody_says_which_counts() {
     let _ = env.aof(&["task", "cancel", &id, "--reason", "Not now"]).success();
     put(&env, &format!("{DAY}/{id}.md"), &format!("tasks/archive/one/{id}.md"), false);
     fs::create_dir_all(env.path("tasks/archive/two")).unwrap();
-    fs::copy(env.path(&format!("tasks/archive/one/{id}.md")), env.path(&format!("tasks/archive/two/{id}.md"))).unwrap();
+    fs::copy(
+        env.path(&format!("tasks/archive/one/{id}.md")),
+        env.path(&format!("tasks/archive/two/{id}.md")),
+    )
+    .unwrap();
     env.commit_all("sorted twice");
     let shown = env.aof(&["task", "show", &id]);
-    assert!(shown.stderr.contains("tasks/archive/one") && shown.stderr.contains("tasks/archive/two"), "{shown}");
+    assert!(
+        shown.stderr.contains("tasks/archive/one") && shown.stderr.contains("tasks/archive/two"),
+        "{shown}"
+    );
     // What stands by day counts, as it always did.
     put(&env, &format!("tasks/archive/two/{id}.md"), &format!("{DAY}/{id}.md"), true);
     assert_eq!(

@@ -28,8 +28,9 @@ fn sent_back(env: &TestEnvironment, id: &str) {
 /// Ten days: a task that went through at once, one that was sent back over and over, one that waited.
 fn story() -> (TestEnvironment, [String; 3]) {
     let env = TestEnvironment::with_rules(PROJECT, ORG);
-    let [quick, looping, waiting] = [&["--tag", "api"][..], &["--tag", "api", "--tag", "docs"], &[]]
-        .map(|tags| env.new_task(&[&["Add login"], tags].concat()));
+    let [quick, looping, waiting] =
+        [&["--tag", "api"][..], &["--tag", "api", "--tag", "docs"], &[]]
+            .map(|tags| env.new_task(&[&["Add login"], tags].concat()));
     env.pass_minutes(30);
     let _ = env.complete(&quick, "agent-7");
     env.pass_minutes(10);
@@ -136,11 +137,17 @@ fn programs_get_all_of_it() {
     assert_eq!(stats["passes"]["worst"], json!([{"task": "AOF-xxxxx", "passes": 5}]));
     assert_eq!(stats["idle"], json!([{"workflow": "default", "gate": "legal"}]));
     assert_eq!(stats["bottleneck"], json!({"workflow": "default", "gate": "implement"}));
-    let gates: Vec<&str> =
-        stats["gates"].as_array().unwrap().iter().map(|gate| gate["gate"].as_str().unwrap()).collect();
+    let gates: Vec<&str> = stats["gates"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|gate| gate["gate"].as_str().unwrap())
+        .collect();
     assert_eq!(gates, ["implement", "review", "legal"]);
     let agents = stats["agents"].as_array().unwrap();
-    let back = |name: &str| agents.iter().find(|agent| agent["agent"] == name).unwrap()["sentBack"].clone();
+    let back = |name: &str| {
+        agents.iter().find(|agent| agent["agent"] == name).unwrap()["sentBack"].clone()
+    };
     assert_eq!(back("agent-8"), json!({"count": 4, "of": 4, "rate": 1.0}));
     assert_eq!(back("agent-7"), json!({"count": 0, "of": 2, "rate": 0.0}));
 }
@@ -178,7 +185,10 @@ fn only_the_workflow_that_is_asked_for() {
     let fast = value(&env, &["--workflow", "fast"]);
     assert_eq!((&fast["tasks"]["all"], &fast["gates"][0]["gate"]), (&json!(1), &json!("do")));
     assert_eq!(fast["gates"].as_array().unwrap().len(), 1);
-    assert!(env.aof(&["stats"]).success().stdout.contains("WORKFLOW"), "two gates of one name could be meant");
+    assert!(
+        env.aof(&["stats"]).success().stdout.contains("WORKFLOW"),
+        "two gates of one name could be meant"
+    );
     assert_snapshot!(env.aof(&["stats", "--workflow", "fist"]), @"
     exit 3
     --- stderr
@@ -232,7 +242,8 @@ fn what_cannot_be_counted_is_named_and_what_is_wrong_is_told() {
     let stats = env.aof(&["stats", "--json"]).code(6).json();
     assert_eq!(stats["skewed"], json!(["AOF-xxxxx"]));
     assert_eq!(stats["unreadable"][0]["path"], "tasks/AOF-bad.md");
-    let gone = stats["gates"].as_array().unwrap().iter().find(|gate| gate["gate"] == "review").unwrap();
+    let gone =
+        stats["gates"].as_array().unwrap().iter().find(|gate| gate["gate"] == "review").unwrap();
     assert_eq!((&gone["inForce"], &gone["rejections"]["count"]), (&json!(false), &json!(4)));
 }
 
@@ -240,7 +251,9 @@ fn what_cannot_be_counted_is_named_and_what_is_wrong_is_told() {
 fn passes_are_a_metric_of_tasks_that_are_complete() {
     let (env, [_, looping, _]) = story();
     let metrics = || env.aof(&["metrics"]).success().stdout;
-    let bucket = |le: &str| format!("aof_task_passes_bucket{{project=\"garden\",workflow=\"default\",le=\"{le}\"}}");
+    let bucket = |le: &str| {
+        format!("aof_task_passes_bucket{{project=\"garden\",workflow=\"default\",le=\"{le}\"}}")
+    };
     let text = metrics();
     assert!(text.contains(&format!("{} 1\n", bucket("1.0"))), "the others go on: {text}");
     let _ = env.complete(&looping, "agent-8");

@@ -12,9 +12,17 @@ const ACTS: &[(&str, &[&str], Before)] = &[
     ("edited", &["edit", "ID", "--title", "Add login and logout"], Before::Nothing),
     ("commented", &["comment", "ID", "Mind the tokens"], Before::Nothing),
     ("unblocked", &["unblock", "ID"], Before::Blocked),
-    ("overridden", &["override", "ID", "--to", "review", "--reason", "It is urgent"], Before::Nothing),
+    (
+        "overridden",
+        &["override", "ID", "--to", "review", "--reason", "It is urgent"],
+        Before::Nothing,
+    ),
     ("cancelled", &["cancel", "ID", "--reason", "Nobody wants it"], Before::Nothing),
-    ("reopened", &["reopen", "ID", "--to", "implement", "--reason", "It is wanted again"], Before::Finished),
+    (
+        "reopened",
+        &["reopen", "ID", "--to", "implement", "--reason", "It is wanted again"],
+        Before::Finished,
+    ),
 ];
 
 #[derive(Clone, Copy)]
@@ -154,10 +162,16 @@ fn an_act_that_is_killed_anywhere_is_done_once_or_not_at_all() {
     let mut findings = Vec::new();
     for (name, args, before) in ACTS {
         // `kills` passes all the points; what differs from act to act is what is found of it afterwards.
-        for point in ["ops.prepared", "audit.index-locked", "ops.file-written", "audit.index-moved", "audit.ref-moved"]
-        {
+        for point in [
+            "ops.prepared",
+            "audit.index-locked",
+            "ops.file-written",
+            "audit.index-moved",
+            "audit.ref-moved",
+        ] {
             let (env, id) = scene(*before);
-            let commits = || env.git(&["rev-list", "--count", "HEAD"]).trim().parse::<usize>().unwrap();
+            let commits =
+                || env.git(&["rev-list", "--count", "HEAD"]).trim().parse::<usize>().unwrap();
             let was = (commits(), env.task_text(&id));
             let mut command = env.aof_command(&arguments(args, &id));
             command.env("AOF_STOP_AT", point);
@@ -171,7 +185,9 @@ fn an_act_that_is_killed_anywhere_is_done_once_or_not_at_all() {
             if grown > 1 || (grown == 0) != (env.task_text(&id) == was.1) {
                 faults.push(format!("{grown} commits:\n{}", env.task_text(&id)));
             }
-            findings.extend(faults.into_iter().map(|fault| format!("{name}, killed at {point}: {fault}")));
+            findings.extend(
+                faults.into_iter().map(|fault| format!("{name}, killed at {point}: {fault}")),
+            );
         }
     }
     assert!(findings.is_empty(), "{} faults:\n{}", findings.len(), findings.join("\n"));
@@ -180,20 +196,26 @@ fn an_act_that_is_killed_anywhere_is_done_once_or_not_at_all() {
 #[test]
 fn of_agents_who_take_their_next_task_at_once_each_gets_another() {
     let agents: Vec<String> = (0..6).map(|number| format!("agent-{number}")).collect();
-    let org = format!("roles:\n  backend: {{agents: [{}]}}\n  architect: {{agents: [agent-x]}}\n", agents.join(", "));
+    let org = format!(
+        "roles:\n  backend: {{agents: [{}]}}\n  architect: {{agents: [agent-x]}}\n",
+        agents.join(", ")
+    );
     let env = TestEnvironment::with_rules(crate::environment::PROJECT, &org);
     for number in 0..4 {
         env.new_task(&[&format!("Task {number}")]);
     }
-    let children: Vec<_> =
-        agents.iter().map(|agent| env.start(&["task", "next", "--agent", agent, "--wait", "60s"])).collect();
+    let children: Vec<_> = agents
+        .iter()
+        .map(|agent| env.start(&["task", "next", "--agent", agent, "--wait", "60s"]))
+        .collect();
     for child in children {
         let _ = env.finish("aof task next", child);
     }
     check(&env);
     let texts: Vec<String> = env.files("tasks").iter().map(|path| env.read(path)).collect();
     for agent in &agents {
-        let held = texts.iter().filter(|text| text.contains(&format!("  agent: {agent}\n"))).count();
+        let held =
+            texts.iter().filter(|text| text.contains(&format!("  agent: {agent}\n"))).count();
         assert!(held <= 1, "{agent} holds {held}");
     }
     assert_eq!(texts.iter().filter(|text| text.contains("status: in_progress")).count(), 4);
@@ -216,13 +238,17 @@ fn a_loop_ends_when_a_person_says_so() {
     let (env, id) = scene(Before::Nothing);
     for _ in 0..6 {
         let _ = env.complete(&id, "agent-7");
-        let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "`login.rs` still panics"]).success();
+        let _ = env
+            .say(&id, "agent-3", "needs_review", &["--blocker", "`login.rs` still panics"])
+            .success();
     }
     let _ = env.say(&id, "agent-7", "complete", &[]).code(4);
     let _ = env.aof(&["task", "unblock", &id]).code(4);
     let _ = env.aof(&["task", "unblock", &id, "--reason", "The blocker is clear now"]).success();
     let _ = env.complete(&id, "agent-7");
-    let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "`login.rs` still panics"]).success();
+    let _ = env
+        .say(&id, "agent-3", "needs_review", &["--blocker", "`login.rs` still panics"])
+        .success();
     assert!(env.task_text(&id).contains("status: ready"));
     check(&env);
 }

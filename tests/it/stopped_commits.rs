@@ -27,7 +27,10 @@ fn unlock(clones: &Clones) {
 /// Other things may be wrong as well.
 fn mend(clones: &Clones) {
     let mended = clones.aof(".", &["doctor", "--fix"]);
-    assert!(mended.stdout.contains("mended: a command was stopped in the middle of a change"), "{mended}");
+    assert!(
+        mended.stdout.contains("mended: a command was stopped in the middle of a change"),
+        "{mended}"
+    );
 }
 
 fn commit(clones: &Clones, more: &[&str]) -> Output {
@@ -49,7 +52,10 @@ fn what_was_coming_is_not_committed_as_ones_own() {
             let head = clones.head(".");
             for more in [&[][..], &["--all"]] {
                 let refused = commit(&clones, more);
-                assert!(refused.stderr.contains("`aof doctor --fix` finishes it"), "{point}: {refused}");
+                assert!(
+                    refused.stderr.contains("`aof doctor --fix` finishes it"),
+                    "{point}: {refused}"
+                );
             }
             assert_eq!(clones.head("."), head);
             mend(&clones);
@@ -100,7 +106,8 @@ fn a_single_step_is_finished_before_it_is_committed() {
     for layout in [&["update-index", "--no-split-index"][..]].into_iter().chain(LAYOUTS) {
         let (env, id) = scene();
         env.git(layout);
-        let mut complete = env.aof_command(&["task", "complete", &id, "--agent", "agent-7", "--summary", "Done"]);
+        let mut complete =
+            env.aof_command(&["task", "complete", &id, "--agent", "agent-7", "--summary", "Done"]);
         complete.env("AOF_STOP_AT", "audit.index-moved");
         assert_eq!(env.run(complete).code, None);
         let _ = fs::remove_file(env.path(".git/refs/heads/main.lock"));
@@ -123,7 +130,8 @@ fn where_no_branch_is_checked_out_what_helps_is_named_and_what_touches_no_task_g
         let (env, id) = scene();
         env.write("own.txt", "1\n");
         env.commit_all("own");
-        let mut complete = env.aof_command(&["task", "complete", &id, "--agent", "agent-7", "--summary", "Done"]);
+        let mut complete =
+            env.aof_command(&["task", "complete", &id, "--agent", "agent-7", "--summary", "Done"]);
         complete.env("AOF_STOP_AT", "audit.index-moved");
         assert_eq!(env.run(complete).code, None);
         let _ = fs::remove_file(env.path(".git/refs/heads/main.lock"));

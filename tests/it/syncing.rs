@@ -67,7 +67,17 @@ impl Clones {
     }
 
     pub(crate) fn says(&self, clone: &str, id: &str, agent: &str, outcome: &str) {
-        let mut args = vec!["task", "complete", id, "--agent", agent, "--outcome", outcome, "--summary", "Did it"];
+        let mut args = vec![
+            "task",
+            "complete",
+            id,
+            "--agent",
+            agent,
+            "--outcome",
+            outcome,
+            "--summary",
+            "Did it",
+        ];
         if outcome == "needs_review" {
             args.extend(["--blocker", "The login page of the shop has no title"]);
         }
@@ -100,7 +110,10 @@ pub(crate) fn sends_what_git_refuses(clones: &Clones, clone: &str) {
     fs::write(folder.join("listed"), format!("100644 blob {}\t..\n", blob.trim())).unwrap();
     let mut shell = clones.env.command("sh");
     shell.current_dir(folder);
-    shell.args(["-c", "git update-ref refs/heads/odd $(git commit-tree -p HEAD -m odd $(git mktree < listed))"]);
+    shell.args([
+        "-c",
+        "git update-ref refs/heads/odd $(git commit-tree -p HEAD -m odd $(git mktree < listed))",
+    ]);
     let _ = clones.env.run(shell).success();
     clones.git(clone, &["push", "--quiet", "origin", "odd:main"]);
     clones.env.git(&["config", "transfer.fsckObjects", "true"]);
@@ -121,17 +134,25 @@ fn what_git_refuses_of_the_remote_is_no_want_of_a_network() {
 fn a_disk_that_is_full_here_is_no_fault_of_the_remotes() {
     let clones = Clones::new(PROJECT, &["b"]);
     // What does not get smaller: one line is as good as another only to a compressor.
-    let noise: String = (0..20_000_u64).map(|n| format!("{:x}", n.wrapping_mul(0x9E37_79B9_7F4A_7C15))).collect();
+    let noise: String =
+        (0..20_000_u64).map(|n| format!("{:x}", n.wrapping_mul(0x9E37_79B9_7F4A_7C15))).collect();
     clones.env.write("../b/noise.txt", &noise);
     clones.git("b", &["add", "--all"]);
     clones.git("b", &["commit", "--quiet", "--message", "noise"]);
     clones.git("b", &["push", "--quiet"]);
     let before = clones.head(".");
     let mut command = clones.env.command("sh");
-    command.args(["-c", "ulimit -f 16; trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_aof"), "sync"]);
+    command.args([
+        "-c",
+        "ulimit -f 16; trap '' XFSZ; exec \"$0\" \"$@\"",
+        env!("CARGO_BIN_EXE_aof"),
+        "sync",
+    ]);
     let output = clones.env.run(command).code(1);
     assert!(
-        output.stderr.starts_with("error: git could not take in what `origin` sent, so nothing was changed: "),
+        output.stderr.starts_with(
+            "error: git could not take in what `origin` sent, so nothing was changed: "
+        ),
         "{output}"
     );
     assert!(output.stderr.contains("File too large"), "{output}");
@@ -228,8 +249,15 @@ fn what_is_not_committed_stays_and_is_told_where_it_is_in_the_way() {
         let (head, status) = (clones.head("."), clones.status("."));
         let output = clones.sync(".");
         assert_eq!(output.code, Some(5), "{}", output.stdout);
-        assert!(output.stdout.contains(&format!("`{}`", clones.env.plain(file))), "{}", output.stdout);
-        assert_eq!((clones.head("."), clones.status("."), clones.env.read(file).as_str()), (head, status, text));
+        assert!(
+            output.stdout.contains(&format!("`{}`", clones.env.plain(file))),
+            "{}",
+            output.stdout
+        );
+        assert_eq!(
+            (clones.head("."), clones.status("."), clones.env.read(file).as_str()),
+            (head, status, text)
+        );
         match before {
             Some(before) => clones.env.write(file, before),
             None => fs::remove_file(clones.env.path(file)).unwrap(),
@@ -245,7 +273,15 @@ fn what_is_not_committed_stays_and_is_told_where_it_is_in_the_way() {
 fn links_modes_submodules_and_folders_come_as_git_brings_them() {
     let clones = Clones::new(PROJECT, &["b"]);
     clones.env.git(&["init", "--quiet", "--initial-branch=main", "../library"]);
-    clones.env.git(&["-C", "../library", "commit", "--quiet", "--allow-empty", "--message", "first"]);
+    clones.env.git(&[
+        "-C",
+        "../library",
+        "commit",
+        "--quiet",
+        "--allow-empty",
+        "--message",
+        "first",
+    ]);
     clones.git("b", &["submodule", "--quiet", "add", "../library", "library"]);
     clones.env.write("../b/run.sh", "#!/bin/sh\n");
     clones.git("b", &["add", "--all"]);
@@ -287,7 +323,11 @@ fn files_come_as_git_would_write_them() {
         clones.does(clone, &["sync"]);
         let file = format!("{}/deep/run.sh", place(clone));
         assert_eq!(clones.env.read(&file), text, "{clone}");
-        assert_eq!(fs::metadata(clones.env.path(&file)).unwrap().permissions().mode() & 0o777, 0o755, "{clone}");
+        assert_eq!(
+            fs::metadata(clones.env.path(&file)).unwrap().permissions().mode() & 0o777,
+            0o755,
+            "{clone}"
+        );
         assert_eq!(clones.status(clone), "", "{clone}");
     }
 }
@@ -360,7 +400,10 @@ fn a_remote_that_takes_nothing_is_not_taken_for_one_that_is_away() {
     let remote = clones.env.path("../receives");
     clones.env.git(&["config", "remote.origin.receivepack", &remote.display().to_string()]);
     for (script, said) in [
-        ("echo 'ERROR: this repository was archived, so it is read-only.' >&2; exit 1", "was archived"),
+        (
+            "echo 'ERROR: this repository was archived, so it is read-only.' >&2; exit 1",
+            "was archived",
+        ),
         ("echo 'you may read, and no more' >&2; exit 1", "you may read, and no more"),
         // Nothing can be written there, as on a disk that is full.
         ("trap '' XFSZ; ulimit -f 0; exec git receive-pack \"$@\"", "unpack"),
@@ -369,7 +412,11 @@ fn a_remote_that_takes_nothing_is_not_taken_for_one_that_is_away() {
         executable(&remote);
         let output = clones.sync(".");
         assert_eq!(output.code, Some(1), "{script}: {}{}", output.stdout, output.stderr);
-        assert!(output.stdout.contains("! origin/main would not take it: "), "{script}: {}", output.stdout);
+        assert!(
+            output.stdout.contains("! origin/main would not take it: "),
+            "{script}: {}",
+            output.stdout
+        );
         assert!(output.stdout.contains(said), "{script}: {}", output.stdout);
         assert!(output.stdout.contains("1 commit waits here"), "{script}: {}", output.stdout);
     }
@@ -400,7 +447,9 @@ fn a_lock_here_is_no_want_of_a_network() {
     clones.env.write(lock, "");
     let output = clones.aof("b", &["sync", "--wait", "0s"]).code(7);
     assert!(
-        output.stderr.contains("/b/.git/refs/remotes/origin/main.lock` is held by another git process"),
+        output
+            .stderr
+            .contains("/b/.git/refs/remotes/origin/main.lock` is held by another git process"),
         "{output}"
     );
     assert!(output.stderr.contains("if no git is running, delete that file"), "{output}");
@@ -409,17 +458,31 @@ fn a_lock_here_is_no_want_of_a_network() {
     let status = clones.aof("b", &["status"]).success();
     assert!(status.stdout.contains("in step with origin/main, as it was last seen"), "{status}");
     assert!(status.stdout.contains("and this clone are not in step since"), "{status}");
-    assert!(status.stdout.contains("main.lock` is held by") && !status.stdout.contains("offline"), "{status}");
-    let (before, after) = status.stdout.split_once("main.lock` is held by another git process; ").unwrap();
-    assert!(after.starts_with("if no git is running, delete that file\n"), "no age of it: {before}, {after}");
+    assert!(
+        status.stdout.contains("main.lock` is held by") && !status.stdout.contains("offline"),
+        "{status}"
+    );
+    let (before, after) =
+        status.stdout.split_once("main.lock` is held by another git process; ").unwrap();
+    assert!(
+        after.starts_with("if no git is running, delete that file\n"),
+        "no age of it: {before}, {after}"
+    );
     fs::rename(clones.env.path(lock), clones.env.path("../away")).unwrap();
     let status = clones.aof("b", &["status"]).success();
-    assert!(!status.stdout.contains("main.lock") && !status.stdout.contains("not in step"), "{status}");
+    assert!(
+        !status.stdout.contains("main.lock") && !status.stdout.contains("not in step"),
+        "{status}"
+    );
     fs::rename(clones.env.path("../away"), clones.env.path(lock)).unwrap();
     let old = SystemTime::now() - Duration::from_hours(1);
     fs::File::options().write(true).open(clones.env.path(lock)).unwrap().set_modified(old).unwrap();
     let told = clones.aof("b", &["doctor"]);
-    assert!(told.stdout.contains("refs/remotes/origin/main.lock") && told.stdout.contains("[git_locked]"), "{told}");
+    assert!(
+        told.stdout.contains("refs/remotes/origin/main.lock")
+            && told.stdout.contains("[git_locked]"),
+        "{told}"
+    );
     // Whoever has it lets it go.
     let (bin, met) = (clones.env.home().join("bin"), clones.env.home().join("met"));
     fs::create_dir(&bin).unwrap();
@@ -432,7 +495,8 @@ fn a_lock_here_is_no_want_of_a_network() {
     executable(&bin.join("git"));
     let mut command = clones.command("b", &["sync", "--wait", "60s"]);
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    let child = command.env("PATH", path).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child =
+        command.env("PATH", path).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     eventually("git has met the lock", || met.exists());
     fs::remove_file(clones.env.path(lock)).unwrap();
     let synced = clones.env.finish("sync", child).success();
@@ -450,7 +514,12 @@ fn what_stands_where_the_remotes_branch_is_remembered_is_told() {
     clones.git("b", &["update-ref", "-d", "refs/remotes/origin/main"]);
     clones.git("b", &["update-ref", "refs/remotes/origin/main/x", "HEAD"]);
     let output = clones.sync("b").code(1);
-    assert!(output.stderr.contains("git could not take in what `origin` sent, so nothing was changed: "), "{output}");
+    assert!(
+        output
+            .stderr
+            .contains("git could not take in what `origin` sent, so nothing was changed: "),
+        "{output}"
+    );
     assert!(output.stderr.contains("'git remote prune origin'"), "{output}");
     clones.git("b", &["remote", "prune", "origin"]);
     clones.does("b", &["sync"]);
@@ -514,7 +583,10 @@ fn both_sides_went_on() {
     let output = clones.sync("b").success();
     let merge = clones.head("b");
     let plain = |text: &str| {
-        text.replace(&merge[..7], "MERGE").replace(&both, "BOTH").replace(&here, "HERE").replace(&there, "THERE")
+        text.replace(&merge[..7], "MERGE")
+            .replace(&both, "BOTH")
+            .replace(&here, "HERE")
+            .replace(&there, "THERE")
     };
     assert_snapshot!(without_commits(&plain(&output.stdout)), @"
     Came
@@ -601,12 +673,16 @@ fn what_people_wrote_on_both_sides_is_left_to_people() {
 #[test]
 fn two_projects_in_one_repository_are_each_merged_by_their_own_rules() {
     let clones = Clones::new(PROJECT, &[]);
-    clones.env.write("shop/project.yaml", "project: {idPrefix: SHOP}\nworkflow: {gates: [{id: sell, role: seller}]}\n");
+    clones.env.write(
+        "shop/project.yaml",
+        "project: {idPrefix: SHOP}\nworkflow: {gates: [{id: sell, role: seller}]}\n",
+    );
     clones.env.write("shop/org.yaml", "roles: {seller: {agents: [agent-5, agent-6]}}\n");
     clones.env.commit_all("shop");
     let here = clones.env.new_task(&["Add login"]);
     let made = clones.aof(".", &["-C", "shop", "task", "new", "Sell"]).success();
-    let sold = fs::read_dir(clones.env.path("shop/tasks")).unwrap().next().unwrap().unwrap().file_name();
+    let sold =
+        fs::read_dir(clones.env.path("shop/tasks")).unwrap().next().unwrap().unwrap().file_name();
     let sold = sold.to_str().unwrap().trim_end_matches(".md").to_owned();
     assert!(made.stdout.contains("created"));
     clones.does(".", &["sync"]);
@@ -616,7 +692,19 @@ fn two_projects_in_one_repository_are_each_merged_by_their_own_rules() {
     clones.completes("b", &here, "agent-2");
     clones.does(
         "b",
-        &["-C", "shop", "task", "complete", &sold, "--agent", "agent-6", "--outcome", "complete", "--summary", "Sold"],
+        &[
+            "-C",
+            "shop",
+            "task",
+            "complete",
+            &sold,
+            "--agent",
+            "agent-6",
+            "--outcome",
+            "complete",
+            "--summary",
+            "Sold",
+        ],
     );
     // Synced from the other project's folder, both are merged.
     let output = clones.aof("b", &["-C", "shop", "sync"]).success();
@@ -690,9 +778,14 @@ fn killed_anywhere_the_next_command_finishes() {
         clones.does(".", &["sync"]);
         clones.does("b", &["sync"]);
         assert_eq!(clones.head("."), clones.head("b"), "{point}");
-        assert_eq!((clones.status("."), clones.status("b")), (String::new(), String::new()), "{point}");
+        assert_eq!(
+            (clones.status("."), clones.status("b")),
+            (String::new(), String::new()),
+            "{point}"
+        );
         assert_eq!(clones.env.read("notes.txt"), "two\n");
-        let locks = ["index.lock", "refs/heads/main.lock"].map(|lock| clones.env.exists(&format!(".git/{lock}")));
+        let locks = ["index.lock", "refs/heads/main.lock"]
+            .map(|lock| clones.env.exists(&format!(".git/{lock}")));
         assert_eq!(locks, [false; 2], "{point}");
         assert_eq!(clones.env.try_git(&["fsck", "--strict"]).code, Some(0), "{point}");
     }
@@ -745,7 +838,10 @@ fn a_file_that_somebody_makes_after_a_kill_is_theirs() {
         assert_eq!(clones.env.read("new/file.txt"), text);
         fs::remove_file(clones.env.path("new/file.txt")).unwrap();
         clones.does(".", &["sync"]);
-        assert_eq!((clones.env.read("new/file.txt").as_str(), clones.status(".")), ("new\n", String::new()));
+        assert_eq!(
+            (clones.env.read("new/file.txt").as_str(), clones.status(".")),
+            ("new\n", String::new())
+        );
     }
 }
 
@@ -762,9 +858,13 @@ fn no_part_of_a_file_is_ever_where_it_is_to_be() {
     }
     clones.env.git(&["config", "filter.far.smudge", "cat"]);
     clones.does(".", &["sync"]);
-    assert_eq!((clones.env.read("some/m.big").as_str(), clones.status(".")), ("two\n", String::new()));
+    assert_eq!(
+        (clones.env.read("some/m.big").as_str(), clones.status(".")),
+        ("two\n", String::new())
+    );
     let left = fs::read_dir(clones.env.path(".aof")).unwrap().flatten();
-    let left: Vec<_> = left.filter(|entry| entry.file_name().to_string_lossy().contains("coming")).collect();
+    let left: Vec<_> =
+        left.filter(|entry| entry.file_name().to_string_lossy().contains("coming")).collect();
     assert!(left.is_empty(), "{left:?}");
 }
 
@@ -775,7 +875,8 @@ fn a_slow_filter_keeps_nobody_waiting() {
     filtered(&clones, "touch ../begun; until test -e ../go; do sleep 0.02; done; cat");
     for end in [true, false] {
         let _ = fs::remove_file(clones.env.path("../begun"));
-        let mut sync = clones.command(".", &["sync"]).stdout(std::process::Stdio::null()).spawn().unwrap();
+        let mut sync =
+            clones.command(".", &["sync"]).stdout(std::process::Stdio::null()).spawn().unwrap();
         eventually("the filter runs", || clones.env.exists("../begun"));
         clones.does(".", &["task", "new", "Meanwhile", "--wait", "1s"]);
         clones.env.write("person.txt", "mine\n");
@@ -791,7 +892,10 @@ fn a_slow_filter_keeps_nobody_waiting() {
             assert!(sync.wait().unwrap().success());
         }
     }
-    assert_eq!((clones.env.read("some/m.big").as_str(), clones.status(".")), ("two\n", "?? person.txt\n".to_owned()));
+    assert_eq!(
+        (clones.env.read("some/m.big").as_str(), clones.status(".")),
+        ("two\n", "?? person.txt\n".to_owned())
+    );
 }
 
 /// Attributes that come along with files are for git's own checkout, which goes on where aof is killed.
@@ -805,13 +909,21 @@ fn a_git_that_outlives_aof_is_waited_for() {
     // An index that is hours old, and a file that only looks changed, are no reason not to wait.
     let hours_ago = std::time::SystemTime::now() - std::time::Duration::from_hours(2);
     std::fs::File::open(clones.env.path(".git/index")).unwrap().set_modified(hours_ago).unwrap();
-    std::fs::File::open(clones.env.path("a.txt")).unwrap().set_modified(std::time::SystemTime::now()).unwrap();
-    let mut sync = clones.command(".", &["sync"]).stdout(std::process::Stdio::null()).spawn().unwrap();
+    std::fs::File::open(clones.env.path("a.txt"))
+        .unwrap()
+        .set_modified(std::time::SystemTime::now())
+        .unwrap();
+    let mut sync =
+        clones.command(".", &["sync"]).stdout(std::process::Stdio::null()).spawn().unwrap();
     eventually("the filter runs", || clones.env.exists("../begun"));
     sync.kill().unwrap();
     let _ = sync.wait();
     let output = clones.aof(".", &["task", "new", "Meanwhile"]);
-    assert!(output.stderr.contains("a git that a killed command left behind still writes files"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("a git that a killed command left behind still writes files"),
+        "{}",
+        output.stderr
+    );
     clones.env.write("../go", "");
     clones.does(".", &["task", "new", "Afterwards"]);
     assert_eq!((clones.status("."), clones.env.is_in_the_middle()), (String::new(), false));
@@ -824,7 +936,11 @@ fn the_watcher_syncs_by_itself() {
     let clones = Clones::new(&format!("git: {{sync: true, every: 1s}}\n{PROJECT}"), &["b"]);
     let id = clones.env.new_task(&["Add login"]);
     let mut command = clones.command(".", &["watch"]);
-    let mut watcher = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let mut watcher = command
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
     eventually("the task gets there", || {
         clones.git(".", &["ls-remote", "origin", "main"]).starts_with(clones.head(".").trim())
     });
@@ -846,7 +962,9 @@ fn three_clones_at_once_converge() {
 
 fn without_commits(text: &str) -> String {
     let line = |line: &str| match line.trim_start().split_once(' ') {
-        Some((word, rest)) if word.len() == 7 && word.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+        Some((word, rest))
+            if word.len() == 7 && word.bytes().all(|byte| byte.is_ascii_hexdigit()) =>
+        {
             format!("  COMMIT {rest}\n")
         }
         _ => format!("{line}\n"),
@@ -887,12 +1005,18 @@ fn what_git_cannot_write_goes_back_and_comes_once_it_can() {
             (clones.head("."), clones.status("."), clones.env.is_in_the_middle()),
             (head.clone(), String::new(), false)
         );
-        assert_eq!((clones.env.read("a.txt").as_str(), clones.env.read("gone.txt").as_str()), ("one\n", "one\n"));
+        assert_eq!(
+            (clones.env.read("a.txt").as_str(), clones.env.read("gone.txt").as_str()),
+            ("one\n", "one\n")
+        );
     }
     clones.does(".", &["task", "new", "Meanwhile"]);
     clones.env.git(&["config", "filter.far.smudge", "cat"]);
     clones.does(".", &["sync"]);
-    assert_eq!((clones.env.read("some/m.big").as_str(), clones.status(".")), ("two\n", String::new()));
+    assert_eq!(
+        (clones.env.read("some/m.big").as_str(), clones.status(".")),
+        ("two\n", String::new())
+    );
     assert!(!clones.env.exists("gone.txt"));
 }
 
@@ -913,8 +1037,13 @@ fn what_cannot_even_go_back_is_told_and_keeps_nothing_else() {
     clones.env.git(&["config", "filter.far.smudge", "false"]);
     let output = clones.sync(".").code(1);
     assert!(output.stderr.contains("smudge filter far failed"), "{}", output.stderr);
-    assert!(output.stderr.contains("once that is mended: `git checkout -- :/0.big`"), "{}", output.stderr);
-    let stands = |clones: &Clones| (clones.env.read("0.big"), clones.env.read("z.txt"), clones.status("."));
+    assert!(
+        output.stderr.contains("once that is mended: `git checkout -- :/0.big`"),
+        "{}",
+        output.stderr
+    );
+    let stands =
+        |clones: &Clones| (clones.env.read("0.big"), clones.env.read("z.txt"), clones.status("."));
     let left = ("two\n".to_owned(), "mine\n".to_owned(), " M 0.big\n M z.txt\n".to_owned());
     assert_eq!((clones.head("."), stands(&clones)), (head, left.clone()));
     // It is that file's trouble, and nobody else's: what people do goes on, and a sync says that it is in the way.
@@ -924,7 +1053,10 @@ fn what_cannot_even_go_back_is_told_and_keeps_nothing_else() {
     let output = clones.sync(".").code(5);
     assert!(output.stdout.contains("`0.big`"), "{output}");
     clones.env.git(&["checkout", "--", "0.big"]);
-    assert_eq!((clones.env.read("0.big").as_str(), clones.status(".")), ("one\n", " M z.txt\n".to_owned()));
+    assert_eq!(
+        (clones.env.read("0.big").as_str(), clones.status(".")),
+        ("one\n", " M z.txt\n".to_owned())
+    );
     clones.env.git(&["checkout", "--quiet", "z.txt"]);
     clones.does(".", &["sync"]);
     assert_eq!((clones.env.read("0.big").as_str(), clones.status(".")), ("two\n", String::new()));
@@ -961,7 +1093,10 @@ fn folders_and_files_change_places() {
     fs::remove_file(clones.env.path("kept")).unwrap();
     fs::rename(clones.env.path("../kept"), clones.env.path("kept")).unwrap();
     clones.does(".", &["sync"]);
-    assert_eq!((clones.env.read("one/deep/er.txt").as_str(), clones.env.read("two").as_str()), ("folder\n", "file\n"));
+    assert_eq!(
+        (clones.env.read("one/deep/er.txt").as_str(), clones.env.read("two").as_str()),
+        ("folder\n", "file\n")
+    );
     assert_eq!(clones.status("."), "");
 }
 
@@ -980,12 +1115,18 @@ fn what_git_ignores_is_in_the_way_like_any_file() {
     clones.does("b", &["sync"]);
     let head = clones.head(".");
     // A file for a file, a file where a folder is to be, and a folder where a file is to be.
-    for (file, told) in [("secret.env", "secret.env"), ("secret", "secret"), ("secrets/own.txt", "secrets/own.txt")] {
+    for (file, told) in
+        [("secret.env", "secret.env"), ("secret", "secret"), ("secrets/own.txt", "secrets/own.txt")]
+    {
         clones.env.write(file, "mine\n");
         for args in [&["sync"][..], &["sync", "--dry-run"]] {
             let output = clones.aof(".", args);
             assert_eq!(output.code, Some(5), "{file}: {}", output.stdout);
-            assert!(output.stdout.contains(&format!("`{told}` is not committed here")), "{}", output.stdout);
+            assert!(
+                output.stdout.contains(&format!("`{told}` is not committed here")),
+                "{}",
+                output.stdout
+            );
             assert!(output.stdout.contains("git stash --include-untracked"), "{}", output.stdout);
         }
         assert_eq!((clones.env.read(file).as_str(), clones.head(".")), ("mine\n", head.clone()));
@@ -1073,7 +1214,8 @@ fn what_a_remote_took_out_of_its_history_is_not_brought_back() {
     let id = clones.env.new_task(&["Add a password"]);
     clones.does(".", &["sync"]);
     clones.does("b", &["sync"]);
-    let plain = |text: &str, hub: &str, had: &str| text.replace(&hub[..7], "NOW").replace(&had[..7], "HAD");
+    let plain =
+        |text: &str, hub: &str, had: &str| text.replace(&hub[..7], "NOW").replace(&had[..7], "HAD");
     // Taken back, and taken back with something else instead.
     for again in [false, true] {
         clones.git("b", &["reset", "--quiet", "--hard", first]);
@@ -1138,7 +1280,9 @@ fn a_branch_that_nobody_published_stays() {
     clones.env.git(&["push", "--quiet", "--set-upstream", "origin", "local"]);
     clones.env.new_task(&["Add logout"]);
     clones.does(".", &["sync"]);
-    assert!(clones.git(".", &["ls-remote", "origin", "local"]).starts_with(clones.head(".").trim()));
+    assert!(
+        clones.git(".", &["ls-remote", "origin", "local"]).starts_with(clones.head(".").trim())
+    );
     // An empty remote takes its first branch.
     clones.env.git(&["init", "--quiet", "--bare", "../empty.git"]);
     clones.env.git(&["remote", "add", "empty", "../empty.git"]);
@@ -1164,7 +1308,9 @@ fn a_branch_that_was_deleted_there_is_not_brought_back() {
         }
     }
     assert_eq!(clones.aof(".", &["sync", "--json"]).code(5).json()["state"], "deleted");
-    assert!(clones.aof(".", &["status"]).success().stdout.contains("has no branch `topic` any more"));
+    assert!(
+        clones.aof(".", &["status"]).success().stdout.contains("has no branch `topic` any more")
+    );
     // Nor where git has forgotten that it was there.
     clones.env.git(&["fetch", "--quiet", "--prune"]);
     let output = clones.sync(".").code(5);
@@ -1192,7 +1338,11 @@ fn the_first_push_of_a_clone_of_nothing_goes() {
     clones.git("first", &["add", "--all"]);
     clones.git("first", &["commit", "--quiet", "--message", "rules"]);
     clones.does("first", &["sync"]);
-    assert!(clones.git("first", &["ls-remote", "origin", "main"]).starts_with(clones.head("first").trim()));
+    assert!(
+        clones
+            .git("first", &["ls-remote", "origin", "main"])
+            .starts_with(clones.head("first").trim())
+    );
 }
 
 #[test]
@@ -1217,7 +1367,10 @@ fn histories_that_began_apart_are_not_joined() {
         ");
         }
     }
-    assert_eq!(clones.aof("other", &["sync", "--json"]).code(5).json()["state"], "unrelated_histories");
+    assert_eq!(
+        clones.aof("other", &["sync", "--json"]).code(5).json()["state"],
+        "unrelated_histories"
+    );
     assert_eq!(clones.head("other"), head);
     // The advice works.
     clones.git("other", &["branch", "mine"]);
@@ -1242,7 +1395,11 @@ fn a_dry_run_writes_nothing() {
     clones.git("b", &["config", "commit.gpgSign", "true"]);
     clones.git("b", &["config", "gpg.program", "/bin/false"]);
     let output = clones.aof("b", &["sync", "--dry-run"]).success();
-    assert!(output.stdout.contains("Would go") && output.stdout.contains("Superseded"), "{}", output.stdout);
+    assert!(
+        output.stdout.contains("Would go") && output.stdout.contains("Superseded"),
+        "{}",
+        output.stdout
+    );
     assert_eq!(objects(), before);
 }
 
@@ -1256,7 +1413,11 @@ fn an_assignment_counts_once_the_remote_has_it() {
     clones.does(".", &["task", "assign", &id, "agent-1", "--offline"]);
     let hook = clones.env.path("../b/.git/hooks/pre-push");
     let push = format!("git -C '{}' push --quiet origin main", clones.env.path(".").display());
-    fs::write(&hook, format!("#!/bin/sh\nunset GIT_DIR\nmkdir ../once 2>/dev/null && {push}\nexit 0\n")).unwrap();
+    fs::write(
+        &hook,
+        format!("#!/bin/sh\nunset GIT_DIR\nmkdir ../once 2>/dev/null && {push}\nexit 0\n"),
+    )
+    .unwrap();
     executable(&hook);
     let output = clones.aof("b", &["task", "assign", &id, "agent-2"]).code(5);
     assert!(output.stderr.contains("was claimed on another machine first"), "{}", output.stderr);
@@ -1300,7 +1461,9 @@ fn two_machines_never_hold_one_task() {
         clones.env.new_task(&[&format!("Task {number}")]);
     }
     clones.does(".", &["sync"]);
-    let next = |clone: &str, agent: &str| clones.command(clone, &["task", "next", "--agent", agent, "--json"]);
+    let next = |clone: &str, agent: &str| {
+        clones.command(clone, &["task", "next", "--agent", agent, "--json"])
+    };
     let mut running = Vec::new();
     for (clone, agent) in [(".", "agent-1"), ("b", "agent-2"), ("c", "agent-3")] {
         let mut command = next(clone, agent);
@@ -1384,7 +1547,10 @@ fn an_assignment_that_the_remote_does_not_take_goes_back_to_whoever_had_the_task
     executable(&hook);
     let _ = clones.aof(".", &["task", "assign", &other, "agent-2"]).code(1);
     let task = clones.aof(".", &["task", "show", &other, "--json"]).success().json();
-    assert_eq!((&task["routing"]["agent"], &task["status"]), (&serde_json::Value::Null, &"ready".into()));
+    assert_eq!(
+        (&task["routing"]["agent"], &task["status"]),
+        (&serde_json::Value::Null, &"ready".into())
+    );
 }
 
 #[test]
@@ -1410,8 +1576,12 @@ workflow:
     executable(&hook);
     let _ = clones.aof(".", &["task", "assign", &branches[1], "agent-3"]).code(1);
     let task = clones.aof(".", &["task", "show", &id, "--json"]).success().json();
-    let holders: Vec<&str> =
-        task["gate"]["branches"].as_array().unwrap().iter().filter_map(|own| own["agent"].as_str()).collect();
+    let holders: Vec<&str> = task["gate"]["branches"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|own| own["agent"].as_str())
+        .collect();
     assert_eq!(holders, ["agent-1", "agent-2"], "{task}");
 }
 

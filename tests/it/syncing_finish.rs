@@ -13,8 +13,12 @@ use crate::syncing::{Clones, killed};
 fn behind() -> (Clones, String) {
     let clones = Clones::new(PROJECT, &["b"]);
     let id = clones.env.new_task(&["Add login"]);
-    for (file, text) in [("docs/one.md", "one\n"), ("docs/two.md", "two\n"), ("other/x", "x\n"), ("gone.txt", "one\n")]
-    {
+    for (file, text) in [
+        ("docs/one.md", "one\n"),
+        ("docs/two.md", "two\n"),
+        ("other/x", "x\n"),
+        ("gone.txt", "one\n"),
+    ] {
         clones.env.write(file, text);
     }
     clones.env.commit_all("docs");
@@ -96,7 +100,11 @@ fn what_somebody_brings_in_after_a_sync_that_changed_nothing_is_theirs() {
         untracks(&clones, "docs/new.md");
         clones.does(".", &["task", "new", "Next"]);
         assert_eq!(clones.env.read("docs/new.md"), "new\n", "{kill}");
-        assert_eq!((clones.status("."), clones.env.is_in_the_middle()), (String::new(), false), "{kill}");
+        assert_eq!(
+            (clones.status("."), clones.env.is_in_the_middle()),
+            (String::new(), false),
+            "{kill}"
+        );
     }
 }
 
@@ -115,7 +123,11 @@ fn what_somebody_stages_after_a_sync_that_changed_nothing_stays_staged() {
             let staged = clones.status(".");
             assert!(staged.contains("A  docs/new.md\nM  docs/one.md\n"), "{staged}");
             clones.does(".", &["task", "new", "Next"]);
-            assert_eq!((clones.status("."), clones.env.is_in_the_middle()), (staged, false), "{kill} {squash}");
+            assert_eq!(
+                (clones.status("."), clones.env.is_in_the_middle()),
+                (staged, false),
+                "{kill} {squash}"
+            );
             assert_eq!(clones.env.read("docs/one.md"), "1b\n");
         }
     }
@@ -132,7 +144,11 @@ fn what_somebody_undoes_in_a_later_commit_stays_as_they_left_it() {
         untracks(&clones, "docs/new.md");
         clones.does(".", &["task", "new", "Next"]);
         assert_eq!(clones.env.read("docs/new.md"), "new\n", "{switches}");
-        assert_eq!((clones.status("."), clones.env.is_in_the_middle()), (String::new(), false), "{switches}");
+        assert_eq!(
+            (clones.status("."), clones.env.is_in_the_middle()),
+            (String::new(), false),
+            "{switches}"
+        );
     }
 }
 
@@ -169,10 +185,13 @@ fn what_is_kept_out_stays_out_whatever_fails() {
 
 #[test]
 fn nothing_behind_a_link_is_removed_or_written() {
-    for point in ["audit.bring-placed:2", "audit.bring-files", "audit.index-moved", "audit.ref-moved"] {
+    for point in
+        ["audit.bring-placed:2", "audit.bring-files", "audit.index-moved", "audit.ref-moved"]
+    {
         let (clones, id) = behind();
         killed(&clones, point);
-        for (file, text) in [("new.md", "new\n"), ("one.md", "1b\n"), ("two.md", "my only copy\n")] {
+        for (file, text) in [("new.md", "new\n"), ("one.md", "1b\n"), ("two.md", "my only copy\n")]
+        {
             clones.env.write(&format!("../elsewhere/{file}"), text);
         }
         fs::rename(clones.env.path("docs"), clones.env.path("../olddocs")).unwrap();
@@ -180,8 +199,15 @@ fn nothing_behind_a_link_is_removed_or_written() {
         clones.env.write("other/x", "mine\n");
         clones.does(".", &["task", "comment", &id, "Still there"]);
         let elsewhere = |file: &str| clones.env.read(&format!("../elsewhere/{file}"));
-        assert_eq!((elsewhere("new.md"), elsewhere("one.md")), ("new\n".to_owned(), "1b\n".to_owned()), "{point}");
-        assert_eq!((elsewhere("two.md").as_str(), clones.env.read("other/x").as_str()), ("my only copy\n", "mine\n"));
+        assert_eq!(
+            (elsewhere("new.md"), elsewhere("one.md")),
+            ("new\n".to_owned(), "1b\n".to_owned()),
+            "{point}"
+        );
+        assert_eq!(
+            (elsewhere("two.md").as_str(), clones.env.read("other/x").as_str()),
+            ("my only copy\n", "mine\n")
+        );
         assert!(!clones.env.is_in_the_middle());
         clones.does(".", &["verify"]);
     }
@@ -224,7 +250,11 @@ fn what_came_through_a_filter_is_known_again_by_whatever_pattern_it_has() {
         killed(&clones, "audit.bring-placed");
         clones.does(".", &["task", "comment", &id, "Still there"]);
         assert_eq!(clones.env.read("docs/f.bin"), "V2\n", "{pattern}");
-        assert_eq!((clones.status("."), clones.env.is_in_the_middle()), (String::new(), false), "{pattern}");
+        assert_eq!(
+            (clones.status("."), clones.env.is_in_the_middle()),
+            (String::new(), false),
+            "{pattern}"
+        );
     }
 }
 
@@ -239,10 +269,17 @@ fn why_what_came_went_back_is_told_by_the_command_that_finds_it() {
     killed(&clones, "audit.bring-begun");
     clones.env.git(&["config", "filter.far.smudge", "echo no network >&2; false"]);
     let output = clones.aof(".", &["task", "comment", &id, "Still there"]).success();
-    let start = "warning: a sync was interrupted, and not all that was to come could be brought in: ";
+    let start =
+        "warning: a sync was interrupted, and not all that was to come could be brought in: ";
     assert!(output.stderr.contains(start) && output.stderr.contains("no network"), "{output}");
     has_none_of_it(&clones);
-    assert!(!clones.aof(".", &["task", "comment", &id, "And again"]).success().stderr.contains("interrupted"));
+    assert!(
+        !clones
+            .aof(".", &["task", "comment", &id, "And again"])
+            .success()
+            .stderr
+            .contains("interrupted")
+    );
     clones.env.git(&["config", "filter.far.smudge", "cat"]);
     converge(&clones);
 }
@@ -273,11 +310,19 @@ fn a_file_or_link_in_the_place_of_a_folder_stays_and_every_command_works() {
             clones.does(".", &["task", "comment", &id, "Still there"]);
             clones.does(".", &["task", "new", "Another"]);
             let docs = fs::symlink_metadata(clones.env.path("docs")).unwrap();
-            assert_eq!((docs.is_symlink(), docs.is_file()), (linked, !linked), "{point} {attributes}");
+            assert_eq!(
+                (docs.is_symlink(), docs.is_file()),
+                (linked, !linked),
+                "{point} {attributes}"
+            );
             assert!(!clones.env.is_in_the_middle());
             let landed = point == "audit.ref-moved";
             // The rest went back, or had come.
-            assert_eq!(clones.env.read("other/x"), if landed { "xb\n" } else { "x\n" }, "{point} {attributes}");
+            assert_eq!(
+                clones.env.read("other/x"),
+                if landed { "xb\n" } else { "x\n" },
+                "{point} {attributes}"
+            );
             assert_eq!(clones.env.exists("gone.txt"), !landed);
             fs::remove_file(clones.env.path("docs")).unwrap();
             clones.git(".", &["checkout", "--", "docs"]);
@@ -315,7 +360,9 @@ fn a_commit_between_the_look_and_the_lock_is_seen() {
 
 #[test]
 fn after_a_commit_or_on_another_branch_nothing_is_left_of_what_came() {
-    for point in ["audit.bring-placed:2", "audit.bring-files", "audit.ref-locked", "audit.index-moved"] {
+    for point in
+        ["audit.bring-placed:2", "audit.bring-files", "audit.ref-locked", "audit.index-moved"]
+    {
         for (switches, commits_too) in [(false, true), (true, false), (true, true)] {
             let (clones, id) = behind();
             let main = clones.head(".");
@@ -331,7 +378,11 @@ fn after_a_commit_or_on_another_branch_nothing_is_left_of_what_came() {
             clones.does(".", &["task", "comment", &id, "Still there"]);
             let told = format!("{point} {switches} {commits_too}");
             assert_eq!(clones.git(".", &["rev-parse", "HEAD^"]), head, "{told}");
-            assert_eq!((clones.status("."), clones.env.is_in_the_middle()), (String::new(), false), "{told}");
+            assert_eq!(
+                (clones.status("."), clones.env.is_in_the_middle()),
+                (String::new(), false),
+                "{told}"
+            );
             has_none_of_it(&clones);
             assert!(!clones.git(".", &["reflog", "--all"]).contains("sync: finished"), "{told}");
             if switches {
@@ -355,7 +406,11 @@ fn what_somebody_removes_after_it_came_stays_removed() {
         clones.does(".", &["task", "comment", &id, "Still there"]);
         assert!(!clones.env.exists("docs/one.md") && !clones.env.exists("docs/new.md"), "{point}");
         let status = if landed { " D docs/new.md\n D docs/one.md\n" } else { " D docs/one.md\n" };
-        assert_eq!((clones.status(".").as_str(), clones.env.is_in_the_middle()), (status, false), "{point}");
+        assert_eq!(
+            (clones.status(".").as_str(), clones.env.is_in_the_middle()),
+            (status, false),
+            "{point}"
+        );
     }
     // Also where the index says so.
     let (clones, id) = behind();
@@ -371,7 +426,11 @@ fn what_somebody_stages_where_a_file_and_a_folder_change_places_stays_staged() {
     for becomes_folder in [true, false] {
         let (clones, id) = behind();
         clones.does(".", &["sync"]);
-        let (old, new, mine) = if becomes_folder { ("fold", "fold/b", "fold/c") } else { ("fold/b", "gone/x", "fold") };
+        let (old, new, mine) = if becomes_folder {
+            ("fold", "fold/b", "fold/c")
+        } else {
+            ("fold/b", "gone/x", "fold")
+        };
         clones.env.write(old, "old\n");
         clones.env.commit_all("before");
         clones.does(".", &["sync"]);
@@ -424,7 +483,9 @@ fn an_index_that_fell_behind_its_branch_is_brought_up() {
 /// These are left to git's own checkout, and go back all the same.
 #[test]
 fn folders_and_files_that_change_places_go_on_or_back() {
-    for point in ["audit.bring-begun", "audit.bring-files", "audit.index-written", "audit.index-moved"] {
+    for point in
+        ["audit.bring-begun", "audit.bring-files", "audit.index-written", "audit.index-moved"]
+    {
         for mine in [false, true] {
             let (clones, id) = behind();
             clones.does(".", &["sync"]);
@@ -436,7 +497,10 @@ fn folders_and_files_that_change_places_go_on_or_back() {
             clones.does("b", &["sync"]);
             let head = clones.head(".");
             clones.git("b", &["rm", "-r", "--quiet", "one", "two"]);
-            comes(&clones, &[("one/deep/er.txt", "folder\n"), ("two", "file\n"), ("other/x", "xc\n")]);
+            comes(
+                &clones,
+                &[("one/deep/er.txt", "folder\n"), ("two", "file\n"), ("other/x", "xc\n")],
+            );
             killed(&clones, point);
             if mine {
                 clones.env.write("other/x", "mine\n");

@@ -55,7 +55,11 @@ impl Drop for Worker {
 }
 
 fn handing_out(names: &[&str]) -> Clones {
-    Clones::with_org(&format!("handOut: least-loaded\ngit: {{sync: true, every: 1s}}\n{PROJECT}"), ORG, names)
+    Clones::with_org(
+        &format!("handOut: least-loaded\ngit: {{sync: true, every: 1s}}\n{PROJECT}"),
+        ORG,
+        names,
+    )
 }
 
 /// Makes tasks, and has every clone know them.
@@ -71,8 +75,9 @@ fn known_everywhere(clones: &Clones, count: usize, names: &[&str]) -> Vec<String
 fn meanwhile(clones: &Clones, clone: &str, command: &str) {
     let hook = clones.env.path(&format!("../{clone}/.git/hooks/pre-push"));
     let first = clones.env.path(".").display().to_string();
-    let text =
-        format!("#!/bin/sh\nunset GIT_DIR\nmkdir ../once 2>/dev/null && (cd '{first}' && {command} >&2)\nexit 0\n");
+    let text = format!(
+        "#!/bin/sh\nunset GIT_DIR\nmkdir ../once 2>/dev/null && (cd '{first}' && {command} >&2)\nexit 0\n"
+    );
     fs::write(&hook, text).unwrap();
     executable(&hook);
 }
@@ -83,7 +88,11 @@ fn agent_of(clones: &Clones, clone: &str, id: &str) -> Value {
 
 /// Returns how often the log of a clone says that something was handed out, or claimed.
 fn gifts(clones: &Clones, clone: &str) -> usize {
-    clones.git(clone, &["log", "--format=%s"]).lines().filter(|line| line.contains("handed to")).count()
+    clones
+        .git(clone, &["log", "--format=%s"])
+        .lines()
+        .filter(|line| line.contains("handed to"))
+        .count()
 }
 
 fn at_rest(clones: &Clones, clone: &str) {
@@ -102,9 +111,17 @@ fn what_a_sweep_hands_out_counts_once_the_remote_has_it() {
     fs::write(&hook, format!("#!/bin/sh\nunset GIT_DIR\n{look}\n")).unwrap();
     executable(&hook);
     let swept = clones.aof(".", &["sweep", "--json"]).success().json();
-    assert_eq!((&swept["given"][0]["agent"], &swept["unconfirmed"]), (&json!("agent-1"), &Value::Null), "{swept}");
+    assert_eq!(
+        (&swept["given"][0]["agent"], &swept["unconfirmed"]),
+        (&json!("agent-1"), &Value::Null),
+        "{swept}"
+    );
     let seen: Value = serde_json::from_str(&clones.env.read("../seen.json")).unwrap();
-    assert_eq!((&seen["tasks"][0]["agent"], &seen["tasks"][0]["status"]), (&Value::Null, &json!("ready")), "{seen}");
+    assert_eq!(
+        (&seen["tasks"][0]["agent"], &seen["tasks"][0]["status"]),
+        (&Value::Null, &json!("ready")),
+        "{seen}"
+    );
     assert!(!clones.env.read("../log").contains("handed to"));
     // And then everybody does.
     assert_eq!(agent_of(&clones, ".", &ids[0]), "agent-1");
@@ -130,7 +147,11 @@ fn whoever_hands_out_second_gives_nothing_and_leaves_nothing() {
         (json!("agent-1"), json!("agent-1"))
     );
     at_rest(&clones, "b");
-    assert_eq!(clones.git("b", &["log", "--merges", "--format=%s"]), "", "nothing had to be undone");
+    assert_eq!(
+        clones.git("b", &["log", "--merges", "--format=%s"]),
+        "",
+        "nothing had to be undone"
+    );
 }
 
 #[test]
@@ -247,10 +268,12 @@ fn what_the_remote_has_is_told_though_this_clone_does_not_get_it() {
 #[test]
 fn whatever_keeps_work_from_being_handed_out_the_rest_of_a_sweep_is_told() {
     let gates = "- {id: implement, role: backend, timeout: 1h, escalateTo: lead}";
-    let project = format!("handOut: least-loaded\ngit: {{sync: true}}\nworkflow:\n  gates:\n    {gates}\n");
+    let project =
+        format!("handOut: least-loaded\ngit: {{sync: true}}\nworkflow:\n  gates:\n    {gates}\n");
     let clones = Clones::with_org(
         &project,
-        &format!("{ORG}  agent-9: {{maxTasks: 2}}\n").replace("roles:", "roles:\n  lead: {agents: [agent-9]}"),
+        &format!("{ORG}  agent-9: {{maxTasks: 2}}\n")
+            .replace("roles:", "roles:\n  lead: {agents: [agent-9]}"),
         &["b"],
     );
     known_everywhere(&clones, 1, &["b"]);
@@ -281,9 +304,13 @@ fn a_sweep_tells_what_the_remote_had_first() {
 #[cfg(debug_assertions)]
 #[test]
 fn killed_anywhere_what_was_given_is_given_once() {
-    for point in
-        ["audit.temps-made", "audit.index-locked", "audit.bring-begun", "audit.bring-files", "audit.index-moved"]
-    {
+    for point in [
+        "audit.temps-made",
+        "audit.index-locked",
+        "audit.bring-begun",
+        "audit.bring-files",
+        "audit.index-moved",
+    ] {
         let clones = handing_out(&["b"]);
         let ids = known_everywhere(&clones, 2, &["b"]);
         let mut sweep = clones.command(".", &["sweep"]);
@@ -304,7 +331,8 @@ fn killed_anywhere_what_was_given_is_given_once() {
 fn watchers_on_several_machines_give_each_task_once() {
     let clones = handing_out(&["b", "c"]);
     let watchers = [".", "b"].map(|clone| Worker::start(&clones, clone, &["watch"]));
-    let ids: Vec<String> = (0..6).map(|number| clones.env.new_task(&[&format!("Task {number}")])).collect();
+    let ids: Vec<String> =
+        (0..6).map(|number| clones.env.new_task(&[&format!("Task {number}")])).collect();
     let given = |clone: &str| {
         let listed = clones.env.run(clones.command(clone, &["task", "list", "--json"])).json();
         listed["tasks"].as_array().unwrap().iter().filter(|task| task["agent"].is_string()).count()
@@ -313,16 +341,22 @@ fn watchers_on_several_machines_give_each_task_once() {
         let _ = (clones.aof("c", &["sync"]), clones.aof("c", &["sweep"]));
         [".", "b", "c"].iter().all(|clone| given(clone) == ids.len())
     });
-    let told: usize = watchers.iter().map(|watcher| watcher.said().matches("given to").count()).sum();
+    let told: usize =
+        watchers.iter().map(|watcher| watcher.said().matches("given to").count()).sum();
     assert!(told <= ids.len(), "nobody tells of what another gave");
     watchers.into_iter().for_each(Worker::stop);
     for clone in [".", "b", "c"] {
         clones.does(clone, &["sync"]);
         assert_eq!(gifts(&clones, clone), ids.len(), "{clone}");
     }
-    let mut held: Vec<String> = ids.iter().map(|id| agent_of(&clones, "c", id).to_string()).collect();
+    let mut held: Vec<String> =
+        ids.iter().map(|id| agent_of(&clones, "c", id).to_string()).collect();
     held.sort();
-    assert_eq!(held.chunk_by(|a, b| a == b).map(<[_]>::len).collect::<Vec<_>>(), [2, 2, 2], "{held:?}");
+    assert_eq!(
+        held.chunk_by(|a, b| a == b).map(<[_]>::len).collect::<Vec<_>>(),
+        [2, 2, 2],
+        "{held:?}"
+    );
     clones.does("c", &["verify"]);
 }
 
@@ -345,10 +379,21 @@ fn the_watcher_says_why_nothing_is_handed_out() {
 fn running(names: &[&str]) -> Clones {
     let agent = |name: &str| {
         let script = format!("echo {name} >> $HOME/ran; {}", DONE.trim());
-        format!("  {name}: {{run: {{command: [sh, -c, {}], timeout: 30s}}}}\n", serde_json::to_string(&script).unwrap())
+        format!(
+            "  {name}: {{run: {{command: [sh, -c, {}], timeout: 30s}}}}\n",
+            serde_json::to_string(&script).unwrap()
+        )
     };
-    let org = format!("roles:\n  worker: {{agents: [one, two]}}\nagents:\n{}{}", agent("one"), agent("two"));
-    Clones::with_org("git: {sync: true}\nworkflow: {gates: [{id: work, role: worker}]}\n", &org, names)
+    let org = format!(
+        "roles:\n  worker: {{agents: [one, two]}}\nagents:\n{}{}",
+        agent("one"),
+        agent("two")
+    );
+    Clones::with_org(
+        "git: {sync: true}\nworkflow: {gates: [{id: work, role: worker}]}\n",
+        &org,
+        names,
+    )
 }
 
 fn ran(clones: &Clones) -> String {
@@ -365,7 +410,11 @@ fn of_two_runners_one_starts_its_agent() {
     clones.does(".", &["sync"]);
     clones.does("b", &["sync"]);
     let task = clones.aof("b", &["task", "show", &ids[0], "--json"]).success().json();
-    assert_eq!((&task["status"], &task["gateHistory"][0]["agent"]), (&json!("complete"), &json!("one")), "{task}");
+    assert_eq!(
+        (&task["status"], &task["gateHistory"][0]["agent"]),
+        (&json!("complete"), &json!("one")),
+        "{task}"
+    );
     clones.does("b", &["verify"]);
 }
 

@@ -16,11 +16,15 @@ fn pushes(clones: &Clones, path: &str, mode: &str) {
         let mut bytes = Vec::new();
         for (mode, name, id) in entries {
             bytes.extend(format!("{mode} {name}\0").bytes());
-            bytes.extend((0..20).map(|at| u8::from_str_radix(&id[at * 2..at * 2 + 2], 16).unwrap()));
+            bytes
+                .extend((0..20).map(|at| u8::from_str_radix(&id[at * 2..at * 2 + 2], 16).unwrap()));
         }
         fs::write(clones.env.path("../object"), bytes).unwrap();
         let file = clones.env.path("../object").display().to_string();
-        clones.git("b", &["hash-object", "-w", "--literally", "-t", "tree", &file]).trim().to_owned()
+        clones
+            .git("b", &["hash-object", "-w", "--literally", "-t", "tree", &file])
+            .trim()
+            .to_owned()
     };
     let (mut mode, mut id) = (mode, object("blob", "#!/bin/sh\ntouch \"$HOME/owned\"\n"));
     let names: Vec<&str> = path.split('|').collect();
@@ -38,7 +42,9 @@ fn pushes(clones: &Clones, path: &str, mode: &str) {
         })
         .collect();
     entries.push((mode.to_owned(), names[0].to_owned(), id));
-    entries.sort_by_key(|(mode, name, _)| if mode == "40000" { format!("{name}/") } else { name.clone() });
+    entries.sort_by_key(
+        |(mode, name, _)| if mode == "40000" { format!("{name}/") } else { name.clone() },
+    );
     let root = raw_tree(&entries);
     let commit = clones.git("b", &["commit-tree", "-p", "HEAD", "-m", "harm", &root]);
     clones.git("b", &["push", "--quiet", "origin", &format!("{}:refs/heads/main", commit.trim())]);
@@ -68,8 +74,13 @@ fn nothing_is_written_where_git_itself_would_put_nothing() {
             assert!(matches!(output.code, Some(1 | 5)), "{path}: {output}");
             assert!(output.to_string().contains("git puts"), "{path}: {output}");
         }
-        assert_eq!((clones.head("."), hooks(), clones.status(".")), (head, before, String::new()), "{path}");
-        let made = ["../outside", "outside", ".aof/outside", ".aof/inbox/x.yaml", "inbox/x.yaml", "x"];
+        assert_eq!(
+            (clones.head("."), hooks(), clones.status(".")),
+            (head, before, String::new()),
+            "{path}"
+        );
+        let made =
+            ["../outside", "outside", ".aof/outside", ".aof/inbox/x.yaml", "inbox/x.yaml", "x"];
         assert!(made.iter().all(|made| !clones.env.exists(made)), "{path}");
         // Nothing is left half-way, and the work goes on.
         clones.does(".", &["task", "new", "Afterwards"]);
@@ -99,7 +110,10 @@ fn what_git_was_told_not_to_look_at_is_named_and_wedges_nothing() {
         assert_eq!(clones.aof(".", &["sync"]).code, Some(5));
         clones.git(".", &["checkout", "--quiet", "README.md"]);
         clones.does(".", &["sync"]);
-        assert_eq!((clones.env.read("README.md").as_str(), clones.status(".")), ("two\n", String::new()));
+        assert_eq!(
+            (clones.env.read("README.md").as_str(), clones.status(".")),
+            ("two\n", String::new())
+        );
     }
 }
 
@@ -119,8 +133,15 @@ fn whoever_commits_after_a_kill_has_nothing_of_it_in_his_way() {
         clones.git(".", &["pull", "--quiet", "--no-rebase", "--no-edit", "origin", "main"]);
         clones.does(".", &["sync"]);
         clones.does("b", &["sync"]);
-        assert_eq!((clones.head("."), clones.status(".")), (clones.head("b"), String::new()), "{point}");
-        assert_eq!((clones.env.read("notes.txt").as_str(), clones.env.read("own.txt").as_str()), ("two\n", "own\n"));
+        assert_eq!(
+            (clones.head("."), clones.status(".")),
+            (clones.head("b"), String::new()),
+            "{point}"
+        );
+        assert_eq!(
+            (clones.env.read("notes.txt").as_str(), clones.env.read("own.txt").as_str()),
+            ("two\n", "own\n")
+        );
         clones.does(".", &["verify"]);
     }
 }

@@ -36,7 +36,10 @@ fn is_left_to_git(clones: &Clones, file: &str, why: &str) {
     for args in [&["sync"][..], &["sync", "--dry-run"]] {
         let output = clones.aof("b", args);
         assert_eq!(output.code, Some(5), "{file}: {output}");
-        assert!(output.stdout.contains(&format!("`{}`: {why}", clones.env.plain(file))), "{output}");
+        assert!(
+            output.stdout.contains(&format!("`{}`: {why}", clones.env.plain(file))),
+            "{output}"
+        );
         assert!(output.stdout.contains("run `git pull --no-rebase origin main`"), "{output}");
         assert_eq!((clones.head("b"), clones.status("b")), (head.clone(), String::new()), "{file}");
     }
@@ -45,7 +48,9 @@ fn is_left_to_git(clones: &Clones, file: &str, why: &str) {
     clones.does(".", &["sync"]);
     assert_eq!((clones.head("."), clones.status(".")), (clones.head("b"), String::new()), "{file}");
     let mine = clones.git("b", &["diff", "--name-only", &format!("{}^", head.trim()), head.trim()]);
-    for line in before.lines().filter(|line| mine.lines().any(|name| line.ends_with(&format!("\t{name}")))) {
+    for line in
+        before.lines().filter(|line| mine.lines().any(|name| line.ends_with(&format!("\t{name}"))))
+    {
         assert!(tasks().contains(line), "{file}: {line}");
     }
 }
@@ -54,8 +59,12 @@ fn is_left_to_git(clones: &Clones, file: &str, why: &str) {
 fn what_is_more_than_the_content_of_a_file_is_left_to_git() {
     type Change = fn(&Path);
     let table: [(&str, &str, Change); 6] = [
-        ("tasks/tool.sh", "whether it can be run was changed", |tasks| executable(&tasks.join("tool.sh"))),
-        ("tasks/new", "it is or was a link", |tasks| symlink("tool.sh", tasks.join("new")).unwrap()),
+        ("tasks/tool.sh", "whether it can be run was changed", |tasks| {
+            executable(&tasks.join("tool.sh"))
+        }),
+        ("tasks/new", "it is or was a link", |tasks| {
+            symlink("tool.sh", tasks.join("new")).unwrap()
+        }),
         ("tasks/link", "it is or was a link", |tasks| fs::remove_file(tasks.join("link")).unwrap()),
         ("tasks/tool.sh", "it is or was a link", |tasks| {
             fs::remove_file(tasks.join("tool.sh")).unwrap();
@@ -65,11 +74,21 @@ fn what_is_more_than_the_content_of_a_file_is_left_to_git() {
             let library = tasks.join("library");
             let git = |args: &[&str]| {
                 let mut git = std::process::Command::new("git");
-                git.args(["-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-C"]).arg(tasks).args(args);
+                git.args(["-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-C"])
+                    .arg(tasks)
+                    .args(args);
                 assert!(git.status().unwrap().success());
             };
             git(&["init", "--quiet", "library"]);
-            git(&["-C", library.to_str().unwrap(), "commit", "--quiet", "--allow-empty", "--message", "first"]);
+            git(&[
+                "-C",
+                library.to_str().unwrap(),
+                "commit",
+                "--quiet",
+                "--allow-empty",
+                "--message",
+                "first",
+            ]);
         }),
         ("tasks/tool.sh", "the same change has a file and a folder of that name", |tasks| {
             fs::remove_file(tasks.join("tool.sh")).unwrap();
@@ -130,7 +149,10 @@ fn what_says_something_else_keeps_its_mode() {
     let kept = clones.git("b", &["ls-tree", "HEAD", "tasks/program", "tasks/link"]);
     assert!(kept.contains("120000 blob") && kept.contains("100755 blob"), "{kept}");
     clones.does(".", &["sync"]);
-    assert_eq!((clones.env.read("tasks/program").as_str(), clones.status(".")), ("#!/bin/sh\nls\n", String::new()));
+    assert_eq!(
+        (clones.env.read("tasks/program").as_str(), clones.status(".")),
+        ("#!/bin/sh\nls\n", String::new())
+    );
     // What both sides did alike needs nobody.
     for clone in [".", "b"] {
         clones.git(clone, &["update-index", "--chmod=+x", "tasks/tool.sh"]);
@@ -156,7 +178,10 @@ fn a_file_that_is_a_folder_there_is_left_to_people() {
     let head = clones.head("b");
     let output = clones.sync("b");
     assert_eq!((output.code, clones.head("b")), (Some(5), head), "{output}");
-    assert!(output.stdout.contains("`tasks/notes`: the branch has a folder of that name"), "{output}");
+    assert!(
+        output.stdout.contains("`tasks/notes`: the branch has a folder of that name"),
+        "{output}"
+    );
 }
 
 #[test]

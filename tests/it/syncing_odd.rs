@@ -58,12 +58,19 @@ fn what_was_changed_here_is_not_taken_back_by_a_merge() {
         let output = clones.sync("b");
         assert_eq!((output.code, clones.head("b")), (Some(5), head), "{output}");
         let shown = name.replace('%', "\u{fffd}");
-        assert!(output.stdout.contains(&format!("changes `{shown}`, which is no task")), "{output}");
+        assert!(
+            output.stdout.contains(&format!("changes `{shown}`, which is no task")),
+            "{output}"
+        );
         assert!(output.stdout.contains("run `git pull --no-rebase origin main`"), "{output}");
         clones.git("b", &["pull", "--quiet", "--no-rebase", "--no-edit"]);
         clones.does("b", &["sync"]);
         clones.does(".", &["sync"]);
-        assert_eq!((clones.head("."), clones.status(".")), (clones.head("b"), String::new()), "{name}");
+        assert_eq!(
+            (clones.head("."), clones.status(".")),
+            (clones.head("b"), String::new()),
+            "{name}"
+        );
         assert_eq!(read(&clones, ".", name).as_deref(), Some("mine\n"));
     }
 }
@@ -105,7 +112,10 @@ fn what_git_does_not_know_is_in_the_way() {
             let told = format!("`{}` is not committed here", name.replace('%', "\u{fffd}"));
             assert!(output.stdout.contains(&told), "{output}");
         }
-        assert_eq!((read(&clones, ".", name).as_deref(), clones.head(".")), (Some(text), head.clone()));
+        assert_eq!(
+            (read(&clones, ".", name).as_deref(), clones.head(".")),
+            (Some(text), head.clone())
+        );
         fs::remove_file(place(&clones, ".", name)).unwrap();
     }
     clones.does(".", &["sync"]);
@@ -117,7 +127,11 @@ fn what_git_does_not_know_is_in_the_way() {
     clones.does("b", &["sync"]);
     writes(&clones, ".", "f%.env", "mine\n");
     let output = clones.sync(".");
-    assert_eq!((output.code, read(&clones, ".", "f%.env").as_deref()), (Some(5), Some("mine\n")), "{output}");
+    assert_eq!(
+        (output.code, read(&clones, ".", "f%.env").as_deref()),
+        (Some(5), Some("mine\n")),
+        "{output}"
+    );
     assert!(output.stdout.contains("`f\u{fffd}.env` is not committed here"), "{output}");
 }
 
@@ -152,18 +166,30 @@ fn behind() -> (Clones, String) {
 #[cfg(debug_assertions)]
 #[test]
 fn killed_anywhere_the_next_command_brings_all_of_it() {
-    for point in
-        ["audit.bring-begun", "audit.bring-files", "audit.index-written", "audit.index-moved", "audit.ref-moved"]
-    {
+    for point in [
+        "audit.bring-begun",
+        "audit.bring-files",
+        "audit.index-written",
+        "audit.index-moved",
+        "audit.ref-moved",
+    ] {
         let (clones, id) = behind();
         crate::syncing::killed(&clones, point);
         clones.does(".", &["task", "comment", &id, "Still there"]);
         assert!(!clones.env.is_in_the_middle(), "{point}");
         assert_eq!(clones.status("."), "", "{point}");
-        assert_eq!(clones.git(".", &["log", "--format=%s", "--grep", "more"]).lines().count(), 2, "{point}");
+        assert_eq!(
+            clones.git(".", &["log", "--format=%s", "--grep", "more"]).lines().count(),
+            2,
+            "{point}"
+        );
         clones.does(".", &["sync"]);
         clones.does("b", &["sync"]);
-        assert_eq!((clones.head("."), clones.status(".")), (clones.head("b"), String::new()), "{point}");
+        assert_eq!(
+            (clones.head("."), clones.status(".")),
+            (clones.head("b"), String::new()),
+            "{point}"
+        );
         let has = ["c%", "new%/x", "gone/g%"].map(|name| read(&clones, ".", name));
         assert_eq!(has, [Some("changed\n".to_owned()), Some("new\n".to_owned()), None], "{point}");
     }
@@ -184,9 +210,12 @@ fn where_somebody_changed_something_after_a_kill_they_go_back_with_the_rest() {
         clones.does(".", &["task", "comment", &id, "Still there"]);
         assert!(!clones.env.is_in_the_middle(), "{point}");
         assert_eq!(read(&clones, ".", name).as_deref(), Some("mine\n"), "{point} {name}");
-        for (other, text) in
-            [("c%", Some("base\n")), ("notes.txt", Some("base\n")), ("gone/g%", Some("base\n")), ("new%/x", None)]
-        {
+        for (other, text) in [
+            ("c%", Some("base\n")),
+            ("notes.txt", Some("base\n")),
+            ("gone/g%", Some("base\n")),
+            ("new%/x", None),
+        ] {
             if other != name {
                 assert_eq!(read(&clones, ".", other).as_deref(), text, "{point} {name}: {other}");
             }

@@ -28,10 +28,12 @@ struct Told {
 pub(crate) fn torture(clones: usize, completions: usize) {
     let names: Vec<String> = (1..clones).map(|number| format!("clone-{number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let rules = PROJECT.replace("    - id: review\n      role: architect\n      canReject: true\n", &loops());
+    let rules = PROJECT
+        .replace("    - id: review\n      role: architect\n      canReject: true\n", &loops());
     let scene = Clones::new(&rules, &names);
-    let ids: Vec<String> =
-        (0..clones * TASKS_A_CLONE).map(|number| scene.env.new_task(&[&format!("Task {number}")])).collect();
+    let ids: Vec<String> = (0..clones * TASKS_A_CLONE)
+        .map(|number| scene.env.new_task(&[&format!("Task {number}")]))
+        .collect();
     let all: Vec<&str> = std::iter::once(".").chain(names.iter().copied()).collect();
     for clone in &all {
         scene.does(clone, &["sync"]);
@@ -53,7 +55,8 @@ pub(crate) fn torture(clones: usize, completions: usize) {
         note(&mut last, output.stdout.as_bytes(), output.code, &output.stderr);
         told.push(last);
     }
-    let heads: BTreeSet<String> = all.iter().map(|clone| scene.git(clone, &["rev-parse", "HEAD"])).collect();
+    let heads: BTreeSet<String> =
+        all.iter().map(|clone| scene.git(clone, &["rev-parse", "HEAD"])).collect();
     assert_eq!(heads.len(), 1, "they did not converge");
     for clone in &all {
         assert_eq!(scene.git(clone, &["status", "--porcelain"]), "", "{clone}");
@@ -63,7 +66,10 @@ pub(crate) fn torture(clones: usize, completions: usize) {
     let said: BTreeSet<&String> = told.iter().flat_map(|told| &told.said).collect();
     for id in &said {
         assert!(kept.contains(*id) || superseded.contains(*id), "{id} was said, and is nowhere");
-        assert!(!(kept.contains(*id) && superseded.contains(*id)), "{id} counts, and is superseded");
+        assert!(
+            !(kept.contains(*id) && superseded.contains(*id)),
+            "{id} counts, and is superseded"
+        );
     }
     assert!(kept.iter().all(|id| said.contains(id)), "an entry that nobody made");
     let verified = scene.aof(".", &["verify"]);
@@ -86,7 +92,8 @@ pub(crate) fn torture(clones: usize, completions: usize) {
 
 /// Work that never ends, so that there is always something to fight for.
 fn loops() -> String {
-    "      routes: {again: {to: implement}, done: {to: $end}}\n      maxRetries: 100000\n".to_owned()
+    "      routes: {again: {to: implement}, done: {to: $end}}\n      maxRetries: 100000\n"
+        .to_owned()
 }
 
 /// A completion, or a sync, that is to be run.
@@ -95,18 +102,38 @@ struct Step {
     completion: Option<String>,
 }
 
-fn commands(scene: &Clones, clone: &str, hand: usize, completions: usize, ids: &[String]) -> Vec<Step> {
+fn commands(
+    scene: &Clones,
+    clone: &str,
+    hand: usize,
+    completions: usize,
+    ids: &[String],
+) -> Vec<Step> {
     let agent = format!("agent-{}", hand % 3 + 1);
     let mut steps = Vec::new();
     for number in 0..completions {
         let task = &ids[(number * 7 + hand * 3) % ids.len()];
         let id = format!("said-{hand}-{number}");
-        let args =
-            ["task", "complete", task, "--agent", &agent, "--outcome", "again", "--summary", "Did it", "--id", &id];
+        let args = [
+            "task",
+            "complete",
+            task,
+            "--agent",
+            &agent,
+            "--outcome",
+            "again",
+            "--summary",
+            "Did it",
+            "--id",
+            &id,
+        ];
         let command = scene.command(clone, &args);
         steps.push(Step { command, completion: Some(id) });
         if number % 5 == 4 {
-            steps.push(Step { command: scene.command(clone, &["sync", "--json"]), completion: None });
+            steps.push(Step {
+                command: scene.command(clone, &["sync", "--json"]),
+                completion: None,
+            });
         }
     }
     steps
@@ -155,7 +182,8 @@ fn entries(scene: &Clones, ids: &[String]) -> BTreeSet<String> {
 
 /// Returns the completions that merge commits list as superseded.
 fn trailers(scene: &Clones) -> BTreeSet<String> {
-    let log = scene.git(".", &["log", "--merges", "--format=%(trailers:key=Aof-Superseded,valueonly)"]);
+    let log =
+        scene.git(".", &["log", "--merges", "--format=%(trailers:key=Aof-Superseded,valueonly)"]);
     log.lines().filter_map(|line| line.split(' ').nth(1)).map(str::to_owned).collect()
 }
 

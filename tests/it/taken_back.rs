@@ -33,9 +33,15 @@ fn taken_back(env: &TestEnvironment, how: &str, act: impl FnOnce()) {
 
 fn told(env: &TestEnvironment) -> Vec<(String, String)> {
     let status = env.aof_aside(&["status", "--json"]).success().json();
-    let points = status["attention"].as_array().unwrap().iter().filter(|point| point["code"] == "taken_back");
+    let points = status["attention"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|point| point["code"] == "taken_back");
     points
-        .map(|point| [&point["problem"], &point["fix"]].map(|text| text.as_str().unwrap().to_owned()).into())
+        .map(|point| {
+            [&point["problem"], &point["fix"]].map(|text| text.as_str().unwrap().to_owned()).into()
+        })
         .collect()
 }
 
@@ -189,7 +195,10 @@ fn who_looks_once_has_it_too_and_so_has_the_doctor() {
             assert!(env.aof(&["doctor", "--fix"]).stdout.contains("[taken_back]"));
         } else {
             let said = env.aof(&["watch", "--once", "--json"]).success().stdout;
-            assert!(said.contains("\"event\":\"put_back\",\"tasks\":[\"AOF-xxxxx\"],\"steps\":2"), "{said}");
+            assert!(
+                said.contains("\"event\":\"put_back\",\"tasks\":[\"AOF-xxxxx\"],\"steps\":2"),
+                "{said}"
+            );
         }
         assert_eq!(told(&env), []);
         assert_eq!(entries(&env, &id).len(), 2);
@@ -201,7 +210,10 @@ fn who_looks_once_has_it_too_and_so_has_the_doctor() {
 #[test]
 fn what_is_in_the_way_stays_and_is_told_once() {
     let (env, id) = scene();
-    env.write("project.yaml", format!("{}watch: {{commitEdits: false}}\n", env.read("project.yaml")));
+    env.write(
+        "project.yaml",
+        format!("{}watch: {{commitEdits: false}}\n", env.read("project.yaml")),
+    );
     env.commit_all("own");
     let path = env.task_path(&id);
     taken_back_whole(&env, || drop(env.complete(&id, "agent-7").success()));
@@ -228,7 +240,10 @@ fn what_is_in_the_way_stays_and_is_told_once() {
 fn given_up(env: &TestEnvironment, command: &str) {
     let status = env.aof_aside(&["status", "--json"]).success().json();
     let problem = status["attention"][0]["problem"].as_str().unwrap().to_owned();
-    assert!(problem.contains("a rebase is in progress that can neither go on nor be taken back"), "{problem}");
+    assert!(
+        problem.contains("a rebase is in progress that can neither go on nor be taken back"),
+        "{problem}"
+    );
     assert!(problem.contains(&format!("`{command}`")), "{problem}");
     for one in command.split(" && ") {
         env.git(&one.split(' ').skip(1).collect::<Vec<_>>());
@@ -249,14 +264,25 @@ fn a_rebase_that_was_overtaken_is_given_up_and_takes_nothing_back() {
     env.git(&["reset", "--quiet", "--hard", &begun]);
     env.write("mine.txt", "mine\n");
     env.git(&["add", "mine.txt"]);
-    env.git(&["-c", "sequence.editor=echo break >>", "rebase", "--quiet", "-i", "--autostash", "side"]);
+    env.git(&[
+        "-c",
+        "sequence.editor=echo break >>",
+        "rebase",
+        "--quiet",
+        "-i",
+        "--autostash",
+        "side",
+    ]);
     // As long as nothing was committed since it began, it can be taken back.
     let status = env.aof_aside(&["status"]).success().stdout;
     assert!(status.contains("`git rebase --abort`"), "{status}");
     env.git(&["update-ref", "refs/heads/main", &completed]);
     assert_ne!(env.try_git(&["rebase", "--continue"]).code, Some(0));
     given_up(&env, "git rebase --quit && git switch main");
-    assert_eq!((env.head(), entries(&env, &id)), (completed, vec!["implement agent-7 complete".to_owned()]));
+    assert_eq!(
+        (env.head(), entries(&env, &id)),
+        (completed, vec!["implement agent-7 complete".to_owned()])
+    );
     env.git(&["stash", "pop", "--quiet"]);
     assert_eq!(env.git(&["status", "--porcelain"]), "A  mine.txt\n");
 }

@@ -9,7 +9,9 @@ use crate::environment::TestEnvironment;
 /// A task of a fixed id, at its first gate.
 fn task(env: &TestEnvironment, id: &str) {
     env.hand_made(id, "Add login");
-    let _ = env.say(id, "agent-7", "blocked", &["--blocker", "Waiting for the platform team's API spec"]).success();
+    let _ = env
+        .say(id, "agent-7", "blocked", &["--blocker", "Waiting for the platform team's API spec"])
+        .success();
 }
 
 /// A task of a fixed id that waits for its review.
@@ -28,7 +30,15 @@ fn unchanged(env: &TestEnvironment, head: &str) {
 #[test]
 fn a_task_goes_all_the_way() {
     let env = TestEnvironment::new();
-    let id = env.new_task(&["Add login", "--tag", "auth", "--meta", "priority=high", "--body", "Users want in."]);
+    let id = env.new_task(&[
+        "Add login",
+        "--tag",
+        "auth",
+        "--meta",
+        "priority=high",
+        "--body",
+        "Users want in.",
+    ]);
     assert_snapshot!(env.complete(&id, "agent-7"), @"
     exit 0
     --- stdout
@@ -108,7 +118,10 @@ fn a_task_goes_all_the_way() {
     Users want in.
     ");
     let _ = env.complete(&id, "agent-8");
-    assert!(env.task_text(&id).contains("reviewContext:"), "a rejection is answered by its gate alone");
+    assert!(
+        env.task_text(&id).contains("reviewContext:"),
+        "a rejection is answered by its gate alone"
+    );
     assert_snapshot!(env.complete(&id, "agent-3"), @"
     exit 0
     --- stdout
@@ -502,7 +515,11 @@ fn a_task_that_another_holds_is_refused() {
     task(&env, "AOF-abc");
     task(&env, "AOF-xyz");
     for (id, holder) in [("AOF-abc", "agent-7"), ("AOF-xyz", "agent-8")] {
-        env.edit(&format!("tasks/{id}.md"), "  role: backend", &format!("  role: backend\n  agent: {holder}"));
+        env.edit(
+            &format!("tasks/{id}.md"),
+            "  role: backend",
+            &format!("  role: backend\n  agent: {holder}"),
+        );
     }
     env.commit_all("handed out");
     let head = env.head();
@@ -804,7 +821,10 @@ fn a_rehearsal_leaves_no_trace() {
     AOF-xxxxx: implement -> review (complete) (dry run: nothing was written)
       it would be at review, ready for agent-3
     ");
-    assert_eq!(env.say(&id, "agent-7", "complete", &["--dry-run", "--json"]).success().json()["dryRun"], true);
+    assert_eq!(
+        env.say(&id, "agent-7", "complete", &["--dry-run", "--json"]).success().json()["dryRun"],
+        true
+    );
     assert_snapshot!(env.say(&id, "agent-3", "complete", &["--dry-run"]), @"
     exit 4
     --- stderr
@@ -831,7 +851,10 @@ fn a_text_goes_into_the_body() {
     let id = env.new_task(&["Add login", "--body", "Users want in."]);
     env.write("plan.md", "1. Do it\n---\n2. Test it\n");
     let _ = env.say(&id, "agent-7", "complete", &["--file", "plan.md"]).success();
-    let review = ["task", "complete", &id, "--agent", "agent-3", "-o", "complete", "-s", "Good", "--file", "-"];
+    let review = [
+        "task", "complete", &id, "--agent", "agent-3", "-o", "complete", "-s", "Good", "--file",
+        "-",
+    ];
     let _ = env.aof_reading(&review, b"Fine by me").success();
     let text = env.task_text(&id);
     assert_snapshot!(env.plain(text.split("\n---\n").skip(1).collect::<Vec<_>>().join("\n---\n").as_str()), @"
@@ -879,7 +902,14 @@ fn values_are_handed_on() {
             &id,
             "agent-7",
             "complete",
-            &["--output", "branch=login", "--output", "files=[\"a\", \"b\"]", "--meta", "coverage=0.8"],
+            &[
+                "--output",
+                "branch=login",
+                "--output",
+                "files=[\"a\", \"b\"]",
+                "--meta",
+                "coverage=0.8",
+            ],
         )
         .success();
     let front = crate::checker::parse(env.task_text(&id).as_bytes()).unwrap();
@@ -997,7 +1027,9 @@ fn what_is_sent_back_again_and_again_is_stopped() {
     let id = env.new_task(&["Add login"]);
     for _ in 0..5 {
         let _ = env.complete(&id, "agent-7");
-        let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "`login.rs` still panics"]).success();
+        let _ = env
+            .say(&id, "agent-3", "needs_review", &["--blocker", "`login.rs` still panics"])
+            .success();
     }
     let _ = env.complete(&id, "agent-7");
     assert_snapshot!(env.say(&id, "agent-3", "needs_review", &["--blocker", "`login.rs` still panics"]), @"
@@ -1035,7 +1067,8 @@ fn what_is_sent_back_again_and_again_is_stopped() {
 fn a_gate_without_reviews_takes_the_default_outcome() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
-    let output = env.aof(&["task", "complete", &id, "--agent", "agent-7", "-s", "Did it"]).success();
+    let output =
+        env.aof(&["task", "complete", &id, "--agent", "agent-7", "-s", "Did it"]).success();
     assert!(output.stdout.contains("implement -> review (complete)"), "{output}");
     check(&env);
 }

@@ -183,7 +183,10 @@ fn what_is_no_task_is_refused_whole() {
     --- stderr
     standard input cannot be taken: task 2: there is no field `titel`; did you mean `title`?
     "#);
-    env.write("tasks.json", r#"[{"title": "One", "tags": "x", "dependsOn": ["AOF-abc", "x"]}, 3, {"metadata": [1]}]"#);
+    env.write(
+        "tasks.json",
+        r#"[{"title": "One", "tags": "x", "dependsOn": ["AOF-abc", "x"]}, 3, {"metadata": [1]}]"#,
+    );
     assert_snapshot!(env.aof(&["task", "new", "--from", "tasks.json"]), @r#"
     exit 4
     --- stderr

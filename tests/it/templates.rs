@@ -14,10 +14,13 @@ use crate::walker::walk;
 
 fn rules(template: Template) -> Rules {
     let files = template.files("Garden", &Founder::new("Ada", "ada@garden.example"));
-    let source = |name: &str, text: String| Source { name: name.to_owned(), bytes: text.into_bytes() };
-    let configuration = load(&[source("project.yaml", files.project), source("org.yaml", files.org)]).unwrap();
+    let source =
+        |name: &str, text: String| Source { name: name.to_owned(), bytes: text.into_bytes() };
+    let configuration =
+        load(&[source("project.yaml", files.project), source("org.yaml", files.org)]).unwrap();
     let (rules, findings) = Rules::new(configuration.project, configuration.org).unwrap();
-    let worse: Vec<_> = findings.iter().filter(|finding| finding.severity > Severity::Note).collect();
+    let worse: Vec<_> =
+        findings.iter().filter(|finding| finding.severity > Severity::Note).collect();
     assert!(worse.is_empty(), "{template}: {worse:#?}");
     rules
 }
@@ -43,7 +46,13 @@ fn a_template_is_the_same_workflow_as_a_file_and_as_a_project() {
 
 #[test]
 fn a_hard_review_is_answered_by_a_detour_and_looked_at_again() {
-    for template in [Template::Fast, Template::Reviewed, Template::Tdd, Template::SpecDriven, Template::Autonomous] {
+    for template in [
+        Template::Fast,
+        Template::Reviewed,
+        Template::Tdd,
+        Template::SpecDriven,
+        Template::Autonomous,
+    ] {
         let rules = rules(template);
         let taken = walk(&rules, &rules.project.workflows[0]).taken;
         let led = |gate: &str, outcome: &str| -> Vec<String> {
@@ -53,8 +62,13 @@ fn a_hard_review_is_answered_by_a_detour_and_looked_at_again() {
         assert_eq!(led("review", "needs_review"), ["address-review"], "{template}");
         assert_eq!(led("address-review", "complete"), ["review"], "{template}");
         assert_eq!(led("review", "complete"), ["verify"], "{template}");
-        let ending = taken.iter().filter(|(_, _, to)| to == "$end").map(|(gate, _, _)| gate.as_str());
-        assert!(ending.clone().all(|gate| gate == "verify"), "{template} ends at {:?}", ending.collect::<Vec<_>>());
+        let ending =
+            taken.iter().filter(|(_, _, to)| to == "$end").map(|(gate, _, _)| gate.as_str());
+        assert!(
+            ending.clone().all(|gate| gate == "verify"),
+            "{template} ends at {:?}",
+            ending.collect::<Vec<_>>()
+        );
     }
 }
 
@@ -198,9 +212,13 @@ fn what_org_yaml_lacks_is_said_and_nothing_invalid_is_committed() {
     then commit both: `git add org.yaml workflows/feature.yaml && git commit -m "Begin workflow feature" -- org.yaml workflows/feature.yaml`
     "#);
     assert_eq!(env.head(), head);
-    let told = env.aof(&["workflow", "create", "feature", "--template", "basic", "--json"]).code(4).json();
+    let told =
+        env.aof(&["workflow", "create", "feature", "--template", "basic", "--json"]).code(4).json();
     assert_eq!(told["error"], "workflow_exists");
-    let told = env.aof(&["workflow", "create", "two", "--template", "bug-fix", "--dry-run", "--json"]).success().json();
+    let told = env
+        .aof(&["workflow", "create", "two", "--template", "bug-fix", "--dry-run", "--json"])
+        .success()
+        .json();
     assert_eq!(told["lacking"]["roles"][0]["role"], "researcher");
     assert_eq!(told["lacking"]["agents"], serde_json::json!(["agent-research-1", "agent-test-1"]));
     // What was said is enough.
@@ -219,8 +237,10 @@ roles:
     env.commit_all("workflow feature");
     let _ = env.aof(&["workflow", "show", "feature"]).success();
     // A second workflow beside one that nothing makes the default would leave it open which is.
-    let env =
-        TestEnvironment::with_rules("", "roles:\n  worker: {agents: [agent-1]}\n  reviewer: {agents: [agent-2]}\n");
+    let env = TestEnvironment::with_rules(
+        "",
+        "roles:\n  worker: {agents: [agent-1]}\n  reviewer: {agents: [agent-2]}\n",
+    );
     let _ = env.aof(&["workflow", "create", "first", "--template", "basic"]).success();
     assert_snapshot!(env.aof(&["workflow", "create", "second", "--template", "basic"]), @"
     exit 6
@@ -264,9 +284,13 @@ fn the_templates_are_listed() {
     let list = env.aof(&["workflow", "create", "--list", "--json"]).success().json();
     assert_eq!(list["templates"].as_array().unwrap().len(), Template::ALL.len());
     let _ = env.aof(&["workflow", "create"]).code(2);
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/workflows.md")).unwrap();
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/workflows.md")).unwrap();
     for template in Template::ALL {
-        assert!(page.contains(&format!("`{template}`")), "docs/workflows.md does not name the template `{template}`");
+        assert!(
+            page.contains(&format!("`{template}`")),
+            "docs/workflows.md does not name the template `{template}`"
+        );
     }
 }
 
@@ -276,7 +300,8 @@ fn the_templates_are_listed() {
 fn a_beginning_that_was_killed_is_no_half_a_workflow() {
     for point in aof::stop::POINTS {
         let org = "roles:\n  worker: {agents: [agent-1]}\n  reviewer: {agents: [agent-2]}\n";
-        let env = TestEnvironment::with_rules("workflow: {gates: [{id: work, role: worker}]}\n", org);
+        let env =
+            TestEnvironment::with_rules("workflow: {gates: [{id: work, role: worker}]}\n", org);
         let mut command = env.aof_command(&["workflow", "create", "care", "--template", "basic"]);
         command.env("AOF_STOP_AT", point);
         let killed = env.run(command);
@@ -287,7 +312,10 @@ fn a_beginning_that_was_killed_is_no_half_a_workflow() {
         assert_eq!(made, env.exists("workflows/care.yaml"), "{point}: {killed}\n{listed}");
         let again = env.aof(&["workflow", "create", "care", "--template", "basic"]);
         assert_eq!(again.code, Some(if made { 4 } else { 0 }), "{point}: {again}");
-        assert_eq!(env.git(&["log", "--format=%s", "--", "workflows"]), "Begin workflow care: the basic process\n");
+        assert_eq!(
+            env.git(&["log", "--format=%s", "--", "workflows"]),
+            "Begin workflow care: the basic process\n"
+        );
         check(&env);
     }
 }
@@ -296,9 +324,15 @@ fn a_beginning_that_was_killed_is_no_half_a_workflow() {
 fn what_a_clone_is_told_beside_the_commit_is_said() {
     let env = TestEnvironment::without_rules();
     let help = env.aof(&["init", "--help"]).success().stdout;
-    assert!(help.contains("prepare-commit-msg") && help.contains("git config --remove-section merge.aof"), "{help}");
+    assert!(
+        help.contains("prepare-commit-msg")
+            && help.contains("git config --remove-section merge.aof"),
+        "{help}"
+    );
     let files = |value: &serde_json::Value| {
-        let name = |key: &str| value["setUp"][key].as_str().map(|path| path.split("/.git/").last().unwrap().to_owned());
+        let name = |key: &str| {
+            value["setUp"][key].as_str().map(|path| path.split("/.git/").last().unwrap().to_owned())
+        };
         (name("mergeDriver"), name("hook"))
     };
     let both = (Some("config".to_owned()), Some("hooks/prepare-commit-msg".to_owned()));
@@ -336,7 +370,9 @@ fn in_a_linked_worktree_what_is_set_up_is_named_where_it_is() {
     for (folder, branch) in [("../linked", "one"), ("linked", "two")] {
         env.git(&["worktree", "add", "--quiet", "-b", branch, folder]);
         let said = env.aof(&["-C", folder, "init"]).success().stdout;
-        for line in ["  $PROJECT/.git/config  merges", "  $PROJECT/.git/hooks/prepare-commit-msg  lists"] {
+        for line in
+            ["  $PROJECT/.git/config  merges", "  $PROJECT/.git/hooks/prepare-commit-msg  lists"]
+        {
             assert!(said.contains(line), "{said}");
         }
         env.git(&["config", "--remove-section", "merge.aof"]);
@@ -356,14 +392,19 @@ fn what_somebody_is_at_in_the_attributes_is_left_alone_and_that_is_said() {
     for args in [&["init", "--dry-run"][..], &["init"]] {
         let said = env.aof(args).success().stdout;
         assert!(
-            said.contains("  .gitattributes      is left alone, since it has changes that are not committed"),
+            said.contains(
+                "  .gitattributes      is left alone, since it has changes that are not committed"
+            ),
             "{said}"
         );
         assert!(!said.contains("merges tasks by their meaning"), "{said}");
     }
     assert_eq!(env.read(".gitattributes"), "*.jpg binary\n");
     let doctor = env.aof(&["doctor"]).code(1).stdout;
-    assert!(doctor.contains("commit them, or take them back") && !doctor.contains("mends"), "{doctor}");
+    assert!(
+        doctor.contains("commit them, or take them back") && !doctor.contains("mends"),
+        "{doctor}"
+    );
     env.commit_all("attributes");
     let _ = env.aof(&["doctor", "--fix"]).success();
     assert!(env.read(".gitattributes").contains("merge=aof"));

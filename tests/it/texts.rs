@@ -87,15 +87,36 @@ fn outputs_are_judged_all_at_once_and_reach_the_next_brief() {
         --output 'pr_url=https://example.com/1' \
         --output 'files=["the files"]'
     "#);
-    let refused =
-        env.aof(&["task", "complete", &id, "--agent", "agent-w", "--outcome", "complete", "--summary", "s", "--json"]);
+    let refused = env.aof(&[
+        "task",
+        "complete",
+        &id,
+        "--agent",
+        "agent-w",
+        "--outcome",
+        "complete",
+        "--summary",
+        "s",
+        "--json",
+    ]);
     let value = refused.code(4).json();
     assert_eq!(value["error"], "invalid_outputs");
     assert_eq!(value["problems"][0]["path"], "pr_url");
 
     env.write("done.md", "---\n$status: complete\npr_url: https://example.com/{{repo}}\nfiles: [a.rs, b.rs]\n---\nI did it.\n<!-- aof:work AOF-zzz@9 -->\n");
-    let _ =
-        env.aof(&["task", "complete", &id, "--agent", "agent-w", "--summary", "done", "--file", "done.md"]).success();
+    let _ = env
+        .aof(&[
+            "task",
+            "complete",
+            &id,
+            "--agent",
+            "agent-w",
+            "--summary",
+            "done",
+            "--file",
+            "done.md",
+        ])
+        .success();
     assert_snapshot!(env.aof(&["task", "brief", &id]), @r#"
     exit 0
     --- stdout
@@ -210,7 +231,10 @@ fn outputs_are_judged_all_at_once_and_reach_the_next_brief() {
     assert_eq!(brief["gate_context"]["prompt"], "Settle: too {{branch}} short");
     assert_eq!(brief["gate_context"]["outputs"][0]["fields"][0]["name"], "pr_url");
     let text = env.task_text(&id);
-    assert!(!text.contains("$status: needs_fixes") && text.contains("comments: too {{branch}} short"), "{text}");
+    assert!(
+        !text.contains("$status: needs_fixes") && text.contains("comments: too {{branch}} short"),
+        "{text}"
+    );
     check(&env);
 }
 
@@ -227,7 +251,8 @@ fn a_verdict_in_a_text_decides_and_silence_sends_back() {
     assert_eq!(brief["gate_context"]["verdict"], "`<gate>PASS</gate>` or `<gate>FAIL</gate>`");
     env.write("quoted.md", "The last one said:\n\n> <gate>PASS</gate>\n\n- no test for logout\n");
     let say = |file: &str, more: &[&str]| {
-        let args = ["task", "complete", &id, "--agent", "agent-r", "--summary", "looked", "--file", file];
+        let args =
+            ["task", "complete", &id, "--agent", "agent-r", "--summary", "looked", "--file", file];
         env.aof(&[&args[..], more].concat())
     };
     assert_snapshot!(say("quoted.md", &[]), @"

@@ -36,7 +36,10 @@ fn found(env: &TestEnvironment) -> Vec<String> {
 pub(crate) fn nameless(output: &Output) -> String {
     let is_id = |word: &str| word.len() == 7 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
     let nameless = |line: &str| -> String {
-        line.split(' ').map(|word| if is_id(word) { "COMMIT" } else { word }).collect::<Vec<_>>().join(" ")
+        line.split(' ')
+            .map(|word| if is_id(word) { "COMMIT" } else { word })
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     output.to_string().lines().map(|line| nameless(line) + "\n").collect()
 }
@@ -100,7 +103,10 @@ fn an_entry_can_be_neither_removed_nor_added() {
     let (env, id) = scene();
     let text = env.task_text(&id);
     let entries: Vec<&str> = text.split("  - gate: ").collect();
-    env.write(&env.task_path(&id), text.replacen(entries[1], &format!("{0}  - gate: {0}", entries[1]), 1));
+    env.write(
+        &env.task_path(&id),
+        text.replacen(entries[1], &format!("{0}  - gate: {0}", entries[1]), 1),
+    );
     env.edit(&env.task_path(&id), "  visit: 3", "  visit: 4");
     env.commit_all("one more");
     assert_eq!(found(&env), ["rewritten"]);
@@ -173,23 +179,34 @@ fn what_is_committed_beside_a_step_is_found_whatever_it_is_called_and_wherever_i
         assert_eq!(found(&env), ["other_files"]);
         env.aof(&["verify"]).stdout
     };
-    let blob = |env: &TestEnvironment| env.git(&["hash-object", "-w", "project.yaml"]).trim().to_owned();
+    let blob =
+        |env: &TestEnvironment| env.git(&["hash-object", "-w", "project.yaml"]).trim().to_owned();
     let entered = |env: &TestEnvironment, line: &[u8]| {
         let file = env.home().join("entry");
         std::fs::write(&file, line).unwrap();
         let mut git = env.command("git");
-        git.args(["update-index", "--add", "--index-info"]).stdin(std::fs::File::open(file).unwrap());
+        git.args(["update-index", "--add", "--index-info"])
+            .stdin(std::fs::File::open(file).unwrap());
         let _ = env.run(git).success();
     };
-    let odd = beside(&|env| entered(env, &[format!("100644 {}\tf", blob(env)).as_bytes(), b"\xe9\n"].concat()));
+    let odd = beside(&|env| {
+        entered(env, &[format!("100644 {}\tf", blob(env)).as_bytes(), b"\xe9\n"].concat())
+    });
     assert!(odd.contains("`f\u{fffd}` changed with it"), "{odd}");
-    let repository = beside(&|env| entered(env, format!("160000 {}\tmodule\n", env.head()).as_bytes()));
+    let repository =
+        beside(&|env| entered(env, format!("160000 {}\tmodule\n", env.head()).as_bytes()));
     assert!(repository.contains("`module` changed with it"), "{repository}");
     // One among the files of the task is none of them.
     let _ = beside(&|env| {
-        let task =
-            env.files("tasks").into_iter().find(|file| Path::new(file).extension() == Some("md".as_ref())).unwrap();
-        entered(env, format!("160000 {}\t{}\n", env.head(), task.replace(".md", ".module")).as_bytes());
+        let task = env
+            .files("tasks")
+            .into_iter()
+            .find(|file| Path::new(file).extension() == Some("md".as_ref()))
+            .unwrap();
+        entered(
+            env,
+            format!("160000 {}\t{}\n", env.head(), task.replace(".md", ".module")).as_bytes(),
+        );
     });
 
     let mut env = TestEnvironment::without_rules();
@@ -251,7 +268,12 @@ fn what_people_commit_outside_of_the_project_is_not_read() {
     env.write(&task, env.read(&task) + "\nOne more line.\n");
     trees.push(commit("3\n"));
     for tree in trees {
-        std::fs::remove_file(env.path(&format!(".git/objects/{}/{}", &tree[..2], tree[2..].trim()))).unwrap();
+        std::fs::remove_file(env.path(&format!(
+            ".git/objects/{}/{}",
+            &tree[..2],
+            tree[2..].trim()
+        )))
+        .unwrap();
     }
     env.enter(env.path("sub"));
     assert_eq!(found(&env), Vec::<String>::new());
@@ -264,7 +286,9 @@ fn moves_by_hand_are_found_until_somebody_who_may_overrides_them() {
     env.edit(&path, "  current: review", "  current: implement");
     env.commit_all("moved");
     assert_eq!(found(&env), ["moved_by_hand"]);
-    let _ = env.aof(&["task", "override", &id, "--to", "review", "--reason", "I have looked at it"]).success();
+    let _ = env
+        .aof(&["task", "override", &id, "--to", "review", "--reason", "I have looked at it"])
+        .success();
     assert_eq!(found(&env), Vec::<String>::new());
     assert_snapshot!(nameless(&env.aof(&["verify"])), @"
     exit 0
@@ -323,7 +347,15 @@ fn a_commit_by_hand_with_the_trailers_of_another_one_is_found() {
     let _ = env.complete(&id, "agent-3").success();
     let archived = env.task_path(&id);
     assert_ne!(text, env.task_text(&id));
-    env.git(&["commit", "-q", "--amend", "--author", "agent-7 <agent-7@aof.invalid>", "-m", &message]);
+    env.git(&[
+        "commit",
+        "-q",
+        "--amend",
+        "--author",
+        "agent-7 <agent-7@aof.invalid>",
+        "-m",
+        &message,
+    ]);
     assert!(archived.contains("archive"));
     let broken = found(&env);
     for rule in ["wrong_trailer", "wrong_message", "wrong_author"] {
@@ -426,7 +458,10 @@ fn a_copy_is_told_where_it_came_and_costs_nothing_once_it_is_gone() {
     let _ = env.complete(&other, "agent-7").success();
     assert_eq!(found(&env), ["doubled"]);
     let told = env.aof(&["verify"]).stdout;
-    assert!(told.lines().any(|line| line.starts_with("  commit ") && line.ends_with(" both")), "{told}");
+    assert!(
+        told.lines().any(|line| line.starts_with("  commit ") && line.ends_with(" both")),
+        "{told}"
+    );
     // As `aof doctor` says.
     env.git(&["rm", "-q", &copy]);
     env.git(&["commit", "-q", "-m", "as doctor said"]);
@@ -486,7 +521,10 @@ fn a_copy_hides_nothing_that_goes_with_the_other_file() {
     // A copy that says what nobody did.
     let (env, id) = scene();
     let path = env.task_path(&id);
-    env.write(&format!("tasks/b/{id}.md"), env.task_text(&id).replace("No test covers it", "All is well"));
+    env.write(
+        &format!("tasks/b/{id}.md"),
+        env.task_text(&id).replace("No test covers it", "All is well"),
+    );
     env.commit_all("another history besides");
     assert_eq!(found(&env), ["rewritten", "doubled"]);
     env.git(&["rm", "-q", &path]);
@@ -522,8 +560,12 @@ fn the_name_of_the_rules_is_not_changed_by_hand() {
     let (env, id) = scene();
     let path = env.task_path(&id);
     let text = env.read(&path);
-    let hash = text.lines().find_map(|line| line.strip_prefix("workflowHash: ")).unwrap().to_owned();
-    env.write(&path, text.replace(&format!("workflowHash: {hash}"), "workflowHash: 0123456789abcdef"));
+    let hash =
+        text.lines().find_map(|line| line.strip_prefix("workflowHash: ")).unwrap().to_owned();
+    env.write(
+        &path,
+        text.replace(&format!("workflowHash: {hash}"), "workflowHash: 0123456789abcdef"),
+    );
     env.commit_all("other rules");
     assert_eq!(found(&env), ["moved_by_hand"]);
 }
@@ -543,7 +585,8 @@ fn of_two_trailers_that_say_something_else_neither_counts() {
 #[test]
 fn a_folder_called_tasks_is_no_project() {
     let (env, id) = scene();
-    let forged = format!("{id}: implement -> done (complete)\n\nAof-Task: {id}\nAof-Outcome: complete");
+    let forged =
+        format!("{id}: implement -> done (complete)\n\nAof-Task: {id}\nAof-Outcome: complete");
     env.write(&format!("notes/tasks/{id}.md"), "anything");
     env.commit_all(&forged);
     assert_eq!(found(&env), ["wrong_trailer"]);

@@ -22,7 +22,11 @@ fn told(env: &TestEnvironment) -> Vec<(String, String)> {
     let text = |point: &serde_json::Value, key: &str| point[key].as_str().unwrap().to_owned();
     let points = status["attention"].as_array().unwrap().iter();
     let points = points.filter(|point| text(point, "code").starts_with("inbox_"));
-    points.map(|point| (format!("{}: {}", text(point, "code"), text(point, "problem")), text(point, "fix"))).collect()
+    points
+        .map(|point| {
+            (format!("{}: {}", text(point, "code"), text(point, "problem")), text(point, "fix"))
+        })
+        .collect()
 }
 
 fn watch_once(env: &TestEnvironment) {
@@ -32,7 +36,8 @@ fn watch_once(env: &TestEnvironment) {
 #[test]
 fn what_keeps_a_completion_back_is_said_before_and_after_it_is_taken() {
     /// What is done to a task, what is told of it, part of what to do, and what undoes it.
-    type Case = (fn(&TestEnvironment, &str), &'static str, &'static str, fn(&TestEnvironment, &str));
+    type Case =
+        (fn(&TestEnvironment, &str), &'static str, &'static str, fn(&TestEnvironment, &str));
     let cases: [Case; 5] = [
         (
             |env, id| env.edit(&env.task_path(id), "current: review", "current: implement"),
@@ -50,7 +55,9 @@ fn what_keeps_a_completion_back_is_said_before_and_after_it_is_taken() {
             |env, id| env.write(&format!("tasks/archive/2026/02/16/{id}.md"), "Mine\n"),
             "tasks/archive/2026/02/16/AOF-xxxxx.md` already exists",
             "move `",
-            |env, id| fs::remove_file(env.path(&format!("tasks/archive/2026/02/16/{id}.md"))).unwrap(),
+            |env, id| {
+                fs::remove_file(env.path(&format!("tasks/archive/2026/02/16/{id}.md"))).unwrap()
+            },
         ),
         (
             |env, id| {
@@ -77,10 +84,17 @@ fn what_keeps_a_completion_back_is_said_before_and_after_it_is_taken() {
         assert_eq!(told(&env), []);
         begin(&env, &id);
         dropped(&env, &id, "agent-3");
-        let expected = "inbox_kept_back: 1 completion file waits in `.aof/inbox` (AOF-xxxxx.yaml): ";
+        let expected =
+            "inbox_kept_back: 1 completion file waits in `.aof/inbox` (AOF-xxxxx.yaml): ";
         let is_told = |said: &(String, String)| {
-            assert!(said.0.starts_with(expected) && said.0.contains(problem), "{problem}: {said:?}");
-            assert!(said.1.contains(fix) && said.1.contains("`aof watch --once`"), "{fix}: {said:?}");
+            assert!(
+                said.0.starts_with(expected) && said.0.contains(problem),
+                "{problem}: {said:?}"
+            );
+            assert!(
+                said.1.contains(fix) && said.1.contains("`aof watch --once`"),
+                "{fix}: {said:?}"
+            );
         };
         dropped(&env, &other, "agent-7");
         let [free, kept] = told(&env).try_into().unwrap();
@@ -90,7 +104,10 @@ fn what_keeps_a_completion_back_is_said_before_and_after_it_is_taken() {
         watch_once(&env);
         let [kept] = told(&env).try_into().unwrap();
         is_told(&kept);
-        assert!(kept.1.ends_with("; to take one back, remove it from `.aof/inbox/.taken`"), "{kept:?}");
+        assert!(
+            kept.1.ends_with("; to take one back, remove it from `.aof/inbox/.taken`"),
+            "{kept:?}"
+        );
         end(&env, &id);
         let [free] = told(&env).try_into().unwrap();
         assert_eq!(free.0, "inbox_waiting: 1 completion file waits in `.aof/inbox`", "{problem}");
@@ -110,10 +127,14 @@ fn several_that_wait_for_the_same_are_told_together() {
     env.write(".aof/inbox/b.json", env.read(&format!(".aof/inbox/{id}.yaml")));
     fs::rename(env.path(".aof/inbox/b.json"), env.path(".aof/inbox/b.yaml")).unwrap();
     // What is refused when it is taken is kept back by nothing.
-    env.write(".aof/inbox/c.yaml", "task: AOF-nobody\nagent: agent-7\noutcome: complete\nsummary: Done\n");
+    env.write(
+        ".aof/inbox/c.yaml",
+        "task: AOF-nobody\nagent: agent-7\noutcome: complete\nsummary: Done\n",
+    );
     let [free, kept] = told(&env).try_into().unwrap();
     assert_eq!(free.0, "inbox_waiting: 1 completion file waits in `.aof/inbox`");
-    let expected = "inbox_kept_back: 2 completion files wait in `.aof/inbox` (AOF-xxxxx.yaml, b.yaml): ";
+    let expected =
+        "inbox_kept_back: 2 completion files wait in `.aof/inbox` (AOF-xxxxx.yaml, b.yaml): ";
     assert!(kept.0.starts_with(expected), "{kept:?}");
 }
 
@@ -167,7 +188,8 @@ fn a_rehearsal_of_a_hand_made_task_meets_what_keeps_it_from_being_taken_up() {
 #[test]
 fn of_many_that_wait_those_are_named_that_something_is_in_the_way_of() {
     let env = TestEnvironment::new();
-    let ids: Vec<String> = (0..7).map(|number| env.new_task(&[&format!("Task {number}")])).collect();
+    let ids: Vec<String> =
+        (0..7).map(|number| env.new_task(&[&format!("Task {number}")])).collect();
     let stage = |id: &str| {
         let (path, text) = (env.task_path(id), env.task_text(id));
         env.write(&path, text.clone() + "Staged\n");
@@ -186,7 +208,10 @@ fn of_many_that_wait_those_are_named_that_something_is_in_the_way_of() {
     let [free, one, other] = told(&env).try_into().unwrap();
     assert_eq!(free.0, "inbox_waiting: 6 completion files wait in `.aof/inbox`");
     for kept in [one, other] {
-        assert!(kept.0.starts_with("inbox_kept_back: 1 completion") && kept.0.contains("is staged"), "{kept:?}");
+        assert!(
+            kept.0.starts_with("inbox_kept_back: 1 completion") && kept.0.contains("is staged"),
+            "{kept:?}"
+        );
     }
 }
 
@@ -202,7 +227,8 @@ fn a_file_that_cannot_be_changed_in_place_keeps_the_work_of_an_agent_back_and_lo
     assert_eq!((env.files(".aof/inbox").len(), env.files(".aof/refused").len()), (1, 0));
     let points = told(&env);
     assert!(
-        points[0].0.contains("is shared by an anchor or alias") && points[0].1.contains("more plainly"),
+        points[0].0.contains("is shared by an anchor or alias")
+            && points[0].1.contains("more plainly"),
         "{points:?}"
     );
     env.edit(&path, "routing: &way\n", "routing:\n");

@@ -42,7 +42,10 @@ const TROUBLES: [Trouble; 3] = [
 /// Drops a completion, long ago.
 fn dropped(env: &TestEnvironment, name: &str, ticket: &str) {
     let path = format!(".aof/inbox/{name}");
-    env.write(&path, format!("task: {ticket}\nagent: agent-7\noutcome: complete\nsummary: From {name}\n"));
+    env.write(
+        &path,
+        format!("task: {ticket}\nagent: agent-7\noutcome: complete\nsummary: From {name}\n"),
+    );
     let long_ago = SystemTime::UNIX_EPOCH + Duration::from_hours(24 * 365 * 50);
     File::options().write(true).open(env.path(&path)).unwrap().set_modified(long_ago).unwrap();
 }
@@ -54,7 +57,11 @@ fn waiting(begin: fn(&TestEnvironment, &str)) -> (TestEnvironment, String) {
     begin(&env, &id);
     dropped(&env, "x.yaml", &id);
     let output = env.aof(&["watch", "--once"]).code(1);
-    assert_eq!((env.files(".aof/inbox").len(), env.files(".aof/refused").len()), (1, 0), "{output}");
+    assert_eq!(
+        (env.files(".aof/inbox").len(), env.files(".aof/refused").len()),
+        (1, 0),
+        "{output}"
+    );
     (env, id)
 }
 
@@ -113,7 +120,9 @@ fn what_was_dropped_before_the_first_word_counted_is_late_and_what_comes_after_i
     let id = env.new_task(&["Add login"]);
     let watcher = Watcher::start(&env);
     eventually("it watches", || log(&env).contains("watching"));
-    let text = |name: &str| format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: From {name}\n");
+    let text = |name: &str| {
+        format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: From {name}\n")
+    };
     // A file that somebody has open is left alone: this one comes first, and is taken behind the other.
     let mut open = File::create(env.path(".aof/inbox/y.yaml")).unwrap();
     open.write_all(text("y.yaml").as_bytes()).unwrap();
@@ -136,15 +145,20 @@ fn whoever_sees_that_the_first_word_counts_may_say_the_next_at_once() {
         let id = env.new_task(&["Add login"]);
         let pipe = env.home().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        let watcher = Watcher::start_with(&env, &[("AOF_WAIT_AT", &format!("{point}:{}", pipe.display()))]);
+        let watcher =
+            Watcher::start_with(&env, &[("AOF_WAIT_AT", &format!("{point}:{}", pipe.display()))]);
         eventually("it watches", || log(&env).contains("watching"));
-        let text = |name: &str| format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: From {name}\n");
+        let text = |name: &str| {
+            format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: From {name}\n")
+        };
         drop_file(&env, "x.yaml", text("x.yaml"));
         eventually("it can be seen", || pipe.with_extension("reached").exists());
         assert!(env.task_text(&id).contains("current: review"), "{point}");
         drop_file(&env, "y.yaml", text("y.yaml"));
         let opened = File::options().read(true).write(true).open(&pipe).unwrap();
-        eventually("the next counts", || log(&env).contains("review -> end") || env.exists(".aof/refused/y.yaml"));
+        eventually("the next counts", || {
+            log(&env).contains("review -> end") || env.exists(".aof/refused/y.yaml")
+        });
         assert_eq!(env.files(".aof/refused"), [""; 0], "{point}: {}", log(&env));
         watcher.stop("-TERM");
         drop(opened);
@@ -162,7 +176,10 @@ fn a_wrong_ticket_says_nothing_of_the_words_without_one() {
         dropped(&env, "y.yaml", &id);
         let output = env.aof(&["watch", "--once"]);
         assert!(env.task_path(&id).starts_with("tasks/archive/"), "{output}");
-        assert!(env.exists(".aof/refused/x.yaml") && !env.exists(".aof/refused/y.yaml"), "{output}");
+        assert!(
+            env.exists(".aof/refused/x.yaml") && !env.exists(".aof/refused/y.yaml"),
+            "{output}"
+        );
         check(&env);
     }
 }
@@ -188,7 +205,9 @@ fn a_file_that_one_program_closes_and_another_has_open_is_not_whole() {
     assert!(env.exists(".aof/inbox/x.md"), "{}", log(&env));
     open.set_len(0).unwrap();
     std::io::Seek::rewind(&mut open).unwrap();
-    let whole = format!("---\ntask: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n---\nAll of it\n");
+    let whole = format!(
+        "---\ntask: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n---\nAll of it\n"
+    );
     open.write_all(whole.as_bytes()).unwrap();
     drop(open);
     eventually("all of it counts", || env.task_text(&id).contains("All of it"));

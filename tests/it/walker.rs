@@ -4,11 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use aof::engine::outputs::{example, judge};
-use aof::engine::{Act, Decision, Edge, Post, Rules, Way, decide, edges, may_complete, passes_by_itself, unanswered};
+use aof::engine::{
+    Act, Decision, Edge, Post, Rules, Way, decide, edges, may_complete, passes_by_itself,
+    unanswered,
+};
 use aof::format::config::{Source, load};
 use aof::model::{
-    BranchStatus, Completion, Destination, Gate, Map, Outcome, Outputs, Status, Target, Task, Ticket, Timestamp, Visit,
-    Workflow,
+    BranchStatus, Completion, Destination, Gate, Map, Outcome, Outputs, Status, Target, Task,
+    Ticket, Timestamp, Visit, Workflow,
 };
 use aof::ops::{NewTask, new_from};
 
@@ -44,30 +47,44 @@ pub(crate) fn walk(rules: &Rules, workflow: &Workflow) -> Walk {
         assert!(visited, "no walk comes to gate `{}` of `{}`", gate.id, workflow.name);
         for branch in gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default() {
             let here = format!("{}/{}", gate.id, branch.id());
-            let said =
-                |outcome: &Outcome| walk.taken.iter().any(|(at, said, _)| *at == here && said == outcome.as_str());
+            let said = |outcome: &Outcome| {
+                walk.taken.iter().any(|(at, said, _)| *at == here && said == outcome.as_str())
+            };
             let mut written = branch.gate().exits.written().map(|(outcome, _)| outcome);
             assert!(written.all(said), "not everything is said at {here}: {walk:#?}");
         }
         for (outcome, route) in gate.exits.written() {
-            assert!(walk.took(gate, outcome, &route.to), "`{outcome}` of `{}` is not taken: {walk:#?}", gate.id);
+            assert!(
+                walk.took(gate, outcome, &route.to),
+                "`{outcome}` of `{}` is not taken: {walk:#?}",
+                gate.id
+            );
         }
     }
     walk.compare(workflow);
-    assert!(walk.ends.contains(Status::Complete.as_str()), "no walk through `{}` is complete", workflow.name);
+    assert!(
+        walk.ends.contains(Status::Complete.as_str()),
+        "no walk through `{}` is complete",
+        workflow.name
+    );
     walk
 }
 
 /// Returns tasks for which the conditions of the workflow hold and do not.
 fn kinds(workflow: &Workflow) -> Vec<Kind> {
-    let conditions: Vec<&str> = workflow.gates.iter().filter_map(|gate| gate.when.as_deref()).collect();
-    let tags: BTreeSet<&str> = conditions.iter().flat_map(|text| text.split('\'').skip(1).step_by(2)).collect();
+    let conditions: Vec<&str> =
+        workflow.gates.iter().filter_map(|gate| gate.when.as_deref()).collect();
+    let tags: BTreeSet<&str> =
+        conditions.iter().flat_map(|text| text.split('\'').skip(1).step_by(2)).collect();
     let after = |start: &str| -> Map {
         let names = conditions.iter().flat_map(|text| text.split(start).skip(1));
-        let word = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+        let word = |text: &str| {
+            text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>()
+        };
         names.map(|text| (word(text), serde_json::json!(1_000_000))).collect()
     };
-    let outputs: Map = workflow.gates.iter().flat_map(|gate| after(&format!("context.{}.", gate.id))).collect();
+    let outputs: Map =
+        workflow.gates.iter().flat_map(|gate| after(&format!("context.{}.", gate.id))).collect();
     let kind = |tags: Vec<&str>, metadata: &Map, outputs: &Map| Kind {
         tags: tags.into_iter().map(str::to_owned).collect(),
         metadata: metadata.clone(),
@@ -94,7 +111,9 @@ impl Walk {
             Target::Next | Target::Origin | Target::Previous => None,
         };
         self.taken.iter().any(|(at, said, led)| {
-            *at == gate.id.as_str() && *said == outcome.as_str() && to.as_ref().is_none_or(|to| to == led)
+            *at == gate.id.as_str()
+                && *said == outcome.as_str()
+                && to.as_ref().is_none_or(|to| to == led)
         })
     }
 
@@ -106,20 +125,31 @@ impl Walk {
                 let said = edge.outcomes.iter().any(|said| said.as_str() == outcome);
                 edge.from.as_str() == gate && (said || matches!(edge.way, Way::Exhausted(_)))
             };
-            let mut to: BTreeSet<String> = edges.iter().filter(takes).map(|edge| edge.to.to_string()).collect();
+            let mut to: BTreeSet<String> =
+                edges.iter().filter(takes).map(|edge| edge.to.to_string()).collect();
             // Gates that do not apply are passed over.
             while let Some(over) = edges.iter().find(|edge| {
-                edge.way == Way::Over && to.contains(edge.from.as_str()) && !to.contains(&edge.to.to_string())
+                edge.way == Way::Over
+                    && to.contains(edge.from.as_str())
+                    && !to.contains(&edge.to.to_string())
             }) {
                 to.insert(over.to.to_string());
             }
             to
         };
         let whole = |(gate, _, _): &&(String, String, String)| !gate.contains('/');
-        let answers = |to: &str| workflow.gates.iter().any(|gate| gate.id.as_str() == to && gate.can_reject());
+        let answers = |to: &str| {
+            workflow.gates.iter().any(|gate| gate.id.as_str() == to && gate.can_reject())
+        };
         for (gate, outcome, to) in self.taken.iter().filter(whole) {
-            let known = drawn(gate, outcome).contains(to) || outcome == "blocked" && to == gate || answers(to);
-            assert!(known, "`{outcome}` at `{gate}` of `{}` led to {to}, and is not drawn", workflow.name);
+            let known = drawn(gate, outcome).contains(to)
+                || outcome == "blocked" && to == gate
+                || answers(to);
+            assert!(
+                known,
+                "`{outcome}` at `{gate}` of `{}` led to {to}, and is not drawn",
+                workflow.name
+            );
         }
         for edge in edges.iter().filter(|edge| !matches!(edge.way, Way::Over | Way::Exhausted(_))) {
             let took = |outcome: &Outcome| {
@@ -149,7 +179,13 @@ impl Walk {
     }
 
     /// Says every outcome that the task's gate has, and returns what comes of each.
-    fn every_outcome(&mut self, rules: &Rules, workflow: &Workflow, kind: &Kind, task: &Task) -> Vec<Task> {
+    fn every_outcome(
+        &mut self,
+        rules: &Rules,
+        workflow: &Workflow,
+        kind: &Kind,
+        task: &Task,
+    ) -> Vec<Task> {
         if task.status.is_finished() {
             self.ends.insert(task.status.to_string());
             return Vec::new();
@@ -162,13 +198,20 @@ impl Walk {
             vec![Act::Pass]
         } else {
             let waits = |post: &Post<'_>| {
-                let open = task.gate.as_ref().zip(post.branch()).and_then(|(open, branch)| open.branch(branch));
+                let open = task
+                    .gate
+                    .as_ref()
+                    .zip(post.branch())
+                    .and_then(|(open, branch)| open.branch(branch));
                 open.is_some_and(|branch| branch.status == BranchStatus::Blocked)
             };
             let posts = Post::open(rules, task).into_iter().filter(|post| !waits(post));
             let say = |post: Post<'_>| -> Vec<Act> {
                 let outcomes = post.outcomes(rules);
-                outcomes.iter().map(|outcome| Act::Complete(completion(rules, task, &post, outcome, kind))).collect()
+                outcomes
+                    .iter()
+                    .map(|outcome| Act::Complete(completion(rules, task, &post, outcome, kind)))
+                    .collect()
             };
             posts.flat_map(say).collect()
         };
@@ -198,11 +241,14 @@ fn situation(task: &Task) -> String {
     for visit in task.history.iter().filter(back) {
         *counts.entry(format!("{:?}", visit.to)).or_default() += 1;
     }
-    let waiting: Vec<&str> = unanswered(&task.history).iter().map(|visit| visit.gate.as_str()).collect();
+    let waiting: Vec<&str> =
+        unanswered(&task.history).iter().map(|visit| visit.gate.as_str()).collect();
     let from = task.history.last().map(|visit| visit.gate.to_string());
     let branches = task.gate.iter().flat_map(|open| &open.branches);
-    let branches: Vec<String> = branches.map(|branch| format!("{} {}", branch.id, branch.status)).collect();
-    let open = task.gate.as_ref().map(|open| (open.current.to_string(), open.escalated.clone(), branches));
+    let branches: Vec<String> =
+        branches.map(|branch| format!("{} {}", branch.id, branch.status)).collect();
+    let open =
+        task.gate.as_ref().map(|open| (open.current.to_string(), open.escalated.clone(), branches));
     format!("{open:?} {} from {from:?} {counts:?} {waiting:?}", task.status)
 }
 
@@ -246,7 +292,13 @@ fn at(visit: usize) -> Timestamp {
     Timestamp::from_second(1_771_236_000 + 60 * i64::try_from(visit).unwrap()).unwrap()
 }
 
-fn completion(rules: &Rules, task: &Task, post: &Post<'_>, outcome: &Outcome, kind: &Kind) -> Completion {
+fn completion(
+    rules: &Rules,
+    task: &Task,
+    post: &Post<'_>,
+    outcome: &Outcome,
+    kind: &Kind,
+) -> Completion {
     let members = &rules.org.role(post.role).unwrap().agents;
     let agent = members.iter().find(|agent| may_complete(rules, task, post, agent).is_ok());
     let branch = post.branch().cloned();
@@ -255,7 +307,8 @@ fn completion(rules: &Rules, task: &Task, post: &Post<'_>, outcome: &Outcome, ki
         agent: agent.unwrap_or_else(|| panic!("nobody may complete `{}`", post.gate.id)).clone(),
         outcome: Some(outcome.to_string()),
         summary: Some(format!("said {outcome}")),
-        blockers: matches!(outcome, Outcome::NeedsReview | Outcome::Blocked).then(|| vec!["line 3 is wrong".into()]),
+        blockers: matches!(outcome, Outcome::NeedsReview | Outcome::Blocked)
+            .then(|| vec!["line 3 is wrong".into()]),
         rejection_notes: None,
         outputs: outputs(post, outcome, kind),
         metadata: Map::new(),
@@ -286,7 +339,10 @@ fn a_circle_is_seen() {
         circle(ways.iter().map(|(from, to)| ((*from).to_owned(), set(to))).collect())
     };
     assert_eq!(ways(&[("a", &["b", "c"]), ("b", &["c"]), ("c", &[])]), None);
-    assert_eq!(ways(&[("a", &["b"]), ("b", &["c", "d"]), ("c", &["b"]), ("d", &[])]).as_deref(), Some("a"));
+    assert_eq!(
+        ways(&[("a", &["b"]), ("b", &["c", "d"]), ("c", &["b"]), ("d", &[])]).as_deref(),
+        Some("a")
+    );
 }
 
 #[test]

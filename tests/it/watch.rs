@@ -16,10 +16,18 @@ impl Watcher {
 
     /// Starts one with further variables.
     pub(crate) fn start_with(env: &TestEnvironment, variables: &[(&str, &str)]) -> Self {
-        let log = fs::File::options().create(true).append(true).open(env.home().join("watch.log")).unwrap();
+        let log = fs::File::options()
+            .create(true)
+            .append(true)
+            .open(env.home().join("watch.log"))
+            .unwrap();
         let mut command = env.aof_command(&["watch"]);
         // Files have the times of the real clock, so the watcher has it too.
-        command.env_remove("AOF_NOW").envs(variables.iter().copied()).stdout(log.try_clone().unwrap()).stderr(log);
+        command
+            .env_remove("AOF_NOW")
+            .envs(variables.iter().copied())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log);
         Self(command.stdin(Stdio::null()).spawn().unwrap())
     }
 
@@ -51,7 +59,8 @@ fn drop_completion(env: &TestEnvironment, id: &str, agent: &str) {
     let content = format!("task: {id}\nagent: {agent}\noutcome: complete\nsummary: Done\n");
     env.write(".aof/dropping", content);
     fs::create_dir_all(env.path(".aof/inbox")).unwrap();
-    fs::rename(env.path(".aof/dropping"), env.path(&format!(".aof/inbox/{id}-{agent}.yaml"))).unwrap();
+    fs::rename(env.path(".aof/dropping"), env.path(&format!(".aof/inbox/{id}-{agent}.yaml")))
+        .unwrap();
 }
 
 #[test]
@@ -67,18 +76,27 @@ fn the_watcher_reacts_to_all_that_people_and_agents_do() {
     env.hand_made("AOF-abc", "Written in an editor");
     let path = env.task_path(&id);
     env.edit(&path, "title: Add login", "title: Add login and logout");
-    eventually("the hand-made task is adopted", || env.log().contains("AOF-abc: adopted at implement"));
-    eventually("the edit is committed as theirs", || env.log().contains("Ada: AOF-xxxxx: edited by hand"));
+    eventually("the hand-made task is adopted", || {
+        env.log().contains("AOF-abc: adopted at implement")
+    });
+    eventually("the edit is committed as theirs", || {
+        env.log().contains("Ada: AOF-xxxxx: edited by hand")
+    });
 
     let slow = env.path(".aof/inbox/slow.json");
     let half = format!("{{\"task\": \"{id}\", \"agent\": \"agent-3\", ");
     let mut file = fs::File::create(&slow).unwrap();
     std::io::Write::write_all(&mut file, half.as_bytes()).unwrap();
     drop_completion(&env, "AOF-abc", "agent-7");
-    eventually("the other completion counts", || env.task_text("AOF-abc").contains("current: review"));
-    std::io::Write::write_all(&mut file, b"\"outcome\": \"complete\", \"summary\": \"Good\"}").unwrap();
+    eventually("the other completion counts", || {
+        env.task_text("AOF-abc").contains("current: review")
+    });
+    std::io::Write::write_all(&mut file, b"\"outcome\": \"complete\", \"summary\": \"Good\"}")
+        .unwrap();
     drop(file);
-    eventually("the slow one counts", || env.exists("tasks/archive") && env.task_path(&id).contains("archive"));
+    eventually("the slow one counts", || {
+        env.exists("tasks/archive") && env.task_path(&id).contains("archive")
+    });
     eventually("the inbox is empty", || env.files(".aof/inbox").is_empty());
     watcher.stop("-TERM");
     check(&env);
@@ -108,7 +126,10 @@ fn many_that_wait_hold_up_no_other_and_go_on_together() {
     let list = format!("[{}]", [r#"{"title": "Task"}"#; 60].join(","));
     let _ = env.aof_reading(&["task", "new", "--from", "-"], list.as_bytes()).success();
     let paths = env.files("tasks");
-    let ids: Vec<&str> = paths.iter().map(|path| path.trim_start_matches("tasks/").trim_end_matches(".md")).collect();
+    let ids: Vec<&str> = paths
+        .iter()
+        .map(|path| path.trim_start_matches("tasks/").trim_end_matches(".md"))
+        .collect();
     let (good, frozen) = ids.split_at(10);
     for id in frozen {
         env.edit(&format!("tasks/{id}.md"), "current: implement", "current: review");
@@ -135,7 +156,11 @@ fn many_that_wait_hold_up_no_other_and_go_on_together() {
     eventually("the inbox is empty", || env.files(".aof/inbox").is_empty());
     watcher.stop("-TERM");
     for id in frozen {
-        assert!(env.read(&format!("tasks/{id}.md")).contains("current: review"), "{id}: {}", log(&env));
+        assert!(
+            env.read(&format!("tasks/{id}.md")).contains("current: review"),
+            "{id}: {}",
+            log(&env)
+        );
     }
     check(&env);
 }
@@ -166,7 +191,11 @@ fn a_completion_that_a_script_writes_line_by_line_is_taken_whole() {
     eventually("the inbox is empty", || env.files(".aof/inbox").is_empty());
     for path in &paths {
         let task = env.read(path);
-        assert!(task.contains("outcome: blocked") && task.contains("Its key"), "{task}\n{}", log(&env));
+        assert!(
+            task.contains("outcome: blocked") && task.contains("Its key"),
+            "{task}\n{}",
+            log(&env)
+        );
     }
     assert_eq!(env.files(".aof/refused"), [""; 0], "{}", log(&env));
 
@@ -174,7 +203,8 @@ fn a_completion_that_a_script_writes_line_by_line_is_taken_whole() {
     let id = env.new_task(&["Written slowly"]);
     let other = env.new_task(&["Written slowly, too"]);
     append(".aof/inbox/a.yaml", &format!("task: {id}\nagent: agent-7\noutcome: complete\n"));
-    let front = format!("---\ntask: {other}\nagent: agent-7\noutcome: complete\nsummary: Done\n---\n");
+    let front =
+        format!("---\ntask: {other}\nagent: agent-7\noutcome: complete\nsummary: Done\n---\n");
     append(".aof/inbox/b.md", &front);
     // Files that came later are acted upon meanwhile, and these are not.
     let later = env.new_task(&["Written at once"]);
@@ -223,7 +253,10 @@ fn watchers_that_are_killed_in_the_middle_lose_nothing() {
     let list = format!("[{}]", vec![r#"{"title": "Task"}"#; 60].join(","));
     let _ = env.aof_reading(&["task", "new", "--from", "-"], list.as_bytes()).success();
     let files = env.files("tasks");
-    let ids: Vec<&str> = files.iter().map(|path| path.trim_start_matches("tasks/").trim_end_matches(".md")).collect();
+    let ids: Vec<&str> = files
+        .iter()
+        .map(|path| path.trim_start_matches("tasks/").trim_end_matches(".md"))
+        .collect();
     let commits = || env.git(&["rev-list", "--count", "HEAD"]).trim().parse::<usize>().unwrap();
     let mut last = commits();
     let watchers = [Watcher::start(&env), Watcher::start(&env)];
@@ -245,7 +278,12 @@ fn watchers_that_are_killed_in_the_middle_lose_nothing() {
     watcher.stop("-TERM");
     check_after_kills(&env);
     for id in ids {
-        assert_eq!(env.task_text(id).matches("- gate: implement").count(), 1, "{id}\n{}", log(&env));
+        assert_eq!(
+            env.task_text(id).matches("- gate: implement").count(),
+            1,
+            "{id}\n{}",
+            log(&env)
+        );
     }
     assert_eq!(env.files(".aof/refused"), [""; 0], "{}", log(&env));
 }
@@ -272,7 +310,9 @@ fn the_watcher_ends_what_takes_too_long_when_its_time_comes() {
     let mut new = env.aof_command(&["task", "new", "Add login"]);
     new.env_remove("AOF_NOW");
     let _ = env.run(new).success();
-    eventually("the architect steps in", || log(&env).contains("timed out at implement; it is architect's now"));
+    eventually("the architect steps in", || {
+        log(&env).contains("timed out at implement; it is architect's now")
+    });
     watcher.stop("-TERM");
     check(&env);
 }

@@ -44,7 +44,8 @@ impl Server {
                 if answer.is_empty() {
                     open.push(stream);
                 } else {
-                    let _ = (&stream).write_all(answer.replace("PORT", &port.to_string()).as_bytes());
+                    let _ =
+                        (&stream).write_all(answer.replace("PORT", &port.to_string()).as_bytes());
                 }
             }
         });
@@ -78,13 +79,13 @@ fn receive(stream: &TcpStream) -> Option<Request> {
 }
 
 const TAKEN: &str = "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";
-const BROKEN: &str = "HTTP/1.1 500 Oh\r\nContent-Length: 9\r\nConnection: close\r\n\r\nno\x1b [31m\n";
-const BUSY: &str = "HTTP/1.1 503 Busy\r\nRetry-After: 7200\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+const BROKEN: &str =
+    "HTTP/1.1 500 Oh\r\nContent-Length: 9\r\nConnection: close\r\n\r\nno\x1b [31m\n";
+const BUSY: &str =
+    "HTTP/1.1 503 Busy\r\nRetry-After: 7200\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 const GONE: &str = "HTTP/1.1 410 Gone\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-const ELSEWHERE: &str =
-    "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:PORT/secrets\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-const STILL_ELSEWHERE: &str =
-    "HTTP/1.1 307 Moved\r\nLocation: http://127.0.0.1:PORT/secrets\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+const ELSEWHERE: &str = "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:PORT/secrets\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+const STILL_ELSEWHERE: &str = "HTTP/1.1 307 Moved\r\nLocation: http://127.0.0.1:PORT/secrets\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
 fn project_with(notify: &str) -> TestEnvironment {
     let env = TestEnvironment::new();
@@ -100,7 +101,10 @@ fn hook(server: &Server, more: &str) -> String {
 
 fn deliver(env: &TestEnvironment) -> crate::environment::Output {
     let mut command = env.aof_command(&["notices", "--deliver"]);
-    command.env("HOOK", SECRET).env("http_proxy", "http://127.0.0.1:1").env("ALL_PROXY", "http://127.0.0.1:1");
+    command
+        .env("HOOK", SECRET)
+        .env("http_proxy", "http://127.0.0.1:1")
+        .env("ALL_PROXY", "http://127.0.0.1:1");
     env.run(command)
 }
 
@@ -118,7 +122,10 @@ fn a_message_is_posted_signed_and_once() {
     assert_eq!(request.headers["content-type"], "application/json");
     assert!(request.headers["webhook-timestamp"].parse::<i64>().is_ok());
     assert!(request.headers["webhook-signature"].starts_with("v1,"), "{:?}", request.headers);
-    assert_eq!((&message["event"], &message["taskId"]), (&"gate_transition".into(), &id.as_str().into()));
+    assert_eq!(
+        (&message["event"], &message["taskId"]),
+        (&"gate_transition".into(), &id.as_str().into())
+    );
 }
 
 #[test]
@@ -130,10 +137,14 @@ fn what_is_not_taken_comes_again_under_the_same_id() {
     let broken = deliver(&env).code(1);
     assert!(broken.stdout.contains("it answered 500: no? [31m"), "{broken}");
     let busy = deliver(&env).code(1);
-    assert!(busy.stdout.contains("it answered 503") && busy.stdout.contains("tried 2 times"), "{busy}");
+    assert!(
+        busy.stdout.contains("it answered 503") && busy.stdout.contains("tried 2 times"),
+        "{busy}"
+    );
     assert!(busy.stdout.contains("waits until 2026-02-16T12:0"), "two hours, as it said: {busy}");
     let _ = deliver(&env).success();
-    let ids: Vec<String> = server.received().iter().map(|request| request.headers["webhook-id"].clone()).collect();
+    let ids: Vec<String> =
+        server.received().iter().map(|request| request.headers["webhook-id"].clone()).collect();
     assert_eq!(ids, vec![ids[0].clone(); 3]);
     assert!(server.received().is_empty());
 }
@@ -148,7 +159,8 @@ fn after_a_rest_another_message_is_tried_first() {
     }
     let _ = deliver(&env).code(1);
     let _ = deliver(&env).success();
-    let ids: Vec<String> = server.received().iter().map(|request| request.headers["webhook-id"].clone()).collect();
+    let ids: Vec<String> =
+        server.received().iter().map(|request| request.headers["webhook-id"].clone()).collect();
     assert_eq!((ids.len(), &ids[0]), (4, &ids[3]), "the one that met nobody is last");
 }
 
@@ -168,7 +180,8 @@ fn no_redirect_is_followed() {
 #[test]
 fn a_private_address_is_not_reached_unless_that_is_allowed() {
     let server = Server::start(&[TAKEN]);
-    let notify = format!("{{on: [gate_transition], webhook: \"https://localhost:{}/hook\"}}", server.port);
+    let notify =
+        format!("{{on: [gate_transition], webhook: \"https://localhost:{}/hook\"}}", server.port);
     let env = project_with(&notify);
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");
@@ -186,7 +199,10 @@ fn a_receiver_that_wants_no_more_gets_no_more_of_it() {
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");
     let output = deliver(&env).code(1);
-    assert!(output.stdout.contains("given up") && output.stdout.contains("it answered 410"), "{output}");
+    assert!(
+        output.stdout.contains("given up") && output.stdout.contains("it answered 410"),
+        "{output}"
+    );
     let _ = deliver(&env).success();
     assert_eq!(server.received().len(), 1);
 }

@@ -98,13 +98,20 @@ fn an_imported_workflow_is_committed_alone_and_runs() {
     let _ = env.aof(&["workflow", "validate"]).success();
 
     let id = env.new_task(&["It hangs", "--workflow", "bug"]);
-    for (agent, outcome) in
-        [("agent-3", "complete"), ("agent-1", "complete"), ("agent-2", "failed"), ("agent-2", "failed")]
-    {
+    for (agent, outcome) in [
+        ("agent-3", "complete"),
+        ("agent-1", "complete"),
+        ("agent-2", "failed"),
+        ("agent-2", "failed"),
+    ] {
         let _ = env.say(&id, agent, outcome, &[]).success();
     }
     // Tried twice, so the failure took its own way.
-    assert!(env.read(&format!("tasks/{id}.md")).contains("current: mend"), "{}", env.read(&format!("tasks/{id}.md")));
+    assert!(
+        env.read(&format!("tasks/{id}.md")).contains("current: mend"),
+        "{}",
+        env.read(&format!("tasks/{id}.md"))
+    );
     let brief = env.aof(&["task", "brief", &id]).success().stdout;
     assert!(brief.contains("A patch, and no more"), "{brief}");
     let _ = env.say(&id, "agent-1", "complete", &[]).success();
@@ -124,12 +131,14 @@ const FIXTURES: [(&str, &str); 5] = [
 #[test]
 fn what_every_system_writes_is_valid_with_the_roles_that_are_told() {
     for (file, text) in FIXTURES {
-        let env = TestEnvironment::with_rules("project: {name: Import}\ndefaultWorkflow: usual\n", "");
+        let env =
+            TestEnvironment::with_rules("project: {name: Import}\ndefaultWorkflow: usual\n", "");
         env.write("workflows/usual.yaml", "gates:\n  - {id: work, role: worker}\n");
         env.write(file, text);
         let json = env.aof(&["--json", "workflow", "import", file]).success().json();
         let snippet = json["orgSnippet"].as_str().unwrap();
-        let worker = if snippet.contains("  worker:") { "" } else { "  worker: {agents: [agent-1]}\n" };
+        let worker =
+            if snippet.contains("  worker:") { "" } else { "  worker: {agents: [agent-1]}\n" };
         env.write("org.yaml", format!("{snippet}{worker}"));
         let _ = env.aof(&["workflow", "validate"]).success();
         env.commit_all(file);
@@ -153,9 +162,26 @@ fn verdicts_and_keys_of_replies_are_read_as_they_were() {
     let id = env.new_task(&["Soup"]);
     let reply = |agent: &str, text: &str| {
         env.write("reply.md", text);
-        env.aof(&["task", "complete", &id, "--agent", agent, "--summary", "Replied", "--file", "reply.md"]).success()
+        env.aof(&[
+            "task",
+            "complete",
+            &id,
+            "--agent",
+            agent,
+            "--summary",
+            "Replied",
+            "--file",
+            "reply.md",
+        ])
+        .success()
     };
-    let at = |gate: &str| assert!(env.task_text(&id).contains(&format!("current: {gate}\n")), "{}", env.task_text(&id));
+    let at = |gate: &str| {
+        assert!(
+            env.task_text(&id).contains(&format!("current: {gate}\n")),
+            "{}",
+            env.task_text(&id)
+        )
+    };
     let _ = reply("agent-1", "STATUS: done\nRECIPE_FILE: soup.md\nSEASON: winter\n");
     at("cook");
     let brief = env.aof(&["task", "brief", &id]).success().stdout;
@@ -188,7 +214,9 @@ fn agents_side_by_side_become_branches_that_join() {
     };
     ready(&env);
     let _ = env.say(&id, "agent-2", "complete", &[]).success();
-    let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "The second line is missing"]).success();
+    let _ = env
+        .say(&id, "agent-3", "needs_review", &["--blocker", "The second line is missing"])
+        .success();
     assert!(env.task_text(&id).contains("current: make"), "{}", env.task_text(&id));
     ready(&env);
     for agent in ["agent-3", "agent-2"] {
@@ -210,7 +238,11 @@ fn an_import_that_is_killed_anywhere_is_whole_or_nothing() {
         let again = env.aof(&["workflow", "import", "bug.json"]);
         assert!(matches!(again.code, Some(0 | 4)), "{point}: {killed}{again}");
         assert_eq!(env.git(&["status", "--porcelain"]), "?? bug.json\n", "{point}");
-        assert_eq!(env.git(&["log", "--format=%s", "--", "workflows/bug.yaml"]).lines().count(), 1, "{point}");
+        assert_eq!(
+            env.git(&["log", "--format=%s", "--", "workflows/bug.yaml"]).lines().count(),
+            1,
+            "{point}"
+        );
         env.git(&["fsck", "--strict"]);
         assert!(!env.is_in_the_middle(), "{point}");
     }
@@ -222,7 +254,10 @@ fn two_workflows_need_a_default_before_they_count() {
     let two = BUG.replace("\"id\": \"bug\",", "");
     env.write("two.json", format!("{{\"workflows\": {{\"one\": {two}, \"two\": {two}}}}}"));
     let output = env.aof(&["workflow", "import", "two.json"]).success();
-    assert!(output.stdout.contains("wrote workflows/one.yaml workflows/two.yaml; not committed"), "{output}");
+    assert!(
+        output.stdout.contains("wrote workflows/one.yaml workflows/two.yaml; not committed"),
+        "{output}"
+    );
     assert!(output.stderr.contains("no_default_workflow"), "{output}");
 }
 
@@ -282,10 +317,15 @@ fn a_rehearsal_prints_the_file_and_needs_no_project() {
     dry run: nothing was written
     "#);
     assert_eq!(env.files("."), ["steps.toml"]);
-    let json =
-        env.aof(&["--json", "workflow", "import", "steps.toml", "--dry-run", "--name", "spring"]).success().stdout;
+    let json = env
+        .aof(&["--json", "workflow", "import", "steps.toml", "--dry-run", "--name", "spring"])
+        .success()
+        .stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!((&json["from"], &json["workflows"][0]["path"]), (&"orbital".into(), &"workflows/spring.yaml".into()));
+    assert_eq!(
+        (&json["from"], &json["workflows"][0]["path"]),
+        (&"orbital".into(), &"workflows/spring.yaml".into())
+    );
     assert_eq!(json["lackingRoles"][0]["role"], "worker");
     let output = env.aof(&["workflow", "import", "steps.toml"]);
     assert_eq!(output.code, Some(3), "{}", output.stderr);
@@ -354,7 +394,10 @@ fn files_that_are_no_workflow_leave_nothing_behind() {
     let env = kitchen();
     env.write("none.yaml", "teams: []\nagents: []\n");
     env.write("bad.yaml", b"steps: \xff\n");
-    env.write("circle.json", r#"{"id": "c", "steps": [{"id": "a", "agent": "coder", "on_success": "a"}]}"#);
+    env.write(
+        "circle.json",
+        r#"{"id": "c", "steps": [{"id": "a", "agent": "coder", "on_success": "a"}]}"#,
+    );
     for file in ["none.yaml", "bad.yaml", "circle.json", "gone.yaml"] {
         let output = env.aof(&["workflow", "import", file]);
         assert_eq!(output.code, Some(if file == "gone.yaml" { 1 } else { 6 }), "{}", output.stderr);

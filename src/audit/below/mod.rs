@@ -15,7 +15,8 @@ use super::error::{At, AuditError};
 use super::id::ObjectId;
 use super::objects::name_of_file;
 
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const FOLDER: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// A worktree, held open.
 pub(super) struct Below {
@@ -54,7 +55,12 @@ enum Way {
 
 impl Seen {
     fn of(stat: &Stat) -> Self {
-        let times = [stat.st_mtime.into(), stat.st_mtime_nsec.into(), stat.st_ctime.into(), stat.st_ctime_nsec.into()];
+        let times = [
+            stat.st_mtime.into(),
+            stat.st_mtime_nsec.into(),
+            stat.st_ctime.into(),
+            stat.st_ctime_nsec.into(),
+        ];
         let file = [stat.st_dev.into(), stat.st_ino.into()];
         Self { file, size: stat.st_size.into(), times, mode: stat.st_mode }
     }
@@ -87,7 +93,9 @@ impl Found {
 impl Below {
     pub(super) fn open(root: &Path) -> Result<Self, AuditError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let handle = rustix::fs::open(root, flags, Mode::empty()).map_err(io::Error::from).at("open", root)?;
+        let handle = rustix::fs::open(root, flags, Mode::empty())
+            .map_err(io::Error::from)
+            .at("open", root)?;
         Ok(Self { root: handle.into(), path: root.to_owned() })
     }
 
@@ -108,7 +116,8 @@ impl Below {
             let target = rustix::fs::readlinkat(&folder, name(path), Vec::new())?;
             return name_of_file(target.as_bytes(), target.as_bytes().len() as u64).map(Some);
         }
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::openat(&folder, name(path), flags, Mode::empty())?);
         if Seen::of(&rustix::fs::fstat(&file)?) != seen {
             return Ok(None);

@@ -21,7 +21,12 @@ const HELD_OPEN: usize = 64;
 
 impl Below {
     /// Gives a file that stands elsewhere its place: over what was seen there, or where nothing was. `InTheWay` says that it is not so.
-    pub(in crate::audit) fn put(&self, written: &Path, path: &str, over: Option<Seen>) -> Result<(), AuditError> {
+    pub(in crate::audit) fn put(
+        &self,
+        written: &Path,
+        path: &str,
+        over: Option<Seen>,
+    ) -> Result<(), AuditError> {
         let place = self.path.join(path);
         let folder = self.folder_for(path)?;
         if over.is_none() {
@@ -89,8 +94,12 @@ impl Below {
     }
 
     /// Has the folders of these paths, and those above them, survive a power cut: what has a name in them, and what has one no more.
-    pub(in crate::audit) fn sync_folders<'p>(&self, paths: impl Iterator<Item = &'p str>) -> Result<(), AuditError> {
-        let mut folders: BTreeSet<&str> = paths.flat_map(|path| folders_above(path).map(|(above, _)| above)).collect();
+    pub(in crate::audit) fn sync_folders<'p>(
+        &self,
+        paths: impl Iterator<Item = &'p str>,
+    ) -> Result<(), AuditError> {
+        let mut folders: BTreeSet<&str> =
+            paths.flat_map(|path| folders_above(path).map(|(above, _)| above)).collect();
         folders.insert("");
         let folders: Vec<&str> = folders.into_iter().collect();
         for some in folders.chunks(HELD_OPEN) {
@@ -100,7 +109,9 @@ impl Below {
                 let inside = if folder.is_empty() { "x".to_owned() } else { format!("{folder}/x") };
                 // One that was left empty is gone: then the one above tells.
                 if let Way::Open(handle) = self.way(&inside).at("open", &place)? {
-                    waiting.push(Unsynced::new(&handle, &place, Part::Everything).at("hold open", &place)?);
+                    waiting.push(
+                        Unsynced::new(&handle, &place, Part::Everything).at("hold open", &place)?,
+                    );
                 }
             }
             sync_files(waiting)?;
@@ -135,7 +146,13 @@ impl Below {
 }
 
 /// Renames a file to a name that nothing may have yet, or over what was seen there.
-fn rename(from: BorrowedFd<'_>, old: &Path, folder: &File, name: &str, over: Option<Seen>) -> Result<(), Errno> {
+fn rename(
+    from: BorrowedFd<'_>,
+    old: &Path,
+    folder: &File,
+    name: &str,
+    over: Option<Seen>,
+) -> Result<(), Errno> {
     if over.is_some() {
         return rustix::fs::renameat(from, old, folder, name);
     }
@@ -151,14 +168,16 @@ fn rename(from: BorrowedFd<'_>, old: &Path, folder: &File, name: &str, over: Opt
 
 /// Copies a file or link into the folder where it is to be, under a name of its own, and has it survive a power cut.
 fn copied(written: &Path, folder: &File) -> io::Result<String> {
-    let name = format!(".aof-tmp-{}", nonce().map_err(|error| io::Error::other(error.to_string()))?);
+    let name =
+        format!(".aof-tmp-{}", nonce().map_err(|error| io::Error::other(error.to_string()))?);
     let data = fs::symlink_metadata(written)?;
     if data.is_symlink() {
         rustix::fs::symlinkat(fs::read_link(written)?, folder, &name)?;
         return Ok(name);
     }
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file = File::from(rustix::fs::openat(folder, &name, flags, Mode::from_raw_mode(0o600))?);
+    let mut file =
+        File::from(rustix::fs::openat(folder, &name, flags, Mode::from_raw_mode(0o600))?);
     let whole = io::copy(&mut File::open(written)?, &mut file)
         .and_then(|_| file.set_permissions(fs::Permissions::from_mode(data.permissions().mode())))
         .and_then(|()| file.sync_data());

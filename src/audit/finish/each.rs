@@ -53,8 +53,10 @@ impl Repository {
         unsettled.extend(self.go_odd(going.aim, going.odd, left(going.until)));
         let aim = going.aim;
         let copy = self.index_copy()?;
-        let entries: Vec<&Known> = known.iter().filter(|known| steps(aim, known.facts).1 == Step::Go).collect();
-        let odd: Vec<&OddKnown> = going.odd.iter().filter(|odd| steps(aim, odd.facts).1 == Step::Go).collect();
+        let entries: Vec<&Known> =
+            known.iter().filter(|known| steps(aim, known.facts).1 == Step::Go).collect();
+        let odd: Vec<&OddKnown> =
+            going.odd.iter().filter(|odd| steps(aim, odd.facts).1 == Step::Go).collect();
         if !entries.is_empty() || !odd.is_empty() {
             self.give_entries(&copy, aim, &entries)?;
             self.give_odd_entries(&copy.path, aim, &odd)?;
@@ -73,7 +75,8 @@ impl Repository {
         let mut git = self.git_on(&copy.path);
         git.args(["update-index", "--add", "--replace", "-z", "--index-info"]);
         spawn::run_git(git, lines.as_bytes())?;
-        let left_out = entries.iter().filter(|known| known.is_left_out && known.aimed(aim).is_some());
+        let left_out =
+            entries.iter().filter(|known| known.is_left_out && known.aimed(aim).is_some());
         let left_out: Vec<u8> = left_out.flat_map(|known| known.path.bytes().chain([0])).collect();
         if left_out.is_empty() {
             return Ok(());
@@ -96,7 +99,8 @@ impl Repository {
                 fix: known.by_hand(aim, self.worktree_root()),
             }),
         };
-        let going: Vec<&Known> = known.iter().filter(|known| steps(aim, known.facts).0 == Step::Go).collect();
+        let going: Vec<&Known> =
+            known.iter().filter(|known| steps(aim, known.facts).0 == Step::Go).collect();
         // Files before the folders that they are in.
         for known in going.iter().rev().filter(|known| !is_file(known.aimed(aim))) {
             match known.seen {
@@ -111,7 +115,8 @@ impl Repository {
         }
         let files = going.into_iter().filter(|known| is_file(known.aimed(aim)));
         // Git before 2.41 writes files by the attributes that stand in the worktree.
-        let (attributes, files): (Vec<_>, Vec<_>) = files.partition(|known| known.path.ends_with(".gitattributes"));
+        let (attributes, files): (Vec<_>, Vec<_>) =
+            files.partition(|known| known.path.ends_with(".gitattributes"));
         for files in [attributes, files] {
             let Some(of) = to.of.filter(|_| !files.is_empty()) else { continue };
             match (self.written(to, of, &files), &files[..]) {
@@ -137,10 +142,18 @@ impl Repository {
     }
 
     /// Writes these files beside, all of them.
-    fn written(&self, to: &Going<'_>, of: CommitId, files: &[&Known]) -> Result<Coming, AuditError> {
-        let changes: Changes = files.iter().map(|known| (known.path.clone(), (known.before, known.after))).collect();
-        let files: Vec<_> = files.iter().filter_map(|known| Some((&known.path, known.aimed(to.aim)?))).collect();
-        let (coming, trouble) = self.written_beside(&files, &changes, of, to.beside, left(to.until))?;
+    fn written(
+        &self,
+        to: &Going<'_>,
+        of: CommitId,
+        files: &[&Known],
+    ) -> Result<Coming, AuditError> {
+        let changes: Changes =
+            files.iter().map(|known| (known.path.clone(), (known.before, known.after))).collect();
+        let files: Vec<_> =
+            files.iter().filter_map(|known| Some((&known.path, known.aimed(to.aim)?))).collect();
+        let (coming, trouble) =
+            self.written_beside(&files, &changes, of, to.beside, left(to.until))?;
         let command = || "git checkout-index".to_owned();
         trouble.map_or(Ok(coming), |detail| Err(AuditError::Command { command: command(), detail }))
     }
@@ -156,7 +169,12 @@ impl Known {
     }
 }
 
-fn put(below: &Below, coming: &Coming, files: &[&Known], note: &mut impl FnMut(&Known, Result<(), AuditError>)) {
+fn put(
+    below: &Below,
+    coming: &Coming,
+    files: &[&Known],
+    note: &mut impl FnMut(&Known, Result<(), AuditError>),
+) {
     for ((_, written), known) in coming.files.iter().zip(files) {
         note(known, below.put(written, &known.path, known.seen));
     }

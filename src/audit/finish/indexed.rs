@@ -24,7 +24,10 @@ pub(super) struct Staged {
 
 impl Repository {
     /// Reads the index once, as a whole: git holds each of its entries against each path that it is asked for.
-    pub(super) fn staged_at<'c>(&self, changes: &'c Changes) -> Result<BTreeMap<&'c str, Staged>, AuditError> {
+    pub(super) fn staged_at<'c>(
+        &self,
+        changes: &'c Changes,
+    ) -> Result<BTreeMap<&'c str, Staged>, AuditError> {
         const THEIRS: Staged = Staged { leaf: None, is_left_out: false };
         let mut git = spawn::git(self);
         git.args(["ls-files", "-t", "--stage", "-z", "--full-name"]);

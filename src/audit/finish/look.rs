@@ -44,7 +44,9 @@ impl Repository {
             let in_head = match (head, folders.get(folder)) {
                 (None, _) => None,
                 (Some(_), Some(names)) => names.get(name.as_bytes()),
-                (Some(head), None) => folders.entry(folder).or_insert(trees.names(head, folder)?).get(name.as_bytes()),
+                (Some(head), None) => {
+                    folders.entry(folder).or_insert(trees.names(head, folder)?).get(name.as_bytes())
+                }
             };
             let entry = staged.get(path.as_str());
             let (before, after) = *sides;

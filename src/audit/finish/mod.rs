@@ -48,7 +48,9 @@ pub struct Finished {
 impl Finished {
     /// Nobody knows any more what came, or from where: what stands there is somebody's.
     fn lost(commit: CommitId) -> Self {
-        let failed = format!("git does not have the commit `{commit}` any more, so all files stay as they are");
+        let failed = format!(
+            "git does not have the commit `{commit}` any more, so all files stay as they are"
+        );
         Self { unsettled: Vec::new(), failed: Some(failed) }
     }
 }
@@ -84,7 +86,10 @@ impl Repository {
             Err(AuditError::Forbidden { .. }) => return Ok(Finished::default()),
             // Git has swept what came, or what it came to.
             Err(error) => {
-                let lost = [Some(was.to), was.from].into_iter().flatten().find(|commit| !self.has_commit(*commit));
+                let lost = [Some(was.to), was.from]
+                    .into_iter()
+                    .flatten()
+                    .find(|commit| !self.has_commit(*commit));
                 return lost.map_or(Err(error), |commit| Ok(Finished::lost(commit)));
             }
         };
@@ -155,7 +160,8 @@ impl Repository {
                     return Ok(Finished::default());
                 }
                 Ok(copy) => {
-                    let landed = self.land(lock, &copy, head, was.to, "sync: finished", deadline)?;
+                    let landed =
+                        self.land(lock, &copy, head, was.to, "sync: finished", deadline)?;
                     return match landed.not_synced {
                         Some(fault) => Err(fault.cause).at("sync", &fault.path),
                         None => Ok(Finished::default()),
@@ -181,20 +187,28 @@ impl Repository {
     }
 
     /// Has all the files come; returns the index that goes with them.
-    fn bring_rest(&self, interrupted: &Interrupted<'_>, known: &[Known], coming: &Coming) -> Result<Temp, AuditError> {
+    fn bring_rest(
+        &self,
+        interrupted: &Interrupted<'_>,
+        known: &[Known],
+        coming: &Coming,
+    ) -> Result<Temp, AuditError> {
         let Interrupted { was, difference, forward, .. } = interrupted;
         let copy = self.index_copy()?;
         self.look_afresh(&copy.path, difference, left(*forward));
         let arrived = known.iter().filter(|known| known.facts.file == File::To);
-        let arrived = arrived.map(|known| (known.path.clone(), (known.before, known.after))).collect();
+        let arrived =
+            arrived.map(|known| (known.path.clone(), (known.before, known.after))).collect();
         self.enter(&copy.path, &arrived)?;
         self.enter_odd(&copy.path, &self.known_odd(&difference.odd, was.from, left(*forward))?)?;
         self.ask(&copy.path, was.from, was.to, difference, NOTHING)?;
-        let sights = known.iter().filter_map(|known| Some((known.path.clone(), known.seen?))).collect();
+        let sights =
+            known.iter().filter_map(|known| Some((known.path.clone(), known.seen?))).collect();
         let way = Way { from: was.from, to: was.to, patience: left(*forward) };
         self.settle_files(coming, &copy, way, &difference.files, &sights)?;
         // Those too that were placed before the kill.
-        Below::open(self.worktree_root())?.sync_folders(known.iter().map(|known| known.path.as_str()))?;
+        Below::open(self.worktree_root())?
+            .sync_folders(known.iter().map(|known| known.path.as_str()))?;
         Ok(copy)
     }
 
@@ -207,7 +221,8 @@ impl Repository {
     ) -> Result<Whole, AuditError> {
         let Interrupted { was, difference, leave, until, .. } = interrupted;
         let odd = self.known_odd(&difference.odd, head.commit, left(*until))?;
-        let paths: Vec<Facts> = known.iter().map(|known| known.facts).chain(odd.iter().map(|odd| odd.facts)).collect();
+        let paths: Vec<Facts> =
+            known.iter().map(|known| known.facts).chain(odd.iter().map(|odd| odd.facts)).collect();
         let is_on_it = head.reference == was.reference;
         let stand = if is_on_it && head.commit == was.from {
             Stand::Before

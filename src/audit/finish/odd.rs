@@ -47,9 +47,11 @@ impl Repository {
         let mut git = spawn::git(self);
         git.args(["ls-files", "-t", "--stage", "-z", "--full-name"]);
         let listed = spawn::run_git(git, &[])?;
-        let staged: Vec<(&[u8], Staged)> = listed.split(|byte| *byte == 0).filter_map(entry_in).collect();
+        let staged: Vec<(&[u8], Staged)> =
+            listed.split(|byte| *byte == 0).filter_map(entry_in).collect();
         let as_is = |aim| {
-            let there = odd.iter().filter_map(|(path, sides)| Some((path.as_slice(), side(*sides, aim)?)));
+            let there =
+                odd.iter().filter_map(|(path, sides)| Some((path.as_slice(), side(*sides, aim)?)));
             self.standing_as(&there.collect::<Vec<_>>(), patience)
         };
         let (before, after) = (as_is(Aim::From)?, as_is(Aim::To)?);
@@ -58,10 +60,10 @@ impl Repository {
         for (path, sides) in odd {
             let in_head = root.map(|root| trees.lookup(root, path)).transpose()?.flatten();
             let entry = staged.iter().find(|(other, _)| other == path).map(|(_, staged)| staged);
-            let is_theirs = staged.iter().any(|(other, _)| !odd.contains_key(*other) && is_around(other, path));
+            let is_theirs =
+                staged.iter().any(|(other, _)| !odd.contains_key(*other) && is_around(other, path));
             let stands = fs::symlink_metadata(self.worktree_root().join(OsStr::from_bytes(path)));
-            let is_gone =
-                matches!(&stands, Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory));
+            let is_gone = matches!(&stands, Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory));
             let file = match sides {
                 _ if after.contains(path) => File::To,
                 _ if before.contains(path) => File::From,
@@ -73,7 +75,11 @@ impl Repository {
             };
             let head = of(*sides, in_head.filter(|leaf| leaf.mode != MODE_TREE));
             let entry = if is_theirs { Entry::Other } else { entry_of(*sides, entry) };
-            known.push(OddKnown { path: path.clone(), sides: *sides, facts: Facts { head, entry, file } });
+            known.push(OddKnown {
+                path: path.clone(),
+                sides: *sides,
+                facts: Facts { head, entry, file },
+            });
         }
         Ok(known)
     }
@@ -84,14 +90,26 @@ impl Repository {
         self.give_odd_entries(index, Aim::To, &came.collect::<Vec<_>>())
     }
 
-    pub(super) fn give_odd_entries(&self, index: &Path, aim: Aim, known: &[&OddKnown]) -> Result<(), AuditError> {
-        let entries: Vec<_> = known.iter().map(|odd| (odd.path.as_slice(), odd.side(aim))).collect();
+    pub(super) fn give_odd_entries(
+        &self,
+        index: &Path,
+        aim: Aim,
+        known: &[&OddKnown],
+    ) -> Result<(), AuditError> {
+        let entries: Vec<_> =
+            known.iter().map(|odd| (odd.path.as_slice(), odd.side(aim))).collect();
         self.give(index, &entries)
     }
 
     /// Has the files go there that can, or none of them: git looks at all before it changes one.
-    pub(super) fn go_odd(&self, aim: Aim, known: &[OddKnown], patience: Duration) -> Vec<Unsettled> {
-        let going: Vec<&OddKnown> = known.iter().filter(|odd| steps(aim, odd.facts).0 == Step::Go).collect();
+    pub(super) fn go_odd(
+        &self,
+        aim: Aim,
+        known: &[OddKnown],
+        patience: Duration,
+    ) -> Vec<Unsettled> {
+        let going: Vec<&OddKnown> =
+            known.iter().filter(|odd| steps(aim, odd.facts).0 == Step::Go).collect();
         let Err(error) = self.take_odd(aim, &going, patience) else { return Vec::new() };
         let unsettled = |odd: &&OddKnown| Unsettled {
             path: text(odd.path.clone()),
@@ -101,7 +119,12 @@ impl Repository {
         going.iter().map(unsettled).collect()
     }
 
-    fn take_odd(&self, aim: Aim, going: &[&OddKnown], patience: Duration) -> Result<(), AuditError> {
+    fn take_odd(
+        &self,
+        aim: Aim,
+        going: &[&OddKnown],
+        patience: Duration,
+    ) -> Result<(), AuditError> {
         if going.is_empty() {
             return Ok(());
         }
@@ -126,7 +149,11 @@ impl Repository {
     }
 
     /// Returns which of these files stand in the worktree just so, as git looks at them.
-    fn standing_as(&self, files: &[(&[u8], Leaf)], patience: Duration) -> Result<BTreeSet<Vec<u8>>, AuditError> {
+    fn standing_as(
+        &self,
+        files: &[(&[u8], Leaf)],
+        patience: Duration,
+    ) -> Result<BTreeSet<Vec<u8>>, AuditError> {
         let index = self.index_of(files, patience)?;
         let mut git = self.git_on(&index.path);
         git.args(["diff-files", "-z", "--name-only", "--ignore-submodules=dirty"]);
@@ -182,8 +209,13 @@ impl OddKnown {
             format!("$'{}'", named.collect::<String>())
         };
         match self.side(aim) {
-            Some(_) => format!("git checkout -- {}", named(&[b":/", self.path.as_slice()].concat())),
-            None => format!("rm {}", named(root.join(OsStr::from_bytes(&self.path)).as_os_str().as_bytes())),
+            Some(_) => {
+                format!("git checkout -- {}", named(&[b":/", self.path.as_slice()].concat()))
+            }
+            None => format!(
+                "rm {}",
+                named(root.join(OsStr::from_bytes(&self.path)).as_os_str().as_bytes())
+            ),
         }
     }
 }
@@ -197,6 +229,8 @@ const fn side((before, after): Sides, aim: Aim) -> Option<Leaf> {
 
 /// Says whether one of two paths is a folder of the other.
 fn is_around(one: &[u8], other: &[u8]) -> bool {
-    let is_above = |one: &[u8], other: &[u8]| other.strip_prefix(one).is_some_and(|rest| rest.starts_with(b"/"));
+    let is_above = |one: &[u8], other: &[u8]| {
+        other.strip_prefix(one).is_some_and(|rest| rest.starts_with(b"/"))
+    };
     is_above(one, other) || is_above(other, one)
 }

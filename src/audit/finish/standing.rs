@@ -93,12 +93,15 @@ impl Repository {
         self.ask_git(&new, asked);
         for (path, seen) in unclear {
             let id = asked.answer(path, seen).and_then(|answer| answer.id);
-            let is = |id| kinds.file(changes[path.as_str()], &Found::File(seen), id).unwrap_or(File::Other);
+            let is = |id| {
+                kinds.file(changes[path.as_str()], &Found::File(seen), id).unwrap_or(File::Other)
+            };
             standing.insert(path, (id.map_or(File::Unknown, is), Some(seen)));
         }
         for (path, above) in behind {
             // A file that one of the two commits has there is no wall: where it stands, nothing stands below it.
-            let is_of_either = matches!(standing.get(above.as_str()), Some((File::From | File::To, Some(_))));
+            let is_of_either =
+                matches!(standing.get(above.as_str()), Some((File::From | File::To, Some(_))));
             if is_of_either {
                 standing.insert(path, (nothing(changes[path]), None));
             }
@@ -123,7 +126,10 @@ impl Repository {
             let paths: Vec<&str> = files.iter().map(|(path, _)| *path).collect();
             let ids = match ask(&paths) {
                 Some(ids) => ids.into_iter().map(Some).collect(),
-                None => paths.iter().map(|path| ask(&[path]).and_then(|ids| ids.first().copied())).collect::<Vec<_>>(),
+                None => paths
+                    .iter()
+                    .map(|path| ask(&[path]).and_then(|ids| ids.first().copied()))
+                    .collect::<Vec<_>>(),
             };
             for ((path, seen), id) in files.iter().zip(ids) {
                 asked.answers.insert((*path).to_owned(), Answer { seen: *seen, id });
@@ -175,8 +181,10 @@ fn folder(path: &str, sides: Sides, entry: Entry, changes: &Changes) -> File {
         (false, true) => File::To,
         (false, false) => {
             let inside = format!("{path}/");
-            let has_changes =
-                changes.range(inside.clone()..).next().is_some_and(|(other, _)| other.starts_with(&inside));
+            let has_changes = changes
+                .range(inside.clone()..)
+                .next()
+                .is_some_and(|(other, _)| other.starts_with(&inside));
             // What is of neither commit in it is in the way when the path gets its file.
             if has_changes { nothing(sides) } else { File::Other }
         }

@@ -142,7 +142,8 @@ mod tests {
     use super::*;
 
     const STANDS: [Stand; 4] = [Stand::Before, Stand::Ahead, Stand::Landed, Stand::Elsewhere];
-    const FILES: [File; 6] = [File::From, File::To, File::Missing, File::LeftOut, File::Other, File::Unknown];
+    const FILES: [File; 6] =
+        [File::From, File::To, File::Missing, File::LeftOut, File::Other, File::Unknown];
     const ENTRIES: [Entry; 3] = [Entry::From, Entry::To, Entry::Other];
 
     fn facts() -> Vec<Facts> {
@@ -192,7 +193,8 @@ mod tests {
                 let is_theirs = matches!(facts.file, File::Other | File::Unknown | File::LeftOut);
                 let is_staged = facts.entry == Entry::Other;
                 // Removed, or put back as it was, where the index or the branch had it already.
-                let is_undone = matches!(facts.file, File::Missing | File::From) && facts.entry == Entry::To
+                let is_undone = matches!(facts.file, File::Missing | File::From)
+                    && facts.entry == Entry::To
                     || facts.file == File::Missing && stand != Stand::Before;
                 match whole {
                     Whole::Forward => {
@@ -201,7 +203,10 @@ mod tests {
                     }
                     Whole::Each(aim) => {
                         let (file, entry) = steps(aim, facts);
-                        assert!(file == Step::Stay || !(is_theirs || is_staged || is_undone), "{aim:?} {facts:?}");
+                        assert!(
+                            file == Step::Stay || !(is_theirs || is_staged || is_undone),
+                            "{aim:?} {facts:?}"
+                        );
                         assert!(entry == Step::Stay || !is_staged, "{aim:?} {facts:?}");
                     }
                     Whole::Forget => {}
@@ -246,7 +251,10 @@ mod tests {
             if matches!(whole, Whole::Forward | Whole::Each(Aim::To)) {
                 assert!(matches!(stand, Stand::Before | Stand::Ahead) && leave == Leave::Given);
             }
-            assert!(whole != Whole::Forward || trial == Trial::NotYet, "what failed is not tried for ever");
+            assert!(
+                whole != Whole::Forward || trial == Trial::NotYet,
+                "what failed is not tried for ever"
+            );
             assert_eq!(
                 stand == Stand::Landed,
                 whole == Whole::Forget && (stand, leave) != (Stand::Ahead, Leave::Refused)

@@ -15,7 +15,11 @@ struct Node {
 }
 
 /// Returns the extension after a change, or `None` if it cannot be read and is better left out.
-pub(super) fn patch(body: &[u8], changes: &[PathChange], folders: &[FolderChange]) -> Option<Vec<u8>> {
+pub(super) fn patch(
+    body: &[u8],
+    changes: &[PathChange],
+    folders: &[FolderChange],
+) -> Option<Vec<u8>> {
     let mut rest = body;
     let mut root = read(&mut rest)?;
     if !rest.is_empty() {
@@ -37,7 +41,8 @@ fn depth(path: &str) -> usize {
 }
 
 fn update(root: &mut Node, folder: &FolderChange, changes: &[PathChange]) {
-    let names: Vec<_> = folder.path.split('/').filter(|name| !name.is_empty()).map(str::as_bytes).collect();
+    let names: Vec<_> =
+        folder.path.split('/').filter(|name| !name.is_empty()).map(str::as_bytes).collect();
     let Some((last, parents)) = names.split_last() else {
         carry(root, folder, changes);
         return;
@@ -58,7 +63,9 @@ fn update(root: &mut Node, folder: &FolderChange, changes: &[PathChange]) {
             if let Some(after) = folder.after {
                 let known = Some((added(folder, changes).cast_unsigned(), after));
                 let name = last.to_vec();
-                let at = parent.children.partition_point(|child| (child.name.len(), &child.name) < (name.len(), &name));
+                let at = parent
+                    .children
+                    .partition_point(|child| (child.name.len(), &child.name) < (name.len(), &name));
                 parent.children.insert(at, Node { name, known, children: Vec::new() });
             }
         }
@@ -79,7 +86,8 @@ fn carry(node: &mut Node, folder: &FolderChange, changes: &[PathChange]) {
 /// How many more entries lie in a folder after the change.
 fn added(folder: &FolderChange, changes: &[PathChange]) -> i64 {
     let inside = |path: &str| {
-        folder.path.is_empty() || path.strip_prefix(&folder.path).is_some_and(|rest| rest.starts_with('/'))
+        folder.path.is_empty()
+            || path.strip_prefix(&folder.path).is_some_and(|rest| rest.starts_with('/'))
     };
     changes
         .iter()

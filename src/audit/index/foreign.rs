@@ -12,11 +12,16 @@ use super::super::spawn;
 use super::{PathChange, Staged};
 
 /// Returns what is staged at each path.
-pub(super) fn staged(repository: &Repository, changes: &[PathChange]) -> Result<Vec<Vec<Staged>>, AuditError> {
+pub(super) fn staged(
+    repository: &Repository,
+    changes: &[PathChange],
+) -> Result<Vec<Vec<Staged>>, AuditError> {
     let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
     let mut found = vec![Vec::new(); changes.len()];
     // No commit of ours had an empty file, so one that is only meant to be added is somebody's all the same.
-    for Listed { path, leaf, stage } in repository.listed(&repository.git_dir().join("index"), &paths)? {
+    for Listed { path, leaf, stage } in
+        repository.listed(&repository.git_dir().join("index"), &paths)?
+    {
         if let Some(at) = changes.iter().position(|change| change.path.as_bytes() == path) {
             found[at].push(Staged { leaf, stage, intent_to_add: false });
         }
@@ -25,13 +30,18 @@ pub(super) fn staged(repository: &Repository, changes: &[PathChange]) -> Result<
 }
 
 /// Returns the bytes of the index with these changes made.
-pub(super) fn patch(repository: &Repository, old: &[u8], changes: &[PathChange]) -> Result<Vec<u8>, AuditError> {
+pub(super) fn patch(
+    repository: &Repository,
+    old: &[u8],
+    changes: &[PathChange],
+) -> Result<Vec<u8>, AuditError> {
     // Beside the index, because a split index is looked for relative to it.
     let mut copy = Temp::create(repository.git_dir(), "aof-index-copy", 0o600)?;
     copy.file.write_all(old).at("write", &copy.path)?;
     let mut lines = Vec::new();
     for change in changes {
-        let (mode, id) = change.after.map_or((0, ObjectId::new([0; 20])), |leaf| (leaf.mode, leaf.id));
+        let (mode, id) =
+            change.after.map_or((0, ObjectId::new([0; 20])), |leaf| (leaf.mode, leaf.id));
         lines.extend(format!("{mode:o} {id}\t{}\0", change.path).bytes());
     }
     let mut git = spawn::git(repository);

@@ -78,7 +78,9 @@ struct Staged {
 impl Repository {
     /// Returns why nobody can go by git's index; nothing where all is well with it.
     pub fn index_fault(&self) -> Option<AuditError> {
-        let looked = Index::read(self, &[]).and_then(|index| index.is_there(self)).and_then(|()| self.index_now());
+        let looked = Index::read(self, &[])
+            .and_then(|index| index.is_there(self))
+            .and_then(|()| self.index_now());
         looked.err()
     }
 }
@@ -96,8 +98,10 @@ impl Index {
             Err(error) => return Err(error).at("read", &path),
         };
         let metadata = file.metadata().at("read", &path)?;
-        let bytes = read_to_end(&file, usize::try_from(metadata.len()).unwrap_or(0)).at("read", &path)?;
-        let layout = parse::scan(&bytes, paths).map_err(|detail| AuditError::Index { path: path.clone(), detail })?;
+        let bytes =
+            read_to_end(&file, usize::try_from(metadata.len()).unwrap_or(0)).at("read", &path)?;
+        let layout = parse::scan(&bytes, paths)
+            .map_err(|detail| AuditError::Index { path: path.clone(), detail })?;
         Ok(Self { path, bytes, file: Some(Opened { _file: file, metadata }), layout })
     }
 
@@ -113,7 +117,9 @@ impl Index {
         };
         let identity = |data: &Metadata| (data.dev(), data.ino());
         // Git replaces the index by a rename and never writes into it, but another tool might.
-        Ok(now.is_some_and(|now| identity(&now) == identity(&file.metadata) && now.len() == self.bytes.len() as u64))
+        Ok(now.is_some_and(|now| {
+            identity(&now) == identity(&file.metadata) && now.len() == self.bytes.len() as u64
+        }))
     }
 
     /// Mode bits for the file that replaces this one.
@@ -122,7 +128,11 @@ impl Index {
     }
 
     /// Refuses if one of these paths holds something that a person staged.
-    pub(super) fn check(&self, repository: &Repository, changes: &[PathChange]) -> Result<(), AuditError> {
+    pub(super) fn check(
+        &self,
+        repository: &Repository,
+        changes: &[PathChange],
+    ) -> Result<(), AuditError> {
         self.is_there(repository)?;
         let staged = self.staged(repository, changes)?;
         for (change, staged) in changes.iter().zip(staged) {
@@ -185,7 +195,9 @@ impl Index {
     ) -> Result<Patched, AuditError> {
         let stats: Vec<_> = changes
             .iter()
-            .map(|change| change.after.and_then(|leaf| stat::of_clean_file(repository, &change.path, leaf.id)))
+            .map(|change| {
+                change.after.and_then(|leaf| stat::of_clean_file(repository, &change.path, leaf.id))
+            })
             .collect();
         let bytes = match &self.layout {
             Layout::Known(scan) => patch::patch(&self.bytes, scan, changes, &stats, folders),
@@ -198,11 +210,17 @@ impl Index {
         Ok(Patched { bytes, modified })
     }
 
-    fn staged(&self, repository: &Repository, changes: &[PathChange]) -> Result<Vec<Vec<Staged>>, AuditError> {
+    fn staged(
+        &self,
+        repository: &Repository,
+        changes: &[PathChange],
+    ) -> Result<Vec<Vec<Staged>>, AuditError> {
         match &self.layout {
-            Layout::Known(scan) => {
-                Ok(scan.hits.iter().map(|hit| hit.entries.iter().map(|entry| entry.staged).collect()).collect())
-            }
+            Layout::Known(scan) => Ok(scan
+                .hits
+                .iter()
+                .map(|hit| hit.entries.iter().map(|entry| entry.staged).collect())
+                .collect()),
             Layout::Foreign => foreign::staged(repository, changes),
         }
     }
@@ -210,7 +228,11 @@ impl Index {
 
 /// Tells whether an entry is an older committed version of its file. `git commit` reads the index before it locks it and
 /// writes back what it has read, so the engine's own change in between is taken out of the index again; nobody staged that.
-fn is_left_behind(repository: &Repository, path: &str, entry: Option<Leaf>) -> Result<bool, AuditError> {
+fn is_left_behind(
+    repository: &Repository,
+    path: &str,
+    entry: Option<Leaf>,
+) -> Result<bool, AuditError> {
     match (entry, repository.head()?.commit) {
         (Some(entry), Some(head)) => repository.full_path_is_left_behind(head, path, entry.id),
         _ => Ok(false),

@@ -117,7 +117,10 @@ pub(super) fn scan(bytes: &[u8], paths: &[&str]) -> Result<Layout, String> {
     while at < checksum_at {
         let body = at + 8;
         let size = if body <= checksum_at { be32(bytes, at + 4) as usize } else { usize::MAX };
-        let end = body.checked_add(size).filter(|end| *end <= checksum_at).ok_or("an extension runs over its end")?;
+        let end = body
+            .checked_add(size)
+            .filter(|end| *end <= checksum_at)
+            .ok_or("an extension runs over its end")?;
         let signature = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
         match &signature {
             [first, ..] if !first.is_ascii_uppercase() => {
@@ -132,7 +135,10 @@ pub(super) fn scan(bytes: &[u8], paths: &[&str]) -> Result<Layout, String> {
 
 /// Goes through the names of the entries, in order, until it is to end. Returns whether it came so far: these bytes may be only the
 /// beginning of an index, and not every version has its names written out.
-pub(in crate::audit) fn each_name(bytes: &[u8], look: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> bool {
+pub(in crate::audit) fn each_name(
+    bytes: &[u8],
+    look: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+) -> bool {
     if bytes.len() < HEADER || !bytes.starts_with(b"DIRC") || !matches!(be32(bytes, 4), 2 | 3) {
         return false;
     }

@@ -33,7 +33,13 @@ pub(super) fn patch(
         entries -= u32::try_from(hit.entries.len()).expect("at most three stages");
         names_changed |= hit.entries.is_empty() == change.after.is_some();
         if let Some(leaf) = change.after {
-            write_entry(&mut new, &change.path, leaf, stat.unwrap_or(Stat::UNKNOWN), hit.entries.first());
+            write_entry(
+                &mut new,
+                &change.path,
+                leaf,
+                stat.unwrap_or(Stat::UNKNOWN),
+                hit.entries.first(),
+            );
             entries += 1;
         }
     }
@@ -99,7 +105,10 @@ fn write_entry(index: &mut Vec<u8>, path: &str, leaf: Leaf, stat: Stat, old: Opt
 
 fn write_extension(index: &mut Vec<u8>, signature: [u8; 4], body: &[u8]) {
     index.extend(signature);
-    index
-        .extend(u32::try_from(body.len()).expect("no larger than the old extension but for a few names").to_be_bytes());
+    index.extend(
+        u32::try_from(body.len())
+            .expect("no larger than the old extension but for a few names")
+            .to_be_bytes(),
+    );
     index.extend(body);
 }

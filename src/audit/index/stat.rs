@@ -32,7 +32,11 @@ impl Stat {
 }
 
 /// Returns a file's stat data if git would commit its content as the blob; else git has to look for itself.
-pub(super) fn of_clean_file(repository: &Repository, full_path: &str, blob: ObjectId) -> Option<Stat> {
+pub(super) fn of_clean_file(
+    repository: &Repository,
+    full_path: &str,
+    blob: ObjectId,
+) -> Option<Stat> {
     let path = repository.worktree_root().join(full_path);
     if !fs::symlink_metadata(&path).ok()?.is_file() {
         return None;
@@ -48,7 +52,11 @@ pub(super) fn of_clean_file(repository: &Repository, full_path: &str, blob: Obje
     is_clean.then(|| of_metadata(&data))
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "git keeps the low 32 bits")]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "git keeps the low 32 bits"
+)]
 fn of_metadata(data: &fs::Metadata) -> Stat {
     Stat {
         created: [data.ctime() as u32, data.ctime_nsec() as u32],

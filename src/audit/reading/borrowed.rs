@@ -42,13 +42,19 @@ pub(super) fn folders(objects: &Path) -> Result<Folders, AuditError> {
         let mut named = Vec::new();
         for lender in &folders[nearest.clone()] {
             for folder in named_by(lender)? {
-                match fs::canonicalize(&folder).and_then(|whole| fs::read_dir(&whole).map(|_| whole)) {
+                match fs::canonicalize(&folder)
+                    .and_then(|whole| fs::read_dir(&whole).map(|_| whole))
+                {
                     Ok(whole) if known.len() < MOST && !known.contains(&whole) => {
                         known.push(whole);
                         named.push(folder);
                     }
                     Ok(_) => {}
-                    Err(error) => lost.push(Lost { folder, named_in: place(lender), detail: error.to_string() }),
+                    Err(error) => lost.push(Lost {
+                        folder,
+                        named_in: place(lender),
+                        detail: error.to_string(),
+                    }),
                 }
             }
         }
@@ -71,8 +77,12 @@ fn named_by(objects: &Path) -> Result<Vec<PathBuf>, AuditError> {
     let text = match git_file::read(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(AuditError::Unreadable { path, detail: error.to_string(), fix: FIX }),
+        Err(error) => {
+            return Err(AuditError::Unreadable { path, detail: error.to_string(), fix: FIX });
+        }
     };
-    let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+    let lines = text
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty() && !line.starts_with(b"#"));
     Ok(lines.map(|line| objects.join(OsStr::from_bytes(line))).collect())
 }

@@ -70,7 +70,8 @@ mod tests {
     fn stretches_are_copied_and_bytes_inserted() {
         let base = b"one two three";
         // 13 bytes become 9: `three` from 8, then three of its own, then one from 3.
-        let delta = [13, 9, 0x80 | 0x01 | 0x10, 8, 5, 3, b'a', b'b', b'c', 0x80 | 0x01 | 0x10, 3, 1];
+        let delta =
+            [13, 9, 0x80 | 0x01 | 0x10, 8, 5, 3, b'a', b'b', b'c', 0x80 | 0x01 | 0x10, 3, 1];
         assert_eq!(apply(base, &delta).unwrap(), b"threeabc ");
     }
 

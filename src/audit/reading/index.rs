@@ -83,7 +83,12 @@ impl Index {
     }
 
     /// Finds a name among some, beginning where it would be if they were spread evenly.
-    fn search(&self, name: &[u8; NAME], (mut from, mut to): (u64, u64), mut guess: u64) -> Option<u64> {
+    fn search(
+        &self,
+        name: &[u8; NAME],
+        (mut from, mut to): (u64, u64),
+        mut guess: u64,
+    ) -> Option<u64> {
         let mut room = [0; ROOM * NAME];
         while from < to {
             let start = guess.saturating_sub(GLANCE / 2).clamp(from, to - 1);
@@ -109,7 +114,12 @@ impl Index {
     fn offset(&self, place: u64) -> Option<u64> {
         let count = u64::from(self.up_to[255]);
         let offsets = NAMES + count * (NAME as u64 + 4);
-        let near = self.bytes.at(offsets + place * 4, &mut [0; 4])?.try_into().map(u32::from_be_bytes).ok()?;
+        let near = self
+            .bytes
+            .at(offsets + place * 4, &mut [0; 4])?
+            .try_into()
+            .map(u32::from_be_bytes)
+            .ok()?;
         if near & FAR == 0 {
             return Some(u64::from(near));
         }

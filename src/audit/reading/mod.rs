@@ -72,7 +72,11 @@ pub(super) struct Reader<'r> {
 }
 
 impl<'r> Reader<'r> {
-    pub(super) fn new(git: &'r git2::Repository, folder: &'r ObjectFolder, known: &'r Known) -> Self {
+    pub(super) fn new(
+        git: &'r git2::Repository,
+        folder: &'r ObjectFolder,
+        known: &'r Known,
+    ) -> Self {
         Self { git, folder, known }
     }
 
@@ -102,11 +106,17 @@ impl<'r> Reader<'r> {
             None => folders.insert(borrowed::folders(self.folder.path())?),
         };
         let is_right = |(kind, bytes): &Inflated| name(*kind, bytes) == id;
-        let places = if *last == Place::Loose { [Place::Loose, Place::Packed] } else { [Place::Packed, Place::Loose] };
+        let places = if *last == Place::Loose {
+            [Place::Loose, Place::Packed]
+        } else {
+            [Place::Packed, Place::Loose]
+        };
         let found = places.into_iter().find_map(|place| {
             *last = place;
             match place {
-                Place::Loose => folders.iter().filter_map(|folder| loose(&place_in(folder, id))).find(is_right),
+                Place::Loose => {
+                    folders.iter().filter_map(|folder| loose(&place_in(folder, id))).find(is_right)
+                }
                 Place::Packed => packs.read(folders, id).filter(is_right),
             }
         });
@@ -114,7 +124,8 @@ impl<'r> Reader<'r> {
             let file = file.unwrap_or_else(|| self.folder.place(id));
             AuditError::Damaged { word, id, file, detail }
         };
-        let mut files = folders.iter().map(|folder| place_in(folder, id)).filter(|file| file.exists());
+        let mut files =
+            folders.iter().map(|folder| place_in(folder, id)).filter(|file| file.exists());
         let object = match found {
             Some(object) => object,
             None if let Some(file) = files.clone().find(|file| is_cut_off(file)) => {
@@ -131,7 +142,10 @@ impl<'r> Reader<'r> {
             None if packs.lead_astray(id) => {
                 let wrong = packs.wrong(folders).map(|(file, _)| file);
                 let file = files.next().or(wrong).or_else(|| packs.pack_of(id));
-                return Err(damaged(file, "its pack ends too early, or the index of the pack is wrong".to_owned()));
+                return Err(damaged(
+                    file,
+                    "its pack ends too early, or the index of the pack is wrong".to_owned(),
+                ));
             }
             None => match self.stored(id) {
                 Ok(object) => object,
@@ -139,15 +153,21 @@ impl<'r> Reader<'r> {
                     let is_absent = fault.code() == git2::ErrorCode::NotFound;
                     return Err(match (files.next(), packs.wrong(folders), lost.first()) {
                         (None, Some((file, detail)), _) => damaged(Some(file), detail),
-                        (None, None, Some(Lost { folder, named_in, detail })) => AuditError::NotLent {
-                            word,
-                            id,
-                            file: named_in.clone(),
-                            folder: folder.clone(),
-                            detail: detail.clone(),
-                        },
-                        (None, None, None) if is_absent => AuditError::Missing { word, id, partial: self.is_partial() },
-                        (file, ..) => damaged(file.or_else(|| packs.pack_of(id)), fault.message().to_owned()),
+                        (None, None, Some(Lost { folder, named_in, detail })) => {
+                            AuditError::NotLent {
+                                word,
+                                id,
+                                file: named_in.clone(),
+                                folder: folder.clone(),
+                                detail: detail.clone(),
+                            }
+                        }
+                        (None, None, None) if is_absent => {
+                            AuditError::Missing { word, id, partial: self.is_partial() }
+                        }
+                        (file, ..) => {
+                            damaged(file.or_else(|| packs.pack_of(id)), fault.message().to_owned())
+                        }
                     });
                 }
             },
@@ -188,7 +208,8 @@ fn loose(file: &Path) -> Option<Inflated> {
 fn is_cut_off(file: &Path) -> bool {
     let Ok(file) = git_file::open(file) else { return false };
     let mut inflated = ZlibDecoder::new(BufReader::new(file));
-    io::copy(&mut inflated, &mut io::sink()).is_err_and(|fault| fault.kind() == io::ErrorKind::UnexpectedEof)
+    io::copy(&mut inflated, &mut io::sink())
+        .is_err_and(|fault| fault.kind() == io::ErrorKind::UnexpectedEof)
 }
 
 /// Reads a file on a local disk to its end, in one call if it has fewer bytes than that: a read that brings less than it may is

@@ -96,7 +96,11 @@ impl Packed {
     }
 
     /// Inflates so many bytes; nothing where there are more or fewer.
-    pub(super) fn inflate(&mut self, stored: &Stored, inflater: &mut Decompress) -> Option<Vec<u8>> {
+    pub(super) fn inflate(
+        &mut self,
+        stored: &Stored,
+        inflater: &mut Decompress,
+    ) -> Option<Vec<u8>> {
         inflater.reset(true);
         // One byte more than wanted: whatever would fill it is too much.
         let mut bytes = Vec::with_capacity(stored.size + 1);

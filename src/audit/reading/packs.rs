@@ -66,7 +66,17 @@ impl Default for Packs {
     fn default() -> Self {
         let (held, kept, inflater) = (Vec::new(), Kept::with_room(ROOM), Decompress::new(true));
         let (strange, wrong) = (None, OnceCell::new());
-        Self { held, room: INDEXES, strange, wrong, changed: Vec::new(), last: 0, next: 0, kept, inflater }
+        Self {
+            held,
+            room: INDEXES,
+            strange,
+            wrong,
+            changed: Vec::new(),
+            last: 0,
+            next: 0,
+            kept,
+            inflater,
+        }
     }
 }
 
@@ -83,7 +93,8 @@ impl Packs {
 
     /// Says whether an index has an object behind the end of its pack. libgit2 would read there.
     pub(super) fn lead_astray(&mut self, id: ObjectId) -> bool {
-        self.find(id).is_some_and(|(place, at)| self.held[place].packed.size().is_none_or(|size| at >= size))
+        self.find(id)
+            .is_some_and(|(place, at)| self.held[place].packed.size().is_none_or(|size| at >= size))
     }
 
     /// Returns what stands in the place of an index and cannot be opened, with why.
@@ -119,14 +130,17 @@ impl Packs {
     /// Looks which packs there are, and says whether there are others than before.
     fn look(&mut self, objects: &[PathBuf]) -> bool {
         let folders = || objects.iter().map(|folder| folder.join("pack"));
-        let changed = folders().map(|folder| fs::metadata(folder).and_then(|found| found.modified()).ok()).collect();
+        let changed = folders()
+            .map(|folder| fs::metadata(folder).and_then(|found| found.modified()).ok())
+            .collect();
         if self.changed == changed {
             return false;
         }
         self.changed = changed;
         let mut found: Vec<(PathBuf, u64)> = indexes(objects).collect();
-        self.strange =
-            found.iter().find_map(|(path, _)| Some((path.clone(), git_file::check(path).err()?.to_string())));
+        self.strange = found
+            .iter()
+            .find_map(|(path, _)| Some((path.clone(), git_file::check(path).err()?.to_string())));
         self.wrong.take();
         found.sort_by(|(one, size), (other, other_size)| (other_size, other).cmp(&(size, one)));
         let mut known: Vec<Pack> = std::mem::take(&mut self.held);
@@ -181,7 +195,8 @@ impl Packs {
 
 /// Returns the indexes of packs in these folders, each with its size.
 fn indexes(objects: &[PathBuf]) -> impl Iterator<Item = (PathBuf, u64)> {
-    let entries = objects.iter().filter_map(|folder| fs::read_dir(folder.join("pack")).ok()).flatten();
+    let entries =
+        objects.iter().filter_map(|folder| fs::read_dir(folder.join("pack")).ok()).flatten();
     entries.filter_map(|entry| {
         let entry = entry.ok()?;
         let path = entry.path();

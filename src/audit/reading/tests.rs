@@ -11,7 +11,8 @@ use crate::audit::tests::environment::TestRepository;
 /// Makes a history of long files that change little, as tasks do, and packs it.
 fn packed(settings: &[&str]) -> TestRepository {
     let test = TestRepository::with_tasks();
-    let mut lines: Vec<String> = (0..400).map(|line| format!("line {line} of a file that is long enough\n")).collect();
+    let mut lines: Vec<String> =
+        (0..400).map(|line| format!("line {line} of a file that is long enough\n")).collect();
     for round in 0..30 {
         lines[round * 13 % 400] = format!("changed in round {round}\n");
         test.write("tasks/AOF-aaa.md", &lines.concat());
@@ -30,14 +31,16 @@ fn objects(test: &TestRepository) -> [PathBuf; 1] {
 
 fn only_file(folder: &Path, extension: &str) -> PathBuf {
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let files: Vec<_> = files.filter(|path| path.extension().is_some_and(|own| own == extension)).collect();
+    let files: Vec<_> =
+        files.filter(|path| path.extension().is_some_and(|own| own == extension)).collect();
     assert_eq!(files.len(), 1, "{files:?}");
     files[0].clone()
 }
 
 /// Returns all objects but tags.
 fn all(test: &TestRepository) -> Vec<(ObjectId, Kind)> {
-    let listed = test.git(&["cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)"]);
+    let listed =
+        test.git(&["cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)"]);
     let kinds = [("blob", Kind::Blob), ("tree", Kind::Tree), ("commit", Kind::Commit)];
     let objects = listed.lines().filter_map(|line| {
         let (id, kind) = line.split_once(' ').unwrap();
@@ -53,7 +56,8 @@ fn assert_all_read(test: &TestRepository) {
     assert!(all.len() > 150);
     let mut packs = Packs::default();
     for (id, kind) in all.iter().chain(all.iter().rev()) {
-        let (found, bytes) = packs.read(&objects(test), *id).unwrap_or_else(|| panic!("{id} is not read"));
+        let (found, bytes) =
+            packs.read(&objects(test), *id).unwrap_or_else(|| panic!("{id} is not read"));
         assert_eq!((found, name(found, &bytes)), (*kind, *id));
     }
 }
@@ -158,7 +162,11 @@ fn what_this_reader_does_not_know_libgit2_does() {
         assert_eq!(name(kind, &repository.reader().read(kind, id).unwrap()), id);
     }
     let borrowed = TestRepository::with_tasks();
-    fs::write(borrowed.path(".git/objects/info/alternates"), test.path(".git/objects").display().to_string()).unwrap();
+    fs::write(
+        borrowed.path(".git/objects/info/alternates"),
+        test.path(".git/objects").display().to_string(),
+    )
+    .unwrap();
     let repository = borrowed.open();
     for (id, kind) in all(&test) {
         assert_eq!(name(kind, &repository.reader().read(kind, id).unwrap()), id);
@@ -178,7 +186,9 @@ fn a_damaged_pack_never_passes_for_a_whole_one() {
             damaged[at] ^= 0x15;
             fs::remove_file(&path).unwrap();
             fs::write(&path, &damaged).unwrap();
-            let Ok(repository) = crate::audit::Repository::discover(&test.path("")) else { continue };
+            let Ok(repository) = crate::audit::Repository::discover(&test.path("")) else {
+                continue;
+            };
             for (id, kind) in objects.iter().skip(at % 7).step_by(7) {
                 if let Ok(bytes) = repository.reader().read(*kind, *id) {
                     assert_eq!(name(*kind, &bytes), *id, "byte {at}");
@@ -218,7 +228,8 @@ fn an_index_that_leads_behind_the_end_of_its_pack_is_not_followed() {
 fn what_is_cut_off_where_it_is_borrowed_from_is_told_unless_it_is_whole_elsewhere() {
     let [lender, between, borrower] = [(); 3].map(|()| TestRepository::empty());
     let lends = |to: &TestRepository, line: String| {
-        fs::write(to.path(".git/objects/info/alternates"), format!("# borrowed\n{line}\n")).unwrap();
+        fs::write(to.path(".git/objects/info/alternates"), format!("# borrowed\n{line}\n"))
+            .unwrap();
     };
     lends(&between, lender.path(".git/objects").display().to_string());
     // Whoever lends to itself is looked into once.

@@ -16,9 +16,14 @@ const SUM: usize = 20;
 pub(super) fn damage(index: &Path) -> Option<(PathBuf, String)> {
     let pack = index.with_extension("pack");
     let sums = match git_file::open(index).and_then(sums) {
-        Err(error) => return Some((index.to_owned(), format!("the index of a pack cannot be read: {error}"))),
+        Err(error) => {
+            return Some((index.to_owned(), format!("the index of a pack cannot be read: {error}")));
+        }
         Ok(None) => {
-            return Some((index.to_owned(), "the index of a pack is damaged: its checksum is wrong".to_owned()));
+            return Some((
+                index.to_owned(),
+                "the index of a pack is damaged: its checksum is wrong".to_owned(),
+            ));
         }
         Ok(Some(of_pack)) => of_pack,
     };
@@ -43,7 +48,11 @@ fn sums(file: File) -> io::Result<Option<[u8; SUM]>> {
 /// Returns the last checksum in a file, or the one before it.
 fn end(file: &File, number: u64) -> io::Result<[u8; SUM]> {
     let mut end = [0; SUM];
-    let at = file.metadata()?.len().checked_sub(SUM as u64 * number).ok_or(io::ErrorKind::UnexpectedEof)?;
+    let at = file
+        .metadata()?
+        .len()
+        .checked_sub(SUM as u64 * number)
+        .ok_or(io::ErrorKind::UnexpectedEof)?;
     file.read_exact_at(&mut end, at)?;
     Ok(end)
 }

@@ -54,21 +54,29 @@ fn only_what_was_seen_is_replaced_or_removed() {
     ground.below.put(&ground.written, "docs/one", Some(ground.seen("docs/one"))).unwrap();
     assert_eq!(ground.read("docs/one"), "what comes\n");
     ground.below.remove("docs/one", ground.seen("docs/one")).unwrap();
-    assert_eq!(ground.below.found("docs").unwrap(), Found::Nothing, "folders go with what was in them");
+    assert_eq!(
+        ground.below.found("docs").unwrap(),
+        Found::Nothing,
+        "folders go with what was in them"
+    );
 }
 
 #[test]
 fn nothing_is_done_behind_a_link_or_a_file() {
     let ground = Ground::new();
     let seen = ground.seen("docs/one");
-    for (path, above) in [("link/one", "link"), ("link/two", "link"), ("docs/one/two", "docs/one")] {
+    for (path, above) in [("link/one", "link"), ("link/two", "link"), ("docs/one/two", "docs/one")]
+    {
         assert_eq!(ground.below.found(path).unwrap(), Found::Behind(above.to_owned()));
         assert!(is_in_the_way(ground.below.put(&ground.written, path, None), above));
         assert!(is_in_the_way(ground.below.remove(path, seen), above));
         assert_eq!(ground.below.blob(path, seen).unwrap(), None);
         ground.below.remove_empty(path);
     }
-    assert_eq!((ground.read("link/one").as_str(), ground.read("docs/one").as_str()), ("one\n", "one\n"));
+    assert_eq!(
+        (ground.read("link/one").as_str(), ground.read("docs/one").as_str()),
+        ("one\n", "one\n")
+    );
     assert!(matches!(ground.below.found("link").unwrap(), Found::Link(_)));
 }
 
@@ -97,7 +105,14 @@ fn what_comes_from_another_disk_is_copied_there_first() {
     ground.below.put(&file, "docs/one", Some(ground.seen("docs/one"))).unwrap();
     ground.below.put(&link, "docs/two", None).unwrap();
     assert!(is_in_the_way(ground.below.put(&file, "docs/two", None), "docs/two"));
-    assert_eq!((ground.read("docs/one").as_str(), ground.read("docs/two").as_str()), ("far\n", "far\n"));
+    assert_eq!(
+        (ground.read("docs/one").as_str(), ground.read("docs/two").as_str()),
+        ("far\n", "far\n")
+    );
     assert!(ground.seen("docs/one").is_program());
-    assert_eq!(fs::read_dir(ground.root.join("docs")).unwrap().count(), 2, "nothing is left beside them");
+    assert_eq!(
+        fs::read_dir(ground.root.join("docs")).unwrap().count(),
+        2,
+        "nothing is left beside them"
+    );
 }

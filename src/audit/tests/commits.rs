@@ -3,7 +3,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use super::environment::{TestRepository, commit, delete, draft, no_intent, put, soon, write_and_publish};
+use super::environment::{
+    TestRepository, commit, delete, draft, no_intent, put, soon, write_and_publish,
+};
 use crate::audit::{AuditError, Repository};
 use crate::disk::{Part, Unsynced};
 
@@ -11,13 +13,15 @@ use crate::disk::{Part, Unsynced};
 fn a_disk_that_does_not_confirm_a_folder_is_told_of_beside_the_commit() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
-    let prepared =
-        repository.prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "one\n")])).unwrap();
+    let prepared = repository
+        .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "one\n")]))
+        .unwrap();
     test.write("tasks/AOF-aaa.md", "one\n");
     // A pipe has nothing to sync.
     let (_, pipe) = io::pipe().unwrap();
     let pipe = File::from(OwnedFd::from(pipe));
-    let mut folders = || Some(vec![Unsynced::new(&pipe, Path::new("a pipe"), Part::Bytes).unwrap()]);
+    let mut folders =
+        || Some(vec![Unsynced::new(&pipe, Path::new("a pipe"), Part::Bytes).unwrap()]);
     let published = repository.publish(&prepared, soon(), &mut no_intent, &mut folders).unwrap();
     assert_eq!(published.not_synced.unwrap().path, Path::new("a pipe"));
     assert_eq!(test.git(&["rev-parse", "main"]).trim(), published.commit.to_string());
@@ -28,13 +32,19 @@ fn a_disk_that_does_not_confirm_a_folder_is_told_of_beside_the_commit() {
 fn a_change_is_a_commit_of_exactly_that() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
-    let published = commit(&test, &repository, vec![put("tasks/AOF-aaa.md", "task a, reviewed\n")]).unwrap();
+    let published =
+        commit(&test, &repository, vec![put("tasks/AOF-aaa.md", "task a, reviewed\n")]).unwrap();
     assert!(published.not_synced.is_none());
     assert_eq!(test.git(&["rev-parse", "main"]).trim(), published.commit.to_string());
     assert_eq!(test.git(&["show", "--format=", "--name-status", "HEAD"]), "M\ttasks/AOF-aaa.md\n");
     assert_eq!(
-        test.git(&["show", "-s", "--format=%an %ae %at %cn %ce %ct|%s|%b|%(trailers:key=Aof-Task,valueonly)", "HEAD"])
-            .trim(),
+        test.git(&[
+            "show",
+            "-s",
+            "--format=%an %ae %at %cn %ce %ct|%s|%b|%(trailers:key=Aof-Task,valueonly)",
+            "HEAD"
+        ])
+        .trim(),
         "agent-7 agent-7@aof.invalid 1700001000 Ada Lovelace ada@example.org 1700002000\
          |AOF-aaa: implement -> review (complete)|Done.\n\nAof-Task: AOF-aaa\n|AOF-aaa"
     );
@@ -43,7 +53,10 @@ fn a_change_is_a_commit_of_exactly_that() {
     assert_eq!(test.git(&["reflog", "-1", "--format=%gs", "main"]).trim(), subject);
     assert_eq!(test.git(&["reflog", "-1", "--format=%gs", "HEAD"]).trim(), subject);
     assert_eq!(
-        test.git(&["rev-parse", "main@{1}", "main~1"]).lines().collect::<std::collections::HashSet<_>>().len(),
+        test.git(&["rev-parse", "main@{1}", "main~1"])
+            .lines()
+            .collect::<std::collections::HashSet<_>>()
+            .len(),
         1
     );
 }
@@ -86,7 +99,12 @@ fn the_first_commit_of_a_repository_may_be_the_engines() {
     let test = TestRepository::empty();
     let repository = test.open();
     assert_eq!(repository.head().unwrap().commit, None);
-    commit(&test, &repository, vec![put("project.yaml", "project: {}\n"), put("tasks/AOF-aaa.md", "a\n")]).unwrap();
+    commit(
+        &test,
+        &repository,
+        vec![put("project.yaml", "project: {}\n"), put("tasks/AOF-aaa.md", "a\n")],
+    )
+    .unwrap();
     test.assert_clean();
     assert_eq!(test.git(&["rev-list", "--count", "HEAD"]).trim(), "1");
     assert!(test.git(&["reflog", "--format=%gs"]).starts_with("commit (initial): AOF-aaa"));
@@ -99,7 +117,9 @@ fn a_change_that_changes_nothing_is_refused() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
     let head = repository.head().unwrap();
-    for changes in [vec![put("tasks/AOF-aaa.md", "task a\n")], vec![delete("tasks/AOF-zzz.md")], vec![]] {
+    for changes in
+        [vec![put("tasks/AOF-aaa.md", "task a\n")], vec![delete("tasks/AOF-zzz.md")], vec![]]
+    {
         assert!(matches!(repository.prepare(&head, &draft(changes)), Err(AuditError::Unchanged)));
     }
     assert!(matches!(repository.prepare_batch(&head, &[]), Err(AuditError::Unchanged)));
@@ -111,10 +131,13 @@ fn a_batch_is_a_commit_each_in_one_pack() {
     let repository = test.open();
     let mut drafts = vec![draft(vec![put("tasks/AOF-aaa.md", "by hand\n")])];
     for number in 0..20 {
-        drafts
-            .push(draft(vec![put(&format!("tasks/AOF-n{number:02}.md"), &format!("{number}\n").repeat(number * 40))]));
+        drafts.push(draft(vec![put(
+            &format!("tasks/AOF-n{number:02}.md"),
+            &format!("{number}\n").repeat(number * 40),
+        )]));
     }
-    drafts.push(draft(vec![delete("tasks/AOF-n03.md"), put("tasks/archive/AOF-n03.md", "moved\n")]));
+    drafts
+        .push(draft(vec![delete("tasks/AOF-n03.md"), put("tasks/archive/AOF-n03.md", "moved\n")]));
     drafts.push(draft(vec![put("tasks/AOF-aaa.md", "twice\n")]));
     let prepared = repository.prepare_batch(&repository.head().unwrap(), &drafts).unwrap();
     let mut last = std::collections::BTreeMap::new();
@@ -122,7 +145,8 @@ fn a_batch_is_a_commit_each_in_one_pack() {
         last.insert(change.path.clone(), change);
     }
     last.remove("tasks/AOF-n03.md");
-    write_and_publish(&test, &repository, &last.into_values().collect::<Vec<_>>(), &prepared).unwrap();
+    write_and_publish(&test, &repository, &last.into_values().collect::<Vec<_>>(), &prepared)
+        .unwrap();
     test.assert_clean();
     assert_eq!(test.git(&["rev-list", "--count", "HEAD"]).trim(), "24");
     assert_eq!(prepared.commits().count(), 23);
@@ -149,7 +173,8 @@ fn a_project_may_be_a_folder_of_the_repository() {
     assert_eq!(test.git(&["show", "--format=", "--name-status"]), "A\tapps/web/tasks/AOF-aaa.md\n");
     assert_eq!(repository.read(published.commit, "tasks/AOF-aaa.md").unwrap().unwrap(), b"web\n");
     assert_eq!(repository.read(published.commit, "tasks/AOF-bbb.md").unwrap(), None);
-    let listed: Vec<_> = repository.list(published.commit, "").unwrap().into_iter().map(|file| file.path).collect();
+    let listed: Vec<_> =
+        repository.list(published.commit, "").unwrap().into_iter().map(|file| file.path).collect();
     assert_eq!(listed, ["project.yaml", "tasks/AOF-aaa.md"]);
     let id = repository.blob_id(published.commit, "tasks/AOF-aaa.md").unwrap();
     assert_eq!(id, Some(repository.hash_blob(b"web\n")));
@@ -200,9 +225,25 @@ fn the_mode_of_a_file_stays() {
 #[test]
 fn line_endings_settings_leave_no_file_dirty() {
     let path = "tasks/AOF-aaa.md";
-    let attributes =
-        ["", "* text=auto", "* text=auto eol=crlf", "*.md text", "*.md eol=crlf", "*.md -text", "*.md crlf=input"];
-    let contents = ["a\nb\n", "a\r\nb\r\n", "a\r\nb\n", "a\n", "a\rb\r\n", "a\0b\r\n", "\u{1}\u{2}\r\n", "a\r\n\u{1a}"];
+    let attributes = [
+        "",
+        "* text=auto",
+        "* text=auto eol=crlf",
+        "*.md text",
+        "*.md eol=crlf",
+        "*.md -text",
+        "*.md crlf=input",
+    ];
+    let contents = [
+        "a\nb\n",
+        "a\r\nb\r\n",
+        "a\r\nb\n",
+        "a\n",
+        "a\rb\r\n",
+        "a\0b\r\n",
+        "\u{1}\u{2}\r\n",
+        "a\r\n\u{1a}",
+    ];
     let settings = [("true", ""), ("true", "*.md -text"), ("input", ""), ("input", "* text=auto")];
     let cases = attributes.map(|attributes| ("false", attributes)).into_iter().chain(settings);
     for (setting, attributes) in cases {
@@ -225,14 +266,19 @@ fn line_endings_settings_leave_no_file_dirty() {
                 let by_git = test.git(&["rev-parse", &format!(":{path}")]);
                 test.git(&["reset", "-q", "--hard"]);
                 let repository = test.open();
-                let case = format!("autocrlf={setting}, {attributes:?}, {content:?} after {before:?}");
+                let case =
+                    format!("autocrlf={setting}, {attributes:?}, {content:?} after {before:?}");
                 match commit(&test, &repository, vec![put(path, content)]) {
                     Ok(published) => {
                         let blob = repository.blob_id(published.commit, path).unwrap().unwrap();
                         assert_eq!(blob.to_string(), by_git.trim(), "{case}");
                     }
                     Err(AuditError::Unchanged) => {
-                        assert_eq!(test.git(&["rev-parse", &format!("HEAD:{path}")]), by_git, "{case}");
+                        assert_eq!(
+                            test.git(&["rev-parse", &format!("HEAD:{path}")]),
+                            by_git,
+                            "{case}"
+                        );
                         continue;
                     }
                     Err(error) => panic!("{case}: {error}"),

@@ -115,7 +115,8 @@ impl TestRepository {
             .env("GIT_EDITOR", "true")
             .output()
             .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned()
+            + &String::from_utf8_lossy(&output.stderr);
         (output.status.success(), text)
     }
 
@@ -126,13 +127,17 @@ impl TestRepository {
 
     pub(in crate::audit) fn assert_sound(&self) {
         let (sound, text) = self.try_git(&self.root(), &["fsck", "--strict", "--full"]);
-        let complaint =
-            text.lines().find(|line| !line.is_empty() && !QUIET.iter().any(|start| line.starts_with(start)));
+        let complaint = text
+            .lines()
+            .find(|line| !line.is_empty() && !QUIET.iter().any(|start| line.starts_with(start)));
         assert!(sound && complaint.is_none(), "{text}");
         for folder in [self.path(".git"), self.path(".git/refs/heads")] {
             for entry in fs::read_dir(folder).unwrap() {
                 let name = entry.unwrap().file_name().into_string().unwrap();
-                assert!(!name.starts_with("aof-") && !name.contains(".lock"), "{name} was left over");
+                assert!(
+                    !name.starts_with("aof-") && !name.contains(".lock"),
+                    "{name} was left over"
+                );
             }
         }
     }
@@ -159,7 +164,8 @@ pub(in crate::audit) fn draft(changes: Vec<Change>) -> Draft {
     Draft {
         changes,
         standing: Vec::new(),
-        message: "AOF-aaa: implement -> review (complete)\n\nDone.\n\nAof-Task: AOF-aaa\n".to_owned(),
+        message: "AOF-aaa: implement -> review (complete)\n\nDone.\n\nAof-Task: AOF-aaa\n"
+            .to_owned(),
         author: Person::new("agent-7", "agent-7@aof.invalid").unwrap(),
         authored: Timestamp::from_second(1_700_001_000).unwrap(),
         committer: Person::new("Ada Lovelace", "ada@example.org").unwrap(),
@@ -194,13 +200,15 @@ pub(in crate::audit) fn write_and_publish(
     prepared: &Prepared,
 ) -> Result<Published, AuditError> {
     let root = repository.prefix();
-    let full = |path: &str| if root.is_empty() { path.to_owned() } else { format!("{root}/{path}") };
+    let full =
+        |path: &str| if root.is_empty() { path.to_owned() } else { format!("{root}/{path}") };
     for change in changes {
         if let Some(content) = &change.content {
             test.write(&full(&change.path), str::from_utf8(content).unwrap());
         }
     }
-    let published = repository.publish(prepared, soon(), &mut no_intent, &mut || Some(Vec::new()))?;
+    let published =
+        repository.publish(prepared, soon(), &mut no_intent, &mut || Some(Vec::new()))?;
     for change in changes {
         if change.content.is_none() {
             fs::remove_file(test.path(&full(&change.path))).unwrap();

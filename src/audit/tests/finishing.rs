@@ -38,11 +38,18 @@ impl Way {
     fn finished(&self, patience: Duration) -> Finished {
         let id = |text: &str| text.parse::<CommitId>().unwrap();
         let file = LockFile { temp: String::new(), device: 0, inode: 0, born: None };
-        let was =
-            BranchLock { reference: "refs/heads/main".to_owned(), from: Some(id(&self.from)), to: id(&self.to), file };
+        let was = BranchLock {
+            reference: "refs/heads/main".to_owned(),
+            from: Some(id(&self.from)),
+            to: id(&self.to),
+            file,
+        };
         let deadline = Instant::now() + Duration::from_secs(5);
         let beside = self.test.beside("local");
-        self.test.open().finish_bringing(&was, &beside, deadline, patience, &mut |_| Ok(Vec::new())).unwrap()
+        self.test
+            .open()
+            .finish_bringing(&was, &beside, deadline, patience, &mut |_| Ok(Vec::new()))
+            .unwrap()
     }
 
     fn head(&self) -> String {
@@ -108,10 +115,13 @@ fn what_head_has_is_found_whatever_the_folders_are_called() {
     let files: Vec<(String, String)> = ["a", "a/b", "a.b", "deep/er/a"]
         .iter()
         .flat_map(|folder| {
-            (0..9).map(move |number| (format!("{folder}-/{number}.txt"), format!("{folder} {number}\n")))
+            (0..9).map(move |number| {
+                (format!("{folder}-/{number}.txt"), format!("{folder} {number}\n"))
+            })
         })
         .collect();
-    let named: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let named: Vec<(&str, &str)> =
+        files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     let way = Way::to(&named);
     for (path, text) in named.iter().step_by(2) {
         way.test.write(path, text);
@@ -134,7 +144,10 @@ fn an_edit_that_looks_like_what_came_is_somebodys() {
     file.set_modified(time).unwrap();
     assert_eq!(way.finish(), []);
     assert_eq!(fs::read_to_string(way.test.path("src/x.txt")).unwrap(), "m\n");
-    assert_eq!((way.head(), way.test.git(&["diff", "--cached", "--name-only"])), (way.from.clone(), String::new()));
+    assert_eq!(
+        (way.head(), way.test.git(&["diff", "--cached", "--name-only"])),
+        (way.from.clone(), String::new())
+    );
 }
 
 #[test]
@@ -147,7 +160,11 @@ fn a_filter_that_hangs_is_asked_once_and_what_it_does_not_say_is_somebodys() {
     way.test.write("src/x.txt", "theirs\n");
     fs::write(way.test.path(".git/info/attributes"), "*.bin filter=f\n").unwrap();
     let asked = way.test.beside("asked");
-    way.test.git(&["config", "filter.f.clean", &format!("echo %f >>'{}'; sleep 3000", asked.display())]);
+    way.test.git(&[
+        "config",
+        "filter.f.clean",
+        &format!("echo %f >>'{}'; sleep 3000", asked.display()),
+    ]);
     way.test.git(&["config", "filter.f.required", "true"]);
     assert_eq!(way.finish_within(Duration::from_secs(2)), []);
     assert_eq!(fs::read_to_string(asked).unwrap().lines().count(), 1);

@@ -8,7 +8,9 @@ fn subjects(log: crate::audit::Log<'_>) -> Vec<String> {
 #[test]
 fn history_is_read_newest_first() {
     let test = TestRepository::with_tasks();
-    for (number, path) in ["tasks/AOF-aaa.md", "src/x.txt", "tasks/ccc/AOF-ccc.md", "project.yaml"].iter().enumerate() {
+    for (number, path) in
+        ["tasks/AOF-aaa.md", "src/x.txt", "tasks/ccc/AOF-ccc.md", "project.yaml"].iter().enumerate()
+    {
         test.write(path, &format!("{number}\n"));
         test.git(&["add", "."]);
         test.git(&["commit", "-qm", &format!("{number}")]);
@@ -22,7 +24,10 @@ fn history_is_read_newest_first() {
     let entry = repository.log_entry(head).unwrap();
     assert_eq!((entry.author.name(), entry.author.email()), ("Ada Lovelace", "ada@example.org"));
     assert_eq!(entry.parents.len(), 1);
-    assert_eq!(test.git(&["show", "-s", "--format=%at"]).trim(), entry.authored.as_second().to_string());
+    assert_eq!(
+        test.git(&["show", "-s", "--format=%at"]).trim(),
+        entry.authored.as_second().to_string()
+    );
     let after = Some(repository.hash_blob(b"3\n"));
     let changed = vec![ChangedFile { path: "project.yaml".to_owned(), before: None, after }];
     assert_eq!(repository.changed_files(head).unwrap(), changed);
@@ -41,9 +46,15 @@ fn merges_are_followed_to_where_a_file_came_from() {
     let repository = test.open();
     let head = repository.head().unwrap().commit.unwrap();
     assert_eq!(subjects(repository.log(head).unwrap()), ["merge", "main b", "side a", "start"]);
-    assert_eq!(subjects(repository.log_of(head, &["tasks/AOF-aaa.md"]).unwrap()), ["side a", "start"]);
+    assert_eq!(
+        subjects(repository.log_of(head, &["tasks/AOF-aaa.md"]).unwrap()),
+        ["side a", "start"]
+    );
     let by_git = test.git(&["log", "--format=%s", "--", "tasks"]);
-    assert_eq!(subjects(repository.log_of(head, &["tasks"]).unwrap()), by_git.lines().collect::<Vec<_>>());
+    assert_eq!(
+        subjects(repository.log_of(head, &["tasks"]).unwrap()),
+        by_git.lines().collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -58,7 +69,10 @@ fn a_subfolder_project_sees_its_own_history() {
     let published = commit(&test, &repository, vec![put("tasks/AOF-aaa.md", "a\n")]).unwrap();
     assert_eq!(subjects(repository.log_of(published.commit, &[""]).unwrap()).len(), 2);
     let changed = repository.changed_files(published.commit).unwrap();
-    assert_eq!(changed.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["tasks/AOF-aaa.md"]);
+    assert_eq!(
+        changed.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(),
+        ["tasks/AOF-aaa.md"]
+    );
     let elsewhere = repository.log_entry(published.commit).unwrap().parents[0];
     assert_eq!(repository.changed_files(elsewhere).unwrap(), []);
 }
@@ -67,9 +81,11 @@ fn a_subfolder_project_sees_its_own_history() {
 fn changes_are_what_git_says() {
     let test = TestRepository::with_tasks();
     test.git(&["rm", "-q", "-r", "tasks/ccc", "src/x.txt"]);
-    for (path, content) in
-        [("tasks/ccc", "a file now\n"), ("src/x.txt/y", "a folder now\n"), ("tasks/AOF-aaa.md", "a\n")]
-    {
+    for (path, content) in [
+        ("tasks/ccc", "a file now\n"),
+        ("src/x.txt/y", "a folder now\n"),
+        ("tasks/AOF-aaa.md", "a\n"),
+    ] {
         test.write(path, content);
     }
     std::os::unix::fs::symlink("AOF-aaa.md", test.path("tasks/link")).unwrap();
@@ -85,7 +101,15 @@ fn changes_are_what_git_says() {
     };
     for commit in [head, repository.log_entry(head).unwrap().parents[0]] {
         let mut by_git: Vec<_> = test
-            .git(&["diff-tree", "--root", "-r", "--no-commit-id", "--no-renames", "--no-abbrev", &commit.to_string()])
+            .git(&[
+                "diff-tree",
+                "--root",
+                "-r",
+                "--no-commit-id",
+                "--no-renames",
+                "--no-abbrev",
+                &commit.to_string(),
+            ])
             .lines()
             .map(|line| {
                 let (fields, path) = line.split_once('\t').unwrap();

@@ -34,7 +34,10 @@ fn paths_that_mean_another_place_are_refused() {
         vec![put("a", "x\n"), put("a/b", "x\n")],
         vec![put("a", "x\n"), put("a", "y\n")],
     ] {
-        assert!(matches!(repository.prepare(&head, &draft(changes)), Err(AuditError::BadPath { .. })));
+        assert!(matches!(
+            repository.prepare(&head, &draft(changes)),
+            Err(AuditError::BadPath { .. })
+        ));
     }
     test.assert_clean();
 }
@@ -59,9 +62,14 @@ fn links_are_not_written_through() {
 fn names_with_everything_in_them_are_committed() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
-    for path in
-        ["tasks/-rf.md", "tasks/ä ö\u{301}.md", "tasks/:(top)x.md", "tasks/a\"b'c.md", "tasks/*.md", "tasks/😀/x.md"]
-    {
+    for path in [
+        "tasks/-rf.md",
+        "tasks/ä ö\u{301}.md",
+        "tasks/:(top)x.md",
+        "tasks/a\"b'c.md",
+        "tasks/*.md",
+        "tasks/😀/x.md",
+    ] {
         commit(&test, &repository, vec![put(path, "x\n")]).unwrap();
         test.assert_clean();
     }
@@ -77,7 +85,12 @@ fn names_and_messages_cannot_forge_a_header() {
     let prepared = repository.prepare(&repository.head().unwrap(), &evil).unwrap();
     test.write("tasks/AOF-aaa.md", "x\n");
     repository
-        .publish(&prepared, super::environment::soon(), &mut super::environment::no_intent, &mut || Some(Vec::new()))
+        .publish(
+            &prepared,
+            super::environment::soon(),
+            &mut super::environment::no_intent,
+            &mut || Some(Vec::new()),
+        )
         .unwrap();
     test.assert_clean();
     assert_eq!(test.git(&["show", "-s", "--format=%an|%ae|%P"]).matches('|').count(), 2);
@@ -90,7 +103,10 @@ fn times_before_git_are_refused() {
     let repository = test.open();
     let mut early = draft(vec![put("tasks/AOF-aaa.md", "x\n")]);
     early.authored = jiff::Timestamp::from_second(-1).unwrap();
-    assert!(matches!(repository.prepare(&repository.head().unwrap(), &early), Err(AuditError::BadTime { .. })));
+    assert!(matches!(
+        repository.prepare(&repository.head().unwrap(), &early),
+        Err(AuditError::BadTime { .. })
+    ));
 }
 
 #[test]
@@ -105,9 +121,16 @@ fn repositories_that_cannot_be_served_are_refused_in_words() {
     test.git_in(&test.beside(""), &["init", "-q", "--object-format=sha256", "sha256"]);
     assert!(matches!(refusal("sha256"), AuditError::Sha256 { .. }), "{:?}", refusal("sha256"));
     test.git_in(&test.beside(""), &["init", "-q", "--ref-format=reftable", "reftable"]);
-    assert!(matches!(refusal("reftable"), AuditError::Reftable { .. }), "{:?}", refusal("reftable"));
+    assert!(
+        matches!(refusal("reftable"), AuditError::Reftable { .. }),
+        "{:?}",
+        refusal("reftable")
+    );
     let inside = Repository::discover(&test.path(".git/refs")).map(|_| ()).unwrap_err();
-    assert!(matches!(inside, AuditError::OutsideWorktree { .. } | AuditError::Bare { .. }), "{inside:?}");
+    assert!(
+        matches!(inside, AuditError::OutsideWorktree { .. } | AuditError::Bare { .. }),
+        "{inside:?}"
+    );
 }
 
 #[test]

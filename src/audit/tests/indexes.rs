@@ -1,7 +1,9 @@
 use std::fs;
 use std::time::{Duration, SystemTime};
 
-use super::environment::{TestRepository, commit, delete, draft, no_intent, put, soon, write_and_publish};
+use super::environment::{
+    TestRepository, commit, delete, draft, no_intent, put, soon, write_and_publish,
+};
 use crate::audit::{AuditError, Replay, Way};
 
 /// Adds, changes and removes, with something staged all the while.
@@ -105,18 +107,32 @@ fn what_is_staged_is_read_alike_in_every_layout() {
         let repository = test.open();
         let head = repository.look().unwrap().commit.unwrap();
         let staged = repository.staged(".md").unwrap();
-        told.push((repository.unmerged().unwrap(), staged, repository.about_to_change(head).unwrap()));
+        told.push((
+            repository.unmerged().unwrap(),
+            staged,
+            repository.about_to_change(head).unwrap(),
+        ));
         let replay = Replay { of: head, way: Way::Revert };
-        assert_eq!(repository.replayed_as_staged(head, replay).unwrap(), None, "something is unmerged");
+        assert_eq!(
+            repository.replayed_as_staged(head, replay).unwrap(),
+            None,
+            "something is unmerged"
+        );
         test.git(&["add", "tasks/AOF-aaa.md"]);
         let before = fs::read(test.path(".git/index")).unwrap();
         let made = repository.replayed_as_staged(head, replay).unwrap().unwrap();
         assert_eq!(fs::read(test.path(".git/index")).unwrap(), before, "it was only read");
-        assert_eq!(repository.root_tree(made).unwrap().to_string(), test.git(&["write-tree"]).trim());
+        assert_eq!(
+            repository.root_tree(made).unwrap().to_string(),
+            test.git(&["write-tree"]).trim()
+        );
         test.assert_sound();
     }
     let (unmerged, staged, changes) = &told[0];
-    assert_eq!(unmerged.iter().map(|own| own.path.as_str()).collect::<Vec<_>>(), ["tasks/AOF-aaa.md"]);
+    assert_eq!(
+        unmerged.iter().map(|own| own.path.as_str()).collect::<Vec<_>>(),
+        ["tasks/AOF-aaa.md"]
+    );
     let names: Vec<&str> = staged.iter().map(|(path, _)| path.as_str()).collect();
     assert_eq!(names, ["tasks/AOF-bbb.md", "tasks/AOF-new.md", "tasks/ccc/AOF-ccc.md"]);
     assert_eq!(changes, &["tasks/AOF-aaa.md", "tasks/AOF-bbb.md", "tasks/AOF-new.md"]);
@@ -132,7 +148,9 @@ fn attributes_are_read_in_every_layout() {
         let repository = test.open();
         assert_eq!(repository.merge_attribute("tasks/AOF-aaa.md").unwrap().as_deref(), Some("aof"));
         assert_eq!(repository.merge_attribute("src/x.txt").unwrap(), None);
-        for (path, keeps) in [("src/x.txt", true), ("src/y.txt", false), ("tasks/AOF-aaa.md", false)] {
+        for (path, keeps) in
+            [("src/x.txt", true), ("src/y.txt", false), ("tasks/AOF-aaa.md", false)]
+        {
             assert_eq!(repository.keeps_line_endings(path).unwrap(), keeps, "{path}");
         }
     }
@@ -145,7 +163,8 @@ fn a_staged_version_in_a_foreign_layout_is_refused_too() {
     test.write("tasks/AOF-aaa.md", "person\n");
     test.git(&["add", "."]);
     let repository = test.open();
-    let refused = repository.prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "engine\n")]));
+    let refused = repository
+        .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "engine\n")]));
     assert!(matches!(refused, Err(AuditError::StagedElsewise { .. })));
 }
 
@@ -160,12 +179,17 @@ fn with_offsets_for_threads() {
     }
     test.git(&["add", "."]);
     test.git(&["commit", "-qm", "bulk"]);
-    let holds =
-        |signature: &[u8]| fs::read(test.path(".git/index")).unwrap().windows(4).any(|window| window == signature);
+    let holds = |signature: &[u8]| {
+        fs::read(test.path(".git/index")).unwrap().windows(4).any(|window| window == signature)
+    };
     assert!(holds(b"EOIE") && holds(b"IEOT"));
     let repository = test.open();
-    commit(&test, &repository, vec![put("tasks/AOF-aaa.md", "one\n"), put("a", "first\n"), put("z", "last\n")])
-        .unwrap();
+    commit(
+        &test,
+        &repository,
+        vec![put("tasks/AOF-aaa.md", "one\n"), put("a", "first\n"), put("z", "last\n")],
+    )
+    .unwrap();
     assert!(!holds(b"EOIE") && !holds(b"IEOT"));
     test.assert_clean();
 }
@@ -184,7 +208,10 @@ fn with_an_untracked_cache() {
     assert_eq!(test.status(), "?? src/z.txt\n?? tasks/AOF-hand.md\n");
     let repository = test.open();
     let prepared = repository
-        .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-hand.md", "made by hand\n")]))
+        .prepare(
+            &repository.head().unwrap(),
+            &draft(vec![put("tasks/AOF-hand.md", "made by hand\n")]),
+        )
         .unwrap();
     repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())).unwrap();
     assert_eq!(test.status(), "?? src/z.txt\n");
@@ -201,7 +228,9 @@ fn without_a_checksum() {
     let test = TestRepository::with_tasks();
     test.git(&["config", "index.skipHash", "true"]);
     test.git(&["update-index", "--force-write-index"]);
-    let tail = || fs::read(test.path(".git/index")).unwrap().into_iter().rev().take(20).all(|byte| byte == 0);
+    let tail = || {
+        fs::read(test.path(".git/index")).unwrap().into_iter().rev().take(20).all(|byte| byte == 0)
+    };
     assert!(tail());
     exercise(&test);
     commit(&test, &test.open(), vec![put("tasks/AOF-bbb.md", "two\n")]).unwrap();
@@ -214,7 +243,8 @@ fn long_names() {
     let long = format!("tasks/{}/AOF-aaa.md", vec!["d".repeat(200); 15].join("/"));
     test.git(&["config", "core.longpaths", "true"]);
     for length in 1..=9 {
-        commit(&test, &test.open(), vec![put(&format!("tasks/{}", "n".repeat(length)), "n\n")]).unwrap();
+        commit(&test, &test.open(), vec![put(&format!("tasks/{}", "n".repeat(length)), "n\n")])
+            .unwrap();
     }
     commit(&test, &test.open(), vec![put(&long, "deep\n")]).unwrap();
     commit(&test, &test.open(), vec![put(&long, "deeper\n")]).unwrap();
@@ -248,8 +278,9 @@ fn an_edit_in_the_same_tick_is_seen() {
 fn a_file_that_was_edited_meanwhile_shows_as_modified() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
-    let prepared =
-        repository.prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "engine\n")])).unwrap();
+    let prepared = repository
+        .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "engine\n")]))
+        .unwrap();
     test.write("tasks/AOF-aaa.md", "person\n");
     repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())).unwrap();
     assert_eq!(test.status(), " M tasks/AOF-aaa.md\n");
@@ -261,7 +292,8 @@ fn the_index_may_change_between_the_steps() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
     let changes = vec![put("tasks/AOF-aaa.md", "engine\n")];
-    let prepared = repository.prepare(&repository.head().unwrap(), &draft(changes.clone())).unwrap();
+    let prepared =
+        repository.prepare(&repository.head().unwrap(), &draft(changes.clone())).unwrap();
     test.write("src/x.txt", "staged late\n");
     test.git(&["add", "src/x.txt"]);
     write_and_publish(&test, &repository, &changes, &prepared).unwrap();
@@ -279,7 +311,8 @@ fn a_damaged_index_is_reported_and_left_alone() {
     version[7] = 9;
     for bad in [cut, version, b"DIRC".to_vec(), vec![0; 200]] {
         fs::write(test.path(".git/index"), &bad).unwrap();
-        let refused = repository.prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "x\n")]));
+        let refused = repository
+            .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "x\n")]));
         assert!(matches!(refused, Err(AuditError::Index { .. })));
         assert_eq!(fs::read(test.path(".git/index")).unwrap(), bad);
     }
@@ -299,7 +332,11 @@ fn cached_trees_are_what_git_would_write() {
         vec![put("tasks/AOF-aaa.md", "one\n")],
         vec![put("tasks/AOF-new.md", "new\n"), put("tasks/ccc/AOF-ccd.md", "c\n")],
         vec![put("tasks/archive/2026/02/16/AOF-aaa.md", "done\n"), delete("tasks/AOF-aaa.md")],
-        vec![put("tasks/archive/2026/02/17/AOF-x.md", "x\n"), put("tasks/zz/AOF-y.md", "y\n"), put("a/b", "b\n")],
+        vec![
+            put("tasks/archive/2026/02/17/AOF-x.md", "x\n"),
+            put("tasks/zz/AOF-y.md", "y\n"),
+            put("a/b", "b\n"),
+        ],
         vec![delete("tasks/archive/2026/02/16/AOF-aaa.md")],
         vec![delete("tasks/ccc/AOF-ccc.md"), delete("tasks/ccc/AOF-ccd.md")],
     ] {

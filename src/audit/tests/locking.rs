@@ -5,7 +5,9 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::environment::{TestRepository, commit, delete, draft, no_intent, put, soon, write_and_publish};
+use super::environment::{
+    TestRepository, commit, delete, draft, no_intent, put, soon, write_and_publish,
+};
 use crate::audit::{AuditError, Cleared, End, Locks, Repository};
 use crate::stop;
 
@@ -19,20 +21,31 @@ fn a_held_index_lock_is_waited_for_and_never_broken() {
     let lock = test.path(".git/index.lock");
     let soon_over = || Instant::now() + Duration::from_millis(30);
     let ours = || {
-        let names = fs::read_dir(test.path(".git")).unwrap().map(|entry| entry.unwrap().file_name());
+        let names =
+            fs::read_dir(test.path(".git")).unwrap().map(|entry| entry.unwrap().file_name());
         names.filter(|name| name.to_string_lossy().starts_with("aof-")).count()
     };
     fs::write(&lock, "somebody's").unwrap();
     // Whoever has it may be looking for new files: nothing of ours stands there meanwhile.
     let mut seen = |_: &Locks| panic!("nothing is written before");
-    let error = repository.publish(&prepared, soon_over(), &mut seen, &mut || Some(Vec::new())).unwrap_err();
-    assert!(matches!(&error, AuditError::Locked { path, age: Some(_) } if path.ends_with("index.lock")), "{error}");
+    let error = repository
+        .publish(&prepared, soon_over(), &mut seen, &mut || Some(Vec::new()))
+        .unwrap_err();
+    assert!(
+        matches!(&error, AuditError::Locked { path, age: Some(_) } if path.ends_with("index.lock")),
+        "{error}"
+    );
     assert_eq!(ours(), 0);
     fs::remove_file(&lock).unwrap();
     // Somebody may come in between.
     let mut taken = |_: &Locks| fs::write(&lock, "somebody's").map(|()| Vec::new());
-    let error = repository.publish(&prepared, soon_over(), &mut taken, &mut || Some(Vec::new())).unwrap_err();
-    assert!(matches!(&error, AuditError::Locked { path, age: Some(_) } if path.ends_with("index.lock")), "{error}");
+    let error = repository
+        .publish(&prepared, soon_over(), &mut taken, &mut || Some(Vec::new()))
+        .unwrap_err();
+    assert!(
+        matches!(&error, AuditError::Locked { path, age: Some(_) } if path.ends_with("index.lock")),
+        "{error}"
+    );
     assert_eq!(fs::read_to_string(&lock).unwrap(), "somebody's");
     assert_eq!((repository.head().unwrap(), ours()), (head, 0));
 
@@ -50,7 +63,8 @@ fn a_lock_that_somebody_took_away_is_theirs() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
     let head = repository.head().unwrap();
-    let prepared = repository.prepare(&head, &draft(vec![put("tasks/AOF-aaa.md", "one\n")])).unwrap();
+    let prepared =
+        repository.prepare(&head, &draft(vec![put("tasks/AOF-aaa.md", "one\n")])).unwrap();
     let (lock, index) = (test.path(".git/index.lock"), test.path(".git/index"));
     let before = fs::read(&index).unwrap();
     let mut taken_away = || {
@@ -58,10 +72,14 @@ fn a_lock_that_somebody_took_away_is_theirs() {
         fs::write(&lock, "somebody's").unwrap();
         Some(Vec::new())
     };
-    let error = repository.publish(&prepared, Instant::now(), &mut no_intent, &mut taken_away).unwrap_err();
+    let error =
+        repository.publish(&prepared, Instant::now(), &mut no_intent, &mut taken_away).unwrap_err();
     let cause = std::error::Error::source(&error).unwrap().to_string();
     assert!(cause.contains("somebody took `index.lock` away"), "{cause}");
-    assert_eq!((fs::read_to_string(&lock).unwrap().as_str(), fs::read(&index).unwrap()), ("somebody's", before));
+    assert_eq!(
+        (fs::read_to_string(&lock).unwrap().as_str(), fs::read(&index).unwrap()),
+        ("somebody's", before)
+    );
     assert_eq!(repository.head().unwrap(), head);
     fs::remove_file(lock).unwrap();
     test.assert_clean();
@@ -71,12 +89,18 @@ fn a_lock_that_somebody_took_away_is_theirs() {
 fn a_held_branch_lock_gives_the_index_back() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
-    let prepared =
-        repository.prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "one\n")])).unwrap();
+    let prepared = repository
+        .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "one\n")]))
+        .unwrap();
     let lock = test.path(".git/refs/heads/main.lock");
     fs::write(&lock, "").unwrap();
-    let error = repository.publish(&prepared, Instant::now(), &mut no_intent, &mut || Some(Vec::new())).unwrap_err();
-    assert!(matches!(&error, AuditError::Locked { path, .. } if path.ends_with("main.lock")), "{error}");
+    let error = repository
+        .publish(&prepared, Instant::now(), &mut no_intent, &mut || Some(Vec::new()))
+        .unwrap_err();
+    assert!(
+        matches!(&error, AuditError::Locked { path, .. } if path.ends_with("main.lock")),
+        "{error}"
+    );
     assert!(lock.exists());
     fs::remove_file(lock).unwrap();
     test.assert_clean();
@@ -86,10 +110,13 @@ fn a_held_branch_lock_gives_the_index_back() {
 fn a_branch_that_moved_is_not_overwritten() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
-    let prepared =
-        repository.prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "one\n")])).unwrap();
+    let prepared = repository
+        .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "one\n")]))
+        .unwrap();
     test.git(&["commit", "-q", "--allow-empty", "-m", "person"]);
-    let error = repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())).unwrap_err();
+    let error = repository
+        .publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new()))
+        .unwrap_err();
     assert!(matches!(error, AuditError::Moved { .. }), "{error}");
     assert_eq!(test.git(&["log", "-1", "--format=%s"]), "person\n");
     test.git(&["checkout", "-q", "-b", "other", "HEAD~1"]);
@@ -109,10 +136,15 @@ fn a_branch_that_moved_is_not_overwritten() {
 fn an_intent_that_cannot_be_recorded_stops_everything() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
-    let prepared =
-        repository.prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "one\n")])).unwrap();
-    let refused =
-        repository.publish(&prepared, soon(), &mut |_| Err(io::Error::other("disk full")), &mut || Some(Vec::new()));
+    let prepared = repository
+        .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "one\n")]))
+        .unwrap();
+    let refused = repository.publish(
+        &prepared,
+        soon(),
+        &mut |_| Err(io::Error::other("disk full")),
+        &mut || Some(Vec::new()),
+    );
     assert!(matches!(refused, Err(AuditError::Io { .. })));
     assert_eq!(repository.head().unwrap(), *prepared.base());
     test.assert_clean();
@@ -143,7 +175,9 @@ fn locks_of_others_are_never_cleared() {
     fs::write(test.path(".git/index.lock"), "git's").unwrap();
     fs::write(test.path(".git/refs/heads/main.lock"), format!("{}\n", prepared.last())).unwrap();
     assert_eq!(repository.clear_stale(&locks, End::Kill).unwrap(), nothing);
-    assert!(test.path(".git/index.lock").exists() && test.path(".git/refs/heads/main.lock").exists());
+    assert!(
+        test.path(".git/index.lock").exists() && test.path(".git/refs/heads/main.lock").exists()
+    );
     let written = serde_json::to_string(&locks).unwrap();
     assert_eq!(serde_json::from_str::<Locks>(&written).unwrap(), locks);
 
@@ -165,13 +199,18 @@ fn an_index_left_behind_is_brought_up_but_for_what_is_staged() {
     let repository = test.open();
     let before = repository.head().unwrap().commit;
     let behind = fs::read(test.path(".git/index")).unwrap();
-    let changes = vec![put("tasks/AOF-aaa.md", "one\n"), put("tasks/AOF-new.md", "n\n"), delete("tasks/AOF-bbb.md")];
+    let changes = vec![
+        put("tasks/AOF-aaa.md", "one\n"),
+        put("tasks/AOF-new.md", "n\n"),
+        delete("tasks/AOF-bbb.md"),
+    ];
     commit(&test, &repository, changes).unwrap();
     fs::write(test.path(".git/index"), behind).unwrap();
     test.write("src/x.txt", "staged\n");
     test.git(&["add", "src/x.txt"]);
 
-    let files = ["tasks/AOF-aaa.md", "tasks/AOF-bbb.md", "tasks/AOF-new.md", "tasks/ccc/AOF-ccc.md"];
+    let files =
+        ["tasks/AOF-aaa.md", "tasks/AOF-bbb.md", "tasks/AOF-new.md", "tasks/ccc/AOF-ccc.md"];
     let healed = repository.settle_index(before, &files, soon(), &mut no_intent).unwrap();
     assert_eq!(healed, files[..3]);
     assert_eq!(test.status(), "M  src/x.txt\n");
@@ -198,9 +237,12 @@ fn killed_at_a_point() {
     let change = draft(vec![put("tasks/AOF-aaa.md", "killed\n"), put("tasks/AOF-new.md", "new\n")]);
     let prepared = repository.prepare(&repository.head().unwrap(), &change).unwrap();
     for change in &change.changes {
-        fs::write(repository.worktree_path(&change.path), change.content.as_ref().unwrap()).unwrap();
+        fs::write(repository.worktree_path(&change.path), change.content.as_ref().unwrap())
+            .unwrap();
     }
-    let mut intent = |locks: &Locks| fs::write(folder.join("intent"), serde_json::to_vec(locks)?).map(|()| Vec::new());
+    let mut intent = |locks: &Locks| {
+        fs::write(folder.join("intent"), serde_json::to_vec(locks)?).map(|()| Vec::new())
+    };
     repository.publish(&prepared, soon(), &mut intent, &mut || Some(Vec::new())).unwrap();
 }
 
@@ -267,19 +309,27 @@ fn a_kill_at_any_point_leaves_nothing_that_recovery_cannot_clear() {
         let before = repository.head().unwrap();
         kill_at(&test, point);
 
-        let intent = fs::read(test.beside("intent")).ok().map(|text| serde_json::from_slice::<Locks>(&text).unwrap());
-        let landed = intent.is_some_and(|locks| repository.clear_stale(&locks, End::Kill).unwrap().landed);
+        let intent = fs::read(test.beside("intent"))
+            .ok()
+            .map(|text| serde_json::from_slice::<Locks>(&text).unwrap());
+        let landed =
+            intent.is_some_and(|locks| repository.clear_stale(&locks, End::Kill).unwrap().landed);
         assert_eq!(landed, *point == "audit.ref-moved", "{point}");
         let files = ["tasks/AOF-aaa.md", "tasks/AOF-new.md"];
         if landed {
             repository.settle_index(before.commit, &files, soon(), &mut no_intent).unwrap();
         } else {
             assert_eq!(repository.head().unwrap(), before, "{point}");
-            let again = files.map(|file| put(file, if file == files[0] { "killed\n" } else { "new\n" }));
+            let again =
+                files.map(|file| put(file, if file == files[0] { "killed\n" } else { "new\n" }));
             commit(&test, &repository, again.to_vec()).unwrap();
         }
         assert_eq!(test.status(), "M  src/x.txt\n", "{point}");
-        assert_eq!(test.git(&["show", "--format=", "--name-only"]), "tasks/AOF-aaa.md\ntasks/AOF-new.md\n", "{point}");
+        assert_eq!(
+            test.git(&["show", "--format=", "--name-only"]),
+            "tasks/AOF-aaa.md\ntasks/AOF-new.md\n",
+            "{point}"
+        );
         // Before the intent is told nothing is locked, only temp files stay.
         let old = std::time::SystemTime::now() - Duration::from_hours(2);
         for entry in fs::read_dir(test.path(".git")).unwrap().map(Result::unwrap) {
@@ -296,25 +346,30 @@ fn a_kill_at_any_point_leaves_nothing_that_recovery_cannot_clear() {
 #[test]
 fn git_and_the_engine_take_turns() {
     let test = TestRepository::with_tasks();
-    let engine = thread::spawn({
-        let root = test.root();
-        move || {
-            let repository = Repository::discover(&root).unwrap();
-            let mut made = 0;
-            while made < 25 {
-                let change = draft(vec![put("tasks/AOF-aaa.md", &format!("{made}\n"))]);
-                let Ok(prepared) = repository.head().and_then(|head| repository.prepare(&head, &change)) else {
-                    continue;
-                };
-                fs::write(root.join("tasks/AOF-aaa.md"), format!("{made}\n")).unwrap();
-                match repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())) {
-                    Ok(_) => made += 1,
-                    Err(AuditError::Moved { .. } | AuditError::StagedElsewise { .. }) => {}
-                    Err(error) => panic!("{error}"),
+    let engine =
+        thread::spawn({
+            let root = test.root();
+            move || {
+                let repository = Repository::discover(&root).unwrap();
+                let mut made = 0;
+                while made < 25 {
+                    let change = draft(vec![put("tasks/AOF-aaa.md", &format!("{made}\n"))]);
+                    let Ok(prepared) =
+                        repository.head().and_then(|head| repository.prepare(&head, &change))
+                    else {
+                        continue;
+                    };
+                    fs::write(root.join("tasks/AOF-aaa.md"), format!("{made}\n")).unwrap();
+                    match repository
+                        .publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new()))
+                    {
+                        Ok(_) => made += 1,
+                        Err(AuditError::Moved { .. } | AuditError::StagedElsewise { .. }) => {}
+                        Err(error) => panic!("{error}"),
+                    }
                 }
             }
-        }
-    });
+        });
     let mut persons = 0;
     while persons < 5 || !engine.is_finished() {
         test.write("src/x.txt", &format!("{persons}\n"));

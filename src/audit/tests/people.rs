@@ -31,7 +31,8 @@ fn child_has_no_identity() {
     assert!(matches!(error, AuditError::NoIdentity { missing: "`user.name`" }));
     let text = error.to_string();
     assert!(
-        text.contains("git config --global user.name \"") && text.contains("git config --global user.email \""),
+        text.contains("git config --global user.name \"")
+            && text.contains("git config --global user.email \""),
         "{text}"
     );
 }
@@ -39,8 +40,14 @@ fn child_has_no_identity() {
 #[test]
 fn child_is_told_by_global_configuration() {
     let Some(repository) = own() else { return };
-    assert_eq!(repository.identity().unwrap(), Person::new("Global", "global@example.org").unwrap());
-    assert_eq!(repository.author_identity().unwrap(), Person::new("Pen", "global@example.org").unwrap());
+    assert_eq!(
+        repository.identity().unwrap(),
+        Person::new("Global", "global@example.org").unwrap()
+    );
+    assert_eq!(
+        repository.author_identity().unwrap(),
+        Person::new("Pen", "global@example.org").unwrap()
+    );
 }
 
 #[test]
@@ -60,7 +67,10 @@ fn child_is_told_before_there_is_a_repository() {
 #[test]
 fn child_is_unknown_before_there_is_a_repository() {
     if own().is_some() {
-        assert!(matches!(Repository::user(), Err(AuditError::NoIdentity { missing: "`user.name`" })));
+        assert!(matches!(
+            Repository::user(),
+            Err(AuditError::NoIdentity { missing: "`user.name`" })
+        ));
     }
 }
 
@@ -75,7 +85,8 @@ fn people_come_from_where_git_takes_them() {
     let global = test.beside("elsewhere.gitconfig");
     std::fs::write(&global, "[user]\nname = Global\nemail = global@example.org\n").unwrap();
     let global = ("GIT_CONFIG_GLOBAL", global.to_str().unwrap());
-    let committer = [global, ("GIT_COMMITTER_NAME", "Env"), ("GIT_COMMITTER_EMAIL", "env@example.org")];
+    let committer =
+        [global, ("GIT_COMMITTER_NAME", "Env"), ("GIT_COMMITTER_EMAIL", "env@example.org")];
     run(&test, "child_is_told_by_its_environment", &committer);
     run(&test, "child_is_told_before_there_is_a_repository", &[global, ("GIT_AUTHOR_NAME", "Pen")]);
     run(
@@ -90,23 +101,42 @@ fn a_submodule_is_a_repository_of_its_own() {
     let test = TestRepository::with_tasks();
     let outer = TestRepository::with_tasks();
     let url = test.root();
-    outer.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", url.to_str().unwrap(), "inner"]);
+    outer.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "add",
+        "-q",
+        url.to_str().unwrap(),
+        "inner",
+    ]);
     outer.git(&["commit", "-qm", "submodule"]);
     let repository = Repository::discover(&outer.path("inner")).unwrap();
     assert_eq!(repository.prefix(), "");
     let prepared = repository
-        .prepare(&repository.head().unwrap(), &super::environment::draft(vec![put("tasks/AOF-aaa.md", "inner\n")]))
+        .prepare(
+            &repository.head().unwrap(),
+            &super::environment::draft(vec![put("tasks/AOF-aaa.md", "inner\n")]),
+        )
         .unwrap();
     std::fs::write(outer.path("inner/tasks/AOF-aaa.md"), "inner\n").unwrap();
     repository
-        .publish(&prepared, super::environment::soon(), &mut super::environment::no_intent, &mut || Some(Vec::new()))
+        .publish(
+            &prepared,
+            super::environment::soon(),
+            &mut super::environment::no_intent,
+            &mut || Some(Vec::new()),
+        )
         .unwrap();
     assert_eq!(outer.git_in(&outer.path("inner"), &["status", "--porcelain"]), "");
     assert_eq!(outer.status(), " M inner\n");
     commit(&outer, &outer.open(), vec![put("tasks/AOF-aaa.md", "outer\n")]).unwrap();
     assert_eq!(outer.status(), " M inner\n");
     let into = outer.open();
-    let refused = into.prepare(&into.head().unwrap(), &super::environment::draft(vec![put("inner/tasks/x.md", "x\n")]));
+    let refused = into.prepare(
+        &into.head().unwrap(),
+        &super::environment::draft(vec![put("inner/tasks/x.md", "x\n")]),
+    );
     assert!(matches!(refused, Err(AuditError::BadPath { .. })));
 }
 
@@ -115,7 +145,10 @@ fn child_does_not_own_the_repository() {
     let Some(root) = std::env::var_os("AOF_TEST_REPOSITORY") else { return };
     let error = Repository::discover(root.as_ref()).map(|_| ()).unwrap_err();
     let line = format!("git config --global --add safe.directory {}", root.display());
-    assert!(matches!(error, AuditError::NotOwned { .. }) && error.to_string().contains(&line), "{error}");
+    assert!(
+        matches!(error, AuditError::NotOwned { .. }) && error.to_string().contains(&line),
+        "{error}"
+    );
 }
 
 #[test]

@@ -44,8 +44,12 @@ fn a_signature_that_fails_fails_the_preparation() {
         ("echo '[GNUPG:] SIG_CREATED D' >&2; echo nonsense", "armored"),
     ] {
         fake_gpg(&test, program);
-        let error = repository.prepare(&head, &draft(vec![put("tasks/AOF-aaa.md", "x\n")])).err().unwrap();
-        assert!(matches!(&error, AuditError::Signing { .. }) && error.to_string().contains(word), "{error}");
+        let error =
+            repository.prepare(&head, &draft(vec![put("tasks/AOF-aaa.md", "x\n")])).err().unwrap();
+        assert!(
+            matches!(&error, AuditError::Signing { .. }) && error.to_string().contains(word),
+            "{error}"
+        );
     }
     test.git(&["config", "gpg.program", "/nonexistent/gpg"]);
     assert!(matches!(
@@ -59,9 +63,15 @@ fn a_signature_that_fails_fails_the_preparation() {
 fn ssh_signatures_verify() {
     let test = TestRepository::with_tasks();
     let key = test.beside("key");
-    let made = Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-C", "ada", "-f"]).arg(&key).status();
+    let made = Command::new("ssh-keygen")
+        .args(["-q", "-t", "ed25519", "-N", "", "-C", "ada", "-f"])
+        .arg(&key)
+        .status();
     if !made.is_ok_and(|status| status.success()) {
-        assert!(std::env::var_os("AOF_REQUIRE_SSH_KEYGEN").is_none(), "there is no ssh-keygen: install openssh-client");
+        assert!(
+            std::env::var_os("AOF_REQUIRE_SSH_KEYGEN").is_none(),
+            "there is no ssh-keygen: install openssh-client"
+        );
         eprintln!("skipped: there is no ssh-keygen; openssh-client brings it");
         return;
     }
@@ -77,11 +87,15 @@ fn ssh_signatures_verify() {
     test.assert_clean();
 
     let locked = test.beside("locked");
-    let made =
-        Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "secret", "-f"]).arg(&locked).status().unwrap();
+    let made = Command::new("ssh-keygen")
+        .args(["-q", "-t", "ed25519", "-N", "secret", "-f"])
+        .arg(&locked)
+        .status()
+        .unwrap();
     assert!(made.success());
     test.git(&["config", "user.signingKey", locked.to_str().unwrap()]);
     let repository = test.open();
-    let refused = repository.prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "asks\n")]));
+    let refused = repository
+        .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "asks\n")]));
     assert!(matches!(refused, Err(AuditError::Signing { .. })));
 }

@@ -40,7 +40,12 @@ fn a_tree_that_a_person_wrote_from_the_index_is_not_mistaken_for_the_branchs() {
     test.write("tasks/AOF-bbb.md", "staged task\n");
     test.git(&["add", "."]);
     test.git(&["write-tree"]);
-    commit(&test, &repository, vec![put("tasks/AOF-aaa.md", "one\n"), put("tasks/ccc/AOF-new.md", "n\n")]).unwrap();
+    commit(
+        &test,
+        &repository,
+        vec![put("tasks/AOF-aaa.md", "one\n"), put("tasks/ccc/AOF-new.md", "n\n")],
+    )
+    .unwrap();
     assert_eq!(test.status(), "M  tasks/AOF-bbb.md\n");
     test.git(&["commit", "-qm", "mine"]);
     assert_eq!(test.git(&["show", "--format=", "--name-only"]), "tasks/AOF-bbb.md\n");
@@ -57,8 +62,7 @@ fn a_staged_version_of_the_same_task_is_never_overwritten() {
     test.write("tasks/AOF-aaa.md", "person\n");
     test.git(&["add", "tasks/AOF-aaa.md"]);
 
-    let refused =
-        |error: &AuditError| matches!(error, AuditError::StagedElsewise { path } if path == "tasks/AOF-aaa.md");
+    let refused = |error: &AuditError| matches!(error, AuditError::StagedElsewise { path } if path == "tasks/AOF-aaa.md");
     assert!(repository.prepare(&head, &change()).is_err_and(|error| refused(&error)));
     assert!(
         repository
@@ -89,7 +93,11 @@ fn staged_deletions_conflicts_and_intended_additions_are_refused() {
     let blob = test.git(&["rev-parse", "HEAD:tasks/AOF-bbb.md"]);
     let stage = |number| format!("100644 {} {number}\ttasks/AOF-bbb.md", blob.trim());
     let stages = [stage(1), stage(2), stage(3)].join("\n");
-    std::fs::write(test.beside("stages"), format!("0 {}\ttasks/AOF-bbb.md\n{stages}\n", "0".repeat(40))).unwrap();
+    std::fs::write(
+        test.beside("stages"),
+        format!("0 {}\ttasks/AOF-bbb.md\n{stages}\n", "0".repeat(40)),
+    )
+    .unwrap();
     let shell = format!("git update-index --index-info < '{}'", test.beside("stages").display());
     test.git(&["-c", &format!("alias.stages=!{shell}"), "stages"]);
     assert!(matches!(prepare("tasks/AOF-bbb.md"), Err(AuditError::Unmerged { .. })));
@@ -99,11 +107,15 @@ fn staged_deletions_conflicts_and_intended_additions_are_refused() {
 #[test]
 fn hooks_do_not_run() {
     let test = TestRepository::with_tasks();
-    for hook in ["pre-commit", "commit-msg", "post-commit", "reference-transaction", "post-index-change"] {
+    for hook in
+        ["pre-commit", "commit-msg", "post-commit", "reference-transaction", "post-index-change"]
+    {
         let path = test.path(".git/hooks").join(hook);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, "#!/bin/sh\ntouch \"$(git rev-parse --git-dir)/hook-ran\"\nexit 1\n").unwrap();
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::write(&path, "#!/bin/sh\ntouch \"$(git rev-parse --git-dir)/hook-ran\"\nexit 1\n")
+            .unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
     }
     commit(&test, &test.open(), vec![put("tasks/AOF-aaa.md", "one\n")]).unwrap();
     assert!(!test.path(".git/hook-ran").exists());

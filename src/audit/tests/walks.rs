@@ -73,10 +73,16 @@ fn made(test: &TestRepository, shape: &Shape, times: &[i64]) -> Vec<CommitId> {
     let mut text = String::new();
     for (number, (parents, time)) in shape.iter().zip(times).enumerate() {
         let message = format!("{number} {times:?}");
-        write!(text, "commit refs/heads/c{number}\nmark :{}\ncommitter A <a@b> {time} +0000\n", number + 1).unwrap();
+        write!(
+            text,
+            "commit refs/heads/c{number}\nmark :{}\ncommitter A <a@b> {time} +0000\n",
+            number + 1
+        )
+        .unwrap();
         write!(text, "data {}\n{message}\n", message.len()).unwrap();
         for (place, parent) in parents.iter().enumerate() {
-            writeln!(text, "{} :{}", if place == 0 { "from" } else { "merge" }, parent + 1).unwrap();
+            writeln!(text, "{} :{}", if place == 0 { "from" } else { "merge" }, parent + 1)
+                .unwrap();
         }
         if parents.is_empty() {
             text.push_str("deleteall\n");
@@ -108,7 +114,8 @@ fn made(test: &TestRepository, shape: &Shape, times: &[i64]) -> Vec<CommitId> {
 fn behind(shape: &Shape) -> Vec<BTreeSet<usize>> {
     let mut all: Vec<BTreeSet<usize>> = Vec::new();
     for (number, parents) in shape.iter().enumerate() {
-        let mut own: BTreeSet<usize> = parents.iter().flat_map(|parent| all[*parent].iter().copied()).collect();
+        let mut own: BTreeSet<usize> =
+            parents.iter().flat_map(|parent| all[*parent].iter().copied()).collect();
         own.insert(number);
         all.push(own);
     }
@@ -143,26 +150,44 @@ fn assert_exact(test: &TestRepository, shape: &Shape, times: &[i64], asked: &[[u
             let known: Vec<CommitId> = since.iter().map(|known| ids[*known]).collect();
             let reach = repository.all_since(&known, ids[one]).unwrap();
             let order: Vec<usize> = reach.commits.iter().map(number).collect();
-            let hidden: BTreeSet<usize> = since.iter().flat_map(|known| behind[*known].iter().copied()).collect();
+            let hidden: BTreeSet<usize> =
+                since.iter().flat_map(|known| behind[*known].iter().copied()).collect();
             let expected: BTreeSet<usize> = behind[one].difference(&hidden).copied().collect();
-            assert_eq!(order.iter().copied().collect::<BTreeSet<_>>(), expected, "{since:?}: {}", told());
+            assert_eq!(
+                order.iter().copied().collect::<BTreeSet<_>>(),
+                expected,
+                "{since:?}: {}",
+                told()
+            );
             assert_eq!((order.len(), reach.ends.len()), (expected.len(), 0), "{}", told());
             for (place, commit) in order.iter().enumerate() {
                 let later = |parent: &usize| order[place..].contains(parent);
                 assert!(!shape[*commit].iter().any(later), "{order:?}: {}", told());
             }
         }
-        assert_eq!(repository.led_to(ids[one], ids[other]).unwrap(), behind[other].contains(&one), "{}", told());
+        assert_eq!(
+            repository.led_to(ids[one], ids[other]).unwrap(),
+            behind[other].contains(&one),
+            "{}",
+            told()
+        );
         let distance = repository.distance(ids[one], ids[other]).unwrap();
-        let expected = (behind[one].difference(&behind[other]).count(), behind[other].difference(&behind[one]).count());
+        let expected = (
+            behind[one].difference(&behind[other]).count(),
+            behind[other].difference(&behind[one]).count(),
+        );
         assert_eq!((distance.ahead, distance.behind), expected, "{}", told());
         let common: BTreeSet<usize> = behind[one].intersection(&behind[other]).copied().collect();
-        let is_best = |base: &usize| !common.iter().any(|later| later != base && behind[*later].contains(base));
+        let is_best = |base: &usize| {
+            !common.iter().any(|later| later != base && behind[*later].contains(base))
+        };
         let best: BTreeSet<usize> = common.iter().copied().filter(is_best).collect();
-        let bases: BTreeSet<usize> = repository.merge_bases(ids[one], ids[other]).unwrap().iter().map(number).collect();
+        let bases: BTreeSet<usize> =
+            repository.merge_bases(ids[one], ids[other]).unwrap().iter().map(number).collect();
         assert_eq!(bases, best, "{}", told());
         let had = &behind[other];
-        let mut added: Vec<usize> = line(shape, one).into_iter().take_while(|number| !had.contains(number)).collect();
+        let mut added: Vec<usize> =
+            line(shape, one).into_iter().take_while(|number| !had.contains(number)).collect();
         added.reverse();
         let found = repository.added_since(ids[other], ids[one]).unwrap().unwrap();
         assert_eq!(found.iter().map(number).collect::<Vec<_>>(), added, "{}", told());
@@ -191,7 +216,9 @@ fn every_walk_is_exact_where_more_branches_were_merged_than_there_are_colours() 
         let times = clocks(&mut chance, round, size);
         let mut asked: Vec<_> = (0..8).map(|_| [(); 3].map(|()| chance.below(size))).collect();
         // The last one has most of them, and the first ones have none.
-        asked.extend((0..6).map(|_| [size - 1 - chance.below(4), chance.below(20), chance.below(size)]));
+        asked.extend(
+            (0..6).map(|_| [size - 1 - chance.below(4), chance.below(20), chance.below(size)]),
+        );
         assert_exact(&test, &shape, &times, &asked);
     }
 }
@@ -269,7 +296,11 @@ fn file_of(test: &TestRepository, id: CommitId) -> std::path::PathBuf {
 }
 
 /// Asks all that walks.
-fn asked(repository: &Repository, first: CommitId, last: CommitId) -> Vec<(&'static str, Option<AuditError>)> {
+fn asked(
+    repository: &Repository,
+    first: CommitId,
+    last: CommitId,
+) -> Vec<(&'static str, Option<AuditError>)> {
     vec![
         ("all_since", repository.all_since(&[], last).err()),
         ("distance", repository.distance(first, last).err()),
@@ -296,7 +327,9 @@ fn what_is_damaged_in_the_middle_ends_every_walk_with_its_name() {
         put(cut);
         for (walk, fault) in asked(&test.open(), commits[0], commits[4]) {
             let damaged = fault.unwrap_or_else(|| panic!("{walk} ends well"));
-            let AuditError::Damaged { id, file: told, .. } = &damaged else { panic!("{walk}: {damaged:?}") };
+            let AuditError::Damaged { id, file: told, .. } = &damaged else {
+                panic!("{walk}: {damaged:?}")
+            };
             assert_eq!((*id, told), (commits[2].object(), &file), "{walk}");
         }
     }
@@ -314,13 +347,17 @@ fn an_index_that_leads_nowhere_ends_every_walk() {
     let test = TestRepository::empty();
     let commits = five(&test);
     test.git(&["repack", "-adq"]);
-    let listing = fs::read_dir(test.path(".git/objects/pack")).unwrap().map(|entry| entry.unwrap().path());
-    let path = listing.into_iter().find(|path| path.extension().is_some_and(|end| end == "idx")).unwrap();
+    let listing =
+        fs::read_dir(test.path(".git/objects/pack")).unwrap().map(|entry| entry.unwrap().path());
+    let path =
+        listing.into_iter().find(|path| path.extension().is_some_and(|end| end == "idx")).unwrap();
     let whole = fs::read(&path).unwrap();
     let count = u32::from_be_bytes(whole[8 + 255 * 4..8 + 256 * 4].try_into().unwrap()) as usize;
     let names = 8 + 256 * 4;
     let place = (0..count)
-        .find(|place| whole[names + place * 20..names + place * 20 + 20] == *commits[2].object().as_bytes())
+        .find(|place| {
+            whole[names + place * 20..names + place * 20 + 20] == *commits[2].object().as_bytes()
+        })
         .unwrap();
     let at = names + count * 24 + place * 4;
     // Behind the end, into the middle of something, to the eight-byte offsets that there are none of, to the header.
@@ -331,7 +368,9 @@ fn an_index_that_leads_nowhere_ends_every_walk() {
         fs::write(&path, &index).unwrap();
         for (walk, fault) in asked(&test.open(), commits[0], commits[4]) {
             let is_told = match &fault {
-                Some(AuditError::Damaged { id, .. } | AuditError::Missing { id, .. }) => *id == commits[2].object(),
+                Some(AuditError::Damaged { id, .. } | AuditError::Missing { id, .. }) => {
+                    *id == commits[2].object()
+                }
                 _ => false,
             };
             assert!(is_told, "{walk}, {offset:x}: {fault:?}");

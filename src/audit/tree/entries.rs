@@ -39,8 +39,9 @@ pub(super) fn replace(raw: &mut Vec<u8>, old: Option<Range<usize>>, name: &str, 
     });
     let range = old.unwrap_or_else(|| {
         let is_tree = new.is_some_and(|leaf| leaf.mode == MODE_TREE);
-        let place =
-            entries(raw).find(|entry| sort_key(entry.name, entry.is_tree()).gt(sort_key(name.as_bytes(), is_tree)));
+        let place = entries(raw).find(|entry| {
+            sort_key(entry.name, entry.is_tree()).gt(sort_key(name.as_bytes(), is_tree))
+        });
         let at = place.map_or(raw.len(), |entry| entry.start);
         at..at
     });

@@ -37,7 +37,9 @@ pub(in crate::cli) fn run(session: &Session, args: &Args) -> Result<ExitCode, Tr
     played?;
     match kept {
         Some(folder) => session.output.line(format!("\nThe project is in {}", folder.display())),
-        None => session.output.line("\nThe project is gone again; `aof demo --keep` leaves it for you to look at."),
+        None => session
+            .output
+            .line("\nThe project is gone again; `aof demo --keep` leaves it for you to look at."),
     }
     session.output.line("Start your own with `aof init`.");
     Ok(ExitCode::SUCCESS)
@@ -46,7 +48,9 @@ pub(in crate::cli) fn run(session: &Session, args: &Args) -> Result<ExitCode, Tr
 fn play(session: &Session, stage: &mut Stage) -> Result<(), Trouble> {
     let tell = |text: &str| session.output.line(text);
     heading(session, "A project: the gates of its workflow, committed");
-    tell("    implement -> docs (if tagged `docs`) -> code-review (may reject) -> approve (a person)");
+    tell(
+        "    implement -> docs (if tagged `docs`) -> code-review (may reject) -> approve (a person)",
+    );
 
     heading(session, "Two tasks");
     let login = new_task(session, stage, "Add a login form", &[])?;
@@ -69,11 +73,20 @@ fn play(session: &Session, stage: &mut Stage) -> Result<(), Trouble> {
     heading(session, "One transition, as git shows it: the rejection");
     let rejection = format!("--grep=^{login}: code-review -> implement");
     let commit = stage.git(&["log", "--format=%h", &rejection, "tasks/"])?;
-    tell(&indented(&stage.git(&["show", "--format=commit %h by %an%n%n%w(0,4,4)%B", commit.trim()])?));
+    tell(&indented(&stage.git(&[
+        "show",
+        "--format=commit %h by %an%n%n%w(0,4,4)%B",
+        commit.trim(),
+    ])?));
     Ok(())
 }
 
-fn new_task(session: &Session, stage: &Stage, title: &str, more: &[&str]) -> Result<TaskId, Trouble> {
+fn new_task(
+    session: &Session,
+    stage: &Stage,
+    title: &str,
+    more: &[&str],
+) -> Result<TaskId, Trouble> {
     let mut arguments = vec!["--json", "task", "new", title];
     arguments.extend(more);
     let said = stage.aof(&arguments)?;
@@ -95,7 +108,8 @@ fn follow(
     let (mut approved, mut guide_waits) = (false, false);
     while !(approved && guide_waits) {
         let left = deadline.saturating_duration_since(Instant::now());
-        let note = notes.recv_timeout(left).map_err(|_| stage.stuck("nothing happened any more"))?;
+        let note =
+            notes.recv_timeout(left).map_err(|_| stage.stuck("nothing happened any more"))?;
         match note {
             Note::Dropped { agent, file, says } => {
                 session.output.line(format!("    {} drops `{file}`: {says}", speaker(agent)));
@@ -105,18 +119,35 @@ fn follow(
                     session.output.line(format!("      {line}"));
                 }
                 scene.note(&event);
-                let waits = |task: &TaskId| event["task"] == task.as_str() && event["gate"] == "approve";
+                let waits =
+                    |task: &TaskId| event["task"] == task.as_str() && event["gate"] == "approve";
                 guide_waits |= waits(&cast.guide);
                 if waits(&cast.login) {
-                    let command =
-                        ["task", "complete", cast.login.as_str(), "-o", "complete", "-s", "Tried it; ship it"];
+                    let command = [
+                        "task",
+                        "complete",
+                        cast.login.as_str(),
+                        "-o",
+                        "complete",
+                        "-s",
+                        "Tried it; ship it",
+                    ];
                     session.output.line(format!(
                         "    {} `aof {}`",
                         speaker("human-alice"),
-                        ["task", "complete", cast.login.as_str(), "-o complete -s \"Tried it; ship it\""].join(" ")
+                        [
+                            "task",
+                            "complete",
+                            cast.login.as_str(),
+                            "-o complete -s \"Tried it; ship it\""
+                        ]
+                        .join(" ")
                     ));
                     let said = stage.aof_as("human-alice", &command)?;
-                    session.output.line(format!("      {}", styled(GREEN, said.lines().next().unwrap_or_default())));
+                    session.output.line(format!(
+                        "      {}",
+                        styled(GREEN, said.lines().next().unwrap_or_default())
+                    ));
                     approved = true;
                 }
             }
@@ -132,7 +163,11 @@ fn event_line(event: &Value) -> Option<String> {
         "completed" => {
             let to = event["gate"].as_str().map_or_else(|| "end".to_owned(), inert);
             let line = format!("{}  {} -> {to} ({})", text("task"), text("from"), text("outcome"));
-            Some(if text("outcome") == "needs_review" { styled(YELLOW, line) } else { styled(GREEN, line) })
+            Some(if text("outcome") == "needs_review" {
+                styled(YELLOW, line)
+            } else {
+                styled(GREEN, line)
+            })
         }
         "refused" => {
             let message = event["reason"]["message"].as_str().unwrap_or_default();
@@ -140,7 +175,9 @@ fn event_line(event: &Value) -> Option<String> {
                 message.lines().filter(|line| !line.trim().is_empty()).take(4).map(inert).collect();
             Some(format!("{} {}", styled(RED, "refused:"), lines.join("\n               ")))
         }
-        "trouble" | "waiting" | "troubled" => Some(format!("{} {}", text("event"), event["reason"])),
+        "trouble" | "waiting" | "troubled" => {
+            Some(format!("{} {}", text("event"), event["reason"]))
+        }
         _ => None,
     }
 }
@@ -155,8 +192,11 @@ fn heading(session: &Session, text: &str) {
 }
 
 fn indented(text: &str) -> String {
-    let lines: Vec<String> =
-        text.trim_end().lines().map(|line| format!("    {}", inert(line)).trim_end().to_owned()).collect();
+    let lines: Vec<String> = text
+        .trim_end()
+        .lines()
+        .map(|line| format!("    {}", inert(line)).trim_end().to_owned())
+        .collect();
     lines.join("\n")
 }
 

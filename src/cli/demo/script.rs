@@ -117,7 +117,12 @@ impl Scene {
 }
 
 /// Lets every agent play its part, in a thread of its own.
-pub(super) fn start_agents(cast: &Cast, scene: &Arc<Scene>, deadline: Instant, notes: &Sender<Note>) {
+pub(super) fn start_agents(
+    cast: &Cast,
+    scene: &Arc<Scene>,
+    deadline: Instant,
+    notes: &Sender<Note>,
+) {
     for (agent, acts) in parts(cast) {
         let (scene, notes) = (Arc::clone(scene), notes.clone());
         thread::spawn(move || {
@@ -147,14 +152,18 @@ fn parts(cast: &Cast) -> Vec<(&'static str, Vec<Act>)> {
             0,
             "login.yaml",
             "`complete`, as YAML",
-            format!("task: {login}\nagent: agent-7\noutcome: complete\nsummary: Form, session cookie, six tests\n"),
+            format!(
+                "task: {login}\nagent: agent-7\noutcome: complete\nsummary: Form, session cookie, six tests\n"
+            ),
         ),
         act(
             guide,
             0,
             "guide.yaml",
             "`complete`, as YAML",
-            format!("task: {guide}\nagent: agent-7\noutcome: complete\nsummary: The login can be explained now\n"),
+            format!(
+                "task: {guide}\nagent: agent-7\noutcome: complete\nsummary: The login can be explained now\n"
+            ),
         ),
         act(
             login,
@@ -172,7 +181,9 @@ fn parts(cast: &Cast) -> Vec<(&'static str, Vec<Act>)> {
         1,
         "guide-text.yaml",
         "`complete`, as YAML",
-        format!("task: {guide}\nagent: agent-5\noutcome: complete\nsummary: A page with two pictures\n"),
+        format!(
+            "task: {guide}\nagent: agent-5\noutcome: complete\nsummary: A page with two pictures\n"
+        ),
     )];
     let wrong = act(
         login,

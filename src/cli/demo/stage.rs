@@ -37,7 +37,8 @@ impl Stage {
         let project = folder.path().join("project");
         let stage = Self { folder: Some(folder), project, watcher: None };
         let write = |name: &str, text: &str| {
-            fs::write(stage.project.join(name), text).map_err(|cause| stage.io("write", name, &cause))
+            fs::write(stage.project.join(name), text)
+                .map_err(|cause| stage.io("write", name, &cause))
         };
         fs::create_dir(&stage.project).map_err(|cause| stage.io("make", "the folder", &cause))?;
         stage.git(&["init", "--quiet", "--initial-branch=main"])?;
@@ -46,7 +47,13 @@ impl Stage {
         write("project.yaml", PROJECT)?;
         write("org.yaml", ORG)?;
         stage.git(&["add", "project.yaml", "org.yaml"])?;
-        stage.git(&["commit", "--quiet", "--no-verify", "--message", "rules: who does what, and when it is done"])?;
+        stage.git(&[
+            "commit",
+            "--quiet",
+            "--no-verify",
+            "--message",
+            "rules: who does what, and when it is done",
+        ])?;
         Ok(stage)
     }
 
@@ -56,7 +63,9 @@ impl Stage {
 
     /// Leaves the folder, and says where it is.
     pub(super) fn keep(&mut self) -> PathBuf {
-        self.folder.take().map_or_else(|| self.project.clone(), |folder| folder.keep().join("project"))
+        self.folder
+            .take()
+            .map_or_else(|| self.project.clone(), |folder| folder.keep().join("project"))
     }
 
     /// Runs git and returns what it prints.
@@ -110,9 +119,10 @@ impl Stage {
     /// Asks the watcher to stop, and sees to it that it does.
     pub(super) fn stop_watcher(&mut self) {
         let Some(mut child) = self.watcher.take() else { return };
-        let asked = Command::new("sh").args(["-c", "kill -TERM \"$0\"", &child.id().to_string()]).status();
-        let deadline =
-            Instant::now() + if asked.is_ok_and(|status| status.success()) { STOPPING } else { Duration::ZERO };
+        let asked =
+            Command::new("sh").args(["-c", "kill -TERM \"$0\"", &child.id().to_string()]).status();
+        let deadline = Instant::now()
+            + if asked.is_ok_and(|status| status.success()) { STOPPING } else { Duration::ZERO };
         while matches!(child.try_wait(), Ok(None)) {
             if Instant::now() >= deadline {
                 let _ = child.kill();
@@ -125,11 +135,17 @@ impl Stage {
 
     /// Says that the play does not go on, and what the watcher had to say about it.
     pub(super) fn stuck(&self, what: &str) -> Trouble {
-        let log = fs::read_to_string(self.project.with_file_name("watcher.log")).unwrap_or_default();
+        let log =
+            fs::read_to_string(self.project.with_file_name("watcher.log")).unwrap_or_default();
         failed(what, &log, Some(&self.project))
     }
 
-    fn finish(&self, command: &mut Command, name: &str, arguments: &[&str]) -> Result<String, Trouble> {
+    fn finish(
+        &self,
+        command: &mut Command,
+        name: &str,
+        arguments: &[&str],
+    ) -> Result<String, Trouble> {
         let words = format!("`{name} {}`", arguments.join(" "));
         let output = command.stdin(Stdio::null()).output().map_err(|cause| match cause.kind() {
             // Once more would be no better, and there is nothing to look at.
@@ -142,11 +158,16 @@ impl Stage {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
         let said = [output.stderr, output.stdout].concat();
-        Err(failed(&format!("{words} failed"), &String::from_utf8_lossy(&said), Some(&self.project)))
+        Err(failed(
+            &format!("{words} failed"),
+            &String::from_utf8_lossy(&said),
+            Some(&self.project),
+        ))
     }
 
     fn own(&self) -> Result<Command, Trouble> {
-        let program = std::env::current_exe().map_err(|cause| self.io("find", "this program", &cause))?;
+        let program =
+            std::env::current_exe().map_err(|cause| self.io("find", "this program", &cause))?;
         Ok(self.hermetic(program))
     }
 
@@ -154,7 +175,9 @@ impl Stage {
     fn hermetic(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("GIT_") || name.to_string_lossy().starts_with("AOF_") {
+            if name.to_string_lossy().starts_with("GIT_")
+                || name.to_string_lossy().starts_with("AOF_")
+            {
                 command.env_remove(name);
             }
         }

@@ -36,7 +36,9 @@ fn validate(session: &Session) -> Result<ExitCode, Trouble> {
     let (rules, mut diagnostics) = check_worktree(&workspace.repository)?;
     diagnostics.retain(|diagnostic| diagnostic.file == ORG_FILE);
     let well = match &rules {
-        Some(rules) => format!("{} roles, {} agents", rules.org.roles.len(), rules.org.all_agents().len()),
+        Some(rules) => {
+            format!("{} roles, {} agents", rules.org.roles.len(), rules.org.all_agents().len())
+        }
         None => format!("{ORG_FILE}; other rules are not, see `aof workflow validate`"),
     };
     Ok(validated::show(session, &diagnostics, &well))

@@ -41,14 +41,18 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let mut workspace = session.workspace("org reload")?;
     let report = rules_report(&workspace)?;
     let mode = args.rehearsal.mode();
-    let settled = settle_rules(&mut workspace, session.wait, mode, &mut |_| ControlFlow::Continue(()))?;
+    let settled =
+        settle_rules(&mut workspace, session.wait, mode, &mut |_| ControlFlow::Continue(()))?;
     if session.output.is_json() {
         session.output.data(value(&report, &settled, mode));
     } else {
         show(session, &report, &settled, mode);
     }
     for (task, error) in &settled.troubled {
-        session.warn(&inert(&format!("`{task}` cannot follow: {}", session.git_said(error.problem()))));
+        session.warn(&inert(&format!(
+            "`{task}` cannot follow: {}",
+            session.git_said(error.problem())
+        )));
     }
     let unread = unreadable::tell(session, &settled.unreadable);
     Ok(match (report.valid, settled.troubled.is_empty()) {
@@ -63,11 +67,15 @@ fn show(session: &Session, report: &RulesReport, settled: &Settled, mode: DryRun
     if !report.diagnostics.is_empty() {
         output.say(format!("{}\n", render_all(&report.diagnostics, output.paint()).trim_end()));
     }
-    let since = report.since.as_ref().map_or_else(|| "no rules are committed".to_owned(), of_commit);
+    let since =
+        report.since.as_ref().map_or_else(|| "no rules are committed".to_owned(), of_commit);
     if report.valid {
         output.line(format!("{}: {since}", styled(GREEN, "in force")));
     } else {
-        output.line(format!("{} the committed rules are invalid, and not in force", styled(RED, "error:")));
+        output.line(format!(
+            "{} the committed rules are invalid, and not in force",
+            styled(RED, "error:")
+        ));
         output.line(format!("still in force: {since}"));
     }
     if !report.uncommitted.is_empty() {
@@ -77,7 +85,11 @@ fn show(session: &Session, report: &RulesReport, settled: &Settled, mode: DryRun
         ));
     }
     for changed in &settled.changed {
-        output.line(format!("{}: {}", styled(CYAN, &changed.after.task.id), inert(&followed(changed))));
+        output.line(format!(
+            "{}: {}",
+            styled(CYAN, &changed.after.task.id),
+            inert(&followed(changed))
+        ));
     }
     let count = settled.changed.len();
     output.line(match (mode, count) {
@@ -85,14 +97,20 @@ fn show(session: &Session, report: &RulesReport, settled: &Settled, mode: DryRun
         (DryRun::No, 1) => "1 task follows them now".to_owned(),
         (DryRun::No, _) => format!("{count} tasks follow them now"),
         (DryRun::Yes, 1) => "1 task would follow them (dry run: nothing was written)".to_owned(),
-        (DryRun::Yes, _) => format!("{count} tasks would follow them (dry run: nothing was written)"),
+        (DryRun::Yes, _) => {
+            format!("{count} tasks would follow them (dry run: nothing was written)")
+        }
     });
 }
 
 fn of_commit(since: &Since) -> String {
     let at = since.at.strftime("%Y-%m-%d %H:%M");
     let commit = &since.commit.to_string()[..7];
-    format!("the rules of commit {commit}, {at} by {} ({})", inert(&since.author), inert(&since.subject))
+    format!(
+        "the rules of commit {commit}, {at} by {} ({})",
+        inert(&since.author),
+        inert(&since.subject)
+    )
 }
 
 fn value(report: &RulesReport, settled: &Settled, mode: DryRun) -> Value {
@@ -110,8 +128,10 @@ fn value(report: &RulesReport, settled: &Settled, mode: DryRun) -> Value {
         })
     });
     value["changed"] = changed.collect();
-    let troubled =
-        settled.troubled.iter().map(|(task, error)| json!({"task": task.as_str(), "reason": reason_of(error)}));
+    let troubled = settled
+        .troubled
+        .iter()
+        .map(|(task, error)| json!({"task": task.as_str(), "reason": reason_of(error)}));
     value["troubled"] = troubled.collect();
     value["unreadable"] = unreadable::values(&settled.unreadable).into();
     if mode == DryRun::Yes {

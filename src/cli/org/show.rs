@@ -104,9 +104,13 @@ fn one(session: &Session, rules: &Rules, load: &Workload, name: &str) -> Result<
 fn page_of_role(rules: &Rules, load: &Workload, id: &RoleId, role: &Role) -> String {
     let known = |agent: &&str| agent.parse().is_ok_and(|agent| rules.org.is_registered(&agent));
     let names = |list: Vec<&str>| {
-        let shown = list
-            .iter()
-            .map(|agent| if known(agent) { (*agent).to_owned() } else { format!("{agent} (not under `agents:`)") });
+        let shown = list.iter().map(|agent| {
+            if known(agent) {
+                (*agent).to_owned()
+            } else {
+                format!("{agent} (not under `agents:`)")
+            }
+        });
         shown.collect::<Vec<_>>().join(", ")
     };
     let work = load.of_role(id);
@@ -114,7 +118,11 @@ fn page_of_role(rules: &Rules, load: &Workload, id: &RoleId, role: &Role) -> Str
         ("for", role.description.clone().unwrap_or_default()),
         (
             "agents",
-            if role.require_human { "people only".to_owned() } else { names(members(role, |one| !one.is_human())) },
+            if role.require_human {
+                "people only".to_owned()
+            } else {
+                names(members(role, |one| !one.is_human()))
+            },
         ),
         ("people", names(members(role, AgentId::is_human))),
         ("gates", gates(rules, id).join(", ")),
@@ -133,15 +141,20 @@ fn page_of_agent(rules: &Rules, load: &Workload, id: &AgentId) -> String {
         Some(most) => format!("{most} tasks"),
         None => String::new(),
     };
-    let may: Vec<&str> = known.into_iter().flat_map(|agent| &agent.may).map(|act| act.as_str()).collect();
-    let registered = if rules.org.is_registered(id) { "" } else { "not under `agents:`, so never handed work" };
+    let may: Vec<&str> =
+        known.into_iter().flat_map(|agent| &agent.may).map(|act| act.as_str()).collect();
+    let registered =
+        if rules.org.is_registered(id) { "" } else { "not under `agents:`, so never handed work" };
     let facts = [
         ("name", known.and_then(|agent| agent.name.clone()).unwrap_or_default()),
         ("does", known.and_then(|agent| agent.description.clone()).unwrap_or_default()),
         ("email", known.and_then(|agent| agent.email.clone()).unwrap_or_default()),
         ("roles", if roles.is_empty() { "none".to_owned() } else { roles.join(", ") }),
         ("may", may.join(", ")),
-        ("signs with", rules.org.signing_keys(id).iter().map(called).collect::<Vec<_>>().join(", ")),
+        (
+            "signs with",
+            rules.org.signing_keys(id).iter().map(called).collect::<Vec<_>>().join(", "),
+        ),
         ("at most", most),
         ("unknown", registered.to_owned()),
         ("has", tasks(load.of_agent(id))),
@@ -171,7 +184,8 @@ fn tasks(all: &[String]) -> String {
 
 /// Says who has what.
 fn at_work(load: &Workload) -> Vec<String> {
-    let mut lines: Vec<String> = load.agents.iter().map(|(agent, has)| format!("  {agent}: {}", tasks(has))).collect();
+    let mut lines: Vec<String> =
+        load.agents.iter().map(|(agent, has)| format!("  {agent}: {}", tasks(has))).collect();
     if !lines.is_empty() {
         lines.insert(0, "\nat work".to_owned());
     }
@@ -222,7 +236,8 @@ fn members(role: &Role, wanted: impl Fn(&AgentId) -> bool) -> Vec<&str> {
 /// Returns the gates whose work is the role's.
 fn gates<'r>(rules: &'r Rules, role: &RoleId) -> Vec<&'r str> {
     let all = rules.project.workflows.iter().flat_map(|workflow| &workflow.gates);
-    let mut names: Vec<&str> = all.filter(|gate| gate.roles().contains(&role)).map(|gate| gate.id.as_str()).collect();
+    let mut names: Vec<&str> =
+        all.filter(|gate| gate.roles().contains(&role)).map(|gate| gate.id.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     names
@@ -244,18 +259,26 @@ fn remarks(rules: &Rules) -> Vec<String> {
             unknown.push(agent.to_string());
         }
     }
-    [("in several roles", several), ("in no role", idle), ("not under `agents:`, so never handed work", unknown)]
-        .into_iter()
-        .filter(|(_, list)| !list.is_empty())
-        .enumerate()
-        .map(|(index, (what, list))| format!("{}{what}: {}", if index == 0 { "\n" } else { "" }, list.join(", ")))
-        .collect()
+    [
+        ("in several roles", several),
+        ("in no role", idle),
+        ("not under `agents:`, so never handed work", unknown),
+    ]
+    .into_iter()
+    .filter(|(_, list)| !list.is_empty())
+    .enumerate()
+    .map(|(index, (what, list))| {
+        format!("{}{what}: {}", if index == 0 { "\n" } else { "" }, list.join(", "))
+    })
+    .collect()
 }
 
 fn value(rules: &Rules, load: &Workload, you: Option<&AgentId>) -> Value {
     let org = &rules.org;
-    let roles: Vec<Value> = org.roles.iter().map(|(id, role)| role_value(rules, load, id, role)).collect();
-    let agents: Vec<Value> = org.all_agents().into_iter().map(|id| agent_value(rules, load, id)).collect();
+    let roles: Vec<Value> =
+        org.roles.iter().map(|(id, role)| role_value(rules, load, id, role)).collect();
+    let agents: Vec<Value> =
+        org.all_agents().into_iter().map(|id| agent_value(rules, load, id)).collect();
     json!({
         "roles": roles,
         "agents": agents,

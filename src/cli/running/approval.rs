@@ -38,13 +38,16 @@ pub(super) fn ask(
         Some(refused) => tell_refused(output, refused),
         None => tell_subject(output, asked),
     }
-    let outcomes: Vec<Outcome> = asked.context.outcomes.iter().map(|(outcome, _)| outcome.clone()).collect();
+    let outcomes: Vec<Outcome> =
+        asked.context.outcomes.iter().map(|(outcome, _)| outcome.clone()).collect();
     loop {
         let line = prompt(output, &question(&outcomes), stop)?;
         match answer(&outcomes, &line) {
             Some(Answer::Later) => return None,
             Some(Answer::Diff) => changes::show(output, project, asked.path),
-            Some(Answer::Outcome(outcome)) => return completion(output, person, asked, &outcome, stop),
+            Some(Answer::Outcome(outcome)) => {
+                return completion(output, person, asked, &outcome, stop);
+            }
             None => output.say(format!("`{}` is none of these", inert(&line))),
         }
     }
@@ -57,7 +60,11 @@ fn tell_refused(output: Output, refused: &Refused) {
 
 fn tell_subject(output: Output, asked: &Asked<'_>) {
     let (task, opening) = (&asked.file.task, asked.opening);
-    output.say(format!("\n{} {}", styled(CYAN, &opening.ticket), styled(BOLD, one_line(&task.title))));
+    output.say(format!(
+        "\n{} {}",
+        styled(CYAN, &opening.ticket),
+        styled(BOLD, one_line(&task.title))
+    ));
     output.say(format!("  {}: {}", opening.station, one_line(&asked.context.role)));
     for expected in &asked.context.expectations {
         output.say(format!("  - {}", one_line(expected)));
@@ -65,7 +72,10 @@ fn tell_subject(output: Output, asked: &Asked<'_>) {
     if let Some(last) = task.history.last() {
         let who = last.agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
         let said = one_line(&last.summary);
-        output.say(styled(DIM, format!("  before: {} ({}){who}: {said}", last.station(), last.outcome)));
+        output.say(styled(
+            DIM,
+            format!("  before: {} ({}){who}: {said}", last.station(), last.outcome),
+        ));
     }
 }
 
@@ -77,7 +87,12 @@ fn question(outcomes: &[Outcome]) -> String {
     if outcomes.contains(&Outcome::NeedsReview) {
         ways.push("[n]o".to_owned());
     }
-    ways.extend(outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Decision(_))).map(ToString::to_string));
+    ways.extend(
+        outcomes
+            .iter()
+            .filter(|outcome| matches!(outcome, Outcome::Decision(_)))
+            .map(ToString::to_string),
+    );
     ways.push("blocked".to_owned());
     format!("{}, [d]iff, [l]ater? ", ways.join(", "))
 }
@@ -90,7 +105,9 @@ fn answer(outcomes: &[Outcome], line: &str) -> Option<Answer> {
         "n" | "no" => meant(Outcome::NeedsReview),
         "d" | "diff" => Some(Answer::Diff),
         "l" | "later" | "" => Some(Answer::Later),
-        word => outcomes.iter().find(|outcome| outcome.is_meant_by(word)).cloned().map(Answer::Outcome),
+        word => {
+            outcomes.iter().find(|outcome| outcome.is_meant_by(word)).cloned().map(Answer::Outcome)
+        }
     }
 }
 
@@ -111,7 +128,8 @@ fn completion(
         _ => Vec::new(),
     };
     let outputs = outputs(output, asked, outcome, before.map(|before| &before.outputs), stop)?;
-    let usual = match (before.and_then(|before| before.summary.clone()), outcome, blockers.first()) {
+    let usual = match (before.and_then(|before| before.summary.clone()), outcome, blockers.first())
+    {
         (Some(before), ..) => before,
         (_, _, Some(blocker)) => blocker.clone(),
         (_, Outcome::Complete, None) => "Approved".to_owned(),
@@ -148,7 +166,10 @@ fn blockers(output: Output, before: Vec<String>, stop: &AtomicBool) -> Option<Ve
         match line.as_str() {
             "" if !blockers.is_empty() => return Some(blockers),
             "" if !before.is_empty() => return Some(before),
-            "" => output.say(format!("{} it needs at least one; `l` leaves it for later", styled(YELLOW, "note:"))),
+            "" => output.say(format!(
+                "{} it needs at least one; `l` leaves it for later",
+                styled(YELLOW, "note:")
+            )),
             line if is_later(line) => return None,
             line => blockers.push(line.to_owned()),
         }
@@ -167,17 +188,26 @@ fn outputs(
     let form = asked.context.outputs.iter().find(|form| form.outcome == *outcome);
     let fields = form.map(|form| form.fields.as_slice()).unwrap_or_default();
     for field in fields.iter().filter(|field| field.required && !field.name.contains(['.', '['])) {
-        let about = field.description.as_ref().map(|text| format!("; {}", one_line(text))).unwrap_or_default();
+        let about = field
+            .description
+            .as_ref()
+            .map(|text| format!("; {}", one_line(text)))
+            .unwrap_or_default();
         let kept = before.and_then(|before| before.get(&field.name));
-        let usual =
-            kept.map(|value| format!("; an empty line keeps {}", one_line(&value.to_string()))).unwrap_or_default();
-        let question = format!("{} ({}{about}{usual}): ", one_line(&field.name), one_line(&field.form));
+        let usual = kept
+            .map(|value| format!("; an empty line keeps {}", one_line(&value.to_string())))
+            .unwrap_or_default();
+        let question =
+            format!("{} ({}{about}{usual}): ", one_line(&field.name), one_line(&field.form));
         let value = loop {
             let line = prompt(output, &question, stop)?;
             match (line.as_str(), kept) {
                 ("", Some(value)) => break value.clone(),
                 ("", None) => {
-                    output.say(format!("{} the gate needs it; `l` leaves it for later", styled(YELLOW, "note:")));
+                    output.say(format!(
+                        "{} the gate needs it; `l` leaves it for later",
+                        styled(YELLOW, "note:")
+                    ));
                 }
                 (line, _) if is_later(line) => return None,
                 (line, _) => break value_of(line),
@@ -198,8 +228,9 @@ mod tests {
 
     #[test]
     fn an_answer_is_a_letter_or_a_word() {
-        let outcomes: Vec<Outcome> =
-            ["complete", "needs_review", "blocked", "Ship_It"].map(|word| word.parse().unwrap()).into();
+        let outcomes: Vec<Outcome> = ["complete", "needs_review", "blocked", "Ship_It"]
+            .map(|word| word.parse().unwrap())
+            .into();
         let meant = |line: &str| match answer(&outcomes, line) {
             Some(Answer::Outcome(outcome)) => outcome.to_string(),
             Some(other) => format!("{other:?}"),

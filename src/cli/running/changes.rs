@@ -26,7 +26,8 @@ pub(super) fn show(output: Output, project: &Path, task: &ProjectPath) {
     let shown = if git.is_paged() {
         git.show(&words(&[]))
     } else {
-        git.text(&words(&["--no-color", "--no-ext-diff"])).map(|text| output.say(inert(text.trim_end())))
+        git.text(&words(&["--no-color", "--no-ext-diff"]))
+            .map(|text| output.say(inert(text.trim_end())))
     };
     let others = [&["ls-files", "--others", "--exclude-standard", "-z"][..], &ALL].concat();
     let others = shown.and_then(|()| git.text(&others));
@@ -55,7 +56,10 @@ impl Git<'_> {
 
     /// Returns what it prints.
     fn text(&self, words: &[&str]) -> Result<String, String> {
-        let output = self.command(words).output().map_err(|cause| format!("`git` cannot be started: {cause}"))?;
+        let output = self
+            .command(words)
+            .output()
+            .map_err(|cause| format!("`git` cannot be started: {cause}"))?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
@@ -65,19 +69,30 @@ impl Git<'_> {
 
     /// Lets it show what it has to show, in its pager.
     fn show(&self, words: &[&str]) -> Result<(), String> {
-        let status = self.command(words).status().map_err(|cause| format!("`git` cannot be started: {cause}"))?;
-        if status.success() { Ok(()) } else { Err(format!("`git {}` ended with {status}", words[0])) }
+        let status = self
+            .command(words)
+            .status()
+            .map_err(|cause| format!("`git` cannot be started: {cause}"))?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(format!("`git {}` ended with {status}", words[0]))
+        }
     }
 
     /// Tells whether a pager stands between what it shows and the terminal. Without one nothing makes a text of others inert.
     fn is_paged(&self) -> bool {
-        let pager = || self.text(&["var", "GIT_PAGER"]).is_ok_and(|pager| !matches!(pager.trim(), "" | "cat"));
+        let pager = || {
+            self.text(&["var", "GIT_PAGER"]).is_ok_and(|pager| !matches!(pager.trim(), "" | "cat"))
+        };
         std::io::stdout().is_terminal() && pager()
     }
 
     /// Returns what was before the commit that added the task's file; as it stands, where that cannot be told.
     fn base(&self, task: &ProjectPath) -> Base {
-        let one = |words: &[&str]| self.text(words).ok().and_then(|text| text.lines().last().map(str::to_owned));
+        let one = |words: &[&str]| {
+            self.text(words).ok().and_then(|text| text.lines().last().map(str::to_owned))
+        };
         let added = one(&["log", "--diff-filter=A", "--format=%h", "--", task.as_str()]);
         let Some(added) = added else {
             return Base { revision: "HEAD".to_owned(), said: "as no commit added the task" };

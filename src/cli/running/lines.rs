@@ -15,11 +15,19 @@ pub(super) fn line(news: &News) -> Option<String> {
     Some(match news {
         News::Printed { .. } => return None,
         News::Started(started) => {
-            format!("{}: {} at {}{}", step(started), started.agent, styled(CYAN, &started.ticket), attempt(started))
+            format!(
+                "{}: {} at {}{}",
+                step(started),
+                started.agent,
+                styled(CYAN, &started.ticket),
+                attempt(started)
+            )
         }
         News::AttemptFailed { ticket, attempt, why, again_in } => {
-            let then =
-                again_in.map_or_else(|| "there is no other".to_owned(), |time| format!("again in {}", about(time)));
+            let then = again_in.map_or_else(
+                || "there is no other".to_owned(),
+                |time| format!("again in {}", about(time)),
+            );
             format!(
                 "{} {ticket}: attempt {attempt} came to nothing: {}; {then}",
                 styled(YELLOW, "warning:"),
@@ -33,16 +41,26 @@ pub(super) fn line(news: &News) -> Option<String> {
                 (None, Status::Complete) => styled(GREEN, "complete"),
                 (None, status) => status.to_string(),
             };
-            let took = if took.is_zero() { String::new() } else { format!(" after {}", about(*took)) };
-            let said = summary.as_ref().map(|text| format!(": {}", one_line(text))).unwrap_or_default();
-            format!("{}: {from} -> {to} ({}){took}{said}", styled(CYAN, &ticket.task), one_line(outcome))
+            let took =
+                if took.is_zero() { String::new() } else { format!(" after {}", about(*took)) };
+            let said =
+                summary.as_ref().map(|text| format!(": {}", one_line(text))).unwrap_or_default();
+            format!(
+                "{}: {from} -> {to} ({}){took}{said}",
+                styled(CYAN, &ticket.task),
+                one_line(outcome)
+            )
         }
-        News::Waits(waits) => format!("{} {}: {}", styled(CYAN, &waits.ticket), waits.station, why(waits)),
+        News::Waits(waits) => {
+            format!("{} {}: {}", styled(CYAN, &waits.ticket), waits.station, why(waits))
+        }
         News::Unavailable { agent, why } => {
             format!("{} {agent} cannot work: {}", styled(YELLOW, "warning:"), one_line(why))
         }
         News::Obstacle(text) => format!("{} {}; waiting", styled(YELLOW, "note:"), one_line(text)),
-        News::Remark { ticket, text } => format!("{} {ticket}: {}", styled(YELLOW, "note:"), one_line(text)),
+        News::Remark { ticket, text } => {
+            format!("{} {ticket}: {}", styled(YELLOW, "note:"), one_line(text))
+        }
     })
 }
 
@@ -65,7 +83,11 @@ pub(super) fn why(waits: &Waits) -> String {
         agents => listed(agents),
     };
     match &waits.why {
-        Why::People => format!("waits for {}; `aof task complete {} --outcome ...`", whom(&waits.agents), waits.ticket),
+        Why::People => format!(
+            "waits for {}; `aof task complete {} --outcome ...`",
+            whom(&waits.agents),
+            waits.ticket
+        ),
         Why::Blocked(blockers) => {
             format!(
                 "is blocked: {}; `aof task unblock {} --reason ...` sets it going",
@@ -74,13 +96,22 @@ pub(super) fn why(waits: &Waits) -> String {
             )
         }
         Why::NotStartable if waits.agents.is_empty() => {
-            format!("waits: nobody in role `{}` may work there now; see `aof why {}`", waits.role, waits.ticket.task)
+            format!(
+                "waits: nobody in role `{}` may work there now; see `aof why {}`",
+                waits.role, waits.ticket.task
+            )
         }
         Why::NotStartable => {
-            format!("waits for {}: org.yaml does not say how to start any of them (`run`)", whom(&waits.agents))
+            format!(
+                "waits for {}: org.yaml does not say how to start any of them (`run`)",
+                whom(&waits.agents)
+            )
         }
         Why::Held(agent) => {
-            format!("is {agent}'s; `aof task release {}` takes it back", waits.ticket.clone().without_visit())
+            format!(
+                "is {agent}'s; `aof task release {}` takes it back",
+                waits.ticket.clone().without_visit()
+            )
         }
         Why::Tried(why) => one_line(why),
     }
@@ -127,7 +158,9 @@ pub(super) fn value(news: &News) -> Value {
             "seconds": took.as_secs(),
         }),
         News::Waits(waits) => waits_value(waits),
-        News::Unavailable { agent, why } => json!({"event": "unavailable", "agent": agent.as_str(), "why": why}),
+        News::Unavailable { agent, why } => {
+            json!({"event": "unavailable", "agent": agent.as_str(), "why": why})
+        }
         News::Obstacle(text) => json!({"event": "obstacle", "text": text}),
         News::Remark { ticket, text } => {
             json!({"event": "remark", "task": ticket.task.as_str(), "ticket": ticket.to_string(), "text": text})

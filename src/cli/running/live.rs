@@ -44,8 +44,12 @@ impl Live {
         if let Wish::Task(id) = wish {
             let (view, in_force) = show(workspace, id)?;
             let name: &WorkflowName = &view.file.task.routing.workflow;
-            let gates =
-                in_force.rules.project.workflow(name).map(|workflow| workflow.gates.as_slice()).unwrap_or_default();
+            let gates = in_force
+                .rules
+                .project
+                .workflow(name)
+                .map(|workflow| workflow.gates.as_slice())
+                .unwrap_or_default();
             live.gates_of(gates.iter().map(|gate| gate.id.clone()).collect());
         }
         Ok(Some(live))
@@ -68,8 +72,16 @@ impl Live {
     pub(super) fn hear(&mut self, news: &News, line: Option<String>) {
         match news {
             News::Started(started) => {
-                let text = format!("{} {}{}", step(started), styled(CYAN, &started.agent), attempt(started));
-                let bar = match self.gate(&started.station.gate).filter(|_| started.station.branch.is_none()) {
+                let text = format!(
+                    "{} {}{}",
+                    step(started),
+                    styled(CYAN, &started.agent),
+                    attempt(started)
+                );
+                let bar = match self
+                    .gate(&started.station.gate)
+                    .filter(|_| started.station.branch.is_none())
+                {
                     Some(bar) => bar,
                     None => self.all.add(ProgressBar::new_spinner()),
                 };
@@ -89,7 +101,8 @@ impl Live {
             }
             News::Moved { ticket, from, outcome, status, .. } => {
                 let running = self.running.remove(ticket);
-                let (sign, style) = if *status == Status::Blocked { ("!", YELLOW) } else { ("✓", GREEN) };
+                let (sign, style) =
+                    if *status == Status::Blocked { ("!", YELLOW) } else { ("✓", GREEN) };
                 let text = format!("{from} ({})", one_line(outcome));
                 if let Some(bar) = self.gate(&from.gate) {
                     bar.disable_steady_tick();
@@ -97,16 +110,22 @@ impl Live {
                     bar.set_prefix(styled(style, sign));
                     bar.set_message(text);
                 }
-                if let Some((bar, _)) = running.filter(|_| from.branch.is_some() || self.gates.is_empty()) {
+                if let Some((bar, _)) =
+                    running.filter(|_| from.branch.is_some() || self.gates.is_empty())
+                {
                     bar.finish_and_clear();
                 }
             }
             News::AttemptFailed { ticket, .. } => {
                 if let Some((bar, text)) = self.running.get(ticket) {
-                    bar.set_message(format!("{text}  {}", styled(YELLOW, "waits for another attempt")));
+                    bar.set_message(format!(
+                        "{text}  {}",
+                        styled(YELLOW, "waits for another attempt")
+                    ));
                 }
             }
-            News::Waits(_) | News::Unavailable { .. } | News::Obstacle(_) | News::Remark { .. } => {}
+            News::Waits(_) | News::Unavailable { .. } | News::Obstacle(_) | News::Remark { .. } => {
+            }
         }
         if let Some(line) = line {
             // A view that cannot be drawn any more hides nothing: the task files say it all.
@@ -145,5 +164,6 @@ fn still() -> ProgressStyle {
 }
 
 fn turning() -> ProgressStyle {
-    ProgressStyle::with_template("{spinner} {elapsed:>4} {wide_msg}").expect("it names what there is")
+    ProgressStyle::with_template("{spinner} {elapsed:>4} {wide_msg}")
+        .expect("it names what there is")
 }

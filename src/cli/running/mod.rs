@@ -75,7 +75,11 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 }
 
 /// What tells line by line ends with a line that says how it ended, whatever ended it.
-pub(super) fn ended(session: &Session, how: &How, outcome: Result<ExitCode, Trouble>) -> Result<ExitCode, Trouble> {
+pub(super) fn ended(
+    session: &Session,
+    how: &How,
+    outcome: Result<ExitCode, Trouble>,
+) -> Result<ExitCode, Trouble> {
     match outcome {
         Err(trouble) if session.output.is_json() && !how.dry_run => Ok(trouble.end(session)),
         outcome => outcome,
@@ -100,15 +104,34 @@ fn start(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     go(session, &workspace, &wish, pace, &args.how)
 }
 
-fn agents(workspace: &Workspace, rules: &crate::engine::Rules, args: &Args) -> Result<Vec<AgentId>, Trouble> {
-    let startable = |agent: &AgentId| rules.org.agent(agent).is_some_and(|known| known.run.is_some());
-    let all = || rules.org.all_agents().into_iter().filter(|agent| startable(agent)).cloned().collect::<Vec<_>>();
+fn agents(
+    workspace: &Workspace,
+    rules: &crate::engine::Rules,
+    args: &Args,
+) -> Result<Vec<AgentId>, Trouble> {
+    let startable =
+        |agent: &AgentId| rules.org.agent(agent).is_some_and(|known| known.run.is_some());
+    let all = || {
+        rules
+            .org
+            .all_agents()
+            .into_iter()
+            .filter(|agent| startable(agent))
+            .cloned()
+            .collect::<Vec<_>>()
+    };
     let wanted = match args.agents.as_slice() {
         [] if args.all => all(),
-        [] => vec![acting_agent(workspace, &rules.org, said_by_shell()?.as_ref(), Session::at_terminal())?],
+        [] => vec![acting_agent(
+            workspace,
+            &rules.org,
+            said_by_shell()?.as_ref(),
+            Session::at_terminal(),
+        )?],
         named => named.to_vec(),
     };
-    let fix = "say it in org.yaml, as in `agents: {coder: {run: {preset: claude}}}`; see docs/running.md";
+    let fix =
+        "say it in org.yaml, as in `agents: {coder: {run: {preset: claude}}}`; see docs/running.md";
     if wanted.is_empty() {
         let problem = "org.yaml does not say of any agent how it is started".to_owned();
         return Err(Trouble::Unfit { code: "not_startable", problem, fix: fix.to_owned() });
@@ -160,15 +183,16 @@ pub(super) fn go(
     })?;
     let asking = if how.no_ask { Asking::Never } else { Asking::AtTerminal };
     let mut view = View::of(session, workspace, wish, asking, &stop)?;
-    let account: Result<Account, _> = work(&project, wish, usize::from(how.jobs), pace, &stop, &mut view);
+    let account: Result<Account, _> =
+        work(&project, wish, usize::from(how.jobs), pace, &stop, &mut view);
     view.close();
     let account = account?;
     Ok(Outcome::of(workspace, wish, &account)?.show(session))
 }
 
 pub(super) fn project(session: &Session, workspace: &Workspace) -> Result<Project, Trouble> {
-    let aof: PathBuf =
-        std::env::current_exe().map_err(|cause| Trouble::Input { name: "the program itself".to_owned(), cause })?;
+    let aof: PathBuf = std::env::current_exe()
+        .map_err(|cause| Trouble::Input { name: "the program itself".to_owned(), cause })?;
     Ok(Project {
         root: workspace.paths.root().to_owned(),
         checkout: workspace.checkout.clone(),

@@ -14,7 +14,11 @@ use crate::ops::Workspace;
 use crate::runner::{Preview, Waits, Wish, preview};
 
 /// Shows what a runner would do next.
-pub(in crate::cli) fn of_wish(session: &Session, workspace: &Workspace, wish: &Wish) -> Result<ExitCode, Trouble> {
+pub(in crate::cli) fn of_wish(
+    session: &Session,
+    workspace: &Workspace,
+    wish: &Wish,
+) -> Result<ExitCode, Trouble> {
     let project = super::project(session, workspace)?;
     let (previews, waits) = preview(&project, wish)?;
     shown(session, &previews, &waits);
@@ -34,7 +38,8 @@ pub(in crate::cli) fn shown(session: &Session, previews: &[Preview], waits: &[Wa
     }
     for preview in previews {
         let output = session.output;
-        let head = format!("{} {} by {}", styled(CYAN, &preview.ticket), preview.station, preview.agent);
+        let head =
+            format!("{} {} by {}", styled(CYAN, &preview.ticket), preview.station, preview.agent);
         output.line(styled(BOLD, head));
         let words: Vec<String> = preview.words.iter().map(|word| inert(word)).collect();
         output.line(format!("  {}", all_quoted(words.iter().map(String::as_str))));
@@ -56,7 +61,12 @@ pub(in crate::cli) fn shown(session: &Session, previews: &[Preview], waits: &[Wa
         output.line("");
     }
     for waits in waits {
-        session.output.line(format!("{} {}: {}", styled(CYAN, &waits.ticket), waits.station, why(waits)));
+        session.output.line(format!(
+            "{} {}: {}",
+            styled(CYAN, &waits.ticket),
+            waits.station,
+            why(waits)
+        ));
     }
 }
 

@@ -19,10 +19,16 @@ pub(super) fn prompt(output: Output, text: &str, stop: &AtomicBool) -> Option<St
         match line(stop)? {
             Ok(line) => return Some(line.trim().to_owned()),
             Err(cause) if cause.kind() == ErrorKind::InvalidData => {
-                output.say(format!("{} that line is not UTF-8; type it again", styled(YELLOW, "note:")));
+                output.say(format!(
+                    "{} that line is not UTF-8; type it again",
+                    styled(YELLOW, "note:")
+                ));
             }
             Err(cause) => {
-                output.say(format!("{} nothing can be read here: {cause}", styled(YELLOW, "warning:")));
+                output.say(format!(
+                    "{} nothing can be read here: {cause}",
+                    styled(YELLOW, "warning:")
+                ));
                 return None;
             }
         }

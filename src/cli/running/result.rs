@@ -28,14 +28,24 @@ pub(in crate::cli) struct Outcome {
 
 impl Outcome {
     /// Returns what it comes to.
-    pub(in crate::cli) fn of(workspace: &Workspace, wish: &Wish, account: &Account) -> Result<Self, Trouble> {
+    pub(in crate::cli) fn of(
+        workspace: &Workspace,
+        wish: &Wish,
+        account: &Account,
+    ) -> Result<Self, Trouble> {
         let mut value = json!({"visits": account.visits});
         let mut subject = String::new();
         let mut last = String::new();
         if let Wish::Task(id) = wish {
             let (view, in_force) = show(workspace, id)?;
             subject = format!("{}: ", styled(CYAN, id));
-            last = view.file.task.history.last().map(|visit| one_line(&visit.summary)).unwrap_or_default();
+            last = view
+                .file
+                .task
+                .history
+                .last()
+                .map(|visit| one_line(&visit.summary))
+                .unwrap_or_default();
             value["context"] = Value::Object(view.file.task.context.clone());
             value["task"] = task_value(&in_force.rules, &view.file, &view.path);
         }
@@ -43,29 +53,42 @@ impl Outcome {
             1 => "1 visit".to_owned(),
             count => format!("{count} visits"),
         };
-        let unavailable =
-            account.unavailable.iter().map(|(agent, why)| format!("{agent} cannot work: {}", one_line(why)));
+        let unavailable = account
+            .unavailable
+            .iter()
+            .map(|(agent, why)| format!("{agent} cannot work: {}", one_line(why)));
         let unavailable: Vec<String> = unavailable.collect();
-        let given_up =
-            account.given_up.iter().map(|(ticket, why)| format!("{ticket} came to nothing: {}", one_line(why)));
+        let given_up = account
+            .given_up
+            .iter()
+            .map(|(ticket, why)| format!("{ticket} came to nothing: {}", one_line(why)));
         let given_up = given_up.collect::<Vec<_>>().join("; ");
         let (code, error, text) = match &account.end {
-            End::Finished(Status::Complete) => (0, None, format!("{}, {visits}", styled(GREEN, "complete"))),
+            End::Finished(Status::Complete) => {
+                (0, None, format!("{}, {visits}", styled(GREEN, "complete")))
+            }
             End::Finished(status) => {
                 let why = if last.is_empty() { String::new() } else { format!(": {last}") };
-                (1, Some(format!("the task is {status}{why}")), format!("{}{why}", styled(RED, status)))
+                (
+                    1,
+                    Some(format!("the task is {status}{why}")),
+                    format!("{}{why}", styled(RED, status)),
+                )
             }
             End::Stopped => (
                 INTERRUPTED,
                 Some("it was stopped".to_owned()),
                 "stopped; the task files say where it goes on".to_owned(),
             ),
-            _ if !unavailable.is_empty() => {
-                (1, Some(unavailable.join("; ")), format!("{visits}, and {}", unavailable.join("; ")))
-            }
+            _ if !unavailable.is_empty() => (
+                1,
+                Some(unavailable.join("; ")),
+                format!("{visits}, and {}", unavailable.join("; ")),
+            ),
             End::Waiting(waits) => {
                 value["waits"] = waits.iter().map(waits_value).collect();
-                let whys: Vec<String> = waits.iter().map(|waits| format!("{} {}", waits.station, why(waits))).collect();
+                let whys: Vec<String> =
+                    waits.iter().map(|waits| format!("{} {}", waits.station, why(waits))).collect();
                 let whys = if whys.is_empty() {
                     "nobody can work at it now; see `aof why`".to_owned()
                 } else {
@@ -73,7 +96,9 @@ impl Outcome {
                 };
                 (WAITS, Some(whys), format!("{}, {visits} so far", styled(YELLOW, "waits")))
             }
-            _ if !account.given_up.is_empty() => (1, Some(given_up.clone()), format!("{visits}, and {given_up}")),
+            _ if !account.given_up.is_empty() => {
+                (1, Some(given_up.clone()), format!("{visits}, and {given_up}"))
+            }
             End::NothingLeft => (0, None, format!("nothing is left to do, {visits}")),
             End::Stepped => (0, None, format!("{visits}; go on with the same command")),
         };
@@ -83,8 +108,7 @@ impl Outcome {
     /// Shows it, and returns the exit code.
     pub(in crate::cli) fn show(self, session: &Session) -> ExitCode {
         if session.output.is_json() {
-            let mut value =
-                json!({"jsonVersion": JSON_VERSION, "event": "ended", "success": self.code == 0, "error": self.error});
+            let mut value = json!({"jsonVersion": JSON_VERSION, "event": "ended", "success": self.code == 0, "error": self.error});
             if let (Value::Object(map), Value::Object(more)) = (&mut value, self.value) {
                 map.extend(more);
             }

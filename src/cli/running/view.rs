@@ -44,11 +44,15 @@ impl View {
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, Trouble> {
         let output = session.output;
-        let live = (!output.is_json()).then(|| Live::at_terminal(workspace, wish)).transpose()?.flatten();
-        let person = if asking == Asking::AtTerminal && Session::at_terminal() && !output.is_json() {
+        let live =
+            (!output.is_json()).then(|| Live::at_terminal(workspace, wish)).transpose()?.flatten();
+        let person = if asking == Asking::AtTerminal && Session::at_terminal() && !output.is_json()
+        {
             let rules = workspace.rules()?;
             // Who is nobody's user here is not asked.
-            let who = acting_agent(workspace, &rules.rules.org, None, true).ok().filter(AgentId::is_human);
+            let who = acting_agent(workspace, &rules.rules.org, None, true)
+                .ok()
+                .filter(AgentId::is_human);
             who.map(|who| (who, workspace.paths.root().to_owned()))
         } else {
             None
@@ -63,7 +67,10 @@ impl View {
             News::Waits(_) | News::Unavailable { .. } | News::Obstacle(_) | News::Remark { .. } => {
                 self.words.said(text)
             }
-            News::Started(_) | News::Printed { .. } | News::AttemptFailed { .. } | News::Moved { .. } => text,
+            News::Started(_)
+            | News::Printed { .. }
+            | News::AttemptFailed { .. }
+            | News::Moved { .. } => text,
         }
     }
 

@@ -24,7 +24,11 @@ pub(super) fn spark(values: &[Option<f64>]) -> String {
     values.iter().map(letter).collect()
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a few hundred steps")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a part of a few hundred steps"
+)]
 fn steps(part: f64, all: f64) -> usize {
     (part.clamp(0.0, 1.0) * all).round() as usize
 }
@@ -35,9 +39,15 @@ mod tests {
 
     #[test]
     fn a_bar_is_as_long_as_its_part() {
-        for (part, text) in
-            [(0.0, ""), (0.001, "▏"), (0.25, "█"), (0.5, "██"), (0.53, "██▏"), (1.0, "████"), (7.0, "████")]
-        {
+        for (part, text) in [
+            (0.0, ""),
+            (0.001, "▏"),
+            (0.25, "█"),
+            (0.5, "██"),
+            (0.53, "██▏"),
+            (1.0, "████"),
+            (7.0, "████"),
+        ] {
             assert_eq!(bar(part, 4), text, "{part}");
         }
         assert_eq!(bar(f64::NAN, 4), "");

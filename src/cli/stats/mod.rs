@@ -85,7 +85,11 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 }
 
 fn nothing(stats: &Stats) -> String {
-    let of = stats.workflow.as_ref().map(|name| format!(" of workflow `{}`", inert(name))).unwrap_or_default();
+    let of = stats
+        .workflow
+        .as_ref()
+        .map(|name| format!(" of workflow `{}`", inert(name)))
+        .unwrap_or_default();
     format!("there are no tasks{of} yet: create one with `aof task new \"...\"`")
 }
 

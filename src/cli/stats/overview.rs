@@ -53,7 +53,8 @@ fn more(text: &mut String, all: usize, shown: usize, what: &str) {
 
 fn title(stats: &Stats) -> String {
     let day = |seconds| time(seconds).to_zoned(TimeZone::system()).date();
-    let workflow = stats.workflow.as_ref().map(|name| format!(", workflow {}", styled(CYAN, one_line(name))));
+    let workflow =
+        stats.workflow.as_ref().map(|name| format!(", workflow {}", styled(CYAN, one_line(name))));
     let tally = &stats.tally;
     let mut fates = format!("{} completed", tally.completed);
     for (count, word) in [(tally.failed, "failed"), (tally.cancelled, "cancelled")] {
@@ -89,7 +90,8 @@ fn facts(stats: &Stats, width: usize) -> Vec<(&'static str, String)> {
 
 fn throughput(stats: &Stats) -> Option<String> {
     let rate = stats.throughput()?;
-    let drawn = drawn(stats, |week| Some(u32::try_from(week.completed).map_or(f64::MAX, f64::from)));
+    let drawn =
+        drawn(stats, |week| Some(u32::try_from(week.completed).map_or(f64::MAX, f64::from)));
     Some(format!("{rate:.1} tasks completed a week{drawn}"))
 }
 
@@ -125,7 +127,8 @@ fn loops(stats: &Stats, width: usize) -> Option<String> {
         return Some(text);
     }
     let over = format!("{} over {MANY_PASSES}", counted(many.len() as u64, "task"));
-    let mut room = width.min(COLUMNS).saturating_sub(MARGIN + text.len() + over.len() + "; : , ...".len());
+    let mut room =
+        width.min(COLUMNS).saturating_sub(MARGIN + text.len() + over.len() + "; : , ...".len());
     let mut worst = Vec::new();
     for (task, passes) in many {
         let name = format!("{task} ({passes})");
@@ -167,13 +170,18 @@ fn agents(stats: &Stats) -> Option<String> {
     let fastest = known().min_by(|a, b| pace(a).total_cmp(&pace(b)))?;
     let slowest = known().max_by(|a, b| pace(a).total_cmp(&pace(b)))?;
     let back = |agent: &&AgentStats| agent.sent_back.rate().unwrap_or(0.0);
-    let worst = known().max_by(|a, b| back(a).total_cmp(&back(b))).filter(|worst| worst.sent_back.part > 0);
+    let worst =
+        known().max_by(|a, b| back(a).total_cmp(&back(b))).filter(|worst| worst.sent_back.part > 0);
     let mut said = Vec::new();
     if pace(&slowest) > pace(&fastest) {
         said.push(format!("{} fastest ({:.1}x)", one_line(&fastest.agent), pace(&fastest)));
         said.push(format!("{} slowest ({:.1}x)", one_line(&slowest.agent), pace(&slowest)));
     }
-    said.extend(worst.map(|worst| format!("{} sent back {}", one_line(&worst.agent), percent(worst.sent_back))));
+    said.extend(
+        worst.map(|worst| {
+            format!("{} sent back {}", one_line(&worst.agent), percent(worst.sent_back))
+        }),
+    );
     (!said.is_empty()).then(|| said.join(", "))
 }
 
@@ -188,9 +196,7 @@ fn drawn(stats: &Stats, value: impl Fn(&Week) -> Option<f64>) -> String {
 }
 
 fn is_cut(stats: &Stats) -> bool {
-    stats
-        .weeks
-        .first()
-        .zip(stats.weeks.last())
-        .is_some_and(|(first, last)| first.until.saturating_sub(first.from) < last.until.saturating_sub(last.from))
+    stats.weeks.first().zip(stats.weeks.last()).is_some_and(|(first, last)| {
+        first.until.saturating_sub(first.from) < last.until.saturating_sub(last.from)
+    })
 }

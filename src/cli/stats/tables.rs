@@ -114,7 +114,10 @@ pub(super) fn agents(stats: &Stats, most: usize) -> Table {
             p85,
             p95,
             Cell::from(agent.pace.map_or_else(|| "-".to_owned(), |pace| format!("{pace:.1}x"))),
-            Cell::styled(CYAN, agent.pace.map(|pace| bar(pace / slowest, LETTERS)).unwrap_or_default()),
+            Cell::styled(
+                CYAN,
+                agent.pace.map(|pace| bar(pace / slowest, LETTERS)).unwrap_or_default(),
+            ),
             rejected(agent.sent_back),
             rejected(agent.rejects),
         ]);
@@ -139,13 +142,17 @@ pub(super) fn tags(stats: &Stats) -> Table {
     for tag in &stats.tags {
         let [p50, p85, p95] = points(tag.lead.as_ref());
         table.row([
-            tag.tag.as_ref().map_or_else(|| Cell::styled(DIM, "(no tag)"), |tag| Cell::styled(CYAN, tag)),
+            tag.tag
+                .as_ref()
+                .map_or_else(|| Cell::styled(DIM, "(no tag)"), |tag| Cell::styled(CYAN, tag)),
             Cell::from(tag.loops.tasks),
             Cell::from(tag.lead.map_or(0, |lead| lead.count)),
             p50,
             p85,
             p95,
-            Cell::from(tag.loops.average().map_or_else(|| "-".to_owned(), |passes| format!("{passes:.1}"))),
+            Cell::from(
+                tag.loops.average().map_or_else(|| "-".to_owned(), |passes| format!("{passes:.1}")),
+            ),
             Cell::from(tag.loops.many.len()),
             rejected(tag.rejections),
         ]);
@@ -191,7 +198,11 @@ fn workflow(stats: &Stats, gate: &GateStats) -> Cell {
 }
 
 fn name(gate: &GateStats) -> Cell {
-    if gate.in_force { Cell::styled(CYAN, &gate.gate) } else { Cell::styled(DIM, format!("{} (gone)", gate.gate)) }
+    if gate.in_force {
+        Cell::styled(CYAN, &gate.gate)
+    } else {
+        Cell::styled(DIM, format!("{} (gone)", gate.gate))
+    }
 }
 
 fn points(spread: Option<&Spread>) -> [Cell; 3] {

@@ -11,7 +11,9 @@ use crate::engine::brief::GateContext;
 use crate::format::plain::one_line;
 use crate::format::task_file::{Origin, TaskFile};
 use crate::model::Ticket;
-use crate::ops::{brief_markdown, brief_value, briefed, output_lines, verdict_in_words, warnings_value};
+use crate::ops::{
+    brief_markdown, brief_value, briefed, output_lines, verdict_in_words, warnings_value,
+};
 
 /// Show what an agent is told at a task's gate
 #[derive(Debug, clap::Args)]
@@ -75,8 +77,11 @@ pub(super) fn text(file: &TaskFile, context: &GateContext) -> String {
         page.list(&context.expectations);
     }
     page.head("Outcomes");
-    let outcomes: Vec<(&str, String)> =
-        context.outcomes.iter().map(|(outcome, meaning)| (outcome.as_str(), one_line(meaning))).collect();
+    let outcomes: Vec<(&str, String)> = context
+        .outcomes
+        .iter()
+        .map(|(outcome, meaning)| (outcome.as_str(), one_line(meaning)))
+        .collect();
     page.facts(&outcomes);
     if let Some(verdict) = &context.verdict {
         page.line(format!("  {}", verdict_in_words(verdict)));
@@ -107,7 +112,10 @@ pub(super) fn text(file: &TaskFile, context: &GateContext) -> String {
         page.text(file.body());
     }
     page.head("Say so");
-    page.line(format!("  aof task complete {} --outcome OUTCOME --summary \"...\"", context.ticket));
+    page.line(format!(
+        "  aof task complete {} --outcome OUTCOME --summary \"...\"",
+        context.ticket
+    ));
     if let Some(end) = context.claimed_until {
         page.line(format!("  aof task renew {}   keeps it yours beyond {end}", context.ticket));
     }

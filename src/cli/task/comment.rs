@@ -44,7 +44,8 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 fn written(session: &Session, workspace: &Workspace, id: &TaskId) -> Result<String, Trouble> {
     // A task that is not there is found missing before anybody writes about it.
     show(workspace, id)?;
-    let hint = format!("<!-- What is to be said about {id}, as Markdown. This line does not count. -->\n");
+    let hint =
+        format!("<!-- What is to be said about {id}, as Markdown. This line does not count. -->\n");
     let text = input::edited(session, &format!("\n{hint}"), ".md")?;
     Ok(text.replace(hint.trim_end(), "").trim().to_owned())
 }

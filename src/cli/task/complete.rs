@@ -9,7 +9,10 @@ use crate::cli::session::{Session, now};
 use crate::cli::trouble::Trouble;
 use crate::engine::{Post, Rules, branch_of};
 use crate::model::{AgentId, Completion, CompletionId, Ticket};
-use crate::ops::{DryRun, Workspace, acting_agent, add_text, complete, complete_signed, ended, note_run, show, way};
+use crate::ops::{
+    DryRun, Workspace, acting_agent, add_text, complete, complete_signed, ended, note_run, show,
+    way,
+};
 use crate::store::random::DeliveryId;
 
 /// Say that the work at a task's gate is done, rejected or blocked
@@ -67,25 +70,29 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let mut workspace = session.workspace("task complete")?;
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;
-    let agent = acting_agent(&workspace, &rules.org, args.who.agent.as_ref(), Session::at_terminal())?;
+    let agent =
+        acting_agent(&workspace, &rules.org, args.who.agent.as_ref(), Session::at_terminal())?;
     let mode = args.rehearsal.mode();
     let mut completion = completion(args, agent)?;
     let refused = |error| Trouble::Completion { command: command(args), error: Box::new(error) };
     let mut written = None;
     if wants_editor(&completion) && Session::at_terminal() && !session.output.is_json() {
         // Whatever is refused for other reasons is refused before anybody writes a word.
-        let seen = complete(&workspace, &with_words(&completion), DryRun::Yes).map_err(refused)?.changed;
+        let seen =
+            complete(&workspace, &with_words(&completion), DryRun::Yes).map_err(refused)?.changed;
         // The words are for the visit that the person sees, whatever happens while they are written.
         if let Some(file) = seen.before.filter(|_| completion.ticket.visit.is_none()) {
-            completion.ticket = file.task.ticket_of(branch_of(rules, &file.task, &completion.agent).as_ref());
+            completion.ticket =
+                file.task.ticket_of(branch_of(rules, &file.task, &completion.agent).as_ref());
         }
         written = Some(ask(session, &workspace, rules, &mut completion)?);
         workspace.restart_wait(session.wait);
     }
-    let completed = complete_signed(&workspace, &completion, args.signing.signing(), mode).map_err(|error| {
-        keep(session, written.as_deref());
-        refused(error)
-    })?;
+    let completed = complete_signed(&workspace, &completion, args.signing.signing(), mode)
+        .map_err(|error| {
+            keep(session, written.as_deref());
+            refused(error)
+        })?;
     let changed = &completed.changed;
     let said = ended(changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
     shown::changed(session, rules, changed, &format!("{} ({said})", way(changed)), mode);
@@ -94,7 +101,8 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 
 /// Returns the command as it was given, up to the outcome.
 fn command(args: &Args) -> String {
-    let agent = args.who.agent.as_ref().map(|agent| format!(" --agent {agent}")).unwrap_or_default();
+    let agent =
+        args.who.agent.as_ref().map(|agent| format!(" --agent {agent}")).unwrap_or_default();
     format!("aof task complete {}{agent}", args.ticket)
 }
 
@@ -169,7 +177,11 @@ fn ask(
     template.push_str(&format!("# {} \"{title}\": outcome `{outcome}`\n", task.id));
     if let Some(post) = Post::meant(rules, task, completion.ticket.branch.as_ref()) {
         let words: Vec<String> = post.outcomes(rules).iter().map(ToString::to_string).collect();
-        template.push_str(&format!("# At gate `{}`; its outcomes are {}.\n", post.station(), words.join(", ")));
+        template.push_str(&format!(
+            "# At gate `{}`; its outcomes are {}.\n",
+            post.station(),
+            words.join(", ")
+        ));
     }
     template.push_str(
         "#\n# Write first what was done, in one or two sentences; then, for each thing that has to be mended or is\n\
@@ -192,7 +204,8 @@ fn ask(
 /// Reads what was written: a summary, and lines of blockers.
 fn read(text: &str) -> (String, Vec<String>) {
     let lines = || text.lines().filter(|line| !line.starts_with('#'));
-    let blockers = lines().filter_map(|line| line.strip_prefix("- ")).map(|line| line.trim().to_owned());
+    let blockers =
+        lines().filter_map(|line| line.strip_prefix("- ")).map(|line| line.trim().to_owned());
     let summary: Vec<&str> = lines().filter(|line| !line.starts_with("- ")).collect();
     (summary.join("\n").trim().to_owned(), blockers.filter(|blocker| !blocker.is_empty()).collect())
 }
@@ -204,7 +217,10 @@ mod tests {
     #[test]
     fn a_written_completion_is_read_like_a_commit_message() {
         let text = "Two things\nto mend.\n\n- first: a\n-  \n- second\n# - no blocker\n";
-        assert_eq!(read(text), ("Two things\nto mend.".to_owned(), vec!["first: a".to_owned(), "second".to_owned()]));
+        assert_eq!(
+            read(text),
+            ("Two things\nto mend.".to_owned(), vec!["first: a".to_owned(), "second".to_owned()])
+        );
         assert_eq!(read("# only comments\n"), (String::new(), Vec::new()));
     }
 }

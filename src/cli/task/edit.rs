@@ -74,7 +74,8 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     } else {
         return Err(Trouble::Unfit {
             code: "nothing_to_edit",
-            problem: "it is not said what is to change, and there is no terminal for an editor".to_owned(),
+            problem: "it is not said what is to change, and there is no terminal for an editor"
+                .to_owned(),
             fix: format!(
                 "name it, as in `aof task edit {id} --title \"...\" --tag urgent --meta priority=high`; \
                  see `aof task edit --help`"
@@ -108,7 +109,12 @@ enum Attempt {
 }
 
 /// Opens the editor on the file until what comes back can be taken, or its author gives up.
-fn by_hand(session: &Session, workspace: &Workspace, args: &Args, mode: DryRun) -> Result<Attempt, Trouble> {
+fn by_hand(
+    session: &Session,
+    workspace: &Workspace,
+    args: &Args,
+    mode: DryRun,
+) -> Result<Attempt, Trouble> {
     let id = &args.ticket.task;
     let agent = args.who.agent.as_ref();
     let suffix = format!("-{id}.md");

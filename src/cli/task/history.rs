@@ -54,7 +54,12 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 }
 
 /// Writes what it takes to check a signature without aof.
-fn export(session: &Session, workspace: &Workspace, ticket: &Ticket, folder: &Path) -> Result<ExitCode, Trouble> {
+fn export(
+    session: &Session,
+    workspace: &Workspace,
+    ticket: &Ticket,
+    folder: &Path,
+) -> Result<ExitCode, Trouble> {
     let found = evidence(workspace, ticket)?;
     let fault = |path: &Path| {
         let path = path.to_owned();
@@ -67,10 +72,15 @@ fn export(session: &Session, workspace: &Workspace, ticket: &Ticket, folder: &Pa
         ("allowed_signers", found.allowed_signers),
     ];
     // What stands there may be anything, even the list that ssh itself goes by.
-    if let Some((name, _)) = files.iter().find(|(name, _)| folder.join(name).symlink_metadata().is_ok()) {
+    if let Some((name, _)) =
+        files.iter().find(|(name, _)| folder.join(name).symlink_metadata().is_ok())
+    {
         return Err(Trouble::Unfit {
             code: "file_exists",
-            problem: format!("`{}` is there already, and is not written over", folder.join(name).display()),
+            problem: format!(
+                "`{}` is there already, and is not written over",
+                folder.join(name).display()
+            ),
             fix: "name another folder, or one that is not there yet".to_owned(),
         });
     }
@@ -93,7 +103,10 @@ fn export(session: &Session, workspace: &Workspace, ticket: &Ticket, folder: &Pa
             "check": check,
         }));
     } else {
-        session.output.line(format!("{}: what `{}` signed, and the keys that counted then", found.ticket, found.agent));
+        session.output.line(format!(
+            "{}: what `{}` signed, and the keys that counted then",
+            found.ticket, found.agent
+        ));
         session.output.line(format!("check it in `{}`:\n  {check}", folder.display()));
     }
     Ok(ExitCode::SUCCESS)
@@ -115,7 +128,11 @@ fn ended(visit: &Visit) -> String {
     }
     if let Some(join) = visit.join {
         let left: Vec<&str> = visit.unfinished.iter().map(GateId::as_str).collect();
-        let left = if left.is_empty() { String::new() } else { format!(" (not finished: {})", left.join(", ")) };
+        let left = if left.is_empty() {
+            String::new()
+        } else {
+            format!(" (not finished: {})", left.join(", "))
+        };
         text.push_str(&format!("  Join: {join}{left}\n"));
     }
     if !visit.summary.is_empty() {
@@ -136,7 +153,8 @@ fn open(view: &HistoryView) -> Option<String> {
     let task = &view.task;
     let (open, lasting) = (task.gate.as_ref()?, view.lasting?);
     let role = task.routing.role.as_ref().map(|role| format!(" ({role})")).unwrap_or_default();
-    let mut text = format!("Gate: {}{role} {}\n", styled(CYAN, &open.current), styled(BOLD, "[CURRENT]"));
+    let mut text =
+        format!("Gate: {}{role} {}\n", styled(CYAN, &open.current), styled(BOLD, "[CURRENT]"));
     if let Some(agent) = &task.routing.agent {
         text.push_str(&format!("  Agent: {agent}\n"));
     }
@@ -148,7 +166,10 @@ fn open(view: &HistoryView) -> Option<String> {
     text.push_str(&format!("  Duration: {} ({state})\n", length(lasting)));
     for branch in &open.branches {
         let agent = branch.agent.as_ref().map(|agent| format!(", {agent}")).unwrap_or_default();
-        text.push_str(&format!("  Branch: {} ({}): {}{agent}\n", branch.id, branch.role, branch.status));
+        text.push_str(&format!(
+            "  Branch: {} ({}): {}{agent}\n",
+            branch.id, branch.role, branch.status
+        ));
     }
     text.push_str(&blockers(&task.blockers));
     if let Some(review) = &task.review {

@@ -15,8 +15,8 @@ use crate::cli::unreadable;
 use crate::engine::Warning;
 use crate::model::{AgentId, GateId, Priority, RoleId, Status, WorkflowName};
 use crate::ops::{
-    Filter, Header, InForce, Listing, NEW, Part, Sort, Workspace, acting_agent, header_value, known_names, list,
-    warnings_value,
+    Filter, Header, InForce, Listing, NEW, Part, Sort, Workspace, acting_agent, header_value,
+    known_names, list, warnings_value,
 };
 
 /// List tasks
@@ -127,11 +127,15 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let filter = filter(args, &workspace, &in_force)?;
     let listing = list(&workspace, &in_force, &filter, args.sort.sort());
     known_names(&filter, &in_force.rules, &listing)?;
-    let circles: Vec<Warning> = listing.circles.iter().cloned().map(Warning::DependencyCircle).collect();
+    let circles: Vec<Warning> =
+        listing.circles.iter().cloned().map(Warning::DependencyCircle).collect();
     if session.output.is_json() {
-        let tasks: Vec<Value> = listing.tasks.iter().map(|(header, path)| header_value(header, path)).collect();
+        let tasks: Vec<Value> =
+            listing.tasks.iter().map(|(header, path)| header_value(header, path)).collect();
         let unreadable = unreadable::values(&listing.unreadable);
-        session.output.data(json!({"tasks": tasks, "unreadable": unreadable, "warnings": warnings_value(&circles)}));
+        session.output.data(
+            json!({"tasks": tasks, "unreadable": unreadable, "warnings": warnings_value(&circles)}),
+        );
     } else if listing.tasks.is_empty() {
         session.output.say("no tasks");
     } else {

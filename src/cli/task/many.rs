@@ -54,9 +54,11 @@ pub(super) fn many(name: &str, text: &str, rules: &Rules) -> Result<Vec<NewTask>
     let unfit = |problem: String| Trouble::Unfit {
         code: "invalid_tasks",
         problem,
-        fix: "give a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`".to_owned(),
+        fix: "give a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`"
+            .to_owned(),
     };
-    let value: Value = json::read(text).map_err(|error| unfit(format!("{name} is no JSON: {error}")))?;
+    let value: Value =
+        json::read(text).map_err(|error| unfit(format!("{name} is no JSON: {error}")))?;
     if let Some(twice) = json::said_twice(text) {
         return Err(unfit(format!("{name} cannot be taken: {twice}")));
     }
@@ -115,15 +117,20 @@ fn entry_of(entry: &Value, fault: &mut dyn FnMut(String)) -> Option<NewTask> {
         }
     }
     let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
-    let texts = |name: &str| fields.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-    let object = |name: &str| fields.get(name).and_then(Value::as_object).cloned().unwrap_or_else(Map::new);
+    let texts = |name: &str| {
+        fields.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    };
+    let object =
+        |name: &str| fields.get(name).and_then(Value::as_object).cloned().unwrap_or_else(Map::new);
     if !is_titled {
         fault("it has no `title`".to_owned());
     }
     let workflow = text("workflow").map(|name| name.parse()).transpose();
     let depends_on: Result<Vec<_>, _> = texts("dependsOn").map(str::parse).collect();
-    let workflow = workflow.map_err(|wrong: crate::model::IdFault| fault(wrong.to_string())).ok()?;
-    let depends_on = depends_on.map_err(|wrong: crate::model::IdFault| fault(wrong.to_string())).ok()?;
+    let workflow =
+        workflow.map_err(|wrong: crate::model::IdFault| fault(wrong.to_string())).ok()?;
+    let depends_on =
+        depends_on.map_err(|wrong: crate::model::IdFault| fault(wrong.to_string())).ok()?;
     Some(NewTask {
         title: text("title").unwrap_or_default(),
         description: text("description"),

@@ -66,7 +66,8 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let mode = args.rehearsal.mode();
     let tasks = create(&workspace, &wanted, args.who.agent.as_ref(), mode)?;
     if args.from.is_some() && session.output.is_json() {
-        let values: Vec<_> = tasks.iter().map(|changed| changed_value(&in_force.rules, changed, mode)).collect();
+        let values: Vec<_> =
+            tasks.iter().map(|changed| changed_value(&in_force.rules, changed, mode)).collect();
         session.output.data(serde_json::json!({"tasks": values}));
     } else {
         if tasks.is_empty() {

@@ -11,7 +11,8 @@ use crate::cli::trouble::Trouble;
 use crate::engine::{Post, Rules};
 use crate::model::{AgentId, RoleId, Ticket, listed};
 use crate::ops::{
-    Changed, DryRun, Next, Wanted, acting_agent, brief_of, brief_value, changed_value, known_worker, next,
+    Changed, DryRun, Next, Wanted, acting_agent, brief_of, brief_value, changed_value,
+    known_worker, next,
 };
 
 /// Take your next task, and show what is to be done
@@ -36,7 +37,8 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     workspace.network = args.away.network();
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;
-    let agent = acting_agent(&workspace, &rules.org, args.who.agent.as_ref(), Session::at_terminal())?;
+    let agent =
+        acting_agent(&workspace, &rules.org, args.who.agent.as_ref(), Session::at_terminal())?;
     known_worker(rules, &agent, args.role.as_ref())?;
     let mode = args.rehearsal.mode();
     let wanted = if args.another { Wanted::Another } else { Wanted::Next };
@@ -49,10 +51,11 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 
 fn show(session: &Session, rules: &Rules, changed: &Changed, ticket: &Ticket, mode: DryRun) {
     let task = &changed.after.task;
-    let context =
-        Post::meant(rules, task, ticket.branch.as_ref()).and_then(|post| brief_of(rules, &changed.after, &post));
+    let context = Post::meant(rules, task, ticket.branch.as_ref())
+        .and_then(|post| brief_of(rules, &changed.after, &post));
     if session.output.is_json() {
-        let mut value = context.map_or_else(|| json!({}), |context| brief_value(&changed.after, &context));
+        let mut value =
+            context.map_or_else(|| json!({}), |context| brief_value(&changed.after, &context));
         value["task"] = changed_value(rules, changed, mode);
         session.output.data(value);
         return;
@@ -80,6 +83,8 @@ fn nothing(session: &Session, agent: &AgentId, roles: &[RoleId], waiting: usize)
     session.output.say(format!("nothing to do for `{agent}`{of_roles}"));
     let tasks = if waiting == 1 { "1 task is" } else { &format!("{waiting} tasks are") };
     if waiting > 0 {
-        session.output.say(format!("{tasks} there, but taken, blocked or waiting; see `aof task list --mine`"));
+        session.output.say(format!(
+            "{tasks} there, but taken, blocked or waiting; see `aof task list --mine`"
+        ));
     }
 }

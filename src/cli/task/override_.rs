@@ -33,6 +33,12 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let mode = args.rehearsal.mode();
     let agent = args.who.agent.as_ref();
     let changed = override_to(&workspace, &args.ticket, agent, &args.to, &args.reason, mode)?;
-    shown::changed(session, &in_force.rules, &changed, &format!("{} (override)", way(&changed)), mode);
+    shown::changed(
+        session,
+        &in_force.rules,
+        &changed,
+        &format!("{} (override)", way(&changed)),
+        mode,
+    );
     Ok(ExitCode::SUCCESS)
 }

@@ -29,7 +29,8 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let mode = args.rehearsal.mode();
     let changed = release(&workspace, &args.ticket, Some(&agent), mode)?;
     let holder = changed.before.as_ref().and_then(|before| before.task.routing.agent.clone());
-    let holder = holder.filter(|holder| *holder != agent).map(|holder| format!(", which {holder} had"));
+    let holder =
+        holder.filter(|holder| *holder != agent).map(|holder| format!(", which {holder} had"));
     let done = format!("given back by {agent}{}", holder.unwrap_or_default());
     shown::changed(session, &in_force.rules, &changed, &done, mode);
     Ok(ExitCode::SUCCESS)

@@ -71,7 +71,8 @@ fn facts(rules: &Rules, view: &View, now: Timestamp) -> Vec<(&'static str, Strin
     let mut facts = Vec::new();
     match view.file.origin {
         Origin::HandMade => {
-            facts.push(("status", not_taken_up(view.context.as_ref().map(|context| &context.gate))));
+            facts
+                .push(("status", not_taken_up(view.context.as_ref().map(|context| &context.gate))));
         }
         Origin::Adopted => {
             facts.push(("status", status(task)));
@@ -81,7 +82,10 @@ fn facts(rules: &Rules, view: &View, now: Timestamp) -> Vec<(&'static str, Strin
         }
     }
     if is_drifted(rules, task) {
-        facts.push(("rules", "it came here under earlier ones; `aof why` says what that means".to_owned()));
+        facts.push((
+            "rules",
+            "it came here under earlier ones; `aof why` says what that means".to_owned(),
+        ));
     }
     if rules.project.workflows.len() > 1 {
         facts.push(("workflow", task.routing.workflow.to_string()));
@@ -92,8 +96,12 @@ fn facts(rules: &Rules, view: &View, now: Timestamp) -> Vec<(&'static str, Strin
     if !task.tags.is_empty() {
         facts.push(("tags", one_line(&task.tags.join(", "))));
     }
-    let others = task.metadata.iter().filter(|(key, _)| *key != "priority" || task.priority() == Priority::Medium);
-    let metadata: Vec<String> = others.map(|(key, value)| format!("{key}={}", plain(value))).collect();
+    let others = task
+        .metadata
+        .iter()
+        .filter(|(key, _)| *key != "priority" || task.priority() == Priority::Medium);
+    let metadata: Vec<String> =
+        others.map(|(key, value)| format!("{key}={}", plain(value))).collect();
     if !metadata.is_empty() {
         facts.push(("metadata", inert(&metadata.join(", "))));
     }

@@ -8,7 +8,13 @@ use crate::model::{Event, OpenBranch, Status};
 use crate::ops::{Changed, DryRun, Following, changed_value, following, way, who};
 
 /// Shows what was done to a task: one line of what, one of what is next.
-pub(in crate::cli) fn changed(session: &Session, rules: &Rules, changed: &Changed, done: &str, dry_run: DryRun) {
+pub(in crate::cli) fn changed(
+    session: &Session,
+    rules: &Rules,
+    changed: &Changed,
+    done: &str,
+    dry_run: DryRun,
+) {
     session.warn_all(&changed.warnings);
     if session.output.is_json() {
         session.output.data(changed_value(rules, changed, dry_run));
@@ -24,7 +30,10 @@ pub(in crate::cli) fn changed(session: &Session, rules: &Rules, changed: &Change
     let now = if dry_run == DryRun::Yes { "it would be" } else { "now" };
     session.output.line(format!("  {now} {}", standing(rules, changed)));
     if session.verbose {
-        let commit = changed.commit.map(|commit| format!(", commit {}", &commit.to_string()[..10])).unwrap_or_default();
+        let commit = changed
+            .commit
+            .map(|commit| format!(", commit {}", &commit.to_string()[..10]))
+            .unwrap_or_default();
         session.output.line(format!("  {}{commit}", changed.path));
     }
 }
@@ -50,7 +59,10 @@ fn standing(rules: &Rules, changed: &Changed) -> String {
         _ if !open.branches.is_empty() => {
             let waits = |branch: &&OpenBranch| branch.status.is_open();
             let who = |branch: &OpenBranch| {
-                let whose = branch.agent.as_ref().map_or_else(|| branch.role.to_string(), ToString::to_string);
+                let whose = branch
+                    .agent
+                    .as_ref()
+                    .map_or_else(|| branch.role.to_string(), ToString::to_string);
                 format!("{} ({whose})", branch.id)
             };
             let list: Vec<String> = open.branches.iter().filter(waits).map(who).collect();
@@ -61,7 +73,8 @@ fn standing(rules: &Rules, changed: &Changed) -> String {
             format!("in progress with {agent}")
         }
         _ => {
-            let names: Vec<String> = who(rules, &changed.after).iter().map(ToString::to_string).collect();
+            let names: Vec<String> =
+                who(rules, &changed.after).iter().map(ToString::to_string).collect();
             let anybody = task.routing.role.as_ref().is_some_and(|role| rules.is_open(role));
             let names = match names.is_empty() {
                 true if anybody => "anybody".to_owned(),
@@ -79,7 +92,11 @@ fn standing(rules: &Rules, changed: &Changed) -> String {
             _ => None,
         })
         .collect();
-    let skipped = if skipped.is_empty() { String::new() } else { format!(" (passed over: {})", skipped.join(", ")) };
+    let skipped = if skipped.is_empty() {
+        String::new()
+    } else {
+        format!(" (passed over: {})", skipped.join(", "))
+    };
     format!("at {gate}, {turn}{skipped}")
 }
 

@@ -36,7 +36,8 @@ pub(in crate::cli) struct Args {
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task sign")?;
     let name = args.file.display().to_string();
-    let bytes = std::fs::read(&args.file).map_err(|cause| Trouble::Input { name: name.clone(), cause })?;
+    let bytes =
+        std::fs::read(&args.file).map_err(|cause| Trouble::Input { name: name.clone(), cause })?;
     let id = DeliveryId::new(now())?.completion();
     if args.print {
         let (completion, _) = completion_in(&name, &bytes, &id)?;
@@ -63,7 +64,8 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         return Ok(ExitCode::SUCCESS);
     }
     let (completion, signed) = sign_file(&workspace, &name, &bytes, &id, args.signing.signing())?;
-    std::fs::write(&args.file, signed).map_err(|cause| Trouble::Output { path: args.file.clone(), cause })?;
+    std::fs::write(&args.file, signed)
+        .map_err(|cause| Trouble::Output { path: args.file.clone(), cause })?;
     let signature = completion.signature.as_ref();
     let key = signature.map(|signature| signature.key().fingerprint()).unwrap_or_default();
     if session.output.is_json() {

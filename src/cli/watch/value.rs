@@ -39,7 +39,8 @@ fn of_report(report: &Report) -> Value {
                 value["outcome"] = json!(visit.outcome.to_string());
                 value["agent"] = json!(visit.agent.as_ref().map(ToString::to_string));
                 value["from"] = json!(visit.gate.as_str());
-                value["completion"] = json!(visit.completion.as_ref().map(|stamp| stamp.id.to_string()));
+                value["completion"] =
+                    json!(visit.completion.as_ref().map(|stamp| stamp.id.to_string()));
             }
             value
         }
@@ -61,15 +62,21 @@ fn of_report(report: &Report) -> Value {
         Report::Moved(changed) => of_change("moved", changed),
         Report::Committed(changed) => of_change("edited", changed),
         Report::CaughtUp { files } => json!({"event": "index_caught_up", "files": files}),
-        Report::PutBack(put) => json!({"event": "put_back", "tasks": put.tasks, "steps": put.steps}),
-        Report::TakenBack { problem, fix } => json!({"event": "taken_back", "problem": problem, "fix": fix}),
+        Report::PutBack(put) => {
+            json!({"event": "put_back", "tasks": put.tasks, "steps": put.steps})
+        }
+        Report::TakenBack { problem, fix } => {
+            json!({"event": "taken_back", "problem": problem, "fix": fix})
+        }
         Report::Given(given) => handed_out::given_value(given),
         Report::Dependent(dependent) => handed_out::dependent_value(dependent),
         Report::Troubled { task, error } => {
             json!({"event": "troubled", "task": task.as_str(), "reason": reason_of(error)})
         }
         Report::Stray { path, reason } => json!({"event": "stray", "path": path, "reason": reason}),
-        Report::RulesInForce { commit } => json!({"event": "rules_in_force", "commit": commit.to_string()}),
+        Report::RulesInForce { commit } => {
+            json!({"event": "rules_in_force", "commit": commit.to_string()})
+        }
         Report::RulesInvalid { in_force, diagnostics } => json!({
             "event": "rules_invalid",
             "inForce": in_force.to_string(),
@@ -83,7 +90,9 @@ fn of_report(report: &Report) -> Value {
             value["event"] = json!("synced");
             value
         }
-        Report::Unsynced { problem, fix } => json!({"event": "unsynced", "problem": problem, "fix": fix}),
+        Report::Unsynced { problem, fix } => {
+            json!({"event": "unsynced", "problem": problem, "fix": fix})
+        }
         Report::Paused { reason } => json!({"event": "paused", "message": reason}),
         Report::Trouble(error) => json!({"event": "trouble", "reason": reason_of(error)}),
         Report::Resumed => json!({"event": "resumed"}),

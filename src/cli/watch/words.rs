@@ -24,18 +24,24 @@ pub(super) fn words_of(session: &Session, report: &Report, again: Again) -> Stri
     match report {
         Report::Watching { project, branch, sight } => watching(project, branch.as_deref(), sight),
         Report::Serving { address, exposed } => serving(address, *exposed),
-        Report::Uncounted { problem } => format!("{warning} metrics are not up to date: {}", inert(problem)),
-        Report::Sight(sight) => {
-            polling(sight).map_or_else(|| "file events work again".to_owned(), |why| format!("{warning} {why}"))
+        Report::Uncounted { problem } => {
+            format!("{warning} metrics are not up to date: {}", inert(problem))
         }
+        Report::Sight(sight) => polling(sight)
+            .map_or_else(|| "file events work again".to_owned(), |why| format!("{warning} {why}")),
         Report::Delivered(Delivered::Completed { completed, name }) => {
             let changed = &completed.changed;
             let visit = changed.after.task.history.last();
             if changed.settled {
-                return format!("{}  `{}` had counted already", named(&changed.after.task.id), flat(name));
+                return format!(
+                    "{}  `{}` had counted already",
+                    named(&changed.after.task.id),
+                    flat(name)
+                );
             }
             let outcome = visit.map(|visit| visit.outcome.to_string()).unwrap_or_default();
-            let agent = visit.and_then(|visit| visit.agent.as_ref()).map(|agent| format!(" by {agent}"));
+            let agent =
+                visit.and_then(|visit| visit.agent.as_ref()).map(|agent| format!(" by {agent}"));
             let text = format!(
                 "{}  {} ({outcome}){}",
                 named(&changed.after.task.id),
@@ -58,21 +64,32 @@ pub(super) fn words_of(session: &Session, report: &Report, again: Again) -> Stri
         Report::Delivered(Delivered::Waiting { name, error }) => {
             format!("{} `{}`: {}", styled(YELLOW, "waiting"), flat(name), told(session, error))
         }
-        Report::Adopted(changed) => {
-            with_warnings(format!("{}  adopted{}", named(&changed.after.task.id), at_gate(changed)), changed)
-        }
+        Report::Adopted(changed) => with_warnings(
+            format!("{}  adopted{}", named(&changed.after.task.id), at_gate(changed)),
+            changed,
+        ),
         Report::Passed(changed) => {
             format!("{}  went on by itself, now{}", named(&changed.after.task.id), at_gate(changed))
         }
         Report::TimedOut(changed) => {
             format!("{}  {}", named(&changed.after.task.id), inert(&ran_out::timed_out(changed)))
         }
-        Report::Lapsed(changed) => format!("{}  {}", named(&changed.after.task.id), inert(&ran_out::lapsed(changed))),
-        Report::Followed(changed) => format!("{}  {}", named(&changed.after.task.id), inert(&followed(changed))),
-        Report::Moved(changed) => {
-            format!("{}  moved to `{}`, where it belongs", named(&changed.after.task.id), inert(changed.path.folder()))
+        Report::Lapsed(changed) => {
+            format!("{}  {}", named(&changed.after.task.id), inert(&ran_out::lapsed(changed)))
         }
-        Report::Committed(changed) => format!("{}  edited by hand, committed", named(&changed.after.task.id)),
+        Report::Followed(changed) => {
+            format!("{}  {}", named(&changed.after.task.id), inert(&followed(changed)))
+        }
+        Report::Moved(changed) => {
+            format!(
+                "{}  moved to `{}`, where it belongs",
+                named(&changed.after.task.id),
+                inert(changed.path.folder())
+            )
+        }
+        Report::Committed(changed) => {
+            format!("{}  edited by hand, committed", named(&changed.after.task.id))
+        }
         Report::CaughtUp { files } => caught_up(files),
         Report::PutBack(put) => put_back(put),
         Report::TakenBack { problem, fix } => {
@@ -87,8 +104,12 @@ pub(super) fn words_of(session: &Session, report: &Report, again: Again) -> Stri
         Report::Troubled { task, error } => {
             format!("{}  {} {}", named(task), styled(YELLOW, "needs a look:"), told(session, error))
         }
-        Report::Stray { path, reason } => format!("{warning} `{}` is no task: {}", inert(path), inert(reason)),
-        Report::RulesInForce { commit } => format!("new rules in force, of commit {}", short(commit)),
+        Report::Stray { path, reason } => {
+            format!("{warning} `{}` is no task: {}", inert(path), inert(reason))
+        }
+        Report::RulesInForce { commit } => {
+            format!("new rules in force, of commit {}", short(commit))
+        }
         Report::RulesInvalid { in_force, diagnostics } => format!(
             "{} the committed rules are invalid; those of commit {} stay in force\n{}",
             styled(RED, "error:"),
@@ -96,7 +117,10 @@ pub(super) fn words_of(session: &Session, report: &Report, again: Again) -> Stri
             diagnosed(session, diagnostics)
         ),
         Report::RulesUncommitted { files } => {
-            format!("{} differs from what is committed; it counts once it is committed", inert(&files.join(", ")))
+            format!(
+                "{} differs from what is committed; it counts once it is committed",
+                inert(&files.join(", "))
+            )
         }
         Report::Undelivered { problem } => {
             format!("{warning} a notice could not be delivered: {}", inert(problem))
@@ -110,7 +134,11 @@ pub(super) fn words_of(session: &Session, report: &Report, again: Again) -> Stri
             format!("{} {}", styled(YELLOW, "waiting:"), inert(&session.git_said(reason.clone())))
         }
         Report::Trouble(error) => {
-            let again = if again == Again::UntilItWorks { "\nit is tried again until it works" } else { "" };
+            let again = if again == Again::UntilItWorks {
+                "\nit is tried again until it works"
+            } else {
+                ""
+            };
             format!("{} {}{again}", styled(RED, "error:"), told(session, error))
         }
         Report::Resumed => styled(BOLD, "going on"),
@@ -128,7 +156,9 @@ fn with_warnings(mut text: String, changed: &Changed) -> String {
 
 fn watching(project: &Path, branch: Option<&str>, sight: &Sight) -> String {
     let branch = branch.map(|branch| format!(" on branch `{}`", inert(branch))).unwrap_or_default();
-    let sight = polling(sight).map(|why| format!("\n{} {why}", styled(YELLOW, "warning:"))).unwrap_or_default();
+    let sight = polling(sight)
+        .map(|why| format!("\n{} {why}", styled(YELLOW, "warning:")))
+        .unwrap_or_default();
     format!(
         "watching `{}`{branch}; drop completion files into `{}/`{sight}",
         inert(&project.display().to_string()),
@@ -144,9 +174,12 @@ fn caught_up(files: &[String]) -> String {
 }
 
 fn put_back(put: &PutBack) -> String {
-    let steps = if put.steps == 1 { "1 step is".to_owned() } else { format!("{} steps are", put.steps) };
+    let steps =
+        if put.steps == 1 { "1 step is".to_owned() } else { format!("{} steps are", put.steps) };
     let tasks = inert(&put.tasks.join(", "));
-    format!("{steps} on the branch again, which a command of git's that was overtaken had taken off it: {tasks}")
+    format!(
+        "{steps} on the branch again, which a command of git's that was overtaken had taken off it: {tasks}"
+    )
 }
 
 fn of_sync(synced: &Synced) -> String {
@@ -181,7 +214,9 @@ fn serving(address: &SocketAddr, exposed: bool) -> String {
 /// Returns what is wrong, with the way out.
 fn told(session: &Session, error: &OpsError) -> String {
     let mut text = inert(&session.git_said(error.to_string()));
-    if let OpsError::UnreadableTask { diagnostics, .. } | OpsError::InvalidRules(diagnostics) = error {
+    if let OpsError::UnreadableTask { diagnostics, .. } | OpsError::InvalidRules(diagnostics) =
+        error
+    {
         text.push_str(&format!("\n{}", diagnosed(session, diagnostics)));
     }
     if let Some(fix) = error.fix() {
@@ -204,7 +239,11 @@ fn hint(session: &Session, reason: &Value) -> String {
     let help = reason["diagnostics"].as_array().and_then(|found| found.first()?["help"].as_str());
     let fix = || reason["message"].as_str().and_then(|message| Some(message.split_once("\n\n")?.1));
     match help.or_else(fix).map(str::trim).filter(|text| !text.is_empty()) {
-        Some(text) => format!("\n{} {}", styled(BOLD, "hint:"), first_line(&session.git_said(text.to_owned()))),
+        Some(text) => format!(
+            "\n{} {}",
+            styled(BOLD, "hint:"),
+            first_line(&session.git_said(text.to_owned()))
+        ),
         None => String::new(),
     }
 }
@@ -229,5 +268,7 @@ fn short(commit: &CommitId) -> String {
 
 fn at_gate(changed: &Changed) -> String {
     let task = &changed.after.task;
-    task.gate.as_ref().map_or_else(|| format!(" {}", task.status), |open| format!(" at {}", open.current))
+    task.gate
+        .as_ref()
+        .map_or_else(|| format!(" {}", task.status), |open| format!(" at {}", open.current))
 }

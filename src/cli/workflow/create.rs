@@ -64,7 +64,11 @@ fn list(session: &Session) {
     }
     let width = Template::ALL.iter().map(|template| template.as_str().len()).max().unwrap_or(0);
     for template in Template::ALL {
-        session.output.line(format!("{}  {}", styled(CYAN, format!("{template:<width$}")), template.summary()));
+        session.output.line(format!(
+            "{}  {}",
+            styled(CYAN, format!("{template:<width$}")),
+            template.summary()
+        ));
     }
 }
 
@@ -75,10 +79,15 @@ fn show(session: &Session, new: &NewWorkflow, made: &WorkflowFile, mode: DryRun)
         output.print(&made.text);
     }
     match &made.fate {
-        Fate::Ready => output.say(format!("dry run: nothing was written; `{}` could be committed", made.path)),
+        Fate::Ready => {
+            output.say(format!("dry run: nothing was written; `{}` could be committed", made.path))
+        }
         Fate::Committed(commit) => {
             let commit = commit.to_string();
-            output.line(format!("began `{name}` from the template `{template}`: {}, commit {commit:.7}", made.path));
+            output.line(format!(
+                "began `{name}` from the template `{template}`: {}, commit {commit:.7}",
+                made.path
+            ));
             output.line(format!("\n{}", styled(BOLD, "try next:")));
             for (command, what) in [
                 (format!("aof workflow graph {name}"), "see the ways that a task can go"),
@@ -91,9 +100,13 @@ fn show(session: &Session, new: &NewWorkflow, made: &WorkflowFile, mode: DryRun)
             let what = lacking(roles);
             let told = match mode {
                 DryRun::Yes => {
-                    format!("dry run: nothing was written; it could not be committed yet: org.yaml lacks {what}")
+                    format!(
+                        "dry run: nothing was written; it could not be committed yet: org.yaml lacks {what}"
+                    )
                 }
-                DryRun::No => format!("wrote {}, and did not commit it: org.yaml lacks {what}", made.path),
+                DryRun::No => {
+                    format!("wrote {}, and did not commit it: org.yaml lacks {what}", made.path)
+                }
             };
             let snippet = lacking_text(roles, agents);
             let then = format!(

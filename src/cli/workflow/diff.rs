@@ -38,7 +38,10 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         session.output.data(value(&diff));
     } else {
         if !diff.diagnostics.is_empty() {
-            session.output.say(format!("{}\n", render_all(&diff.diagnostics, session.output.paint()).trim_end()));
+            session.output.say(format!(
+                "{}\n",
+                render_all(&diff.diagnostics, session.output.paint()).trim_end()
+            ));
         }
         session.output.print(&page(&diff));
     }
@@ -47,9 +50,14 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 
 fn page(diff: &RulesDiff) -> String {
     let short = |commit: CommitId| commit.to_string()[..7].to_owned();
-    let from = diff.from.map_or_else(|| "no rules".to_owned(), |commit| format!("commit {}", short(commit)));
-    let to = diff.to.map_or_else(|| "the worktree".to_owned(), |commit| format!("commit {}", short(commit)));
-    let mut text = format!("{}\n", styled(DIM, format!("from the rules of {from} to those of {to}")));
+    let from = diff
+        .from
+        .map_or_else(|| "no rules".to_owned(), |commit| format!("commit {}", short(commit)));
+    let to = diff
+        .to
+        .map_or_else(|| "the worktree".to_owned(), |commit| format!("commit {}", short(commit)));
+    let mut text =
+        format!("{}\n", styled(DIM, format!("from the rules of {from} to those of {to}")));
     if diff.differences.is_empty() {
         text.push_str("the rules decide the same\n");
     }
@@ -93,7 +101,11 @@ fn line(difference: &Difference) -> String {
         DifferenceKind::Removed => ("-", RED),
         DifferenceKind::Changed => ("~", YELLOW),
     };
-    let what = if difference.what.is_empty() { String::new() } else { format!(": {}", difference.what.join(", ")) };
+    let what = if difference.what.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", difference.what.join(", "))
+    };
     let (indent, name) = match &difference.gate {
         Some(gate) => ("  ", format!("gate {gate}")),
         None => ("", subject(&difference.of)),
@@ -110,7 +122,8 @@ fn of_task(prospect: &Prospect) -> String {
         TaskFate::Follows { what, details } => format!("{what}: {}", details.join("; ")),
         TaskFate::Stranded => "its workflow is gone, and nobody can move it".to_owned(),
     };
-    let mut text = format!("  {}  {}  {}\n", styled(CYAN, &prospect.task), prospect.gate, inert(&what));
+    let mut text =
+        format!("  {}  {}  {}\n", styled(CYAN, &prospect.task), prospect.gate, inert(&what));
     for Turn { outcome, before, after } in &prospect.turns {
         text.push_str(&format!("    {outcome} leads to {after}, no longer to {before}\n"));
     }
@@ -150,9 +163,11 @@ fn task_value(prospect: &Prospect) -> Value {
     let (fate, to, what) = match &prospect.fate {
         TaskFate::Stays => ("stays", Some(&prospect.gate), Vec::new()),
         TaskFate::Moves { to, why } => ("moves", to.as_ref(), vec![why.clone()]),
-        TaskFate::Follows { what, details } => {
-            ("follows", Some(&prospect.gate), std::iter::once(what).chain(details).cloned().collect())
-        }
+        TaskFate::Follows { what, details } => (
+            "follows",
+            Some(&prospect.gate),
+            std::iter::once(what).chain(details).cloned().collect(),
+        ),
         TaskFate::Stranded => ("stranded", None, Vec::new()),
     };
     let turns = prospect

@@ -19,7 +19,11 @@ pub(super) fn render(workflow: &Workflow, rows: &[GateRow]) -> String {
             GateKind::Work(_) => "",
         };
         let label = lines(workflow, gate, rows).join("\n");
-        text.push_str(&format!("  {} [label={}{shape}];\n", quoted(gate.id.as_str()), quoted(&label)));
+        text.push_str(&format!(
+            "  {} [label={}{shape}];\n",
+            quoted(gate.id.as_str()),
+            quoted(&label)
+        ));
     }
     let edges = edges(workflow);
     for end in [Destination::End, Destination::Cancelled, Destination::Fail] {

@@ -8,8 +8,8 @@ use crate::cli::output::{BOLD, CYAN, DIM, YELLOW, styled};
 use crate::engine::{Limits, Post, Rules, asked_for, edges, reads};
 use crate::format::plain::one_line;
 use crate::model::{
-    AgentId, Branch, Duty, Exhausted, Fork, Gate, GateId, JoinStrategy, OnConditionError, Outcome, RejectionStrategy,
-    Target, Verdict, Workflow,
+    AgentId, Branch, Duty, Exhausted, Fork, Gate, GateId, JoinStrategy, OnConditionError, Outcome,
+    RejectionStrategy, Target, Verdict, Workflow,
 };
 use crate::ops::GateRow;
 
@@ -24,7 +24,8 @@ pub(super) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> Stri
     let widest = workflow.gates.iter().map(|gate| gate.id.as_str().width()).max().unwrap_or(0);
     for (index, gate) in workflow.gates.iter().enumerate() {
         let space = " ".repeat(widest - gate.id.as_str().width());
-        let standing = standing(workflow, gate, rows).map(|what| format!("  {}", styled(YELLOW, what)));
+        let standing =
+            standing(workflow, gate, rows).map(|what| format!("  {}", styled(YELLOW, what)));
         text.push_str(&format!(
             "{}○  {}{space}  {}{}\n",
             rail.at(index),
@@ -33,14 +34,24 @@ pub(super) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> Stri
             standing.unwrap_or_default()
         ));
         for note in notes(workflow, index, gate) {
-            text.push_str(&format!("{}│  {:widest$}  {}\n", rail.after(index), "", styled(DIM, note)));
+            text.push_str(&format!(
+                "{}│  {:widest$}  {}\n",
+                rail.after(index),
+                "",
+                styled(DIM, note)
+            ));
         }
         for branch in gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default() {
             let staff = post_staff(rules, &Post::at_branch(gate, branch));
             let name = styled(CYAN, branch.id());
             text.push_str(&format!("{}├  {:widest$}  {name}  {staff}\n", rail.after(index), ""));
             for note in branch_notes(workflow, branch) {
-                text.push_str(&format!("{}│  {:widest$}    {}\n", rail.after(index), "", styled(DIM, note)));
+                text.push_str(&format!(
+                    "{}│  {:widest$}    {}\n",
+                    rail.after(index),
+                    "",
+                    styled(DIM, note)
+                ));
             }
         }
         text.push_str(&format!("{}│\n", rail.after(index)));
@@ -51,10 +62,16 @@ pub(super) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> Stri
 
 /// Returns how many tasks stand at the gate; nothing where none does.
 pub(super) fn standing(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) -> Option<String> {
-    let row = rows.iter().find(|row| row.workflow == workflow.name.as_str() && row.gate == gate.id.as_str())?;
-    let counts = [(row.waiting, "waiting"), (row.in_progress, "in progress"), (row.blocked, "blocked")];
-    let counts: Vec<String> =
-        counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    let row = rows
+        .iter()
+        .find(|row| row.workflow == workflow.name.as_str() && row.gate == gate.id.as_str())?;
+    let counts =
+        [(row.waiting, "waiting"), (row.in_progress, "in progress"), (row.blocked, "blocked")];
+    let counts: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
     (!counts.is_empty()).then(|| counts.join(", "))
 }
 
@@ -81,7 +98,8 @@ pub(super) fn joining(fork: &Fork) -> String {
 fn post_staff(rules: &Rules, post: &Post<'_>) -> String {
     let human = post.requires_human(rules);
     let members = rules.org.role(post.role).map(|role| role.agents.as_slice()).unwrap_or_default();
-    let names: Vec<&str> = members.iter().filter(|agent| !human || agent.is_human()).map(AgentId::as_str).collect();
+    let names: Vec<&str> =
+        members.iter().filter(|agent| !human || agent.is_human()).map(AgentId::as_str).collect();
     let people = if human { ", people only" } else { "" };
     match &names[..] {
         _ if rules.is_open(post.role) => "any agent".to_owned(),
@@ -104,11 +122,16 @@ fn notes(workflow: &Workflow, index: usize, gate: &Gate) -> Vec<String> {
     }
     for (outcome, route) in gate.exits.written() {
         let told = route.prompt.as_deref().map(asked_for).unwrap_or_default();
-        let told = if told.is_empty() { String::new() } else { format!(", telling {}", told.join(", ")) };
+        let told =
+            if told.is_empty() { String::new() } else { format!(", telling {}", told.join(", ")) };
         notes.push(format!("{outcome} -> {}{told}", route.to));
     }
     if let Some(times) = gate.exits.retries().filter(|_| leads_back(workflow, index, gate)) {
-        notes.push(format!("sends back {} at most, then {}", counted(times), exhausted(&gate.exits.on_exhausted)));
+        notes.push(format!(
+            "sends back {} at most, then {}",
+            counted(times),
+            exhausted(&gate.exits.on_exhausted)
+        ));
     }
     if gate.detour {
         let left = if gate.exits.decides() || gate.exits.route(&Outcome::Complete).is_some() {
@@ -132,7 +155,8 @@ fn duty_notes(workflow: &Workflow, duty: &Duty) -> Vec<String> {
         notes.push("skip: its agent may say that it does not apply".to_owned());
     }
     if let Some(timeout) = Limits::of(workflow, duty).timeout {
-        let then = duty.escalate_to.as_ref().map(|role| format!(", then {role}")).unwrap_or_default();
+        let then =
+            duty.escalate_to.as_ref().map(|role| format!(", then {role}")).unwrap_or_default();
         notes.push(format!("timeout {}{then}", length(timeout.seconds())));
     }
     notes
@@ -152,7 +176,8 @@ fn branch_notes(workflow: &Workflow, branch: &Branch) -> Vec<String> {
     notes.extend(gate.when.iter().map(|when| format!("when {}", one_line(when))));
     let written = gate.exits.routes.iter().map(|(outcome, _)| outcome);
     let rejects = [Outcome::NeedsReview];
-    let rejects = rejects.iter().filter(|outcome| gate.can_reject() && gate.exits.route(outcome).is_none());
+    let rejects =
+        rejects.iter().filter(|outcome| gate.can_reject() && gate.exits.route(outcome).is_none());
     for outcome in written.chain(rejects) {
         notes.push(match branch.verdict(outcome) {
             Verdict::Pass => format!("{outcome} passes"),
@@ -172,7 +197,8 @@ pub(super) fn counted(times: u32) -> String {
 
 /// Returns whether a route of the gate leads back.
 fn leads_back(workflow: &Workflow, index: usize, gate: &Gate) -> bool {
-    let back = |to: &GateId| workflow.gate(to).is_some_and(|(place, to)| place <= index || to.detour);
+    let back =
+        |to: &GateId| workflow.gate(to).is_some_and(|(place, to)| place <= index || to.detour);
     gate.can_reject()
         || gate.exits.written().any(|(_, route)| match &route.to {
             Target::Gate(to) => back(to),
@@ -196,7 +222,9 @@ fn rejection(workflow: &Workflow, index: usize, gate: &Gate) -> String {
     }
     match (workflow.rejection, &gate.exits.reject_to) {
         (RejectionStrategy::Named, Some(to)) => to.to_string(),
-        (RejectionStrategy::Previous, _) if index > 0 => "the gate before it that was visited last".to_owned(),
+        (RejectionStrategy::Previous, _) if index > 0 => {
+            "the gate before it that was visited last".to_owned()
+        }
         _ => origins(&workflow.gates[..index]).unwrap_or_else(|| workflow.gates[0].id.to_string()),
     }
 }
@@ -204,7 +232,9 @@ fn rejection(workflow: &Workflow, index: usize, gate: &Gate) -> String {
 /// Returns the first gate that always applies, and those before it that may.
 fn origins(before: &[Gate]) -> Option<String> {
     let certain = before.iter().position(|gate| gate.when.is_none());
-    let names: Vec<&str> =
-        before[..certain.map_or(before.len(), |index| index + 1)].iter().map(|gate| gate.id.as_str()).collect();
+    let names: Vec<&str> = before[..certain.map_or(before.len(), |index| index + 1)]
+        .iter()
+        .map(|gate| gate.id.as_str())
+        .collect();
     (!names.is_empty()).then(|| names.join(", else "))
 }

@@ -15,7 +15,9 @@ use crate::format::diagnostic::{Diagnostic, render_all};
 use crate::format::import::{Fate, Imported, Remark, System};
 use crate::format::plain::inert;
 use crate::model::WorkflowName;
-use crate::ops::{Brought, DryRun, Fidelity, OpsError, Workspace, bring_in, read_foreign, roles_snippet};
+use crate::ops::{
+    Brought, DryRun, Fidelity, OpsError, Workspace, bring_in, read_foreign, roles_snippet,
+};
 use crate::store::{ProjectPath, StoreError};
 
 /// Make a workflow of another system's file, and say what became of each of its fields
@@ -46,7 +48,8 @@ pub(in crate::cli) struct Args {
 }
 
 fn system() -> impl TypedValueParser<Value = System> {
-    PossibleValuesParser::new(System::ALL.iter().map(|system| system.as_str())).try_map(|word| word.parse::<System>())
+    PossibleValuesParser::new(System::ALL.iter().map(|system| system.as_str()))
+        .try_map(|word| word.parse::<System>())
 }
 
 pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
@@ -69,7 +72,10 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 }
 
 fn bytes(session: &Session, name: &str) -> Result<Vec<u8>, Trouble> {
-    let fault = |cause| Trouble::Input { name: if name == "-" { "stdin".to_owned() } else { name.to_owned() }, cause };
+    let fault = |cause| Trouble::Input {
+        name: if name == "-" { "stdin".to_owned() } else { name.to_owned() },
+        cause,
+    };
     if name == "-" {
         let mut bytes = Vec::new();
         std::io::stdin().lock().read_to_end(&mut bytes).map_err(fault)?;
@@ -85,7 +91,8 @@ fn workspace(session: &Session, mode: DryRun) -> Result<Option<Workspace>, Troub
             if mode == DryRun::Yes
                 && matches!(
                     *error,
-                    OpsError::Store(StoreError::NoProject { .. }) | OpsError::Audit(AuditError::NoRepository { .. })
+                    OpsError::Store(StoreError::NoProject { .. })
+                        | OpsError::Audit(AuditError::NoRepository { .. })
                 ) =>
         {
             Ok(None)
@@ -96,11 +103,15 @@ fn workspace(session: &Session, mode: DryRun) -> Result<Option<Workspace>, Troub
 
 /// Tells what became of each field. A rehearsal's data is the workflow, so its report goes beside it.
 fn report(session: &Session, args: &Args, imported: &Imported, mode: DryRun) {
-    let mut lines = vec![format!("{}, read as {}:", styled(BOLD, inert(&args.file)), imported.system)];
+    let mut lines =
+        vec![format!("{}, read as {}:", styled(BOLD, inert(&args.file)), imported.system)];
     lines.extend(imported.remarks.iter().map(line));
     let count = |fate: Fate| imported.remarks.iter().filter(|remark| remark.fate == fate).count();
-    let counts: Vec<String> =
-        Fate::ALL.iter().filter(|fate| count(**fate) > 0).map(|fate| format!("{} {fate}", count(*fate))).collect();
+    let counts: Vec<String> = Fate::ALL
+        .iter()
+        .filter(|fate| count(**fate) > 0)
+        .map(|fate| format!("{} {fate}", count(*fate)))
+        .collect();
     lines.push(counts.join(", "));
     let text = lines.join("\n");
     match mode {
@@ -117,7 +128,8 @@ fn line(remark: &Remark) -> String {
         Fate::Dropped => styled(YELLOW, format!("{:<9}", remark.fate)),
         Fate::Lost => styled(RED, format!("{:<9}", remark.fate)),
     };
-    let note = if remark.note.is_empty() { String::new() } else { format!(": {}", inert(&remark.note)) };
+    let note =
+        if remark.note.is_empty() { String::new() } else { format!(": {}", inert(&remark.note)) };
     format!("{place:>6}  {fate}  {}{note}", inert(&remark.field))
 }
 
@@ -136,14 +148,20 @@ fn show(session: &Session, imported: &Imported, brought: &Brought, mode: DryRun)
     let paths: Vec<&str> = brought.paths.iter().map(ProjectPath::as_str).collect();
     let paths = paths.join(" ");
     match (brought.commit, mode) {
-        (Some(commit), _) => lines.push(format!("\nimported {paths}, commit {:.7}", commit.to_string())),
+        (Some(commit), _) => {
+            lines.push(format!("\nimported {paths}, commit {:.7}", commit.to_string()))
+        }
         (None, DryRun::Yes) => {}
         (None, DryRun::No) => {
-            lines.push(format!("\nwrote {paths}; not committed, because the rules would not be valid yet"));
+            lines.push(format!(
+                "\nwrote {paths}; not committed, because the rules would not be valid yet"
+            ));
         }
     }
     if !brought.lacking.is_empty() {
-        lines.push("\norg.yaml lacks roles of this workflow; add them, with agents of yours:".to_owned());
+        lines.push(
+            "\norg.yaml lacks roles of this workflow; add them, with agents of yours:".to_owned(),
+        );
         lines.push(roles_snippet(&brought.lacking).trim_end().to_owned());
     }
     if brought.commit.is_none() && mode == DryRun::No {

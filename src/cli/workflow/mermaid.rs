@@ -8,7 +8,8 @@ use crate::ops::GateRow;
 pub(super) fn render(workflow: &Workflow, rows: &[GateRow]) -> String {
     let mut text = String::from("flowchart TD\n  start(( ))\n");
     for (index, gate) in workflow.gates.iter().enumerate() {
-        let lines: Vec<String> = lines(workflow, gate, rows).iter().map(|line| inert(line)).collect();
+        let lines: Vec<String> =
+            lines(workflow, gate, rows).iter().map(|line| inert(line)).collect();
         let lines = lines.join("<br/>");
         text.push_str(&match gate.kind {
             GateKind::Condition => format!("  g{index}{{\"{lines}\"}}\n"),
@@ -31,7 +32,11 @@ pub(super) fn render(workflow: &Workflow, rows: &[GateRow]) -> String {
             Way::Over | Way::Exhausted(_) | Way::Hold => "-.->",
         };
         let label = inert(&label(workflow, edge));
-        text.push_str(&format!("  {} {arrow}|\"{label}\"| {}\n", gate(workflow, &edge.from), node(workflow, &edge.to)));
+        text.push_str(&format!(
+            "  {} {arrow}|\"{label}\"| {}\n",
+            gate(workflow, &edge.from),
+            node(workflow, &edge.to)
+        ));
     }
     text
 }

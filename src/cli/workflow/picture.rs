@@ -12,7 +12,9 @@ pub(super) fn lines(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) -> Vec<S
     lines.extend(gate.role().map(ToString::to_string));
     if let Some(fork) = gate.fork() {
         lines.push(joining(fork));
-        lines.extend(fork.branches.iter().map(|branch| format!("{}: {}", branch.id(), branch.duty().role)));
+        lines.extend(
+            fork.branches.iter().map(|branch| format!("{}: {}", branch.id(), branch.duty().role)),
+        );
     }
     lines.extend(gate.when.iter().map(|when| match gate.kind {
         GateKind::Condition => one_line(when),

@@ -34,9 +34,13 @@ impl Lane {
 impl Rail {
     pub(super) fn of(workflow: &Workflow, edges: &[Edge]) -> Self {
         let mut lanes: Vec<Lane> = Vec::new();
-        for edge in edges.iter().filter(|edge| matches!(edge.way, Way::Back(_) | Way::Exhausted(_))) {
+        for edge in edges.iter().filter(|edge| matches!(edge.way, Way::Back(_) | Way::Exhausted(_)))
+        {
             let Destination::Gate(to) = &edge.to else { continue };
-            let (Some((from, _)), Some((to, _))) = (workflow.gate(&edge.from), workflow.gate(to)) else { continue };
+            let (Some((from, _)), Some((to, _))) = (workflow.gate(&edge.from), workflow.gate(to))
+            else {
+                continue;
+            };
             if to >= from {
                 continue;
             }
@@ -94,7 +98,8 @@ impl Rail {
             return String::new();
         }
         let runs = |lane: &Lane| lane.covers(index) && lane.last() != index;
-        let glyphs = self.columns.iter().map(|column| if column.iter().any(runs) { '│' } else { ' ' });
+        let glyphs =
+            self.columns.iter().map(|column| if column.iter().any(runs) { '│' } else { ' ' });
         glyphs.chain([' ']).collect()
     }
 }

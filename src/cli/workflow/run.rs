@@ -15,8 +15,8 @@ use crate::format::plain::one_line;
 use crate::format::template::Template;
 use crate::model::{Map, Workflow, WorkflowName};
 use crate::ops::{
-    DryRun, Fate, InForce, NewTask, NewWorkflow, OpsError, Workspace, check_new, create, create_workflow,
-    workflow_named,
+    DryRun, Fate, InForce, NewTask, NewWorkflow, OpsError, Workspace, check_new, create,
+    create_workflow, workflow_named,
 };
 use crate::runner::printed::shortened;
 use crate::runner::{Pace, Wish, preview_of};
@@ -88,13 +88,19 @@ fn start(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         fix: "create it with `aof task new`, and start it with `aof run --task ID`".to_owned(),
     })?;
     if args.how.dry_run {
-        let previews = preview_of(&project(session, &workspace)?, &workspace, &changed.after, &changed.path)?;
+        let previews =
+            preview_of(&project(session, &workspace)?, &workspace, &changed.after, &changed.path)?;
         preview::shown(session, &previews, &[]);
         return Ok(ExitCode::SUCCESS);
     }
     let id = &changed.after.task.id;
     if !session.output.is_json() {
-        session.output.say(format!("{}: {}, in `{}`", styled(CYAN, id), one_line(&new.title), args.workflow));
+        session.output.say(format!(
+            "{}: {}, in `{}`",
+            styled(CYAN, id),
+            one_line(&new.title),
+            args.workflow
+        ));
     }
     session.warn_all(&changed.warnings);
     let pace = if args.step { Pace::OneVisit } else { Pace::Through };
@@ -139,19 +145,27 @@ fn begun(
     template: Template,
     mode: DryRun,
 ) -> Result<Begun, Trouble> {
-    let made = create_workflow(workspace, &NewWorkflow { name: name.clone(), template }, DryRun::Yes)?;
+    let made =
+        create_workflow(workspace, &NewWorkflow { name: name.clone(), template }, DryRun::Yes)?;
     if let Fate::Lacks { roles, agents } = &made.fate {
         return Err(Trouble::Unfit {
             code: "roles_missing",
             problem: format!("the template `{template}` needs roles that org.yaml lacks"),
-            fix: format!("{}\n\nthen commit it, and run this again", lacking_text(roles, agents).trim_end()),
+            fix: format!(
+                "{}\n\nthen commit it, and run this again",
+                lacking_text(roles, agents).trim_end()
+            ),
         });
     }
     if mode == DryRun::Yes {
         if session.output.is_json() {
-            session.output.data(json!({"dryRun": true, "begins": made.path.to_string(), "runs": [], "waits": []}));
+            session.output.data(
+                json!({"dryRun": true, "begins": made.path.to_string(), "runs": [], "waits": []}),
+            );
         } else {
-            session.output.line(format!("dry run: `{name}` would begin as {}, from the template", made.path));
+            session
+                .output
+                .line(format!("dry run: `{name}` would begin as {}, from the template", made.path));
         }
         return Ok(Begun::Would);
     }
@@ -162,7 +176,12 @@ fn begun(
     Ok(Begun::Now)
 }
 
-fn new_task(workspace: &Workspace, workflow: &Workflow, args: &Args, here: &Path) -> Result<NewTask, Trouble> {
+fn new_task(
+    workspace: &Workspace,
+    workflow: &Workflow,
+    args: &Args,
+    here: &Path,
+) -> Result<NewTask, Trouble> {
     let files = files(workspace, &args.files, here)?;
     let text = args.input.as_deref().unwrap_or_default().trim();
     let first = text.lines().next().unwrap_or_default().trim();
@@ -185,7 +204,9 @@ fn new_task(workspace: &Workspace, workflow: &Workflow, args: &Args, here: &Path
     let mut input: Map = args.context.iter().flatten().cloned().collect();
     let declared = workflow.context.input.as_ref();
     let mut usual = |name: &str, value: Value| {
-        if declared.is_none_or(|declared| declared.contains_key(name)) && !value.as_str().is_some_and(str::is_empty) {
+        if declared.is_none_or(|declared| declared.contains_key(name))
+            && !value.as_str().is_some_and(str::is_empty)
+        {
             input.entry(name).or_insert(value);
         }
     };
@@ -209,12 +230,16 @@ fn files(workspace: &Workspace, names: &[String], here: &Path) -> Result<Vec<Str
     let root = workspace.paths.root();
     let one = |name: &String| {
         let path = here.join(name);
-        let path = path.canonicalize().map_err(|cause| Trouble::Input { name: name.clone(), cause })?;
+        let path =
+            path.canonicalize().map_err(|cause| Trouble::Input { name: name.clone(), cause })?;
         let inside = path.strip_prefix(root).ok().and_then(Path::to_str).map(str::to_owned);
         inside.ok_or_else(|| Trouble::Unfit {
             code: "outside_project",
             problem: format!("`{name}` is not in the project"),
-            fix: format!("agents work in `{}`: copy it there, or say what is in it with `--input`", root.display()),
+            fix: format!(
+                "agents work in `{}`: copy it there, or say what is in it with `--input`",
+                root.display()
+            ),
         })
     };
     names.iter().map(one).collect()

@@ -89,8 +89,10 @@ fn value(rules: &Rules, workflow: &Workflow) -> Value {
 fn branch_value(rules: &Rules, workflow: &Workflow, fork: &Gate, branch: &Branch) -> Value {
     let post = Post::at_branch(fork, branch);
     let outcomes = post.outcomes(rules);
-    let verdicts: serde_json::Map<String, Value> =
-        outcomes.iter().map(|outcome| (outcome.to_string(), json!(branch.verdict(outcome).as_str()))).collect();
+    let verdicts: serde_json::Map<String, Value> = outcomes
+        .iter()
+        .map(|outcome| (outcome.to_string(), json!(branch.verdict(outcome).as_str())))
+        .collect();
     let duty = branch.duty();
     json!({
         "id": branch.id().as_str(),

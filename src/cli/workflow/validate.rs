@@ -32,9 +32,13 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 /// Returns the name that diagnostics know a file of the rules by.
 fn named(session: &Session, workspace: &Workspace, file: &Path) -> Result<String, Trouble> {
     let shown = file.display().to_string();
-    let path =
-        session.directory.join(file).canonicalize().map_err(|cause| Trouble::Input { name: shown.clone(), cause })?;
-    let name = path.strip_prefix(workspace.paths.root()).ok().and_then(Path::to_str).map(str::to_owned);
+    let path = session
+        .directory
+        .join(file)
+        .canonicalize()
+        .map_err(|cause| Trouble::Input { name: shown.clone(), cause })?;
+    let name =
+        path.strip_prefix(workspace.paths.root()).ok().and_then(Path::to_str).map(str::to_owned);
     name.filter(|name| Subject::of(name).is_some()).ok_or_else(|| Trouble::Unfit {
         code: "no_rules_file",
         problem: format!("`{shown}` is no file that rules are read from"),
@@ -45,9 +49,11 @@ fn named(session: &Session, workspace: &Workspace, file: &Path) -> Result<String
 fn counts(rules: &Rules) -> String {
     let project = &rules.project;
     if project.implicit_workflow {
-        return "no workflow is defined, so every task has one gate, and any agent may complete it".to_owned();
+        return "no workflow is defined, so every task has one gate, and any agent may complete it"
+            .to_owned();
     }
-    let number = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    let number =
+        |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     let gates = project.workflows.iter().map(|workflow| workflow.gates.len()).sum();
     format!(
         "{}, {}, {}",

@@ -13,11 +13,14 @@ pub(super) enum Occasion<'a> {
 }
 
 pub(super) fn role(gate: &Gate, occasion: &Occasion<'_>) -> String {
-    let purpose = gate.description.as_deref().map(|text| format!(" ({})", text.trim().trim_end_matches('.')));
+    let purpose =
+        gate.description.as_deref().map(|text| format!(" ({})", text.trim().trim_end_matches('.')));
     let purpose = purpose.unwrap_or_default();
     match occasion {
         Occasion::Work => format!("You do the work of this task{purpose}."),
-        Occasion::Review => format!("You review this task{purpose}: it goes on only if you find it good."),
+        Occasion::Review => {
+            format!("You review this task{purpose}: it goes on only if you find it good.")
+        }
         Occasion::Decision => format!("You work on this task{purpose}, and decide how it goes on."),
         Occasion::Approval => format!("You decide whether this task is accepted{purpose}."),
         Occasion::Mending(_) => format!("You mend what a review of this task found{purpose}."),
@@ -30,10 +33,13 @@ pub(super) fn role(gate: &Gate, occasion: &Occasion<'_>) -> String {
 }
 
 pub(super) fn expectations(gate: &Gate, occasion: &Occasion<'_>) -> Vec<String> {
-    let mut list: Vec<String> = gate.description.iter().filter(|_| gate.can_reject()).cloned().collect();
+    let mut list: Vec<String> =
+        gate.description.iter().filter(|_| gate.can_reject()).cloned().collect();
     match occasion {
         Occasion::Work => list.extend([
-            gate.description.clone().unwrap_or_else(|| "Do what the title and the body of the task ask for".to_owned()),
+            gate.description
+                .clone()
+                .unwrap_or_else(|| "Do what the title and the body of the task ask for".to_owned()),
             "Check your result yourself before you hand it on".to_owned(),
         ]),
         Occasion::Review => list.extend([
@@ -41,16 +47,25 @@ pub(super) fn expectations(gate: &Gate, occasion: &Occasion<'_>) -> Vec<String> 
             "Name every fault you find, each as a blocker of its own".to_owned(),
         ]),
         Occasion::Decision => list.extend([
-            gate.description.clone().unwrap_or_else(|| "Do what the title and the body of the task ask for".to_owned()),
+            gate.description
+                .clone()
+                .unwrap_or_else(|| "Do what the title and the body of the task ask for".to_owned()),
             "Decide by what you found, not by what is wished for".to_owned(),
         ]),
-        Occasion::Approval => list.push("Decide by what the title and the body of the task ask for".to_owned()),
+        Occasion::Approval => {
+            list.push("Decide by what the title and the body of the task ask for".to_owned())
+        }
         Occasion::Mending(review) => {
             list.extend(review.blockers.iter().map(|blocker| format!("Settle: {blocker}")));
             list.push("Break nothing else while you do".to_owned());
         }
         Occasion::Again(review) => {
-            list.extend(review.blockers.iter().map(|blocker| format!("Check that this is settled: {blocker}")));
+            list.extend(
+                review
+                    .blockers
+                    .iter()
+                    .map(|blocker| format!("Check that this is settled: {blocker}")),
+            );
             list.push("Look for faults that the changes brought".to_owned());
         }
     }
@@ -58,7 +73,9 @@ pub(super) fn expectations(gate: &Gate, occasion: &Occasion<'_>) -> Vec<String> 
 }
 
 pub(super) fn meaning(written: &BriefText, outcome: &Outcome, occasion: &Occasion<'_>) -> String {
-    if let Some((_, text)) = written.outcomes.iter().find(|(of, _)| of.is_meant_by(outcome.as_str())) {
+    if let Some((_, text)) =
+        written.outcomes.iter().find(|(of, _)| of.is_meant_by(outcome.as_str()))
+    {
         return text.clone();
     }
     match (outcome, occasion) {
@@ -85,7 +102,8 @@ pub(super) fn meaning(written: &BriefText, outcome: &Outcome, occasion: &Occasio
 pub(super) fn tips(gate: &Gate) -> Vec<String> {
     if gate.can_reject() {
         vec![
-            "Write blockers that somebody else can act upon: the thing, and what it should be".to_owned(),
+            "Write blockers that somebody else can act upon: the thing, and what it should be"
+                .to_owned(),
             "One blocker for each fault".to_owned(),
         ]
     } else {

@@ -19,7 +19,8 @@ pub(super) struct Values<'a> {
 }
 
 /// What can be said of every gate, whatever it hands on.
-pub(in crate::engine) const OF_A_GATE: &[&str] = &["summary", "outcome", "agent", "blockers", "notes", "body"];
+pub(in crate::engine) const OF_A_GATE: &[&str] =
+    &["summary", "outcome", "agent", "blockers", "notes", "body"];
 
 /// What can be said of every task.
 pub(in crate::engine) const OF_A_TASK: &[&str] = &["id", "title", "description", "body"];
@@ -45,7 +46,10 @@ impl<'a> Values<'a> {
         let incoming = self.incoming.and_then(|visit| visit.outputs.get(name)).map(Cow::Borrowed);
         let latest = || {
             let gates = self.task.history.iter().rev().map(|visit| visit.gate.as_str());
-            gates.filter_map(|gate| self.handed_on(gate)?.get(name)).find(|value| !value.is_null()).map(Cow::Borrowed)
+            gates
+                .filter_map(|gate| self.handed_on(gate)?.get(name))
+                .find(|value| !value.is_null())
+                .map(Cow::Borrowed)
         };
         incoming.or_else(latest).or_else(|| self.given(name)).or_else(|| self.result(name))
     }
@@ -86,26 +90,34 @@ impl<'a> Values<'a> {
             _ => {}
         }
         if what == "body" {
-            let own = |visit: &usize| self.task.history.get(*visit).is_some_and(|visit| visit.gate.as_str() == gate);
+            let own = |visit: &usize| {
+                self.task.history.get(*visit).is_some_and(|visit| visit.gate.as_str() == gate)
+            };
             let (_, work) = self.body.works.iter().rev().find(|(visit, _)| own(visit))?;
             return Some(text(work.trim_matches('\n').to_owned()));
         }
         let visit = self.latest(gate)?;
         Some(match what {
             "summary" => text(visit.summary.clone()),
-            "outcome" => text(visit.said().map_or_else(|| visit.outcome.to_string(), ToString::to_string)),
+            "outcome" => {
+                text(visit.said().map_or_else(|| visit.outcome.to_string(), ToString::to_string))
+            }
             "agent" => text(visit.agent.as_ref()?.to_string()),
             _ => return None,
         })
     }
 
     fn of_branch(&self, fork: &str, branch: &str, what: &str) -> Option<Cow<'a, Value>> {
-        let handed_on = self.handed_on(fork).and_then(|outputs| outputs.get(branch)).and_then(|own| own.get(what));
+        let handed_on = self
+            .handed_on(fork)
+            .and_then(|outputs| outputs.get(branch))
+            .and_then(|own| own.get(what));
         if let Some(value) = handed_on {
             return Some(Cow::Borrowed(value));
         }
         let own = |visit: &&Visit| {
-            visit.gate.as_str() == fork && visit.branch.as_ref().is_some_and(|own| own.as_str() == branch)
+            visit.gate.as_str() == fork
+                && visit.branch.as_ref().is_some_and(|own| own.as_str() == branch)
         };
         let visit = self.task.history.iter().rev().find(own)?;
         Some(match what {
@@ -120,10 +132,15 @@ impl<'a> Values<'a> {
 
     /// Returns what the gate wants mended and nobody has answered yet.
     fn wishes(&self, gate: &str) -> (Vec<String>, String) {
-        if let Some(review) = self.task.review.as_ref().filter(|review| review.from_gate.as_str() == gate) {
+        if let Some(review) =
+            self.task.review.as_ref().filter(|review| review.from_gate.as_str() == gate)
+        {
             return (review.blockers.clone(), review.notes.clone().unwrap_or_default());
         }
-        let open = open_wishes(&self.task.history).into_iter().rev().find(|wish| wish.from_gate.as_str() == gate);
+        let open = open_wishes(&self.task.history)
+            .into_iter()
+            .rev()
+            .find(|wish| wish.from_gate.as_str() == gate);
         open.map(|wish| (wish.blockers, wish.notes.unwrap_or_default())).unwrap_or_default()
     }
 

@@ -41,8 +41,10 @@ impl Checker<'_> {
             self.branch_exits(index, branch);
             self.words(index, gate);
             if let Some(condition) = self.condition(index, gate) {
-                let station =
-                    Station { gate: self.workflow.gates[index].id.clone(), branch: Some(branch.id().clone()) };
+                let station = Station {
+                    gate: self.workflow.gates[index].id.clone(),
+                    branch: Some(branch.id().clone()),
+                };
                 conditions.insert((self.workflow.name.clone(), station), condition);
             }
         }
@@ -72,7 +74,8 @@ impl Checker<'_> {
     /// A fork speaks two words, and sends back only what its branches reject.
     fn fork_exits(&mut self, index: usize, gate: &Gate) {
         let words = [Outcome::Complete, Outcome::NeedsReview];
-        let others: Vec<Outcome> = gate.exits.written().map(|(outcome, _)| outcome.clone()).collect();
+        let others: Vec<Outcome> =
+            gate.exits.written().map(|(outcome, _)| outcome.clone()).collect();
         for outcome in others.iter().filter(|outcome| !words.contains(outcome)) {
             self.error(
                 "dead_field",

@@ -5,7 +5,8 @@ use crate::engine::check::Finding;
 use crate::engine::condition::Condition;
 use crate::engine::rules::{CONDITION_NAMES, DECIDING_NAMES};
 use crate::model::{
-    AgentId, Duty, Gate, GateKind, Identity, OnConditionError, Place, RoleId, Severity, listed, nearest,
+    AgentId, Duty, Gate, GateKind, Identity, OnConditionError, Place, RoleId, Severity, listed,
+    nearest,
 };
 
 impl Checker<'_> {
@@ -16,7 +17,10 @@ impl Checker<'_> {
             self.error(
                 "duplicate_gate",
                 self.at(index, "id"),
-                format!("gate `{}` is defined twice: it is also number {ordinal} of this list", gate.id),
+                format!(
+                    "gate `{}` is defined twice: it is also number {ordinal} of this list",
+                    gate.id
+                ),
                 "give each gate of a workflow a name of its own",
             );
         }
@@ -38,7 +42,9 @@ impl Checker<'_> {
         }
         let names = || self.org.roles.iter().map(|(id, _)| id.as_str());
         let help = match nearest(role.as_str(), names()) {
-            Some(name) => format!("did you mean `{name}`? the roles of org.yaml are {}", listed(names())),
+            Some(name) => {
+                format!("did you mean `{name}`? the roles of org.yaml are {}", listed(names()))
+            }
             None => format!("add it to `roles` in org.yaml, or name one of {}", listed(names())),
         };
         self.error("unknown_role", place, format!("there is no role `{role}` in org.yaml"), help);
@@ -71,12 +77,19 @@ impl Checker<'_> {
                 "add both, as in `timeout: 1d` and `escalateTo: director`",
             );
         }
-        if let Some(role) = role.filter(|role| !role.agents.is_empty() && !role.agents.iter().any(AgentId::is_human)) {
+        if let Some(role) = role
+            .filter(|role| !role.agents.is_empty() && !role.agents.iter().any(AgentId::is_human))
+        {
             self.say(
                 Severity::Warning,
                 "human_gate_unstaffed",
                 self.at(index, "role"),
-                format!("gate `{}` is for people, and role `{}` has only {}", gate.id, duty.role, listed(&role.agents)),
+                format!(
+                    "gate `{}` is for people, and role `{}` has only {}",
+                    gate.id,
+                    duty.role,
+                    listed(&role.agents)
+                ),
                 "add an agent whose id begins with `human-`",
             );
         }
@@ -136,13 +149,17 @@ impl Checker<'_> {
         let names = if gate.kind == GateKind::Condition { DECIDING_NAMES } else { CONDITION_NAMES };
         match Condition::compile(source, names) {
             Ok(condition) => {
-                let guards = gate.can_reject() || gate.duty().is_some_and(|duty| duty.require_human);
+                let guards =
+                    gate.can_reject() || gate.duty().is_some_and(|duty| duty.require_human);
                 if guards && gate.on_condition_error == OnConditionError::Skip {
                     self.say(
                         Severity::Note,
                         "condition_fails_open",
                         self.at(index, "when"),
-                        format!("if this condition fails to evaluate, gate `{}` is passed over", gate.id),
+                        format!(
+                            "if this condition fails to evaluate, gate `{}` is passed over",
+                            gate.id
+                        ),
                         "add `onConditionError: enter` so that nothing slips past it",
                     );
                 }
@@ -169,12 +186,16 @@ impl Checker<'_> {
         let mut faults = Vec::new();
         for gate in &duty.separate_from {
             let place = self.workflow.gate(gate);
-            if place.is_some_and(|(place, other)| place != index && other.kind != GateKind::Condition) {
+            if place
+                .is_some_and(|(place, other)| place != index && other.kind != GateKind::Condition)
+            {
                 continue;
             }
-            let others = self.workflow.gates.iter().filter(|other| other.kind != GateKind::Condition);
-            let names =
-                others.map(|other| other.id.as_str()).filter(|name| *name != self.workflow.gates[index].id.as_str());
+            let others =
+                self.workflow.gates.iter().filter(|other| other.kind != GateKind::Condition);
+            let names = others
+                .map(|other| other.id.as_str())
+                .filter(|name| *name != self.workflow.gates[index].id.as_str());
             let names: Vec<&str> = names.collect();
             let message = if place.is_some_and(|(place, _)| place == index) {
                 format!("gate `{gate}` cannot be kept apart from itself")
@@ -194,7 +215,12 @@ impl Checker<'_> {
             self.error("unknown_gate", at.clone(), message, help);
         }
         if duty.separate_from.is_empty() && duty.separate_by == Identity::Session {
-            self.error("dead_field", at, "`by` would be ignored: no gate is named".to_owned(), "name the gates");
+            self.error(
+                "dead_field",
+                at,
+                "`by` would be ignored: no gate is named".to_owned(),
+                "name the gates",
+            );
         }
     }
 }

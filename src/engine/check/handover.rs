@@ -16,13 +16,17 @@ impl Checker<'_> {
             Outputs::Variants(variants) => variants.iter().map(|variant| &variant.shape).collect(),
         };
         for (path, problem) in shapes.into_iter().flat_map(|shape| unsound(shape, "")) {
-            let message =
-                format!("what is written for `{path}` is not what its own schema allows: {}", problem.message());
+            let message = format!(
+                "what is written for `{path}` is not what its own schema allows: {}",
+                problem.message()
+            );
             let help = "mend the `default`, `examples`, `const` or `enum`, or the schema";
             self.error("unsound_schema", at.clone(), message, help);
         }
         let Outputs::Variants(variants) = &duty.outputs else { return };
-        let judging = |outcome: &&Outcome| !matches!(outcome, Outcome::Blocked | Outcome::Skip | Outcome::Failed);
+        let judging = |outcome: &&Outcome| {
+            !matches!(outcome, Outcome::Blocked | Outcome::Skip | Outcome::Failed)
+        };
         let possible = gate.possible();
         let exits: Vec<&Outcome> = possible.iter().filter(judging).collect();
         for Variant { status, .. } in variants {
@@ -38,8 +42,11 @@ impl Checker<'_> {
                     status.escape_debug()
                 ),
             };
-            let message =
-                format!("gate `{}` has no outcome `{}` that this variant could be for", gate.id, status.escape_debug());
+            let message = format!(
+                "gate `{}` has no outcome `{}` that this variant could be for",
+                gate.id,
+                status.escape_debug()
+            );
             self.error("unknown_variant", at.clone(), message, help);
         }
         for outcome in exits {
@@ -47,7 +54,9 @@ impl Checker<'_> {
             let wanted = !matches!(outcome, Outcome::NeedsReview);
             if wanted && duty.outputs.shape(outcome.as_str()).is_none() {
                 let message = format!("`outputs` does not say what comes with `{outcome}`");
-                let help = format!("add a variant, as in `- {{properties: {{$status: {{const: {outcome}}}}}}}`");
+                let help = format!(
+                    "add a variant, as in `- {{properties: {{$status: {{const: {outcome}}}}}}}`"
+                );
                 self.error("missing_variant", at.clone(), message, help);
             }
         }
@@ -63,8 +72,12 @@ impl Checker<'_> {
                 let general = pass.is_some()
                     || fail.is_some()
                     || !gate.exits.decides()
-                    || ["pass", "fail"].iter().any(|word| possible.iter().any(|known| known.is_meant_by(word)));
-                let by_name = |word: &str| possible.iter().any(|known| known.as_str().eq_ignore_ascii_case(word));
+                    || ["pass", "fail"]
+                        .iter()
+                        .any(|word| possible.iter().any(|known| known.is_meant_by(word)));
+                let by_name = |word: &str| {
+                    possible.iter().any(|known| known.as_str().eq_ignore_ascii_case(word))
+                };
                 if general && !by_name("pass") {
                     named.push(("signal.pass", pass.clone().unwrap_or(Outcome::Complete)));
                 }
@@ -83,13 +96,18 @@ impl Checker<'_> {
                 continue;
             }
             let word = field.trim_start_matches("signal.");
-            let message = format!("`{word}` stands for `{outcome}`, which is no outcome of gate `{}`", gate.id);
+            let message = format!(
+                "`{word}` stands for `{outcome}`, which is no outcome of gate `{}`",
+                gate.id
+            );
             let help = match word {
                 "pass" | "fail" => format!(
                     "say what it stands for, as in `signal: {{tag: gate, pass: .., fail: ..}}`, with {}",
                     words()
                 ),
-                "expects" => "use `key` at gates that decide, as in `signal: {key: DECISION}`".to_owned(),
+                "expects" => {
+                    "use `key` at gates that decide, as in `signal: {key: DECISION}`".to_owned()
+                }
                 _ => format!("name one of {}", words()),
             };
             self.error("unknown_outcome", self.at(index, field), message, help);
@@ -98,8 +116,14 @@ impl Checker<'_> {
             self.error(
                 "missing_field",
                 self.at(index, "signal"),
-                format!("no verdict would mean a rejection, and gate `{}` does not send back", gate.id),
-                format!("say what no verdict means, as in `signal: {{.., missing: OUTCOME}}`, with {}", words()),
+                format!(
+                    "no verdict would mean a rejection, and gate `{}` does not send back",
+                    gate.id
+                ),
+                format!(
+                    "say what no verdict means, as in `signal: {{.., missing: OUTCOME}}`, with {}",
+                    words()
+                ),
             );
         }
         if matches!(signal.missing, Some(Outcome::Complete)) {
@@ -117,20 +141,26 @@ impl Checker<'_> {
 fn unsound(shape: &Shape, path: &str) -> Vec<(String, Problem)> {
     let mut found = Vec::new();
     let bare = Shape { values: Vec::new(), ..shape.clone() };
-    let written = shape.about.default.iter().chain(&shape.about.examples).map(|value| (value, shape));
+    let written =
+        shape.about.default.iter().chain(&shape.about.examples).map(|value| (value, shape));
     for (value, of) in written.chain(shape.values.iter().map(|value| (value, &bare))) {
-        found.extend(judge_value(of, value).into_iter().take(1).map(|problem| (path.to_owned(), problem)));
+        found.extend(
+            judge_value(of, value).into_iter().take(1).map(|problem| (path.to_owned(), problem)),
+        );
     }
     for kind in &shape.kinds {
         match kind {
             Kind::Object(fields) => {
                 for (name, inner) in &fields.properties {
-                    let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                    let path =
+                        if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                     found.extend(unsound(inner, &path));
                 }
             }
             Kind::List(list) => {
-                found.extend(list.items.iter().flat_map(|items| unsound(items, &format!("{path}[]"))));
+                found.extend(
+                    list.items.iter().flat_map(|items| unsound(items, &format!("{path}[]"))),
+                );
             }
             _ => {}
         }

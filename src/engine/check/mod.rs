@@ -13,7 +13,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::condition::Condition;
-use crate::model::{Gate, GateKind, Org, Outcome, Place, Project, Severity, Station, Workflow, WorkflowName, listed};
+use crate::model::{
+    Gate, GateKind, Org, Outcome, Place, Project, Severity, Station, Workflow, WorkflowName, listed,
+};
 
 /// How many gates a workflow may have: more than people can follow, and few enough to check every way between them.
 const MOST_GATES: usize = 1_000;
@@ -57,7 +59,8 @@ pub(super) fn check(
         });
     }
     for workflow in &project.workflows {
-        Checker { project, org, workflow, branch: None, findings: &mut findings }.workflow(conditions);
+        Checker { project, org, workflow, branch: None, findings: &mut findings }
+            .workflow(conditions);
     }
     org::check(project, org, &mut findings);
     findings
@@ -74,8 +77,11 @@ struct Checker<'a> {
 
 impl Checker<'_> {
     fn workflow(&mut self, conditions: &mut BTreeMap<(WorkflowName, Station), Condition>) {
-        if self.workflow.default_outcome != Outcome::Complete && self.workflow.default_outcome != Outcome::Blocked {
-            let place = Place::Workflow { workflow: self.workflow.name.clone(), field: "defaultOutcome" };
+        if self.workflow.default_outcome != Outcome::Complete
+            && self.workflow.default_outcome != Outcome::Blocked
+        {
+            let place =
+                Place::Workflow { workflow: self.workflow.name.clone(), field: "defaultOutcome" };
             self.say(
                 Severity::Warning,
                 "dead_default_outcome",
@@ -121,7 +127,8 @@ impl Checker<'_> {
     fn is_too_large(&mut self) -> bool {
         let before = self.findings.len();
         let branches = |gate: &Gate| gate.fork().map_or(0, |fork| fork.branches.len());
-        let (gates, all) = (self.workflow.gates.len(), self.workflow.gates.iter().map(branches).sum::<usize>());
+        let (gates, all) =
+            (self.workflow.gates.len(), self.workflow.gates.iter().map(branches).sum::<usize>());
         if gates + all > MOST_GATES {
             let what = match all {
                 0 => format!("{gates} gates"),
@@ -134,11 +141,21 @@ impl Checker<'_> {
                 "split it into several workflows",
             );
         }
-        for (index, gate) in self.workflow.gates.iter().enumerate().filter(|(_, gate)| branches(gate) > MOST_BRANCHES) {
+        for (index, gate) in self
+            .workflow
+            .gates
+            .iter()
+            .enumerate()
+            .filter(|(_, gate)| branches(gate) > MOST_BRANCHES)
+        {
             self.error(
                 "too_many_branches",
                 self.at(index, "branches"),
-                format!("fork `{}` has {} branches: {MOST_BRANCHES} is the most", gate.id, branches(gate)),
+                format!(
+                    "fork `{}` has {} branches: {MOST_BRANCHES} is the most",
+                    gate.id,
+                    branches(gate)
+                ),
                 "split it into several forks, one after the other",
             );
         }
@@ -157,7 +174,21 @@ impl Checker<'_> {
         self.say(Severity::Error, code, at, message, help);
     }
 
-    fn say(&mut self, severity: Severity, code: &'static str, at: Place, message: String, help: impl Into<String>) {
-        self.findings.push(Finding { severity, code, at, range: None, message, help: Some(help.into()) });
+    fn say(
+        &mut self,
+        severity: Severity,
+        code: &'static str,
+        at: Place,
+        message: String,
+        help: impl Into<String>,
+    ) {
+        self.findings.push(Finding {
+            severity,
+            code,
+            at,
+            range: None,
+            message,
+            help: Some(help.into()),
+        });
     }
 }

@@ -77,7 +77,9 @@ fn role(org: &Org, id: &RoleId, role: &Role, findings: &mut Vec<Finding>) {
                 code: "unregistered_agent",
                 at: at(),
                 range: None,
-                message: format!("`{agent}` is not in the `agents` of this file and is handed no work"),
+                message: format!(
+                    "`{agent}` is not in the `agents` of this file and is handed no work"
+                ),
                 help: Some(help),
             });
         }
@@ -88,7 +90,8 @@ fn shared(org: &Org, findings: &mut Vec<Finding>) {
     for agent in org.all_agents() {
         let roles: Vec<&RoleId> = org.roles_of(agent).collect();
         let [first, .., last] = roles.as_slice() else { continue };
-        let index = org.role(last).and_then(|role| role.agents.iter().position(|other| other == agent));
+        let index =
+            org.role(last).and_then(|role| role.agents.iter().position(|other| other == agent));
         findings.push(Finding {
             severity: Severity::Note,
             code: "shared_agent",

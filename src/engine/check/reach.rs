@@ -18,9 +18,11 @@ impl Checker<'_> {
         let ways: Vec<Ways> = (0..gates.len()).map(|index| self.ways(index)).collect();
         let mut reached = self.line(0).gates;
         spread(&mut reached, |index| ways[index].gates.iter().copied().collect());
-        let mut ending: BTreeSet<usize> = (0..gates.len()).filter(|index| ways[*index].ends).collect();
-        let into =
-            |target: usize| (0..gates.len()).filter(|from| ways[*from].gates.contains(&target)).collect::<Vec<_>>();
+        let mut ending: BTreeSet<usize> =
+            (0..gates.len()).filter(|index| ways[*index].ends).collect();
+        let into = |target: usize| {
+            (0..gates.len()).filter(|from| ways[*from].gates.contains(&target)).collect::<Vec<_>>()
+        };
         spread(&mut ending, into);
         for (index, gate) in self.workflow.gates.iter().enumerate() {
             if !reached.contains(&index) {
@@ -51,13 +53,16 @@ impl Checker<'_> {
             GateKind::Condition => true,
             GateKind::Fork(fork) => fork.branches.iter().all(|branch| branch.gate().when.is_some()),
         };
-        let next = |index: usize| ways[index].gates.iter().copied().filter(|to| alone(*to)).collect::<Vec<_>>();
+        let next = |index: usize| {
+            ways[index].gates.iter().copied().filter(|to| alone(*to)).collect::<Vec<_>>()
+        };
         let in_circle = |index: usize| {
             let mut after: BTreeSet<usize> = next(index).into_iter().collect();
             spread(&mut after, next);
             after.contains(&index)
         };
-        let found: Vec<usize> = (0..ways.len()).filter(|index| alone(*index) && in_circle(*index)).collect();
+        let found: Vec<usize> =
+            (0..ways.len()).filter(|index| alone(*index) && in_circle(*index)).collect();
         for index in found {
             let message = format!(
                 "gate `{}` comes back to itself over gates that decide by themselves",
@@ -83,7 +88,8 @@ impl Checker<'_> {
         if let Exhausted::Route(target) = &exits.on_exhausted {
             self.add(&mut ways, index, target);
         }
-        let skips = gate.duty().is_some_and(|duty| duty.can_skip) && exits.route(&Outcome::Skip).is_none();
+        let skips =
+            gate.duty().is_some_and(|duty| duty.can_skip) && exits.route(&Outcome::Skip).is_none();
         let completes = !exits.decides() && exits.route(&Outcome::Complete).is_none();
         if gate.kind != GateKind::Condition && (skips || completes) {
             if gate.detour {
@@ -106,7 +112,9 @@ impl Checker<'_> {
 
     fn add(&self, ways: &mut Ways, index: usize, target: &Target) {
         match target {
-            Target::Gate(gate) => ways.gates.extend(self.workflow.gate(gate).map(|(place, _)| place)),
+            Target::Gate(gate) => {
+                ways.gates.extend(self.workflow.gate(gate).map(|(place, _)| place))
+            }
             Target::Next => {
                 let line = self.line(index + 1);
                 ways.gates.extend(line.gates);
@@ -122,7 +130,9 @@ impl Checker<'_> {
     /// Returns where going on in order from that place may lead: to each gate up to the first that always applies.
     fn line(&self, from: usize) -> Ways {
         let mut ways = Ways::default();
-        for (index, gate) in self.workflow.gates.iter().enumerate().skip(from).filter(|(_, gate)| !gate.detour) {
+        for (index, gate) in
+            self.workflow.gates.iter().enumerate().skip(from).filter(|(_, gate)| !gate.detour)
+        {
             ways.gates.insert(index);
             if gate.when.is_none() || gate.kind == GateKind::Condition {
                 return ways;

@@ -3,8 +3,8 @@
 use super::Checker;
 use crate::engine::route::is_backward;
 use crate::model::{
-    Brief, Exhausted, Gate, GateId, GateKind, Outcome, Place, RejectionStrategy, Route, Severity, Target, listed,
-    nearest,
+    Brief, Exhausted, Gate, GateId, GateKind, Outcome, Place, RejectionStrategy, Route, Severity,
+    Target, listed, nearest,
 };
 
 impl Checker<'_> {
@@ -86,12 +86,19 @@ impl Checker<'_> {
             self.error(
                 "complete_beside_decisions",
                 self.on(index, &Outcome::Complete, "to"),
-                format!("gate `{}` decides between {}: `complete` means nothing there", gate.id, self.decisions(gate)),
+                format!(
+                    "gate `{}` decides between {}: `complete` means nothing there",
+                    gate.id,
+                    self.decisions(gate)
+                ),
                 "name what `complete` would stand for as a decision of its own, or remove it",
             );
         }
         let forks = gate.fork().is_some();
-        if !forks && exits.route(&Outcome::Skip).is_some() && !gate.duty().is_some_and(|duty| duty.can_skip) {
+        if !forks
+            && exits.route(&Outcome::Skip).is_some()
+            && !gate.duty().is_some_and(|duty| duty.can_skip)
+        {
             self.error(
                 "dead_field",
                 self.on(index, &Outcome::Skip, "to"),
@@ -122,7 +129,9 @@ impl Checker<'_> {
         let gone_on = match &route.to {
             Target::Gate(to) => !is_backward(self.workflow, index, to),
             Target::Next | Target::End => true,
-            Target::Origin | Target::Previous | Target::Hold | Target::Cancelled | Target::Fail => false,
+            Target::Origin | Target::Previous | Target::Hold | Target::Cancelled | Target::Fail => {
+                false
+            }
         };
         if *outcome == Outcome::NeedsReview && gone_on {
             self.error(
@@ -143,8 +152,14 @@ impl Checker<'_> {
         for cleared in &route.clear {
             let at = self.on(index, outcome, "clear");
             if self.known_gate(cleared, at) && *cleared == gate.id {
-                let message = format!("`clear` would forget what gate `{cleared}` hands on right here");
-                self.error("dead_field", self.on(index, outcome, "clear"), message, "name other gates");
+                let message =
+                    format!("`clear` would forget what gate `{cleared}` hands on right here");
+                self.error(
+                    "dead_field",
+                    self.on(index, outcome, "clear"),
+                    message,
+                    "name other gates",
+                );
             }
         }
     }
@@ -164,7 +179,8 @@ impl Checker<'_> {
         }
         for (outcome, _) in &gate.exits.routes {
             if !["true", "false"].contains(&outcome.as_str()) {
-                let message = format!("`{outcome}` can never happen: a condition is `true` or `false`");
+                let message =
+                    format!("`{outcome}` can never happen: a condition is `true` or `false`");
                 self.error("dead_field", self.on(index, outcome, "to"), message, "remove it");
             }
         }
@@ -186,9 +202,15 @@ impl Checker<'_> {
             };
             if !has {
                 let known = self.decisions(gate);
-                let help =
-                    if gate.exits.decides() { format!("its decisions are {known}") } else { "remove it".to_owned() };
-                let message = format!("gate `{}` has no outcome `{outcome}`: nobody would read what it means", gate.id);
+                let help = if gate.exits.decides() {
+                    format!("its decisions are {known}")
+                } else {
+                    "remove it".to_owned()
+                };
+                let message = format!(
+                    "gate `{}` has no outcome `{outcome}`: nobody would read what it means",
+                    gate.id
+                );
                 self.error("dead_field", self.at(index, field), message, help);
             }
         }
@@ -212,10 +234,14 @@ impl Checker<'_> {
         let earlier = || self.workflow.gates[..index].iter().map(|gate| gate.id.as_str());
         let (code, message) = match self.workflow.gate(target) {
             Some((place, _)) if place < index => return,
-            Some(_) => {
-                ("reject_forward", format!("`{target}` does not come before this gate: that would be no way back"))
-            }
-            None => ("unknown_gate", format!("there is no gate `{target}` in workflow `{}`", self.workflow.name)),
+            Some(_) => (
+                "reject_forward",
+                format!("`{target}` does not come before this gate: that would be no way back"),
+            ),
+            None => (
+                "unknown_gate",
+                format!("there is no gate `{target}` in workflow `{}`", self.workflow.name),
+            ),
         };
         let help = match nearest(target.as_str(), earlier()) {
             Some(name) => format!("did you mean `{name}`?"),
@@ -257,7 +283,8 @@ impl Checker<'_> {
             self.org.roles.iter().any(|(role, _)| role.as_str() == name)
                 || self.org.all_agents().iter().any(|agent| agent.as_str() == name)
         };
-        let unknown: Vec<String> = self.workflow.visible_to.iter().filter(|name| !known(name)).cloned().collect();
+        let unknown: Vec<String> =
+            self.workflow.visible_to.iter().filter(|name| !known(name)).cloned().collect();
         for name in unknown {
             let roles = self.org.roles.iter().map(|(role, _)| role.as_str().to_owned());
             let agents = self.org.all_agents().into_iter().map(|agent| agent.as_str().to_owned());
@@ -268,7 +295,13 @@ impl Checker<'_> {
                 None => "name roles or agents of org.yaml".to_owned(),
             };
             let at = Place::Workflow { workflow: self.workflow.name.clone(), field: "visibleTo" };
-            self.say(Severity::Error, "unknown_viewer", at, format!("`{name}` is no role and no agent"), help);
+            self.say(
+                Severity::Error,
+                "unknown_viewer",
+                at,
+                format!("`{name}` is no role and no agent"),
+                help,
+            );
         }
     }
 }

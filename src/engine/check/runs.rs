@@ -1,14 +1,18 @@
 //! What can be wrong with `run`: what an exit status cannot mean, and what nobody would read.
 
 use super::{Checker, Finding};
-use crate::model::{AgentId, Duty, Gate, GateRun, Launch, Org, Outcome, Place, Placeholder, Severity, listed, nearest};
+use crate::model::{
+    AgentId, Duty, Gate, GateRun, Launch, Org, Outcome, Place, Placeholder, Severity, listed,
+    nearest,
+};
 
 impl Checker<'_> {
     pub(super) fn runs(&mut self, index: usize, gate: &Gate, duty: &Duty) {
         if duty.run == GateRun::default() {
             return;
         }
-        let human = duty.require_human || self.org.role(&duty.role).is_some_and(|role| role.require_human);
+        let human =
+            duty.require_human || self.org.role(&duty.role).is_some_and(|role| role.require_human);
         if human {
             self.error(
                 "dead_field",
@@ -27,8 +31,10 @@ impl Checker<'_> {
                 Some(word) => format!("did you mean `{word}`?"),
                 None => format!("the outcomes here are {}", listed(&possible)),
             };
-            let message =
-                format!("exit status {status} cannot mean `{outcome}`: gate `{}` has no such outcome", gate.id);
+            let message = format!(
+                "exit status {status} cannot mean `{outcome}`: gate `{}` has no such outcome",
+                gate.id
+            );
             self.error("unknown_outcome", self.at(index, "run"), message, help);
         }
     }
@@ -38,11 +44,23 @@ impl Checker<'_> {
 pub(super) fn launch(org: &Org, id: &AgentId, launch: &Launch, findings: &mut Vec<Finding>) {
     let mut say = |severity, code, message, help: &str| {
         let at = Place::Agent { agent: id.clone(), field: "run" };
-        findings.push(Finding { severity, code, at, range: None, message, help: Some(help.to_owned()) });
+        findings.push(Finding {
+            severity,
+            code,
+            at,
+            range: None,
+            message,
+            help: Some(help.to_owned()),
+        });
     };
     if id.is_human() {
         let message = format!("`{id}` is a person: nothing is started for people");
-        say(Severity::Error, "dead_field", message, "remove `run`, or give the program an id of its own");
+        say(
+            Severity::Error,
+            "dead_field",
+            message,
+            "remove `run`, or give the program an id of its own",
+        );
     } else if org.roles_of(id).next().is_none() {
         let message = format!("`{id}` is in no role: it is never started");
         say(Severity::Warning, "runs_for_nobody", message, "add it to the `agents` of a role");
@@ -51,7 +69,12 @@ pub(super) fn launch(org: &Org, id: &AgentId, launch: &Launch, findings: &mut Ve
         for name in Placeholder::names(word).filter(|name| name.parse::<Placeholder>().is_err()) {
             if let Some(near) = nearest(name, Placeholder::ALL.iter().map(|known| known.as_str())) {
                 let message = format!("`{{{name}}}` is passed to the program as it stands");
-                say(Severity::Warning, "unknown_placeholder", message, &format!("did you mean `{{{near}}}`?"));
+                say(
+                    Severity::Warning,
+                    "unknown_placeholder",
+                    message,
+                    &format!("did you mean `{{{near}}}`?"),
+                );
             }
         }
     }

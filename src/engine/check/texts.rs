@@ -30,8 +30,13 @@ impl Checker<'_> {
             }
         }
         if let Some(duty) = gate.duty() {
-            const ENTRY: [&str; 5] =
-                ["brief.role", "brief.instructions", "brief.expectations", "brief.tips", "brief.outcomes"];
+            const ENTRY: [&str; 5] = [
+                "brief.role",
+                "brief.instructions",
+                "brief.expectations",
+                "brief.tips",
+                "brief.outcomes",
+            ];
             const REENTRY: [&str; 5] = [
                 "brief.reentry.role",
                 "brief.reentry.instructions",
@@ -45,10 +50,18 @@ impl Checker<'_> {
         }
         for text in texts {
             match Template::parse(text.text) {
-                Ok(template) => template.references().for_each(|reference| self.reference(&text, reference)),
+                Ok(template) => {
+                    template.references().for_each(|reference| self.reference(&text, reference))
+                }
                 Err(faults) => {
                     for fault in faults {
-                        self.say(Severity::Error, "invalid_template", text.at.clone(), fault.message, fault.help);
+                        self.say(
+                            Severity::Error,
+                            "invalid_template",
+                            text.at.clone(),
+                            fault.message,
+                            fault.help,
+                        );
                         self.point(&text, fault.range);
                     }
                 }
@@ -64,8 +77,9 @@ impl Checker<'_> {
         texts: &mut Vec<Spot<'a>>,
     ) {
         let [role, instructions, expectations, tips, outcomes] = fields;
-        let mut push =
-            |field, text: &'a str, alone| texts.push(Spot { at: self.at(index, field), text, alone, route: None });
+        let mut push = |field, text: &'a str, alone| {
+            texts.push(Spot { at: self.at(index, field), text, alone, route: None })
+        };
         brief.role.iter().for_each(|text| push(role, text, true));
         brief.instructions.iter().for_each(|text| push(instructions, text, true));
         brief.expectations.iter().flatten().for_each(|text| push(expectations, text, false));
@@ -83,9 +97,15 @@ impl Checker<'_> {
     fn reference(&mut self, text: &Spot<'_>, reference: &Reference) {
         let found = match reference.parts().as_slice() {
             ["task"] => None,
-            ["task", what] => unknown(what, OF_A_TASK.iter().copied(), "nothing that is known of a task"),
+            ["task", what] => {
+                unknown(what, OF_A_TASK.iter().copied(), "nothing that is known of a task")
+            }
             ["input", name] => match &self.workflow.context.input {
-                Some(input) => unknown(name, input.keys().map(String::as_str), "nothing that a task begins with"),
+                Some(input) => unknown(
+                    name,
+                    input.keys().map(String::as_str),
+                    "nothing that a task begins with",
+                ),
                 None => None,
             },
             [name] => self.bare(text, name),
@@ -107,26 +127,53 @@ impl Checker<'_> {
         };
         if let Some(fork) = gate.fork() {
             let branches = fork.branches.iter().map(|branch| branch.id().as_str());
-            return unknown(what, branches.chain(OF_A_GATE.iter().copied()), "no branch of the fork");
+            return unknown(
+                what,
+                branches.chain(OF_A_GATE.iter().copied()),
+                "no branch of the fork",
+            );
         }
         let declared = gate.duty().map(|duty| duty.outputs.names()).unwrap_or_default();
         let open = gate.duty().is_some_and(is_open);
         if open || OF_A_GATE.contains(&what) {
             return None;
         }
-        unknown(what, declared.into_iter().chain(OF_A_GATE.iter().copied()), "nothing that the gate hands on")
+        unknown(
+            what,
+            declared.into_iter().chain(OF_A_GATE.iter().copied()),
+            "nothing that the gate hands on",
+        )
     }
 
-    fn of_branch(&self, name: &str, branch: &str, what: &str) -> Option<(Severity, String, String)> {
+    fn of_branch(
+        &self,
+        name: &str,
+        branch: &str,
+        what: &str,
+    ) -> Option<(Severity, String, String)> {
         let forks = || self.workflow.gates.iter().filter(|gate| gate.fork().is_some());
-        let Some(fork) = forks().find(|gate| gate.id.as_str() == name).and_then(|gate| gate.fork()) else {
+        let Some(fork) = forks().find(|gate| gate.id.as_str() == name).and_then(|gate| gate.fork())
+        else {
             return unknown(name, forks().map(|gate| gate.id.as_str()), "no fork of the workflow");
         };
         let Some(own) = fork.branches.iter().find(|own| own.id().as_str() == branch) else {
-            return unknown(branch, fork.branches.iter().map(|own| own.id().as_str()), "no branch of the fork");
+            return unknown(
+                branch,
+                fork.branches.iter().map(|own| own.id().as_str()),
+                "no branch of the fork",
+            );
         };
-        let known = own.duty().outputs.names().into_iter().chain(OF_A_GATE.iter().copied().filter(|of| *of != "body"));
-        if is_open(own.duty()) { None } else { unknown(what, known, "nothing that the branch hands on") }
+        let known = own
+            .duty()
+            .outputs
+            .names()
+            .into_iter()
+            .chain(OF_A_GATE.iter().copied().filter(|of| *of != "body"));
+        if is_open(own.duty()) {
+            None
+        } else {
+            unknown(what, known, "nothing that the branch hands on")
+        }
     }
 
     fn bare(&self, text: &Spot<'_>, name: &str) -> Option<(Severity, String, String)> {
@@ -134,7 +181,8 @@ impl Checker<'_> {
         if context.declares(name) || self.workflow.protects(name) {
             return None;
         }
-        let duties = || self.workflow.gates.iter().filter_map(|gate| gate.duty().map(|duty| (gate, duty)));
+        let duties =
+            || self.workflow.gates.iter().filter_map(|gate| gate.duty().map(|duty| (gate, duty)));
         let handing: Vec<&str> = duties()
             .filter(|(_, duty)| duty.outputs.names().contains(&name))
             .map(|(gate, _)| gate.id.as_str())
@@ -146,13 +194,19 @@ impl Checker<'_> {
             && let Some(duty) = gate.duty().filter(|duty| !is_open(duty))
         {
             let shape = shape_of(duty, outcome).unwrap_or_default();
-            let own: Vec<&str> =
-                shape.fields().iter().flat_map(|fields| &fields.properties).map(|(name, _)| name.as_str()).collect();
+            let own: Vec<&str> = shape
+                .fields()
+                .iter()
+                .flat_map(|fields| &fields.properties)
+                .map(|(name, _)| name.as_str())
+                .collect();
             if own.contains(&name) {
                 return None;
             }
             let help = match handing.iter().find(|other| **other != gate.id.as_str()) {
-                Some(other) => format!("write `{{{{{other}.{name}}}}}` for what gate `{other}` handed on"),
+                Some(other) => {
+                    format!("write `{{{{{other}.{name}}}}}` for what gate `{other}` handed on")
+                }
                 None => match nearest(name, own.iter().copied()) {
                     Some(meant) => format!("did you mean `{meant}`?"),
                     None => format!("`{outcome}` hands on {}", listed(&own)),
@@ -165,7 +219,10 @@ impl Checker<'_> {
             [_] => None,
             [one, two, ..] => Some((
                 Severity::Warning,
-                format!("gates {} hand on something of that name, and the latest counts", listed(&handing)),
+                format!(
+                    "gates {} hand on something of that name, and the latest counts",
+                    listed(&handing)
+                ),
                 format!("say which, as in `{{{{{one}.{name}}}}}` or `{{{{{two}.{name}}}}}`"),
             )),
             [] => {
@@ -174,7 +231,8 @@ impl Checker<'_> {
                 let mut names: Vec<&str> = declared.chain(input).chain(["task"]).collect();
                 names.extend(self.workflow.gates.iter().map(|gate| gate.id.as_str()));
                 let provable = context.input.is_some() && !duties().any(|(_, duty)| is_open(duty));
-                let silent = context.input.is_none() && duties().all(|(_, duty)| duty.outputs == Outputs::Open);
+                let silent = context.input.is_none()
+                    && duties().all(|(_, duty)| duty.outputs == Outputs::Open);
                 let severity = if provable { Severity::Error } else { Severity::Warning };
                 let found = unknown(name, names.into_iter(), "declared by nobody");
                 found.filter(|_| !silent).map(|(_, message, help)| (severity, message, help))
@@ -186,7 +244,9 @@ impl Checker<'_> {
 /// Tells whether the gate may hand on anything.
 fn is_open(duty: &Duty) -> bool {
     use crate::model::shape::Others;
-    let welcome = |shape: &crate::model::Shape| shape.fields().is_some_and(|fields| fields.others == Others::Welcome);
+    let welcome = |shape: &crate::model::Shape| {
+        shape.fields().is_some_and(|fields| fields.others == Others::Welcome)
+    };
     match &duty.outputs {
         Outputs::Open => true,
         Outputs::One(shape) => welcome(shape),
@@ -194,7 +254,11 @@ fn is_open(duty: &Duty) -> bool {
     }
 }
 
-fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>, what: &str) -> Option<(Severity, String, String)> {
+fn unknown<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+    what: &str,
+) -> Option<(Severity, String, String)> {
     let known: Vec<&str> = known.collect();
     if known.contains(&name) {
         return None;

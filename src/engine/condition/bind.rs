@@ -22,11 +22,15 @@ pub(super) fn bind<'a>(
             if value.is_nullish() {
                 return Err(match entries.first() {
                     Some((name, place, _)) => property::unreadable(name, &value).at(*place),
-                    None => Raised::new(format!("Cannot read properties of {}", property::describe(&value))),
+                    None => Raised::new(format!(
+                        "Cannot read properties of {}",
+                        property::describe(&value)
+                    )),
                 });
             }
             for (name, place, inner) in entries {
-                let member = property::get(&value, name, budget).map_err(|raised| raised.at(*place))?;
+                let member =
+                    property::get(&value, name, budget).map_err(|raised| raised.at(*place))?;
                 bind(inner, member, locals, budget)?;
             }
         }
@@ -58,9 +62,10 @@ pub(super) fn elements<'a>(value: &Value<'a>, budget: &mut Budget) -> Outcome<Ve
 fn characters<'a>(text: &Text<'a>, budget: &mut Budget) -> Outcome<Vec<Value<'a>>> {
     budget.build(text.size() * size_of::<Value<'_>>())?;
     Ok(match text {
-        Text::Borrowed(text) => {
-            text.char_indices().map(|(at, character)| Value::text(&text[at..at + character.len_utf8()])).collect()
-        }
+        Text::Borrowed(text) => text
+            .char_indices()
+            .map(|(at, character)| Value::text(&text[at..at + character.len_utf8()]))
+            .collect(),
         _ => char::decode_utf16(text.to_units(budget)?)
             .map(|character| match character {
                 Ok(character) => Value::Text(character.to_string().into()),

@@ -29,7 +29,10 @@ impl Raised {
     pub(super) fn into_error(self, whole: Place) -> ConditionError {
         let (message, place) = *self.0;
         let place = place.unwrap_or(whole);
-        ConditionError { message: message.into_owned(), range: place.start as usize..place.end as usize }
+        ConditionError {
+            message: message.into_owned(),
+            range: place.start as usize..place.end as usize,
+        }
     }
 }
 
@@ -76,7 +79,9 @@ impl Budget {
         match self.steps.checked_sub(steps) {
             Some(left) => self.steps = left,
             None => {
-                return Err(Raised::new(format!("the condition takes more than {MAX_STEPS} steps")));
+                return Err(Raised::new(format!(
+                    "the condition takes more than {MAX_STEPS} steps"
+                )));
             }
         }
         Ok(())

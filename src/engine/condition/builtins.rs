@@ -53,7 +53,11 @@ builtins! {
 }
 
 /// Calls `builtin`.
-pub(super) fn call<'a>(builtin: Builtin, arguments: &[Value<'a>], budget: &mut Budget) -> Outcome<Value<'a>> {
+pub(super) fn call<'a>(
+    builtin: Builtin,
+    arguments: &[Value<'a>],
+    budget: &mut Budget,
+) -> Outcome<Value<'a>> {
     let first = argument(arguments, 0);
     Ok(match builtin {
         Builtin::Boolean => Value::Bool(coerce::is_truthy(&first)),
@@ -79,13 +83,19 @@ pub(super) fn call<'a>(builtin: Builtin, arguments: &[Value<'a>], budget: &mut B
             Value::list(listed)?
         }
         Builtin::HasOwn => Value::Bool(property::owns(&first, &argument(arguments, 1), budget)?),
-        Builtin::IsFinite => Value::Bool(matches!(first, Value::Number(number) if number.is_finite())),
-        Builtin::IsInteger => {
-            Value::Bool(matches!(first, Value::Number(number) if number.is_finite() && number.fract() == 0.0))
+        Builtin::IsFinite => {
+            Value::Bool(matches!(first, Value::Number(number) if number.is_finite()))
         }
+        Builtin::IsInteger => Value::Bool(
+            matches!(first, Value::Number(number) if number.is_finite() && number.fract() == 0.0),
+        ),
         Builtin::IsNan => Value::Bool(matches!(first, Value::Number(number) if number.is_nan())),
-        Builtin::Max => Value::Number(extreme(arguments, f64::NEG_INFINITY, |new, best| new > best, budget)?),
-        Builtin::Min => Value::Number(extreme(arguments, f64::INFINITY, |new, best| new < best, budget)?),
+        Builtin::Max => {
+            Value::Number(extreme(arguments, f64::NEG_INFINITY, |new, best| new > best, budget)?)
+        }
+        Builtin::Min => {
+            Value::Number(extreme(arguments, f64::INFINITY, |new, best| new < best, budget)?)
+        }
         Builtin::Abs => Value::Number(coerce::to_number(&first, budget)?.abs()),
         Builtin::Ceil => Value::Number(coerce::to_number(&first, budget)?.ceil()),
         Builtin::Floor => Value::Number(coerce::to_number(&first, budget)?.floor()),
@@ -100,7 +110,9 @@ fn entries<'a>(value: &Value<'a>, budget: &mut Budget) -> Outcome<Vec<(Text<'a>,
     let width = size_of::<(Text<'_>, Value<'_>)>();
     let index = |index: usize| Text::from(index.to_string());
     match value {
-        Value::Undefined | Value::Null => Err(Raised::new("Cannot convert undefined or null to object")),
+        Value::Undefined | Value::Null => {
+            Err(Raised::new("Cannot convert undefined or null to object"))
+        }
         Value::Bool(_) | Value::Number(_) => Ok(Vec::new()),
         Value::Text(text) => {
             budget.build(text.size() * width)?;
@@ -121,13 +133,19 @@ fn of_object<'a>(object: &Object<'a>, budget: &mut Budget) -> Outcome<Vec<(Text<
     Ok(entries.into_iter().map(|(key, value)| (Text::Borrowed(key), value)).collect())
 }
 
-fn extreme(arguments: &[Value<'_>], none: f64, is_better: fn(f64, f64) -> bool, budget: &mut Budget) -> Outcome<f64> {
+fn extreme(
+    arguments: &[Value<'_>],
+    none: f64,
+    is_better: fn(f64, f64) -> bool,
+    budget: &mut Budget,
+) -> Outcome<f64> {
     let mut best = none;
     for argument in arguments {
         budget.step()?;
         let number = coerce::to_number(argument, budget)?;
         // Zeros compare equal, yet JavaScript takes 0 for greater than -0.
-        let is_better_zero = number == 0.0 && best == 0.0 && is_better(1f64.copysign(number), 1f64.copysign(best));
+        let is_better_zero =
+            number == 0.0 && best == 0.0 && is_better(1f64.copysign(number), 1f64.copysign(best));
         if best.is_nan() {
             continue;
         }

@@ -88,11 +88,20 @@ fn object_text<'a>(object: &Object<'a>) -> Outcome<Text<'a>> {
     }
 }
 
-pub(super) fn join<'a>(list: &List<'a>, separator: &Text<'a>, budget: &mut Budget) -> Outcome<Text<'a>> {
+pub(super) fn join<'a>(
+    list: &List<'a>,
+    separator: &Text<'a>,
+    budget: &mut Budget,
+) -> Outcome<Text<'a>> {
     join_within(list, separator, MAX_NESTING, budget)
 }
 
-fn join_within<'a>(list: &List<'a>, separator: &Text<'a>, nesting: usize, budget: &mut Budget) -> Outcome<Text<'a>> {
+fn join_within<'a>(
+    list: &List<'a>,
+    separator: &Text<'a>,
+    nesting: usize,
+    budget: &mut Budget,
+) -> Outcome<Text<'a>> {
     let Some(nesting) = nesting.checked_sub(1) else {
         return Err(Raised::new(format!("a list nested more than {MAX_NESTING} deep has no text")));
     };
@@ -138,7 +147,11 @@ impl Joined {
 }
 
 /// `===`
-pub(super) fn strictly_equal(left: &Value<'_>, right: &Value<'_>, budget: &mut Budget) -> Outcome<bool> {
+pub(super) fn strictly_equal(
+    left: &Value<'_>,
+    right: &Value<'_>,
+    budget: &mut Budget,
+) -> Outcome<bool> {
     Ok(match (left, right) {
         (Value::Undefined, Value::Undefined) | (Value::Null, Value::Null) => true,
         (Value::Bool(left), Value::Bool(right)) => left == right,
@@ -152,7 +165,11 @@ pub(super) fn strictly_equal(left: &Value<'_>, right: &Value<'_>, budget: &mut B
 }
 
 /// `SameValueZero`, the equality of `includes`: NaN equals itself.
-pub(super) fn same_value(left: &Value<'_>, right: &Value<'_>, budget: &mut Budget) -> Outcome<bool> {
+pub(super) fn same_value(
+    left: &Value<'_>,
+    right: &Value<'_>,
+    budget: &mut Budget,
+) -> Outcome<bool> {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) if left.is_nan() && right.is_nan() => Ok(true),
         _ => strictly_equal(left, right, budget),
@@ -160,7 +177,11 @@ pub(super) fn same_value(left: &Value<'_>, right: &Value<'_>, budget: &mut Budge
 }
 
 /// `==`
-pub(super) fn loosely_equal(left: &Value<'_>, right: &Value<'_>, budget: &mut Budget) -> Outcome<bool> {
+pub(super) fn loosely_equal(
+    left: &Value<'_>,
+    right: &Value<'_>,
+    budget: &mut Budget,
+) -> Outcome<bool> {
     use Value::{Bool, List, Number, Object, Text};
     match (left, right) {
         _ if left.is_nullish() || right.is_nullish() => Ok(left.is_nullish() && right.is_nullish()),
@@ -180,7 +201,11 @@ pub(super) fn loosely_equal(left: &Value<'_>, right: &Value<'_>, budget: &mut Bu
 }
 
 /// Returns how two values order, or `None` where a NaN takes part.
-pub(super) fn order(left: &Value<'_>, right: &Value<'_>, budget: &mut Budget) -> Outcome<Option<Ordering>> {
+pub(super) fn order(
+    left: &Value<'_>,
+    right: &Value<'_>,
+    budget: &mut Budget,
+) -> Outcome<Option<Ordering>> {
     let (left, right) = (to_primitive(left, budget)?, to_primitive(right, budget)?);
     if let (Value::Text(left), Value::Text(right)) = (&left, &right) {
         return left.compare(right, budget).map(Some);
@@ -189,7 +214,11 @@ pub(super) fn order(left: &Value<'_>, right: &Value<'_>, budget: &mut Budget) ->
 }
 
 /// `+`
-pub(super) fn add<'a>(left: &Value<'a>, right: &Value<'a>, budget: &mut Budget) -> Outcome<Value<'a>> {
+pub(super) fn add<'a>(
+    left: &Value<'a>,
+    right: &Value<'a>,
+    budget: &mut Budget,
+) -> Outcome<Value<'a>> {
     let (left, right) = (to_primitive(left, budget)?, to_primitive(right, budget)?);
     if matches!(left, Value::Text(_)) || matches!(right, Value::Text(_)) {
         let (left, right) = (to_text(&left, budget)?, to_text(&right, budget)?);

@@ -1,7 +1,9 @@
 //! From source to tree: parses, and lets through what is on the list.
 
 use oxc_allocator::Allocator;
-use oxc_ast::ast::{ChainElement, ComputedMemberExpression, Expression, IdentifierReference, StaticMemberExpression};
+use oxc_ast::ast::{
+    ChainElement, ComputedMemberExpression, Expression, IdentifierReference, StaticMemberExpression,
+};
 use oxc_parser::Parser;
 use oxc_span::{GetSpan, SourceType, Span};
 use oxc_syntax::operator::{BinaryOperator, LogicalOperator, UnaryOperator};
@@ -24,7 +26,8 @@ pub(super) fn compile(source: &str, names: &[&str]) -> Result<Node, Vec<Conditio
     let expression = parsed.map_err(|diagnostics| {
         let first = diagnostics.first();
         let label = first.and_then(|first| first.labels.first());
-        let place = label.map(|label| Place { start: label.offset(), end: label.offset() + label.len() });
+        let place =
+            label.map(|label| Place { start: label.offset(), end: label.offset() + label.len() });
         vec![syntax(source, first.map_or("it ends too early", |first| &first.message), place)]
     })?;
     let mut compiler = Compiler { names, parameters: Vec::new(), others: Vec::new() };
@@ -55,8 +58,12 @@ fn syntax(source: &str, words: &str, place: Option<Place>) -> ConditionFault {
             words
         }
     };
-    ConditionFault::new(FaultKind::Syntax, place, format!("this is not a JavaScript expression: {words}"))
-        .help("write one expression, such as `tags.includes('api')`, without statements or `;`")
+    ConditionFault::new(
+        FaultKind::Syntax,
+        place,
+        format!("this is not a JavaScript expression: {words}"),
+    )
+    .help("write one expression, such as `tags.includes('api')`, without statements or `;`")
 }
 
 fn whole(source: &str) -> Place {
@@ -89,7 +96,9 @@ impl Compiler<'_> {
             Expression::StaticMemberExpression(member) => return self.member(member),
             Expression::ComputedMemberExpression(member) => return self.index(member),
             Expression::CallExpression(call) => return self.call(call),
-            Expression::ChainExpression(chain) => Kind::Chain(Box::new(self.chain(&chain.expression)?)),
+            Expression::ChainExpression(chain) => {
+                Kind::Chain(Box::new(self.chain(&chain.expression)?))
+            }
             Expression::UnaryExpression(unary) => {
                 let operator = match unary.operator {
                     UnaryOperator::LogicalNot => Unary::Not,
@@ -110,7 +119,8 @@ impl Compiler<'_> {
                 Kind::Logical(operator, left, right)
             }
             Expression::BinaryExpression(binary) => {
-                let operator = binary_operator(binary.operator).ok_or_else(|| fault::binary(binary.operator, span))?;
+                let operator = binary_operator(binary.operator)
+                    .ok_or_else(|| fault::binary(binary.operator, span))?;
                 let (left, right) = self.both(&binary.left, &binary.right)?;
                 Kind::Binary(operator, left, right)
             }
@@ -120,7 +130,9 @@ impl Compiler<'_> {
                 let (test, (consequent, alternate)) = self.each(test, branches)?;
                 Kind::Conditional(test, consequent, alternate)
             }
-            Expression::PrivateFieldExpression(member) => return Err(fault::private_member(member.span)),
+            Expression::PrivateFieldExpression(member) => {
+                return Err(fault::private_member(member.span));
+            }
             refused => return Err(fault::construct(refused)),
         };
         Ok(Node { kind, place: place(span) })
@@ -130,7 +142,11 @@ impl Compiler<'_> {
         self.expression(expression).map(Box::new)
     }
 
-    fn both(&mut self, left: &Expression<'_>, right: &Expression<'_>) -> Compiled<(Box<Node>, Box<Node>)> {
+    fn both(
+        &mut self,
+        left: &Expression<'_>,
+        right: &Expression<'_>,
+    ) -> Compiled<(Box<Node>, Box<Node>)> {
         let (left, right) = (self.boxed(left), self.boxed(right));
         self.each(left, right)
     }
@@ -166,7 +182,11 @@ impl Compiler<'_> {
             let message = format!("`{}.{}` is not available in conditions", object.name, name.name);
             return Err(ConditionFault::refused(member.span, message).help(calls::functions()));
         }
-        let kind = Kind::Member(self.boxed(&member.object)?, name.name.as_str().into(), link(member.optional));
+        let kind = Kind::Member(
+            self.boxed(&member.object)?,
+            name.name.as_str().into(),
+            link(member.optional),
+        );
         Ok(Node { kind, place: place(name.span) })
     }
 
@@ -175,7 +195,8 @@ impl Compiler<'_> {
         if let Expression::StringLiteral(literal) = key {
             check_member(&literal.value, literal.span)?;
         }
-        let kind = Kind::Index(self.boxed(&member.object)?, self.boxed(key)?, link(member.optional));
+        let kind =
+            Kind::Index(self.boxed(&member.object)?, self.boxed(key)?, link(member.optional));
         Ok(Node { kind, place: place(key.span()) })
     }
 
@@ -192,8 +213,11 @@ impl Compiler<'_> {
             "NaN" => Kind::Number(f64::NAN),
             "Infinity" => Kind::Number(f64::INFINITY),
             _ if is_namespace(name) || calls::is_function(name) => {
-                return Err(ConditionFault::refused(identifier.span, format!("`{name}` is not a value of its own"))
-                    .help(calls::functions()));
+                return Err(ConditionFault::refused(
+                    identifier.span,
+                    format!("`{name}` is not a value of its own"),
+                )
+                .help(calls::functions()));
             }
             _ => return Err(self.unknown(name, identifier.span)),
         })
@@ -206,14 +230,17 @@ impl Compiler<'_> {
     fn unknown(&self, name: &str, span: Span) -> ConditionFault {
         let help = match name {
             "Date" | "performance" => {
-                "a condition knows no clock, so that it answers the same when it is replayed".to_owned()
+                "a condition knows no clock, so that it answers the same when it is replayed"
+                    .to_owned()
             }
             _ => {
-                let names: Vec<String> = self.names.iter().map(|name| format!("`{name}`")).collect();
+                let names: Vec<String> =
+                    self.names.iter().map(|name| format!("`{name}`")).collect();
                 format!("a condition can read {}", names.join(", "))
             }
         };
-        ConditionFault::new(FaultKind::UnknownName, place(span), format!("`{name}` is not defined")).help(help)
+        ConditionFault::new(FaultKind::UnknownName, place(span), format!("`{name}` is not defined"))
+            .help(help)
     }
 }
 

@@ -78,7 +78,12 @@ fn ours(source: &str, scope: &[(&str, &Json)]) -> Option<String> {
             let truth = if coerce::is_truthy(&value) { "truthy" } else { "falsy" };
             Some(format!("{truth} {}", describe(&value)))
         }
-        Err(error) if error.message.starts_with("the condition") || error.message.contains("is not data") => None,
+        Err(error)
+            if error.message.starts_with("the condition")
+                || error.message.contains("is not data") =>
+        {
+            None
+        }
         Err(error) => Some(format!("error {}", error.message)),
     }
 }
@@ -102,26 +107,45 @@ fn agrees_with_a_real_engine() {
         let (refused, failed) = (Cell::new(0), Cell::new(0));
         let mut runner = runner();
         let cases = runner.config().cases;
-        let result = runner.run(&(vec(any::<u8>(), 0..120), scope()), |(choices, (tags, metadata, history))| {
-            let source = Source { choices: &choices, parameters: 0 }.any(4);
-            let Some(ours) = ours(&source, &[("tags", &tags), ("metadata", &metadata), ("gateHistory", &history)])
-            else {
-                refused.set(refused.get() + 1);
-                return Ok(());
-            };
-            let arguments = (source.as_str(), tags.to_string(), metadata.to_string(), history.to_string());
-            let theirs: String = oracle.call(arguments).unwrap();
-            if ours.starts_with("error") {
-                failed.set(failed.get() + 1);
-            }
-            let agree = ours == theirs || (ours.starts_with("error") && theirs.starts_with("error"));
-            if agree { Ok(()) } else { Err(TestCaseError::fail(format!("{source}\n  ours: {ours}\ntheirs: {theirs}"))) }
-        });
+        let result = runner.run(
+            &(vec(any::<u8>(), 0..120), scope()),
+            |(choices, (tags, metadata, history))| {
+                let source = Source { choices: &choices, parameters: 0 }.any(4);
+                let Some(ours) = ours(
+                    &source,
+                    &[("tags", &tags), ("metadata", &metadata), ("gateHistory", &history)],
+                ) else {
+                    refused.set(refused.get() + 1);
+                    return Ok(());
+                };
+                let arguments =
+                    (source.as_str(), tags.to_string(), metadata.to_string(), history.to_string());
+                let theirs: String = oracle.call(arguments).unwrap();
+                if ours.starts_with("error") {
+                    failed.set(failed.get() + 1);
+                }
+                let agree =
+                    ours == theirs || (ours.starts_with("error") && theirs.starts_with("error"));
+                if agree {
+                    Ok(())
+                } else {
+                    Err(TestCaseError::fail(format!("{source}\n  ours: {ours}\ntheirs: {theirs}")))
+                }
+            },
+        );
         if let Err(error) = result {
             panic!("{error}");
         }
-        assert!(refused.get() < cases / 20, "{} of {cases} were refused: too few were compared", refused.get());
-        assert!(failed.get() < cases / 2, "{} of {cases} failed in both: too few values were compared", failed.get());
+        assert!(
+            refused.get() < cases / 20,
+            "{} of {cases} were refused: too few were compared",
+            refused.get()
+        );
+        assert!(
+            failed.get() < cases / 2,
+            "{} of {cases} failed in both: too few values were compared",
+            failed.get()
+        );
     });
 }
 
@@ -156,7 +180,8 @@ const TEXTS: &[&str] = &[
     "5.",
     "0b101",
 ];
-const KEYS: &[&str] = &["foo", "bar", "gate", "outcome", "0", "1", "07", "length", "", "dealSize", "toString", "b c"];
+const KEYS: &[&str] =
+    &["foo", "bar", "gate", "outcome", "0", "1", "07", "length", "", "dealSize", "toString", "b c"];
 const NUMBERS: &[&str] = &[
     "0",
     "1",
@@ -194,13 +219,20 @@ fn scope() -> impl Strategy<Value = (Json, Json, Json)> {
         prop_oneof![
             vec(inner.clone(), 0..4).prop_map(Json::from),
             vec((select(KEYS), inner), 0..5).prop_map(|entries| {
-                Json::from(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>())
+                Json::from(
+                    entries
+                        .into_iter()
+                        .map(|(key, value)| (key.to_owned(), value))
+                        .collect::<Map<_, _>>(),
+                )
             }),
         ]
     });
     let tags = vec(select(TEXTS).prop_map(Json::from), 0..5).prop_map(Json::from);
     let metadata = vec((select(KEYS), data.clone()), 0..6).prop_map(|entries| {
-        Json::from(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>())
+        Json::from(
+            entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>(),
+        )
     });
     let entry = (select(&["review", "test", "implement"][..]), select(&["complete", "needs_review"][..]), 0..9000u32)
         .prop_map(|(gate, outcome, duration)| json!({"gate": gate, "outcome": outcome, "duration": duration}));
@@ -249,8 +281,9 @@ impl Source<'_> {
                 format!("({} {operator} {})", self.any(depth), self.any(depth))
             }
             9 | 10 => {
-                let operator =
-                    self.pick(&["===", "!==", "==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "in"]);
+                let operator = self.pick(&[
+                    "===", "!==", "==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "in",
+                ]);
                 format!("({} {operator} {})", self.any(depth), self.any(depth))
             }
             11 => format!("({} ? {} : {})", self.any(depth), self.any(depth), self.any(depth)),
@@ -282,7 +315,9 @@ impl Source<'_> {
 
     fn list(&mut self, depth: usize) -> String {
         if depth == 0 {
-            return self.pick(&["tags", "gateHistory", "[]", "[1, 'a', null, NaN]", "[[1, [2]], 'b']"]).to_owned();
+            return self
+                .pick(&["tags", "gateHistory", "[]", "[1, 'a', null, NaN]", "[[1, [2]], 'b']"])
+                .to_owned();
         }
         let depth = depth - 1;
         match self.below(8) {
@@ -290,7 +325,9 @@ impl Source<'_> {
             1 => "gateHistory".to_owned(),
             2 => format!("[{}, {}]", self.any(depth), self.any(depth)),
             3 => format!("[{}, ...{}]", self.any(depth), self.list(depth)),
-            4 => format!("Object.{}({})", self.pick(&["keys", "values", "entries"]), self.any(depth)),
+            4 => {
+                format!("Object.{}({})", self.pick(&["keys", "values", "entries"]), self.any(depth))
+            }
             5 => format!("{}.split({})", self.text(depth), self.quoted()),
             6 => self.list_method(depth),
             _ => self.any(depth),
@@ -318,7 +355,12 @@ impl Source<'_> {
             2 => format!("{}[{}]", self.any(depth), self.any(depth)),
             3 => format!("{}?.[{}].foo", self.any(depth), self.any(depth)),
             4 => format!("({}?.foo).bar", self.any(depth)),
-            5 => format!("({{foo: {}, 1: {}, 'b c': {}}})", self.any(depth), self.any(depth), self.any(depth)),
+            5 => format!(
+                "({{foo: {}, 1: {}, 'b c': {}}})",
+                self.any(depth),
+                self.any(depth),
+                self.any(depth)
+            ),
             _ => format!("{}.length", self.list(depth)),
         }
     }
@@ -326,8 +368,14 @@ impl Source<'_> {
     fn builtin(&mut self, depth: usize) -> String {
         match self.below(5) {
             0 => {
-                let name =
-                    self.pick(&["Boolean", "Number", "String", "Array.isArray", "Number.isInteger", "Number.isNaN"]);
+                let name = self.pick(&[
+                    "Boolean",
+                    "Number",
+                    "String",
+                    "Array.isArray",
+                    "Number.isInteger",
+                    "Number.isNaN",
+                ]);
                 format!("{name}({})", self.any(depth))
             }
             1 => {
@@ -335,7 +383,12 @@ impl Source<'_> {
                 format!("Math.{name}({})", self.number(depth))
             }
             2 => format!("Math.{}(...{})", self.pick(&["max", "min"]), self.list(depth)),
-            3 => format!("Math.{}({}, {})", self.pick(&["max", "min"]), self.number(depth), self.number(depth)),
+            3 => format!(
+                "Math.{}({}, {})",
+                self.pick(&["max", "min"]),
+                self.number(depth),
+                self.number(depth)
+            ),
             _ => format!("Object.hasOwn({}, {})", self.any(depth), self.any(depth)),
         }
     }
@@ -353,7 +406,10 @@ impl Source<'_> {
             }
             3 => format!("{list}.slice({}, {})", self.number(depth), self.number(depth)),
             4 => format!("{list}.{}({})", self.pick(&["at", "slice", "flat"]), self.number(depth)),
-            5 => format!("{list}.{}", self.pick(&["join()", "join('')", "join('😀')", "flat()", "concat()", "at()"])),
+            5 => format!(
+                "{list}.{}",
+                self.pick(&["join()", "join('')", "join('😀')", "flat()", "concat()", "at()"])
+            ),
             6 => format!("{list}.reduce({}, {})", self.arrow(depth), self.any(depth)),
             7 => format!("{list}.reduce({})", self.arrow(depth)),
             _ => {
@@ -393,27 +449,54 @@ impl Source<'_> {
         let text = self.text(depth);
         match self.below(9) {
             0 => {
-                let method = self.pick(&["includes", "startsWith", "endsWith", "indexOf", "lastIndexOf", "concat"]);
+                let method = self.pick(&[
+                    "includes",
+                    "startsWith",
+                    "endsWith",
+                    "indexOf",
+                    "lastIndexOf",
+                    "concat",
+                ]);
                 format!("{text}.{method}({})", self.text(depth))
             }
             1 => {
-                let method = self.pick(&["includes", "startsWith", "endsWith", "indexOf", "lastIndexOf"]);
+                let method =
+                    self.pick(&["includes", "startsWith", "endsWith", "indexOf", "lastIndexOf"]);
                 format!("{text}.{method}({}, {})", self.text(depth), self.number(depth))
             }
             2 => {
-                format!("{text}.{}({}, {})", self.pick(&["slice", "substring"]), self.number(depth), self.number(depth))
+                format!(
+                    "{text}.{}({}, {})",
+                    self.pick(&["slice", "substring"]),
+                    self.number(depth),
+                    self.number(depth)
+                )
             }
-            3 => format!("{text}.{}({})", self.pick(&["at", "charAt", "slice", "substring"]), self.number(depth)),
-            4 => format!("{text}.{}()", self.pick(&["trim", "trimStart", "trimEnd", "toLowerCase", "toUpperCase"])),
+            3 => format!(
+                "{text}.{}({})",
+                self.pick(&["at", "charAt", "slice", "substring"]),
+                self.number(depth)
+            ),
+            4 => format!(
+                "{text}.{}()",
+                self.pick(&["trim", "trimStart", "trimEnd", "toLowerCase", "toUpperCase"])
+            ),
             5 => format!(
                 "{text}.split({}, {})",
                 self.pick(&["''", "','", "'a'", "'😀'", "undefined"]),
                 self.number(depth)
             ),
-            6 => format!("{text}.repeat({})", self.pick(&["0", "1", "2", "3.7", "-1", "Infinity", "NaN"])),
+            6 => format!(
+                "{text}.repeat({})",
+                self.pick(&["0", "1", "2", "3.7", "-1", "Infinity", "NaN"])
+            ),
             7 => {
                 let method = self.pick(&["padStart", "padEnd"]);
-                format!("{text}.{method}({}, {})", self.pick(&["0", "4", "7", "-1", "NaN"]), self.text(depth))
+                format!(
+                    "{text}.{method}({}, {})",
+                    self.pick(&["0", "4", "7", "-1", "NaN"]),
+                    self.text(depth)
+                )
             }
             _ => format!("{text}[{}]", self.number(depth)),
         }

@@ -13,7 +13,10 @@ use super::{
 };
 
 /// Evaluates `root` over the values in `scope`.
-pub(super) fn evaluate<'a>(root: &'a Node, scope: &'a [(&'a str, &'a Json)]) -> Result<Value<'a>, ConditionError> {
+pub(super) fn evaluate<'a>(
+    root: &'a Node,
+    scope: &'a [(&'a str, &'a Json)],
+) -> Result<Value<'a>, ConditionError> {
     let mut evaluator = Evaluator { scope, locals: Vec::new(), budget: Budget::new() };
     evaluator.value(root).map_err(|raised| raised.into_error(root.place))
 }
@@ -86,7 +89,9 @@ impl<'a> Evaluator<'a> {
         for (expression, piece) in expressions.iter().zip(pieces.iter().skip(1)) {
             let value = self.value(expression)?;
             let value = coerce::to_text(&value, &mut self.budget)?;
-            text = text.concat(&value, &mut self.budget)?.concat(&Text::Borrowed(piece), &mut self.budget)?;
+            text = text
+                .concat(&value, &mut self.budget)?
+                .concat(&Text::Borrowed(piece), &mut self.budget)?;
         }
         Ok(Value::Text(text))
     }
@@ -111,7 +116,10 @@ impl<'a> Evaluator<'a> {
                 }
                 Item::Spread(node) => {
                     let value = self.value(node)?;
-                    values.extend(bind::elements(&value, &mut self.budget).map_err(|raised| raised.at(node.place))?);
+                    values.extend(
+                        bind::elements(&value, &mut self.budget)
+                            .map_err(|raised| raised.at(node.place))?,
+                    );
                 }
             }
         }
@@ -164,13 +172,19 @@ impl<'a> Evaluator<'a> {
         let arguments = self.items(&call.arguments)?;
         match (&call.arrow, receiver) {
             (None, _) => methods::call(call.method, receiver, &arguments, &mut self.budget),
-            (Some(arrow), Value::List(list)) => iterate::call(self, call.method, list, arrow, arguments),
+            (Some(arrow), Value::List(list)) => {
+                iterate::call(self, call.method, list, arrow, arguments)
+            }
             (Some(_), _) => Err(methods::not_a_function(call.method, receiver)),
         }
     }
 
     /// Calls `arrow` with `arguments`.
-    pub(super) fn apply<const N: usize>(&mut self, arrow: &'a Arrow, arguments: [Value<'a>; N]) -> Outcome<Value<'a>> {
+    pub(super) fn apply<const N: usize>(
+        &mut self,
+        arrow: &'a Arrow,
+        arguments: [Value<'a>; N],
+    ) -> Outcome<Value<'a>> {
         self.locals.truncate(arrow.base);
         let mut arguments = arguments.into_iter();
         for pattern in &arrow.parameters {
@@ -192,21 +206,35 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    fn binary(&mut self, operator: Binary, left: &Value<'a>, right: &Value<'a>) -> Outcome<Value<'a>> {
+    fn binary(
+        &mut self,
+        operator: Binary,
+        left: &Value<'a>,
+        right: &Value<'a>,
+    ) -> Outcome<Value<'a>> {
         let budget = &mut self.budget;
         Ok(Value::Bool(match operator {
             Binary::StrictEqual => coerce::strictly_equal(left, right, budget)?,
             Binary::StrictUnequal => !coerce::strictly_equal(left, right, budget)?,
             Binary::LooseEqual => coerce::loosely_equal(left, right, budget)?,
             Binary::LooseUnequal => !coerce::loosely_equal(left, right, budget)?,
-            Binary::Less => coerce::order(left, right, budget)?.is_some_and(std::cmp::Ordering::is_lt),
-            Binary::LessOrEqual => coerce::order(left, right, budget)?.is_some_and(std::cmp::Ordering::is_le),
-            Binary::Greater => coerce::order(left, right, budget)?.is_some_and(std::cmp::Ordering::is_gt),
-            Binary::GreaterOrEqual => coerce::order(left, right, budget)?.is_some_and(std::cmp::Ordering::is_ge),
+            Binary::Less => {
+                coerce::order(left, right, budget)?.is_some_and(std::cmp::Ordering::is_lt)
+            }
+            Binary::LessOrEqual => {
+                coerce::order(left, right, budget)?.is_some_and(std::cmp::Ordering::is_le)
+            }
+            Binary::Greater => {
+                coerce::order(left, right, budget)?.is_some_and(std::cmp::Ordering::is_gt)
+            }
+            Binary::GreaterOrEqual => {
+                coerce::order(left, right, budget)?.is_some_and(std::cmp::Ordering::is_ge)
+            }
             Binary::In => property::contains(right, left, budget)?,
             Binary::Add => return coerce::add(left, right, budget),
             Binary::Subtract | Binary::Multiply | Binary::Divide | Binary::Remainder => {
-                let (left, right) = (coerce::to_number(left, budget)?, coerce::to_number(right, budget)?);
+                let (left, right) =
+                    (coerce::to_number(left, budget)?, coerce::to_number(right, budget)?);
                 return Ok(Value::Number(coerce::calculate(operator, left, right)));
             }
         }))

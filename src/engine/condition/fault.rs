@@ -36,7 +36,12 @@ pub(super) type Compiled<T> = Result<T, ConditionFault>;
 
 impl ConditionFault {
     pub(super) fn new(kind: FaultKind, place: Place, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), range: place.start as usize..place.end as usize, help: None }
+        Self {
+            kind,
+            message: message.into(),
+            range: place.start as usize..place.end as usize,
+            help: None,
+        }
     }
 
     pub(super) fn refused(span: Span, message: impl Into<String>) -> Self {
@@ -56,34 +61,51 @@ pub(super) fn place(span: Span) -> Place {
 /// Refuses a construct that has no place in conditions.
 pub(super) fn construct(expression: &Expression<'_>) -> ConditionFault {
     let (what, help) = match expression {
-        Expression::ArrowFunctionExpression(_) | Expression::FunctionExpression(_) => {
-            ("a function can only be the argument of a list's method", "for example `tags.some(tag => tag === 'api')`")
+        Expression::ArrowFunctionExpression(_) | Expression::FunctionExpression(_) => (
+            "a function can only be the argument of a list's method",
+            "for example `tags.some(tag => tag === 'api')`",
+        ),
+        Expression::AssignmentExpression(_) => {
+            ("a condition cannot assign", "to compare, write `===`")
         }
-        Expression::AssignmentExpression(_) => ("a condition cannot assign", "to compare, write `===`"),
-        Expression::UpdateExpression(_) => ("a condition cannot change a value", "to add one, write `x + 1`"),
+        Expression::UpdateExpression(_) => {
+            ("a condition cannot change a value", "to add one, write `x + 1`")
+        }
         Expression::RegExpLiteral(_) => (
             "regular expressions are not available in conditions",
             "use `includes`, `startsWith`, `endsWith` or `split`",
         ),
-        Expression::BigIntLiteral(_) => ("big integers are not available in conditions", "write it without the `n`"),
-        Expression::SequenceExpression(_) => {
-            ("a condition is one expression, without commas between parts", "join the parts with `&&` or `||`")
+        Expression::BigIntLiteral(_) => {
+            ("big integers are not available in conditions", "write it without the `n`")
         }
-        Expression::NewExpression(_) => ("a condition cannot create objects with `new`", "compare plain values"),
+        Expression::SequenceExpression(_) => (
+            "a condition is one expression, without commas between parts",
+            "join the parts with `&&` or `||`",
+        ),
+        Expression::NewExpression(_) => {
+            ("a condition cannot create objects with `new`", "compare plain values")
+        }
         Expression::AwaitExpression(_) | Expression::YieldExpression(_) => {
             ("a condition cannot wait for anything", "it sees only values that are already there")
         }
         Expression::ImportExpression(_) | Expression::ImportMeta(_) => {
             ("a condition cannot import anything", "it sees only values that are already there")
         }
-        Expression::ThisExpression(_) | Expression::Super(_) | Expression::NewTarget(_) => {
-            ("a condition has no object of its own", "name the value that you mean, such as `metadata`")
+        Expression::ThisExpression(_) | Expression::Super(_) | Expression::NewTarget(_) => (
+            "a condition has no object of its own",
+            "name the value that you mean, such as `metadata`",
+        ),
+        Expression::ClassExpression(_) => {
+            ("a condition cannot define classes", "compare plain values")
         }
-        Expression::ClassExpression(_) => ("a condition cannot define classes", "compare plain values"),
-        Expression::TaggedTemplateExpression(_) => {
-            ("tagged templates are not available in conditions", "write the template without the tag")
-        }
-        _ => ("this is not available in conditions", "use comparisons, `&&`, `||`, `!` and the values' members"),
+        Expression::TaggedTemplateExpression(_) => (
+            "tagged templates are not available in conditions",
+            "write the template without the tag",
+        ),
+        _ => (
+            "this is not available in conditions",
+            "use comparisons, `&&`, `||`, `!` and the values' members",
+        ),
     };
     ConditionFault::refused(expression.span(), what).help(help)
 }
@@ -98,8 +120,11 @@ pub(super) fn binary(operator: BinaryOperator, span: Span) -> ConditionFault {
         BinaryOperator::Instanceof => "use `typeof` or `Array.isArray`",
         _ => "write a multiplication or a division",
     };
-    ConditionFault::refused(span, format!("the operator `{}` is not available in conditions", operator.as_str()))
-        .help(help)
+    ConditionFault::refused(
+        span,
+        format!("the operator `{}` is not available in conditions", operator.as_str()),
+    )
+    .help(help)
 }
 
 /// Refuses an operator that has no place in conditions.
@@ -109,13 +134,17 @@ pub(super) fn unary(operator: UnaryOperator, span: Span) -> ConditionFault {
         UnaryOperator::Delete => "a condition changes nothing",
         _ => "for a logical not, write `!`",
     };
-    ConditionFault::refused(span, format!("the operator `{}` is not available in conditions", operator.as_str()))
-        .help(help)
+    ConditionFault::refused(
+        span,
+        format!("the operator `{}` is not available in conditions", operator.as_str()),
+    )
+    .help(help)
 }
 
 /// Refuses `value.#name`.
 pub(super) fn private_member(span: Span) -> ConditionFault {
-    ConditionFault::refused(span, "private members are not available in conditions").help("leave the `#` out")
+    ConditionFault::refused(span, "private members are not available in conditions")
+        .help("leave the `#` out")
 }
 
 /// Refuses a method that is not on the list.
@@ -130,7 +159,9 @@ pub(super) fn method(name: &str, span: Span) -> ConditionFault {
         "forEach" => "use `some` or `every`, which have an answer",
         "contains" | "has" => "use `includes`, or `Object.hasOwn(object, key)` for keys",
         "hasOwnProperty" => "use `Object.hasOwn(object, key)`",
-        "toString" | "toFixed" | "toLocaleString" | "toPrecision" => "use `String(value)` or `Math.round(value)`",
+        "toString" | "toFixed" | "toLocaleString" | "toPrecision" => {
+            "use `String(value)` or `Math.round(value)`"
+        }
         "localeCompare" | "toLocaleLowerCase" | "toLocaleUpperCase" => {
             "conditions know no locale: compare with `<`, or use `toLowerCase`"
         }
@@ -140,5 +171,6 @@ pub(super) fn method(name: &str, span: Span) -> ConditionFault {
               `includes`, `startsWith`, `endsWith`, `split`, `trim`, `toLowerCase` and the like"
         }
     };
-    ConditionFault::refused(span, format!("the method `{name}` is not available in conditions")).help(help)
+    ConditionFault::refused(span, format!("the method `{name}` is not available in conditions"))
+        .help(help)
 }

@@ -45,7 +45,11 @@ struct Visits<'e, 'a> {
 impl<'a> Visits<'_, 'a> {
     fn visit(&mut self, index: usize) -> Outcome<Value<'a>> {
         self.evaluator.budget.step()?;
-        let arguments = [self.element(Some(index)), Value::Number(to_f64(index)), Value::List(self.list.clone())];
+        let arguments = [
+            self.element(Some(index)),
+            Value::Number(to_f64(index)),
+            Value::List(self.list.clone()),
+        ];
         self.evaluator.apply(self.arrow, arguments)
     }
 
@@ -115,7 +119,8 @@ impl<'a> Visits<'_, 'a> {
         for index in start..self.list.len() {
             self.evaluator.budget.step()?;
             let element = self.element(Some(index));
-            let arguments = [total, element, Value::Number(to_f64(index)), Value::List(self.list.clone())];
+            let arguments =
+                [total, element, Value::Number(to_f64(index)), Value::List(self.list.clone())];
             total = self.evaluator.apply(self.arrow, arguments)?;
         }
         Ok(total)

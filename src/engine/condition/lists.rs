@@ -22,12 +22,13 @@ pub(super) fn call<'a>(
     let first = argument(arguments, 0);
     let start = argument(arguments, 1);
     Ok(Some(match method {
-        Method::Includes => {
-            Value::Bool(find(list, &start, budget, |item, budget| coerce::same_value(item, &first, budget))?.is_some())
-        }
-        Method::IndexOf => {
-            position(find(list, &start, budget, |item, budget| coerce::strictly_equal(item, &first, budget))?)
-        }
+        Method::Includes => Value::Bool(
+            find(list, &start, budget, |item, budget| coerce::same_value(item, &first, budget))?
+                .is_some(),
+        ),
+        Method::IndexOf => position(find(list, &start, budget, |item, budget| {
+            coerce::strictly_equal(item, &first, budget)
+        })?),
         Method::LastIndexOf => position(find_last(list, &first, arguments.get(1), budget)?),
         Method::At => at(list, coerce::to_number(&first, budget)?),
         Method::Join => {
@@ -53,7 +54,12 @@ pub(super) fn call<'a>(
 }
 
 /// Resolves the optional `start` and `end` of a slice.
-pub(super) fn range(start: &Value<'_>, end: &Value<'_>, length: usize, budget: &mut Budget) -> Outcome<(usize, usize)> {
+pub(super) fn range(
+    start: &Value<'_>,
+    end: &Value<'_>,
+    length: usize,
+    budget: &mut Budget,
+) -> Outcome<(usize, usize)> {
     let first = relative(coerce::to_number(start, budget)?, length);
     let last = match end {
         Value::Undefined => length,
@@ -106,7 +112,10 @@ fn find_last<'a>(
     };
     for index in (0..end).rev() {
         budget.step()?;
-        if list.get(index).map_or(Ok(false), |item| coerce::strictly_equal(&item, wanted, budget))? {
+        if list
+            .get(index)
+            .map_or(Ok(false), |item| coerce::strictly_equal(&item, wanted, budget))?
+        {
             return Ok(Some(index));
         }
     }
@@ -127,7 +136,12 @@ pub(super) fn resolve(position: f64, length: usize) -> Option<usize> {
     (position >= 0.0 && position < to_f64(length)).then(|| super::number::clamp(position, length))
 }
 
-fn slice<'a>(list: &List<'a>, start: &Value<'a>, end: &Value<'a>, budget: &mut Budget) -> Outcome<Value<'a>> {
+fn slice<'a>(
+    list: &List<'a>,
+    start: &Value<'a>,
+    end: &Value<'a>,
+    budget: &mut Budget,
+) -> Outcome<Value<'a>> {
     let (start, end) = range(start, end, list.len(), budget)?;
     budget.build((end - start) * size_of::<Value<'_>>())?;
     Value::list((start..end).filter_map(|index| list.get(index)).collect())
@@ -161,7 +175,9 @@ fn flatten<'a>(
     for item in list.iter() {
         budget.step()?;
         match item {
-            Value::List(inner) if depth >= 1.0 => flatten(&inner, depth - 1.0, nesting, flat, budget)?,
+            Value::List(inner) if depth >= 1.0 => {
+                flatten(&inner, depth - 1.0, nesting, flat, budget)?
+            }
             item => {
                 budget.build(size_of::<Value<'_>>())?;
                 flat.push(item);

@@ -18,7 +18,8 @@ pub(in crate::engine) fn format(number: f64) -> String {
         return format!("{sign}Infinity");
     }
     let scientific = format!("{:e}", number.abs());
-    let (mantissa, exponent) = scientific.split_once('e').expect("`{:e}` always writes an exponent");
+    let (mantissa, exponent) =
+        scientific.split_once('e').expect("`{:e}` always writes an exponent");
     let exponent: i32 = exponent.parse().expect("an exponent is a small integer");
     let digits = mantissa.replace('.', "");
     format!("{sign}{}", layout(&digits, exponent))
@@ -96,7 +97,10 @@ fn parse_radix(digits: &str, radix: u32) -> f64 {
             head |= u64::from(digit != 0);
         }
     }
-    #[expect(clippy::cast_precision_loss, reason = "rounding to the nearest double is what reading means")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "rounding to the nearest double is what reading means"
+    )]
     let head = head as f64;
     head * 2f64.powi(dropped_bits.min(2000))
 }
@@ -113,7 +117,11 @@ pub(super) fn relative(position: f64, length: usize) -> usize {
 }
 
 /// Turns a position into one within `0..=length`.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the length first")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "clamped to the length first"
+)]
 pub(super) fn clamp(position: f64, length: usize) -> usize {
     if position.is_nan() { 0 } else { position.clamp(0.0, to_f64(length)) as usize }
 }

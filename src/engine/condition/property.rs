@@ -31,13 +31,19 @@ pub(super) fn get<'a>(value: &Value<'a>, name: &str, budget: &mut Budget) -> Out
         Value::Object(object) => object.get(name),
     };
     if is_forbidden(name) || (own.is_none() && is_inherited(value, name)) {
-        return Err(Raised::new(format!("`{name}` is not data: a condition reads own properties only")));
+        return Err(Raised::new(format!(
+            "`{name}` is not data: a condition reads own properties only"
+        )));
     }
     Ok(own.unwrap_or(Value::Undefined))
 }
 
 /// Reads `value[key]`.
-pub(super) fn get_at<'a>(value: &Value<'a>, key: &Value<'a>, budget: &mut Budget) -> Outcome<Value<'a>> {
+pub(super) fn get_at<'a>(
+    value: &Value<'a>,
+    key: &Value<'a>,
+    budget: &mut Budget,
+) -> Outcome<Value<'a>> {
     if let (Value::List(list), Value::Number(position)) = (value, key)
         && let Some(index) = exact_index(*position, list)
     {
@@ -53,7 +59,11 @@ pub(super) fn get_at<'a>(value: &Value<'a>, key: &Value<'a>, budget: &mut Budget
 }
 
 /// `key in value`
-pub(super) fn contains<'a>(value: &Value<'a>, key: &Value<'a>, budget: &mut Budget) -> Outcome<bool> {
+pub(super) fn contains<'a>(
+    value: &Value<'a>,
+    key: &Value<'a>,
+    budget: &mut Budget,
+) -> Outcome<bool> {
     if !matches!(value, Value::List(_) | Value::Object(_)) {
         return Err(Raised::new(format!("Cannot use 'in' to search in {}", describe(value))));
     }
@@ -106,14 +116,21 @@ pub(super) fn describe(value: &Value<'_>) -> &'static str {
     }
 }
 
-fn unit_at<'a>(text: &Text<'a>, position: usize, budget: &mut Budget) -> Outcome<Option<Value<'a>>> {
+fn unit_at<'a>(
+    text: &Text<'a>,
+    position: usize,
+    budget: &mut Budget,
+) -> Outcome<Option<Value<'a>>> {
     if position >= text.length(budget)? {
         return Ok(None);
     }
     text.slice(position, position + 1, budget).map(|unit| Some(Value::Text(unit)))
 }
 
-#[expect(clippy::float_cmp, reason = "asks whether the position is exactly a whole number within the list")]
+#[expect(
+    clippy::float_cmp,
+    reason = "asks whether the position is exactly a whole number within the list"
+)]
 fn exact_index(position: f64, list: &List<'_>) -> Option<usize> {
     let index = clamp(position, list.len());
     (to_f64(index) == position).then_some(index)

@@ -18,7 +18,8 @@ pub(super) fn call<'a>(
     budget: &mut Budget,
 ) -> Outcome<Value<'a>> {
     let wanted = coerce::to_text(wanted, budget)?;
-    if let (Value::Undefined, Some(whole), Some(part)) = (position, text.as_str(), wanted.as_str()) {
+    if let (Value::Undefined, Some(whole), Some(part)) = (position, text.as_str(), wanted.as_str())
+    {
         budget.walk(whole.len())?;
         budget.walk(part.len())?;
         let found = match method {
@@ -117,7 +118,11 @@ impl<'a> Pieces<'_, 'a> {
     }
 }
 
-fn split_units<'a>(text: &Text<'a>, separator: &Text<'a>, pieces: &mut Pieces<'_, 'a>) -> Outcome<()> {
+fn split_units<'a>(
+    text: &Text<'a>,
+    separator: &Text<'a>,
+    pieces: &mut Pieces<'_, 'a>,
+) -> Outcome<()> {
     let units = text.to_units(pieces.budget)?;
     let separator = separator.to_units(pieces.budget)?;
     let mut push = |units: &[u16]| {
@@ -163,7 +168,12 @@ fn find(units: &[u16], part: &[u16], start: usize, budget: &mut Budget) -> Outco
     Ok(None)
 }
 
-fn find_last(units: &[u16], part: &[u16], end: usize, budget: &mut Budget) -> Outcome<Option<usize>> {
+fn find_last(
+    units: &[u16],
+    part: &[u16],
+    end: usize,
+    budget: &mut Budget,
+) -> Outcome<Option<usize>> {
     let Some(last) = units.len().checked_sub(part.len()) else {
         return Ok(None);
     };
@@ -176,7 +186,11 @@ fn find_last(units: &[u16], part: &[u16], end: usize, budget: &mut Budget) -> Ou
     Ok(None)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "reduced modulo 2^32 first")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "reduced modulo 2^32 first"
+)]
 fn to_uint32(number: f64) -> u32 {
     if !number.is_finite() {
         return 0;

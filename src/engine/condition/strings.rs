@@ -20,7 +20,11 @@ pub(super) fn call<'a>(
     let first = argument(arguments, 0);
     let second = argument(arguments, 1);
     Ok(Some(match method {
-        Method::Includes | Method::IndexOf | Method::LastIndexOf | Method::StartsWith | Method::EndsWith => {
+        Method::Includes
+        | Method::IndexOf
+        | Method::LastIndexOf
+        | Method::StartsWith
+        | Method::EndsWith => {
             return search::call(method, text, &first, &second, budget).map(Some);
         }
         Method::Split => search::split(text, &first, &second, budget)?,
@@ -40,8 +44,12 @@ pub(super) fn call<'a>(
             Value::Text(all)
         }
         Method::Repeat => Value::Text(repeat(text, coerce::to_number(&first, budget)?, budget)?),
-        Method::PadStart | Method::PadEnd => Value::Text(pad(method, text, &first, &second, budget)?),
-        Method::Trim | Method::TrimStart | Method::TrimEnd => Value::Text(trim(method, text, budget)?),
+        Method::PadStart | Method::PadEnd => {
+            Value::Text(pad(method, text, &first, &second, budget)?)
+        }
+        Method::Trim | Method::TrimStart | Method::TrimEnd => {
+            Value::Text(trim(method, text, budget)?)
+        }
         Method::ToLowerCase => Value::Text(change_case(text, str::to_lowercase, budget)?),
         Method::ToUpperCase => Value::Text(change_case(text, str::to_uppercase, budget)?),
         _ => return Ok(None),
@@ -66,7 +74,12 @@ fn char_at<'a>(text: &Text<'a>, position: &Value<'a>, budget: &mut Budget) -> Ou
     text.slice(index, index + 1, budget)
 }
 
-fn substring<'a>(text: &Text<'a>, start: &Value<'a>, end: &Value<'a>, budget: &mut Budget) -> Outcome<Text<'a>> {
+fn substring<'a>(
+    text: &Text<'a>,
+    start: &Value<'a>,
+    end: &Value<'a>,
+    budget: &mut Budget,
+) -> Outcome<Text<'a>> {
     let length = text.length(budget)?;
     let start = clamp(coerce::to_number(start, budget)?, length);
     let end = match end {
@@ -112,7 +125,11 @@ fn pad<'a>(
     budget.build(missing * 2)?;
     let units: Vec<u16> = filler.to_units(budget)?.into_iter().cycle().take(missing).collect();
     let padding = Text::from_units(&units);
-    if method == Method::PadStart { padding.concat(text, budget) } else { text.concat(&padding, budget) }
+    if method == Method::PadStart {
+        padding.concat(text, budget)
+    } else {
+        text.concat(&padding, budget)
+    }
 }
 
 fn trim<'a>(method: Method, text: &Text<'a>, budget: &mut Budget) -> Outcome<Text<'a>> {
@@ -133,7 +150,11 @@ fn trim<'a>(method: Method, text: &Text<'a>, budget: &mut Budget) -> Outcome<Tex
     text.slice(if at_start { first } else { 0 }, if at_end { last } else { units.len() }, budget)
 }
 
-fn change_case<'a>(text: &Text<'a>, change: fn(&str) -> String, budget: &mut Budget) -> Outcome<Text<'a>> {
+fn change_case<'a>(
+    text: &Text<'a>,
+    change: fn(&str) -> String,
+    budget: &mut Budget,
+) -> Outcome<Text<'a>> {
     // A character's other case takes at most three times its bytes.
     budget.build(text.size() * 3)?;
     budget.walk(text.size() * 4)?;
@@ -143,7 +164,9 @@ fn change_case<'a>(text: &Text<'a>, change: fn(&str) -> String, budget: &mut Bud
     let mut changed = Vec::with_capacity(text.size() / 2);
     for character in char::decode_utf16(text.to_units(budget)?) {
         match character {
-            Ok(character) => changed.extend(change(character.encode_utf8(&mut [0; 4])).encode_utf16()),
+            Ok(character) => {
+                changed.extend(change(character.encode_utf8(&mut [0; 4])).encode_utf16())
+            }
             Err(half) => changed.push(half.unpaired_surrogate()),
         }
     }

@@ -23,7 +23,10 @@ fn fault(source: &str) -> ConditionFault {
 fn faults_of_several_operands_are_told_together() {
     let faults = |source: &str| -> Vec<String> {
         let faults = Condition::compile(source, NAMES).unwrap_err();
-        faults.into_iter().map(|fault| format!("{}: {}", &source[fault.range], fault.message)).collect()
+        faults
+            .into_iter()
+            .map(|fault| format!("{}: {}", &source[fault.range], fault.message))
+            .collect()
     };
     assert_eq!(
         faults("tags.include('x') && foo || (1 ** 2 ? bar : metadata.x.match('a')) > baz"),
@@ -82,7 +85,10 @@ fn typical_conditions() {
         ("({low: 1, high: 3}[metadata.priority] ?? 0) >= 3", true),
         ("['a', 'b', ...tags].length === 5", true),
         ("`${metadata.owner.name}:${tags.length}` === 'Ada:3'", true),
-        ("Object.entries(metadata.levels).some(([name, level]) => name === 'low' && level === 1)", true),
+        (
+            "Object.entries(metadata.levels).some(([name, level]) => name === 'low' && level === 1)",
+            true,
+        ),
         ("Object.keys(metadata).slice(0, 2).join() === '2,10'", true),
         ("typeof metadata.missing === 'undefined'", true),
         ("'owner' in metadata && !('nobody' in metadata)", true),
@@ -91,7 +97,10 @@ fn typical_conditions() {
         ("metadata.missing", false),
         ("metadata.empty", false),
         ("metadata.owner.team", false),
-        ("tags.some((tag, index, all) => index === all.length - 1 && tag[5] + tag[6] === '😀')", true),
+        (
+            "tags.some((tag, index, all) => index === all.length - 1 && tag[5] + tag[6] === '😀')",
+            true,
+        ),
         ("tags.some(tags => tags === 'api')", true),
         ("gateHistory.some(a => gateHistory.some(b => a !== b && a.gate === b.gate))", true),
     ] {
@@ -154,7 +163,11 @@ fn run_time_errors_say_what_and_where() {
         ("[...metadata]", "an object is not iterable", "metadata"),
         ("'a' in 'abc'", "Cannot use 'in' to search in a string", "'a' in 'abc'"),
         ("Object.keys(metadata.foo)", "Cannot convert undefined or null to object", "Object.keys"),
-        ("Object.hasOwn(null, '😀'[0])", "Cannot convert undefined or null to object", "Object.hasOwn"),
+        (
+            "Object.hasOwn(null, '😀'[0])",
+            "Cannot convert undefined or null to object",
+            "Object.hasOwn",
+        ),
         ("[].reduce((a, b) => a)", "Reduce of empty array with no initial value", "reduce"),
         ("'a'.repeat(-1)", "Invalid count value", "repeat"),
     ] {
@@ -177,9 +190,13 @@ fn nothing_but_own_data_is_reached() {
         let (message, _) = evaluate(&format!("{of}[{key}]")).unwrap_err();
         assert!(message.contains("is not data"), "{of}[{key}]: {message}");
     }
-    for source in
-        ["metadata.toString", "tags.includes", "tags[0].trim", "'toString' in metadata", "metadata.valueOf === 1"]
-    {
+    for source in [
+        "metadata.toString",
+        "tags.includes",
+        "tags[0].trim",
+        "'toString' in metadata",
+        "metadata.valueOf === 1",
+    ] {
         let (message, _) = evaluate(source).unwrap_err();
         assert!(message.contains("is not data"), "{source}: {message}");
     }
@@ -194,12 +211,17 @@ fn nothing_but_own_data_is_reached() {
             format!("tags.some(({{{name}: p}}) => p)"),
         ] {
             let fault = fault(&source);
-            assert_eq!((fault.kind, &source[fault.range]), (FaultKind::Refused, name_in(&source, name)), "{source}");
+            assert_eq!(
+                (fault.kind, &source[fault.range]),
+                (FaultKind::Refused, name_in(&source, name)),
+                "{source}"
+            );
             assert_eq!(fault.message, format!("a condition cannot read `{name}`"));
         }
     }
     let own = json!({"toString": 1, "length": 0, "some": "x"});
-    let condition = compile("metadata.toString === 1 && metadata.length === 0 && metadata.some === 'x'");
+    let condition =
+        compile("metadata.toString === 1 && metadata.length === 0 && metadata.some === 'x'");
     assert_eq!(condition.evaluate(&[("metadata", &own)]), Ok(true));
 }
 
@@ -220,8 +242,16 @@ fn faults_name_the_construct_and_its_place() {
             "{ return true }",
         ),
         ("tags => tags", "a function can only be the argument of a list's method", "tags => tags"),
-        ("tags.includes(x => x)", "a function can only be the argument of a list's method", "x => x"),
-        ("function f() {}", "a function can only be the argument of a list's method", "function f() {}"),
+        (
+            "tags.includes(x => x)",
+            "a function can only be the argument of a list's method",
+            "x => x",
+        ),
+        (
+            "function f() {}",
+            "a function can only be the argument of a list's method",
+            "function f() {}",
+        ),
         (
             "tags.some(function (x) { return x })",
             "`some` needs a function as its first argument",
@@ -229,7 +259,11 @@ fn faults_name_the_construct_and_its_place() {
         ),
         ("tags.some()", "`some` needs a function as its first argument", "some"),
         ("tags.some(async x => x)", "a condition cannot wait for anything", "async x => x"),
-        ("tags.some((...all) => all)", "a function in a condition cannot collect parameters", "...all"),
+        (
+            "tags.some((...all) => all)",
+            "a function in a condition cannot collect parameters",
+            "...all",
+        ),
         ("tags.some((x = 1) => x)", "a parameter in a condition cannot have a default", "x = 1"),
         ("tags.some(({x = 1}) => x)", "a parameter in a condition cannot have a default", "x = 1"),
         ("tags.some(({...x}) => x)", "a pattern in a condition cannot collect the rest", "{...x}"),
@@ -237,7 +271,11 @@ fn faults_name_the_construct_and_its_place() {
         ("metadata.x = 1", "a condition cannot assign", "metadata.x = 1"),
         ("metadata.x += 1", "a condition cannot assign", "metadata.x += 1"),
         ("metadata.x++", "a condition cannot change a value", "metadata.x++"),
-        ("delete metadata.x", "the operator `delete` is not available in conditions", "delete metadata.x"),
+        (
+            "delete metadata.x",
+            "the operator `delete` is not available in conditions",
+            "delete metadata.x",
+        ),
         ("void 0", "the operator `void` is not available in conditions", "void 0"),
         ("~1", "the operator `~` is not available in conditions", "~1"),
         ("tags & metadata", "the operator `&` is not available in conditions", "tags & metadata"),
@@ -262,30 +300,62 @@ fn faults_name_the_construct_and_its_place() {
         ("tags`x`", "tagged templates are not available in conditions", "tags`x`"),
         ("[1, , 2]", "a list cannot have gaps", ","),
         ("({...metadata})", "an object cannot be spread in a condition", "...metadata"),
-        ("({f() { return 1 }})", "an object's entries must be plain `key: value` pairs", "f() { return 1 }"),
-        ("({get f() { return 1 }})", "an object's entries must be plain `key: value` pairs", "get f() { return 1 }"),
+        (
+            "({f() { return 1 }})",
+            "an object's entries must be plain `key: value` pairs",
+            "f() { return 1 }",
+        ),
+        (
+            "({get f() { return 1 }})",
+            "an object's entries must be plain `key: value` pairs",
+            "get f() { return 1 }",
+        ),
         ("({['a']: 1})", "an object's entries must be plain `key: value` pairs", "['a']: 1"),
         ("'\\ud83d'", "this escape is only half a character", "'\\ud83d'"),
         ("tags.push('x')", "the method `push` is not available in conditions", "push"),
         ("tags[0].match('x')", "the method `match` is not available in conditions", "match"),
-        ("tags[0].localeCompare('x')", "the method `localeCompare` is not available in conditions", "localeCompare"),
-        ("tags['includes']('x')", "only a method or a function can be called, by its name", "tags['includes']"),
+        (
+            "tags[0].localeCompare('x')",
+            "the method `localeCompare` is not available in conditions",
+            "localeCompare",
+        ),
+        (
+            "tags['includes']('x')",
+            "only a method or a function can be called, by its name",
+            "tags['includes']",
+        ),
         ("(x => x)(1)", "only a method or a function can be called, by its name", "(x => x)"),
-        ("tags.includes?.('x')", "a call cannot be optional in a condition", "tags.includes?.('x')"),
+        (
+            "tags.includes?.('x')",
+            "a call cannot be optional in a condition",
+            "tags.includes?.('x')",
+        ),
         ("tags('x')", "`tags` is not a function", "tags"),
         ("tags.#x", "private members are not available in conditions", "tags.#x"),
         ("'\\01'", "a text cannot contain octal escapes", "'\\01'"),
         ("010", "a number cannot begin with `0`", "010"),
         ("eval('1')", "the function `eval` is not available in conditions", "eval"),
-        ("Math.random()", "the function `Math.random` is not available in conditions", "Math.random"),
-        ("Object.assign({}, tags)", "the function `Object.assign` is not available in conditions", "Object.assign"),
+        (
+            "Math.random()",
+            "the function `Math.random` is not available in conditions",
+            "Math.random",
+        ),
+        (
+            "Object.assign({}, tags)",
+            "the function `Object.assign` is not available in conditions",
+            "Object.assign",
+        ),
         ("Math.PI", "`Math.PI` is not available in conditions", "Math.PI"),
         ("Math", "`Math` is not a value of its own", "Math"),
         ("tags.map(String)", "`map` needs a function as its first argument", "String"),
         ("String", "`String` is not a value of its own", "String"),
     ] {
         let fault = fault(source);
-        assert_eq!((fault.message.as_str(), &source[fault.range.clone()]), (message, place), "{source}");
+        assert_eq!(
+            (fault.message.as_str(), &source[fault.range.clone()]),
+            (message, place),
+            "{source}"
+        );
         assert_eq!(fault.kind, FaultKind::Refused, "{source}");
     }
 }
@@ -304,10 +374,17 @@ fn unknown_names_are_found_when_compiled() {
         ("({tag})", "tag"),
     ] {
         let fault = fault(source);
-        assert_eq!((fault.kind, &source[fault.range.clone()]), (FaultKind::UnknownName, name), "{source}");
+        assert_eq!(
+            (fault.kind, &source[fault.range.clone()]),
+            (FaultKind::UnknownName, name),
+            "{source}"
+        );
         assert_eq!(fault.message, format!("`{name}` is not defined"));
     }
-    assert_eq!(fault("tag").help.unwrap(), "a condition can read `tags`, `metadata`, `gateHistory`");
+    assert_eq!(
+        fault("tag").help.unwrap(),
+        "a condition can read `tags`, `metadata`, `gateHistory`"
+    );
 }
 
 #[test]
@@ -331,7 +408,10 @@ fn what_is_no_expression_is_a_syntax_fault() {
     ] {
         let fault = fault(source);
         assert_eq!(fault.kind, FaultKind::Syntax, "{source}: {fault}");
-        assert!(fault.range.end <= source.len() && source.get(fault.range.clone()).is_some(), "{source}: {fault:?}");
+        assert!(
+            fault.range.end <= source.len() && source.get(fault.range.clone()).is_some(),
+            "{source}: {fault:?}"
+        );
         assert!(fault.help.is_some());
     }
 }
@@ -345,7 +425,11 @@ fn syntax_faults_say_where() {
         ("tags; metadata", "unexpected `;`", 4..5),
     ] {
         let fault = fault(source);
-        assert_eq!(fault.message, format!("this is not a JavaScript expression: {message}"), "{source}");
+        assert_eq!(
+            fault.message,
+            format!("this is not a JavaScript expression: {message}"),
+            "{source}"
+        );
         assert_eq!(fault.range, range, "{source}");
     }
 }
@@ -416,7 +500,8 @@ fn budgets_stop_what_grows() {
     for _ in 0..1000 {
         nested = json!([nested]);
     }
-    let metadata = json!({"long": "x".repeat(5_000_000), "nested": nested, "wide": "é😀".repeat(100_000)});
+    let metadata =
+        json!({"long": "x".repeat(5_000_000), "nested": nested, "wide": "é😀".repeat(100_000)});
     for source in [
         "tags.some(a => tags.some(b => a === b + 'x'))",
         "tags.every(a => tags.every(b => a != 1))",
@@ -446,13 +531,21 @@ fn budgets_stop_what_grows() {
     ] {
         let condition = compile(source);
         let error = condition.evaluate(&[("tags", &tags), ("metadata", &metadata)]).unwrap_err();
-        let known = ["the condition takes", "the condition builds", "nested more than", "goes at most"];
+        let known =
+            ["the condition takes", "the condition builds", "nested more than", "goes at most"];
         assert!(known.iter().any(|known| error.message.contains(known)), "{source}: {error}");
     }
-    let history: Json =
-        (0..10_000).map(|index| json!({"gate": "review", "duration": index})).collect::<Vec<_>>().into();
-    let condition = compile("gateHistory.filter(v => v.gate === 'review' && v.duration > 5000).length > 10");
-    assert_eq!(condition.evaluate(&[("gateHistory", &history)]), Ok(true), "an honest condition has room");
+    let history: Json = (0..10_000)
+        .map(|index| json!({"gate": "review", "duration": index}))
+        .collect::<Vec<_>>()
+        .into();
+    let condition =
+        compile("gateHistory.filter(v => v.gate === 'review' && v.duration > 5000).length > 10");
+    assert_eq!(
+        condition.evaluate(&[("gateHistory", &history)]),
+        Ok(true),
+        "an honest condition has room"
+    );
 }
 
 #[test]

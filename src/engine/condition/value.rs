@@ -89,10 +89,15 @@ impl<'a> Value<'a> {
     }
 }
 
-fn depth_above<'v, 'a: 'v, T>(items: &'v [T], value: impl Fn(&'v T) -> &'v Value<'a>) -> Outcome<u8> {
+fn depth_above<'v, 'a: 'v, T>(
+    items: &'v [T],
+    value: impl Fn(&'v T) -> &'v Value<'a>,
+) -> Outcome<u8> {
     let depth = items.iter().map(|item| value(item).depth()).max().unwrap_or(0) + 1;
     if depth > MAX_DEPTH {
-        return Err(Raised::new(format!("the condition builds values nested more than {MAX_DEPTH} deep")));
+        return Err(Raised::new(format!(
+            "the condition builds values nested more than {MAX_DEPTH} deep"
+        )));
     }
     Ok(depth)
 }
@@ -131,7 +136,9 @@ impl<'a> Object<'a> {
     pub(super) fn get(&self, key: &str) -> Option<Value<'a>> {
         match self {
             Self::Json(map) => map.get(key).map(Value::from_json),
-            Self::Built(built) => built.items.iter().find(|(known, _)| *known == key).map(|(_, value)| value.clone()),
+            Self::Built(built) => {
+                built.items.iter().find(|(known, _)| *known == key).map(|(_, value)| value.clone())
+            }
         }
     }
 
@@ -149,7 +156,9 @@ impl<'a> Object<'a> {
         };
         if entries.iter().any(|(key, _)| list_position(key).is_some()) {
             budget.walk(entries.len() * 16)?;
-            entries.sort_by_key(|(key, _)| list_position(key).map_or((1, 0), |position| (0, position)));
+            entries.sort_by_key(|(key, _)| {
+                list_position(key).map_or((1, 0), |position| (0, position))
+            });
         }
         Ok(entries)
     }
@@ -165,7 +174,8 @@ impl<'a> Object<'a> {
 
 /// Returns the position that `key` names, if it is written the one way in which JavaScript sees a position.
 pub(super) fn list_position(key: &str) -> Option<u32> {
-    let canonical = key == "0" || (!key.starts_with('0') && key.bytes().all(|byte| byte.is_ascii_digit()));
+    let canonical =
+        key == "0" || (!key.starts_with('0') && key.bytes().all(|byte| byte.is_ascii_digit()));
     if !canonical {
         return None;
     }

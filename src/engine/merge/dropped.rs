@@ -28,10 +28,14 @@ pub enum Dropped {
 /// Returns what the side that does not stand had said of a visit that both have seen.
 pub(super) fn of(apart: &Apart<'_>, merged: &Task) -> Vec<Dropped> {
     let other = apart.other();
-    let Some(open) = other.gate.as_ref().filter(|open| apart.shares(open.visit)) else { return Vec::new() };
+    let Some(open) = other.gate.as_ref().filter(|open| apart.shares(open.visit)) else {
+        return Vec::new();
+    };
     let before = apart.base();
     let mut dropped: Vec<Dropped> = held(other)
-        .filter(|(ticket, agent)| !holds(Some(merged), ticket, agent) && !holds(before, ticket, agent))
+        .filter(|(ticket, agent)| {
+            !holds(Some(merged), ticket, agent) && !holds(before, ticket, agent)
+        })
         .map(|(ticket, agent)| Dropped::Claim { ticket, agent: agent.clone() })
         .collect();
     let waits = |task: &Task| task.gate.as_ref().is_some_and(|open| open.held.is_some());

@@ -66,7 +66,8 @@ impl Keys {
         }
         if let [key] = &path[..]
             && NAMES.contains(&key.as_str())
-            && let (Some(base), Some(ours), Some(theirs)) = (names(base), names(ours), names(theirs))
+            && let (Some(base), Some(ours), Some(theirs)) =
+                (names(base), names(ours), names(theirs))
         {
             return together(base, ours, theirs);
         }

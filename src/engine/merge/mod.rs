@@ -45,7 +45,8 @@ pub struct Superseded {
 /// Merges the two. What people say of the task is taken from `people`: conditions see it.
 pub fn merge(rules: &Rules, apart: &Apart<'_>, people: &Task) -> Merged {
     let standing = apart.standing();
-    let mut task = if sides::is_new(standing) { people.clone() } else { with_people_of(standing, people) };
+    let mut task =
+        if sides::is_new(standing) { people.clone() } else { with_people_of(standing, people) };
     let (mut superseded, mut carried) = (Vec::new(), 0);
     for (ticket, entry) in apart.contested() {
         match carry::again(rules, apart, &task, &ticket, entry) {
@@ -53,7 +54,11 @@ pub fn merge(rules: &Rules, apart: &Apart<'_>, people: &Task) -> Merged {
                 task = next;
                 carried += 1;
             }
-            None => superseded.push(Superseded { by: apart.in_place_of(&ticket), ticket, visit: entry.clone() }),
+            None => superseded.push(Superseded {
+                by: apart.in_place_of(&ticket),
+                ticket,
+                visit: entry.clone(),
+            }),
         }
     }
     let dropped = dropped::of(apart, &task);

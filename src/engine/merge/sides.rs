@@ -59,8 +59,13 @@ pub struct Apart<'t> {
 }
 
 /// Holds two states against each other, and against what both were before where that is known.
-pub fn apart<'t>(base: Option<&'t Task>, ours: &'t Task, theirs: &'t Task) -> Result<Apart<'t>, Unmergeable> {
-    let common = ours.history.iter().zip(&theirs.history).take_while(|(one, two)| one == two).count();
+pub fn apart<'t>(
+    base: Option<&'t Task>,
+    ours: &'t Task,
+    theirs: &'t Task,
+) -> Result<Apart<'t>, Unmergeable> {
+    let common =
+        ours.history.iter().zip(&theirs.history).take_while(|(one, two)| one == two).count();
     match base {
         None if !is_new(ours) && !is_new(theirs) && ours.created != theirs.created => {
             return Err(Unmergeable::TwoTasks { ours: ours.created, theirs: theirs.created });
@@ -133,14 +138,20 @@ impl<'t> Apart<'t> {
         let (standing, other) = (self.standing(), self.other());
         let settled = |index: usize, entry: &Visit| {
             let before = self.base.and_then(|base| base.history.get(index));
-            let known = |own: &Visit| own == entry || entry.completion.is_some() && own.completion == entry.completion;
+            let known = |own: &Visit| {
+                own == entry || entry.completion.is_some() && own.completion == entry.completion
+            };
             before == Some(entry) || standing.history[self.common..].iter().any(known)
         };
         let mut contested = Vec::new();
         let mut visit = 0;
         for (index, entry) in other.history.iter().enumerate() {
             if index >= self.common && !settled(index, entry) {
-                let ticket = Ticket { task: other.id.clone(), visit: Some(visit), branch: entry.branch.clone() };
+                let ticket = Ticket {
+                    task: other.id.clone(),
+                    visit: Some(visit),
+                    branch: entry.branch.clone(),
+                };
                 contested.push((ticket, entry));
             }
             if !entry.leaves_open() {

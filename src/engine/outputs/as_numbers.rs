@@ -60,11 +60,17 @@ fn is_better(shape: &Shape, text: &Value, number: &Value) -> bool {
 /// so as well. A text that would have come as a number without its quotes is meant to be none.
 fn number(text: &str) -> Option<Number> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let is_octal = unsigned.len() > 1 && unsigned.starts_with('0') && unsigned.as_bytes()[1].is_ascii_digit();
+    let is_octal =
+        unsigned.len() > 1 && unsigned.starts_with('0') && unsigned.as_bytes()[1].is_ascii_digit();
     if is_octal || !text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte)) {
         return None;
     }
-    let whole = || i64::from_str(text).map(Number::from).or_else(|_| u64::from_str(text).map(Number::from)).ok();
+    let whole = || {
+        i64::from_str(text)
+            .map(Number::from)
+            .or_else(|_| u64::from_str(text).map(Number::from))
+            .ok()
+    };
     let number = whole().or_else(|| Number::from_f64(f64::from_str(text).ok()?))?;
     (number.to_string() != text).then_some(number)
 }

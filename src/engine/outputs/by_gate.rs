@@ -70,17 +70,19 @@ fn judge_at(workflow: &Workflow, duty: &Duty, outcome: &Outcome, outputs: &Map) 
         }
         let bytes = bytes(value);
         if bytes > workflow.context.max_bytes {
-            problems
-                .push(Problem { path: name.clone(), fact: Fact::Heavy { bytes, limit: workflow.context.max_bytes } });
+            problems.push(Problem {
+                path: name.clone(),
+                fact: Fact::Heavy { bytes, limit: workflow.context.max_bytes },
+            });
         }
     }
     if let Some(shape) = shape_of(duty, outcome) {
         let told: Vec<String> = problems.iter().map(|problem| problem.path.clone()).collect();
         // A name that is protected has been told; that it is not declared either would only say it twice.
         let found = judge(&shape, outputs).into_iter();
-        problems.extend(
-            found.filter(|problem| !(matches!(problem.fact, Fact::Undeclared { .. }) && told.contains(&problem.path))),
-        );
+        problems.extend(found.filter(|problem| {
+            !(matches!(problem.fact, Fact::Undeclared { .. }) && told.contains(&problem.path))
+        }));
     }
     problems
 }

@@ -60,7 +60,9 @@ pub(super) fn in_words(shape: &Shape) -> String {
         ([], []) => return shape.any_of.iter().map(in_words).collect::<Vec<_>>().join(", or "),
         ([], kinds) => kinds.iter().map(kind_in_words).collect::<Vec<_>>().join(" or "),
         ([one], _) => return quoted(one),
-        (several, _) => return format!("one of {}", several.iter().map(quoted).collect::<Vec<_>>().join(", ")),
+        (several, _) => {
+            return format!("one of {}", several.iter().map(quoted).collect::<Vec<_>>().join(", "));
+        }
     };
     match &shape.about.format {
         Some(format) => format!("{said}, written as `{format}`"),
@@ -71,14 +73,23 @@ pub(super) fn in_words(shape: &Shape) -> String {
 fn kind_in_words(kind: &Kind) -> String {
     let noun = kind.noun();
     match kind {
-        Kind::Object(fields) if fields.others == Others::Welcome && fields.properties.is_empty() => noun.to_owned(),
+        Kind::Object(fields)
+            if fields.others == Others::Welcome && fields.properties.is_empty() =>
+        {
+            noun.to_owned()
+        }
         Kind::Object(fields) => {
-            let names: Vec<String> = fields.properties.iter().map(|(name, _)| format!("`{name}`")).collect();
+            let names: Vec<String> =
+                fields.properties.iter().map(|(name, _)| format!("`{name}`")).collect();
             let names = if names.is_empty() { "no fields".to_owned() } else { names.join(", ") };
             format!("{noun} with {names}")
         }
         Kind::List(list) => {
-            let items = list.items.as_ref().map(|items| format!(", each {}", in_words(items))).unwrap_or_default();
+            let items = list
+                .items
+                .as_ref()
+                .map(|items| format!(", each {}", in_words(items)))
+                .unwrap_or_default();
             format!("{noun}{}{items}", counted(list.length, "item"))
         }
         Kind::Text(length) => format!("{noun}{}", counted(*length, "character")),

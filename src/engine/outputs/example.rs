@@ -14,7 +14,8 @@ pub fn example(shape: &Shape) -> Value {
 fn named(shape: &Shape, name: &str) -> Value {
     let about = &shape.about;
     let written = (shape.values.len() == 1).then(|| &shape.values[0]);
-    let written = written.or(about.examples.first()).or(about.default.as_ref()).or(shape.values.first());
+    let written =
+        written.or(about.examples.first()).or(about.default.as_ref()).or(shape.values.first());
     if let Some(value) = written {
         return value.clone();
     }
@@ -35,18 +36,23 @@ fn named(shape: &Shape, name: &str) -> Value {
 
 /// Returns an object with every declared field: what is optional can be left away, what is not shown cannot be known.
 fn object(fields: &Fields, shape: &Shape) -> Value {
-    let mut map: Map = fields.properties.iter().map(|(name, shape)| (name.clone(), named(shape, name))).collect();
-    let wished = shape.any_of.first().and_then(Shape::fields).map(|fields| fields.required.as_slice());
+    let mut map: Map =
+        fields.properties.iter().map(|(name, shape)| (name.clone(), named(shape, name))).collect();
+    let wished =
+        shape.any_of.first().and_then(Shape::fields).map(|fields| fields.required.as_slice());
     for name in fields.required.iter().chain(wished.unwrap_or_default()) {
-        map.entry(name.clone()).or_insert_with(|| Value::String(text(Count::default(), None, name)));
+        map.entry(name.clone())
+            .or_insert_with(|| Value::String(text(Count::default(), None, name)));
     }
     Value::Object(map)
 }
 
 fn row(list: &List, name: &str) -> Value {
     let wanted = list.length.least.unwrap_or(1).max(1).min(list.length.most.unwrap_or(u64::MAX));
-    let item =
-        list.items.as_ref().map_or_else(|| Value::String(text(Count::default(), None, name)), |s| named(s, name));
+    let item = list
+        .items
+        .as_ref()
+        .map_or_else(|| Value::String(text(Count::default(), None, name)), |s| named(s, name));
     // An example that nobody can read is none: it shows a few items even where hundreds are wanted.
     (0..wanted.min(8)).map(|_| item.clone()).collect()
 }
@@ -68,7 +74,8 @@ fn text(length: Count, format: Option<&str>, name: &str) -> String {
         format!("the {}", name.replace(['_', '-'], " "))
     };
     let most = length.most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
-    let least = length.least.and_then(|least| usize::try_from(least).ok()).unwrap_or(0).min(most).min(400);
+    let least =
+        length.least.and_then(|least| usize::try_from(least).ok()).unwrap_or(0).min(most).min(400);
     let missing = least.saturating_sub(text.chars().count());
     text.extend(std::iter::repeat_n('.', missing));
     text.chars().take(most).collect()
@@ -91,7 +98,9 @@ fn whole(interval: &Interval) -> Number {
     if chosen.as_i128().is_some() {
         return chosen;
     }
-    let rounded = chosen.as_f64().map(|float| if interval.least.is_some() { float.ceil() } else { float.floor() });
+    let rounded = chosen
+        .as_f64()
+        .map(|float| if interval.least.is_some() { float.ceil() } else { float.floor() });
     let text = rounded.map(|float| format!("{float:.0}"));
     text.and_then(|text| text.parse::<i64>().ok()).map_or(chosen, Number::from)
 }

@@ -24,7 +24,9 @@ pub fn from_text(shape: &Shape, text: &str) -> Value {
             | (Kind::Bool, Some(value @ Value::Bool(_)))
             | (Kind::Null, Some(value @ Value::Null)) => return value,
             (Kind::List(list), _) => {
-                let item = |text: &str| list.items.as_ref().map_or_else(|| text.into(), |shape| from_text(shape, text));
+                let item = |text: &str| {
+                    list.items.as_ref().map_or_else(|| text.into(), |shape| from_text(shape, text))
+                };
                 return items(text).into_iter().map(item).collect();
             }
             _ => {}

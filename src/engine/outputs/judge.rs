@@ -3,7 +3,9 @@
 use serde_json::{Number, Value};
 
 use super::problem::{Fact, Problem};
-use crate::model::shape::{Count, Fields, Interval, Kind, List, Others, Shape, compare, is_whole, same};
+use crate::model::shape::{
+    Count, Fields, Interval, Kind, List, Others, Shape, compare, is_whole, same,
+};
 use crate::model::{Map, nearest};
 
 /// The most problems that are told: nobody mends more at once.
@@ -77,7 +79,8 @@ fn value(shape: &Shape, value: &Value, path: &Path<'_>, judgement: &mut Judgemen
     if !shape.values.is_empty() && !shape.values.iter().any(|known| same(known, value)) {
         let words = shape.values.iter().filter_map(Value::as_str);
         let meant = value.as_str().and_then(|text| nearest(text, words)).map(str::to_owned);
-        return judgement.say(path, Fact::NotAmong { got: value.clone(), known: shape.values.clone(), meant });
+        return judgement
+            .say(path, Fact::NotAmong { got: value.clone(), known: shape.values.clone(), meant });
     }
     match (kind, value) {
         (Some(Kind::Object(fields)), Value::Object(map)) => object(fields, map, path, judgement),
@@ -182,9 +185,12 @@ fn alternatives(shape: &Shape, given: &Value, path: &Path<'_>, judgement: &mut J
         }
         // A value of the right kind with faults inside is nearer than one of another kind.
         let foreign = found.iter().any(|problem| {
-            problem.path == path.to_string() && matches!(problem.fact, Fact::WrongKind { .. } | Fact::NotAmong { .. })
+            problem.path == path.to_string()
+                && matches!(problem.fact, Fact::WrongKind { .. } | Fact::NotAmong { .. })
         });
-        let better = |(other, others): &(bool, Vec<Problem>)| (foreign, found.len()) < (*other, others.len());
+        let better = |(other, others): &(bool, Vec<Problem>)| {
+            (foreign, found.len()) < (*other, others.len())
+        };
         if nearest.as_ref().is_none_or(better) {
             nearest = Some((foreign, found));
         }

@@ -66,11 +66,20 @@ impl Problem {
 
     /// Returns what is wrong and what would be right: one sentence.
     pub fn message(&self) -> String {
-        let name = if self.path.is_empty() { "this".to_owned() } else { format!("`{}`", self.path.escape_debug()) };
+        let name = if self.path.is_empty() {
+            "this".to_owned()
+        } else {
+            format!("`{}`", self.path.escape_debug())
+        };
         match &self.fact {
             Fact::Missing { wanted } => {
-                let purpose = wanted.about.description.as_deref().map(|text| format!(", {}", text.trim()));
-                format!("{name} is missing: it is {}{}", in_words(wanted), purpose.unwrap_or_default())
+                let purpose =
+                    wanted.about.description.as_deref().map(|text| format!(", {}", text.trim()));
+                format!(
+                    "{name} is missing: it is {}{}",
+                    in_words(wanted),
+                    purpose.unwrap_or_default()
+                )
             }
             Fact::Undeclared { known, meant } => {
                 let help = match (meant, known.as_slice()) {
@@ -81,23 +90,37 @@ impl Problem {
                 format!("{name} is not declared; {help}")
             }
             Fact::WrongKind { got, wanted } => {
-                format!("{name} is {}, and it must be {}{}", noun(got), wanted.join(" or "), unquoted(got, wanted))
+                format!(
+                    "{name} is {}, and it must be {}{}",
+                    noun(got),
+                    wanted.join(" or "),
+                    unquoted(got, wanted)
+                )
             }
             Fact::NotAmong { got, known, meant } => {
-                let question = meant.as_ref().map(|word| format!("; did you mean `{word}`?")).unwrap_or_default();
+                let question = meant
+                    .as_ref()
+                    .map(|word| format!("; did you mean `{word}`?"))
+                    .unwrap_or_default();
                 let known: Vec<String> = known.iter().map(quoted).collect();
                 let wanted = if known.len() == 1 { "it must be" } else { "it is one of" };
                 format!("{name} is {}, and {wanted} {}{question}", quoted(got), known.join(", "))
             }
             Fact::Length { got, limit } => match limit {
-                Limit::Least(least) => format!("{name} has {got} characters, and at least {least} are wanted"),
+                Limit::Least(least) => {
+                    format!("{name} has {got} characters, and at least {least} are wanted")
+                }
                 Limit::Most(most) => format!(
                     "{name} has {got} characters, and at most {most} are allowed: put the rest into a file and name it"
                 ),
             },
             Fact::Items { got, limit } => match limit {
-                Limit::Least(least) => format!("{name} has {got} items, and at least {least} are wanted"),
-                Limit::Most(most) => format!("{name} has {got} items, and at most {most} are allowed"),
+                Limit::Least(least) => {
+                    format!("{name} has {got} items, and at least {least} are wanted")
+                }
+                Limit::Most(most) => {
+                    format!("{name} has {got} items, and at most {most} are allowed")
+                }
             },
             Fact::Size { got, limit } => match limit {
                 Limit::Least(least) => format!("{name} is {got}, and it must be at least {least}"),
@@ -107,7 +130,9 @@ impl Problem {
                 "{name} has {bytes} bytes, and one value may have {limit}: write it to a file, and hand on the file's path"
             ),
             Fact::Protected => {
-                format!("{name} means what the task started with, and no gate may change that: use another name")
+                format!(
+                    "{name} means what the task started with, and no gate may change that: use another name"
+                )
             }
             Fact::Laborious => {
                 format!(
@@ -116,7 +141,10 @@ impl Problem {
             }
             Fact::NoneFits { shapes, nearest } => {
                 let list: Vec<String> = nearest.iter().take(5).map(Self::message).collect();
-                format!("{name} fits none of its {shapes} forms; by the nearest one, {}", list.join("; "))
+                format!(
+                    "{name} fits none of its {shapes} forms; by the nearest one, {}",
+                    list.join("; ")
+                )
             }
         }
     }
@@ -196,7 +224,8 @@ fn unquoted(got: &Value, wanted: &[&str]) -> String {
             let inner: Option<Value> = serde_json::from_str(text.trim()).ok();
             let fits = match inner {
                 Some(Value::Number(number)) => {
-                    wanted.contains(&"a number") || (wanted.contains(&"a whole number") && !number.is_f64())
+                    wanted.contains(&"a number")
+                        || (wanted.contains(&"a whole number") && !number.is_f64())
                 }
                 Some(Value::Bool(_)) => wanted.contains(&"`true` or `false`"),
                 _ => false,
@@ -209,7 +238,9 @@ fn unquoted(got: &Value, wanted: &[&str]) -> String {
                 String::new()
             }
         }
-        Value::Number(_) | Value::Bool(_) if wanted.contains(&"a text") => format!(": write `\"{got}\"`"),
+        Value::Number(_) | Value::Bool(_) if wanted.contains(&"a text") => {
+            format!(": write `\"{got}\"`")
+        }
         Value::Number(_) if wanted == ["a whole number"] => ": it has a fraction".to_owned(),
         _ => String::new(),
     }

@@ -37,8 +37,10 @@ required: [branch, files]
 
 fn told(outputs: &Value) -> String {
     let problems = judge(&shape(PLAN), outputs.as_object().unwrap());
-    let lines: Vec<String> =
-        problems.iter().map(|problem| format!("{}: {}", problem.code(), problem.message())).collect();
+    let lines: Vec<String> = problems
+        .iter()
+        .map(|problem| format!("{}: {}", problem.code(), problem.message()))
+        .collect();
     lines.join("\n")
 }
 
@@ -80,14 +82,19 @@ fn every_problem_is_told_at_once_with_what_would_be_right() {
     no_alternative: `owner` fits none of its 2 forms; by the nearest one, `owner` is a whole number, and it must be a text: write `"4"`
     "#);
     assert_eq!(
-        told(&json!({"branch": "b", "files": [{"path": "p"}], "count": 2.0, "share": null, "owner": {"name": "ada"}})),
+        told(
+            &json!({"branch": "b", "files": [{"path": "p"}], "count": 2.0, "share": null, "owner": {"name": "ada"}})
+        ),
         ""
     );
 }
 
 #[test]
 fn problems_are_data() {
-    let problems = judge(&shape(PLAN), json!({"brnch": 1, "risk": "lw", "count": 0, "owner": {}}).as_object().unwrap());
+    let problems = judge(
+        &shape(PLAN),
+        json!({"brnch": 1, "risk": "lw", "count": 0, "owner": {}}).as_object().unwrap(),
+    );
     let data: Vec<Value> = problems.iter().map(Problem::to_value).collect();
     insta::assert_snapshot!(serde_json::to_string_pretty(&data).unwrap(), @r#"
     [
@@ -165,8 +172,13 @@ fn fields_tell_what_to_fill_in() {
         .iter()
         .map(|field| {
             let need = if field.required { "required" } else { "optional" };
-            let about = field.description.as_ref().map(|text| format!(" - {text}")).unwrap_or_default();
-            let default = field.default.as_ref().map(|value| format!(" (default {value})")).unwrap_or_default();
+            let about =
+                field.description.as_ref().map(|text| format!(" - {text}")).unwrap_or_default();
+            let default = field
+                .default
+                .as_ref()
+                .map(|value| format!(" (default {value})"))
+                .unwrap_or_default();
             format!("{} ({need}): {}{about}{default}", field.name, field.form)
         })
         .collect();
@@ -341,7 +353,10 @@ fn what_is_wrong_a_thousand_times_is_told_a_hundred_times() {
 #[test]
 fn work_without_end_is_refused() {
     let forms: Vec<String> = (0..900).map(|number| format!("{{const: {number}}}")).collect();
-    let forms = shape(&format!("{{properties: {{items: {{type: array, items: {{anyOf: [{}]}}}}}}}}", forms.join(", ")));
+    let forms = shape(&format!(
+        "{{properties: {{items: {{type: array, items: {{anyOf: [{}]}}}}}}}}",
+        forms.join(", ")
+    ));
     let told = |items: Vec<u32>| {
         let problems = judge(&forms, json!({ "items": items }).as_object().unwrap());
         problems.iter().map(Problem::code).collect::<Vec<_>>()

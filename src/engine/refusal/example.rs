@@ -18,15 +18,21 @@ impl Refusal {
     /// Returns a completion, or a command, that would be accepted in this one's place.
     pub fn example(&self) -> Option<Value> {
         match self {
-            Self::InvalidOutcome { given, valid, .. } => meant(given, valid).or(valid.first()).map(sample),
-            Self::MissingOutcome { valid, .. } | Self::SkipNotAllowed { valid, .. } => valid.first().map(sample),
+            Self::InvalidOutcome { given, valid, .. } => {
+                meant(given, valid).or(valid.first()).map(sample)
+            }
+            Self::MissingOutcome { valid, .. } | Self::SkipNotAllowed { valid, .. } => {
+                valid.first().map(sample)
+            }
             // Whoever found faults is not to be led to pass over them.
-            Self::RejectNotAllowed { valid, .. } => {
-                valid.iter().find(|outcome| **outcome == Outcome::Blocked).or(valid.first()).map(sample)
-            }
-            Self::MissingSummary { outcome } | Self::MissingBlockers { outcome } | Self::EmptyBlockers { outcome } => {
-                Some(sample(outcome))
-            }
+            Self::RejectNotAllowed { valid, .. } => valid
+                .iter()
+                .find(|outcome| **outcome == Outcome::Blocked)
+                .or(valid.first())
+                .map(sample),
+            Self::MissingSummary { outcome }
+            | Self::MissingBlockers { outcome }
+            | Self::EmptyBlockers { outcome } => Some(sample(outcome)),
             Self::InvalidOutputs { outcome, example, .. } => {
                 let mut value = sample(outcome);
                 value["outputs"] = (**example).clone();

@@ -12,11 +12,19 @@ impl Refusal {
     pub fn fields(&self) -> Vec<(&'static str, Value)> {
         match self {
             Self::MissingOutcome { gate, valid } => {
-                vec![("requiredField", json!("outcome")), ("gate", text(gate)), ("validOutcomes", texts(valid))]
+                vec![
+                    ("requiredField", json!("outcome")),
+                    ("gate", text(gate)),
+                    ("validOutcomes", texts(valid)),
+                ]
             }
-            Self::InvalidOutcome { gate, valid, .. } => vec![("validOutcomes", texts(valid)), ("gate", text(gate))],
+            Self::InvalidOutcome { gate, valid, .. } => {
+                vec![("validOutcomes", texts(valid)), ("gate", text(gate))]
+            }
             Self::MissingSummary { .. } => vec![("requiredField", json!("summary"))],
-            Self::MissingBlockers { .. } | Self::EmptyBlockers { .. } => vec![("requiredField", json!("blockers"))],
+            Self::MissingBlockers { .. } | Self::EmptyBlockers { .. } => {
+                vec![("requiredField", json!("blockers"))]
+            }
             Self::TooLong { field, bytes, limit } => {
                 vec![("field", json!(field)), ("bytes", json!(bytes)), ("limit", json!(limit))]
             }
@@ -32,20 +40,34 @@ impl Refusal {
                 ("problems", problems.iter().map(super::Problem::to_value).collect()),
             ],
             Self::MissingInput { workflow, missing } => {
-                vec![("workflow", text(workflow)), ("missing", texts(missing)), ("requiredField", json!("context"))]
+                vec![
+                    ("workflow", text(workflow)),
+                    ("missing", texts(missing)),
+                    ("requiredField", json!("context")),
+                ]
             }
             Self::UnknownInput { workflow, given, known } => {
-                vec![("workflow", text(workflow)), ("unknown", texts(given)), ("knownInputs", texts(known))]
+                vec![
+                    ("workflow", text(workflow)),
+                    ("unknown", texts(given)),
+                    ("knownInputs", texts(known)),
+                ]
             }
             Self::WrongTask { assigned, attempted, role } => {
-                let mut fields = vec![("assignedTask", text(assigned)), ("attemptedTask", text(attempted))];
+                let mut fields =
+                    vec![("assignedTask", text(assigned)), ("attemptedTask", text(attempted))];
                 if let Some(Self::WrongRole { gate, role, .. }) = role.as_deref() {
                     fields.extend([("gate", text(gate)), ("expectedRole", text(role))]);
                 }
                 fields
             }
-            Self::AssignedToAnother { ticket, holder, agent } | Self::ClaimLost { ticket, holder, agent } => {
-                vec![("task", text(ticket)), ("assignedAgent", text(holder)), ("yourAgentId", text(agent))]
+            Self::AssignedToAnother { ticket, holder, agent }
+            | Self::ClaimLost { ticket, holder, agent } => {
+                vec![
+                    ("task", text(ticket)),
+                    ("assignedAgent", text(holder)),
+                    ("yourAgentId", text(agent)),
+                ]
             }
             Self::WrongRole { task, gate, role, agent, roles, members } => vec![
                 ("task", text(task)),
@@ -57,10 +79,18 @@ impl Refusal {
                 ("validAgents", texts(members)),
             ],
             Self::RejectNotAllowed { gate, valid } => {
-                vec![("gate", text(gate)), ("canReject", json!(false)), ("validOutcomes", texts(valid))]
+                vec![
+                    ("gate", text(gate)),
+                    ("canReject", json!(false)),
+                    ("validOutcomes", texts(valid)),
+                ]
             }
             Self::SkipNotAllowed { gate, valid, .. } => {
-                vec![("gate", text(gate)), ("canSkip", json!(false)), ("validOutcomes", texts(valid))]
+                vec![
+                    ("gate", text(gate)),
+                    ("canSkip", json!(false)),
+                    ("validOutcomes", texts(valid)),
+                ]
             }
             Self::HumanRequired { gate, agent, people, .. } => vec![
                 ("gate", text(gate)),
@@ -81,7 +111,11 @@ impl Refusal {
                 ("exited", text(at)),
             ],
             Self::VisitAhead { task, visit, current } => {
-                vec![("task", text(task)), ("visit", json!(visit)), ("currentVisit", json!(current))]
+                vec![
+                    ("task", text(task)),
+                    ("visit", json!(visit)),
+                    ("currentVisit", json!(current)),
+                ]
             }
             Self::Finished { task, status, at } => {
                 vec![("task", text(task)), ("status", text(status)), ("since", text(at))]
@@ -91,14 +125,24 @@ impl Refusal {
             }
             Self::NotAdopted { task } | Self::NotClaimed { task } => vec![("task", text(task))],
             Self::UnknownWorkflow { task, workflow, known } => {
-                vec![("task", text(task)), ("workflow", json!(workflow)), ("validWorkflows", json!(known))]
+                vec![
+                    ("task", text(task)),
+                    ("workflow", json!(workflow)),
+                    ("validWorkflows", json!(known)),
+                ]
             }
             Self::GateGone { task, gate, known } => {
                 vec![("task", text(task)), ("gate", text(gate)), ("validGates", texts(known))]
             }
-            Self::UnknownGate { given, known } => vec![("gate", text(given)), ("validGates", texts(known))],
+            Self::UnknownGate { given, known } => {
+                vec![("gate", text(given)), ("validGates", texts(known))]
+            }
             Self::NotVisible { workflow, agent, viewers } => {
-                vec![("workflow", text(workflow)), ("yourAgentId", text(agent)), ("visibleTo", texts(viewers))]
+                vec![
+                    ("workflow", text(workflow)),
+                    ("yourAgentId", text(agent)),
+                    ("visibleTo", texts(viewers)),
+                ]
             }
             Self::NoGateApplies { workflow } => vec![("workflow", json!(workflow))],
             Self::NobodyWorksHere { task, gate }
@@ -114,19 +158,30 @@ impl Refusal {
                 ("separateFrom", text(worked_at)),
                 ("by", text(by)),
             ],
-            Self::NotBlocked { task, status } => vec![("task", text(task)), ("status", text(status))],
+            Self::NotBlocked { task, status } => {
+                vec![("task", text(task)), ("status", text(status))]
+            }
             Self::MissingReason { .. } => vec![("requiredField", json!("reason"))],
-            Self::NotPermitted { agent, act } => vec![("yourAgentId", text(agent)), ("permission", text(act))],
-            Self::Held { task, reasons } => vec![("task", text(task)), ("blockers", json!(reasons))],
+            Self::NotPermitted { agent, act } => {
+                vec![("yourAgentId", text(agent)), ("permission", text(act))]
+            }
+            Self::Held { task, reasons } => {
+                vec![("task", text(task)), ("blockers", json!(reasons))]
+            }
             Self::NotDue { ticket, at } => {
                 vec![("task", text(ticket)), ("deadline", at.as_ref().map_or(Value::Null, text))]
             }
-            Self::Blocked { ticket, blockers } => vec![("task", text(ticket)), ("blockers", json!(blockers))],
+            Self::Blocked { ticket, blockers } => {
+                vec![("task", text(ticket)), ("blockers", json!(blockers))]
+            }
             Self::BranchNeeded { task, gate, open } => {
                 vec![("task", text(task)), ("gate", text(gate)), ("openBranches", tickets(open))]
             }
             Self::NotOfABranch { ticket, .. } => {
-                vec![("task", text(&ticket.task)), ("branch", ticket.branch.as_ref().map_or(Value::Null, text))]
+                vec![
+                    ("task", text(&ticket.task)),
+                    ("branch", ticket.branch.as_ref().map_or(Value::Null, text)),
+                ]
             }
             Self::NotYourBranch { task, gate, agent, open } => vec![
                 ("task", text(task)),

@@ -183,8 +183,11 @@ impl Refusal {
 }
 
 fn of_signature(wanted: &ToSign) -> String {
-    let keys: Vec<String> =
-        wanted.keys.iter().map(|key| format!("  {} {}", key.fingerprint(), key.comment())).collect();
+    let keys: Vec<String> = wanted
+        .keys
+        .iter()
+        .map(|key| format!("  {} {}", key.fingerprint(), key.comment()))
+        .collect();
     let keys = keys.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n");
     match &wanted.flaw {
         Flaw::Missing | Flaw::OtherText => format!(
@@ -192,7 +195,9 @@ fn of_signature(wanted: &ToSign) -> String {
              `aof task sign FILE` signs a completion file; or sign `toSign` with `ssh-keygen -Y sign -n {NAMESPACE}`, and send the same \
              completion again with its `id` and the `signature`. Its keys are\n{keys}"
         ),
-        Flaw::OtherUse { .. } => format!("sign with `ssh-keygen -Y sign -n {NAMESPACE}`, or by `aof task complete`"),
+        Flaw::OtherUse { .. } => {
+            format!("sign with `ssh-keygen -Y sign -n {NAMESPACE}`, or by `aof task complete`")
+        }
         Flaw::OtherKey { .. } => format!("sign with one of these:\n{keys}"),
         Flaw::NoKey { key } => format!(
             "leave the signature out; or have the key committed in org.yaml: `agents: {{{}: {{signingKey: \"{key}\"}}}}`",
@@ -203,20 +208,24 @@ fn of_signature(wanted: &ToSign) -> String {
 
 /// Names the branches that are open, each with its ticket.
 fn branches(open: &[(Ticket, RoleId)]) -> String {
-    let lines: Vec<String> = open.iter().map(|(ticket, role)| format!("  `{ticket}`  role {role}")).collect();
+    let lines: Vec<String> =
+        open.iter().map(|(ticket, role)| format!("  `{ticket}`  role {role}")).collect();
     format!("use the ticket of a branch that is open:\n{}", lines.join("\n"))
 }
 
 /// Returns one line for each outcome: when to use it.
 fn meanings(outcomes: &[Outcome]) -> String {
-    let lines: Vec<String> = outcomes.iter().map(|outcome| format!("  `{outcome}`  {}", meaning(outcome))).collect();
+    let lines: Vec<String> =
+        outcomes.iter().map(|outcome| format!("  `{outcome}`  {}", meaning(outcome))).collect();
     lines.join("\n")
 }
 /// Returns when to use an outcome, in general.
 const fn meaning(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Complete => "your work here is finished",
-        Outcome::NeedsReview => "you found something that somebody else has to mend (list it in `blockers`)",
+        Outcome::NeedsReview => {
+            "you found something that somebody else has to mend (list it in `blockers`)"
+        }
         Outcome::Blocked => "something outside stops you (name it in `blockers`)",
         Outcome::Skip => "this gate does not apply to the task",
         Outcome::Failed => "you tried, and could not do it",
@@ -233,12 +242,10 @@ pub(super) fn meant<'a>(given: &str, valid: &'a [Outcome]) -> Option<&'a Outcome
 /// Returns the outcome that people mean by some other word.
 fn synonym(word: &str) -> Option<&'static str> {
     match word.to_lowercase().as_str() {
-        "done" | "finished" | "ok" | "pass" | "passed" | "approve" | "approved" | "success" | "lgtm" => {
-            Some("complete")
-        }
-        "reject" | "rejected" | "fail" | "failed" | "changes_requested" | "needs_work" | "needs_fixes" => {
-            Some("needs_review")
-        }
+        "done" | "finished" | "ok" | "pass" | "passed" | "approve" | "approved" | "success"
+        | "lgtm" => Some("complete"),
+        "reject" | "rejected" | "fail" | "failed" | "changes_requested" | "needs_work"
+        | "needs_fixes" => Some("needs_review"),
         "stuck" | "waiting" | "hold" | "on_hold" => Some("blocked"),
         "skipped" | "n/a" => Some("skip"),
         _ => None,

@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::outputs::Problem;
 use super::signed::Flaw;
 use crate::model::{
-    AgentId, CompletionId, GateId, Identity, Outcome, Permission, PublicKey, RoleId, Station, Status, TaskId, Ticket,
-    Timestamp, Visit, WorkflowName,
+    AgentId, CompletionId, GateId, Identity, Outcome, Permission, PublicKey, RoleId, Station,
+    Status, TaskId, Ticket, Timestamp, Visit, WorkflowName,
 };
 
 /// Why an act was not carried out.
@@ -57,7 +57,14 @@ pub enum Refusal {
     /// Nothing has run out there.
     NotDue { ticket: Ticket, at: Option<Timestamp> },
     /// The agent is not in the gate's role (9.13).
-    WrongRole { task: TaskId, gate: Station, role: RoleId, agent: AgentId, roles: Vec<RoleId>, members: Vec<AgentId> },
+    WrongRole {
+        task: TaskId,
+        gate: Station,
+        role: RoleId,
+        agent: AgentId,
+        roles: Vec<RoleId>,
+        members: Vec<AgentId>,
+    },
     /// The gate does not send back (9.10).
     RejectNotAllowed { gate: Station, valid: Vec<Outcome> },
     /// The gate does not let itself be skipped.
@@ -246,5 +253,8 @@ impl Refusal {
 /// Returns the code of outputs that are wrong in one way, or in several.
 fn of_problems(problems: &[Problem]) -> &'static str {
     let all = |code: &str| problems.iter().all(|problem| problem.code() == code);
-    ["output_too_large", "protected_output"].into_iter().find(|code| all(code)).unwrap_or("invalid_outputs")
+    ["output_too_large", "protected_output"]
+        .into_iter()
+        .find(|code| all(code))
+        .unwrap_or("invalid_outputs")
 }

@@ -6,11 +6,14 @@ use crate::model::signal::Mark;
 
 /// Returns what the last line of that key says, and where its value ends.
 pub(super) fn verdict(masked: &Masked<'_>, key: &str, words: &[&str]) -> (Verdict, usize) {
-    let Some(value) = sections(masked, &[key], None).into_iter().rfind(|found| found.key == 0) else {
+    let Some(value) = sections(masked, &[key], None).into_iter().rfind(|found| found.key == 0)
+    else {
         return (Verdict::Nothing, 0);
     };
-    let loud = value.loud.iter().map(|line| bare(line)).find(|line| !line.is_empty()).unwrap_or_default();
-    let shown = value.text.iter().map(|line| line.trim()).find(|line| !line.is_empty()).unwrap_or_default();
+    let loud =
+        value.loud.iter().map(|line| bare(line)).find(|line| !line.is_empty()).unwrap_or_default();
+    let shown =
+        value.text.iter().map(|line| line.trim()).find(|line| !line.is_empty()).unwrap_or_default();
     (judged(loud, shown, words), value.start)
 }
 
@@ -59,7 +62,8 @@ pub(super) fn values(masked: &Masked<'_>, mark: &Mark, keys: &[&str]) -> Vec<(St
 
 /// Tells whether a line gives a value to one of the keys.
 pub(super) fn gives(loud: &str, keys: &[&str]) -> bool {
-    key_of(decorated(loud).1).is_some_and(|found| keys.iter().any(|known| known.eq_ignore_ascii_case(found.key)))
+    key_of(decorated(loud).1)
+        .is_some_and(|found| keys.iter().any(|known| known.eq_ignore_ascii_case(found.key)))
 }
 
 /// A key's value, line by line.
@@ -90,7 +94,12 @@ fn sections<'m>(masked: &'m Masked<'_>, known: &[&str], tag: Option<&str>) -> Ve
                 // Both lines have the same length, so the value stands at the same place in both.
                 let from = from + found.start;
                 let text = &text[from..from + found.value.len()];
-                list.push(Section { key, start: start + from, text: vec![text], loud: vec![found.value] });
+                list.push(Section {
+                    key,
+                    start: start + from,
+                    text: vec![text],
+                    loud: vec![found.value],
+                });
                 inside = true;
             }
             None if inside => {
@@ -120,7 +129,8 @@ struct Keyed<'m> {
 
 /// Splits `KEY: value`; the key is one word, and emphasis around it is no part of either.
 fn key_of(line: &str) -> Option<Keyed<'_>> {
-    let length = line.bytes().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')).count();
+    let length =
+        line.bytes().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')).count();
     // `_` may be emphasis at the key's end: `__KEY__: value`.
     let key = line[..length].trim_end_matches('_');
     if key.is_empty() || key.len() > 64 {
@@ -133,7 +143,8 @@ fn key_of(line: &str) -> Option<Keyed<'_>> {
         return None;
     }
     let closing = value.trim_start_matches(['*', '_']);
-    let value = if closing.is_empty() || closing.starts_with([' ', '\t']) { closing } else { value };
+    let value =
+        if closing.is_empty() || closing.starts_with([' ', '\t']) { closing } else { value };
     let value = value.trim_start();
     Some(Keyed { key, start: line.len() - value.len(), value: value.trim_end() })
 }
@@ -145,12 +156,23 @@ fn decorated(line: &str) -> (usize, &str) {
     let inner = rest.trim_start_matches(['*', '_']);
     let start = line.len() - inner.len();
     let emphasized = inner.len() < rest.len();
-    (start, if emphasized { inner.trim_end().trim_end_matches(['*', '_']).trim_end() } else { inner.trim_end() })
+    (
+        start,
+        if emphasized {
+            inner.trim_end().trim_end_matches(['*', '_']).trim_end()
+        } else {
+            inner.trim_end()
+        },
+    )
 }
 
 /// Returns a word without emphasis, quotes and a full stop.
 fn bare(line: &str) -> &str {
-    line.trim().trim_matches(['*', '"', '\'']).trim_end_matches('.').trim_matches(['*', '"', '\'']).trim()
+    line.trim()
+        .trim_matches(['*', '"', '\''])
+        .trim_end_matches('.')
+        .trim_matches(['*', '"', '\''])
+        .trim()
 }
 
 /// Joins the lines of a value, blank ones at both ends left away.

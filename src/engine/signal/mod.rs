@@ -85,7 +85,8 @@ pub fn outcome(signal: &Signal, possible: &[Outcome], verdict: &Verdict) -> Opti
 
 /// Returns what is looked for at a gate with these outcomes, for messages; who cannot go on says so as an outcome.
 pub fn looked_for_at(mark: &Mark, possible: &[Outcome]) -> String {
-    let judging = |outcome: &&Outcome| !matches!(outcome, Outcome::Blocked | Outcome::Skip | Outcome::Failed);
+    let judging =
+        |outcome: &&Outcome| !matches!(outcome, Outcome::Blocked | Outcome::Skip | Outcome::Failed);
     let words: Vec<&str> = possible.iter().filter(judging).map(Outcome::as_str).collect();
     looked_for(mark, &words)
 }
@@ -99,7 +100,8 @@ pub fn looked_for(mark: &Mark, words: &[&str]) -> String {
             if pass.is_some() || fail.is_some() || words.iter().any(has) {
                 format!("`<{tag}>PASS</{tag}>` or `<{tag}>FAIL</{tag}>`")
             } else {
-                let list: Vec<String> = words.iter().map(|word| format!("`<{tag}>{word}</{tag}>`")).collect();
+                let list: Vec<String> =
+                    words.iter().map(|word| format!("`<{tag}>{word}</{tag}>`")).collect();
                 list.join(" or ")
             }
         }

@@ -21,7 +21,8 @@ pub(super) fn spans(text: &str, paragraphs: &[usize], bytes: &mut [u8]) {
                 while paragraphs[paragraph] <= at {
                     paragraph += 1;
                 }
-                let close = runs.range((length, at + length)..(length, paragraphs[paragraph])).next();
+                let close =
+                    runs.range((length, at + length)..(length, paragraphs[paragraph])).next();
                 let end = close.map_or(at, |(_, close)| close + length);
                 silence(bytes, at, end);
                 at = end.max(at + length);
@@ -62,7 +63,8 @@ fn silent_tag(text: &str, bytes: &[u8], at: usize) -> Option<usize> {
 
 /// Tells whether the bytes begin with the tag, whatever its case.
 pub(super) fn opens(bytes: &[u8], tag: &str) -> bool {
-    let found = bytes.get(..tag.len()).is_some_and(|found| found.eq_ignore_ascii_case(tag.as_bytes()));
+    let found =
+        bytes.get(..tag.len()).is_some_and(|found| found.eq_ignore_ascii_case(tag.as_bytes()));
     let next = bytes.get(tag.len()).copied().unwrap_or(b'\n');
     found && (tag == "<!--" || matches!(next, b'>' | b' ' | b'\t' | b'\n' | b'\r'))
 }

@@ -4,7 +4,8 @@ use super::{Verdict, judged};
 
 /// Returns the verdict and the values of the keys that were asked for.
 pub(super) fn read(text: &str, words: &[&str], keys: &[&str]) -> (Verdict, Vec<(String, String)>) {
-    let mut lines = text.trim_start_matches('\u{feff}').lines().skip_while(|line| line.trim().is_empty());
+    let mut lines =
+        text.trim_start_matches('\u{feff}').lines().skip_while(|line| line.trim().is_empty());
     if lines.next().map(str::trim_end) != Some("---") {
         return (Verdict::Nothing, Vec::new());
     }
@@ -19,17 +20,19 @@ pub(super) fn read(text: &str, words: &[&str], keys: &[&str]) -> (Verdict, Vec<(
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        match line
-            .split_once(':')
-            .filter(|(key, value)| is_key(key) && (value.is_empty() || value.starts_with([' ', '\t'])))
-        {
+        match line.split_once(':').filter(|(key, value)| {
+            is_key(key) && (value.is_empty() || value.starts_with([' ', '\t']))
+        }) {
             Some((key, value)) => found.push((key, value.trim().to_owned())),
             // Lines that are no key belong to the value above.
             None => {
                 if let Some((_, value)) = found.last_mut() {
                     let line = line.strip_prefix("  ").unwrap_or(line);
-                    *value =
-                        if value.is_empty() || is_block(value) { line.to_owned() } else { format!("{value}\n{line}") };
+                    *value = if value.is_empty() || is_block(value) {
+                        line.to_owned()
+                    } else {
+                        format!("{value}\n{line}")
+                    };
                 }
             }
         }
@@ -37,7 +40,11 @@ pub(super) fn read(text: &str, words: &[&str], keys: &[&str]) -> (Verdict, Vec<(
     if !closed {
         return (Verdict::Unreadable("---".to_owned()), Vec::new());
     }
-    let said: Vec<&str> = found.iter().filter(|(key, _)| *key == "$status").map(|(_, value)| unquoted(value)).collect();
+    let said: Vec<&str> = found
+        .iter()
+        .filter(|(key, _)| *key == "$status")
+        .map(|(_, value)| unquoted(value))
+        .collect();
     let verdict = match said.as_slice() {
         [] => Verdict::Nothing,
         [word] => judged(word, word, words),
@@ -54,7 +61,8 @@ pub(super) fn read(text: &str, words: &[&str], keys: &[&str]) -> (Verdict, Vec<(
 }
 
 fn is_key(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'$' | b'.'))
+    !text.is_empty()
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'$' | b'.'))
 }
 
 /// Tells whether a value only says that a block of lines follows.

@@ -16,7 +16,10 @@ pub(super) fn verdict(masked: &Masked<'_>, tag: &str, words: &[&str]) -> (Verdic
     };
     let from = start + open.len();
     let Some(end) = places(loud, &close).find(|at| *at >= from) else {
-        return (Verdict::Unreadable(cut(masked.text[start..].lines().next().unwrap_or_default(), 80)), start);
+        return (
+            Verdict::Unreadable(cut(masked.text[start..].lines().next().unwrap_or_default(), 80)),
+            start,
+        );
     };
     let word = loud[from..end].trim();
     let at = end + close.len();
@@ -33,10 +36,15 @@ pub(super) fn verdict(masked: &Masked<'_>, tag: &str, words: &[&str]) -> (Verdic
 /// Returns where the tag stands, whatever its case; not where it leans against a backtick: that one is shown, not said.
 fn places<'a>(loud: &'a str, tag: &'a str) -> impl Iterator<Item = usize> + 'a {
     let bytes = loud.as_bytes();
-    bytes.iter().enumerate().filter(|(_, byte)| **byte == b'<').map(|(at, _)| at).filter(move |at| {
-        let found = bytes.get(*at..*at + tag.len()).is_some_and(|found| found.eq_ignore_ascii_case(tag.as_bytes()));
-        let before = at.checked_sub(1).and_then(|before| bytes.get(before));
-        let shown = before == Some(&b'`') || bytes.get(*at + tag.len()).is_some_and(|next| b"`\\".contains(next));
-        found && !shown
-    })
+    bytes.iter().enumerate().filter(|(_, byte)| **byte == b'<').map(|(at, _)| at).filter(
+        move |at| {
+            let found = bytes
+                .get(*at..*at + tag.len())
+                .is_some_and(|found| found.eq_ignore_ascii_case(tag.as_bytes()));
+            let before = at.checked_sub(1).and_then(|before| bytes.get(before));
+            let shown = before == Some(&b'`')
+                || bytes.get(*at + tag.len()).is_some_and(|next| b"`\\".contains(next));
+            found && !shown
+        },
+    )
 }

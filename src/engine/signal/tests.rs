@@ -47,7 +47,10 @@ fn the_last_tag_decides() {
     ] {
         assert_eq!(gate(text), wanted, "{text}");
     }
-    assert_eq!(says(&tag(), DECISIONS, "<gate>Needs_Fixes</gate>"), Verdict::Named("needs_fixes".into()));
+    assert_eq!(
+        says(&tag(), DECISIONS, "<gate>Needs_Fixes</gate>"),
+        Verdict::Named("needs_fixes".into())
+    );
     assert_eq!(says(&tag(), &["PASS", "fail"], "<gate>pass</gate>"), Verdict::Named("PASS".into()));
 }
 
@@ -71,7 +74,9 @@ fn what_cannot_be_read_is_no_yes() {
     ] {
         assert!(matches!(gate(text), Verdict::Unreadable(_)), "{text:?}: {:?}", gate(text));
     }
-    let Verdict::Unreadable(shown) = gate(&format!("<gate>{}</gate>", "x".repeat(5_000))) else { panic!() };
+    let Verdict::Unreadable(shown) = gate(&format!("<gate>{}</gate>", "x".repeat(5_000))) else {
+        panic!()
+    };
     assert!(shown.len() < 100);
     // A tag that is torn apart is no tag.
     assert_eq!(gate("<ga\nte>PASS</ga\nte>"), Verdict::Nothing);
@@ -117,7 +122,11 @@ fn what_is_quoted_never_decides() {
         assert_eq!(gate(&format!("<gate>FAIL</gate>\n\n{text}")), Verdict::Failed, "{text}");
         let key = text.replace("<gate>PASS</gate>", "DECISION: approved");
         if !key.contains("`DECISION") && !key.contains(">DECISION") {
-            assert_eq!(says(&Mark::Key("DECISION".into()), DECISIONS, &key), Verdict::Nothing, "{key}");
+            assert_eq!(
+                says(&Mark::Key("DECISION".into()), DECISIONS, &key),
+                Verdict::Nothing,
+                "{key}"
+            );
         }
     }
 }
@@ -182,17 +191,31 @@ fn keys_name_outcomes() {
 #[test]
 fn a_line_is_expected() {
     let expects = Mark::Expects("STATUS: done".to_owned());
-    for text in ["STATUS: done", "x\n  Status: Done  \ny", "**STATUS: done**", "STATUS: retry\nSTATUS: done"] {
+    for text in [
+        "STATUS: done",
+        "x\n  Status: Done  \ny",
+        "**STATUS: done**",
+        "STATUS: retry\nSTATUS: done",
+    ] {
         assert_eq!(says(&expects, OUTCOMES, text), Verdict::Passed, "{text}");
     }
-    for text in ["", "STATUS: done soon", "> STATUS: done", "STATUS: done\nSTATUS: retry", "```\nSTATUS: done\n```"] {
+    for text in [
+        "",
+        "STATUS: done soon",
+        "> STATUS: done",
+        "STATUS: done\nSTATUS: retry",
+        "```\nSTATUS: done\n```",
+    ] {
         assert_ne!(says(&expects, OUTCOMES, text), Verdict::Passed, "{text}");
     }
     assert_eq!(
         says(&expects, OUTCOMES, "STATUS: done\nSTATUS: retry"),
         Verdict::Unreadable("STATUS: retry".to_owned())
     );
-    assert_eq!(says(&Mark::Expects("All good".into()), OUTCOMES, "so:\nall good\n"), Verdict::Passed);
+    assert_eq!(
+        says(&Mark::Expects("All good".into()), OUTCOMES, "so:\nall good\n"),
+        Verdict::Passed
+    );
 }
 
 #[test]
@@ -246,7 +269,10 @@ fn items_are_what_is_to_be_mended() {
         ["no tests for the parser", "`x` leaks - in two places", "typo", "docs"]
     );
     assert_eq!(items("- good\n\n<gate>FAIL</gate>\n\n- bad\n- worse\n"), ["bad", "worse"]);
-    assert_eq!(items("```\n- code\n```\n> - quoted\n- pr_url: x\n<gate>FAIL</gate>"), Vec::<String>::new());
+    assert_eq!(
+        items("```\n- code\n```\n> - quoted\n- pr_url: x\n<gate>FAIL</gate>"),
+        Vec::<String>::new()
+    );
     let many = items(&"- x\n".repeat(10_000));
     assert_eq!(many.len(), 50);
     assert!(items(&format!("- {}", "long ".repeat(5_000)))[0].len() < 500);
@@ -288,7 +314,11 @@ fn junk_is_read_in_no_time() {
 fn what_is_looked_for_can_be_told() {
     for (mark, words, wanted) in [
         (tag(), OUTCOMES, "`<gate>PASS</gate>` or `<gate>FAIL</gate>`"),
-        (tag(), &["approved", "rejected"][..], "`<gate>approved</gate>` or `<gate>rejected</gate>`"),
+        (
+            tag(),
+            &["approved", "rejected"][..],
+            "`<gate>approved</gate>` or `<gate>rejected</gate>`",
+        ),
         (Mark::Key("DECISION".into()), &["a", "b"][..], "a line `DECISION: a` or `DECISION: b`"),
         (Mark::Expects("STATUS: done".into()), OUTCOMES, "the line `STATUS: done`"),
         (Mark::Status, &["a", "b"][..], "`$status` in the frontmatter, one of `a`, `b`"),

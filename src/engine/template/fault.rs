@@ -21,22 +21,38 @@ impl Fault {
     pub(super) fn unclosed(range: Range<usize>, braces: &str) -> Self {
         let close = "}".repeat(braces.len());
         let message = format!("`{braces}` is opened and not closed by `{close}`");
-        Self::new(range, message, format!("close it, or write `\\{braces}` if it is meant as it stands"))
+        Self::new(
+            range,
+            message,
+            format!("close it, or write `\\{braces}` if it is meant as it stands"),
+        )
     }
 
     pub(super) fn empty(range: Range<usize>) -> Self {
-        Self::new(range, "there is no name between these braces", "name what is to stand here, as in `{{branch}}`")
+        Self::new(
+            range,
+            "there is no name between these braces",
+            "name what is to stand here, as in `{{branch}}`",
+        )
     }
 
     pub(super) fn nested(range: Range<usize>) -> Self {
         let message = "these braces are not closed before the next ones open";
-        Self::new(range, message, "close them; a name is no template itself, so there are no braces inside braces")
+        Self::new(
+            range,
+            message,
+            "close them; a name is no template itself, so there are no braces inside braces",
+        )
     }
 
     pub(super) fn filter(range: Range<usize>, name: &str, filter: &str) -> Self {
         let filter: String = filter.chars().filter(|c| !c.is_control()).take(40).collect();
         let message = format!("there are no filters here, and `| {filter}` is one");
-        Self::new(range, message, format!("write `{{{{{name}}}}}`: lists come as lines with dashes, all else as it is"))
+        Self::new(
+            range,
+            message,
+            format!("write `{{{{{name}}}}}`: lists come as lines with dashes, all else as it is"),
+        )
     }
 
     pub(super) fn section(range: Range<usize>, sign: char) -> Self {

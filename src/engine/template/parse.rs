@@ -49,7 +49,8 @@ pub(super) fn parse(text: &str) -> Result<Template, Vec<Fault>> {
 
 /// Reads the hole that opens there. Returns where it ends, and the name in it.
 fn hole(text: &str, open: usize) -> (usize, Result<&str, Fault>) {
-    let (braces, closing) = if text[open..].starts_with("{{{") { ("{{{", "}}}") } else { ("{{", "}}") };
+    let (braces, closing) =
+        if text[open..].starts_with("{{{") { ("{{{", "}}}") } else { ("{{", "}}") };
     let start = open + braces.len();
     // What lies behind the next opening braces is theirs: so every byte is looked at a few times, and no more.
     let next = text[start..].find("{{").map(|next| start + next);
@@ -79,7 +80,8 @@ fn named(name: &str, range: std::ops::Range<usize>) -> Result<&str, Fault> {
 
 fn is_name(text: &str) -> bool {
     let is_word = |word: &str| {
-        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+        !word.is_empty()
+            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
     };
     text.len() <= NAME_LIMIT && text.split('.').count() <= 3 && text.split('.').all(is_word)
 }

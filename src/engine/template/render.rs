@@ -32,7 +32,10 @@ pub struct Rendered {
     pub cut: Vec<String>,
 }
 
-pub(super) fn render<'v>(template: &Template, mut look_up: impl FnMut(&Reference) -> Found<'v>) -> Rendered {
+pub(super) fn render<'v>(
+    template: &Template,
+    mut look_up: impl FnMut(&Reference) -> Found<'v>,
+) -> Rendered {
     let mut rendered = Rendered::default();
     for piece in &template.pieces {
         match piece {
@@ -76,7 +79,8 @@ pub fn as_text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => Cow::Borrowed(text),
         Value::Array(items) if items.iter().all(is_plain) => {
-            let lines: Vec<String> = items.iter().map(|item| format!("- {}", indented(&as_text(item)))).collect();
+            let lines: Vec<String> =
+                items.iter().map(|item| format!("- {}", indented(&as_text(item)))).collect();
             Cow::Owned(lines.join("\n"))
         }
         other => Cow::Owned(other.to_string()),

@@ -61,8 +61,10 @@ fn values_are_never_read() {
 fn references_tell_their_places() {
     let source = "é {{a}} \\{{no}} {{{ b.c }}}";
     let template = Template::parse(source).unwrap();
-    let found: Vec<(&str, &str)> =
-        template.references().map(|reference| (reference.name(), &source[reference.range.clone()])).collect();
+    let found: Vec<(&str, &str)> = template
+        .references()
+        .map(|reference| (reference.name(), &source[reference.range.clone()]))
+        .collect();
     assert_eq!(found, [("a", "{{a}}"), ("b.c", "{{{ b.c }}}")]);
     assert_eq!(template.references().last().unwrap().parts(), ["b", "c"]);
 }
@@ -84,7 +86,9 @@ fn what_is_no_hole_is_refused_by_name() {
     .iter()
     .flat_map(|source| {
         let faults = Template::parse(source).unwrap_err();
-        faults.into_iter().map(|fault| format!("{} -> {} ({})", &source[fault.range], fault.message, fault.help))
+        faults
+            .into_iter()
+            .map(|fault| format!("{} -> {} ({})", &source[fault.range], fault.message, fault.help))
     })
     .collect();
     insta::assert_snapshot!(told.join("\n"), @r"

@@ -43,22 +43,31 @@ workflow:
 
 fn made(text: &str) -> Result<Rules, Vec<String>> {
     let source = Source { name: "project.yaml".to_owned(), bytes: text.as_bytes().to_vec() };
-    let loaded =
-        load(&[source]).map_err(|faults| faults.iter().map(|fault| fault.message.clone()).collect::<Vec<_>>())?;
+    let loaded = load(&[source])
+        .map_err(|faults| faults.iter().map(|fault| fault.message.clone()).collect::<Vec<_>>())?;
     let told = |finding: &crate::engine::Finding| {
         let help = finding.help.clone().unwrap_or_default();
         format!("{} {}: {} ({help})", finding.severity, finding.code, finding.message)
     };
     match Rules::new(loaded.project, org()) {
         Ok((rules, findings)) => {
-            let own: Vec<String> = findings.iter().filter(|f| f.code.contains("name")).map(told).collect();
+            let own: Vec<String> =
+                findings.iter().filter(|f| f.code.contains("name")).map(told).collect();
             if own.is_empty() { Ok(rules) } else { Err(own) }
         }
-        Err(findings) => Err(findings.iter().filter(|f| f.severity == Severity::Error).map(told).collect()),
+        Err(findings) => {
+            Err(findings.iter().filter(|f| f.severity == Severity::Error).map(told).collect())
+        }
     }
 }
 
-fn tell(rules: &Rules, task: &Task, agent: &str, outcome: &str, outputs: &serde_json::Value) -> Task {
+fn tell(
+    rules: &Rules,
+    task: &Task,
+    agent: &str,
+    outcome: &str,
+    outputs: &serde_json::Value,
+) -> Task {
     let mut completion = completion(agent, outcome);
     completion.outputs = outputs.as_object().cloned().unwrap_or_default();
     completion.id = id(&format!("c{}", task.history.len()));
@@ -85,9 +94,18 @@ fn told(rules: &Rules, task: &Task) -> String {
         format!("outputs for {}: {} {}", form.outcome, names.join(", "), form.example)
     }));
     lines.extend(context.files.iter().map(|file| format!("file: {file}")));
-    lines.extend(context.review.iter().map(|review| format!("review by {}: {:?}", review.from_gate, review.blockers)));
-    lines
-        .extend(context.earlier.iter().map(|review| format!("earlier by {}: {:?}", review.from_gate, review.blockers)));
+    lines.extend(
+        context
+            .review
+            .iter()
+            .map(|review| format!("review by {}: {:?}", review.from_gate, review.blockers)),
+    );
+    lines.extend(
+        context
+            .earlier
+            .iter()
+            .map(|review| format!("earlier by {}: {:?}", review.from_gate, review.blockers)),
+    );
     lines.extend(context.warnings.iter().map(Warning::message));
     lines.join("\n")
 }
@@ -96,7 +114,13 @@ fn told(rules: &Rules, task: &Task) -> String {
 fn texts_are_filled_with_what_was_handed_on() {
     let rules = made(WORKFLOW).unwrap();
     let task = begun(&rules, &json!({"repo": "web {{branch}}"}));
-    let task = tell(&rules, &task, "agent-3", "complete", &json!({"plan_file": "p.md", "steps": ["a {{repo}}", "b"]}));
+    let task = tell(
+        &rules,
+        &task,
+        "agent-3",
+        "complete",
+        &json!({"plan_file": "p.md", "steps": ["a {{repo}}", "b"]}),
+    );
     insta::assert_snapshot!(told(&rules, &task), @r#"
     implement: You write code for web {{branch}} on main.
     instructions: Task: Add login
@@ -151,13 +175,23 @@ fn what_is_missing_is_shown_and_said() {
     let context = brief(&rules, &task, &Body::default()).unwrap();
     assert_eq!(context.role, "You write code for [missing: repo] on main.");
     let missing = ["steps", "implement.pr_url", "repo", "plan.steps"];
-    let Warning::MissingValues { names, .. } = &context.warnings[0] else { panic!("{:?}", context.warnings) };
-    assert_eq!(names.iter().filter(|name| missing.contains(&name.as_str())).count(), 4, "{names:?}");
+    let Warning::MissingValues { names, .. } = &context.warnings[0] else {
+        panic!("{:?}", context.warnings)
+    };
+    assert_eq!(
+        names.iter().filter(|name| missing.contains(&name.as_str())).count(),
+        4,
+        "{names:?}"
+    );
 }
 
 #[test]
 fn everything_unanswered_is_told() {
-    let rules = rules(workflow(vec![gate("work", "backend"), reviewing("one", "architect"), reviewing("two", "qa")]));
+    let rules = rules(workflow(vec![
+        gate("work", "backend"),
+        reviewing("one", "architect"),
+        reviewing("two", "qa"),
+    ]));
     let task = opened(&rules, &[]);
     let task = tell(&rules, &task, "agent-7", "complete", &json!({}));
     let task = tell(&rules, &task, "agent-3", "complete", &json!({}));
@@ -166,7 +200,8 @@ fn everything_unanswered_is_told() {
     let task = tell(&rules, &task, "agent-3", "needs_review", &json!({}));
     let context = brief(&rules, &task, &Body::default()).unwrap();
     assert_eq!(context.review.unwrap().from_gate.as_str(), "one");
-    let earlier: Vec<&str> = context.earlier.iter().map(|review| review.from_gate.as_str()).collect();
+    let earlier: Vec<&str> =
+        context.earlier.iter().map(|review| review.from_gate.as_str()).collect();
     assert_eq!(earlier, ["two"]);
 }
 
@@ -182,7 +217,10 @@ fn generated_texts_name_no_other_gate() {
     texts.extend(context.tips);
     texts.extend(context.outcomes.into_iter().map(|(_, meaning)| meaning));
     for text in texts {
-        assert!(!text.contains("implement") && !text.contains("plan") && !text.contains("check "), "{text}");
+        assert!(
+            !text.contains("implement") && !text.contains("plan") && !text.contains("check "),
+            "{text}"
+        );
     }
 }
 
@@ -195,8 +233,11 @@ fn names_that_nothing_can_fill_are_found_at_load() {
              {{id: b, role: qa, outputs: {{oneOf: [{{properties: {{$status: {{const: x}}, both: {{}}}}}}, {{properties: {{$status: {{const: y}}, mine: {{}}}}}}]}}, {inside}}}]}}"
         )
     };
-    let routed = |prompt: &str| gates(&format!("routes: {{x: $next, y: {{to: a, prompt: '{prompt}'}}}}"));
-    let briefed = |text: &str| gates(&format!("routes: {{x: $next, y: a}}, brief: {{instructions: '{text}'}}"));
+    let routed =
+        |prompt: &str| gates(&format!("routes: {{x: $next, y: {{to: a, prompt: '{prompt}'}}}}"));
+    let briefed = |text: &str| {
+        gates(&format!("routes: {{x: $next, y: a}}, brief: {{instructions: '{text}'}}"))
+    };
     let all: Vec<String> = [
         routed("{{mine}} {{repo}} {{task}} {{a.url}} {{b.summary}} {{task.title}} {{input.repo}} {{a}}"),
         routed("{{both}} {{url}} {{mien}}"),
@@ -258,8 +299,10 @@ workflow:
 ";
     let rules = made(text).unwrap();
     let task = begun(&rules, &json!({"repo": "web"}));
-    let task = tell(&rules, &task, "agent-7", "complete", &json!({"branch": "dev", "worktree": "/d"}));
-    let task = tell(&rules, &task, "agent-3", "approved", &json!({"branch": "rev", "worktree": "/r"}));
+    let task =
+        tell(&rules, &task, "agent-7", "complete", &json!({"branch": "dev", "worktree": "/d"}));
+    let task =
+        tell(&rules, &task, "agent-3", "approved", &json!({"branch": "rev", "worktree": "/r"}));
     let context = brief(&rules, &task, &Body::default()).unwrap();
     assert_eq!(context.prompt.unwrap(), "Test branch rev at /r of web");
     // A name that is protected by name stays the input's, whoever declares it.
@@ -289,7 +332,8 @@ workflow:
 ";
 
 fn branch_told(rules: &Rules, task: &Task, branch: &str) -> GateContext {
-    brief_at(rules, task, &Post::of_branch(rules, task, &id(branch)).unwrap(), &Body::default()).unwrap()
+    brief_at(rules, task, &Post::of_branch(rules, task, &id(branch)).unwrap(), &Body::default())
+        .unwrap()
 }
 
 #[test]
@@ -298,9 +342,11 @@ fn a_fork_speaks_with_one_voice() {
     let mut task = tell(&rules, &opened(&rules, &[]), "agent-7", "complete", &json!({}));
     task = tell(&rules, &task, "agent-5", "complete", &json!({}));
     // One branch rejects, another passes the task and closes the join, which has failed.
-    for (branch, agent, outcome) in
-        [("a", "agent-3", "needs_review"), ("c", "agent-8", "complete"), ("b", "agent-5", "complete")]
-    {
+    for (branch, agent, outcome) in [
+        ("a", "agent-3", "needs_review"),
+        ("c", "agent-8", "complete"),
+        ("b", "agent-5", "complete"),
+    ] {
         task = say_at(&rules, &task, branch, agent, outcome).unwrap().task;
     }
     assert_eq!(stands(&task), "work@5 ready");
@@ -315,7 +361,10 @@ fn a_fork_speaks_with_one_voice() {
     let context = brief(&rules, &task, &Body::default()).unwrap();
     assert_eq!(context.review.unwrap().from_gate.as_str(), "check");
     let [earlier] = &context.earlier[..] else { panic!("{:?}", context.earlier) };
-    assert_eq!((earlier.from_agent.clone(), earlier.blockers.clone()), (Some(id("agent-3")), vec![wants.to_owned()]));
+    assert_eq!(
+        (earlier.from_agent.clone(), earlier.blockers.clone()),
+        (Some(id("agent-3")), vec![wants.to_owned()])
+    );
     assert_eq!(context.instructions.unwrap(), format!("Mend - {wants} (needs_review)"));
 }
 

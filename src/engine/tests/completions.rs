@@ -2,7 +2,9 @@ use super::world::*;
 use crate::engine::{Act, Decision, RefusalKind, decide};
 use crate::model::*;
 
-fn refused(change: impl FnOnce(&mut Completion)) -> (&'static str, serde_json::Map<String, serde_json::Value>) {
+fn refused(
+    change: impl FnOnce(&mut Completion),
+) -> (&'static str, serde_json::Map<String, serde_json::Value>) {
     let rules = rules(sdlc());
     let task = say(&rules, &opened(&rules, &[]), "agent-7", "complete").unwrap().task;
     let mut completion = completion("agent-3", "needs_review");
@@ -32,10 +34,16 @@ fn every_mistake_of_a_completion_has_its_code_and_fields() {
 
     let (code, fields) = refused(|c| c.agent = id("agent-7"));
     assert_eq!(code, "wrong_role");
-    assert_eq!((&fields["expectedRole"], &fields["actualRole"]), (&"architect".into(), &"backend".into()));
+    assert_eq!(
+        (&fields["expectedRole"], &fields["actualRole"]),
+        (&"architect".into(), &"backend".into())
+    );
     let (code, fields) = refused(|c| c.ticket.visit = Some(0));
     assert_eq!(code, "visit_ended");
-    assert_eq!((&fields["winningAgent"], &fields["losingAgent"]), (&"agent-7".into(), &"agent-3".into()));
+    assert_eq!(
+        (&fields["winningAgent"], &fields["losingAgent"]),
+        (&"agent-7".into(), &"agent-3".into())
+    );
     assert_eq!(refused(|c| c.ticket.visit = Some(7)).0, "visit_ahead");
 }
 
@@ -64,12 +72,16 @@ fn an_omitted_outcome_counts_only_where_it_cannot_hide_a_rejection() {
 fn human_gates_are_for_people() {
     let mut chart = org();
     chart.roles[4].1.agents.push(id("agent-9"));
-    let rules = crate::engine::Rules::new(project(workflow(vec![gate("approve", "po")])), chart).unwrap().0;
+    let rules =
+        crate::engine::Rules::new(project(workflow(vec![gate("approve", "po")])), chart).unwrap().0;
     let task = opened(&rules, &[]);
     let refusal = say(&rules, &task, "agent-9", "complete").unwrap_err();
     assert_eq!(refusal.code(), "human_required");
     let fields: Map = refusal.fields().into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
-    assert_eq!((&fields["requireHuman"], &fields["yourAgentId"]), (&true.into(), &"agent-9".into()));
+    assert_eq!(
+        (&fields["requireHuman"], &fields["yourAgentId"]),
+        (&true.into(), &"agent-9".into())
+    );
     assert_eq!(say(&rules, &task, "human-eve", "complete").unwrap_err().code(), "wrong_role");
     assert_eq!(stands(&say(&rules, &task, "human-ada", "complete").unwrap().task), "complete");
 }
@@ -78,9 +90,14 @@ fn human_gates_are_for_people() {
 fn only_the_holder_of_a_claim_completes() {
     let rules = rules(sdlc());
     let claimed =
-        step(&rules, &opened(&rules, &[]), &Act::Claim { agent: id("agent-8"), branch: None }, 1).unwrap().task;
+        step(&rules, &opened(&rules, &[]), &Act::Claim { agent: id("agent-8"), branch: None }, 1)
+            .unwrap()
+            .task;
     assert_eq!(stands(&claimed), "implement@0 in_progress");
-    assert_eq!(say(&rules, &claimed, "agent-7", "complete").unwrap_err().code(), "assigned_to_another");
+    assert_eq!(
+        say(&rules, &claimed, "agent-7", "complete").unwrap_err().code(),
+        "assigned_to_another"
+    );
     let after = say(&rules, &claimed, "agent-8", "complete").unwrap().task;
     assert_eq!(after.routing.agent, None);
 }
@@ -122,8 +139,12 @@ fn vague_blockers_pass_with_a_warning() {
 fn a_clock_that_goes_backwards_makes_no_negative_visit() {
     let rules = rules(sdlc());
     let task = opened(&rules, &[]);
-    let after = step(&rules, &task, &Act::Complete(completion("agent-7", "complete")), -500).unwrap().task;
-    assert_eq!((after.history[0].exited, after.history[0].duration()), (task.gate.unwrap().entered, 0));
+    let after =
+        step(&rules, &task, &Act::Complete(completion("agent-7", "complete")), -500).unwrap().task;
+    assert_eq!(
+        (after.history[0].exited, after.history[0].duration()),
+        (task.gate.unwrap().entered, 0)
+    );
 }
 
 #[test]
@@ -132,5 +153,8 @@ fn outputs_stand_in_the_context_under_the_gate() {
     let mut said = completion("agent-7", "complete");
     said.outputs.insert("branch".into(), "login".into());
     let after = step(&rules, &opened(&rules, &[]), &Act::Complete(said), 1).unwrap().task;
-    assert_eq!(serde_json::Value::Object(after.context), serde_json::json!({"implement": {"branch": "login"}}));
+    assert_eq!(
+        serde_json::Value::Object(after.context),
+        serde_json::json!({"implement": {"branch": "login"}})
+    );
 }

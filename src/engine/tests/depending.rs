@@ -6,12 +6,16 @@ use proptest::prelude::*;
 
 use super::world::*;
 use crate::engine::{
-    Act, Actor, Change, Decision, Refusal, Rules, circle_of, circles, decide, explain, lost_dependencies,
+    Act, Actor, Change, Decision, Refusal, Rules, circle_of, circles, decide, explain,
+    lost_dependencies,
 };
 use crate::model::*;
 
 fn lost(names: &[&str]) -> Vec<LostDependency> {
-    names.iter().map(|name| LostDependency::of(id(name), Status::Failed, "no way").unwrap()).collect()
+    names
+        .iter()
+        .map(|name| LostDependency::of(id(name), Status::Failed, "no way").unwrap())
+        .collect()
 }
 
 fn depend(rules: &Rules, task: &Task, names: &[&str]) -> Decision {
@@ -63,7 +67,10 @@ fn other_reasons_stay_and_nobody_unblocks_what_is_lost() {
     let hold = Act::Hold { by: person, reason: "wait for the audit".into() };
     let held = step(&rules, &blocked, &hold, 7).unwrap().task;
     let free = after(&rules, &held, &[]);
-    assert_eq!((free.status, &free.blockers[..]), (Status::Blocked, &["wait for the audit".to_owned()][..]));
+    assert_eq!(
+        (free.status, &free.blockers[..]),
+        (Status::Blocked, &["wait for the audit".to_owned()][..])
+    );
     let again = after(&rules, &free, &["AOF-two"]);
     let unheld = step(&rules, &again, &unblock, 8).unwrap().task;
     assert_eq!(
@@ -83,7 +90,11 @@ fn other_reasons_stay_and_nobody_unblocks_what_is_lost() {
 
 #[test]
 fn a_fork_waits_as_a_whole_and_its_branches_stay_as_they_are() {
-    let reviews = fork("reviews", JoinStrategy::All, vec![branch("code", "architect"), branch("tests", "qa")]);
+    let reviews = fork(
+        "reviews",
+        JoinStrategy::All,
+        vec![branch("code", "architect"), branch("tests", "qa")],
+    );
     let rules = rules(workflow(vec![gate("implement", "backend"), reviews, gate("approve", "po")]));
     let task = say(&rules, &dependent(&rules), "agent-7", "complete").unwrap().task;
     let blocked = after(&rules, &task, &["AOF-one"]);
@@ -91,7 +102,11 @@ fn a_fork_waits_as_a_whole_and_its_branches_stay_as_they_are() {
     let claim = Act::Claim { agent: id("agent-3"), branch: Some(id("code")) };
     assert!(matches!(decide(&rules, &blocked, &claim, at(30)), Err(Refusal::Blocked { .. })));
     let said = say_at(&rules, &blocked, "tests", "agent-5", "blocked").unwrap().task;
-    assert_eq!(said.blockers, ["Depends on AOF-one, which has failed: no way"], "the other branch is waited for");
+    assert_eq!(
+        said.blockers,
+        ["Depends on AOF-one, which has failed: no way"],
+        "the other branch is waited for"
+    );
     let free = after(&rules, &said, &[]);
     assert_eq!((free.status, free.blockers.len()), (Status::Ready, 0));
 }

@@ -10,10 +10,14 @@ use crate::model::*;
 
 /// Returns rules with one role `crew` of these agents, each with its `maxTasks`.
 fn rules_of(way: HandOut, agents: &[(&str, Option<u32>)]) -> Rules {
-    let register =
-        agents.iter().map(|(agent, max_tasks)| (id(agent), Agent { max_tasks: *max_tasks, ..Agent::default() }));
+    let register = agents
+        .iter()
+        .map(|(agent, max_tasks)| (id(agent), Agent { max_tasks: *max_tasks, ..Agent::default() }));
     let agents = agents.iter().map(|(agent, _)| id(agent)).collect();
-    let org = Org { roles: vec![(id("crew"), Role { agents, ..Role::default() })], agents: Some(register.collect()) };
+    let org = Org {
+        roles: vec![(id("crew"), Role { agents, ..Role::default() })],
+        agents: Some(register.collect()),
+    };
     let project = Project { hand_out: way, ..project(workflow(vec![gate("work", "crew")])) };
     Rules::new(project, org).unwrap().0
 }
@@ -33,7 +37,10 @@ fn place(name: &str) -> Waiting {
 
 fn handed(rules: &Rules, waiting: &[Waiting], hands: &Hands) -> Vec<String> {
     let given = dispatch(rules, waiting, hands);
-    given.into_iter().map(|(place, agent)| format!("{} {agent}", place.ticket.task.local())).collect()
+    given
+        .into_iter()
+        .map(|(place, agent)| format!("{} {agent}", place.ticket.task.local()))
+        .collect()
 }
 
 fn hands(held: &[&str]) -> Hands {
@@ -58,9 +65,16 @@ fn the_most_urgent_goes_first_to_whoever_has_least() {
         place("AOF-old"),
         Waiting { priority: Priority::Critical, created: at(9), ..place("AOF-now") },
     ];
-    assert_eq!(handed(&rules, &waiting, &Hands::default()), ["now a1", "old a2", "new a3", "low a1"]);
+    assert_eq!(
+        handed(&rules, &waiting, &Hands::default()),
+        ["now a1", "old a2", "new a3", "low a1"]
+    );
     assert_eq!(handed(&rules, &waiting, &hands(&["a1"])), ["now a2", "old a3", "new a1", "low a2"]);
-    assert_eq!(handed(&rules, &waiting, &hands(&["a1", "a1", "a2", "a3"])), ["now a2"], "the others have all they may");
+    assert_eq!(
+        handed(&rules, &waiting, &hands(&["a1", "a1", "a2", "a3"])),
+        ["now a2"],
+        "the others have all they may"
+    );
 }
 
 #[test]
@@ -68,35 +82,58 @@ fn agents_take_turns_from_the_one_behind_the_last() {
     let rules = rules_of(HandOut::RoundRobin, &[("a1", Some(9)), ("a2", Some(9)), ("a3", Some(9))]);
     let waiting = ["AOF-aaa", "AOF-bbb", "AOF-ccc", "AOF-ddd"].map(place);
     let mut hands = hands(&["a3", "a3"]);
-    assert_eq!(handed(&rules, &waiting, &hands), ["aaa a1", "bbb a2", "ccc a3", "ddd a1"], "whatever they have");
+    assert_eq!(
+        handed(&rules, &waiting, &hands),
+        ["aaa a1", "bbb a2", "ccc a3", "ddd a1"],
+        "whatever they have"
+    );
     hands.give(id("crew"), gift(3, "AOF-xxx", "a2"));
     hands.give(id("crew"), gift(2, "AOF-yyy", "a3"));
     assert_eq!(handed(&rules, &waiting[..2], &hands), ["aaa a3", "bbb a1"]);
     hands.give(id("crew"), gift(3, "AOF-zzz", "a3"));
-    assert_eq!(handed(&rules, &waiting[..1], &hands), ["aaa a1"], "of one second the less urgent was the last");
+    assert_eq!(
+        handed(&rules, &waiting[..1], &hands),
+        ["aaa a1"],
+        "of one second the less urgent was the last"
+    );
     hands.give(id("crew"), gift(4, "AOF-zzz", "gone"));
     assert_eq!(handed(&rules, &waiting[..1], &hands), ["aaa a1"], "who left the role has no turn");
 }
 
 #[test]
 fn work_comes_back_to_whoever_did_it_and_never_to_whoever_must_not() {
-    let rules =
-        rules_of(HandOut::LeastLoaded, &[("a1", None), ("a2", Some(2)), ("human-ada", Some(1)), ("human-bob", None)]);
+    let rules = rules_of(
+        HandOut::LeastLoaded,
+        &[("a1", None), ("a2", Some(2)), ("human-ada", Some(1)), ("human-bob", None)],
+    );
     let own = Waiting { before: Some(id("a2")), ..place("AOF-own") };
-    assert_eq!(handed(&rules, std::slice::from_ref(&own), &hands(&["a2"])), ["own a2"], "though others have less");
+    assert_eq!(
+        handed(&rules, std::slice::from_ref(&own), &hands(&["a2"])),
+        ["own a2"],
+        "though others have less"
+    );
     assert_eq!(handed(&rules, &[own], &hands(&["a2", "a2"])), ["own a1"], "it has no room");
     let apart = Waiting { apart: vec![id("a1"), id("a2")], ..place("AOF-apt") };
     assert_eq!(handed(&rules, &[apart], &Hands::default()), ["apt human-ada"]);
     let lost = Waiting { lost: Some(id("a1")), before: Some(id("a1")), ..place("AOF-los") };
-    assert_eq!(handed(&rules, &[lost], &Hands::default()), ["los a2"], "whoever let it lie does not get it again");
+    assert_eq!(
+        handed(&rules, &[lost], &Hands::default()),
+        ["los a2"],
+        "whoever let it lie does not get it again"
+    );
     let people = |name| Waiting { people_only: true, ..place(name) };
-    assert_eq!(handed(&rules, &[people("AOF-aaa"), people("AOF-bbb")], &Hands::default()), ["aaa human-ada"]);
+    assert_eq!(
+        handed(&rules, &[people("AOF-aaa"), people("AOF-bbb")], &Hands::default()),
+        ["aaa human-ada"]
+    );
 }
 
 #[test]
 fn a_role_may_go_its_own_way() {
     let agents = [("a1", None)];
-    assert!(handed(&rules_of(HandOut::Ask, &agents), &[place("AOF-aaa")], &Hands::default()).is_empty());
+    assert!(
+        handed(&rules_of(HandOut::Ask, &agents), &[place("AOF-aaa")], &Hands::default()).is_empty()
+    );
     let mut rules = rules_of(HandOut::Ask, &[("a1", Some(2))]);
     rules.org.roles[0].1.hand_out = Some(HandOut::RoundRobin);
     assert_eq!(handed(&rules, &[place("AOF-aaa")], &Hands::default()), ["aaa a1"]);

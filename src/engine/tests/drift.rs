@@ -28,7 +28,8 @@ fn line(names: &[&str]) -> Workflow {
 }
 
 fn walked(rules: &Rules, times: usize) -> Task {
-    (0..times).fold(opened(rules, &[]), |task, _| say(rules, &task, "agent-7", "complete").unwrap().task)
+    (0..times)
+        .fold(opened(rules, &[]), |task, _| say(rules, &task, "agent-7", "complete").unwrap().task)
 }
 
 #[test]
@@ -50,7 +51,11 @@ fn a_task_whose_gate_is_gone_goes_to_the_nearest_one_before_it() {
         let entry = after.history.last().unwrap();
         assert_eq!((entry.outcome.clone(), entry.agent.clone()), (Ending::Moved, None));
         assert_eq!(entry.role, Some(id("backend")));
-        assert!(entry.summary.contains("is not in workflow `default` any more"), "{}", entry.summary);
+        assert!(
+            entry.summary.contains("is not in workflow `default` any more"),
+            "{}",
+            entry.summary
+        );
         assert_eq!(after.workflow_hash.as_deref(), rules.hash(&id("default")));
     }
 }
@@ -110,7 +115,11 @@ fn a_gate_of_another_kind_begins_anew() {
     let work = || line(&["a", "b", "c"]);
     let forked = |names: [&str; 2]| {
         let mut flow = work();
-        flow.gates[1] = fork("b", JoinStrategy::All, vec![branch(names[0], "qa"), branch(names[1], "architect")]);
+        flow.gates[1] = fork(
+            "b",
+            JoinStrategy::All,
+            vec![branch(names[0], "qa"), branch(names[1], "architect")],
+        );
         flow
     };
     let condition = || {
@@ -149,17 +158,24 @@ fn another_role_gets_the_work_and_whoever_is_not_in_it_loses_it() {
     let old = rules(line(&["a", "b"]));
     let new = rules(workflow(vec![gate("a", "architect"), gate("b", "backend")]));
     let open = opened(&old, &[]);
-    let claimed = step(&old, &open, &Act::Claim { agent: id("agent-7"), branch: None }, 1).unwrap().task;
+    let claimed =
+        step(&old, &open, &Act::Claim { agent: id("agent-7"), branch: None }, 1).unwrap().task;
     for task in [&open, &claimed] {
         let (after, acts) = settled(&new, task);
         assert_eq!((stands(&after).as_str(), &acts[..]), ("a@0 ready", &[Act::Reroute][..]));
         assert_eq!((after.routing.role, after.routing.agent), (Some(id("architect")), None));
         assert_eq!(after.history.len(), 0, "there is no entry for it");
     }
-    let both = with_people(new.project.workflows[0].clone(), |org| agents_of(org, "architect").push(id("agent-7")));
+    let both = with_people(new.project.workflows[0].clone(), |org| {
+        agents_of(org, "architect").push(id("agent-7"))
+    });
     let (after, _) = settled(&both, &claimed);
-    assert_eq!((stands(&after).as_str(), after.routing.agent), ("a@0 in_progress", Some(id("agent-7"))));
-    let people = rules(workflow(vec![with(gate("a", "backend"), |duty| duty.require_human = true)]));
+    assert_eq!(
+        (stands(&after).as_str(), after.routing.agent),
+        ("a@0 in_progress", Some(id("agent-7")))
+    );
+    let people =
+        rules(workflow(vec![with(gate("a", "backend"), |duty| duty.require_human = true)]));
     let (after, _) = settled(&people, &claimed);
     assert_eq!(after.routing.agent, None, "it is for people now");
     let nobody = rules(workflow(vec![gate("a", "security")]));
@@ -174,12 +190,17 @@ fn people_come_and_go() {
     let flow = || line(&["a", "b"]);
     let old = rules(flow());
     let open = opened(&old, &[]);
-    let claimed = step(&old, &open, &Act::Claim { agent: id("agent-7"), branch: None }, 1).unwrap().task;
+    let claimed =
+        step(&old, &open, &Act::Claim { agent: id("agent-7"), branch: None }, 1).unwrap().task;
     let without = with_people(flow(), |org| drop(agents_of(org, "backend").remove(0)));
     assert_eq!(owed(&without, &open), None);
     assert_eq!(owed(&without, &claimed), None, "what it has goes on");
     assert_eq!(stands(&say(&without, &claimed, "agent-7", "complete").unwrap().task), "b@1 ready");
-    assert_eq!(say(&without, &open, "agent-7", "complete").unwrap_err().code(), "wrong_role", "and no new work");
+    assert_eq!(
+        say(&without, &open, "agent-7", "complete").unwrap_err().code(),
+        "wrong_role",
+        "and no new work"
+    );
 
     let empty = with_people(flow(), |org| agents_of(org, "backend").clear());
     assert_eq!(owed(&empty, &claimed), None);
@@ -205,14 +226,17 @@ fn branches_are_rerouted_one_by_one() {
     };
     let old = rules(flow("qa"));
     let at_fork = walked(&old, 1);
-    let claim = |agent: &str, branch: &str| Act::Claim { agent: id(agent), branch: Some(id(branch)) };
+    let claim =
+        |agent: &str, branch: &str| Act::Claim { agent: id(agent), branch: Some(id(branch)) };
     let claimed = step(&old, &at_fork, &claim("agent-5", "x"), 20).unwrap().task;
     let claimed = step(&old, &claimed, &claim("agent-3", "y"), 21).unwrap().task;
     let shown = |task: &Task| {
         let branches = &task.gate.as_ref().unwrap().branches;
         branches
             .iter()
-            .map(|own| format!("{} {} {:?}", own.role, own.status, own.agent.as_ref().map(AgentId::as_str)))
+            .map(|own| {
+                format!("{} {} {:?}", own.role, own.status, own.agent.as_ref().map(AgentId::as_str))
+            })
             .collect::<Vec<_>>()
     };
     let (after, acts) = settled(&rules(flow("backend")), &claimed);
@@ -220,7 +244,10 @@ fn branches_are_rerouted_one_by_one() {
     assert_eq!(shown(&after), ["backend ready None", "architect in_progress Some(\"agent-3\")"]);
     let (after, _) = settled(&rules(flow("security")), &claimed);
     assert_eq!(shown(&after), ["security blocked None", "architect in_progress Some(\"agent-3\")"]);
-    assert_eq!(shown(&settled(&old, &after).0), ["qa ready None", "architect in_progress Some(\"agent-3\")"]);
+    assert_eq!(
+        shown(&settled(&old, &after).0),
+        ["qa ready None", "architect in_progress Some(\"agent-3\")"]
+    );
 }
 
 #[test]
@@ -233,7 +260,11 @@ fn a_workflow_that_is_gone_is_a_matter_for_people() {
     assert_eq!(decide(&other, &task, &Act::Move, at(50)).unwrap_err().code(), "unknown_workflow");
     let same = rules(line(&["a", "b"]));
     for act in [Act::Move, Act::Reroute] {
-        assert_eq!(decide(&same, &task, &act, at(50)), Ok(Decision::Settled { visit: 1 }), "nothing is owed");
+        assert_eq!(
+            decide(&same, &task, &act, at(50)),
+            Ok(Decision::Settled { visit: 1 }),
+            "nothing is owed"
+        );
     }
 }
 
@@ -255,7 +286,10 @@ fn a_circle_is_still_one_after_a_move() {
     let new = rules(flow(&["c", "b"]));
     let moved = settled(&new, &task).0;
     assert_eq!(stands(&moved), "c@13 blocked");
-    assert_eq!(moved.blockers, ["Circular rejection loop: sent back to gate 'c' 6 times, last by 'b'"]);
+    assert_eq!(
+        moved.blockers,
+        ["Circular rejection loop: sent back to gate 'c' 6 times, last by 'b'"]
+    );
     assert_eq!(say(&new, &moved, "agent-7", "complete").unwrap_err().code(), "circular_loop");
 }
 

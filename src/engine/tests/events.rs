@@ -23,7 +23,10 @@ fn timed(escalate: Option<&str>) -> Rules {
             duty.lease = Some(id("1m"));
         })
     };
-    rules(workflow(vec![timed(gate("implement", "backend")), timed(reviewing("review", "architect"))]))
+    rules(workflow(vec![
+        timed(gate("implement", "backend")),
+        timed(reviewing("review", "architect")),
+    ]))
 }
 
 fn claim(rules: &Rules, task: &Task, agent: &str, minute: i64) -> Task {
@@ -44,13 +47,28 @@ fn each_act_is_told_by_its_name() {
     let by = person();
     for (before, act, minute, told) in [
         (&task, Act::Claim { agent: id("agent-7"), branch: None }, 1, &["task_claimed"] as &[&str]),
-        (&claimed, Act::Assign { by: by.clone(), agent: id("agent-8"), branch: None }, 2, &["task_assigned"]),
-        (&claimed, Act::Renew { agent: id("agent-7"), branch: None, note: None }, 2, &["task_renewed"]),
+        (
+            &claimed,
+            Act::Assign { by: by.clone(), agent: id("agent-8"), branch: None },
+            2,
+            &["task_assigned"],
+        ),
+        (
+            &claimed,
+            Act::Renew { agent: id("agent-7"), branch: None, note: None },
+            2,
+            &["task_renewed"],
+        ),
         (&claimed, Act::Release { by: by.clone(), branch: None }, 2, &["task_released"]),
         (&claimed, Act::Lapse { branch: None }, 9, &["task_lapsed"]),
         (&claimed, Act::Timeout { branch: None }, 99, &["gate_timeout"]),
         (&claimed, Act::Hold { by: by.clone(), reason: "Wait".into() }, 2, &["task_held"]),
-        (&claimed, Act::Cancel { by: by.clone(), reason: "No".into() }, 2, &["gate_transition", "task_cancelled"]),
+        (
+            &claimed,
+            Act::Cancel { by: by.clone(), reason: "No".into() },
+            2,
+            &["gate_transition", "task_cancelled"],
+        ),
         (
             &claimed,
             Act::Override { by: by.clone(), to: id("review"), reason: "So".into() },
@@ -61,8 +79,12 @@ fn each_act_is_told_by_its_name() {
         let after = step(&rules, before, &act, minute).unwrap().task;
         assert_eq!(kinds(&rules, Some(before), &after), told, "{act:?}");
     }
-    let held = step(&rules, &claimed, &Act::Hold { by: by.clone(), reason: "Wait".into() }, 2).unwrap().task;
-    let on = step(&rules, &held, &Act::Unblock { by: by.clone(), branch: None, reason: None }, 3).unwrap().task;
+    let held = step(&rules, &claimed, &Act::Hold { by: by.clone(), reason: "Wait".into() }, 2)
+        .unwrap()
+        .task;
+    let on = step(&rules, &held, &Act::Unblock { by: by.clone(), branch: None, reason: None }, 3)
+        .unwrap()
+        .task;
     assert_eq!(kinds(&rules, Some(&held), &on), ["task_unblocked"]);
     let blocked = say(&rules, &task, "agent-7", "blocked").unwrap().task;
     assert_eq!(kinds(&rules, Some(&task), &blocked), ["gate_transition", "task_blocked"]);
@@ -75,7 +97,10 @@ fn each_act_is_told_by_its_name() {
     let again = step(&rules, &done, &again, 99).unwrap().task;
     assert_eq!(kinds(&rules, Some(&done), &again), ["gate_transition", "task_reopened"]);
     // Several at once, as a merge brings them.
-    assert_eq!(kinds(&rules, Some(&task), &done), ["gate_transition", "gate_transition", "task_complete"]);
+    assert_eq!(
+        kinds(&rules, Some(&task), &done),
+        ["gate_transition", "gate_transition", "task_complete"]
+    );
 }
 
 #[test]
@@ -84,10 +109,18 @@ fn time_that_runs_out_is_told_to_whoever_had_it_and_to_whoever_steps_in() {
     let before = claim(&rules, &opened(&rules, &[]), "agent-7", 1);
     let after = step(&rules, &before, &Act::Timeout { branch: None }, 99).unwrap().task;
     let told = events(&rules, Some(&before), &after);
-    let [_, Event::TimedOut { agent, limit, escalate_to, .. }, Event::Escalated { role, cause, .. }] = &told[..] else {
+    let [
+        _,
+        Event::TimedOut { agent, limit, escalate_to, .. },
+        Event::Escalated { role, cause, .. },
+    ] = &told[..]
+    else {
         panic!("{told:?}")
     };
-    assert_eq!((agent, limit.map(|limit| limit.to_string())), (&Some(id("agent-7")), Some("10m".to_owned())));
+    assert_eq!(
+        (agent, limit.map(|limit| limit.to_string())),
+        (&Some(id("agent-7")), Some("10m".to_owned()))
+    );
     assert_eq!((escalate_to.as_ref(), role, *cause), (Some(&id("qa")), &id("qa"), Cause::Timeout));
 }
 
@@ -125,20 +158,28 @@ fn loops_missing_people_and_other_rules_are_told_once_and_with_their_cause() {
     let other = rules(other);
     let rerouted = step(&other, &claimed, &Act::Reroute, 2).unwrap().task;
     let told = events(&other, Some(&claimed), &rerouted);
-    let [Event::AssignmentError { agent, expected, actual, .. }, Event::Rerouted { .. }] = &told[..] else {
+    let [Event::AssignmentError { agent, expected, actual, .. }, Event::Rerouted { .. }] =
+        &told[..]
+    else {
         panic!("{told:?}")
     };
-    assert_eq!((agent, expected, &actual[..]), (&id("agent-7"), &Some(id("architect")), &[id("backend")][..]));
+    assert_eq!(
+        (agent, expected, &actual[..]),
+        (&id("agent-7"), &Some(id("architect")), &[id("backend")][..])
+    );
 }
 
 /// Everybody has a `notify` of their own, named after them.
 fn with_channels(mut project: Project, mut org: Org) -> Rules {
-    let own = |name: &str, on: On| vec![Subscription { on, channel: Channel::Command(vec![name.to_owned()]) }];
+    let own = |name: &str, on: On| {
+        vec![Subscription { on, channel: Channel::Command(vec![name.to_owned()]) }]
+    };
     for (role, known) in &mut org.roles {
         known.notify = own(&format!("role {role}"), On::Concerning);
     }
     let agents = ["agent-3", "agent-7", "agent-8", "human-ada", "agent-5"];
-    let agents = agents.map(|name| (id(name), Agent { notify: own(name, On::Concerning), ..Agent::default() }));
+    let agents = agents
+        .map(|name| (id(name), Agent { notify: own(name, On::Concerning), ..Agent::default() }));
     org.agents = Some(agents.into_iter().collect());
     project.owner = Some("human-ada".into());
     project.notify = own("project", On::Only(vec![EventKind::TaskComplete]));
@@ -166,12 +207,19 @@ fn each_hears_what_concerns_them() {
     let late = step(&rules, &claimed, &Act::Timeout { branch: None }, 99).unwrap().task;
     assert_eq!(
         heard(&claimed, &late),
-        ["agent-7: gate_timeout Affected", "role qa: gate_escalation Successor", "agent-5: gate_escalation Successor"]
+        [
+            "agent-7: gate_timeout Affected",
+            "role qa: gate_escalation Successor",
+            "agent-5: gate_escalation Successor"
+        ]
     );
     let review = say(&rules, &claimed, "agent-7", "complete").unwrap().task;
     assert_eq!(heard(&claimed, &review), ["role architect: gate_transition Successor"]);
     let back = say(&rules, &review, "agent-3", "needs_review").unwrap().task;
-    assert_eq!(heard(&review, &back), ["role backend: gate_transition Successor", "agent-7: gate_rejection Affected"]);
+    assert_eq!(
+        heard(&review, &back),
+        ["role backend: gate_transition Successor", "agent-7: gate_rejection Affected"]
+    );
     let blocked = say(&rules, &review, "agent-3", "blocked").unwrap().task;
     assert_eq!(heard(&review, &blocked), ["human-ada: task_blocked Anybody"]);
     let done = say(&rules, &review, "agent-3", "complete").unwrap().task;
@@ -210,10 +258,13 @@ fn whoever_has_a_branch_of_a_fork_is_told_what_becomes_of_the_task() {
         });
         assert_eq!(holders, Some((told, vec![id("agent-3"), id("agent-7")])), "{act:?}");
     }
-    let held = step(&rules, &task, &Act::Hold { by: person(), reason: "Wait".into() }, 9).unwrap().task;
+    let held =
+        step(&rules, &task, &Act::Hold { by: person(), reason: "Wait".into() }, 9).unwrap().task;
     let events = events(&rules, Some(&task), &held);
-    let told: Vec<String> =
-        audience(&rules, Some(&held), &events).iter().map(|notice| notice.channel.to_string()).collect();
+    let told: Vec<String> = audience(&rules, Some(&held), &events)
+        .iter()
+        .map(|notice| notice.channel.to_string())
+        .collect();
     assert_eq!(told, ["agent-3", "agent-7"]);
 }
 

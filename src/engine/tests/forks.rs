@@ -5,13 +5,19 @@ mod rules;
 
 use super::world::*;
 use crate::engine::brief::{Body, brief_at};
-use crate::engine::{Act, Actor, Change, Decision, Finding, Post, Refusal, Rules, decide, explain, passes_by_itself};
+use crate::engine::{
+    Act, Actor, Change, Decision, Finding, Post, Refusal, Rules, decide, explain, passes_by_itself,
+};
 use crate::model::*;
 
 /// work (backend) -> review: a (architect), b (qa), c (backend), each may reject -> done (architect)
 fn forked(join: JoinStrategy) -> Workflow {
     let branches = vec![branch("a", "architect"), branch("b", "qa"), branch("c", "backend")];
-    workflow(vec![gate("work", "backend"), fork("review", join, branches), gate("done", "architect")])
+    workflow(vec![
+        gate("work", "backend"),
+        fork("review", join, branches),
+        gate("done", "architect"),
+    ])
 }
 
 /// Returns the rules with one branch changed.
@@ -102,11 +108,13 @@ fn what_the_branches_come_to() {
         let mut flow = forked(*join);
         if let GateKind::Fork(fork) = &mut flow.gates[1].kind {
             for branch in &mut fork.branches {
-                *branch = Branch::new(with(branch.gate().clone(), |duty| duty.can_skip = true)).unwrap();
+                *branch =
+                    Branch::new(with(branch.gate().clone(), |duty| duty.can_skip = true)).unwrap();
             }
         }
         let rules = rules(flow);
-        let says: Vec<(&str, &str)> = AGENTS.iter().map(|(branch, _)| *branch).zip(says.split(' ')).collect();
+        let says: Vec<(&str, &str)> =
+            AGENTS.iter().map(|(branch, _)| *branch).zip(says.split(' ')).collect();
         assert_eq!(stands(&walk(&rules, &says)), *then, "{join}: {says:?}");
     }
 }
@@ -127,13 +135,21 @@ fn one_rejection_comes_back_once_with_what_everybody_wants() {
     // The fork opens anew, its branches are told their own part, and its pass answers the rejection.
     let task = say(&rules, &task, "agent-7", "complete").unwrap().task;
     assert_eq!(stands(&task), "review@5 ready");
-    let brief = brief_at(&rules, &task, &Post::of_branch(&rules, &task, &id("a")).unwrap(), &Body::default()).unwrap();
+    let brief = brief_at(
+        &rules,
+        &task,
+        &Post::of_branch(&rules, &task, &id("a")).unwrap(),
+        &Body::default(),
+    )
+    .unwrap();
     assert_eq!(brief.ticket.to_string(), "AOF-abc@5/a");
     assert_eq!(brief.expectations[0], "Check that this is settled: coverage is 65%, need 80%");
     let task = ["a", "b", "c"]
         .iter()
         .zip(["agent-3", "agent-5", "agent-8"])
-        .fold(task, |task, (branch, agent)| say_at(&rules, &task, branch, agent, "complete").unwrap().task);
+        .fold(task, |task, (branch, agent)| {
+            say_at(&rules, &task, branch, agent, "complete").unwrap().task
+        });
     assert_eq!(stands(&task), "done@8 ready");
     assert!(task.review.is_none());
 }
@@ -154,20 +170,30 @@ fn of_two_completions_of_one_branch_the_second_is_a_conflict() {
     for agent in ["agent-7", "agent-8"] {
         let refusal = say_at(&rules, &task, "c", agent, "complete").unwrap_err();
         assert_eq!(refusal.code(), "visit_ended");
-        assert!(refusal.problem().starts_with("`AOF-abc@1/c` at gate `review/c` has ended: `agent-7`"));
+        assert!(
+            refusal.problem().starts_with("`AOF-abc@1/c` at gate `review/c` has ended: `agent-7`")
+        );
     }
     // Its own completion, delivered again, is settled; the ticket is still good when the fork has long been left.
     let mut again = completion("agent-7", "complete");
     again.id = id("c1");
-    assert!(matches!(decide(&rules, &task, &Act::Complete(again), at(99)), Ok(Decision::Settled { visit: 1 })));
+    assert!(matches!(
+        decide(&rules, &task, &Act::Complete(again), at(99)),
+        Ok(Decision::Settled { visit: 1 })
+    ));
     let left = walk(&rules, &[("c", "complete"), ("a", "complete"), ("b", "complete")]);
     let mut late = completion("agent-8", "complete");
     late.ticket = id("AOF-abc@1/c");
     let refusal = decide(&rules, &left, &Act::Complete(late.clone()), at(99)).unwrap_err();
-    assert!(matches!(&refusal, Refusal::VisitEnded { winner: Some(winner), .. } if winner.as_str() == "agent-7"));
+    assert!(
+        matches!(&refusal, Refusal::VisitEnded { winner: Some(winner), .. } if winner.as_str() == "agent-7")
+    );
     late.ticket = id("AOF-abc@1");
     let refusal = decide(&rules, &left, &Act::Complete(late), at(99)).unwrap_err();
-    assert!(matches!(&refusal, Refusal::VisitEnded { gate, .. } if gate.to_string() == "review/b"), "who closed it");
+    assert!(
+        matches!(&refusal, Refusal::VisitEnded { gate, .. } if gate.to_string() == "review/b"),
+        "who closed it"
+    );
 }
 
 #[test]
@@ -179,16 +205,25 @@ fn without_a_branch_in_the_ticket_the_only_one_that_can_be_meant_is() {
     assert_eq!(say(&rules, &said, "agent-5", "complete").unwrap_err().code(), "visit_ended");
     let refusal = say(&rules, &task, "human-ada", "complete").unwrap_err();
     assert_eq!(refusal.code(), "not_your_branch");
-    let twice = Rules::new(project(changed(0, |gate| *gate = with(gate.clone(), |duty| duty.role = id("qa")))), org());
+    let twice = Rules::new(
+        project(changed(0, |gate| *gate = with(gate.clone(), |duty| duty.role = id("qa")))),
+        org(),
+    );
     let rules = twice.unwrap().0;
     let task = at_fork(&rules);
     let refusal = say(&rules, &task, "agent-5", "complete").unwrap_err();
     assert_eq!(refusal.code(), "branch_needed");
-    assert!(refusal.fix().contains("`AOF-abc@1/a`  role qa") && refusal.fix().contains("`AOF-abc@1/b`  role qa"));
+    assert!(
+        refusal.fix().contains("`AOF-abc@1/a`  role qa")
+            && refusal.fix().contains("`AOF-abc@1/b`  role qa")
+    );
     // What it has claimed is what it means.
     let claim = Act::Claim { agent: id("agent-5"), branch: Some(id("b")) };
     let task = step(&rules, &task, &claim, 5).unwrap().task;
-    assert_eq!(branches(&say(&rules, &task, "agent-5", "complete").unwrap().task), ["ready", "complete", "ready"]);
+    assert_eq!(
+        branches(&say(&rules, &task, "agent-5", "complete").unwrap().task),
+        ["ready", "complete", "ready"]
+    );
 }
 
 #[test]
@@ -197,13 +232,22 @@ fn tickets_of_branches_that_are_not_there_are_refused() {
     let task = at_fork(&rules);
     assert_eq!(branches(&task), ["ready", "skipped", "ready"]);
     for branch in ["nonsense", "b"] {
-        assert_eq!(say_at(&rules, &task, branch, "agent-5", "complete").unwrap_err().code(), "no_such_branch");
+        assert_eq!(
+            say_at(&rules, &task, branch, "agent-5", "complete").unwrap_err().code(),
+            "no_such_branch"
+        );
     }
     let work = opened(&rules, &[]);
-    assert_eq!(say_at(&rules, &work, "a", "agent-7", "complete").unwrap_err().code(), "no_such_branch");
+    assert_eq!(
+        say_at(&rules, &work, "a", "agent-7", "complete").unwrap_err().code(),
+        "no_such_branch"
+    );
     let mut ahead = completion("agent-7", "complete");
     ahead.ticket = id("AOF-abc@2/c");
-    assert_eq!(decide(&rules, &task, &Act::Complete(ahead), at(9)).unwrap_err().code(), "visit_ahead");
+    assert_eq!(
+        decide(&rules, &task, &Act::Complete(ahead), at(9)).unwrap_err().code(),
+        "visit_ahead"
+    );
 }
 
 #[test]
@@ -211,7 +255,8 @@ fn a_fork_none_of_whose_branches_applies_passes_by_itself() {
     let mut flow = forked(JoinStrategy::All);
     if let GateKind::Fork(fork) = &mut flow.gates[1].kind {
         for branch in &mut fork.branches {
-            *branch = Branch::new(Gate { when: Some("false".into()), ..branch.gate().clone() }).unwrap();
+            *branch =
+                Branch::new(Gate { when: Some("false".into()), ..branch.gate().clone() }).unwrap();
         }
     }
     let rules = rules(flow);
@@ -220,13 +265,16 @@ fn a_fork_none_of_whose_branches_applies_passes_by_itself() {
     assert_eq!(say(&rules, &task, "agent-7", "complete").unwrap_err().code(), "nobody_works_here");
     let after = step(&rules, &task, &Act::Pass, 9).unwrap().task;
     assert_eq!(stands(&after), "done@2 ready");
-    assert!(matches!(explain(&rules, Some(&task), &after), Change::Act(found) if found.act == Act::Pass));
+    assert!(
+        matches!(explain(&rules, Some(&task), &after), Change::Act(found) if found.act == Act::Pass)
+    );
 }
 
 #[test]
 fn the_fork_says_where_the_task_goes_and_how_often() {
     let mut flow = forked(JoinStrategy::All);
-    flow.gates[1] = routed(flow.gates[1].clone(), &[("complete", "$end"), ("needs_review", "work")]);
+    flow.gates[1] =
+        routed(flow.gates[1].clone(), &[("complete", "$end"), ("needs_review", "work")]);
     flow.gates[1].exits.max_retries = Some(1);
     flow.gates[1].exits.on_exhausted = Exhausted::Route(Target::Fail);
     flow.gates.pop();
@@ -252,7 +300,10 @@ fn a_rejection_that_is_held_waits_for_a_person() {
     assert_eq!(task.blockers, ["a: coverage is 65%, need 80%"]);
     let unblock = Act::Unblock { by: Actor::Person(None), branch: None, reason: None };
     let task = step(&rules, &task, &unblock, 99).unwrap().task;
-    assert_eq!((stands(&task), branches(&task)), ("review@4 ready".into(), vec!["ready", "ready", "ready"]));
+    assert_eq!(
+        (stands(&task), branches(&task)),
+        ("review@4 ready".into(), vec!["ready", "ready", "ready"])
+    );
 }
 
 #[test]
@@ -266,22 +317,33 @@ fn what_branches_hand_on_stands_side_by_side() {
         says.outputs.insert("score".into(), number.into());
         task = step(&rules, &task, &Act::Complete(says), 50).unwrap().task;
     }
-    let context = serde_json::json!({"review": {"a": {"score": 0}, "b": {"score": 1}, "c": {"score": 2}}});
+    let context =
+        serde_json::json!({"review": {"a": {"score": 0}, "b": {"score": 1}, "c": {"score": 2}}});
     assert_eq!(serde_json::Value::Object(task.context), context);
 }
 
 #[test]
 fn a_branch_decides_in_its_own_words() {
     let rules = rules(changed(0, |gate| {
-        *gate = with(routed(gate.clone(), &[("fine", "$next"), ("ugly", "$previous"), ("later", "$hold")]), |duty| {
-            duty.can_reject = false;
-        });
+        *gate = with(
+            routed(gate.clone(), &[("fine", "$next"), ("ugly", "$previous"), ("later", "$hold")]),
+            |duty| {
+                duty.can_reject = false;
+            },
+        );
     }));
     assert_eq!(branches(&walk(&rules, &[("a", "Fine")]))[0], "complete");
     assert_eq!(branches(&walk(&rules, &[("a", "ugly")]))[0], "rejected");
     assert_eq!(branches(&walk(&rules, &[("a", "later")]))[0], "blocked");
     let task = at_fork(&rules);
-    assert_eq!(say_at(&rules, &task, "a", "agent-3", "complete").unwrap_err().code(), "invalid_outcome");
+    assert_eq!(
+        say_at(&rules, &task, "a", "agent-3", "complete").unwrap_err().code(),
+        "invalid_outcome"
+    );
     let back = walk(&rules, &[("a", "ugly"), ("b", "complete"), ("c", "complete")]);
-    assert_eq!(back.review.unwrap().blockers, ["a: said something"], "without a list, what was said");
+    assert_eq!(
+        back.review.unwrap().blockers,
+        ["a: said something"],
+        "without a list, what was said"
+    );
 }

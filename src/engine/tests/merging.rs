@@ -16,7 +16,14 @@ fn said(rules: &Rules, task: &Task, agent: &str, outcome: &str) -> Task {
 }
 
 /// Says an outcome with an id of its own, in that minute.
-fn say_as(rules: &Rules, task: &Task, branch: Option<&str>, agent: &str, key: &str, minute: i64) -> Task {
+fn say_as(
+    rules: &Rules,
+    task: &Task,
+    branch: Option<&str>,
+    agent: &str,
+    key: &str,
+    minute: i64,
+) -> Task {
     let mut completion = completion(agent, "complete");
     completion.ticket = task.ticket_of(branch.map(id).as_ref());
     completion.id = id(key);
@@ -73,11 +80,21 @@ fn of_two_completions_of_one_visit_ours_stands_and_theirs_is_superseded_with_wha
     let theirs = say_as(&rules, &base, None, "agent-8", "two", 5);
     let further = say_as(&rules, &theirs, None, "agent-3", "three", 20);
     let both = merged(&rules, &base, &ours, &further);
-    assert_eq!(told(&both), "review@1 ready; AOF-abc@0 superseded by agent-7; AOF-abc@1 superseded by agent-7");
+    assert_eq!(
+        told(&both),
+        "review@1 ready; AOF-abc@0 superseded by agent-7; AOF-abc@1 superseded by agent-7"
+    );
     assert_eq!(both.task, ours);
     assert_eq!(both.superseded[1].visit.completion.as_ref().unwrap().id, id("three"));
-    assert_eq!(told(&merged(&rules, &base, &theirs, &ours)), "review@1 ready; AOF-abc@0 superseded by agent-8");
-    assert_eq!(told(&merged(&rules, &base, &ours, &ours)), "review@1 ready", "the same completion is one and the same");
+    assert_eq!(
+        told(&merged(&rules, &base, &theirs, &ours)),
+        "review@1 ready; AOF-abc@0 superseded by agent-8"
+    );
+    assert_eq!(
+        told(&merged(&rules, &base, &ours, &ours)),
+        "review@1 ready",
+        "the same completion is one and the same"
+    );
     let again = merged(&rules, &base, &both.task, &further);
     assert_eq!(again.task, both.task);
 }
@@ -90,7 +107,10 @@ fn a_rebase_brings_one_entry_after_the_other() {
     let first = say_as(&rules, &base, None, "agent-8", "two", 5);
     let second = say_as(&rules, &first, None, "agent-3", "three", 20);
     let picked = merged(&rules, &base, &upstream, &first).task;
-    assert_eq!(told(&merged(&rules, &first, &picked, &second)), "review@1 ready; AOF-abc@1 superseded by agent-7");
+    assert_eq!(
+        told(&merged(&rules, &first, &picked, &second)),
+        "review@1 ready; AOF-abc@1 superseded by agent-7"
+    );
 }
 
 #[test]
@@ -98,7 +118,10 @@ fn of_two_claims_ours_stands() {
     let rules = rules(sdlc());
     let base = opened(&rules, &[]);
     let (ours, theirs) = (claimed(&rules, &base, "agent-7"), claimed(&rules, &base, "agent-8"));
-    assert_eq!(told(&merged(&rules, &base, &ours, &theirs)), "implement@0 in_progress; agent-8 lost AOF-abc@0");
+    assert_eq!(
+        told(&merged(&rules, &base, &ours, &theirs)),
+        "implement@0 in_progress; agent-8 lost AOF-abc@0"
+    );
     assert_eq!(merged(&rules, &base, &ours, &theirs).task, ours);
 }
 
@@ -108,13 +131,22 @@ fn a_hold_and_a_release_from_it_are_dropped_where_the_visit_has_ended_or_gone_an
     let mut base = opened(&rules, &[]);
     base.depends_on = vec![id("AOF-one")];
     let by = Actor::Person(None);
-    let held = step(&rules, &base, &Act::Hold { by: by.clone(), reason: "wait".into() }, 4).unwrap().task;
+    let held =
+        step(&rules, &base, &Act::Hold { by: by.clone(), reason: "wait".into() }, 4).unwrap().task;
     let ahead = said(&rules, &base, "agent-7", "complete");
-    assert_eq!(told(&merged(&rules, &base, &ahead, &held)), "review@1 ready; AOF-abc@0 is not held");
-    let free = step(&rules, &held, &Act::Unblock { by, branch: None, reason: None }, 6).unwrap().task;
+    assert_eq!(
+        told(&merged(&rules, &base, &ahead, &held)),
+        "review@1 ready; AOF-abc@0 is not held"
+    );
+    let free =
+        step(&rules, &held, &Act::Unblock { by, branch: None, reason: None }, 6).unwrap().task;
     assert_eq!(told(&merged(&rules, &held, &held, &free)), "implement@0 ready");
-    let other = step(&rules, &held, &Act::Depend { lost: super::property::lost(1) }, 5).unwrap().task;
-    assert_eq!(told(&merged(&rules, &held, &other, &free)), "implement@0 blocked; AOF-abc@0 is blocked again");
+    let other =
+        step(&rules, &held, &Act::Depend { lost: super::property::lost(1) }, 5).unwrap().task;
+    assert_eq!(
+        told(&merged(&rules, &held, &other, &free)),
+        "implement@0 blocked; AOF-abc@0 is blocked again"
+    );
 }
 
 fn forked() -> Rules {
@@ -172,9 +204,15 @@ fn what_the_rules_refuse_where_it_is_carried_is_superseded() {
     let rules = forked();
     let base = opened(&rules, &[]);
     let ours = say_as(&rules, &base, Some("speed"), "agent-3", "speed", 20);
-    let ours = step(&rules, &ours, &Act::Claim { agent: id("agent-8"), branch: Some(id("style")) }, 21).unwrap().task;
+    let ours =
+        step(&rules, &ours, &Act::Claim { agent: id("agent-8"), branch: Some(id("style")) }, 21)
+            .unwrap()
+            .task;
     let theirs = say_as(&rules, &base, Some("style"), "agent-7", "style", 10);
-    assert_eq!(told(&merged(&rules, &base, &ours, &theirs)), "check@0 ready; AOF-abc@0/style superseded by agent-3");
+    assert_eq!(
+        told(&merged(&rules, &base, &ours, &theirs)),
+        "check@0 ready; AOF-abc@0/style superseded by agent-3"
+    );
 }
 
 #[test]
@@ -203,7 +241,10 @@ fn what_only_grows_is_never_taken_back_and_two_tasks_are_not_one() {
     assert_eq!(apart(Some(&ahead), &base, &further).err(), removed(Side::Ours));
     let mut other = base.clone();
     other.created = at(7);
-    assert_eq!(apart(None, &base, &other).err(), Some(Unmergeable::TwoTasks { ours: at(0), theirs: at(7) }));
+    assert_eq!(
+        apart(None, &base, &other).err(),
+        Some(Unmergeable::TwoTasks { ours: at(0), theirs: at(7) })
+    );
     assert_eq!(
         removed(Side::Theirs).unwrap().to_string(),
         "what comes in has 0 of the 1 entries that there were before: a history only grows"
@@ -228,8 +269,7 @@ fn map(value: &Value) -> Map {
 
 #[test]
 fn keys_are_merged_one_by_one() {
-    let base =
-        json!({"title": "a", "tags": ["x", "y"], "metadata": {"a": 1, "b": {"c": 1, "d": 2}}, "own": [1], "gone": 1});
+    let base = json!({"title": "a", "tags": ["x", "y"], "metadata": {"a": 1, "b": {"c": 1, "d": 2}}, "own": [1], "gone": 1});
     let ours = json!({"title": "b", "tags": ["y", "z"], "metadata": {"a": 2, "b": {"c": 1, "d": 3}}, "own": [1]});
     let theirs = json!({"title": "a", "tags": ["x", "y", "w"], "metadata": {"a": 1, "b": {"c": 2, "d": 2}, "e": 1}, "own": [2], "gone": 1, "new": 1});
     let expected = json!({"title": "b", "tags": ["y", "z", "w"], "metadata": {"a": 2, "b": {"c": 2, "d": 3}, "e": 1}, "own": [2], "new": 1});

@@ -25,7 +25,11 @@ fn go_on(rules: &Rules, from: &Task, picks: &[Pick], prefix: &str, start: i64) -
     for (number, (kind, agent, word, place)) in picks.iter().copied().enumerate() {
         let agent = id(AGENTS[agent]);
         let person = Actor::Person(None);
-        let branch = task.gate.as_ref().and_then(|open| open.branches.get(place)).map(|branch| branch.id.clone());
+        let branch = task
+            .gate
+            .as_ref()
+            .and_then(|open| open.branches.get(place))
+            .map(|branch| branch.id.clone());
         let to = || task.gate.as_ref().map_or_else(|| id("g0"), |open| open.current.clone());
         let act = match kind {
             _ if passes_by_itself(rules, &task) => Act::Pass,
@@ -44,7 +48,9 @@ fn go_on(rules: &Rules, from: &Task, picks: &[Pick], prefix: &str, start: i64) -
                 Act::Complete(says)
             }
         };
-        if let Ok(Decision::Step(step)) = decide(rules, &task, &act, at(start + i64::try_from(number).unwrap())) {
+        if let Ok(Decision::Step(step)) =
+            decide(rules, &task, &act, at(start + i64::try_from(number).unwrap()))
+        {
             task = step.task;
         }
     }
@@ -66,11 +72,17 @@ fn check(rules: &Rules, base: &Task, ours: &Task, theirs: &Task) -> Result<Merge
     prop_assert_eq!(matches!(proof, Proof::Kept), both.carried == 0);
     let ids: Vec<&CompletionId> =
         task.history.iter().filter_map(|visit| Some(&visit.completion.as_ref()?.id)).collect();
-    prop_assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "no completion counts twice");
+    prop_assert_eq!(
+        ids.iter().collect::<BTreeSet<_>>().len(),
+        ids.len(),
+        "no completion counts twice"
+    );
     // Whatever the other side had said is there, or it is told that it is not.
     let new = other.history[base.history.len()..].iter();
     for entry in new {
-        let is_there = |own: &Visit| own == entry || own.completion.is_some() && own.completion == entry.completion;
+        let is_there = |own: &Visit| {
+            own == entry || own.completion.is_some() && own.completion == entry.completion
+        };
         let is_told = both.superseded.iter().any(|own| own.visit == *entry);
         prop_assert!(task.history.iter().any(is_there) != is_told, "{:#?}", entry);
     }
@@ -81,7 +93,8 @@ fn check_all(rules: &Rules, base: &Task, ours: &Task, theirs: &Task) -> Result<(
     let one = check(rules, base, ours, theirs)?;
     let two = check(rules, base, theirs, ours)?;
     // What nobody disputes is alike, whoever merges.
-    let (new_ours, new_theirs) = (ours.history.len() > base.history.len(), theirs.history.len() > base.history.len());
+    let (new_ours, new_theirs) =
+        (ours.history.len() > base.history.len(), theirs.history.len() > base.history.len());
     if new_ours != new_theirs || *ours == *base || *theirs == *base {
         prop_assert_eq!(&one.task, &two.task);
         prop_assert!(one.superseded.is_empty() && two.superseded.is_empty());
@@ -91,7 +104,11 @@ fn check_all(rules: &Rules, base: &Task, ours: &Task, theirs: &Task) -> Result<(
     for side in [ours, theirs] {
         let known = apart(Some(side), &one.task, side).map(|sides| merge(rules, &sides, ours));
         let known = known.map_err(|why| TestCaseError::fail(why.to_string()))?;
-        prop_assert_eq!((&known.task, known.carried, known.superseded.len()), (&one.task, 0, 0), "it is settled");
+        prop_assert_eq!(
+            (&known.task, known.carried, known.superseded.len()),
+            (&one.task, 0, 0),
+            "it is settled"
+        );
     }
     let same = merge(rules, &apart(Some(base), ours, ours).unwrap(), ours);
     prop_assert_eq!((&same.task, same.superseded.len(), same.dropped.len()), (ours, 0, 0));

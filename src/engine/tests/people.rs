@@ -16,8 +16,12 @@ fn a_claim_is_given_back_by_its_holder_or_by_people() {
     let task = opened(&rules, &[]);
     let release = |by| Act::Release { by, branch: None };
     assert_eq!(code(step(&rules, &task, &release(person()), 1)), "not_claimed");
-    let claimed = step(&rules, &task, &Act::Claim { agent: id("agent-7"), branch: None }, 1).unwrap().task;
-    assert_eq!(code(step(&rules, &claimed, &release(Actor::Agent(id("agent-8"))), 2)), "assigned_to_another");
+    let claimed =
+        step(&rules, &task, &Act::Claim { agent: id("agent-7"), branch: None }, 1).unwrap().task;
+    assert_eq!(
+        code(step(&rules, &claimed, &release(Actor::Agent(id("agent-8"))), 2)),
+        "assigned_to_another"
+    );
     for by in [Actor::Agent(id("agent-7")), person()] {
         let free = step(&rules, &claimed, &release(by), 2).unwrap().task;
         assert_eq!((stands(&free).as_str(), free.routing.agent), ("implement@0 ready", None));
@@ -33,10 +37,12 @@ fn agents_may_what_the_org_lets_them() {
     chart.agents = Some(register);
     let rules = crate::engine::Rules::new(project(sdlc()), chart).unwrap().0;
     let task = opened(&rules, &[]);
-    let cancel = |agent: &str| Act::Cancel { by: Actor::Agent(id(agent)), reason: "not needed".into() };
+    let cancel =
+        |agent: &str| Act::Cancel { by: Actor::Agent(id(agent)), reason: "not needed".into() };
     assert_eq!(code(step(&rules, &task, &cancel("agent-7"), 1)), "not_permitted");
     assert_eq!(stands(&step(&rules, &task, &cancel("agent-3"), 1).unwrap().task), "cancelled");
-    let held = step(&rules, &task, &Act::Claim { agent: id("agent-7"), branch: None }, 1).unwrap().task;
+    let held =
+        step(&rules, &task, &Act::Claim { agent: id("agent-7"), branch: None }, 1).unwrap().task;
     assert_eq!(stands(&step(&rules, &held, &cancel("agent-7"), 1).unwrap().task), "cancelled");
 }
 
@@ -44,9 +50,11 @@ fn agents_may_what_the_org_lets_them() {
 fn a_cancelled_task_can_be_taken_up_again() {
     let rules = rules(sdlc());
     let task = opened(&rules, &[]);
-    let reopen = |to: &str| Act::Reopen { by: person(), to: id(to), reason: "wanted after all".into() };
+    let reopen =
+        |to: &str| Act::Reopen { by: person(), to: id(to), reason: "wanted after all".into() };
     assert_eq!(code(step(&rules, &task, &reopen("test"), 1)), "not_finished");
-    let gone = step(&rules, &task, &Act::Cancel { by: person(), reason: "no".into() }, 1).unwrap().task;
+    let gone =
+        step(&rules, &task, &Act::Cancel { by: person(), reason: "no".into() }, 1).unwrap().task;
     assert_eq!(code(step(&rules, &gone, &reopen("deploy"), 2)), "unknown_gate");
     let back = step(&rules, &gone, &reopen("test"), 2).unwrap().task;
     assert_eq!(stands(&back), "test@2 ready");
@@ -58,10 +66,14 @@ fn a_cancelled_task_can_be_taken_up_again() {
 fn an_override_needs_a_reason_and_is_recorded() {
     let rules = rules(sdlc());
     let task = opened(&rules, &[]);
-    let to = |reason: &str| Act::Override { by: person(), to: id("approve"), reason: reason.into() };
+    let to =
+        |reason: &str| Act::Override { by: person(), to: id("approve"), reason: reason.into() };
     assert_eq!(code(step(&rules, &task, &to(" "), 1)), "missing_reason");
     let moved = step(&rules, &task, &to("urgent"), 1).unwrap().task;
-    assert_eq!((stands(&moved).as_str(), moved.history[0].summary.as_str()), ("approve@1 ready", "urgent"));
+    assert_eq!(
+        (stands(&moved).as_str(), moved.history[0].summary.as_str()),
+        ("approve@1 ready", "urgent")
+    );
 }
 
 #[test]
@@ -72,7 +84,11 @@ fn unblocking_a_loop_resets_the_count_and_says_why() {
         task = say(&rules, &task, "agent-7", "complete").unwrap().task;
         task = say(&rules, &task, "agent-3", "needs_review").unwrap().task;
     }
-    let unblock = |reason: Option<&str>| Act::Unblock { by: person(), branch: None, reason: reason.map(str::to_owned) };
+    let unblock = |reason: Option<&str>| Act::Unblock {
+        by: person(),
+        branch: None,
+        reason: reason.map(str::to_owned),
+    };
     assert_eq!(code(step(&rules, &task, &unblock(None), 200)), "missing_reason");
     let task = step(&rules, &task, &unblock(Some("they agreed on a target")), 200).unwrap().task;
     assert_eq!(stands(&task), "implement@13 ready");
@@ -93,7 +109,11 @@ fn unblocking_adds_no_entry_and_needs_something_to_have_changed() {
 
     let task = say(&rules, &opened(&rules, &["security"]), "agent-7", "complete").unwrap().task;
     let task = say(&rules, &task, "agent-3", "complete").unwrap().task;
-    assert_eq!(code(step(&rules, &task, &unblock, 31)), "task_blocked", "there is still nobody in the role");
+    assert_eq!(
+        code(step(&rules, &task, &unblock, 31)),
+        "task_blocked",
+        "there is still nobody in the role"
+    );
 }
 
 #[test]
@@ -101,14 +121,21 @@ fn a_task_begins_as_whose_it_was_said_to_be_where_the_rules_let_it_be_given() {
     let rules = rules(sdlc());
     let new = new_task(&[]);
     let open_for = |agent: &str| Act::OpenFor { agent: id(agent) };
-    let Decision::Step(begun) = decide(&rules, &new, &open_for("agent-8"), at(3)).unwrap() else { panic!() };
+    let Decision::Step(begun) = decide(&rules, &new, &open_for("agent-8"), at(3)).unwrap() else {
+        panic!()
+    };
     // As if it had been opened, and given away at once.
     let opened = step(&rules, &new, &Act::Open, 3).unwrap().task;
     let assign = Act::Assign { by: person(), agent: id("agent-8"), branch: None };
     assert_eq!(begun.task, step(&rules, &opened, &assign, 3).unwrap().task);
-    assert_eq!((stands(&begun.task).as_str(), begun.task.routing.claimed), ("implement@0 in_progress", Some(at(3))));
+    assert_eq!(
+        (stands(&begun.task).as_str(), begun.task.routing.claimed),
+        ("implement@0 in_progress", Some(at(3)))
+    );
     for before in [None, Some(&new)] {
-        assert!(matches!(explain(&rules, before, &begun.task), Change::Act(found) if found.act == open_for("agent-8")));
+        assert!(
+            matches!(explain(&rules, before, &begun.task), Change::Act(found) if found.act == open_for("agent-8"))
+        );
         let told = events(&rules, before, &begun.task);
         assert!(
             matches!(&told[..], [Event::Created { .. }, Event::Assigned { agent, .. }] if agent.as_str() == "agent-8"),

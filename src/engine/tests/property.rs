@@ -10,7 +10,8 @@ const AGENTS: [&str; 6] = ["agent-7", "agent-8", "agent-3", "agent-5", "human-ad
 const WHENS: [&str; 4] = ["true", "tags.includes('x')", "gateHistory.length < 4", "metadata.a.b"];
 
 pub(super) fn workflows() -> impl Strategy<Value = Workflow> {
-    let shape = (0..4_usize, any::<bool>(), any::<bool>(), prop::option::weighted(0.4, 0..WHENS.len()));
+    let shape =
+        (0..4_usize, any::<bool>(), any::<bool>(), prop::option::weighted(0.4, 0..WHENS.len()));
     (prop::collection::vec(shape, 1..6), 0..3_usize).prop_map(|(gates, strategy)| {
         let roles = ["backend", "architect", "qa", "po"];
         let rejection = RejectionStrategy::ALL[strategy];
@@ -23,7 +24,8 @@ pub(super) fn workflows() -> impl Strategy<Value = Workflow> {
                 duty.escalate_to = (role == 2 || role == 0 && skip).then(|| id("architect"));
                 duty.lease = Some(id("3m"));
             });
-            gate.exits.reject_to = (can_reject && rejection == RejectionStrategy::Named).then(|| id("g0"));
+            gate.exits.reject_to =
+                (can_reject && rejection == RejectionStrategy::Named).then(|| id("g0"));
             gate.when = when.filter(|_| index > 0).map(|when| WHENS[when].to_owned());
             gate
         });
@@ -32,34 +34,36 @@ pub(super) fn workflows() -> impl Strategy<Value = Workflow> {
 }
 
 pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
-    let act = (0..19_u8, 0..AGENTS.len(), 0..5_usize, 0..4_usize).prop_map(|(kind, agent, outcome, gate)| {
-        let agent = AGENTS[agent];
-        let words = ["complete", "needs_review", "blocked", "skip", "nonsense"];
-        let by = Actor::Person(None);
-        let to: GateId = id(&format!("g{gate}"));
-        match kind {
-            0 => Act::Claim { agent: id(agent), branch: None },
-            1 => Act::Release { by, branch: None },
-            2 => Act::Unblock { by, branch: None, reason: Some("settled".into()) },
-            3 => Act::Override { by, to, reason: "moved".into() },
-            4 => Act::Reopen { by, to, reason: "again".into() },
-            5 if outcome == 0 => Act::Cancel { by, reason: "off".into() },
-            6 => Act::Timeout { branch: None },
-            7 => Act::Lapse { branch: None },
-            8 => Act::Renew { agent: id(agent), branch: None, note: None },
-            9 => Act::Assign { by, agent: id(agent), branch: None },
-            10 => Act::Hold { by, reason: "wait".into() },
-            11 => Act::Depend { lost: lost(outcome) },
-            _ => {
-                let mut says = completion(agent, words[outcome]);
-                // An agent may repeat what it read.
-                if gate == 0 && words[outcome] == "blocked" {
-                    says.blockers = Some(lost(3).iter().map(ToString::to_string).collect());
+    let act = (0..19_u8, 0..AGENTS.len(), 0..5_usize, 0..4_usize).prop_map(
+        |(kind, agent, outcome, gate)| {
+            let agent = AGENTS[agent];
+            let words = ["complete", "needs_review", "blocked", "skip", "nonsense"];
+            let by = Actor::Person(None);
+            let to: GateId = id(&format!("g{gate}"));
+            match kind {
+                0 => Act::Claim { agent: id(agent), branch: None },
+                1 => Act::Release { by, branch: None },
+                2 => Act::Unblock { by, branch: None, reason: Some("settled".into()) },
+                3 => Act::Override { by, to, reason: "moved".into() },
+                4 => Act::Reopen { by, to, reason: "again".into() },
+                5 if outcome == 0 => Act::Cancel { by, reason: "off".into() },
+                6 => Act::Timeout { branch: None },
+                7 => Act::Lapse { branch: None },
+                8 => Act::Renew { agent: id(agent), branch: None, note: None },
+                9 => Act::Assign { by, agent: id(agent), branch: None },
+                10 => Act::Hold { by, reason: "wait".into() },
+                11 => Act::Depend { lost: lost(outcome) },
+                _ => {
+                    let mut says = completion(agent, words[outcome]);
+                    // An agent may repeat what it read.
+                    if gate == 0 && words[outcome] == "blocked" {
+                        says.blockers = Some(lost(3).iter().map(ToString::to_string).collect());
+                    }
+                    Act::Complete(says)
                 }
-                Act::Complete(says)
             }
-        }
-    });
+        },
+    );
     prop::collection::vec(act, 0..40)
 }
 
@@ -67,7 +71,11 @@ pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
 pub(super) fn lost(pick: usize) -> Vec<LostDependency> {
     let of = |id: &str, status| LostDependency::of(super::world::id(id), status, "why").unwrap();
     let all = [of("AOF-one", Status::Failed), of("AOF-two", Status::Cancelled)];
-    all.into_iter().enumerate().filter(|(index, _)| pick & (1 << index) != 0).map(|(_, own)| own).collect()
+    all.into_iter()
+        .enumerate()
+        .filter(|(index, _)| pick & (1 << index) != 0)
+        .map(|(_, own)| own)
+        .collect()
 }
 
 /// Returns what the route from one entry to the next may be by the rules, said independently of the engine.
@@ -82,8 +90,12 @@ fn legal(rules: &Rules, visit: &Visit, next: Option<&GateId>) -> bool {
                 workflow.gates[from + 1..to.max(from + 1)].iter().map(|gate| &gate.id).collect();
             to > from && between == visit.skipped.iter().collect::<Vec<_>>()
         }
-        (Ending::Said(Outcome::Complete | Outcome::Skip), None) => visit.to == Some(Destination::End),
-        (Ending::Said(Outcome::NeedsReview), Some(next)) => workflow.gates[from].can_reject() && place(next) < from,
+        (Ending::Said(Outcome::Complete | Outcome::Skip), None) => {
+            visit.to == Some(Destination::End)
+        }
+        (Ending::Said(Outcome::NeedsReview), Some(next)) => {
+            workflow.gates[from].can_reject() && place(next) < from
+        }
         (Ending::Said(Outcome::Blocked), Some(next)) => *next == visit.gate,
         (Ending::Timeout, Some(next)) => {
             let limit = workflow.gates[from].duty().filter(|duty| duty.timeout.is_some());

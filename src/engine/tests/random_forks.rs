@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use super::property::lost;
 use super::world::*;
 use crate::engine::{
-    Act, Actor, Change, Decision as Decided, Post, Rules, decide, explain, passes_by_itself, unanswered,
+    Act, Actor, Change, Decision as Decided, Post, Rules, decide, explain, passes_by_itself,
+    unanswered,
 };
 use crate::model::*;
 
@@ -61,7 +62,13 @@ pub(super) fn workflows() -> impl Strategy<Value = Workflow> {
                 gate.exits.max_retries = (bound > 0).then_some(u32::from(bound));
             }
             let [f, g] = forks;
-            let gates = vec![gate("work", "backend"), f, gate("between", "architect"), g, gate("done", "qa")];
+            let gates = vec![
+                gate("work", "backend"),
+                f,
+                gate("between", "architect"),
+                g,
+                gate("done", "qa"),
+            ];
             Workflow { rejection, holds_rejections: hold && bound == 0, ..workflow(gates) }
         },
     )
@@ -101,13 +108,20 @@ fn check_vote(rules: &Rules, before: &Task, entry: &Visit) -> Result<(), TestCas
         if branch.status == BranchStatus::Skipped && vote.is_none() {
             continue;
         }
-        let unblocked = branch.status != BranchStatus::Blocked && entry.branch.as_ref() != Some(&branch.id);
+        let unblocked =
+            branch.status != BranchStatus::Blocked && entry.branch.as_ref() != Some(&branch.id);
         if vote.is_none() || (vote == Some(Verdict::Hold) && unblocked) {
             waited_for += usize::from(branch.status != BranchStatus::Blocked);
         }
         votes.push(vote);
     }
-    prop_assert_eq!(entry.join, counted(gate.fork().unwrap().join, &votes, waited_for), "{:?} {:?}", votes, entry);
+    prop_assert_eq!(
+        entry.join,
+        counted(gate.fork().unwrap().join, &votes, waited_for),
+        "{:?} {:?}",
+        votes,
+        entry
+    );
     prop_assert_eq!(entry.to.is_some(), entry.join.is_some());
     Ok(())
 }
@@ -115,13 +129,20 @@ fn check_vote(rules: &Rules, before: &Task, entry: &Visit) -> Result<(), TestCas
 fn check_step(rules: &Rules, before: &Task, after: &Task) -> Result<(), TestCaseError> {
     prop_assert!(after.history.starts_with(&before.history));
     prop_assert!(after.history.len() <= before.history.len() + 1);
-    prop_assert!(matches!(explain(rules, Some(before), after), Change::Act(_)), "{:#?}\n{:#?}", before, after);
+    prop_assert!(
+        matches!(explain(rules, Some(before), after), Change::Act(_)),
+        "{:#?}\n{:#?}",
+        before,
+        after
+    );
     prop_assert!(after.status != Status::Complete || unanswered(&after.history).is_empty());
     if after.history.len() > before.history.len() {
         let entry = after.history.last().unwrap();
         let timed_out = entry.branch.as_ref().filter(|_| entry.outcome == Ending::Timeout);
         if let Some(branch) = timed_out {
-            prop_assert!(entry.to.is_none() && entry.verdict.is_none() && entry.escalated_to.is_some());
+            prop_assert!(
+                entry.to.is_none() && entry.verdict.is_none() && entry.escalated_to.is_some()
+            );
             let own = after.gate.as_ref().unwrap().branch(branch).unwrap();
             prop_assert_eq!(Some(&own.role), entry.escalated_to.as_ref());
         } else if entry.branch.is_some() {
@@ -129,7 +150,11 @@ fn check_step(rules: &Rules, before: &Task, after: &Task) -> Result<(), TestCase
         }
         let number = |task: &Task| task.gate.as_ref().map(|open| open.visit);
         if entry.leaves_open() {
-            prop_assert_eq!(number(before), number(after), "the number stays while branches are open");
+            prop_assert_eq!(
+                number(before),
+                number(after),
+                "the number stays while branches are open"
+            );
         } else if after.gate.is_some() {
             prop_assert_eq!(number(after), Some(after.history.len()));
         }
@@ -145,7 +170,9 @@ fn check_fold(rules: &Rules, first: &Task, task: &Task) -> Result<(), TestCaseEr
     let plain = |task: &Task| {
         let open = task.gate.clone();
         let settled = |branch: &OpenBranch| (branch.id.clone(), branch.status.is_open());
-        open.map(|open| (open.current, open.visit, open.branches.iter().map(settled).collect::<Vec<_>>()))
+        open.map(|open| {
+            (open.current, open.visit, open.branches.iter().map(settled).collect::<Vec<_>>())
+        })
     };
     prop_assert_eq!(plain(&folded), plain(task));
     prop_assert_eq!(&folded.review, &task.review);
@@ -161,7 +188,8 @@ fn voice(rules: &Rules, task: &Task, pick: usize, stubborn: bool, number: usize)
         return Some(Act::Pass);
     }
     let mut voices = Vec::new();
-    for post in Post::open(rules, task).into_iter().filter(|post| post.role.as_str() != "security") {
+    for post in Post::open(rules, task).into_iter().filter(|post| post.role.as_str() != "security")
+    {
         let blocked = |branch| {
             task.gate
                 .as_ref()
@@ -180,7 +208,8 @@ fn voice(rules: &Rules, task: &Task, pick: usize, stubborn: bool, number: usize)
     if stubborn && voices.iter().any(|(_, _, _, rejects)| *rejects) {
         voices.retain(|(_, _, _, rejects)| *rejects);
     }
-    voices.retain(|(_, _, outcome, _)| !stubborn || !matches!(outcome.as_str(), "blocked" | "later"));
+    voices
+        .retain(|(_, _, outcome, _)| !stubborn || !matches!(outcome.as_str(), "blocked" | "later"));
     let (branch, agent, outcome, _) = voices.get(pick % voices.len().max(1))?;
     let mut says = completion(agent, outcome.as_str());
     says.ticket = task.ticket_of(branch.as_ref());

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::world::*;
 use crate::engine::{
-    Act, Change, Decision as Decided, Post, Rules, decide, explain, passes_by_itself, preview, unanswered,
+    Act, Change, Decision as Decided, Post, Rules, decide, explain, passes_by_itself, preview,
+    unanswered,
 };
 use crate::model::*;
 
@@ -62,7 +63,13 @@ fn workflows() -> impl Strategy<Value = Workflow> {
     let shape = (0..6_u8, routes, any::<bool>(), prop::option::weighted(0.4, 0..4_u32), 0..8_u8);
     prop::collection::vec(shape, 1..7).prop_map(|shapes| {
         let count = shapes.len();
-        workflow(shapes.into_iter().enumerate().map(|(index, shape)| build(index, count, shape)).collect())
+        workflow(
+            shapes
+                .into_iter()
+                .enumerate()
+                .map(|(index, shape)| build(index, count, shape))
+                .collect(),
+        )
     })
 }
 
@@ -78,7 +85,9 @@ fn valid(mut workflow: Workflow) -> Option<Rules> {
             ("dead_field", Place::Gate { gate, field: "maxRetries", .. }) => {
                 workflow.gates[gate].exits.max_retries = None;
             }
-            ("dead_field", Place::Gate { gate, .. }) => workflow.gates[gate].exits.on_exhausted = Exhausted::Block,
+            ("dead_field", Place::Gate { gate, .. }) => {
+                workflow.gates[gate].exits.on_exhausted = Exhausted::Block
+            }
             (_, Place::Route { gate, outcome, .. }) => {
                 workflow.gates[gate].exits.routes.retain(|(other, _)| *other != outcome);
             }

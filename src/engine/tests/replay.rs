@@ -11,7 +11,9 @@ fn every_step_is_found_again() {
     let new = new_task(&[]);
     let mut task = opened(&rules, &[]);
     assert!(matches!(explain(&rules, None, &task), Change::Act(found) if found.act == Act::Open));
-    assert!(matches!(explain(&rules, Some(&new), &task), Change::Act(found) if found.act == Act::Open));
+    assert!(
+        matches!(explain(&rules, Some(&new), &task), Change::Act(found) if found.act == Act::Open)
+    );
     let acts = [
         Act::Claim { agent: id("agent-7"), branch: None },
         Act::Release { by: Actor::Agent(id("agent-7")), branch: None },
@@ -21,7 +23,11 @@ fn every_step_is_found_again() {
             ..completion("agent-7", "complete")
         }),
         Act::Complete(Completion { id: id("two"), ..completion("agent-3", "needs_review") }),
-        Act::Complete(Completion { id: id("three"), outcome: None, ..completion("agent-7", "complete") }),
+        Act::Complete(Completion {
+            id: id("three"),
+            outcome: None,
+            ..completion("agent-7", "complete")
+        }),
         Act::Complete(Completion { id: id("four"), ..completion("agent-3", "blocked") }),
         Act::Unblock { by: person.clone(), branch: None, reason: None },
         Act::Override { by: person.clone(), to: id("approve"), reason: "now".into() },

@@ -16,7 +16,8 @@ fn a_task_walks_the_gates_that_apply() {
         task = say(&rules, &task, agent, "complete").unwrap().task;
         assert_eq!(stands(&task), then);
     }
-    let to: Vec<String> = task.history.iter().map(|visit| visit.to.clone().unwrap().to_string()).collect();
+    let to: Vec<String> =
+        task.history.iter().map(|visit| visit.to.clone().unwrap().to_string()).collect();
     assert_eq!(to, ["review", "test", "approve", "$end"]);
     assert_eq!(task.history[1].skipped, [id::<GateId>("audit")]);
     assert_eq!(task.routing, Routing::of(id("default")));
@@ -29,7 +30,10 @@ fn a_rejection_goes_back_and_its_wishes_last_until_its_gate_passes() {
     let task = say(&rules, &task, "agent-3", "needs_review").unwrap().task;
     assert_eq!(stands(&task), "implement@2 ready");
     let review = task.review.clone().unwrap();
-    assert_eq!((review.from_gate.as_str(), review.from_role.unwrap().as_str()), ("review", "architect"));
+    assert_eq!(
+        (review.from_gate.as_str(), review.from_role.unwrap().as_str()),
+        ("review", "architect")
+    );
     assert_eq!(review.blockers, ["coverage is 65%, need 80%"]);
     assert_eq!(task.history[1].retry, Some(1));
 
@@ -60,7 +64,10 @@ fn strategies_lead_where_they_say() {
 #[test]
 fn origin_is_the_first_gate_that_applies() {
     let mut workflow = sdlc();
-    workflow.gates.insert(0, Gate { when: Some("tags.includes('design')".into()), ..gate("design", "backend") });
+    workflow.gates.insert(
+        0,
+        Gate { when: Some("tags.includes('design')".into()), ..gate("design", "backend") },
+    );
     let rules = rules(workflow);
     for (tags, origin) in [(vec![], "implement"), (vec!["design"], "design")] {
         let mut task = opened(&rules, &tags);
@@ -129,7 +136,9 @@ fn a_condition_that_fails_passes_the_gate_over_and_says_so() {
     };
     let step = with(OnConditionError::Skip);
     assert_eq!(stands(&step.task), "approve@2 ready");
-    let Some(Event::ConditionError(trouble)) = step.events.last() else { panic!("{:?}", step.events) };
+    let Some(Event::ConditionError(trouble)) = step.events.last() else {
+        panic!("{:?}", step.events)
+    };
     assert_eq!(trouble.error, "Cannot read property 'bar' of undefined");
     assert_eq!(step.warnings[0].code(), "gate_condition_error");
     assert_eq!(stands(&with(OnConditionError::Enter).task), "test@2 ready");
@@ -138,7 +147,8 @@ fn a_condition_that_fails_passes_the_gate_over_and_says_so() {
 #[test]
 fn conditions_see_the_visit_that_just_ended() {
     let mut workflow = sdlc();
-    workflow.gates[3].when = Some("gateHistory.some(v => v.gate === 'review' && v.outcome === 'complete')".into());
+    workflow.gates[3].when =
+        Some("gateHistory.some(v => v.gate === 'review' && v.outcome === 'complete')".into());
     workflow.gates[1].when = Some("gateHistory.length === 1".into());
     let rules = rules(workflow);
     let task = say(&rules, &opened(&rules, &[]), "agent-7", "complete").unwrap().task;

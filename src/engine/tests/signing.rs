@@ -12,7 +12,10 @@ use crate::model::*;
 
 /// What lies between two strings of the wire.
 fn wire(parts: &[&[u8]]) -> Vec<u8> {
-    parts.iter().flat_map(|part| [&u32::try_from(part.len()).unwrap().to_be_bytes()[..], part].concat()).collect()
+    parts
+        .iter()
+        .flat_map(|part| [&u32::try_from(part.len()).unwrap().to_be_bytes()[..], part].concat())
+        .collect()
 }
 
 fn sha512(text: &str) -> Vec<u8> {
@@ -29,7 +32,10 @@ fn to_be_signed(namespace: &str, text: &str) -> Vec<u8> {
 
 fn signature(key: &[u8], namespace: &str, inner: &[u8]) -> Signature {
     let parts = wire(&[key, namespace.as_bytes(), b"", b"sha512", inner]);
-    BASE64_STANDARD.encode([b"SSHSIG".to_vec(), 1_u32.to_be_bytes().to_vec(), parts].concat()).parse().unwrap()
+    BASE64_STANDARD
+        .encode([b"SSHSIG".to_vec(), 1_u32.to_be_bytes().to_vec(), parts].concat())
+        .parse()
+        .unwrap()
 }
 
 /// An Ed25519 key that signs.
@@ -72,7 +78,11 @@ fn what_openssh_signs_holds() {
             let mut other = blob.clone();
             other[at] ^= 1;
             let other = BASE64_STANDARD.encode(other).parse::<Signature>();
-            assert!(other.is_ok_and(|other| holds(&other, TEXT.as_bytes())).eq(&false), "{} at {at}", key.kind());
+            assert!(
+                other.is_ok_and(|other| holds(&other, TEXT.as_bytes())).eq(&false),
+                "{} at {at}",
+                key.kind()
+            );
         }
     }
 }
@@ -81,7 +91,13 @@ fn what_openssh_signs_holds() {
 fn what_a_hardware_token_signs_holds() {
     let application = b"ssh:";
     let by_token = |flags: u8, counter: u32, text: &str| {
-        [&sha256(application)[..], &[flags], &counter.to_be_bytes(), &sha256(&to_be_signed("aof", text))].concat()
+        [
+            &sha256(application)[..],
+            &[flags],
+            &counter.to_be_bytes(),
+            &sha256(&to_be_signed("aof", text)),
+        ]
+        .concat()
     };
     let inner = |kind: &[u8], bytes: &[u8], flags: u8, counter: u32| {
         [wire(&[kind, bytes]), vec![flags], counter.to_be_bytes().to_vec()].concat()
@@ -92,12 +108,16 @@ fn what_a_hardware_token_signs_holds() {
     let bytes = one.0.sign(&by_token(1, 7, TEXT));
     assert!(holds(&signature(&key, "aof", &inner(kind, bytes.as_ref(), 1, 7)), TEXT.as_bytes()));
     for (flags, counter) in [(0, 7), (1, 8)] {
-        assert!(!holds(&signature(&key, "aof", &inner(kind, bytes.as_ref(), flags, counter)), TEXT.as_bytes()));
+        assert!(!holds(
+            &signature(&key, "aof", &inner(kind, bytes.as_ref(), flags, counter)),
+            TEXT.as_bytes()
+        ));
     }
 
     let random = SystemRandom::new();
     let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
-    let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, made.as_ref(), &random).unwrap();
+    let pair =
+        EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, made.as_ref(), &random).unwrap();
     let kind = b"sk-ecdsa-sha2-nistp256@openssh.com";
     let key = wire(&[kind, b"nistp256", pair.public_key().as_ref(), application]);
     let number = |bytes: &[u8]| {
@@ -128,7 +148,10 @@ fn review() -> Completion {
     let mut review = completion("agent-3", "needs_review");
     review.summary = Some("Two things:\n\"both\" are small".to_owned());
     review.rejection_notes = Some("the rest is fine 👍".to_owned());
-    review.outputs = json!({"score": 0.5, "files": ["b", "a"], "by": {"z": 1, "a": null}}).as_object().unwrap().clone();
+    review.outputs = json!({"score": 0.5, "files": ["b", "a"], "by": {"z": 1, "a": null}})
+        .as_object()
+        .unwrap()
+        .clone();
     review.metadata = json!({"session": "s-1"}).as_object().unwrap().clone();
     review.body = Some("A long text.".to_owned());
     review.id = id("r1");
@@ -151,7 +174,10 @@ fn whoever_has_a_key_completes_nothing_without_it() {
     let rules = signing("Shop", sdlc());
     let task = in_review(&rules);
     let wanted = wanted(complete(&rules, &task, &review()).unwrap_err());
-    assert_eq!((wanted.flaw.clone(), wanted.ticket.to_string().as_str()), (Flaw::Missing, "AOF-abc@1"));
+    assert_eq!(
+        (wanted.flaw.clone(), wanted.ticket.to_string().as_str()),
+        (Flaw::Missing, "AOF-abc@1")
+    );
     insta::assert_snapshot!(wanted.text, @r#"
     aof-completion: 1
     project: "Shop"
@@ -170,10 +196,16 @@ fn whoever_has_a_key_completes_nothing_without_it() {
     "#);
     for seed in [1, 2] {
         let signature = Some(Signer::new(seed).sign(&wanted.text));
-        let step = complete(&rules, &task, &Completion { signature: signature.clone(), ..review() }).unwrap();
+        let step =
+            complete(&rules, &task, &Completion { signature: signature.clone(), ..review() })
+                .unwrap();
         let entry = step.task.history.last().unwrap();
         assert_eq!(entry.signature, signature);
-        assert_eq!(to_sign(&rules, &step.task, 1), Some(wanted.text.clone()), "the entry alone says what was signed");
+        assert_eq!(
+            to_sign(&rules, &step.task, 1),
+            Some(wanted.text.clone()),
+            "the entry alone says what was signed"
+        );
         assert_eq!(flaw(&rules, &step.task, 1), None);
         assert!(matches!(explain(&rules, Some(&task), &step.task), Change::Act(_)));
     }
@@ -216,7 +248,8 @@ fn a_signature_is_good_for_one_completion_alone() {
     let later = say(&rules, &task, "agent-3", "blocked").unwrap_err();
     let blocked = Completion { id: id("b1"), ..completion("agent-3", "blocked") };
     assert_eq!(wanted(later).flaw, Flaw::Missing);
-    let signed = Some(Signer::new(2).sign(&wanted(complete(&rules, &task, &blocked).unwrap_err()).text));
+    let signed =
+        Some(Signer::new(2).sign(&wanted(complete(&rules, &task, &blocked).unwrap_err()).text));
     let later = complete(&rules, &task, &Completion { signature: signed, ..blocked }).unwrap().task;
     assert_eq!((later.gate.as_ref().unwrap().current.as_str(), later.history.len()), ("review", 2));
     assert_eq!(code(&rules, &later, &with(&|_| {})), Some("bad_signature"));
@@ -232,7 +265,9 @@ fn a_signature_is_good_for_one_completion_alone() {
         (Signer::new(1).sign(text.trim_end()), "bad_signature"),
     ];
     for (signature, expected) in flaws {
-        let refusal = complete(&rules, &task, &Completion { signature: Some(signature), ..review() }).unwrap_err();
+        let refusal =
+            complete(&rules, &task, &Completion { signature: Some(signature), ..review() })
+                .unwrap_err();
         assert_eq!((refusal.code(), refusal.kind()), (expected, RefusalKind::Refused));
     }
 }
@@ -250,7 +285,11 @@ fn what_nobody_can_check_is_refused() {
     let signed = Completion { signature: Some(Signer::new(1).sign(&text)), ..done };
     let refusal = complete(&rules, &task, &signed).unwrap_err();
     assert_eq!(refusal.code(), "no_signing_key");
-    assert!(refusal.fix().contains("agents: {agent-7: {signingKey: \"ssh-ed25519 "), "{}", refusal.fix());
+    assert!(
+        refusal.fix().contains("agents: {agent-7: {signingKey: \"ssh-ed25519 "),
+        "{}",
+        refusal.fix()
+    );
 }
 
 #[test]
@@ -269,14 +308,24 @@ fn a_branch_is_signed_for_its_own_ticket() {
         entry(Some("three"), Some("test")),
         entry(None, Some("approve")),
     ];
-    let tickets: Vec<String> =
-        (0..5).map(|place| to_sign(&rules, &task, place).unwrap().lines().nth(2).unwrap().to_owned()).collect();
+    let tickets: Vec<String> = (0..5)
+        .map(|place| to_sign(&rules, &task, place).unwrap().lines().nth(2).unwrap().to_owned())
+        .collect();
     assert_eq!(
         tickets,
         ["AOF-abc@0", "AOF-abc@1/one", "AOF-abc@1/two", "AOF-abc@1/three", "AOF-abc@4"]
             .map(|ticket| format!("task: \"{ticket}\""))
     );
-    let timeout = Visit { outcome: Ending::Timeout, agent: None, completion: None, ..task.history[4].clone() };
+    let timeout = Visit {
+        outcome: Ending::Timeout,
+        agent: None,
+        completion: None,
+        ..task.history[4].clone()
+    };
     task.history.push(timeout);
-    assert_eq!((to_sign(&rules, &task, 5), flaw(&rules, &task, 5)), (None, None), "time signs nothing");
+    assert_eq!(
+        (to_sign(&rules, &task, 5), flaw(&rules, &task, 5)),
+        (None, None),
+        "time signs nothing"
+    );
 }

@@ -33,24 +33,38 @@ workflow:
 
 fn made(text: &str) -> Result<Rules, Vec<String>> {
     let source = Source { name: "project.yaml".to_owned(), bytes: text.as_bytes().to_vec() };
-    let loaded =
-        load(&[source]).map_err(|faults| faults.iter().map(|fault| fault.message.clone()).collect::<Vec<_>>())?;
+    let loaded = load(&[source])
+        .map_err(|faults| faults.iter().map(|fault| fault.message.clone()).collect::<Vec<_>>())?;
     let told = |finding: &crate::engine::Finding| {
-        format!("{}: {} ({})", finding.code, finding.message, finding.help.clone().unwrap_or_default())
+        format!(
+            "{}: {} ({})",
+            finding.code,
+            finding.message,
+            finding.help.clone().unwrap_or_default()
+        )
     };
-    Rules::new(loaded.project, org())
-        .map(|(rules, _)| rules)
-        .map_err(|findings| findings.iter().filter(|f| f.severity == Severity::Error).map(told).collect())
+    Rules::new(loaded.project, org()).map(|(rules, _)| rules).map_err(|findings| {
+        findings.iter().filter(|f| f.severity == Severity::Error).map(told).collect()
+    })
 }
 
-fn tell(rules: &Rules, task: &Task, agent: &str, change: impl FnOnce(&mut Completion)) -> Result<Step, Refusal> {
+fn tell(
+    rules: &Rules,
+    task: &Task,
+    agent: &str,
+    change: impl FnOnce(&mut Completion),
+) -> Result<Step, Refusal> {
     let mut completion = completion(agent, "complete");
     completion.id = id(&format!("c{}", task.history.len()));
     change(&mut completion);
     let minute = 10 * (i64::try_from(task.history.len()).unwrap() + 1);
     let step = step(rules, task, &Act::Complete(completion), minute)?;
     // Whatever was read from a text, the history alone says again how it came.
-    assert!(matches!(explain(rules, Some(task), &step.task), Change::Act(_)), "{:?}", step.task.history.last());
+    assert!(
+        matches!(explain(rules, Some(task), &step.task), Change::Act(_)),
+        "{:?}",
+        step.task.history.last()
+    );
     Ok(step)
 }
 
@@ -60,7 +74,11 @@ fn outputs(value: impl serde::Serialize) -> Map {
 
 fn at_review(rules: &Rules) -> Task {
     let task = opened(rules, &[]);
-    tell(rules, &task, "agent-7", |said| said.outputs = outputs(json!({"pr_url": "x", "files": ["a"]}))).unwrap().task
+    tell(rules, &task, "agent-7", |said| {
+        said.outputs = outputs(json!({"pr_url": "x", "files": ["a"]}))
+    })
+    .unwrap()
+    .task
 }
 
 fn at_check(rules: &Rules) -> Task {
@@ -78,7 +96,9 @@ fn outputs_are_what_the_gate_declares() {
     let rules = made(WORKFLOW).unwrap();
     let task = opened(&rules, &[]);
     let refused = tell(&rules, &task, "agent-7", |said| {
-        said.outputs = outputs(json!({"pr_ulr": "x", "files": "a", "branch": "evil", "repo": "y".repeat(100)}));
+        said.outputs = outputs(
+            json!({"pr_ulr": "x", "files": "a", "branch": "evil", "repo": "y".repeat(100)}),
+        );
     })
     .unwrap_err();
     assert_eq!(refused.code(), "invalid_outputs");
@@ -151,7 +171,9 @@ fn outputs_are_what_the_gate_declares() {
       }
     ]
     "#);
-    let only = |value| tell(&rules, &task, "agent-7", |said| said.outputs = outputs(value)).unwrap_err().code();
+    let only = |value| {
+        tell(&rules, &task, "agent-7", |said| said.outputs = outputs(value)).unwrap_err().code()
+    };
     assert_eq!(only(json!({"pr_url": "x".repeat(70)})), "output_too_large");
     assert_eq!(only(json!({"pr_url": "x", "repo": "z"})), "protected_output");
     // Who is blocked has nothing to hand on yet.
@@ -181,7 +203,8 @@ fn the_status_is_the_outcome_and_is_not_kept() {
     assert_eq!(say(Some("approved"), "needs_fixes").unwrap_err().code(), "contradictory_status");
     assert_eq!(say(None, "aproved").unwrap_err().code(), "invalid_outcome");
     // A gate with a signal reads an outcome that nobody gave from the text: here there is none, and silence sends it back.
-    let variant = tell(&rules, &task, "agent-3", |said| said.outcome = Some("needs_fixes".into())).unwrap_err();
+    let variant = tell(&rules, &task, "agent-3", |said| said.outcome = Some("needs_fixes".into()))
+        .unwrap_err();
     insta::assert_snapshot!(variant.message(), @r#"
     one thing is wrong with the outputs for `needs_fixes` at gate `review`
 
@@ -245,10 +268,12 @@ fn silence_uses_up_a_retry_and_a_contradiction_is_refused() {
     });
     let notes = failed.unwrap().task.review.unwrap().notes.unwrap();
     assert!(notes.ends_with("[the rest is in the task's body]") && notes.len() < 5_000);
-    let torn = tell(&rules, &task, "agent-5", |said| said.body = Some("<gate>FAIL</gate>".into())).unwrap_err();
+    let torn = tell(&rules, &task, "agent-5", |said| said.body = Some("<gate>FAIL</gate>".into()))
+        .unwrap_err();
     assert_eq!(torn.code(), "contradictory_verdict");
-    let agreed =
-        tell(&rules, &task, "agent-5", |said| said.body = Some("`<gate>FAIL</gate>` <gate>PASS</gate>".into()));
+    let agreed = tell(&rules, &task, "agent-5", |said| {
+        said.body = Some("`<gate>FAIL</gate>` <gate>PASS</gate>".into())
+    });
     assert_eq!(stands(&agreed.unwrap().task), "complete");
     // A summary that would say something else once the text is gone.
     let summed = tell(&rules, &task, "agent-5", |said| {
@@ -261,23 +286,34 @@ fn silence_uses_up_a_retry_and_a_contradiction_is_refused() {
 
 #[test]
 fn a_verdict_that_the_gate_does_not_have_is_none() {
-    let rules = made(&WORKFLOW.replace("{key: DECISION, missing: needs_fixes}", "{tag: gate, missing: needs_fixes}"));
+    let rules = made(
+        &WORKFLOW
+            .replace("{key: DECISION, missing: needs_fixes}", "{tag: gate, missing: needs_fixes}"),
+    );
     let rules = rules.unwrap();
     let task = at_review(&rules);
     let write = |outcome: Option<&str>, text: &str| {
         tell(&rules, &task, "agent-3", |said| {
             said.outcome = outcome.map(str::to_owned);
-            said.outputs =
-                outcome.map_or_else(|| outputs(json!({"comments": "c"})), |_| outputs(json!({"branch": "b"})));
+            said.outputs = outcome.map_or_else(
+                || outputs(json!({"comments": "c"})),
+                |_| outputs(json!({"branch": "b"})),
+            );
             said.body = Some(text.to_owned());
         })
     };
     for text in ["<gate>PASS</gate>", "<gate>fail</gate>"] {
         let step = write(None, text).unwrap();
-        assert_eq!((stands(&step.task), step.task.history[1].retry), ("implement@2 ready".into(), Some(1)));
+        assert_eq!(
+            (stands(&step.task), step.task.history[1].retry),
+            ("implement@2 ready".into(), Some(1))
+        );
     }
     insta::assert_snapshot!(write(None, "<gate>PASS</gate>").unwrap().warnings[0].message(), @"gate `review` (attempt 1) looked for `<gate>approved</gate>` or `<gate>needs_fixes</gate>` in the text, and there is only `<gate>PASS</gate>`; what is quoted or code does not count. It was taken for `needs_fixes`");
-    assert_eq!(stands(&write(Some("approved"), "<gate>PASS</gate>").unwrap().task), "check@2 ready");
+    assert_eq!(
+        stands(&write(Some("approved"), "<gate>PASS</gate>").unwrap().task),
+        "check@2 ready"
+    );
     let torn = write(Some("approved"), "<gate>needs_fixes</gate>").unwrap_err();
     assert_eq!(torn.code(), "contradictory_verdict");
 }
@@ -286,7 +322,9 @@ fn a_verdict_that_the_gate_does_not_have_is_none() {
 fn an_empty_text_is_silence() {
     let rules = made(WORKFLOW).unwrap();
     let task = at_check(&rules);
-    for (summary, body) in [(None, None), (Some(" "), Some("\n")), (None, Some("")), (Some(""), None)] {
+    for (summary, body) in
+        [(None, None), (Some(" "), Some("\n")), (None, Some("")), (Some(""), None)]
+    {
         let step = tell(&rules, &task, "agent-5", |said| {
             said.outcome = None;
             said.summary = summary.map(str::to_owned);
@@ -295,7 +333,10 @@ fn an_empty_text_is_silence() {
         .unwrap();
         assert_eq!(stands(&step.task), "implement@3 ready");
         let entry = step.task.history.last().unwrap();
-        assert_eq!((entry.summary.as_str(), entry.retry), ("Handed in nothing that could be read", Some(1)));
+        assert_eq!(
+            (entry.summary.as_str(), entry.retry),
+            ("Handed in nothing that could be read", Some(1))
+        );
         assert_eq!(step.warnings[0].code(), "no_verdict");
     }
 }
@@ -319,8 +360,9 @@ fn a_task_begins_with_what_its_workflow_wants() {
 
 #[test]
 fn what_fits_no_way_out_is_found_at_load() {
-    let gates =
-        |inside: &str| format!("workflow: {{gates: [{{id: a, role: backend}}, {{id: b, role: qa, {inside}}}]}}");
+    let gates = |inside: &str| {
+        format!("workflow: {{gates: [{{id: a, role: backend}}, {{id: b, role: qa, {inside}}}]}}")
+    };
     let told: Vec<String> = [
         "routes: {x: $next, y: a}, outputs: {oneOf: [{properties: {$status: {const: x}}}, {properties: {$status: {const: z}}}]}",
         "outputs: {oneOf: [{properties: {$status: {const: complete}}}]}",
@@ -377,7 +419,13 @@ fn the_hash_is_of_what_decides() {
         rules.hash(&rules.project.workflows[0].name).unwrap().to_owned()
     };
     let first = hash(WORKFLOW);
-    assert_eq!(first, hash(&WORKFLOW.replace("pr_url: {type: string}", "pr_url: {type: string, description: where}")));
+    assert_eq!(
+        first,
+        hash(
+            &WORKFLOW
+                .replace("pr_url: {type: string}", "pr_url: {type: string, description: where}")
+        )
+    );
     for (from, to) in [
         ("required: [pr_url]", "required: [files]"),
         ("DECISION", "VERDICT"),

@@ -9,7 +9,8 @@ fn findings(workflow: Workflow) -> Vec<Finding> {
 }
 
 fn codes(workflow: Workflow, severity: Severity) -> Vec<&'static str> {
-    let of = |finding: &Finding| finding.severity == severity && finding.code != "role_without_agents";
+    let of =
+        |finding: &Finding| finding.severity == severity && finding.code != "role_without_agents";
     findings(workflow).iter().filter(|finding| of(finding)).map(|finding| finding.code).collect()
 }
 

@@ -9,13 +9,18 @@ fn compound() -> Workflow {
     workflow(vec![
         gate("plan", "architect"),
         gate("work", "backend"),
-        routed(gate("review", "qa"), &[("approved", "compound"), ("needs_fixes", "work"), ("rejected", "plan")]),
+        routed(
+            gate("review", "qa"),
+            &[("approved", "compound"), ("needs_fixes", "work"), ("rejected", "plan")],
+        ),
         gate("compound", "backend"),
     ])
 }
 
 fn walk(rules: &Rules, says: &[(&str, &str)]) -> Task {
-    says.iter().fold(opened(rules, &[]), |task, (agent, outcome)| say(rules, &task, agent, outcome).unwrap().task)
+    says.iter().fold(opened(rules, &[]), |task, (agent, outcome)| {
+        say(rules, &task, agent, outcome).unwrap().task
+    })
 }
 
 fn at_review(rules: &Rules) -> Task {
@@ -24,7 +29,8 @@ fn at_review(rules: &Rules) -> Task {
 
 fn errors(workflow: Workflow) -> Vec<(&'static str, Place)> {
     let findings = Rules::new(project(workflow), org()).err().unwrap_or_default();
-    let errors = findings.into_iter().filter(|finding: &Finding| finding.severity == Severity::Error);
+    let errors =
+        findings.into_iter().filter(|finding: &Finding| finding.severity == Severity::Error);
     errors.map(|finding| (finding.code, finding.at)).collect()
 }
 
@@ -46,23 +52,37 @@ fn a_decision_leads_where_its_route_says() {
     }
     let fixed = say(&rules, &task, "agent-5", "Needs_Fixes").unwrap().task;
     let last = fixed.history.last().unwrap();
-    assert_eq!((last.outcome.as_str(), last.retry), ("needs_fixes", Some(1)), "the decision is kept as it is declared");
+    assert_eq!(
+        (last.outcome.as_str(), last.retry),
+        ("needs_fixes", Some(1)),
+        "the decision is kept as it is declared"
+    );
 }
 
 #[test]
 fn a_gate_with_decisions_has_no_complete_and_no_default() {
     let rules = rules(compound());
     let task = at_review(&rules);
-    for (word, code) in
-        [("complete", "invalid_outcome"), ("aproved", "invalid_outcome"), ("needs_review", "reject_not_allowed")]
-    {
+    for (word, code) in [
+        ("complete", "invalid_outcome"),
+        ("aproved", "invalid_outcome"),
+        ("needs_review", "reject_not_allowed"),
+    ] {
         let refusal = say(&rules, &task, "agent-5", word).unwrap_err();
         assert_eq!(refusal.code(), code);
     }
-    assert!(say(&rules, &task, "agent-5", "aproved").unwrap_err().fix().starts_with("did you mean `approved`?"));
+    assert!(
+        say(&rules, &task, "agent-5", "aproved")
+            .unwrap_err()
+            .fix()
+            .starts_with("did you mean `approved`?")
+    );
     let mut silent = completion("agent-5", "approved");
     silent.outcome = None;
-    assert_eq!(step(&rules, &task, &Act::Complete(silent), 9).unwrap_err().code(), "missing_outcome");
+    assert_eq!(
+        step(&rules, &task, &Act::Complete(silent), 9).unwrap_err().code(),
+        "missing_outcome"
+    );
 }
 
 #[test]
@@ -80,7 +100,9 @@ fn exhaust(rules: &Rules) -> (u32, Step) {
     let mut task = at_review(rules);
     for times in 1.. {
         let step = say(rules, &task, "agent-5", "needs_fixes").unwrap();
-        if !step.events.is_empty() || stands(&step.task) != format!("work@{} ready", step.task.history.len()) {
+        if !step.events.is_empty()
+            || stands(&step.task) != format!("work@{} ready", step.task.history.len())
+        {
             return (times, step);
         }
         if step.task.gate.as_ref().unwrap().escalated.is_some() {
@@ -157,14 +179,23 @@ fn a_jump_records_what_it_passes_over_and_ends_are_ends() {
     let mut flow = compound();
     flow.gates[0] = routed(
         gate("plan", "architect"),
-        &[("trivial", "review"), ("real", "$next"), ("void", "$end"), ("hopeless", "$fail"), ("wait", "$hold")],
+        &[
+            ("trivial", "review"),
+            ("real", "$next"),
+            ("void", "$end"),
+            ("hopeless", "$fail"),
+            ("wait", "$hold"),
+        ],
     );
     flow.gates[0].exits.routes[2].1.to = Target::Cancelled;
     let rules = rules(flow);
     let task = opened(&rules, &[]);
     let go = |word| say(&rules, &task, "agent-3", word).unwrap().task;
     let jumped = go("trivial");
-    assert_eq!((stands(&jumped).as_str(), &jumped.history[0].skipped[..]), ("review@1 ready", &[id("work")][..]));
+    assert_eq!(
+        (stands(&jumped).as_str(), &jumped.history[0].skipped[..]),
+        ("review@1 ready", &[id("work")][..])
+    );
     assert_eq!(stands(&go("real")), "work@1 ready");
     assert_eq!(go("void").status, Status::Cancelled);
     assert_eq!(go("hopeless").status, Status::Failed);
@@ -177,11 +208,14 @@ fn a_route_clears_what_it_says_and_outputs_stand_under_their_gate() {
     flow.gates[2].exits.routes[2].1.clear = vec![id("plan")];
     let rules = rules(flow);
     let mut says = completion("agent-3", "complete");
-    (says.id, says.outputs) = (id("one"), serde_json::json!({"file": "plan.md"}).as_object().unwrap().clone());
+    (says.id, says.outputs) =
+        (id("one"), serde_json::json!({"file": "plan.md"}).as_object().unwrap().clone());
     let task = step(&rules, &opened(&rules, &[]), &Act::Complete(says), 1).unwrap().task;
     assert_eq!(task.context["plan"]["file"], "plan.md");
     let task = say(&rules, &task, "agent-7", "complete").unwrap().task;
-    assert!(say(&rules, &task, "agent-5", "needs_fixes").unwrap().task.context.contains_key("plan"));
+    assert!(
+        say(&rules, &task, "agent-5", "needs_fixes").unwrap().task.context.contains_key("plan")
+    );
     let task = say(&rules, &task, "agent-5", "rejected").unwrap().task;
     assert!(!task.context.contains_key("plan"));
     assert_eq!(task.history.last().unwrap().cleared, [id::<GateId>("plan")]);
@@ -194,7 +228,10 @@ fn a_failure_leads_where_the_gate_says_and_is_no_outcome_elsewhere() {
     flow.gates[1].exits.max_retries = Some(2);
     let rules = rules(flow);
     let task = walk(&rules, &[("agent-3", "complete")]);
-    assert_eq!(say(&rules, &opened(&rules, &[]), "agent-3", "failed").unwrap_err().code(), "invalid_outcome");
+    assert_eq!(
+        say(&rules, &opened(&rules, &[]), "agent-3", "failed").unwrap_err().code(),
+        "invalid_outcome"
+    );
     let mut task = task;
     for count in 1..=2 {
         task = say(&rules, &task, "agent-7", "failed").unwrap().task;
@@ -227,7 +264,10 @@ fn a_detour_is_entered_by_rejection_alone_and_returns_to_who_sent_the_task() {
     assert_eq!(rejected.review.as_ref().unwrap().from_gate, id("review"));
     let blocked = say(&rules, &rejected, "agent-7", "blocked").unwrap().task;
     let back = say(&rules, &blocked, "agent-7", "complete").unwrap().task;
-    assert_eq!((stands(&back).as_str(), back.history.last().unwrap().retry), ("review@4 ready", None));
+    assert_eq!(
+        (stands(&back).as_str(), back.history.last().unwrap().retry),
+        ("review@4 ready", None)
+    );
     assert!(back.review.is_some(), "the review has yet to say whether it is answered");
     let passed = say(&rules, &back, "agent-3", "complete").unwrap().task;
     assert_eq!((stands(&passed).as_str(), passed.review), ("verify@5 ready", None));
@@ -235,14 +275,19 @@ fn a_detour_is_entered_by_rejection_alone_and_returns_to_who_sent_the_task() {
         let task = say(&rules, &task, "agent-3", "needs_review").unwrap().task;
         say(&rules, &task, "agent-7", "complete").unwrap().task
     });
-    assert_eq!(say(&rules, &stuck, "agent-3", "needs_review").unwrap().task.status, Status::Blocked);
+    assert_eq!(
+        say(&rules, &stuck, "agent-3", "needs_review").unwrap().task.status,
+        Status::Blocked
+    );
 }
 
 #[test]
 fn no_task_ends_or_passes_by_while_a_rejection_is_unanswered() {
     let mut flow = reviewed();
-    flow.gates[0] =
-        routed(gate("implement", "backend"), &[("done", "$next"), ("trust_me", "$end"), ("hurry", "verify")]);
+    flow.gates[0] = routed(
+        gate("implement", "backend"),
+        &[("done", "$next"), ("trust_me", "$end"), ("hurry", "verify")],
+    );
     flow.gates[2].exits.routes[0].1.to = Target::Gate(id("implement"));
     flow.gates.remove(1);
     let rules = rules(flow);
@@ -288,7 +333,8 @@ fn a_task_that_came_back_too_often_is_settled_where_it_is_sent_then() {
     let mut review = reviewing("review", "architect");
     review.exits.max_retries = Some(1);
     review.exits.on_exhausted = Exhausted::Route(Target::Gate(id("signoff")));
-    let forward = rules(workflow(vec![gate("implement", "backend"), review.clone(), gate("signoff", "qa")]));
+    let forward =
+        rules(workflow(vec![gate("implement", "backend"), review.clone(), gate("signoff", "qa")]));
     let mut task = opened(&forward, &[]);
     for (agent, outcome, then) in [
         ("agent-7", "complete", "review@1 ready"),
@@ -336,12 +382,17 @@ fn feedback_of_an_earlier_gate_outlasts_that_of_a_later_one() {
     ] {
         task = say(&rules, &task, agent, outcome).unwrap().task;
     }
-    let waiting: Vec<&str> = unanswered(&task.history).iter().map(|visit| visit.gate.as_str()).collect();
+    let waiting: Vec<&str> =
+        unanswered(&task.history).iter().map(|visit| visit.gate.as_str()).collect();
     assert_eq!(waiting, ["test", "review"]);
     assert_eq!(task.review.as_ref().unwrap().from_gate, id("review"));
     let task = say(&rules, &task, "agent-7", "complete").unwrap().task;
     let task = say(&rules, &task, "agent-3", "complete").unwrap().task;
-    assert_eq!(task.review.as_ref().unwrap().from_gate, id("test"), "the tester's wishes are still to be answered");
+    assert_eq!(
+        task.review.as_ref().unwrap().from_gate,
+        id("test"),
+        "the tester's wishes are still to be answered"
+    );
     assert_eq!(say(&rules, &task, "agent-5", "complete").unwrap().task.review, None);
 }
 
@@ -358,7 +409,8 @@ fn a_gate_that_decides_by_itself_is_a_visit_of_its_own() {
     let rules = rules(choosing());
     for (days, then) in [(3, "work@2 ready"), (9, "board@2 ready")] {
         let mut says = completion("agent-3", "complete");
-        (says.id, says.outputs) = (id("one"), serde_json::json!({"days": days}).as_object().unwrap().clone());
+        (says.id, says.outputs) =
+            (id("one"), serde_json::json!({"days": days}).as_object().unwrap().clone());
         let task = step(&rules, &opened(&rules, &[]), &Act::Complete(says), 1).unwrap().task;
         assert!(passes_by_itself(&rules, &task));
         assert_eq!(say(&rules, &task, "agent-7", "true").unwrap_err().code(), "nobody_works_here");
@@ -394,18 +446,22 @@ fn a_beginning_at_a_gate_that_decides_by_itself_is_found_again() {
             task = step(&rules, &task, &Act::Pass, 2).unwrap().task;
         }
         for before in [None, Some(&new)] {
-            let Change::Act(found) = explain(&rules, before, &task) else { panic!("{tags:?}: {task:?}") };
-            assert_eq!((&found.act, found.states.len(), found.states.last()), (&Act::Open, states, Some(&task)));
+            let Change::Act(found) = explain(&rules, before, &task) else {
+                panic!("{tags:?}: {task:?}")
+            };
+            assert_eq!(
+                (&found.act, found.states.len(), found.states.last()),
+                (&Act::Open, states, Some(&task))
+            );
         }
         let mut forged = task.clone();
         forged.history[0].outcome = Ending::Said(id("nonsense"));
         assert!(matches!(explain(&rules, None, &forged), Change::Foreign(_)));
         if task.gate.is_some() {
-            let agent = task
-                .routing
-                .role
-                .as_ref()
-                .map_or("", |role| if role.as_str() == "backend" { "agent-7" } else { "agent-3" });
+            let agent =
+                task.routing.role.as_ref().map_or("", |role| {
+                    if role.as_str() == "backend" { "agent-7" } else { "agent-3" }
+                });
             let said = say(&rules, &task, agent, "complete").unwrap().task;
             assert_eq!(explain(&rules, None, &said), Change::Foreign(vec!["gateHistory"]));
         }
@@ -415,7 +471,8 @@ fn a_beginning_at_a_gate_that_decides_by_itself_is_found_again() {
 #[test]
 fn whoever_did_the_work_does_not_judge_it() {
     let mut flow = sdlc();
-    flow.gates[1] = with(reviewing("review", "backend"), |duty| duty.separate_from = vec![id("implement")]);
+    flow.gates[1] =
+        with(reviewing("review", "backend"), |duty| duty.separate_from = vec![id("implement")]);
     let by_agent = rules(flow.clone());
     let task = walk(&by_agent, &[("agent-7", "complete")]);
     assert_eq!(say(&by_agent, &task, "agent-7", "complete").unwrap_err().code(), "not_separate");
@@ -431,11 +488,17 @@ fn whoever_did_the_work_does_not_judge_it() {
         if let Some(name) = name {
             says.metadata.insert("session".to_owned(), name.into());
         }
-        step(&rules, task, &Act::Complete(says), 20).map(|step| step.task).map_err(|refusal| refusal.code())
+        step(&rules, task, &Act::Complete(says), 20)
+            .map(|step| step.task)
+            .map_err(|refusal| refusal.code())
     };
     let task = session(&opened(&rules, &[]), Some("morning")).unwrap();
     assert_eq!(session(&task, Some("morning")), Err("not_separate"));
-    assert_eq!(session(&task, None), Err("not_separate"), "who does not say cannot show that it is another");
+    assert_eq!(
+        session(&task, None),
+        Err("not_separate"),
+        "who does not say cannot show that it is another"
+    );
     assert!(session(&task, Some("evening")).is_ok());
 }
 
@@ -465,16 +528,31 @@ fn every_mistake_in_routes_is_found() {
     // Without `approved` nothing goes on: the gate behind is not reached, and from none is there a way out.
     assert_eq!(route(2, 0, "work"), ["no_way_out", "no_way_out", "no_way_out", "unreachable_gate"]);
     assert_eq!(change(&|flow| flow.gates[3].exits.max_retries = Some(1)), ["dead_field"]);
-    assert_eq!(change(&|flow| flow.gates[3].exits.on_exhausted = Exhausted::Route(Target::Fail)), ["dead_field"]);
-    assert_eq!(change(&|flow| flow.gates[2].exits.on_exhausted = Exhausted::Escalate(id("nobody"))), ["unknown_role"]);
-    assert_eq!(change(&|flow| flow.gates[2].exits.routes[1].1.clear = vec![id("plam")]), ["unknown_gate"]);
+    assert_eq!(
+        change(&|flow| flow.gates[3].exits.on_exhausted = Exhausted::Route(Target::Fail)),
+        ["dead_field"]
+    );
+    assert_eq!(
+        change(&|flow| flow.gates[2].exits.on_exhausted = Exhausted::Escalate(id("nobody"))),
+        ["unknown_role"]
+    );
+    assert_eq!(
+        change(&|flow| flow.gates[2].exits.routes[1].1.clear = vec![id("plam")]),
+        ["unknown_gate"]
+    );
     assert_eq!(change(&|flow| flow.gates[1].detour = true), ["unreachable_gate"; 0]);
     assert_eq!(
-        change(&|flow| flow.gates[2].exits.routes.push((Outcome::NeedsReview, Route::to(Target::Next)))),
+        change(&|flow| flow.gates[2]
+            .exits
+            .routes
+            .push((Outcome::NeedsReview, Route::to(Target::Next)))),
         ["reject_forward"]
     );
     assert_eq!(
-        change(&|flow| flow.gates[2].exits.routes.push((Outcome::Complete, Route::to(Target::Next)))),
+        change(&|flow| flow.gates[2]
+            .exits
+            .routes
+            .push((Outcome::Complete, Route::to(Target::Next)))),
         ["complete_beside_decisions"]
     );
     assert_eq!(
@@ -487,7 +565,14 @@ fn every_mistake_in_routes_is_found() {
     alone.gates[1].exits.max_retries = Some(2);
     assert_eq!(
         codes(alone),
-        ["missing_route", "no_way_out", "no_way_out", "unreachable_gate", "unreachable_gate", "automatic_circle"]
+        [
+            "missing_route",
+            "no_way_out",
+            "no_way_out",
+            "unreachable_gate",
+            "unreachable_gate",
+            "automatic_circle"
+        ]
     );
 }
 
@@ -496,15 +581,18 @@ fn a_finding_about_a_route_names_it() {
     let mut flow = compound();
     flow.gates[2].exits.routes[1].1.to = id("wrok");
     let (code, at) = errors(flow).remove(0);
-    let route = Place::Route { workflow: id("default"), gate: 2, outcome: id("needs_fixes"), field: "to" };
+    let route =
+        Place::Route { workflow: id("default"), gate: 2, outcome: id("needs_fixes"), field: "to" };
     assert_eq!((code, at), ("unknown_gate", route));
 }
 
 #[test]
 fn ten_thousand_gates_are_too_many_and_a_thousand_are_judged() {
     let many = |count: usize| {
-        let gates =
-            (0..count).map(|index| Gate { when: Some("true".into()), ..reviewing(&format!("g{index}"), "backend") });
+        let gates = (0..count).map(|index| Gate {
+            when: Some("true".into()),
+            ..reviewing(&format!("g{index}"), "backend")
+        });
         let mut gates: Vec<Gate> = gates.collect();
         gates[0] = gate("g0", "backend");
         workflow(gates)

@@ -43,7 +43,8 @@ pub(super) fn reviewing(name: &str, role: &str) -> Gate {
 
 /// Returns the gate with its routes: `outcome target` pairs.
 pub(super) fn routed(mut gate: Gate, routes: &[(&str, &str)]) -> Gate {
-    gate.exits.routes = routes.iter().map(|(outcome, to)| (id(outcome), Route::to(id(to)))).collect();
+    gate.exits.routes =
+        routes.iter().map(|(outcome, to)| (id(outcome), Route::to(id(to)))).collect();
     gate
 }
 
@@ -65,7 +66,10 @@ pub(super) fn workflow(gates: Vec<Gate>) -> Workflow {
 }
 
 pub(super) fn org() -> Org {
-    let role = |agents: &[&str]| Role { agents: agents.iter().map(|a| id(a)).collect(), ..Role::default() };
+    let role = |agents: &[&str]| Role {
+        agents: agents.iter().map(|a| id(a)).collect(),
+        ..Role::default()
+    };
     Org {
         roles: vec![
             (id("backend"), role(&["agent-7", "agent-8"])),
@@ -184,7 +188,13 @@ pub(super) fn fork(name: &str, join: JoinStrategy, branches: Vec<Branch>) -> Gat
 }
 
 /// Says an outcome at a branch of the open fork.
-pub(super) fn say_at(rules: &Rules, task: &Task, branch: &str, agent: &str, outcome: &str) -> Result<Step, Refusal> {
+pub(super) fn say_at(
+    rules: &Rules,
+    task: &Task,
+    branch: &str,
+    agent: &str,
+    outcome: &str,
+) -> Result<Step, Refusal> {
     let mut completion = completion(agent, outcome);
     completion.ticket = task.ticket_of(Some(&id(branch)));
     completion.id = id(&format!("c{}", task.history.len()));

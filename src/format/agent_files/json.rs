@@ -26,14 +26,21 @@ pub(super) fn merged(text: &str, path: &[&str], server: &Value) -> Result<String
         let problem = format!("line {line} is not JSON: {}", error.kind());
         Unmergeable::new(Some(line), problem, "mend it, then run this again")
     })?;
-    let not_object =
-        |what: &str| Unmergeable::new(None, format!("{what} is not an object"), "make it one, then run this again");
+    let not_object = |what: &str| {
+        Unmergeable::new(
+            None,
+            format!("{what} is not an object"),
+            "make it one, then run this again",
+        )
+    };
     let mut before = root.to_serde_value().ok_or_else(|| not_object("the file"))?;
     let mut object = root.object_value().ok_or_else(|| not_object("the file"))?;
     let mut expected = &mut before;
     for name in path {
         object = match object.get(name) {
-            Some(member) => member.object_value().ok_or_else(|| not_object(&format!("`{name}`")))?,
+            Some(member) => {
+                member.object_value().ok_or_else(|| not_object(&format!("`{name}`")))?
+            }
             None => object.append(name, CstInputValue::Object(Vec::new())).object_value_or_set(),
         };
         let members = expected.as_object_mut().ok_or_else(|| not_object("the file"))?;
@@ -44,7 +51,9 @@ pub(super) fn merged(text: &str, path: &[&str], server: &Value) -> Result<String
         Some(entry) if is_started(entry) => return Ok(text.to_owned()),
         Some(Value::Object(entry)) => {
             let own = object.object_value(NAME).ok_or_else(|| not_object(&format!("`{NAME}`")))?;
-            for (key, value) in server.as_object().into_iter().flatten().filter(|(key, _)| *key != "enabled") {
+            for (key, value) in
+                server.as_object().into_iter().flatten().filter(|(key, _)| *key != "enabled")
+            {
                 set(&own, key, value);
                 entry.insert(key.clone(), value.clone());
             }
@@ -83,11 +92,14 @@ fn options() -> ParseOptions {
 
 fn is_started(entry: &Value) -> bool {
     let words = |value: &Value| match value {
-        Value::Array(items) => items.iter().map(|item| item.as_str().unwrap_or_default().to_owned()).collect(),
+        Value::Array(items) => {
+            items.iter().map(|item| item.as_str().unwrap_or_default().to_owned()).collect()
+        }
         Value::String(text) => vec![text.clone()],
         _ => Vec::new(),
     };
-    let line: Vec<String> = ["command", "args"].iter().filter_map(|key| entry.get(key)).flat_map(words).collect();
+    let line: Vec<String> =
+        ["command", "args"].iter().filter_map(|key| entry.get(key)).flat_map(words).collect();
     starts_server(line.iter().map(String::as_str))
 }
 
@@ -105,9 +117,9 @@ fn input(value: &Value) -> CstInputValue {
         Value::Number(number) => CstInputValue::Number(number.to_string()),
         Value::String(text) => CstInputValue::String(text.clone()),
         Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
-        Value::Object(map) => {
-            CstInputValue::Object(map.iter().map(|(key, value)| (key.clone(), input(value))).collect())
-        }
+        Value::Object(map) => CstInputValue::Object(
+            map.iter().map(|(key, value)| (key.clone(), input(value))).collect(),
+        ),
     }
 }
 

@@ -44,8 +44,14 @@ impl Unmergeable {
 
 impl AgentFile {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Self; 6] =
-        [Self::Instructions, Self::ClaudeInstructions, Self::ClaudeCode, Self::Codex, Self::GeminiCli, Self::OpenCode];
+    pub const ALL: [Self; 6] = [
+        Self::Instructions,
+        Self::ClaudeInstructions,
+        Self::ClaudeCode,
+        Self::Codex,
+        Self::GeminiCli,
+        Self::OpenCode,
+    ];
 
     /// Returns where the file is. Where there are several places, the one that is there counts, and the first if none is.
     pub fn places(self) -> &'static [&'static str] {
@@ -78,7 +84,9 @@ impl AgentFile {
             Self::Instructions => block::merged(standing),
             Self::ClaudeInstructions => Ok(import_line::merged(standing)),
             Self::Codex => toml::merged(standing),
-            Self::ClaudeCode | Self::GeminiCli => json::merged(standing, &["mcpServers"], &server()),
+            Self::ClaudeCode | Self::GeminiCli => {
+                json::merged(standing, &["mcpServers"], &server())
+            }
             Self::OpenCode => json::merged(standing, open_code_path(standing), &open_code_server()),
         }
     }

@@ -10,7 +10,12 @@ fn merged(file: AgentFile, text: &str) -> String {
 
 fn refused(file: AgentFile, text: &str) -> String {
     let fault = file.merged(Some(text)).unwrap_err();
-    format!("{}: {} ({})", fault.line.map_or_else(|| "-".to_owned(), |line| line.to_string()), fault.problem, fault.fix)
+    format!(
+        "{}: {} ({})",
+        fault.line.map_or_else(|| "-".to_owned(), |line| line.to_string()),
+        fault.problem,
+        fault.fix
+    )
 }
 
 #[test]
@@ -59,8 +64,12 @@ fn new_files_are_whole() {
 #[test]
 fn the_block_is_one_and_the_rest_is_not_touched() {
     let block = AgentFile::Instructions.snippet();
-    assert_eq!(merged(AgentFile::Instructions, "# House\n\nrules"), format!("# House\n\nrules\n\n{block}"));
-    let old = "# House\r\n\r\n  <!-- AOF:BEGIN old -->\r\nstale\r\n<!-- AOF:END --> \r\nafter\n\tend";
+    assert_eq!(
+        merged(AgentFile::Instructions, "# House\n\nrules"),
+        format!("# House\n\nrules\n\n{block}")
+    );
+    let old =
+        "# House\r\n\r\n  <!-- AOF:BEGIN old -->\r\nstale\r\n<!-- AOF:END --> \r\nafter\n\tend";
     let crlf = block.replace('\n', "\r\n");
     let new = merged(AgentFile::Instructions, old);
     assert_eq!(new, format!("# House\r\n\r\n{crlf}after\n\tend"));
@@ -69,9 +78,18 @@ fn the_block_is_one_and_the_rest_is_not_touched() {
     for (text, fault) in [
         ("<!-- AOF:BEGIN -->\nx\n", "1: the block that begins on line 1 never ends"),
         ("a\n<!-- AOF:END -->\n", "2: `<!-- AOF:END -->` on line 2 ends a block that never began"),
-        ("<!-- AOF:BEGIN -->\n<!-- AOF:BEGIN -->\n<!-- AOF:END -->\n", "2: line 2 is a second marker"),
-        ("<!-- AOF:BEGIN -->\n<!-- AOF:END -->\n<!-- AOF:END -->\n", "3: line 3 is a second marker"),
-        ("<!-- AOF:BEGIN -->\n<!-- AOF:END -->\n<!-- AOF:BEGIN -->\n", "3: line 3 is a second marker"),
+        (
+            "<!-- AOF:BEGIN -->\n<!-- AOF:BEGIN -->\n<!-- AOF:END -->\n",
+            "2: line 2 is a second marker",
+        ),
+        (
+            "<!-- AOF:BEGIN -->\n<!-- AOF:END -->\n<!-- AOF:END -->\n",
+            "3: line 3 is a second marker",
+        ),
+        (
+            "<!-- AOF:BEGIN -->\n<!-- AOF:END -->\n<!-- AOF:BEGIN -->\n",
+            "3: line 3 is a second marker",
+        ),
     ] {
         assert!(
             refused(AgentFile::Instructions, text).starts_with(fault),
@@ -89,7 +107,8 @@ fn claude_code_is_told_once_to_read_the_instructions() {
     for there in ["@AGENTS.md", "See @AGENTS.md for all.\n", "@./AGENTS.md\n"] {
         assert_eq!(merged(file, there), there);
     }
-    for not_there in ["`@AGENTS.md`\n", "```\n@AGENTS.md\n```\n", "@AGENTS.md.old\n", "AGENTS.md\n"] {
+    for not_there in ["`@AGENTS.md`\n", "```\n@AGENTS.md\n```\n", "@AGENTS.md.old\n", "AGENTS.md\n"]
+    {
         assert_eq!(merged(file, not_there), format!("{not_there}\n@AGENTS.md\n"));
     }
 }
@@ -129,9 +148,18 @@ fn json_keeps_what_others_wrote() {
 #[test]
 fn an_entry_that_starts_the_server_is_a_persons_to_extend() {
     for (file, text) in [
-        (AgentFile::ClaudeCode, r#"{"mcpServers": {"aof": {"command": "/opt/aof", "args": ["mcp", "--read-only"]}}}"#),
-        (AgentFile::OpenCode, r#"{"mcp": {"aof": {"type": "local", "command": ["aof", "mcp"], "enabled": false}}}"#),
-        (AgentFile::Codex, "[mcp_servers.aof]\ncommand = 'aof'\nargs = ['mcp', '-C', '..'] # here\nenabled = false\n"),
+        (
+            AgentFile::ClaudeCode,
+            r#"{"mcpServers": {"aof": {"command": "/opt/aof", "args": ["mcp", "--read-only"]}}}"#,
+        ),
+        (
+            AgentFile::OpenCode,
+            r#"{"mcp": {"aof": {"type": "local", "command": ["aof", "mcp"], "enabled": false}}}"#,
+        ),
+        (
+            AgentFile::Codex,
+            "[mcp_servers.aof]\ncommand = 'aof'\nargs = ['mcp', '-C', '..'] # here\nenabled = false\n",
+        ),
     ] {
         assert_eq!(merged(file, text), text);
     }
@@ -139,12 +167,20 @@ fn an_entry_that_starts_the_server_is_a_persons_to_extend() {
 
 #[test]
 fn open_code_has_its_servers_where_the_file_has_them() {
-    let second =
-        merged(AgentFile::OpenCode, "{\"mcp\": {\"servers\": {\"a\": {\"type\": \"local\", \"command\": [\"a\"]}}}}");
+    let second = merged(
+        AgentFile::OpenCode,
+        "{\"mcp\": {\"servers\": {\"a\": {\"type\": \"local\", \"command\": [\"a\"]}}}}",
+    );
     let value: Value = serde_json::from_str(&second).unwrap();
     assert_eq!(value["mcp"]["servers"]["aof"]["command"], json!(["aof", "mcp"]));
-    let first = merged(AgentFile::OpenCode, "{\"mcp\": {\"servers\": {\"type\": \"local\", \"command\": [\"a\"]}}}");
-    assert_eq!(serde_json::from_str::<Value>(&first).unwrap()["mcp"]["aof"]["enabled"], json!(true));
+    let first = merged(
+        AgentFile::OpenCode,
+        "{\"mcp\": {\"servers\": {\"type\": \"local\", \"command\": [\"a\"]}}}",
+    );
+    assert_eq!(
+        serde_json::from_str::<Value>(&first).unwrap()["mcp"]["aof"]["enabled"],
+        json!(true)
+    );
 }
 
 #[test]

@@ -23,7 +23,10 @@ pub(super) fn merged(text: &str) -> Result<String, Unmergeable> {
     let plain = text.replace("\r\n", "\n");
     let mut document: DocumentMut = plain.parse().map_err(|error: toml_edit::TomlError| {
         let (line, _) = line_column(&plain, error.span().map_or(0, |span| span.start));
-        let problem = format!("line {line} is not TOML: {}", error.message().lines().next().unwrap_or_default());
+        let problem = format!(
+            "line {line} is not TOML: {}",
+            error.message().lines().next().unwrap_or_default()
+        );
         Unmergeable::new(Some(line), problem, "mend it, then run this again")
     })?;
     let mut expected = said(&plain)?;
@@ -33,8 +36,13 @@ pub(super) fn merged(text: &str) -> Result<String, Unmergeable> {
     if document.to_string() != plain || plain.replace('\n', newline) != text {
         return Err(unsafe_change());
     }
-    let not_table =
-        |what: &str| Unmergeable::new(None, format!("`{what}` is not a table"), "make it one, then run this again");
+    let not_table = |what: &str| {
+        Unmergeable::new(
+            None,
+            format!("`{what}` is not a table"),
+            "make it one, then run this again",
+        )
+    };
     let servers = document.entry(SERVERS).or_insert_with(|| {
         let mut table = Table::new();
         table.set_implicit(true);
@@ -47,7 +55,10 @@ pub(super) fn merged(text: &str) -> Result<String, Unmergeable> {
     set(own, "args", Array::from_iter(["mcp"]).into());
     set(own, "env_vars", Array::from_iter(VARIABLES).into());
     let merged = document.to_string();
-    let wanted = expected.as_object_mut().and_then(|root| member(root, SERVERS)).and_then(|map| member(map, NAME));
+    let wanted = expected
+        .as_object_mut()
+        .and_then(|root| member(root, SERVERS))
+        .and_then(|map| member(map, NAME));
     if let Some(wanted) = wanted {
         wanted.insert("command".to_owned(), json!("aof"));
         wanted.insert("args".to_owned(), json!(["mcp"]));
@@ -68,7 +79,11 @@ fn set(table: &mut dyn TableLike, key: &str, mut value: TomlValue) {
 }
 
 fn unsafe_change() -> Unmergeable {
-    Unmergeable::new(None, "it cannot be changed without touching the rest of it", "write it by hand")
+    Unmergeable::new(
+        None,
+        "it cannot be changed without touching the rest of it",
+        "write it by hand",
+    )
 }
 
 fn member<'m>(map: &'m mut Map<String, Value>, name: &str) -> Option<&'m mut Map<String, Value>> {

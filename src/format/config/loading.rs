@@ -7,8 +7,8 @@ use crate::format::project_file::{Definition, ProjectFile, Rank, default_name};
 use crate::format::yaml::{self, Fault, Limits, Node, line_column};
 use crate::format::{org_file, project_file, workflow_file};
 use crate::model::{
-    ContextRules, Duty, Exits, Gate, GateKind, HandOut, Layout, Map, OnConditionError, Org, Outcome, Project,
-    RejectionStrategy, RunLimits, Severity, Workflow, WorkflowName, listed,
+    ContextRules, Duty, Exits, Gate, GateKind, HandOut, Layout, Map, OnConditionError, Org,
+    Outcome, Project, RejectionStrategy, RunLimits, Severity, Workflow, WorkflowName, listed,
 };
 
 #[derive(Default)]
@@ -46,7 +46,12 @@ impl Loading {
         self.diagnostics.extend(Diagnostic::from_faults(&source.name, &text, &faults));
     }
 
-    fn read(&mut self, root: &Node<'_>, subject: Subject, faults: &mut Vec<Fault>) -> Vec<Definition> {
+    fn read(
+        &mut self,
+        root: &Node<'_>,
+        subject: Subject,
+        faults: &mut Vec<Fault>,
+    ) -> Vec<Definition> {
         match subject {
             Subject::Project => {
                 self.project = project_file::read(root, faults);
@@ -56,13 +61,17 @@ impl Loading {
                 self.org = org_file::read(root, faults);
                 Vec::new()
             }
-            Subject::Workflow(stem) => workflow_file::read_file(root, &stem, faults).into_iter().collect(),
+            Subject::Workflow(stem) => {
+                workflow_file::read_file(root, &stem, faults).into_iter().collect()
+            }
         }
     }
 
     fn define(&mut self, file: usize, definition: Definition, faults: &mut Vec<Fault>) {
         let name = &definition.workflow.name;
-        if let Some((other, first)) = self.workflows.iter().find(|(_, other)| other.workflow.name == *name) {
+        if let Some((other, first)) =
+            self.workflows.iter().find(|(_, other)| other.workflow.name == *name)
+        {
             let other = &self.files[*other];
             let (line, _) = line_column(&other.text, first.span.start);
             let message = format!("there is already a workflow `{name}`, at {}:{line}", other.name);
@@ -86,7 +95,8 @@ impl Loading {
         let mut workflows = Vec::new();
         let mut definitions = Vec::new();
         for (file, definition) in self.workflows {
-            definitions.push((definition.workflow.name.clone(), Site { file, steps: definition.steps }));
+            definitions
+                .push((definition.workflow.name.clone(), Site { file, steps: definition.steps }));
             workflows.push(definition.workflow);
         }
         if implicit_workflow {
@@ -106,7 +116,8 @@ impl Loading {
             default_workflow,
             implicit_workflow,
         };
-        let configuration = Configuration { project, org: self.org, files: self.files, definitions };
+        let configuration =
+            Configuration { project, org: self.org, files: self.files, definitions };
         Reading { configuration, faults: self.diagnostics }
     }
 
@@ -131,12 +142,19 @@ impl Loading {
                 let file = &self.files[*file];
                 let message = format!("none of the {} workflows is the default", names.len());
                 let span = first.span.clone();
-                Err(Diagnostic::new(Severity::Error, "no_default_workflow", &file.name, &file.text, span, &message)
-                    .help(Some(&format!(
-                        "add `defaultWorkflow: {}` to {PROJECT_FILE}, or name another of {}",
-                        names[0],
-                        listed(&names)
-                    ))))
+                Err(Diagnostic::new(
+                    Severity::Error,
+                    "no_default_workflow",
+                    &file.name,
+                    &file.text,
+                    span,
+                    &message,
+                )
+                .help(Some(&format!(
+                    "add `defaultWorkflow: {}` to {PROJECT_FILE}, or name another of {}",
+                    names[0],
+                    listed(&names)
+                ))))
             }
         }
     }

@@ -8,15 +8,23 @@ fn at(source: &str, wanted: &str) -> Range<usize> {
 }
 
 fn plain(source: &str, wanted: &str, message: &str) -> String {
-    Diagnostic::new(Severity::Error, "bad", "project.yaml", source, at(source, wanted), message).render(Paint::Plain)
+    Diagnostic::new(Severity::Error, "bad", "project.yaml", source, at(source, wanted), message)
+        .render(Paint::Plain)
 }
 
 #[test]
 fn the_three_severities() {
     let source = "a: 1\nbee: 2\n";
     let diagnostics = [Severity::Error, Severity::Warning, Severity::Note].map(|severity| {
-        Diagnostic::new(severity, "odd_value", "project.yaml", source, at(source, "bee"), "this is odd")
-            .help(Some("write another"))
+        Diagnostic::new(
+            severity,
+            "odd_value",
+            "project.yaml",
+            source,
+            at(source, "bee"),
+            "this is odd",
+        )
+        .help(Some("write another"))
     });
     assert_snapshot!(render_all(&diagnostics, Paint::Plain), @"
     error[odd_value]: this is odd
@@ -52,7 +60,14 @@ fn the_three_severities() {
 #[test]
 fn colours_change_nothing_but_colours() {
     let source = "a: 1\nbee: 2\n";
-    let one = Diagnostic::new(Severity::Error, "odd", "project.yaml", source, at(source, "bee"), "this is odd");
+    let one = Diagnostic::new(
+        Severity::Error,
+        "odd",
+        "project.yaml",
+        source,
+        at(source, "bee"),
+        "this is odd",
+    );
     let colored = one.render(Paint::Colored);
     assert!(colored.contains("\u{1b}["));
     let mut parts = colored.split("\u{1b}[");
@@ -81,7 +96,8 @@ fn spans_of_every_shape() {
     2 |
       | ^
     ");
-    let nothing = Diagnostic::new(Severity::Error, "x", "f.yaml", "", 0..0, "nothing there").help(Some("write it"));
+    let nothing = Diagnostic::new(Severity::Error, "x", "f.yaml", "", 0..0, "nothing there")
+        .help(Some("write it"));
     assert_snapshot!(nothing.render(Paint::Plain), @"
     error[x]: nothing there
     --> f.yaml:1:1
@@ -111,8 +127,12 @@ fn spans_of_every_shape() {
 #[test]
 fn a_second_place_is_shown_near_far_and_on_the_same_line() {
     let shown = |source: &str| {
-        let fault = Fault::new("twice", source.rfind("key").unwrap()..source.rfind("key").unwrap() + 3, "said twice")
-            .label(at(source, "key"), "first here");
+        let fault = Fault::new(
+            "twice",
+            source.rfind("key").unwrap()..source.rfind("key").unwrap() + 3,
+            "said twice",
+        )
+        .label(at(source, "key"), "first here");
         Diagnostic::from_fault("f.yaml", source, &fault).render(Paint::Plain)
     };
     assert_snapshot!(shown("{key: 1, key: 2}\n"), @"
@@ -148,10 +168,18 @@ fn a_second_place_is_shown_near_far_and_on_the_same_line() {
 
 #[test]
 fn hostile_text_is_inert_and_cut() {
-    let source = format!("a: \"\u{1b}[31m\u{202e}txet\u{7}\u{200b}\" # {}\nb: 1\n", "x".repeat(5_000));
+    let source =
+        format!("a: \"\u{1b}[31m\u{202e}txet\u{7}\u{200b}\" # {}\nb: 1\n", "x".repeat(5_000));
     let message = format!("`\u{1b}]0;owned\u{7}\n\u{202e}{}` is odd", "y".repeat(5_000));
-    let one = Diagnostic::new(Severity::Error, "bad", "a\n\u{1b}.yaml", &source, at(&source, "txet"), &message)
-        .help(Some(&message));
+    let one = Diagnostic::new(
+        Severity::Error,
+        "bad",
+        "a\n\u{1b}.yaml",
+        &source,
+        at(&source, "txet"),
+        &message,
+    )
+    .help(Some(&message));
     let shown = one.render(Paint::Plain);
     assert!(shown.chars().all(|c| c == '\n' || !c.is_control()), "{shown:?}");
     assert!(!shown.contains(['\u{202e}', '\u{200b}']), "{shown:?}");

@@ -44,15 +44,20 @@ pub(super) fn collection_after(node: &Node<'_>, inside: &Inside) -> Value {
     };
     match &node.kind {
         Kind::Sequence(items) => {
-            let old = items.iter().enumerate().filter_map(|(i, item)| kept(i).map(|c| value_after(item, c)));
+            let old = items
+                .iter()
+                .enumerate()
+                .filter_map(|(i, item)| kept(i).map(|c| value_after(item, c)));
             Value::Array(old.chain(inside.added.iter().map(|(_, value)| value.clone())).collect())
         }
         Kind::Mapping(entries) => {
-            let old = entries
+            let old = entries.iter().enumerate().filter_map(|(i, entry)| {
+                kept(i).map(|c| (entry.key.text.to_string(), value_after(&entry.value, c)))
+            });
+            let new = inside
+                .added
                 .iter()
-                .enumerate()
-                .filter_map(|(i, entry)| kept(i).map(|c| (entry.key.text.to_string(), value_after(&entry.value, c))));
-            let new = inside.added.iter().map(|(key, value)| (key.clone().unwrap_or_default(), value.clone()));
+                .map(|(key, value)| (key.clone().unwrap_or_default(), value.clone()));
             Value::Object(old.chain(new).collect())
         }
         _ => node.to_value(),

@@ -14,7 +14,9 @@ impl Changes<'_> {
             return Ok(None);
         }
         match (&node.kind, value) {
-            (Kind::Mapping(entries), Value::Object(map)) if !entries.is_empty() && !map.is_empty() => {
+            (Kind::Mapping(entries), Value::Object(map))
+                if !entries.is_empty() && !map.is_empty() =>
+            {
                 self.own(node)?;
                 let mut inside = Inside::default();
                 for (index, entry) in entries.iter().enumerate() {
@@ -31,7 +33,9 @@ impl Changes<'_> {
                 inside.added.extend(new.map(|(key, value)| (Some(key.clone()), value.clone())));
                 Ok(Some(Change::Inside(inside)))
             }
-            (Kind::Sequence(items), Value::Array(values)) if !items.is_empty() && !values.is_empty() => {
+            (Kind::Sequence(items), Value::Array(values))
+                if !items.is_empty() && !values.is_empty() =>
+            {
                 self.own(node)?;
                 self.list_difference(items, values).map(|inside| Some(Change::Inside(inside)))
             }
@@ -43,7 +47,11 @@ impl Changes<'_> {
     }
 
     /// Keeps the items that are the same at the start, and at the end if the list does not grow.
-    fn list_difference(&self, items: &[Node<'_>], values: &[Value]) -> Result<Inside, SpliceRefusal> {
+    fn list_difference(
+        &self,
+        items: &[Node<'_>],
+        values: &[Value],
+    ) -> Result<Inside, SpliceRefusal> {
         let mut inside = Inside::default();
         let same = |(item, value): &(&Node<'_>, &Value)| item.says(value);
         let start = items.iter().zip(values).take_while(same).count();

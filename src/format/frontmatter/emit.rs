@@ -72,9 +72,12 @@ pub(in crate::format) fn flow(value: &Value) -> String {
         return text;
     }
     match value {
-        Value::Array(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", "))
+        }
         Value::Object(map) => {
-            let entries: Vec<String> = map.iter().map(|(name, value)| flow_entry(name, value)).collect();
+            let entries: Vec<String> =
+                map.iter().map(|(name, value)| flow_entry(name, value)).collect();
             format!("{{{}}}", entries.join(", "))
         }
         _ => String::new(),

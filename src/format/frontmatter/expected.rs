@@ -41,8 +41,9 @@ impl<'n> Expected<'n> {
                     && items.iter().zip(said).all(|(item, said)| item.is_said_by(said)))
             }
             Self::Mapping(entries) => {
-                let said =
-                    |(key, value): &(Cow<'_, str>, Self)| node.get(key).is_some_and(|node| value.is_said_by(node));
+                let said = |(key, value): &(Cow<'_, str>, Self)| {
+                    node.get(key).is_some_and(|node| value.is_said_by(node))
+                };
                 matches!(&node.kind, Kind::Mapping(written) if written.len() == entries.len())
                     && entries.iter().all(said)
             }
@@ -98,7 +99,9 @@ impl<'n> Expected<'n> {
         let Some(parent) = parent else { return };
         parent.open();
         match (parent, last) {
-            (Self::Mapping(entries), Segment::Key(key)) => entries.retain(|(known, _)| known != key),
+            (Self::Mapping(entries), Segment::Key(key)) => {
+                entries.retain(|(known, _)| known != key)
+            }
             (Self::List(items), Segment::Index(index)) if *index < items.len() => {
                 items.remove(*index);
             }
@@ -138,10 +141,15 @@ impl<'n> Expected<'n> {
                 _ => {}
             },
             Self::Value(value) => match value.take() {
-                Value::Array(items) => *self = Self::List(items.into_iter().map(Self::Value).collect()),
+                Value::Array(items) => {
+                    *self = Self::List(items.into_iter().map(Self::Value).collect())
+                }
                 Value::Object(map) => {
-                    *self =
-                        Self::Mapping(map.into_iter().map(|(key, value)| (key.into(), Self::Value(value))).collect());
+                    *self = Self::Mapping(
+                        map.into_iter()
+                            .map(|(key, value)| (key.into(), Self::Value(value)))
+                            .collect(),
+                    );
                 }
                 other => *value = other,
             },

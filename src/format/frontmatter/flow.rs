@@ -13,7 +13,10 @@ impl Renderer<'_> {
     /// Changes inside a flow list or mapping of which something stays, or that is empty and grows.
     pub(super) fn flow_inside(&mut self, node: &Node<'_>, inside: &Inside) -> Outcome {
         if node.layout != Layout::Flow {
-            return Err(self.layout(node.span.start, "it is a `key: value` pair without braces inside a list"));
+            return Err(self.layout(
+                node.span.start,
+                "it is a `key: value` pair without braces inside a list",
+            ));
         }
         let count = node.items().len() + node.entries().len();
         let removed = |index: usize| matches!(inside.children.get(&index), Some(Change::Remove));
@@ -33,7 +36,9 @@ impl Renderer<'_> {
         let new: Vec<String> = inside
             .added
             .iter()
-            .map(|(key, value)| key.as_ref().map_or_else(|| flow(value), |key| flow_entry(key, value)))
+            .map(|(key, value)| {
+                key.as_ref().map_or_else(|| flow(value), |key| flow_entry(key, value))
+            })
             .collect();
         if !new.is_empty() {
             self.flow_add(node, &new);
@@ -44,7 +49,10 @@ impl Renderer<'_> {
     /// Writes the whole collection anew; only where nothing but values can be lost.
     fn rewrite(&mut self, node: &Node<'_>, inside: &Inside) -> Outcome {
         if self.text()[node.span.clone()].contains(['\n', '\r', '#']) {
-            return Err(self.layout(node.span.start, "the end of a list in brackets is both removed and extended"));
+            return Err(self.layout(
+                node.span.start,
+                "the end of a list in brackets is both removed and extended",
+            ));
         }
         let text = self.rewritten(node, inside)?;
         self.patches.replace(node.span.clone(), text);
@@ -59,10 +67,15 @@ impl Renderer<'_> {
             let new = match inside.children.get(&index) {
                 Some(Change::Remove) => continue,
                 None => {
-                    texts.push(self.text()[self.child_start(node, index)?..flow_end(node, index)].to_owned());
+                    texts.push(
+                        self.text()[self.child_start(node, index)?..flow_end(node, index)]
+                            .to_owned(),
+                    );
                     continue;
                 }
-                Some(Change::Inside(inside)) if value.layout == Layout::Flow => self.rewritten(value, inside)?,
+                Some(Change::Inside(inside)) if value.layout == Layout::Flow => {
+                    self.rewritten(value, inside)?
+                }
                 change => flow(&value_after(value, change)),
             };
             let key = node.entries().get(index).map(|entry| &self.text()[entry.key.span.clone()]);
@@ -73,7 +86,11 @@ impl Renderer<'_> {
             None => flow(value),
         }));
         let text = texts.join(", ");
-        Ok(if matches!(node.kind, Kind::Mapping(_)) { format!("{{{text}}}") } else { format!("[{text}]") })
+        Ok(if matches!(node.kind, Kind::Mapping(_)) {
+            format!("{{{text}}}")
+        } else {
+            format!("[{text}]")
+        })
     }
 
     fn flow_value(&mut self, node: &Node<'_>, index: usize, change: &Change) -> Outcome {
@@ -81,7 +98,9 @@ impl Renderer<'_> {
         let (value, _) = child(node, index);
         let new = match change {
             Change::Remove => return Ok(()),
-            Change::Inside(inside) if !empties(value, inside) => return self.flow_inside(value, inside),
+            Change::Inside(inside) if !empties(value, inside) => {
+                return self.flow_inside(value, inside);
+            }
             change => value_after(value, Some(change)),
         };
         let text = scalar_like(&new, value, Context::Flow).unwrap_or_else(|| flow(&new));

@@ -22,7 +22,11 @@ pub(super) type Slot = Option<Change>;
 
 impl<'a> Changes<'a> {
     /// Returns what the edits, one after the other, do to the root.
-    pub(super) fn gather(source: &'a str, root: &Node<'_>, edits: &[Edit]) -> Result<Inside, SpliceRefusal> {
+    pub(super) fn gather(
+        source: &'a str,
+        root: &Node<'_>,
+        edits: &[Edit],
+    ) -> Result<Inside, SpliceRefusal> {
         let mut slot = None;
         for edit in edits {
             let path = edit.path();
@@ -57,7 +61,13 @@ impl<'a> Changes<'a> {
             (Kind::Mapping(entries), Segment::Key(key)) => {
                 let inside = inside(slot);
                 if let Some(index) = entries.iter().position(|entry| entry.key.text == *key) {
-                    return self.child(&entries[index].value, &mut inside.children, index, rest, act);
+                    return self.child(
+                        &entries[index].value,
+                        &mut inside.children,
+                        index,
+                        rest,
+                        act,
+                    );
                 }
                 let at = inside.added.iter().position(|(added, _)| added.as_ref() == Some(key));
                 match at {
@@ -81,7 +91,8 @@ impl<'a> Changes<'a> {
             }
             (Kind::Sequence(items), Segment::Index(wanted)) => {
                 let inside = inside(slot);
-                let gone = |index: &usize| matches!(inside.children.get(index), Some(Change::Remove));
+                let gone =
+                    |index: &usize| matches!(inside.children.get(index), Some(Change::Remove));
                 let live: Vec<usize> = (0..items.len()).filter(|index| !gone(index)).collect();
                 if let Some(&index) = live.get(*wanted) {
                     return self.child(&items[index], &mut inside.children, index, rest, act);
@@ -161,7 +172,13 @@ impl<'a> Changes<'a> {
     }
 
     /// Edits a value that is not in the file yet.
-    fn edit_value(&self, near: &Node<'_>, value: &mut Value, path: &[Segment], act: &Act<'_>) -> Outcome {
+    fn edit_value(
+        &self,
+        near: &Node<'_>,
+        value: &mut Value,
+        path: &[Segment],
+        act: &Act<'_>,
+    ) -> Outcome {
         let Some((segment, rest)) = path.split_first() else {
             return match (act, &mut *value) {
                 (Act::Set(new), _) => {
@@ -215,7 +232,12 @@ impl<'a> Changes<'a> {
     }
 
     /// Returns the value for a place that does not exist yet; `None` for a removal.
-    fn build(&self, near: &Node<'_>, path: &[Segment], act: &Act<'_>) -> Result<Option<Value>, SpliceRefusal> {
+    fn build(
+        &self,
+        near: &Node<'_>,
+        path: &[Segment],
+        act: &Act<'_>,
+    ) -> Result<Option<Value>, SpliceRefusal> {
         let mut value = match act {
             Act::Set(value) => (*value).clone(),
             Act::Append(value) => Value::Array(vec![(*value).clone()]),
@@ -246,7 +268,13 @@ impl<'a> Changes<'a> {
         SpliceRefusal::Shape { path: self.path.to_string(), line: self.line(node), found, expected }
     }
 
-    fn mismatch(&self, node: &Node<'_>, found: &'static str, segment: &Segment, act: &Act<'_>) -> Outcome {
+    fn mismatch(
+        &self,
+        node: &Node<'_>,
+        found: &'static str,
+        segment: &Segment,
+        act: &Act<'_>,
+    ) -> Outcome {
         if matches!(act, Act::Remove) {
             return Ok(());
         }

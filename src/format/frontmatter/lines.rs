@@ -22,7 +22,10 @@ impl<'a> Lines<'a> {
     /// Returns where the line of an offset begins.
     pub(super) fn line_start(&self, at: usize) -> usize {
         let before = &self.bytes[self.start..at];
-        before.iter().rposition(|b| matches!(b, b'\n' | b'\r')).map_or(self.start, |i| self.start + i + 1)
+        before
+            .iter()
+            .rposition(|b| matches!(b, b'\n' | b'\r'))
+            .map_or(self.start, |i| self.start + i + 1)
     }
 
     /// Returns how far into its line an offset is.
@@ -110,7 +113,9 @@ impl<'a> Lines<'a> {
         while at < self.end {
             let text = self.skip_blanks(at);
             let comment = self.byte(text) == Some(b'#');
-            if !(comment || self.at_break(text)) || (comment && floor.is_some_and(|floor| text - at <= floor)) {
+            if !(comment || self.at_break(text))
+                || (comment && floor.is_some_and(|floor| text - at <= floor))
+            {
                 break;
             }
             at = self.after_break(self.rest_of_line(text)?);

@@ -26,7 +26,9 @@ pub(super) use emit::{flow, indented};
 pub(super) use quote::{Context, is_printable, key, literal_header, scalar};
 pub use refusal::SpliceRefusal;
 pub use splice::splice;
-pub use split::{Frontmatter, MAX_FILE, MAX_FRONTMATTER, Split, has_conflict, parse, parse_with, split};
+pub use split::{
+    Frontmatter, MAX_FILE, MAX_FRONTMATTER, Split, has_conflict, parse, parse_with, split,
+};
 
 #[cfg(test)]
 mod tests;

@@ -38,7 +38,11 @@ pub(super) fn scalar_like(value: &Value, old: &Node<'_>, context: Context) -> Op
         Layout::SingleQuoted if printable_line(text) => format!("'{}'", text.replace('\'', "''")),
         Layout::DoubleQuoted => double_quoted(text),
         // A date that was written plain may stay plain when it becomes another date.
-        Layout::Plain if old.as_str().is_some_and(date) && date(text) && shape_is_plain(text, context) => text.clone(),
+        Layout::Plain
+            if old.as_str().is_some_and(date) && date(text) && shape_is_plain(text, context) =>
+        {
+            text.clone()
+        }
         _ => string(text, context),
     })
 }
@@ -55,11 +59,15 @@ pub(in crate::format) fn key(text: &str) -> String {
 /// Returns the header of a literal block (`|-`) for a text of several lines, if a block can hold it without loss.
 pub(in crate::format) fn literal_header(text: &str) -> Option<String> {
     let body = text.strip_suffix('\n').unwrap_or(text);
-    let safe_line = |line: &str| !line.ends_with([' ', '\t']) && line.chars().all(|c| c == '\t' || is_printable(c));
+    let safe_line = |line: &str| {
+        !line.ends_with([' ', '\t']) && line.chars().all(|c| c == '\t' || is_printable(c))
+    };
     let first = body.split('\n').find(|line| !line.is_empty())?;
     // A trailing blank is lost in editors, an extra final break depends on what follows.
-    let safe =
-        text.contains('\n') && !body.ends_with('\n') && !first.starts_with('\t') && body.split('\n').all(safe_line);
+    let safe = text.contains('\n')
+        && !body.ends_with('\n')
+        && !first.starts_with('\t')
+        && body.split('\n').all(safe_line);
     if !safe {
         return None;
     }

@@ -6,7 +6,9 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SpliceRefusal {
     /// The edit would change a value that is written once and used in several places.
-    #[error("`{path}` on line {line} is shared by an anchor or alias (`&`, `*`); write the value out first")]
+    #[error(
+        "`{path}` on line {line} is shared by an anchor or alias (`&`, `*`); write the value out first"
+    )]
     Shared {
         /// The place that was to change.
         path: String,

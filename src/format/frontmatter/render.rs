@@ -26,7 +26,10 @@ impl<'a> Renderer<'a> {
     pub(super) fn root(mut self, inside: &Inside) -> Result<Patches, SpliceRefusal> {
         let root = &self.file.root;
         match root.layout {
-            Layout::Flow if empties(root, inside) && !(inside.children.is_empty() && inside.added.is_empty()) => {
+            Layout::Flow
+                if empties(root, inside)
+                    && !(inside.children.is_empty() && inside.added.is_empty()) =>
+            {
                 self.patches.replace(root.span.clone(), flow(&collection_after(root, inside)));
             }
             Layout::Flow => self.flow_inside(root, inside)?,
@@ -37,7 +40,8 @@ impl<'a> Renderer<'a> {
 
     /// Changes inside a block list or mapping; `floor` is the column of what holds it.
     fn block_inside(&mut self, node: &Node<'_>, inside: &Inside, floor: Option<usize>) -> Outcome {
-        let column = if node.layout == Layout::Absent { 0 } else { self.lines.column(node.span.start) };
+        let column =
+            if node.layout == Layout::Absent { 0 } else { self.lines.column(node.span.start) };
         let head = self.inline_head(node, inside, column)?;
         for (&index, change) in &inside.children {
             match change {
@@ -77,7 +81,12 @@ impl<'a> Renderer<'a> {
 
     /// Removes the leading children of a collection that begins behind a dash (`- key: value`), so that the first one
     /// that stays moves up behind it. Returns how many those were.
-    fn inline_head(&mut self, node: &Node<'_>, inside: &Inside, column: usize) -> Result<usize, SpliceRefusal> {
+    fn inline_head(
+        &mut self,
+        node: &Node<'_>,
+        inside: &Inside,
+        column: usize,
+    ) -> Result<usize, SpliceRefusal> {
         let removed = |index: &usize| matches!(inside.children.get(index), Some(Change::Remove));
         let count = (0..=inside.children.len()).take_while(removed).count();
         if count == 0 || self.lines.begins_line(node.span.start) {
@@ -110,12 +119,18 @@ impl<'a> Renderer<'a> {
     }
 
     /// Returns where a child begins, its key or dash included.
-    pub(super) fn child_start(&self, node: &Node<'_>, index: usize) -> Result<usize, SpliceRefusal> {
+    pub(super) fn child_start(
+        &self,
+        node: &Node<'_>,
+        index: usize,
+    ) -> Result<usize, SpliceRefusal> {
         match &node.kind {
             Kind::Mapping(entries) => {
                 let key = &entries[index].key;
                 if key.decorated {
-                    return Err(self.layout(key.span.start, "the key has a `?`, an anchor or a tag"));
+                    return Err(
+                        self.layout(key.span.start, "the key has a `?`, an anchor or a tag")
+                    );
                 }
                 Ok(key.span.start)
             }
@@ -128,20 +143,32 @@ impl<'a> Renderer<'a> {
     }
 
     /// Returns the start of the line below a child and its comments.
-    fn child_end(&self, node: &Node<'_>, index: usize, column: usize) -> Result<usize, SpliceRefusal> {
+    fn child_end(
+        &self,
+        node: &Node<'_>,
+        index: usize,
+        column: usize,
+    ) -> Result<usize, SpliceRefusal> {
         let (child, _) = child(node, index);
         self.below(child.span.end, Some(column))
     }
 
     /// Tells whether the text above a child is a block scalar that takes in every blank line below it (`|+`), so that
     /// blank lines cannot stay behind when the child goes.
-    fn keeps_blank_lines(&self, node: &Node<'_>, inside: &Inside, index: usize) -> Result<bool, SpliceRefusal> {
+    fn keeps_blank_lines(
+        &self,
+        node: &Node<'_>,
+        inside: &Inside,
+        index: usize,
+    ) -> Result<bool, SpliceRefusal> {
         let removed = |at: &usize| matches!(inside.children.get(at), Some(Change::Remove));
         let Some(above) = (0..index).rev().find(|at| !removed(at)) else {
             return Ok(false);
         };
         let mut leaf = child(node, above).0;
-        while let Some(last) = leaf.items().last().or(leaf.entries().last().map(|entry| &entry.value)) {
+        while let Some(last) =
+            leaf.items().last().or(leaf.entries().last().map(|entry| &entry.value))
+        {
             leaf = last;
         }
         let header = &self.file.text[leaf.span.start..self.block_header_end(leaf)];
@@ -154,7 +181,9 @@ impl<'a> Renderer<'a> {
     }
 
     pub(super) fn below(&self, end: usize, floor: Option<usize>) -> Result<usize, SpliceRefusal> {
-        self.lines.below(end, floor).ok_or_else(|| self.layout(end, "something else stands on the same line"))
+        self.lines
+            .below(end, floor)
+            .ok_or_else(|| self.layout(end, "something else stands on the same line"))
     }
 
     pub(super) fn layout(&self, at: usize, reason: &'static str) -> SpliceRefusal {
@@ -177,6 +206,7 @@ pub(super) fn child<'n, 's>(node: &'n Node<'s>, index: usize) -> (&'n Node<'s>, 
 
 /// Tells whether none of the original children stays.
 pub(super) fn empties(node: &Node<'_>, inside: &Inside) -> bool {
-    let removed = inside.children.values().filter(|change| matches!(change, Change::Remove)).count();
+    let removed =
+        inside.children.values().filter(|change| matches!(change, Change::Remove)).count();
     removed == node.items().len() + node.entries().len()
 }

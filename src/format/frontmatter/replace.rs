@@ -13,7 +13,13 @@ const FLOW_WIDTH: usize = 80;
 
 impl Renderer<'_> {
     /// Puts another value behind the key or dash at a column.
-    pub(super) fn replace(&mut self, node: &Node<'_>, value: &Value, column: usize, lead: Lead) -> Outcome {
+    pub(super) fn replace(
+        &mut self,
+        node: &Node<'_>,
+        value: &Value,
+        column: usize,
+        lead: Lead,
+    ) -> Outcome {
         let Some(indicator) = node.indicator else {
             return Err(self.layout(node.span.start, "the value has no `:` before it"));
         };
@@ -23,7 +29,9 @@ impl Renderer<'_> {
         // The keys of an item stand below its first one, so the gap before that is ours to choose.
         let aligned = lead == Lead::Dash && !lines.is_empty() && !value.is_string();
         match node.layout {
-            Layout::Block if tagged => return Err(self.layout(node.outer, "the list or mapping has a tag")),
+            Layout::Block if tagged => {
+                return Err(self.layout(node.outer, "the list or mapping has a tag"));
+            }
             Layout::Block if self.lines.begins_line(node.span.start) => {
                 let start = self.lines.line_start(node.span.start);
                 let end = self.below(node.span.end, Some(column))?;
@@ -69,13 +77,21 @@ impl Renderer<'_> {
         match (only_blanks, inline.is_empty(), aligned) {
             (true, true, _) => Ok((behind, inline)),
             (true, false, true) => Ok((behind, format!(" {inline}"))),
-            (false, _, true) => Err(self.layout(node.outer, "a comment stands between the dash and its value")),
+            (false, _, true) => {
+                Err(self.layout(node.outer, "a comment stands between the dash and its value"))
+            }
             _ => Ok((node.outer, inline)),
         }
     }
 
     /// Returns the new value as text, in the style of the old one where that is sane.
-    fn written(&self, old: &Node<'_>, value: &Value, column: usize, lead: Lead) -> Result<Written, SpliceRefusal> {
+    fn written(
+        &self,
+        old: &Node<'_>,
+        value: &Value,
+        column: usize,
+        lead: Lead,
+    ) -> Result<Written, SpliceRefusal> {
         let inline = |inline| Ok(Written { inline, lines: String::new() });
         let apart = self.apart(old, column)?;
         if let Some(text) = value.as_str()
@@ -89,7 +105,10 @@ impl Renderer<'_> {
             Value::Object(map) => !map.is_empty(),
             _ => false,
         };
-        if old.layout == Layout::Flow && !(old.items().is_empty() && old.entries().is_empty()) && filled(value) {
+        if old.layout == Layout::Flow
+            && !(old.items().is_empty() && old.entries().is_empty())
+            && filled(value)
+        {
             let text = flow(value);
             if text.len() <= FLOW_WIDTH {
                 return inline(text);

@@ -11,7 +11,11 @@ use super::verify::verify;
 /// Returns the file with the edits made, in order, and with `rest` from the closing fence on (`file.rest()` where nothing changes
 /// there); every byte that they are not about is as it was. What is returned is what was read back from the new bytes to prove
 /// them: whoever writes it need not read it again. A result that cannot be proved is refused.
-pub fn splice(file: &Frontmatter<'_>, edits: &[Edit], rest: &str) -> Result<Frontmatter<'static>, SpliceRefusal> {
+pub fn splice(
+    file: &Frontmatter<'_>,
+    edits: &[Edit],
+    rest: &str,
+) -> Result<Frontmatter<'static>, SpliceRefusal> {
     let (text, split) = (file.text(), &file.split);
     let changes = Changes::gather(text, &file.root, edits)?;
     let newline = if text[split.open.clone()].ends_with("\r\n") { "\r\n" } else { "\n" };

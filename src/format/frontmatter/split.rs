@@ -65,7 +65,11 @@ impl<'s> Frontmatter<'s> {
 
     /// Returns the same with a text of its own.
     pub fn into_owned(self) -> Frontmatter<'static> {
-        Frontmatter { text: self.text.into_owned().into(), split: self.split, root: self.root.into_owned() }
+        Frontmatter {
+            text: self.text.into_owned().into(),
+            split: self.split,
+            root: self.root.into_owned(),
+        }
     }
 }
 
@@ -122,7 +126,8 @@ pub fn parse(bytes: &[u8]) -> Result<Frontmatter<'_>, Vec<Fault>> {
 /// Finds the parts of a file and reads its frontmatter.
 pub fn parse_with<'s>(bytes: &'s [u8], limits: &Limits) -> Result<Frontmatter<'s>, Vec<Fault>> {
     let split = split(bytes).map_err(|fault| vec![fault])?;
-    let text = std::str::from_utf8(bytes).map_err(|error| vec![not_utf8(bytes, error.valid_up_to())])?;
+    let text =
+        std::str::from_utf8(bytes).map_err(|error| vec![not_utf8(bytes, error.valid_up_to())])?;
     let mut root = yaml::parse_within(text, split.yaml.clone(), limits)?;
     if root.is_null() && root.layout == Layout::Absent {
         root.kind = Kind::Mapping(Vec::new());
@@ -130,8 +135,12 @@ pub fn parse_with<'s>(bytes: &'s [u8], limits: &Limits) -> Result<Frontmatter<'s
     if !matches!(root.kind, Kind::Mapping(_)) {
         let noun = root.noun();
         return Err(vec![
-            Fault::new("not_a_mapping", root.span, format!("the frontmatter is {noun}, not a mapping"))
-                .help("write it as `key: value` lines"),
+            Fault::new(
+                "not_a_mapping",
+                root.span,
+                format!("the frontmatter is {noun}, not a mapping"),
+            )
+            .help("write it as `key: value` lines"),
         ]);
     }
     Ok(Frontmatter { text: Cow::Borrowed(text), split, root })
@@ -139,7 +148,8 @@ pub fn parse_with<'s>(bytes: &'s [u8], limits: &Limits) -> Result<Frontmatter<'s
 
 /// Returns the line that begins at an offset, with its break; empty at the end.
 fn line(bytes: &[u8], start: usize) -> Range<usize> {
-    let length = bytes[start..].iter().position(|&b| b == b'\n').map_or(bytes.len() - start, |at| at + 1);
+    let length =
+        bytes[start..].iter().position(|&b| b == b'\n').map_or(bytes.len() - start, |at| at + 1);
     start..start + length
 }
 
@@ -157,8 +167,12 @@ fn unclosed(bytes: &[u8], open: Range<usize>, conflict: Option<Range<usize>>) ->
 
 fn not_utf8(bytes: &[u8], at: usize) -> Fault {
     let line = line_number(bytes, at);
-    Fault::new("not_utf8", at..at + 1, format!("line {line} is not valid UTF-8 (byte {at} of the file)"))
-        .help("save the file as UTF-8")
+    Fault::new(
+        "not_utf8",
+        at..at + 1,
+        format!("line {line} is not valid UTF-8 (byte {at} of the file)"),
+    )
+    .help("save the file as UTF-8")
 }
 
 fn oversize(what: &str, size: usize, most: usize, at: usize) -> Fault {

@@ -13,7 +13,8 @@ use super::{Edit, SpliceRefusal, parse};
 /// Splices the bytes of a file that can be read.
 fn splice(file: &[u8], edits: &[Edit]) -> Result<Vec<u8>, SpliceRefusal> {
     let original = parse(file).unwrap();
-    super::splice(&original, edits, original.rest()).map(|changed| changed.text().as_bytes().to_vec())
+    super::splice(&original, edits, original.rest())
+        .map(|changed| changed.text().as_bytes().to_vec())
 }
 
 /// Reads YAML with an independent reader.

@@ -23,7 +23,8 @@ pub(super) fn verify<'n>(
     if !expected.is_said_by(&new.root) {
         return Err("the result would not say what the edit means".to_owned());
     }
-    let before = [&original.split.bom, &original.split.open].map(|range| &original.text[range.clone()]);
+    let before =
+        [&original.split.bom, &original.split.open].map(|range| &original.text[range.clone()]);
     let after = [&new.split.bom, &new.split.open].map(|range| &changed[range.clone()]);
     if before != after || new.rest() != rest {
         return Err("the result would change the text outside the frontmatter".to_owned());

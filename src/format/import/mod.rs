@@ -134,11 +134,17 @@ pub fn import(
     system: Option<System>,
     name: Option<&WorkflowName>,
 ) -> Result<Imported, Vec<Diagnostic>> {
-    let text = source::decoded(bytes).map_err(|(text, fault)| vec![Diagnostic::from_fault(file, &text, &fault)])?;
+    let text = source::decoded(bytes)
+        .map_err(|(text, fault)| vec![Diagnostic::from_fault(file, &text, &fault)])?;
     read(file, &text, system, name).map_err(|faults| Diagnostic::from_faults(file, &text, &faults))
 }
 
-fn read(file: &str, text: &str, system: Option<System>, name: Option<&WorkflowName>) -> Result<Imported, Vec<Fault>> {
+fn read(
+    file: &str,
+    text: &str,
+    system: Option<System>,
+    name: Option<&WorkflowName>,
+) -> Result<Imported, Vec<Fault>> {
     let tree = source::read(file, text)?;
     let root = &tree.root;
     let system = match system {
@@ -156,7 +162,8 @@ fn read(file: &str, text: &str, system: Option<System>, name: Option<&WorkflowNa
     };
     let remarks = ledger.finish()?;
     let found = chosen(found, name).map_err(|fault| vec![fault])?;
-    let workflows = found.into_iter().map(drafted).collect::<Result<_, _>>().map_err(|fault| vec![fault])?;
+    let workflows =
+        found.into_iter().map(drafted).collect::<Result<_, _>>().map_err(|fault| vec![fault])?;
     Ok(Imported { system, workflows, remarks })
 }
 
@@ -174,9 +181,12 @@ fn chosen(mut found: Vec<Read>, name: Option<&WorkflowName>) -> Result<Vec<Read>
     let known: Vec<String> = found.iter().map(|read| read.name.clone()).collect();
     found.retain(|read| read.name == name.as_str());
     if found.is_empty() {
-        let message = format!("this file has {} workflows, and none is called `{name}`", known.len());
-        return Err(Fault::new("unknown_workflow", 0..0, message)
-            .help(format!("name one of {}, or leave `--name` out for all of them", listed(known))));
+        let message =
+            format!("this file has {} workflows, and none is called `{name}`", known.len());
+        return Err(Fault::new("unknown_workflow", 0..0, message).help(format!(
+            "name one of {}, or leave `--name` out for all of them",
+            listed(known)
+        )));
     }
     Ok(found)
 }
@@ -259,7 +269,8 @@ fn span_in_seconds(text: &str) -> Option<u64> {
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
         let number: f64 = rest[..digits].parse().ok()?;
-        let unit = rest[digits..].find(|c: char| c.is_ascii_digit()).map_or(rest.len(), |at| digits + at);
+        let unit =
+            rest[digits..].find(|c: char| c.is_ascii_digit()).map_or(rest.len(), |at| digits + at);
         sum += number
             * match &rest[digits..unit] {
                 "" | "s" => 1.0,
@@ -271,7 +282,11 @@ fn span_in_seconds(text: &str) -> Option<u64> {
             };
         rest = &rest[unit..];
     }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked: it is in range")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked: it is in range"
+    )]
     (sum > 0.0 && sum < 1e12).then(|| sum.ceil() as u64)
 }
 

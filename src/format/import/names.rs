@@ -34,7 +34,9 @@ impl Names {
         let clean = plain(foreign, fallback);
         let name = self.free(&clean);
         let why = if clean != foreign {
-            Some(format!("`{foreign}` became `{name}`: names are letters, digits, `-` and `_`, at most {LONGEST}"))
+            Some(format!(
+                "`{foreign}` became `{name}`: names are letters, digits, `-` and `_`, at most {LONGEST}"
+            ))
         } else if name != clean {
             Some(format!("`{foreign}` became `{name}`: there is another `{clean}`"))
         } else {
@@ -67,12 +69,19 @@ impl Names {
 }
 
 /// Returns the decisions of one gate for foreign words, in their order; with each, why it is called otherwise.
-pub(super) fn decisions<'a>(foreign: impl IntoIterator<Item = &'a str>) -> Vec<(String, Option<String>)> {
+pub(super) fn decisions<'a>(
+    foreign: impl IntoIterator<Item = &'a str>,
+) -> Vec<(String, Option<String>)> {
     let mut taken: HashSet<String> = HashSet::new();
     let mut list = Vec::new();
     for word in foreign {
-        let clean: String = cut(word.chars().map(|c| if is_plain(c) || c == '.' { c } else { '-' }).collect());
-        let clean = if clean.chars().any(|c| c.is_ascii_alphanumeric()) { clean } else { "done".to_owned() };
+        let clean: String =
+            cut(word.chars().map(|c| if is_plain(c) || c == '.' { c } else { '-' }).collect());
+        let clean = if clean.chars().any(|c| c.is_ascii_alphanumeric()) {
+            clean
+        } else {
+            "done".to_owned()
+        };
         let ours = WORDS.iter().find(|(known, _)| clean.eq_ignore_ascii_case(known));
         let clean = ours.map_or(clean, |(_, ours)| (*ours).to_owned());
         let mut name = clean.clone();
@@ -84,11 +93,15 @@ pub(super) fn decisions<'a>(foreign: impl IntoIterator<Item = &'a str>) -> Vec<(
         }
         let why = match ours {
             _ if name == word => None,
-            Some((known, _)) => Some(format!("`{word}` became `{name}`: `{known}` is a word of aof's own")),
-            None if name != clean => {
-                Some(format!("`{word}` became `{name}`: decisions that differ only in case are one"))
+            Some((known, _)) => {
+                Some(format!("`{word}` became `{name}`: `{known}` is a word of aof's own"))
             }
-            None => Some(format!("`{word}` became `{name}`: decisions are letters, digits, `-`, `_` and `.`")),
+            None if name != clean => Some(format!(
+                "`{word}` became `{name}`: decisions that differ only in case are one"
+            )),
+            None => Some(format!(
+                "`{word}` became `{name}`: decisions are letters, digits, `-`, `_` and `.`"
+            )),
         };
         list.push((name, why));
     }
@@ -111,7 +124,9 @@ pub(super) fn plain(text: &str, fallback: &str) -> String {
 
 /// Tells whether a text is a name as it stands.
 pub(super) fn is_name(text: &str) -> bool {
-    text.len() <= LONGEST && text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_plain)
+    text.len() <= LONGEST
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(is_plain)
 }
 
 /// Returns a text as a key of outputs or of the input: what templates can name.
@@ -151,8 +166,10 @@ mod tests {
 
     #[test]
     fn decisions_stay_apart_without_case_and_take_no_word_of_ours() {
-        let names: Vec<String> =
-            decisions(["approved", "Approved", "complete", "fix me", "日"]).into_iter().map(|(name, _)| name).collect();
+        let names: Vec<String> = decisions(["approved", "Approved", "complete", "fix me", "日"])
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
         assert_eq!(names, ["approved", "Approved-2", "completed", "fix-me", "done"]);
     }
 }

@@ -86,8 +86,9 @@ mod tests {
         let text = "a {{x}} b {{{ y }}} c {{if z}}{{ open\n{{x}}";
         let slots: Vec<&str> = slots(text).collect();
         assert_eq!(slots, ["x", "y", "if z", "x"]);
-        let converted =
-            rewritten(text, |inner| if is_bare(inner) { Slot::Name(inner.to_owned()) } else { Slot::Literal });
+        let converted = rewritten(text, |inner| {
+            if is_bare(inner) { Slot::Name(inner.to_owned()) } else { Slot::Literal }
+        });
         assert_eq!(converted, "a {{x}} b {{y}} c \\{{if z}}\\{{ open\n{{x}}");
     }
 }

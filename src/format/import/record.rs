@@ -22,7 +22,12 @@ pub(super) struct Field<'n> {
 
 impl<'n> Record<'n> {
     /// Returns the fields of the node; `what` names the mapping with its article: `a step`.
-    pub(super) fn of(node: &'n Node<'static>, path: &str, what: &str, ledger: &mut Ledger<'_>) -> Option<Self> {
+    pub(super) fn of(
+        node: &'n Node<'static>,
+        path: &str,
+        what: &str,
+        ledger: &mut Ledger<'_>,
+    ) -> Option<Self> {
         if matches!(node.kind, Kind::Mapping(_)) {
             return Some(Self { node, path: path.to_owned(), taken: Vec::new() });
         }
@@ -47,7 +52,10 @@ impl<'n> Record<'n> {
 
     /// Returns where it begins, for faults about it as a whole.
     pub(super) fn start(&self) -> Range<usize> {
-        self.node.entries().first().map_or_else(|| self.node.span.clone(), |entry| entry.key.span.clone())
+        self.node
+            .entries()
+            .first()
+            .map_or_else(|| self.node.span.clone(), |entry| entry.key.span.clone())
     }
 
     /// Tells whether a field is there, with something behind it.
@@ -76,17 +84,27 @@ impl<'n> Record<'n> {
     }
 
     /// Returns a text, with its field.
-    pub(super) fn text(&mut self, key: &'static str, ledger: &mut Ledger<'_>) -> Option<(String, Field<'n>)> {
+    pub(super) fn text(
+        &mut self,
+        key: &'static str,
+        ledger: &mut Ledger<'_>,
+    ) -> Option<(String, Field<'n>)> {
         let field = self.take(key)?;
         let text = field.text(ledger)?;
         Some((text, field))
     }
 
     /// Returns a whole number, with its field.
-    pub(super) fn count(&mut self, key: &'static str, ledger: &mut Ledger<'_>) -> Option<(u64, Field<'n>)> {
+    pub(super) fn count(
+        &mut self,
+        key: &'static str,
+        ledger: &mut Ledger<'_>,
+    ) -> Option<(u64, Field<'n>)> {
         let field = self.take(key)?;
         let number = match &field.node.kind {
-            Kind::Number(decimal) => decimal.number().as_u64().or_else(|| whole(decimal.number().as_f64()?)),
+            Kind::Number(decimal) => {
+                decimal.number().as_u64().or_else(|| whole(decimal.number().as_f64()?))
+            }
             Kind::String(text) => text.trim().parse().ok(),
             _ => None,
         };
@@ -97,7 +115,11 @@ impl<'n> Record<'n> {
     }
 
     /// Returns a yes or no, with its field.
-    pub(super) fn flag(&mut self, key: &'static str, ledger: &mut Ledger<'_>) -> Option<(bool, Field<'n>)> {
+    pub(super) fn flag(
+        &mut self,
+        key: &'static str,
+        ledger: &mut Ledger<'_>,
+    ) -> Option<(bool, Field<'n>)> {
         let field = self.take(key)?;
         let flag = match &field.node.kind {
             Kind::Bool(flag) => Some(*flag),
@@ -112,7 +134,11 @@ impl<'n> Record<'n> {
     }
 
     /// Tells of every field that nobody asked for. One whose name speaks of the way of a task is lost; any other is dropped.
-    pub(super) fn finish(self, ledger: &mut Ledger<'_>, explain: impl Fn(&str) -> Option<&'static str>) {
+    pub(super) fn finish(
+        self,
+        ledger: &mut Ledger<'_>,
+        explain: impl Fn(&str) -> Option<&'static str>,
+    ) {
         for entry in self.node.entries() {
             let key = entry.key.text.as_ref();
             if self.taken.contains(&key) {
@@ -188,7 +214,11 @@ pub(super) fn scalar(node: &Node<'_>) -> Option<String> {
 }
 
 fn whole(number: f64) -> Option<u64> {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked: it is whole, and in range")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked: it is whole, and in range"
+    )]
     (number.fract() == 0.0 && (0.0..1e15).contains(&number)).then_some(number as u64)
 }
 

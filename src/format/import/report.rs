@@ -86,7 +86,8 @@ impl<'s> Ledger<'s> {
     /// Notes something that the file does not say, and the new one has to.
     pub(super) fn supplied(&mut self, field: impl Into<String>, why: impl Into<String>) {
         let field = inert(&field.into());
-        self.remarks.push((None, Remark { line: None, field, fate: Fate::Added, note: why.into() }));
+        self.remarks
+            .push((None, Remark { line: None, field, fate: Fate::Added, note: why.into() }));
     }
 
     pub(super) fn fault(&mut self, fault: Fault) {

@@ -40,7 +40,11 @@ pub(super) fn shape(node: &Node<'_>, path: &str, ledger: &mut Ledger<'_>) -> Opt
 
 fn nested(node: &Node<'_>, path: &str, ledger: &mut Ledger<'_>, depth: usize) -> Option<Value> {
     if depth > DEEPEST {
-        ledger.fault(Fault::new("too_deep", node.span.clone(), format!("`{path}` is nested more than {DEEPEST} deep")));
+        ledger.fault(Fault::new(
+            "too_deep",
+            node.span.clone(),
+            format!("`{path}` is nested more than {DEEPEST} deep"),
+        ));
         return None;
     }
     match &node.kind {
@@ -67,7 +71,8 @@ fn nested(node: &Node<'_>, path: &str, ledger: &mut Ledger<'_>, depth: usize) ->
 /// Returns what a keyword is called here. Only the top has variants; inside, a choice is a choice.
 fn called(entry: &Entry<'_>, path: &str, ledger: &mut Ledger<'_>, depth: usize) -> String {
     if depth > 0 && entry.key.text == "oneOf" {
-        ledger.converted(&At { path: join(path, "oneOf"), span: entry.key.span.clone() }, "`anyOf`");
+        ledger
+            .converted(&At { path: join(path, "oneOf"), span: entry.key.span.clone() }, "`anyOf`");
         return "anyOf".to_owned();
     }
     entry.key.text.clone().into_owned()
@@ -84,7 +89,11 @@ fn keyword(entry: &Entry<'_>, path: &str, ledger: &mut Ledger<'_>, depth: usize)
     match key {
         "properties" => {
             let Kind::Mapping(entries) = &value.kind else {
-                ledger.fault(Fault::new("wrong_kind", value.span.clone(), format!("`{path}` is a mapping of schemas")));
+                ledger.fault(Fault::new(
+                    "wrong_kind",
+                    value.span.clone(),
+                    format!("`{path}` is a mapping of schemas"),
+                ));
                 return None;
             };
             let mut map = Map::new();
@@ -93,7 +102,8 @@ fn keyword(entry: &Entry<'_>, path: &str, ledger: &mut Ledger<'_>, depth: usize)
                 let at = At { path: join(&path, name), span: entry.key.span.clone() };
                 let ours = property(name);
                 if ours != name {
-                    ledger.converted(&at, format!("`{ours}`: keys are letters, digits, `-` and `_`"));
+                    ledger
+                        .converted(&at, format!("`{ours}`: keys are letters, digits, `-` and `_`"));
                 }
                 if let Some(shape) = nested(&entry.value, &at.path, ledger, depth + 1) {
                     map.insert(ours, shape);
@@ -102,12 +112,18 @@ fn keyword(entry: &Entry<'_>, path: &str, ledger: &mut Ledger<'_>, depth: usize)
             Some(Value::Object(map))
         }
         "required" => {
-            let ours = |item: &Node<'_>| item.as_str().map_or_else(|| item.to_value(), |name| json!(property(name)));
+            let ours = |item: &Node<'_>| {
+                item.as_str().map_or_else(|| item.to_value(), |name| json!(property(name)))
+            };
             Some(value.items().iter().map(ours).collect())
         }
-        "items" if matches!(value.kind, Kind::Mapping(_)) => nested(value, &path, ledger, depth + 1),
+        "items" if matches!(value.kind, Kind::Mapping(_)) => {
+            nested(value, &path, ledger, depth + 1)
+        }
         "anyOf" | "oneOf" if matches!(value.kind, Kind::Sequence(_)) => {
-            let each = |(index, item): (usize, &Node<'_>)| nested(item, &format!("{path}.{index}"), ledger, depth + 1);
+            let each = |(index, item): (usize, &Node<'_>)| {
+                nested(item, &format!("{path}.{index}"), ledger, depth + 1)
+            };
             Some(value.items().iter().enumerate().filter_map(each).collect())
         }
         _ if KNOWN.contains(&key) => Some(value.to_value()),

@@ -161,10 +161,15 @@ impl Sketch {
         put(&mut map, "visibleTo", (!self.visible_to.is_empty()).then(|| json!(self.visible_to)));
         put(&mut map, "run", self.run.value());
         let mut context = Map::new();
-        put(&mut context, "input", (!self.input.is_empty()).then(|| Value::Object(self.input.clone())));
+        put(
+            &mut context,
+            "input",
+            (!self.input.is_empty()).then(|| Value::Object(self.input.clone())),
+        );
         put(&mut context, "protected", self.protected.as_ref().map(|keys| json!(keys)));
         put(&mut map, "context", (!context.is_empty()).then_some(Value::Object(context)));
-        let gates = self.gates.iter().zip(self.visits()).map(|(gate, visits)| gate.value(visits)).collect();
+        let gates =
+            self.gates.iter().zip(self.visits()).map(|(gate, visits)| gate.value(visits)).collect();
         map.insert("gates".to_owned(), Value::Array(gates));
         map
     }
@@ -254,7 +259,11 @@ impl GateSketch {
         });
         put(&mut map, "onExhausted", exhausted);
         map.extend(after);
-        put(&mut map, "metadata", (!self.metadata.is_empty()).then(|| Value::Object(self.metadata.clone())));
+        put(
+            &mut map,
+            "metadata",
+            (!self.metadata.is_empty()).then(|| Value::Object(self.metadata.clone())),
+        );
         Value::Object(map)
     }
 }
@@ -270,7 +279,11 @@ impl WorkSketch {
         put(map, "outputs", self.outputs.clone());
         let mut brief = Map::new();
         put(&mut brief, "role", self.brief.role.as_ref().map(|text| json!(text)));
-        put(&mut brief, "expectations", (!self.brief.expectations.is_empty()).then(|| json!(self.brief.expectations)));
+        put(
+            &mut brief,
+            "expectations",
+            (!self.brief.expectations.is_empty()).then(|| json!(self.brief.expectations)),
+        );
         put(&mut brief, "tips", (!self.brief.tips.is_empty()).then(|| json!(self.brief.tips)));
         put(&mut brief, "instructions", self.brief.instructions.as_ref().map(|text| json!(text)));
         let again = self.brief.again.as_ref().filter(|_| visits == Visits::Again);

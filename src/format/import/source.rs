@@ -43,7 +43,8 @@ pub(super) fn decoded(bytes: &[u8]) -> Result<String, (String, Fault)> {
         if !text.trim().is_empty() {
             return Ok(text);
         }
-        Fault::new("empty_file", 0..0, "the file is empty").help("name the file that has the workflow in it")
+        Fault::new("empty_file", 0..0, "the file is empty")
+            .help("name the file that has the workflow in it")
     };
     let shown = bytes.len().min(LARGEST);
     Err((String::from_utf8_lossy(&bytes[..shown]).into_owned(), fault))
@@ -83,7 +84,9 @@ fn notation(name: &str, text: &str) -> Notation {
 fn looks_like_toml(text: &str) -> bool {
     let line = text.trim_start().lines().next().unwrap_or_default().trim_end();
     let name = line.trim_matches(['[', ']']);
-    line.starts_with('[') && line.ends_with(']') && name.starts_with(|c: char| c.is_ascii_alphabetic())
+    line.starts_with('[')
+        && line.ends_with(']')
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
 /// What begins with a brace may be YAML as well: comments and trailing commas are forgiven where YAML does.

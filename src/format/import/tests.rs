@@ -14,9 +14,12 @@ fn told(file: &str, text: &str) -> String {
                 let roles: Vec<String> = draft
                     .roles
                     .iter()
-                    .map(|need| format!("{}{}", need.role, if need.people { " (people)" } else { "" }))
+                    .map(|need| {
+                        format!("{}{}", need.role, if need.people { " (people)" } else { "" })
+                    })
                     .collect();
-                writeln!(out, "--- {} (roles: {})\n{}", draft.name, roles.join(", "), draft.text).unwrap();
+                writeln!(out, "--- {} (roles: {})\n{}", draft.name, roles.join(", "), draft.text)
+                    .unwrap();
             }
             for Remark { line, field, fate, note } in &imported.remarks {
                 let line = line.map_or_else(|| "-".to_owned(), |line| line.to_string());
@@ -104,7 +107,8 @@ fn wrong_kinds_have_their_places() {
     let mismatch = "roles:\n  a: {frontmatter: {properties: {$status: {enum: [ok, no]}}}}\ngraph:\n  $START: {_: {role: a}}\n  a: {ok: {role: $END}, maybe: {role: $END}}\n";
     let orbital = "[workflow]\n[[workflow.steps]]\nname = 3\ngate = \"perhaps\"\n[[workflow.steps]]\nprompt = \"x\"\n[[workflow.steps]]\nname = \"b\"\non_fail = \"3\"\ndeferred = true\n";
     let gates = "workflow:\n  gates:\n    - {role: x}\n    - {id: a}\n    - 3\n";
-    let circle = "hops:\n  - {id: a, role: r, dependsOn: [b]}\n  - {id: b, role: r, dependsOn: [a]}\n";
+    let circle =
+        "hops:\n  - {id: a, role: r, dependsOn: [b]}\n  - {id: b, role: r, dependsOn: [a]}\n";
     let all = [
         ("a.yml", antfarm),
         ("o.json", openagents),
@@ -120,11 +124,20 @@ fn wrong_kinds_have_their_places() {
 
 #[test]
 fn bytes_that_are_no_text_are_refused_with_their_place() {
-    let refused = |bytes: &[u8]| render_all(&import("x.yml", bytes, None, None).unwrap_err(), Paint::Plain);
+    let refused =
+        |bytes: &[u8]| render_all(&import("x.yml", bytes, None, None).unwrap_err(), Paint::Plain);
     assert!(refused(b"id: a\nname: \xff\xfe\n").contains("x.yml:2:7"));
     assert!(refused(b"\xff\xfei\0d\0").contains("UTF-16"));
     assert!(refused(b"id: a\0\n").contains("NUL"));
-    assert!(import("x.yml", "\u{feff}steps: [{id: a, agent: b, expects: 'OK: yes'}]".as_bytes(), None, None).is_ok());
+    assert!(
+        import(
+            "x.yml",
+            "\u{feff}steps: [{id: a, agent: b, expects: 'OK: yes'}]".as_bytes(),
+            None,
+            None
+        )
+        .is_ok()
+    );
 }
 
 #[test]
@@ -134,8 +147,16 @@ fn only_lost_ways_count_as_lost() {
         imported.lost().map(|remark| remark.field.clone()).collect::<Vec<_>>()
     };
     let step = "steps: [{id: a, agent: b, expects: 'STATUS: done', ";
-    assert_eq!(lost(&format!("{step}model: m, colour: red, on_fail: {{escalate_to: human, tone: sad}}}}]")), [""; 0]);
-    assert_eq!(lost(&format!("{step}type: loop, loop: {{over: stories}}}}]")), ["steps.a.type", "steps.a.loop"]);
+    assert_eq!(
+        lost(&format!(
+            "{step}model: m, colour: red, on_fail: {{escalate_to: human, tone: sad}}}}]"
+        )),
+        [""; 0]
+    );
+    assert_eq!(
+        lost(&format!("{step}type: loop, loop: {{over: stories}}}}]")),
+        ["steps.a.type", "steps.a.loop"]
+    );
     assert_eq!(
         lost(&format!("{step}on_rain: x, goto: y, condition: 'if wet'}}]")),
         ["steps.a.on_rain", "steps.a.goto", "steps.a.condition"]
@@ -192,7 +213,9 @@ fn a_file_with_several_workflows_is_asked_for_one() {
     assert_eq!(named("note").unwrap().workflows.len(), 1);
     let refused = render_all(&named("nite").unwrap_err(), Paint::Plain);
     assert!(refused.contains("`letter`, `note`"), "{refused}");
-    let one = import("x.toml", b"[workflow]\npreset = \"fast\"\n", None, Some(&"loop".parse().unwrap())).unwrap();
+    let one =
+        import("x.toml", b"[workflow]\npreset = \"fast\"\n", None, Some(&"loop".parse().unwrap()))
+            .unwrap();
     assert!(one.workflows[0].text.starts_with("name: loop\n"));
 }
 
@@ -219,9 +242,13 @@ fn ten_thousand_steps_are_a_file_too() {
     }
     openagents.push_str("]}");
     let graph = graph.0 + &graph.1;
-    for (file, source) in
-        [("a.yml", antfarm), ("o.json", openagents), ("g.yaml", graph), ("t.toml", orbital), ("h.yaml", hops)]
-    {
+    for (file, source) in [
+        ("a.yml", antfarm),
+        ("o.json", openagents),
+        ("g.yaml", graph),
+        ("t.toml", orbital),
+        ("h.yaml", hops),
+    ] {
         let text = text_of(file, &source);
         assert_eq!(text.matches("\n  - id: ").count(), STEPS, "{file}");
     }
@@ -230,7 +257,8 @@ fn ten_thousand_steps_are_a_file_too() {
 #[test]
 fn deep_nesting_ends_with_a_fault() {
     for (open, close) in [("[", "]"), ("{a: ", "}"), ("{\"a\": ", "}")] {
-        let text = format!("steps: [{{id: a, x: {}1{}}}]", open.repeat(50_000), close.repeat(50_000));
+        let text =
+            format!("steps: [{{id: a, x: {}1{}}}]", open.repeat(50_000), close.repeat(50_000));
         assert!(import("x.yml", text.as_bytes(), None, None).is_err());
     }
     let toml = format!("[workflow]\nx = {}1{}\n", "[".repeat(50_000), "]".repeat(50_000));
@@ -255,10 +283,17 @@ fn the_examples_of_the_documentation_hold() {
             .collect();
         let [(notation, before), (_, after)] = blocks.as_slice() else { continue };
         let file = format!("example.{notation}");
-        let source = if *notation == "toml" { format!("[workflow]\n{before}") } else { (*before).to_owned() };
+        let source = if *notation == "toml" {
+            format!("[workflow]\n{before}")
+        } else {
+            (*before).to_owned()
+        };
         let became = text_of(&file, &source);
         let after = format!("{}\n", after.trim_end());
-        assert!(became.ends_with(&after), "--- {file}\n{became}\n--- the documentation says\n{after}");
+        assert!(
+            became.ends_with(&after),
+            "--- {file}\n{became}\n--- the documentation says\n{after}"
+        );
         shown.push(file);
     }
     assert_eq!(shown, ["example.yaml", "example.json", "example.yaml", "example.toml"]);
@@ -285,12 +320,22 @@ fn files_that_lack_a_line_or_have_one_twice_are_read_or_refused() {
                 .map(|(n, line)| if n == at { line.split(':').next().unwrap() } else { line })
                 .collect();
             for lines in [without, twice, emptied] {
-                let Ok(imported) = import(file, lines.join("\n").as_bytes(), None, None) else { continue };
+                let Ok(imported) = import(file, lines.join("\n").as_bytes(), None, None) else {
+                    continue;
+                };
                 read += 1;
                 for draft in imported.workflows {
-                    let node =
-                        crate::format::yaml::parse(&draft.text, &crate::format::yaml::Limits::default()).unwrap();
-                    assert_eq!(node.get("name").and_then(Node::as_str), Some(draft.name.as_str()), "{}", draft.text);
+                    let node = crate::format::yaml::parse(
+                        &draft.text,
+                        &crate::format::yaml::Limits::default(),
+                    )
+                    .unwrap();
+                    assert_eq!(
+                        node.get("name").and_then(Node::as_str),
+                        Some(draft.name.as_str()),
+                        "{}",
+                        draft.text
+                    );
                 }
             }
         }

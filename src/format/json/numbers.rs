@@ -15,11 +15,13 @@ pub(super) struct Kept {
 impl Kept {
     /// Returns the text, or what is wrong with it, at its place.
     pub(super) fn new(text: &str) -> Result<Self, Error> {
-        let long: Vec<Range<usize>> = places(text).filter(|place| is_too_long(&text[place.clone()])).collect();
+        let long: Vec<Range<usize>> =
+            places(text).filter(|place| is_too_long(&text[place.clone()])).collect();
         if long.is_empty() {
             return Ok(Self { text: None });
         }
-        let (mut short, mut quoted, mut last) = (text.as_bytes().to_vec(), String::with_capacity(text.len() + 64), 0);
+        let (mut short, mut quoted, mut last) =
+            (text.as_bytes().to_vec(), String::with_capacity(text.len() + 64), 0);
         for place in long {
             quoted.push_str(&text[last..place.start]);
             quoted.extend(["\"", &text[place.clone()], "\""]);
@@ -78,7 +80,8 @@ fn places(text: &str) -> impl Iterator<Item = Range<usize>> {
             at += inner.find(closing)? + 2;
         }
         let rest = &text[at..];
-        let length = rest.find(|c: char| !(c.is_ascii_digit() || "+-.eE".contains(c))).unwrap_or(rest.len());
+        let length =
+            rest.find(|c: char| !(c.is_ascii_digit() || "+-.eE".contains(c))).unwrap_or(rest.len());
         let place = at..at + length;
         at = place.end;
         Some(place)
@@ -102,9 +105,11 @@ fn is_too_long(text: &str) -> bool {
         Some(after) => after.split_at(digits(after)),
         None => ("0", rest),
     };
-    let exponent = rest.strip_prefix(['e', 'E']).map(|power| power.strip_prefix(['+', '-']).unwrap_or(power));
+    let exponent =
+        rest.strip_prefix(['e', 'E']).map(|power| power.strip_prefix(['+', '-']).unwrap_or(power));
     let is_number = !fraction.is_empty()
-        && exponent.map_or(rest.is_empty(), |power| !power.is_empty() && digits(power) == power.len());
+        && exponent
+            .map_or(rest.is_empty(), |power| !power.is_empty() && digits(power) == power.len());
     is_number && text.parse::<f64>().is_ok_and(f64::is_infinite)
 }
 
@@ -117,26 +122,41 @@ mod tests {
     #[test]
     fn a_number_that_would_lose_digits_is_a_text_and_no_other_is() {
         let long = "12345678901234567890123";
-        let text =
-            format!(r#"{{"a": {long}, "b": [-{long}, 1e400, -1.5E+999, 18446744073709551615], "{long}": "x {long}"}}"#);
-        let wanted =
-            json!({"a": long, "b": [format!("-{long}"), "1e400", "-1.5E+999", u64::MAX], long: format!("x {long}")});
+        let text = format!(
+            r#"{{"a": {long}, "b": [-{long}, 1e400, -1.5E+999, 18446744073709551615], "{long}": "x {long}"}}"#
+        );
+        let wanted = json!({"a": long, "b": [format!("-{long}"), "1e400", "-1.5E+999", u64::MAX], long: format!("x {long}")});
         assert_eq!(read::<Value>(&text).unwrap(), wanted);
-        for same in
-            ["1.10", "1e300", "-9223372036854775808", "0.1234567890123456789012", "1e-999", "[]", "\"1e400\"", "-0"]
-        {
-            assert_eq!(read::<Value>(same).unwrap(), serde_json::from_str::<Value>(same).unwrap(), "{same}");
+        for same in [
+            "1.10",
+            "1e300",
+            "-9223372036854775808",
+            "0.1234567890123456789012",
+            "1e-999",
+            "[]",
+            "\"1e400\"",
+            "-0",
+        ] {
+            assert_eq!(
+                read::<Value>(same).unwrap(),
+                serde_json::from_str::<Value>(same).unwrap(),
+                "{same}"
+            );
         }
         assert_eq!(read::<Value>(long).unwrap(), long);
     }
 
     #[test]
     fn one_member_alone_keeps_its_digits() {
-        let text = r#"{"id": 123456789012345678901, "params": {"n": 123456789012345678901, "m": 1.50}}"#;
+        let text =
+            r#"{"id": 123456789012345678901, "params": {"n": 123456789012345678901, "m": 1.50}}"#;
         let read = read_below(text, "params").unwrap();
         assert!(read["id"].is_f64());
         assert_eq!(read["params"], json!({"n": "123456789012345678901", "m": 1.5}));
-        assert_eq!(read_below(r#"{"params": [1e400]}"#, "params").unwrap(), json!({"params": ["1e400"]}));
+        assert_eq!(
+            read_below(r#"{"params": [1e400]}"#, "params").unwrap(),
+            json!({"params": ["1e400"]})
+        );
         assert_eq!(read_below("[1]", "params").unwrap(), json!([1]));
     }
 

@@ -18,7 +18,8 @@ const SIGNATURE: &str = concat!(
 );
 
 /// A public key.
-const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDrGwTXlPu6BCAs/WbjSjtwBTL/ZF3EAOFL3allUTOAO";
+const KEY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDrGwTXlPu6BCAs/WbjSjtwBTL/ZF3EAOFL3allUTOAO";
 
 fn validator(schema: Schema) -> Validator {
     jsonschema::draft202012::new(&schema.document()).unwrap()
@@ -30,15 +31,18 @@ fn value(text: &str) -> Value {
 
 #[track_caller]
 fn assert_valid(schema: Schema, instance: &Value) {
-    let faults: Vec<String> =
-        validator(schema).iter_errors(instance).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    let faults: Vec<String> = validator(schema)
+        .iter_errors(instance)
+        .map(|e| format!("{}: {e}", e.instance_path()))
+        .collect();
     assert!(faults.is_empty(), "{faults:#?}\n{instance:#}");
 }
 
 /// Returns the fields that a decoder names when it meets one it does not know.
 fn decoder_fields(help: &str) -> BTreeSet<String> {
     let names = help.strip_prefix("its fields are ").unwrap_or_else(|| panic!("{help}"));
-    let names: Vec<String> = names.split(", ").map(|name| name.trim_matches('`').to_owned()).collect();
+    let names: Vec<String> =
+        names.split(", ").map(|name| name.trim_matches('`').to_owned()).collect();
     let set: BTreeSet<String> = names.iter().cloned().collect();
     assert_eq!(set.len(), names.len(), "each is named once: {help}");
     set
@@ -55,8 +59,12 @@ fn schema_fields(schema: Schema, pointer: &str) -> BTreeSet<String> {
 const STRANGER: &str = "xxxxxxxxxxxxxxxx";
 
 fn said_in(file: &str, text: &str) -> BTreeSet<String> {
-    let found = load(&[Source { name: file.to_owned(), bytes: text.as_bytes().to_vec() }]).unwrap_err();
-    let one = found.iter().find(|one| one.code == "unknown_field" && one.message.contains(STRANGER)).unwrap();
+    let found =
+        load(&[Source { name: file.to_owned(), bytes: text.as_bytes().to_vec() }]).unwrap_err();
+    let one = found
+        .iter()
+        .find(|one| one.code == "unknown_field" && one.message.contains(STRANGER))
+        .unwrap();
     decoder_fields(one.help.as_ref().unwrap())
 }
 
@@ -65,7 +73,10 @@ fn schemas_are_schemas_that_help() {
     fn described(value: &Value, path: &str) {
         for (name, property) in value["properties"].as_object().into_iter().flatten() {
             let path = format!("{path}/{name}");
-            assert!(property.get("description").is_some() || property.get("$ref").is_some(), "{path}");
+            assert!(
+                property.get("description").is_some() || property.get("$ref").is_some(),
+                "{path}"
+            );
             described(property, &path);
         }
         for (name, definition) in value["$defs"].as_object().into_iter().flatten() {
@@ -94,14 +105,24 @@ fn configuration_schemas_have_the_fields_that_the_decoders_have() {
         ("project.yaml", format!("workflow: {{{x}: 1}}"), Schema::Project, "/$defs/workflow"),
         ("workflows/a.yaml", format!("{x}: 1"), Schema::Workflow, "/$defs/workflow"),
         ("project.yaml", gate(&format!("{x}: 1")), Schema::Project, "/$defs/gate"),
-        ("project.yaml", gate(&format!("brief: {{{x}: 1}}")), Schema::Project, "/$defs/gate/properties/brief"),
+        (
+            "project.yaml",
+            gate(&format!("brief: {{{x}: 1}}")),
+            Schema::Project,
+            "/$defs/gate/properties/brief",
+        ),
         (
             "project.yaml",
             gate(&format!("brief: {{reentry: {{{x}: 1}}}}")),
             Schema::Project,
             "/$defs/gate/properties/brief/properties/reentry",
         ),
-        ("project.yaml", gate(&format!("routes: {{x: {{to: a, {x}: 1}}}}")), Schema::Project, "/$defs/route/oneOf/1"),
+        (
+            "project.yaml",
+            gate(&format!("routes: {{x: {{to: a, {x}: 1}}}}")),
+            Schema::Project,
+            "/$defs/route/oneOf/1",
+        ),
         (
             "project.yaml",
             gate(&format!("separateFrom: {{gates: [a], {x}: 1}}")),
@@ -110,7 +131,9 @@ fn configuration_schemas_have_the_fields_that_the_decoders_have() {
         ),
         (
             "project.yaml",
-            format!("workflow: {{gates: [{{id: a, type: fork, branches: [{{id: b, role: r, {x}: 1}}]}}]}}"),
+            format!(
+                "workflow: {{gates: [{{id: a, type: fork, branches: [{{id: b, role: r, {x}: 1}}]}}]}}"
+            ),
             Schema::Project,
             "/$defs/branch",
         ),
@@ -129,7 +152,9 @@ fn configuration_schemas_have_the_fields_that_the_decoders_have() {
         ("project.yaml", gate(&format!("outputs: {{{x}: 1}}")), Schema::Project, "/$defs/shape"),
         (
             "project.yaml",
-            gate(&format!("outputs: {{{x}: 1, oneOf: [{{properties: {{$status: {{const: a}}}}}}]}}")),
+            gate(&format!(
+                "outputs: {{{x}: 1, oneOf: [{{properties: {{$status: {{const: a}}}}}}]}}"
+            )),
             Schema::Project,
             "/$defs/gate/properties/outputs/oneOf/1",
         ),
@@ -149,16 +174,31 @@ fn configuration_schemas_have_the_fields_that_the_decoders_have() {
         ("org.yaml", format!("roles: {{a: {{{x}: 1}}}}"), Schema::Org, "/$defs/role"),
         ("org.yaml", format!("agents: {{a: {{{x}: 1}}}}"), Schema::Org, "/$defs/agent"),
         ("org.yaml", format!("agents: [{{id: a, {x}: 1}}]"), Schema::Org, "/$defs/listedAgent"),
-        ("org.yaml", format!("agents: {{a: {{run: {{preset: claude, {x}: 1}}}}}}"), Schema::Org, "/$defs/launch"),
+        (
+            "org.yaml",
+            format!("agents: {{a: {{run: {{preset: claude, {x}: 1}}}}}}"),
+            Schema::Org,
+            "/$defs/launch",
+        ),
         (
             "org.yaml",
             format!("agents: {{a: {{run: {{preset: claude, retry: {{{x}: 1}}}}}}}}"),
             Schema::Org,
             "/$defs/launch/properties/retry",
         ),
-        ("project.yaml", gate(&format!("run: {{{x}: 1}}")), Schema::Project, "/$defs/gate/properties/run"),
+        (
+            "project.yaml",
+            gate(&format!("run: {{{x}: 1}}")),
+            Schema::Project,
+            "/$defs/gate/properties/run",
+        ),
         ("project.yaml", format!("workflow: {{run: {{{x}: 1}}}}"), Schema::Project, "/$defs/run"),
-        ("project.yaml", gate(&format!("run: {{retry: {{{x}: 1}}}}")), Schema::Project, "/$defs/run/properties/retry"),
+        (
+            "project.yaml",
+            gate(&format!("run: {{retry: {{{x}: 1}}}}")),
+            Schema::Project,
+            "/$defs/run/properties/retry",
+        ),
     ] {
         assert_eq!(said_in(file, &text), schema_fields(schema, pointer), "{file} {pointer}");
     }
@@ -173,31 +213,45 @@ fn the_words_of_the_schemas_are_those_of_the_model() {
     let gate = "/$defs/gate/properties";
     let workflow = "/$defs/workflow/properties";
     assert_eq!(at(Schema::Workflow, &format!("{gate}/type/enum")), words(GateType::ALL));
-    assert_eq!(at(Schema::Workflow, &format!("{gate}/joinStrategy/enum")), words(JoinStrategy::ALL));
+    assert_eq!(
+        at(Schema::Workflow, &format!("{gate}/joinStrategy/enum")),
+        words(JoinStrategy::ALL)
+    );
     assert_eq!(at(Schema::Task, "/$defs/branch/properties/status/enum"), words(BranchStatus::ALL));
     assert_eq!(at(Schema::Task, "/$defs/visit/properties/verdict/enum"), words(Verdict::ALL));
     assert_eq!(at(Schema::Task, "/$defs/visit/properties/join/enum"), words(Join::ALL));
     assert_eq!(at(Schema::Workflow, "/$defs/route/oneOf/1/properties/as/enum"), words(EndsAs::ALL));
-    assert_eq!(at(Schema::Workflow, &format!("{workflow}/rejectionStrategy/enum")), words(RejectionStrategy::ALL));
-    assert_eq!(at(Schema::Workflow, &format!("{gate}/onConditionError/enum")), words(OnConditionError::ALL));
+    assert_eq!(
+        at(Schema::Workflow, &format!("{workflow}/rejectionStrategy/enum")),
+        words(RejectionStrategy::ALL)
+    );
+    assert_eq!(
+        at(Schema::Workflow, &format!("{gate}/onConditionError/enum")),
+        words(OnConditionError::ALL)
+    );
     assert_eq!(at(Schema::Project, "/properties/tasks/properties/layout/enum"), words(Layout::ALL));
     assert_eq!(at(Schema::Project, "/properties/handOut/enum"), words(HandOut::ALL));
     assert_eq!(at(Schema::Org, "/$defs/role/properties/handOut/enum"), words(HandOut::ALL));
     for schema in [Schema::Project, Schema::Org] {
         let events = "/$defs/subscription/properties/on/oneOf/1/items/enum";
         assert_eq!(at(schema, events), words(EventKind::ALL));
-        let Value::Array(one) = at(schema, "/$defs/subscription/properties/on/oneOf/0/enum") else { panic!() };
+        let Value::Array(one) = at(schema, "/$defs/subscription/properties/on/oneOf/0/enum") else {
+            panic!()
+        };
         assert_eq!(Value::Array(one[1..].to_vec()), words(EventKind::ALL));
     }
     assert_eq!(at(Schema::Org, "/$defs/permission/enum"), words(Permission::ALL));
     assert_eq!(at(Schema::Org, "/$defs/launch/properties/preset/enum"), words(Preset::ALL));
     assert_eq!(at(Schema::Org, "/$defs/launch/properties/reads/enum"), words(Reads::ALL));
     assert_eq!(at(Schema::Task, "/properties/status/enum"), words(Status::ALL));
-    let endings = [Ending::Cancelled, Ending::Timeout, Ending::Moved, Ending::Override, Ending::Reopened];
-    let endings: Vec<Ending> = Outcome::BUILT_IN.iter().cloned().map(Ending::Said).chain(endings).collect();
+    let endings =
+        [Ending::Cancelled, Ending::Timeout, Ending::Moved, Ending::Override, Ending::Reopened];
+    let endings: Vec<Ending> =
+        Outcome::BUILT_IN.iter().cloned().map(Ending::Said).chain(endings).collect();
     assert_eq!(at(Schema::Task, "/$defs/visit/properties/outcome/examples"), words(&endings));
-    let keys =
-        |pointer: &str| -> Value { at(Schema::Workflow, pointer).as_object().unwrap().keys().cloned().collect() };
+    let keys = |pointer: &str| -> Value {
+        at(Schema::Workflow, pointer).as_object().unwrap().keys().cloned().collect()
+    };
     assert_eq!(keys("/$defs/meanings/properties"), words(Outcome::BUILT_IN));
     assert_eq!(keys("/$defs/routes/properties"), words(&Outcome::BUILT_IN[..4]));
     assert_eq!(keys(&format!("{workflow}/outcomes/properties")), words(&Outcome::BUILT_IN[..4]));
@@ -343,11 +397,26 @@ fn decoders_and_schemas_judge_alike() {
         (true, format!("agents: [{{id: x, signingKey: [{KEY}]}}]")),
         (false, "agents: {x: {signingKey: []}}".to_owned()),
         (false, "agents: {x: {signingKey: ssh-ed25519}}".to_owned()),
-        (false, format!("agents: {{x: {{signingKey: {}}}}}", KEY.replace("ssh-ed25519", "ssh-dss"))),
+        (
+            false,
+            format!("agents: {{x: {{signingKey: {}}}}}", KEY.replace("ssh-ed25519", "ssh-dss")),
+        ),
         (false, "agents: {x: {signingKey: {file: id.pub}}}".to_owned()),
-        (true, "agents: {x: {run: {preset: claude, model: small, timeout: 1h, secrets: API_KEY}}}".to_owned()),
-        (true, "agents: {x: {run: {command: [a, 1], reads: json, env: {CI: 1}, secrets: [A, B]}}}".to_owned()),
-        (true, "agents: {x: {run: {preset: command, command: [a], attempts: 2, retry: {delay: 5s}}}}".to_owned()),
+        (
+            true,
+            "agents: {x: {run: {preset: claude, model: small, timeout: 1h, secrets: API_KEY}}}"
+                .to_owned(),
+        ),
+        (
+            true,
+            "agents: {x: {run: {command: [a, 1], reads: json, env: {CI: 1}, secrets: [A, B]}}}"
+                .to_owned(),
+        ),
+        (
+            true,
+            "agents: {x: {run: {preset: command, command: [a], attempts: 2, retry: {delay: 5s}}}}"
+                .to_owned(),
+        ),
         (false, "agents: {x: {run: {preset: command}}}".to_owned()),
         (false, "agents: {x: {run: {model: small}}}".to_owned()),
         (false, "agents: {x: {run: {preset: magic}}}".to_owned()),
@@ -369,7 +438,8 @@ fn decoders_and_schemas_judge_alike() {
         (false, "agents: [{name: x}]".to_owned()),
         (false, "agents: one".to_owned()),
     ];
-    for (schema, file, cases) in [(Schema::Project, "project.yaml", &project[..]), (Schema::Org, "org.yaml", &org[..])]
+    for (schema, file, cases) in
+        [(Schema::Project, "project.yaml", &project[..]), (Schema::Org, "org.yaml", &org[..])]
     {
         let validator = validator(schema);
         for (good, text) in cases {
@@ -465,7 +535,8 @@ fn full_task() -> Task {
 fn the_task_schema_has_the_fields_that_tasks_have() {
     let task = full_task();
     let bytes = task_file::create(&Task { history: Vec::new(), ..task.clone() }, "");
-    let defaults = task_file::Defaults { workflow: "default".parse().unwrap(), created: task.created };
+    let defaults =
+        task_file::Defaults { workflow: "default".parse().unwrap(), created: task.created };
     let file = task_file::parse(bytes.as_bytes(), &task.id, &defaults).unwrap();
     let mut written = file.raw();
     let visit = crate::format::visit_entry::write(&task.history[0]);
@@ -480,9 +551,16 @@ fn the_task_schema_has_the_fields_that_tasks_have() {
     }
     assert_eq!(keys(&written), known);
     for nested in ["routing", "gate", "reviewContext"] {
-        assert_eq!(keys(&written[nested]), keys(&document["properties"][nested]["properties"]), "{nested}");
+        assert_eq!(
+            keys(&written[nested]),
+            keys(&document["properties"][nested]["properties"]),
+            "{nested}"
+        );
     }
-    assert_eq!(keys(&written["gate"]["branches"][0]), keys(&document["$defs"]["branch"]["properties"]));
+    assert_eq!(
+        keys(&written["gate"]["branches"][0]),
+        keys(&document["$defs"]["branch"]["properties"])
+    );
     let visit_schema = &document["$defs"]["visit"]["properties"];
     assert_eq!(keys(&visit), keys(visit_schema));
     assert_eq!(keys(&visit["completion"]), keys(&visit_schema["completion"]["properties"]));
@@ -491,7 +569,10 @@ fn the_task_schema_has_the_fields_that_tasks_have() {
         "---\ntitle: x\ngateHistory: [{{gate: a, role: r, entered: 2026-02-16, exited: 2026-02-16, outcome: skip, {STRANGER}: 1}}]\n---\n"
     );
     let faults: Vec<Fault> = task_file::parse(strange.as_bytes(), &task.id, &defaults).unwrap_err();
-    let help = faults.iter().find(|fault| fault.code == "unknown_field").and_then(|fault| fault.help.as_deref());
+    let help = faults
+        .iter()
+        .find(|fault| fault.code == "unknown_field")
+        .and_then(|fault| fault.help.as_deref());
     assert_eq!(decoder_fields(help.unwrap()), keys(visit_schema));
 }
 
@@ -499,9 +580,16 @@ fn the_task_schema_has_the_fields_that_tasks_have() {
 fn tags_and_metadata_of_nothing_are_valid_for_both() {
     let text = "title: x\ntags:\nmetadata:\n";
     assert_valid(Schema::Task, &value(text));
-    let defaults = task_file::Defaults { workflow: "default".parse().unwrap(), created: Timestamp::UNIX_EPOCH };
-    let file =
-        task_file::parse(format!("---\n{text}---\n").as_bytes(), &"AOF-abc".parse().unwrap(), &defaults).unwrap();
+    let defaults = task_file::Defaults {
+        workflow: "default".parse().unwrap(),
+        created: Timestamp::UNIX_EPOCH,
+    };
+    let file = task_file::parse(
+        format!("---\n{text}---\n").as_bytes(),
+        &"AOF-abc".parse().unwrap(),
+        &defaults,
+    )
+    .unwrap();
     assert!(file.task.tags.is_empty() && file.task.metadata.is_empty());
 }
 
@@ -509,8 +597,12 @@ fn tags_and_metadata_of_nothing_are_valid_for_both() {
 fn the_completion_schema_has_the_fields_that_completions_have() {
     let id = "given".parse().unwrap();
     let text = format!("task: AOF-abc@2\nagent: agent-1\n{STRANGER}: 1\n");
-    let faults = completion_file::parse(text.as_bytes(), completion_file::Syntax::Yaml, &id).unwrap_err();
-    assert_eq!(decoder_fields(faults[0].help.as_ref().unwrap()), schema_fields(Schema::Completion, ""));
+    let faults =
+        completion_file::parse(text.as_bytes(), completion_file::Syntax::Yaml, &id).unwrap_err();
+    assert_eq!(
+        decoder_fields(faults[0].help.as_ref().unwrap()),
+        schema_fields(Schema::Completion, "")
+    );
     for (good, text) in [
         (
             true,
@@ -526,7 +618,11 @@ fn the_completion_schema_has_the_fields_that_completions_have() {
     ] {
         let read = completion_file::parse(text.as_bytes(), completion_file::Syntax::Yaml, &id);
         assert_eq!(read.is_ok(), good, "the decoder of {text}");
-        assert_eq!(validator(Schema::Completion).is_valid(&value(text)), good, "the schema of {text}");
+        assert_eq!(
+            validator(Schema::Completion).is_valid(&value(text)),
+            good,
+            "the schema of {text}"
+        );
     }
 }
 
@@ -534,7 +630,9 @@ fn the_completion_schema_has_the_fields_that_completions_have() {
 fn a_refusal_has_a_code_and_a_sentence() {
     let refusal = json!({"error": "missing_blockers", "message": "say why", "requiredField": "blockers", "other": 1});
     assert_valid(Schema::Refusal, &refusal);
-    assert!(!validator(Schema::Refusal).is_valid(&json!({"error": "Missing blockers", "message": ""})));
+    assert!(
+        !validator(Schema::Refusal).is_valid(&json!({"error": "Missing blockers", "message": ""}))
+    );
     assert!(!validator(Schema::Refusal).is_valid(&json!({"message": ""})));
 }
 
@@ -545,9 +643,13 @@ fn the_schema_of_events_knows_each_kind_and_how_bad_it_is() {
     let of = |pointer: &str| -> Vec<Option<&str>> {
         variants.iter().map(|own| own.pointer(pointer).and_then(Value::as_str)).collect()
     };
-    let kinds: BTreeSet<Option<&str>> = EventKind::ALL.iter().map(|kind| Some(kind.as_str())).collect();
+    let kinds: BTreeSet<Option<&str>> =
+        EventKind::ALL.iter().map(|kind| Some(kind.as_str())).collect();
     let listed = of("/properties/event/const");
-    assert_eq!((listed.iter().copied().collect::<BTreeSet<_>>(), listed.len()), (kinds, EventKind::ALL.len()));
+    assert_eq!(
+        (listed.iter().copied().collect::<BTreeSet<_>>(), listed.len()),
+        (kinds, EventKind::ALL.len())
+    );
     for (kind, level) in listed.into_iter().zip(of("/properties/level/const")) {
         let known: EventKind = kind.unwrap().parse().unwrap();
         assert_eq!(level, Some(known.level().as_str()).filter(|level| *level != "info"), "{known}");

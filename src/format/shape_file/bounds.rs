@@ -27,7 +27,8 @@ pub(super) fn count(
         let number = number(fields, key, faults)?;
         // JSON Schema takes 2.0 for 2.
         let float = number.as_f64().filter(|float| float.fract() == 0.0);
-        let whole = number.as_u64().or_else(|| float.and_then(|float| format!("{float:.0}").parse().ok()));
+        let whole =
+            number.as_u64().or_else(|| float.and_then(|float| format!("{float:.0}").parse().ok()));
         if whole.is_none() {
             let message = format!("`{key}` is a whole number from 0, and this is `{number}`");
             let span = fields.take(key).map_or(0..0, |node| node.span.clone());
@@ -56,7 +57,11 @@ pub(super) fn interval(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> 
     Interval { least, most }
 }
 
-fn number(fields: &mut Fields<'_, '_>, key: &'static str, faults: &mut Vec<Fault>) -> Option<Number> {
+fn number(
+    fields: &mut Fields<'_, '_>,
+    key: &'static str,
+    faults: &mut Vec<Fault>,
+) -> Option<Number> {
     let node = fields.take(key)?;
     if let Form::Number(number) = &node.kind {
         return Some(number.number().clone());
@@ -66,6 +71,10 @@ fn number(fields: &mut Fields<'_, '_>, key: &'static str, faults: &mut Vec<Fault
 }
 
 fn upside_down(fields: &Fields<'_, '_>, least: &str, most: &str) -> Fault {
-    Fault::new("contradiction", fields.key_span(most), format!("`{most}` is less than `{least}`: no value fits both"))
-        .label(fields.key_span(least), format!("`{least}` is here"))
+    Fault::new(
+        "contradiction",
+        fields.key_span(most),
+        format!("`{most}` is less than `{least}`: no value fits both"),
+    )
+    .label(fields.key_span(least), format!("`{least}` is here"))
 }

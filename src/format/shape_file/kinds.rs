@@ -27,7 +27,12 @@ const OF_A_KIND: &[(&str, &str)] = &[
 const KINDS: &[&str] = &["object", "array", "string", "number", "integer", "boolean", "null"];
 
 /// Returns the kinds of values that a schema names, or that its keywords speak of.
-pub(super) fn kinds(node: &Node<'_>, fields: &mut Fields<'_, '_>, depth: usize, faults: &mut Vec<Fault>) -> Vec<Kind> {
+pub(super) fn kinds(
+    node: &Node<'_>,
+    fields: &mut Fields<'_, '_>,
+    depth: usize,
+    faults: &mut Vec<Fault>,
+) -> Vec<Kind> {
     let words = kind_words(fields, faults);
     let mut said: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
     for (keyword, kind) in OF_A_KIND.iter().filter(|(keyword, _)| fields.has(keyword)) {
@@ -38,9 +43,12 @@ pub(super) fn kinds(node: &Node<'_>, fields: &mut Fields<'_, '_>, depth: usize, 
         if fields.has("type") {
             // A `type` that is wrong itself has been told; what hangs on it cannot be judged.
             if !words.is_empty() {
-                let message = format!("`{keyword}` is for `{kind}`, and `type` does not name it: it would be ignored");
+                let message = format!(
+                    "`{keyword}` is for `{kind}`, and `type` does not name it: it would be ignored"
+                );
                 let help = format!("remove it, or add `{kind}` to `type`");
-                faults.push(Fault::new("dead_keyword", fields.key_span(keyword), message).help(help));
+                faults
+                    .push(Fault::new("dead_keyword", fields.key_span(keyword), message).help(help));
             }
         } else {
             said.push(kind);
@@ -66,7 +74,10 @@ pub(super) fn kinds(node: &Node<'_>, fields: &mut Fields<'_, '_>, depth: usize, 
 }
 
 /// Returns the words of `type`, each once, with their places; none if it is absent.
-fn kind_words(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> Vec<(&'static str, Range<usize>)> {
+fn kind_words(
+    fields: &mut Fields<'_, '_>,
+    faults: &mut Vec<Fault>,
+) -> Vec<(&'static str, Range<usize>)> {
     let Some(node) = fields.take("type") else {
         if fields.has("type") {
             let fault = Fault::new("invalid_value", fields.key_span("type"), "`type` says nothing");
@@ -74,25 +85,42 @@ fn kind_words(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> Vec<(&'st
         }
         return Vec::new();
     };
-    let items = if matches!(node.kind, Form::Sequence(_)) { node.items() } else { std::slice::from_ref(node) };
+    let items = if matches!(node.kind, Form::Sequence(_)) {
+        node.items()
+    } else {
+        std::slice::from_ref(node)
+    };
     let mut words: Vec<(&'static str, Range<usize>)> = Vec::new();
     for item in items {
         if item.is_null() {
-            let fault = Fault::new("invalid_value", item.span.clone(), "this says nothing; the kind is a word");
+            let fault = Fault::new(
+                "invalid_value",
+                item.span.clone(),
+                "this says nothing; the kind is a word",
+            );
             faults.push(fault.help("write `\"null\"` with quotes"));
             continue;
         }
-        let Some(word) = parse_node::<String>(item, "`type` is a word, or a list of words", faults) else { continue };
+        let Some(word) = parse_node::<String>(item, "`type` is a word, or a list of words", faults)
+        else {
+            continue;
+        };
         let Some(known) = KINDS.iter().find(|known| **known == word) else {
             let message = format!("`{}` is no kind of value", word.escape_debug());
             let help = synonym(&word).or_else(|| nearest(&word, KINDS.iter().copied()));
-            let help =
-                help.map_or_else(|| format!("it is one of {}", listed(KINDS)), |w| format!("did you mean `{w}`?"));
+            let help = help.map_or_else(
+                || format!("it is one of {}", listed(KINDS)),
+                |w| format!("did you mean `{w}`?"),
+            );
             faults.push(Fault::new("invalid_value", item.span.clone(), message).help(help));
             continue;
         };
         if words.iter().any(|(other, _)| other == known) {
-            faults.push(Fault::new("duplicate", item.span.clone(), format!("`{known}` is said twice")));
+            faults.push(Fault::new(
+                "duplicate",
+                item.span.clone(),
+                format!("`{known}` is said twice"),
+            ));
             continue;
         }
         words.push((known, item.span.clone()));
@@ -113,7 +141,12 @@ fn synonym(word: &str) -> Option<&'static str> {
     })
 }
 
-fn read_object(node: &Node<'_>, fields: &mut Fields<'_, '_>, depth: usize, faults: &mut Vec<Fault>) -> Declared {
+fn read_object(
+    node: &Node<'_>,
+    fields: &mut Fields<'_, '_>,
+    depth: usize,
+    faults: &mut Vec<Fault>,
+) -> Declared {
     let mut object = Declared::default();
     match fields.take("properties").map(|node| (&node.kind, node)) {
         None => {}
@@ -124,7 +157,9 @@ fn read_object(node: &Node<'_>, fields: &mut Fields<'_, '_>, depth: usize, fault
                 }
             }
         }
-        Some((_, node)) => faults.push(wrong_kind(node, "`properties` is a mapping of names and schemas")),
+        Some((_, node)) => {
+            faults.push(wrong_kind(node, "`properties` is a mapping of names and schemas"))
+        }
     }
     let additional = fields.flag("additionalProperties", faults);
     let written = node.get("properties").is_some();
@@ -134,11 +169,16 @@ fn read_object(node: &Node<'_>, fields: &mut Fields<'_, '_>, depth: usize, fault
         Some(false) | None => Others::Refused,
     };
     for item in required(fields, faults) {
-        let Some(name) = parse_node::<String>(item, "each of `required` is a name", faults) else { continue };
-        let declared = node.get("properties").is_some_and(|properties| properties.entry(&name).is_some());
+        let Some(name) = parse_node::<String>(item, "each of `required` is a name", faults) else {
+            continue;
+        };
+        let declared =
+            node.get("properties").is_some_and(|properties| properties.entry(&name).is_some());
         if !declared && object.others == Others::Refused {
-            let message = format!("`{}` is required, and `properties` does not have it", name.escape_debug());
-            let names: Vec<&str> = object.properties.iter().map(|(name, _)| name.as_str()).collect();
+            let message =
+                format!("`{}` is required, and `properties` does not have it", name.escape_debug());
+            let names: Vec<&str> =
+                object.properties.iter().map(|(name, _)| name.as_str()).collect();
             let help = match nearest(&name, names.iter().copied()) {
                 Some(name) => format!("did you mean `{name}`?"),
                 None => format!("declare it, or require one of {}", listed(&names)),
@@ -161,7 +201,9 @@ fn required<'n, 's>(fields: &mut Fields<'n, 's>, faults: &mut Vec<Fault>) -> &'n
         Some(node) => {
             let fault = wrong_kind(node, "`required` is a list of names");
             faults.push(match node.kind {
-                Form::Bool(_) => fault.help("name the fields beside `properties`, as in `required: [branch]`"),
+                Form::Bool(_) => {
+                    fault.help("name the fields beside `properties`, as in `required: [branch]`")
+                }
                 _ => fault,
             });
             &[]

@@ -17,7 +17,8 @@ pub fn of_outputs(outputs: &Outputs) -> Option<Value> {
                 add_status(&mut schema, status);
                 schema
             };
-            let list: Vec<Value> = variants.iter().map(|variant| one(&variant.status, &variant.shape)).collect();
+            let list: Vec<Value> =
+                variants.iter().map(|variant| one(&variant.status, &variant.shape)).collect();
             Some(json!({"oneOf": list}))
         }
     }
@@ -25,13 +26,16 @@ pub fn of_outputs(outputs: &Outputs) -> Option<Value> {
 
 fn add_status(schema: &mut Value, status: &str) {
     let Some(map) = schema.as_object_mut() else { return };
-    let own = map.remove("properties").and_then(|own| if let Value::Object(own) = own { Some(own) } else { None });
+    let own = map
+        .remove("properties")
+        .and_then(|own| if let Value::Object(own) = own { Some(own) } else { None });
     let mut properties = Map::new();
     properties.insert(STATUS.to_owned(), json!({"const": status}));
     properties.extend(own.unwrap_or_default());
     map.insert("properties".to_owned(), Value::Object(properties));
     let mut required = vec![json!(STATUS)];
-    required.extend(map.remove("required").and_then(|own| own.as_array().cloned()).unwrap_or_default());
+    required
+        .extend(map.remove("required").and_then(|own| own.as_array().cloned()).unwrap_or_default());
     map.insert("required".to_owned(), Value::Array(required));
 }
 
@@ -75,7 +79,9 @@ fn put(map: &mut Map, key: &str, value: impl Into<Value>) {
 }
 
 fn describe(about: &About, map: &mut Map) {
-    for (key, text) in [("title", &about.title), ("description", &about.description), ("format", &about.format)] {
+    for (key, text) in
+        [("title", &about.title), ("description", &about.description), ("format", &about.format)]
+    {
         if let Some(text) = text {
             put(map, key, text.as_str());
         }
@@ -90,7 +96,8 @@ fn describe(about: &About, map: &mut Map) {
 
 fn of_fields(fields: &Fields, map: &mut Map) {
     if !fields.properties.is_empty() || fields.others == Others::Refused {
-        let properties: Map = fields.properties.iter().map(|(name, shape)| (name.clone(), of_shape(shape))).collect();
+        let properties: Map =
+            fields.properties.iter().map(|(name, shape)| (name.clone(), of_shape(shape))).collect();
         put(map, "properties", Value::Object(properties));
     }
     if !fields.required.is_empty() {

@@ -44,7 +44,10 @@ required: [branch]
     let fields = shape.fields().unwrap();
     assert_eq!(fields.others, Others::Refused);
     assert!(fields.requires("branch") && !fields.requires("files"));
-    assert_eq!(fields.get("branch").unwrap().about.description.as_deref(), Some("where the work is"));
+    assert_eq!(
+        fields.get("branch").unwrap().about.description.as_deref(),
+        Some("where the work is")
+    );
     assert_eq!(fields.get("risk").unwrap().values, [json!("low"), json!("high")]);
     let words: Vec<_> = fields.get("score").unwrap().kinds.iter().map(Kind::word).collect();
     assert_eq!(words, ["integer", "null"]);
@@ -65,9 +68,14 @@ fn one_of_is_one_variant_for_each_way_out() {
     ) else {
         panic!()
     };
-    let said: Vec<_> =
-        variants.iter().map(|Variant { status, shape }| (status.as_str(), shape.fields().unwrap())).collect();
-    assert_eq!(said.iter().map(|(status, _)| *status).collect::<Vec<_>>(), ["approved", "rejected"]);
+    let said: Vec<_> = variants
+        .iter()
+        .map(|Variant { status, shape }| (status.as_str(), shape.fields().unwrap()))
+        .collect();
+    assert_eq!(
+        said.iter().map(|(status, _)| *status).collect::<Vec<_>>(),
+        ["approved", "rejected"]
+    );
     assert_eq!(said[0].1.required, ["branch"]);
     assert_eq!(said[1].1.properties.len(), 1);
     let outputs = Outputs::Variants(variants);
@@ -203,18 +211,27 @@ required: [x]
 
 #[test]
 fn bombs_do_not_go_off() {
-    let deep =
-        format!("{}type: string{}", "{properties: {a: ".repeat(15), "}}".repeat(15)).replace("a: type", "a: {type");
+    let deep = format!("{}type: string{}", "{properties: {a: ".repeat(15), "}}".repeat(15))
+        .replace("a: type", "a: {type");
     let deep = deep.replacen("string}", "string}}", 1);
     assert!(matches!(outputs(&deep), Outputs::One(_)), "{deep}");
     let deeper = format!("properties: {{a: {deep}}}");
     assert_eq!(wrong(&deeper)[0].split(' ').nth(1), Some("schema_too_deep:"));
-    let wide: Vec<String> = (0..700).map(|i| format!("  f{i}: {{type: string, maxLength: 3}}")).collect();
-    assert_eq!(wrong(&format!("properties:\n{}", wide.join("\n")))[0].split(' ').nth(1), Some("schema_too_large:"));
+    let wide: Vec<String> =
+        (0..700).map(|i| format!("  f{i}: {{type: string, maxLength: 3}}")).collect();
+    assert_eq!(
+        wrong(&format!("properties:\n{}", wide.join("\n")))[0].split(' ').nth(1),
+        Some("schema_too_large:")
+    );
     // Aliases count as what they stand for.
-    let aliases = "properties:\n  a: &a {enum: [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20]}\n".to_owned();
+    let aliases =
+        "properties:\n  a: &a {enum: [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20]}\n"
+            .to_owned();
     let many: Vec<String> = (0..200).map(|i| format!("  f{i}: *a")).collect();
-    assert_eq!(wrong(&(aliases + &many.join("\n")))[0].split(' ').nth(1), Some("schema_too_large:"));
+    assert_eq!(
+        wrong(&(aliases + &many.join("\n")))[0].split(' ').nth(1),
+        Some("schema_too_large:")
+    );
 }
 
 proptest! {

@@ -27,7 +27,9 @@ pub(super) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Outputs> 
             return None;
         }
         _ => {
-            let span = node.entry("oneOf").map_or_else(|| node.span.clone(), |entry| entry.key.span.clone());
+            let span = node
+                .entry("oneOf")
+                .map_or_else(|| node.span.clone(), |entry| entry.key.span.clone());
             faults.push(Fault::new("empty_list", span, "`oneOf` lists nothing"));
             return None;
         }
@@ -41,7 +43,10 @@ pub(super) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Outputs> 
             let message = if known.status == status {
                 format!("there are two variants for `{status}`")
             } else {
-                format!("variants `{}` and `{status}` differ in case only, and case does not count", known.status)
+                format!(
+                    "variants `{}` and `{status}` differ in case only, and case does not count",
+                    known.status
+                )
             };
             faults.push(
                 Fault::new("duplicate_variant", span, message)
@@ -66,7 +71,10 @@ fn status(item: &Node<'_>, faults: &mut Vec<Fault>) -> Option<(String, std::ops:
     };
     let Some(entry) = entry else {
         if matches!(item.kind, Form::Mapping(_)) {
-            let start = item.entries().first().map_or_else(|| item.span.clone(), |entry| entry.key.span.clone());
+            let start = item
+                .entries()
+                .first()
+                .map_or_else(|| item.span.clone(), |entry| entry.key.span.clone());
             faults.push(missing(start));
         }
         return None;
@@ -83,8 +91,10 @@ fn status(item: &Node<'_>, faults: &mut Vec<Fault>) -> Option<(String, std::ops:
         return None;
     }
     faults.push(match entry.value.entry("enum") {
-        Some(words) => Fault::new("missing_status", words.key.span.clone(), "a variant is for one `$status`")
-            .help("write `$status: {const: WORD}`, and a variant for each word"),
+        Some(words) => {
+            Fault::new("missing_status", words.key.span.clone(), "a variant is for one `$status`")
+                .help("write `$status: {const: WORD}`, and a variant for each word")
+        }
         None => missing(entry.key.span.clone()),
     });
     None

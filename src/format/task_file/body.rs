@@ -18,9 +18,15 @@ pub(super) fn replaced(file: &Frontmatter<'_>, text: &str) -> String {
 }
 
 /// Returns the rest of the file with a comment at the end of its body.
-pub(super) fn with_comment(file: &Frontmatter<'_>, name: &str, at: Timestamp, text: &str) -> String {
+pub(super) fn with_comment(
+    file: &Frontmatter<'_>,
+    name: &str,
+    at: Timestamp,
+    text: &str,
+) -> String {
     let name: String = name.chars().filter(|c| !c.is_control()).collect();
-    let comment = format!("\n<!-- aof:comment -->\n**{name}**, {at}:\n\n{}", unmarked(text.trim_end()));
+    let comment =
+        format!("\n<!-- aof:comment -->\n**{name}**, {at}:\n\n{}", unmarked(text.trim_end()));
     followed(file, file.rest(), comment)
 }
 
@@ -29,7 +35,11 @@ pub(super) fn with_comment(file: &Frontmatter<'_>, name: &str, at: Timestamp, te
 pub(super) fn with_work(file: &Frontmatter<'_>, work: &Work) -> String {
     let agent = work.agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
     let text = unmarked(&work.text);
-    followed(file, file.rest(), format!("\n<!-- aof:work {} -->\n## {}{agent}\n\n{text}", work.ticket, work.gate))
+    followed(
+        file,
+        file.rest(),
+        format!("\n<!-- aof:work {} -->\n## {}{agent}\n\n{text}", work.ticket, work.gate),
+    )
 }
 
 /// Returns the texts that completions brought into the body, with the numbers of their visits.
@@ -43,7 +53,9 @@ pub fn works<'b>(task: &TaskId, body: &'b str) -> Vec<(usize, &'b str)> {
         rest = next;
         let Some((head, text)) = section.split_once(" -->") else { continue };
         let ticket = head.strip_prefix("work ").and_then(|ticket| ticket.parse::<Ticket>().ok());
-        if let Some(visit) = ticket.filter(|ticket| ticket.task == *task).and_then(|ticket| ticket.visit) {
+        if let Some(visit) =
+            ticket.filter(|ticket| ticket.task == *task).and_then(|ticket| ticket.visit)
+        {
             // The heading is ours; the text begins behind it.
             let text = text.trim_start_matches(['\r', '\n']);
             works.push((visit, text.split_once('\n').map_or("", |(_, text)| text)));
@@ -56,11 +68,16 @@ pub fn works<'b>(task: &TaskId, body: &'b str) -> Vec<(usize, &'b str)> {
 /// and each work with what follows it, from the blank line before its marker on.
 pub fn passages(body: &str) -> Vec<&str> {
     let mut cuts = vec![0];
-    let lines = body.match_indices(MARKER).map(|(at, _)| at).filter(|at| *at == 0 || body[..*at].ends_with('\n'));
+    let lines = body
+        .match_indices(MARKER)
+        .map(|(at, _)| at)
+        .filter(|at| *at == 0 || body[..*at].ends_with('\n'));
     cuts.extend(lines.map(|at| {
         let before = &body[..at];
-        let blank =
-            ["\n\n", "\r\n\r\n"].iter().find(|blank| before.ends_with(**blank)).map_or(0, |blank| blank.len() / 2);
+        let blank = ["\n\n", "\r\n\r\n"]
+            .iter()
+            .find(|blank| before.ends_with(**blank))
+            .map_or(0, |blank| blank.len() / 2);
         at - blank
     }));
     cuts.push(body.len());

@@ -40,7 +40,8 @@ impl TaskFile {
         if !other.head().contains('#') {
             return self.clone();
         }
-        let (own, before, new) = (self.comments(), base.map(Self::comments).unwrap_or_default(), other.comments());
+        let (own, before, new) =
+            (self.comments(), base.map(Self::comments).unwrap_or_default(), other.comments());
         let mut inserts: Vec<(Range<usize>, String)> = Vec::new();
         let crlf = self.head().contains("\r\n");
         let lines: HashSet<&String> = own.lines.iter().collect();
@@ -59,9 +60,13 @@ impl TaskFile {
             let now: HashSet<&String> = theirs.above.iter().collect();
             // Whoever exchanged lines said something instead of others, which may have been changed here as well.
             if above.is_subset(&now) {
-                let added = theirs.above.iter().filter(|line| !known_lines.contains(line) && !lines.contains(line));
+                let added = theirs
+                    .above
+                    .iter()
+                    .filter(|line| !known_lines.contains(line) && !lines.contains(line));
                 let end = if crlf { "\r\n" } else { "\n" };
-                let text: Vec<String> = added.map(|line| format!("{}{line}{end}", place.indent)).collect();
+                let text: Vec<String> =
+                    added.map(|line| format!("{}{line}{end}", place.indent)).collect();
                 if !text.is_empty() {
                     inserts.push((place.line..place.line, text.concat()));
                 }
@@ -75,9 +80,13 @@ impl TaskFile {
         for (range, comment) in inserts {
             text.replace_range(range, &comment);
         }
-        let says_the_same =
-            |file: &Self| file.task == self.task && file.raw() == self.raw() && file.rest() == self.rest();
-        parse(text.as_bytes(), &self.task.id, defaults).ok().filter(says_the_same).unwrap_or_else(|| self.clone())
+        let says_the_same = |file: &Self| {
+            file.task == self.task && file.raw() == self.raw() && file.rest() == self.rest()
+        };
+        parse(text.as_bytes(), &self.task.id, defaults)
+            .ok()
+            .filter(says_the_same)
+            .unwrap_or_else(|| self.clone())
     }
 
     /// Returns the comments that `other` has, that `base` has not, and that are not in this file.
@@ -85,10 +94,12 @@ impl TaskFile {
         if !other.head().contains('#') {
             return Vec::new();
         }
-        let (own, before, new) = (self.comments(), base.map(Self::comments).unwrap_or_default(), other.comments());
+        let (own, before, new) =
+            (self.comments(), base.map(Self::comments).unwrap_or_default(), other.comments());
         let known: HashSet<(&Vec<String>, &String)> = before.behind().collect();
         let lines: HashSet<&String> = before.lines.iter().collect();
-        let here: HashSet<&String> = own.lines.iter().chain(own.behind().map(|(_, comment)| comment)).collect();
+        let here: HashSet<&String> =
+            own.lines.iter().chain(own.behind().map(|(_, comment)| comment)).collect();
         let of_lines = new.lines.iter().filter(|line| !lines.contains(line));
         let of_keys = new.behind().filter(|own| !known.contains(own)).map(|(_, comment)| comment);
         let mut missing: Vec<String> =
@@ -120,17 +131,28 @@ impl TaskFile {
 impl Comments {
     /// Returns those behind keys and items.
     fn behind(&self) -> impl Iterator<Item = (&Vec<String>, &String)> {
-        let places = self.places.iter().filter_map(|(path, place)| Some((path, place.behind.as_ref()?)));
+        let places =
+            self.places.iter().filter_map(|(path, place)| Some((path, place.behind.as_ref()?)));
         places.chain(self.listed.iter().map(|(path, comment)| (path, comment)))
     }
 
     /// Goes through what is written by indentation. `texts` gets the bytes of values of several lines, in which nothing is a comment.
-    fn gather(&mut self, head: &str, node: &Node<'_>, path: &mut Vec<String>, texts: &mut Vec<Range<usize>>) {
+    fn gather(
+        &mut self,
+        head: &str,
+        node: &Node<'_>,
+        path: &mut Vec<String>,
+        texts: &mut Vec<Range<usize>>,
+    ) {
         if node.sharing == Sharing::Alias {
             return;
         }
         if node.layout != Layout::Block {
-            texts.extend(head.get(node.span.clone()).filter(|text| text.contains('\n')).map(|_| node.span.clone()));
+            texts.extend(
+                head.get(node.span.clone())
+                    .filter(|text| text.contains('\n'))
+                    .map(|_| node.span.clone()),
+            );
             return;
         }
         let is_listed = path.iter().any(String::is_empty);
@@ -139,7 +161,9 @@ impl Comments {
             let place = Place::of(head, entry.key.span.start, &entry.value);
             match place.filter(|_| !entry.key.decorated) {
                 Some(place) if !is_listed => drop(self.places.insert(path.clone(), place)),
-                Some(place) => self.listed.extend(place.behind.map(|comment| (path.clone(), comment))),
+                Some(place) => {
+                    self.listed.extend(place.behind.map(|comment| (path.clone(), comment)))
+                }
                 None => {}
             }
             self.gather(head, &entry.value, path, texts);
@@ -149,8 +173,11 @@ impl Comments {
             path.push(String::new());
             for item in items {
                 let behind = behind(head, item.span.end).and_then(|(comment, _)| comment);
-                self.listed
-                    .extend(behind.filter(|_| item.layout != Layout::Block).map(|comment| (path.clone(), comment)));
+                self.listed.extend(
+                    behind
+                        .filter(|_| item.layout != Layout::Block)
+                        .map(|comment| (path.clone(), comment)),
+                );
                 self.gather(head, item, path, texts);
             }
             path.pop();
@@ -174,7 +201,8 @@ impl Place {
         let found = end.and_then(|end| behind(head, end));
         let (behind, room) = found.map_or((None, None), |(behind, room)| (behind, Some(room)));
         let lines = head[..line].lines().rev().map(str::trim);
-        let mut above: Vec<String> = lines.take_while(|line| line.starts_with('#')).map(str::to_owned).collect();
+        let mut above: Vec<String> =
+            lines.take_while(|line| line.starts_with('#')).map(str::to_owned).collect();
         above.reverse();
         Some(Self { line, indent, above, behind, room })
     }
@@ -185,7 +213,9 @@ fn behind(head: &str, at: usize) -> Option<(Option<String>, Range<usize>)> {
     let rest = head.get(at..)?.lines().next().unwrap_or_default();
     let comment = rest.trim();
     match comment.starts_with('#') {
-        true if rest.starts_with([' ', '\t']) => Some((Some(comment.to_owned()), at..at + rest.trim_end().len())),
+        true if rest.starts_with([' ', '\t']) => {
+            Some((Some(comment.to_owned()), at..at + rest.trim_end().len()))
+        }
         false if comment.is_empty() => Some((None, at..at + rest.len())),
         _ => None,
     }

@@ -12,15 +12,27 @@ use crate::model::{Map, Task};
 /// Returns the edits that make the file say `after` where it says something else now.
 pub(super) fn to(file: &TaskFile, after: &Task) -> Vec<Edit> {
     let before = &file.task;
-    let now: Map = people_fields(after).into_iter().chain(own_fields(after)).map(|(k, v)| (k.to_owned(), v)).collect();
+    let now: Map = people_fields(after)
+        .into_iter()
+        .chain(own_fields(after))
+        .map(|(k, v)| (k.to_owned(), v))
+        .collect();
     let then: Map = match file.origin {
-        Origin::Adopted => {
-            people_fields(before).into_iter().chain(own_fields(before)).map(|(k, v)| (k.to_owned(), v)).collect()
-        }
+        Origin::Adopted => people_fields(before)
+            .into_iter()
+            .chain(own_fields(before))
+            .map(|(k, v)| (k.to_owned(), v))
+            .collect(),
         // What a hand-made file says is compared as it is written: foreign words give way, and what only the engine gives goes.
         Origin::HandMade => {
             let changes = |key: &str| now.contains_key(key) || people::is_given(key);
-            people::said(file.source.root().entries().iter().filter(|entry| changes(entry.key.text.as_ref())))
+            people::said(
+                file.source
+                    .root()
+                    .entries()
+                    .iter()
+                    .filter(|entry| changes(entry.key.text.as_ref())),
+            )
         }
     };
     let mut edits = between(file, &then, now);
@@ -53,14 +65,18 @@ fn change(path: &Path, old: &Value, new: Value, written: Option<&Node<'_>>, edit
     }
     match (old, new, written.map(|node| &node.kind)) {
         (Value::Array(old), Value::Array(new), Some(Kind::Sequence(written)))
-            if old.len() == new.len() && written.len() == new.len() && old.iter().all(Value::is_object) =>
+            if old.len() == new.len()
+                && written.len() == new.len()
+                && old.iter().all(Value::is_object) =>
         {
             for (index, (old, new)) in old.iter().zip(new).enumerate() {
                 change(&path.clone().then(index), old, new, written.get(index), edits);
             }
         }
         (Value::Array(old), Value::Array(new), Some(Kind::Sequence(written)))
-            if written.len() == old.len() && !new.is_empty() && old.iter().chain(&new).all(Value::is_string) =>
+            if written.len() == old.len()
+                && !new.is_empty()
+                && old.iter().chain(&new).all(Value::is_string) =>
         {
             change_texts(path, old, new, edits);
         }
@@ -69,7 +85,9 @@ fn change(path: &Path, old: &Value, new: Value, written: Option<&Node<'_>>, edit
                 let path = path.clone().then(key.as_str());
                 match new.shift_remove(key) {
                     None => edits.push(Edit::remove(path)),
-                    Some(new) => change(&path, old, new, written.and_then(|node| node.get(key)), edits),
+                    Some(new) => {
+                        change(&path, old, new, written.and_then(|node| node.get(key)), edits)
+                    }
                 }
             }
             for (key, new) in new {
@@ -87,15 +105,20 @@ fn change_texts(path: &Path, old: &[Value], new: Vec<Value>, edits: &mut Vec<Edi
     let start = old.iter().zip(&new).take_while(same).count();
     let mut end = 0;
     if new.len() <= old.len() {
-        end = old.iter().rev().zip(new.iter().rev()).take(new.len() - start).take_while(same).count();
+        end =
+            old.iter().rev().zip(new.iter().rev()).take(new.len() - start).take_while(same).count();
     }
     let paired = old.len().min(new.len()) - end;
     for (index, new) in new.into_iter().enumerate().skip(start) {
         match old.get(index) {
-            Some(old) if index < paired && *old != new => edits.push(Edit::set(path.clone().then(index), new)),
+            Some(old) if index < paired && *old != new => {
+                edits.push(Edit::set(path.clone().then(index), new))
+            }
             Some(_) => {}
             None => edits.push(Edit::append(path.clone(), new)),
         }
     }
-    edits.extend((paired..old.len() - end).rev().map(|index| Edit::remove(path.clone().then(index))));
+    edits.extend(
+        (paired..old.len() - end).rev().map(|index| Edit::remove(path.clone().then(index))),
+    );
 }

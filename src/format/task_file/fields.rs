@@ -34,7 +34,11 @@ pub(super) fn own_fields(task: &Task) -> Vec<(&'static str, Value)> {
     fields
 }
 
-fn some(there: bool, key: &'static str, value: impl FnOnce() -> Value) -> Option<(&'static str, Value)> {
+fn some(
+    there: bool,
+    key: &'static str,
+    value: impl FnOnce() -> Value,
+) -> Option<(&'static str, Value)> {
     there.then(|| (key, value()))
 }
 

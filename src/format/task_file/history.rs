@@ -27,7 +27,9 @@ impl TaskFile {
 }
 
 fn says_the_same(old: &Node<'_>, new: &Node<'_>) -> bool {
-    let (Kind::Mapping(entries), Kind::Mapping(others)) = (&old.kind, &new.kind) else { return old.agrees(new) };
+    let (Kind::Mapping(entries), Kind::Mapping(others)) = (&old.kind, &new.kind) else {
+        return old.agrees(new);
+    };
     let same = |Entry { key, value }: &Entry<'_>| {
         new.get(&key.text).is_some_and(|other| {
             value.agrees(other) || TIMES.contains(&key.text.as_ref()) && is_same_time(value, other)

@@ -9,7 +9,11 @@ use crate::format::{open_visit, visit_entry};
 use crate::model::{ReviewContext, Routing, Status, Task, TaskId};
 
 /// Returns the task, and whether the engine has taken it up; or everything that is wrong with it.
-pub(super) fn decode(node: &Node<'_>, id: &TaskId, defaults: &Defaults) -> Result<(Task, Origin), Vec<Fault>> {
+pub(super) fn decode(
+    node: &Node<'_>,
+    id: &TaskId,
+    defaults: &Defaults,
+) -> Result<(Task, Origin), Vec<Fault>> {
     let (mut task, origin) = decode_as_written(node, id, defaults)?;
     if origin == Origin::HandMade {
         begin_plainly(&mut task);
@@ -30,7 +34,12 @@ pub(super) fn decode_as_written(
     }
 }
 
-fn decoded(node: &Node<'_>, id: &TaskId, defaults: &Defaults, faults: &mut Vec<Fault>) -> Option<(Task, Origin)> {
+fn decoded(
+    node: &Node<'_>,
+    id: &TaskId,
+    defaults: &Defaults,
+    faults: &mut Vec<Fault>,
+) -> Option<(Task, Origin)> {
     let mut fields = Fields::of(node, "a task", faults)?;
     let written: Option<TaskId> = fields.parsed("id", faults);
     if let Some(written) = written.filter(|written| written != id) {
@@ -45,7 +54,8 @@ fn decoded(node: &Node<'_>, id: &TaskId, defaults: &Defaults, faults: &mut Vec<F
     }
     let history = visit_entry::read_all(fields.take("gateHistory"), faults);
     let gate_node = fields.take("gate");
-    let origin = if gate_node.is_none() && history.is_empty() { Origin::HandMade } else { Origin::Adopted };
+    let origin =
+        if gate_node.is_none() && history.is_empty() { Origin::HandMade } else { Origin::Adopted };
     let gate = gate_node.and_then(|node| open_visit::read(node, &history, faults));
     let routing = routing(fields.take("routing"), defaults, faults)?;
     let created = time(&mut fields, "created", faults);
@@ -86,7 +96,8 @@ fn decoded(node: &Node<'_>, id: &TaskId, defaults: &Defaults, faults: &mut Vec<F
 /// it or handed anything on.
 fn begin_plainly(task: &mut Task) {
     // Where there is no workflow, whose it is stands in its file.
-    task.routing = Routing { role: task.routing.role.take(), ..Routing::of(task.routing.workflow.clone()) };
+    task.routing =
+        Routing { role: task.routing.role.take(), ..Routing::of(task.routing.workflow.clone()) };
     task.review = None;
     task.blockers.clear();
     task.context.retain(|name, _| name == INPUT);
@@ -108,7 +119,11 @@ fn consistent(task: &Task, origin: Origin, fields: &Fields<'_, '_>, faults: &mut
     }
 }
 
-fn routing(node: Option<&Node<'_>>, defaults: &Defaults, faults: &mut Vec<Fault>) -> Option<Routing> {
+fn routing(
+    node: Option<&Node<'_>>,
+    defaults: &Defaults,
+    faults: &mut Vec<Fault>,
+) -> Option<Routing> {
     let Some(node) = node else {
         return Some(Routing::of(defaults.workflow.clone()));
     };

@@ -78,10 +78,17 @@ impl TaskFile {
         }
         let root = self.source.root();
         let says = |node: Option<&Node<'_>>| {
-            node.is_some_and(|node| !node.is_null() && !matches!(&node.kind, Kind::Sequence(items) if items.is_empty()))
+            node.is_some_and(|node| {
+                !node.is_null() && !matches!(&node.kind, Kind::Sequence(items) if items.is_empty())
+            })
         };
-        let handed_on = root.get("context").map_or(&[][..], Node::entries).iter().map(|entry| entry.key.text.as_ref());
-        let mut found: Vec<String> = says(root.get("blockers")).then(|| "blockers".to_owned()).into_iter().collect();
+        let handed_on = root
+            .get("context")
+            .map_or(&[][..], Node::entries)
+            .iter()
+            .map(|entry| entry.key.text.as_ref());
+        let mut found: Vec<String> =
+            says(root.get("blockers")).then(|| "blockers".to_owned()).into_iter().collect();
         found.extend(handed_on.filter(|name| *name != INPUT).map(|name| format!("context.{name}")));
         found
     }
@@ -89,7 +96,9 @@ impl TaskFile {
     /// Returns whose a file of a task at no gate yet wants it to be: whether that can be, the rules say.
     pub fn wanted_agent(&self) -> Option<AgentId> {
         let named = self.source.root().get("routing").and_then(|routing| routing.get("agent"));
-        named.filter(|_| self.origin == Origin::HandMade).and_then(|agent| text_of(agent)?.parse().ok())
+        named
+            .filter(|_| self.origin == Origin::HandMade)
+            .and_then(|agent| text_of(agent)?.parse().ok())
     }
 
     /// Returns the file with other ones in the place of these keys, and with that body, to the byte.

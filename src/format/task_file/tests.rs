@@ -8,7 +8,10 @@ fn id() -> TaskId {
 }
 
 fn defaults() -> Defaults {
-    Defaults { workflow: "default".parse().unwrap(), created: "2026-02-16T09:00:00Z".parse().unwrap() }
+    Defaults {
+        workflow: "default".parse().unwrap(),
+        created: "2026-02-16T09:00:00Z".parse().unwrap(),
+    }
 }
 
 fn read_file(text: &str) -> TaskFile {
@@ -135,7 +138,9 @@ fn the_work_of_a_completion_joins_the_body() {
     let changed = file.update_with_work(&after, &work).unwrap();
     let text = changed.text();
     assert!(
-        text.ends_with("---\n\n<!-- aof:work AOF-abc@0 -->\n## implement by agent-7\n\nWhat I found out.\n"),
+        text.ends_with(
+            "---\n\n<!-- aof:work AOF-abc@0 -->\n## implement by agent-7\n\nWhat I found out.\n"
+        ),
         "{text}"
     );
 }
@@ -171,8 +176,7 @@ fn a_hand_made_file_needs_a_title_and_nothing_else() {
 
 #[test]
 fn texts_that_look_like_numbers_stay_as_they_are_written() {
-    let head =
-        "title: 43\ndescription: 2.0\ntags: [43, 2.0, 1.10, true, 2024]\nmetadata: {v: 1.10, w: [1e3]}\nown: 7.50\n";
+    let head = "title: 43\ndescription: 2.0\ntags: [43, 2.0, 1.10, true, 2024]\nmetadata: {v: 1.10, w: [1e3]}\nown: 7.50\n";
     let file = read_file(&format!("---\n{head}---\n"));
     assert_eq!((file.task.title.as_str(), file.task.description.as_deref()), ("43", Some("2.0")));
     assert_eq!(file.task.tags, ["43", "2.0", "1.10", "true", "2024"]);
@@ -189,7 +193,10 @@ fn texts_that_look_like_numbers_stay_as_they_are_written() {
         (vec!["43", "2.0", "1.1", "true", "2024"], "[43, 2.0, \"1.1\", true, 2024]"),
         (vec!["43", "1.10", "true", "2024"], "[43, 1.10, true, 2024]"),
         (vec!["43", "2024"], "[43, 2024]"),
-        (vec!["43", "2.0", "1.10", "true", "2024", "x", "7"], "[43, 2.0, 1.10, true, 2024, x, \"7\"]"),
+        (
+            vec!["43", "2.0", "1.10", "true", "2024", "x", "7"],
+            "[43, 2.0, 1.10, true, 2024, x, \"7\"]",
+        ),
         (vec!["x", "43"], "[x, \"43\"]"),
     ] {
         let mut after = file.task.clone();
@@ -205,7 +212,10 @@ fn texts_that_look_like_numbers_stay_as_they_are_written() {
     after.title = "43.0".to_owned();
     after.metadata.insert("v".to_owned(), json!("1.10"));
     let text = file.update(&after).unwrap();
-    assert!(text.text().starts_with("---\ntitle: \"43.0\"\n") && text.text().contains("{v: \"1.10\", w: [1e3]}"));
+    assert!(
+        text.text().starts_with("---\ntitle: \"43.0\"\n")
+            && text.text().contains("{v: \"1.10\", w: [1e3]}")
+    );
 }
 
 #[test]
@@ -247,8 +257,14 @@ fn everything_wrong_is_said_with_its_line() {
         .replace("status: ready", "status: redy")
         .replace("visit: 0", "visit: 3")
         .replace("10:00:00Z\nrouting", "noon\nrouting");
-    assert_eq!(codes(&broken), [("inconsistent_visit", 13), ("invalid_value", 6), ("invalid_time", 8)]);
-    assert_eq!(codes(&OPEN.replace("status: ready", "status: complete")), [("inconsistent_state", 6)]);
+    assert_eq!(
+        codes(&broken),
+        [("inconsistent_visit", 13), ("invalid_value", 6), ("invalid_time", 8)]
+    );
+    assert_eq!(
+        codes(&OPEN.replace("status: ready", "status: complete")),
+        [("inconsistent_state", 6)]
+    );
     let open_entry = "---\ntitle: x\nstatus: ready\ngateHistory:\n  - gate: a\n    role: b\n    surprise: 1\n---\n";
     let found: Vec<&str> = codes(open_entry).into_iter().map(|(code, _)| code).collect();
     assert_eq!(found.iter().filter(|code| **code == "missing_field").count(), 1, "{found:?}");
@@ -262,7 +278,11 @@ fn a_file_is_brought_back_to_an_earlier_state_of_its_task() {
     let file = read(&later, &id(), &defaults()).unwrap();
     assert_eq!(file.rewind(&open.task).unwrap().text(), OPEN);
     let mut twice = done.clone();
-    twice.history.push(Visit { entered: done.history[0].exited, summary: "Again".into(), ..done.history[0].clone() });
+    twice.history.push(Visit {
+        entered: done.history[0].exited,
+        summary: "Again".into(),
+        ..done.history[0].clone()
+    });
     if let Some(open) = &mut twice.gate {
         open.visit = 2;
     }

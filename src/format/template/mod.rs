@@ -97,7 +97,10 @@ impl Template {
             indented(&reviewed(rest))
         );
         let workflow = self.workflow();
-        Files { project: project_file, org: people::org_file(&self.cast(&workflow.roles(), founder), founder) }
+        Files {
+            project: project_file,
+            org: people::org_file(&self.cast(&workflow.roles(), founder), founder),
+        }
     }
 
     /// Returns who does what in roles of it.
@@ -107,7 +110,10 @@ impl Template {
 
     /// Returns it as a workflow.
     pub fn workflow(self) -> Workflow {
-        let source = Source { name: format!("workflows/{self}.yaml"), bytes: self.workflow_file().into_bytes() };
+        let source = Source {
+            name: format!("workflows/{self}.yaml"),
+            bytes: self.workflow_file().into_bytes(),
+        };
         let mut workflows = read(&[source]).configuration.project.workflows;
         workflows.pop().expect("a test reads every template")
     }
@@ -123,10 +129,16 @@ impl Template {
         let first = &workflow.gates[0];
         let cast = self.cast(&first.roles(), founder);
         let agent = cast.first().and_then(|part| part.agents.first()).unwrap_or(&founder.agent);
-        let outcome = first.exits.decisions().next().map_or("complete", |decision| decision.as_str());
+        let outcome =
+            first.exits.decisions().next().map_or("complete", |decision| decision.as_str());
         let shape = first.duty().and_then(|duty| duty.outputs.shape(outcome));
-        let required = shape.and_then(Shape::fields).map(|fields| fields.required.as_slice()).unwrap_or_default();
-        let outputs: String = required.iter().fold(String::new(), |line, name| line + &format!(" --output {name}=..."));
+        let required = shape
+            .and_then(Shape::fields)
+            .map(|fields| fields.required.as_slice())
+            .unwrap_or_default();
+        let outputs: String = required
+            .iter()
+            .fold(String::new(), |line, name| line + &format!(" --output {name}=..."));
         let values = [
             ("task", id.as_str()),
             ("gate", first.id.as_str()),
@@ -169,7 +181,9 @@ fn reviewed(text: &str) -> String {
 }
 
 fn indented(text: &str) -> String {
-    text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") }).collect()
+    text.lines()
+        .map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") })
+        .collect()
 }
 
 /// Returns the text with every `{{key}}` replaced, in one pass: what a value holds is never looked at.
@@ -179,7 +193,8 @@ fn filled(text: &str, values: &[(&str, &str)]) -> String {
     while let Some((before, after)) = rest.split_once("{{") {
         out.push_str(before);
         let (key, after) = after.split_once("}}").expect("the templates close what they open");
-        let (_, value) = values.iter().find(|(name, _)| *name == key).expect("the templates name what there is");
+        let (_, value) =
+            values.iter().find(|(name, _)| *name == key).expect("the templates name what there is");
         out.push_str(value);
         rest = after;
     }
@@ -193,7 +208,11 @@ mod tests {
     use crate::format::config::{Source, load};
     use crate::format::diagnostic::{Paint, render_all};
 
-    fn loaded(template: Template, project: &str, founder: &Founder) -> crate::format::config::Configuration {
+    fn loaded(
+        template: Template,
+        project: &str,
+        founder: &Founder,
+    ) -> crate::format::config::Configuration {
         let files = template.files(project, founder);
         let sources = [("project.yaml", files.project), ("org.yaml", files.org)]
             .map(|(name, text)| Source { name: name.into(), bytes: text.into_bytes() });
@@ -203,7 +222,9 @@ mod tests {
     #[test]
     fn every_template_is_a_project_whoever_begins_it() {
         let hostile = "\"}} {{email}} \\ # : é\u{1b}\n- x";
-        for (name, project) in [("Ada Lovelace", "Garden"), (hostile, hostile), ("", ""), ("李", "- a: b")] {
+        for (name, project) in
+            [("Ada Lovelace", "Garden"), (hostile, hostile), ("", ""), ("李", "- a: b")]
+        {
             let founder = Founder::new(name, "ada@garden.example");
             for template in Template::ALL {
                 let configuration = loaded(*template, project, &founder);
@@ -224,7 +245,10 @@ mod tests {
     #[test]
     fn a_person_is_known_even_where_git_knows_little() {
         let founder = Founder::new("<>\n", " ");
-        assert_eq!((founder.name.as_str(), founder.email.as_str()), ("human-me", "human-me@aof.invalid"));
+        assert_eq!(
+            (founder.name.as_str(), founder.email.as_str()),
+            ("human-me", "human-me@aof.invalid")
+        );
         loaded(Template::Basic, "Garden", &founder);
     }
 
@@ -240,7 +264,9 @@ mod tests {
     #[test]
     fn the_basic_process_is_about_ten_lines() {
         let files = Template::Basic.files("Garden", &Founder::new("Ada", "ada@garden.example"));
-        let lines = |text: &str| text.lines().filter(|l| !l.trim().is_empty() && !l.trim().starts_with('#')).count();
+        let lines = |text: &str| {
+            text.lines().filter(|l| !l.trim().is_empty() && !l.trim().starts_with('#')).count()
+        };
         assert!(lines(&files.project) <= 11, "{}", files.project);
         for (text, schema) in [(&files.project, "project"), (&files.org, "org")] {
             let first = format!("# yaml-language-server: $schema=.aof/schema/{schema}.json\n");

@@ -67,7 +67,8 @@ impl Founder {
     /// Returns the founder of that name and address, as git has them; the id is made of the name.
     pub fn new(name: &str, email: &str) -> Self {
         let words = [name, email.split('@').next().unwrap_or_default(), "me"];
-        let agent = words.iter().find_map(|word| human_id(word)).expect("`human-me` is an agent id");
+        let agent =
+            words.iter().find_map(|word| human_id(word)).expect("`human-me` is an agent id");
         let (name, email) = (signature(name), signature(email).replace(char::is_whitespace, ""));
         let name = if name.trim().is_empty() { agent.to_string() } else { name };
         let email = if email.is_empty() { format!("{agent}@aof.invalid") } else { email };
@@ -79,8 +80,12 @@ impl Part {
     /// Returns it as org.yaml says it under `roles`.
     pub fn text(&self) -> String {
         let agents: Vec<&str> = self.agents.iter().map(AgentId::as_str).collect();
-        let mut text =
-            format!("  {}:\n    description: {}\n    agents: [{}]\n", self.role, self.does, agents.join(", "));
+        let mut text = format!(
+            "  {}:\n    description: {}\n    agents: [{}]\n",
+            self.role,
+            self.does,
+            agents.join(", ")
+        );
         if self.require_human {
             text.push_str("    # Only people may act in this role, whatever a gate says.\n    requireHuman: true\n");
         }
@@ -91,7 +96,9 @@ impl Part {
 /// Returns who does what in the role, if a template has it.
 pub(super) fn part(template: Template, role: &RoleId, founder: &Founder) -> Option<Part> {
     let (_, does, staff) = ROLES.iter().find(|(name, _, _)| *name == role.as_str())?;
-    let agents = |names: &[&str]| names.iter().map(|name| name.parse().expect("a test reads every name")).collect();
+    let agents = |names: &[&str]| {
+        names.iter().map(|name| name.parse().expect("a test reads every name")).collect()
+    };
     let agents: Vec<AgentId> = match staff {
         // Where two gates are all there is, one person can go through them alone.
         Staff::Agents(_) if template == Template::Basic => vec![founder.agent.clone()],
@@ -108,7 +115,8 @@ pub(super) fn org_file(cast: &[Part], founder: &Founder) -> String {
     text.extend(cast.iter().map(Part::text));
     text.push_str("\n# What is known of each agent. Only agents listed here are handed work. Whoever has a `signingKey`\n# (the line of a `.pub` file) signs what it completes.\nagents:\n");
     let mut agents: Vec<&AgentId> = Vec::new();
-    for agent in cast.iter().flat_map(|part| &part.agents).filter(|agent| **agent != founder.agent) {
+    for agent in cast.iter().flat_map(|part| &part.agents).filter(|agent| **agent != founder.agent)
+    {
         if !agents.contains(&agent) {
             agents.push(agent);
         }

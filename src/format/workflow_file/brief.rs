@@ -21,7 +21,10 @@ fn read_brief_text(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> Brie
     BriefText {
         role: fields.text("role", faults),
         expectations: fields.list("expectations", faults),
-        outcomes: fields.take("outcomes").map(|node| read_meanings(node, faults)).unwrap_or_default(),
+        outcomes: fields
+            .take("outcomes")
+            .map(|node| read_meanings(node, faults))
+            .unwrap_or_default(),
         tips: fields.list("tips", faults),
         instructions: fields.text("instructions", faults),
     }
@@ -31,7 +34,8 @@ fn read_brief_text(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> Brie
 fn read_meanings(node: &Node<'_>, faults: &mut Vec<Fault>) -> Vec<(Outcome, String)> {
     let entries = by_outcome(node, "`outcomes` says what each outcome means here", faults);
     let meaning = |(outcome, entry): (Outcome, &Entry<'_>)| {
-        parse_node(&entry.value, "the meaning of an outcome is a text", faults).map(|text| (outcome, text))
+        parse_node(&entry.value, "the meaning of an outcome is a text", faults)
+            .map(|text| (outcome, text))
     };
     entries.into_iter().filter_map(meaning).collect()
 }

@@ -5,7 +5,9 @@ use crate::format::yaml::{Fault, Kind, Node};
 use crate::model::{ContextRules, Map};
 
 pub(super) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> ContextRules {
-    let Some(mut fields) = Fields::of(node, "`context`", faults) else { return ContextRules::default() };
+    let Some(mut fields) = Fields::of(node, "`context`", faults) else {
+        return ContextRules::default();
+    };
     let input = fields.take("input").map(|node| read_input(node, faults));
     let protected = fields.list("protected", faults);
     let max_bytes = fields.take("maxBytes").and_then(|node| read_bytes(node, faults));
@@ -40,8 +42,11 @@ fn read_input(node: &Node<'_>, faults: &mut Vec<Fault>) -> Map {
 
 fn read_bytes(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<usize> {
     if let Kind::Number(number) = &node.kind
-        && let Some(bytes) =
-            number.number().as_u64().and_then(|bytes| usize::try_from(bytes).ok()).filter(|bytes| *bytes > 0)
+        && let Some(bytes) = number
+            .number()
+            .as_u64()
+            .and_then(|bytes| usize::try_from(bytes).ok())
+            .filter(|bytes| *bytes > 0)
     {
         return Some(bytes);
     }

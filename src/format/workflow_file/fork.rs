@@ -29,8 +29,10 @@ pub(super) fn refuse(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) {
     for field in ["branches", "joinStrategy"] {
         if fields.take(field).is_some() {
             let message = format!("`{field}` is for gates of `type: fork`");
-            faults
-                .push(Fault::new("dead_field", fields.key_span(field), message).help("add `type: fork`, or remove it"));
+            faults.push(
+                Fault::new("dead_field", fields.key_span(field), message)
+                    .help("add `type: fork`, or remove it"),
+            );
         }
     }
 }
@@ -38,7 +40,8 @@ pub(super) fn refuse(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) {
 fn read_branches(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Vec<Branch>> {
     let Kind::Sequence(items) = &node.kind else {
         faults.push(
-            wrong_kind(node, "`branches` is a list of branches").help("begin each with a dash, as in `- id: security`"),
+            wrong_kind(node, "`branches` is a list of branches")
+                .help("begin each with a dash, as in `- id: security`"),
         );
         return None;
     };
@@ -52,7 +55,8 @@ fn read_branch(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Branch> {
     let id = fields.require("id", id, faults);
     let description = fields.text("description", faults);
     let when = fields.text("when", faults);
-    let on_condition_error = fields.parsed("onConditionError", faults).unwrap_or(OnConditionError::Skip);
+    let on_condition_error =
+        fields.parsed("onConditionError", faults).unwrap_or(OnConditionError::Skip);
     let exits = Exits { routes: route::read_routes_of(&mut fields, faults), ..Exits::default() };
     let duty = gate::read_duty(&mut fields, faults);
     fields.refuse_unknown_but(faults, |key| {

@@ -32,7 +32,8 @@ pub(super) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Gate> {
     let id = fields.require("id", id, faults);
     let description = fields.text("description", faults);
     let when = fields.text("when", faults);
-    let on_condition_error = fields.parsed("onConditionError", faults).unwrap_or(OnConditionError::Skip);
+    let on_condition_error =
+        fields.parsed("onConditionError", faults).unwrap_or(OnConditionError::Skip);
     let detour = fields.flag("detour", faults).unwrap_or(false);
     let metadata = fields.object("metadata", faults).unwrap_or_default();
     let exits = match kind {
@@ -70,14 +71,24 @@ pub(super) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Gate> {
         }),
         _ => fields.refuse_unknown(faults),
     }
-    Some(Gate { id: id?, description, when, on_condition_error, detour, exits, metadata, kind: kind? })
+    Some(Gate {
+        id: id?,
+        description,
+        when,
+        on_condition_error,
+        detour,
+        exits,
+        metadata,
+        kind: kind?,
+    })
 }
 
 /// Returns what is asked of whoever works there.
 pub(super) fn read_duty(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> Option<Duty> {
     let role = fields.parsed("role", faults);
-    let (separate_from, separate_by) =
-        fields.take("separateFrom").map_or((Vec::new(), Identity::Agent), |node| read_separate(node, faults));
+    let (separate_from, separate_by) = fields
+        .take("separateFrom")
+        .map_or((Vec::new(), Identity::Agent), |node| read_separate(node, faults));
     Some(Duty {
         can_reject: fields.flag("canReject", faults).unwrap_or(false),
         can_skip: fields.flag("canSkip", faults).unwrap_or(false),
@@ -87,7 +98,10 @@ pub(super) fn read_duty(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) ->
         lease: fields.parsed("lease", faults),
         separate_from,
         separate_by,
-        outputs: fields.take("outputs").map(|node| shape_file::read(node, faults)).unwrap_or_default(),
+        outputs: fields
+            .take("outputs")
+            .map(|node| shape_file::read(node, faults))
+            .unwrap_or_default(),
         signal: fields.take("signal").and_then(|node| signal_file::read(node, faults)),
         files: fields.list("files", faults).unwrap_or_default(),
         run: fields.take("run").map(|node| run_file::read_gate(node, faults)).unwrap_or_default(),
@@ -109,7 +123,9 @@ fn read_separate(node: &Node<'_>, faults: &mut Vec<Fault>) -> (Vec<GateId>, Iden
             fields.refuse_unknown(faults);
             (gates, by)
         }
-        Kind::Sequence(_) | Kind::String(_) => (parse_text_list(node, "`separateFrom`", faults), Identity::Agent),
+        Kind::Sequence(_) | Kind::String(_) => {
+            (parse_text_list(node, "`separateFrom`", faults), Identity::Agent)
+        }
         _ => {
             faults.push(wrong_kind(node, "`separateFrom` is a list of gates"));
             (Vec::new(), Identity::Agent)

@@ -18,7 +18,11 @@ use crate::model::{Gate, Outcome, RejectionStrategy, Workflow, WorkflowName, lis
 
 /// Returns the workflow of a file: its fields stand at the top, or under `workflow`. The file's name is its name if it says
 /// none.
-pub(super) fn read_file(root: &Node<'_>, stem: &str, faults: &mut Vec<Fault>) -> Option<Definition> {
+pub(super) fn read_file(
+    root: &Node<'_>,
+    stem: &str,
+    faults: &mut Vec<Fault>,
+) -> Option<Definition> {
     let mut steps = Vec::new();
     let mut node = root;
     if let Some(entry) = root.entry("workflow") {
@@ -31,7 +35,8 @@ pub(super) fn read_file(root: &Node<'_>, stem: &str, faults: &mut Vec<Fault>) ->
     if node.is_null() {
         let span = root.entry("workflow").map_or(0..0, |entry| entry.key.span.clone());
         faults.push(
-            Fault::new("empty_workflow", span, "this file says nothing").help("add `gates` to it, or remove the file"),
+            Fault::new("empty_workflow", span, "this file says nothing")
+                .help("add `gates` to it, or remove the file"),
         );
         return None;
     }
@@ -49,7 +54,11 @@ pub(super) fn read_file(root: &Node<'_>, stem: &str, faults: &mut Vec<Fault>) ->
 }
 
 /// Returns the workflow that the node says. `name` counts where it has none of its own.
-pub(super) fn read(node: &Node<'_>, name: Option<WorkflowName>, faults: &mut Vec<Fault>) -> Option<Workflow> {
+pub(super) fn read(
+    node: &Node<'_>,
+    name: Option<WorkflowName>,
+    faults: &mut Vec<Fault>,
+) -> Option<Workflow> {
     let mut fields = Fields::of(node, "a workflow", faults)?;
     let written = fields.parsed("name", faults);
     let name = match name {
@@ -66,8 +75,10 @@ pub(super) fn read(node: &Node<'_>, name: Option<WorkflowName>, faults: &mut Vec
     let visible_to = fields.list("visibleTo", faults).unwrap_or_default();
     let timeout = fields.parsed("timeout", faults);
     let lease = fields.parsed("lease", faults);
-    let run = fields.take("run").map(|node| run_file::read_limits(node, faults)).unwrap_or_default();
-    let context = fields.take("context").map(|node| context::read(node, faults)).unwrap_or_default();
+    let run =
+        fields.take("run").map(|node| run_file::read_limits(node, faults)).unwrap_or_default();
+    let context =
+        fields.take("context").map(|node| context::read(node, faults)).unwrap_or_default();
     fields.refuse_unknown(faults);
     Some(Workflow {
         name: name?,
@@ -93,7 +104,8 @@ pub(super) fn name_span(node: &Node<'_>) -> Option<Range<usize>> {
 fn read_gates(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Vec<Gate>> {
     let Kind::Sequence(items) = &node.kind else {
         faults.push(
-            wrong_kind(node, "`gates` is a list of gates").help("begin each gate with a dash, as in `- id: review`"),
+            wrong_kind(node, "`gates` is a list of gates")
+                .help("begin each gate with a dash, as in `- id: review`"),
         );
         return None;
     };
@@ -112,17 +124,24 @@ fn read_gates(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Vec<Gate>> {
 fn read_outcomes(node: &Node<'_>, faults: &mut Vec<Fault>) -> bool {
     let mut holds = false;
     for (outcome, entry) in by_outcome(node, "`outcomes` says what each outcome does", faults) {
-        let action: Option<String> = parse_node(&entry.value, "what an outcome does is a word", faults);
+        let action: Option<String> =
+            parse_node(&entry.value, "what an outcome does is a word", faults);
         let Some(action) = action else { continue };
         let (allowed, why): (&[&str], &str) = match outcome {
             Outcome::Complete => (&["advance"], "finished work would not move on"),
-            Outcome::NeedsReview => (&["reject", "hold"], "work that failed a review would pass it"),
+            Outcome::NeedsReview => {
+                (&["reject", "hold"], "work that failed a review would pass it")
+            }
             Outcome::Blocked => (&["hold"], "a task that cannot go on would leave its gate"),
             Outcome::Skip => (&["advance"], "a gate that does not apply would keep its task"),
             Outcome::Failed | Outcome::Decision(_) => {
-                let message = format!("`{outcome}` is not one of the outcomes that a workflow has everywhere");
+                let message = format!(
+                    "`{outcome}` is not one of the outcomes that a workflow has everywhere"
+                );
                 let help = "say where it leads in the `routes` of the gate that has it, or in its `onFailure`";
-                faults.push(Fault::new("unknown_outcome", entry.key.span.clone(), message).help(help));
+                faults.push(
+                    Fault::new("unknown_outcome", entry.key.span.clone(), message).help(help),
+                );
                 continue;
             }
         };

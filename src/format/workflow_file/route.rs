@@ -8,7 +8,9 @@ use crate::model::{EndsAs, Exhausted, Exits, Outcome, Route, Target};
 /// Returns the ways out of a gate at which somebody works.
 pub(super) fn read_exits(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> Exits {
     Exits {
-        on_failure: fields.take("onFailure").and_then(|node| read_route(node, "`onFailure`", faults)),
+        on_failure: fields
+            .take("onFailure")
+            .and_then(|node| read_route(node, "`onFailure`", faults)),
         reject_to: fields.parsed("rejectTo", faults),
         ..read_choice(fields, faults)
     }
@@ -19,13 +21,19 @@ pub(super) fn read_choice(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) 
     Exits {
         routes: read_routes_of(fields, faults),
         max_retries: fields.parsed("maxRetries", faults),
-        on_exhausted: fields.take("onExhausted").and_then(|node| read_exhausted(node, faults)).unwrap_or_default(),
+        on_exhausted: fields
+            .take("onExhausted")
+            .and_then(|node| read_exhausted(node, faults))
+            .unwrap_or_default(),
         ..Exits::default()
     }
 }
 
 /// Returns the routes that are written.
-pub(super) fn read_routes_of(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> Vec<(Outcome, Route)> {
+pub(super) fn read_routes_of(
+    fields: &mut Fields<'_, '_>,
+    faults: &mut Vec<Fault>,
+) -> Vec<(Outcome, Route)> {
     fields.take("routes").map(|node| read_routes(node, faults)).unwrap_or_default()
 }
 
@@ -33,17 +41,24 @@ fn read_routes(node: &Node<'_>, faults: &mut Vec<Fault>) -> Vec<(Outcome, Route)
     let mut routes: Vec<(Outcome, Route)> = Vec::new();
     for (outcome, entry) in by_outcome(node, "`routes` says where each outcome leads", faults) {
         if outcome == Outcome::Failed {
-            let fault =
-                Fault::new("failure_in_routes", entry.key.span.clone(), "where a failure leads is no route of its own")
-                    .help("say it as `onFailure: {to: ...}`, beside `routes`");
+            let fault = Fault::new(
+                "failure_in_routes",
+                entry.key.span.clone(),
+                "where a failure leads is no route of its own",
+            )
+            .help("say it as `onFailure: {to: ...}`, beside `routes`");
             faults.push(fault);
             continue;
         }
-        let twin = routes.iter().find(|(other, _)| other.as_str().eq_ignore_ascii_case(outcome.as_str()));
+        let twin =
+            routes.iter().find(|(other, _)| other.as_str().eq_ignore_ascii_case(outcome.as_str()));
         if let Some((twin, _)) = twin {
-            let message = format!("`{outcome}` and `{twin}` differ in case alone: they are one decision");
-            faults
-                .push(Fault::new("ambiguous_decision", entry.key.span.clone(), message).help("rename one of the two"));
+            let message =
+                format!("`{outcome}` and `{twin}` differ in case alone: they are one decision");
+            faults.push(
+                Fault::new("ambiguous_decision", entry.key.span.clone(), message)
+                    .help("rename one of the two"),
+            );
             continue;
         }
         if let Some(route) = read_route(&entry.value, "a route", faults) {
@@ -79,8 +94,12 @@ fn read_target(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> Option<T
         (to, None) => Some(to),
         (to, Some(_)) => {
             faults.push(
-                Fault::new("dead_field", fields.key_span("as"), format!("`as` would be ignored: `{to}` ends nothing"))
-                    .help("it says what a task is after `to: $end`"),
+                Fault::new(
+                    "dead_field",
+                    fields.key_span("as"),
+                    format!("`as` would be ignored: `{to}` ends nothing"),
+                )
+                .help("it says what a task is after `to: $end`"),
             );
             Some(to)
         }
@@ -95,7 +114,10 @@ fn read_exhausted(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Exhausted>
     let role = fields.parsed("escalateTo", faults);
     if role.is_some() && fields.take("to").is_some() {
         let message = "a task that was sent back too often goes either to a role or to a gate";
-        faults.push(Fault::new("two_ways", fields.key_span("to"), message).help("keep one of `escalateTo` and `to`"));
+        faults.push(
+            Fault::new("two_ways", fields.key_span("to"), message)
+                .help("keep one of `escalateTo` and `to`"),
+        );
     }
     let found = match role {
         Some(role) => Some(Exhausted::Escalate(role)),

@@ -101,8 +101,12 @@ impl<'s, 'l> Builder<'s, 'l> {
                 self.documents += 1;
                 self.cursor.at = self.cursor.at.max(range.end);
                 if self.documents > 1 {
-                    return Err(Fault::new("several_documents", range, "only one YAML document is allowed in a file")
-                        .help("remove the `---` or `...` line and what follows it"));
+                    return Err(Fault::new(
+                        "several_documents",
+                        range,
+                        "only one YAML document is allowed in a file",
+                    )
+                    .help("remove the `---` or `...` line and what follows it"));
                 }
             }
             Event::Scalar(text, style, anchor, tag) => {
@@ -145,7 +149,9 @@ impl<'s, 'l> Builder<'s, 'l> {
         range: Range<usize>,
     ) -> Result<(), Fault> {
         let (layout, span) = match style {
-            ScalarStyle::Plain if range.is_empty() => (Layout::Absent, self.cursor.at..self.cursor.at),
+            ScalarStyle::Plain if range.is_empty() => {
+                (Layout::Absent, self.cursor.at..self.cursor.at)
+            }
             ScalarStyle::Plain => (Layout::Plain, range),
             ScalarStyle::SingleQuoted => (Layout::SingleQuoted, range),
             ScalarStyle::DoubleQuoted => (Layout::DoubleQuoted, range),
@@ -155,12 +161,11 @@ impl<'s, 'l> Builder<'s, 'l> {
         self.cursor.at = span.end;
         let weight = Weight { nodes: 1, text: text.len() };
         let kind = match tag {
-            Some(tag) => {
-                tagged(text, layout, tag, &(opening.outer.min(span.start)..span.end)).unwrap_or_else(|fault| {
+            Some(tag) => tagged(text, layout, tag, &(opening.outer.min(span.start)..span.end))
+                .unwrap_or_else(|fault| {
                     self.faults.push(fault);
                     Kind::Null
-                })
-            }
+                }),
             None if layout == Layout::Absent => Kind::Null,
             None if layout == Layout::Plain => scalar::resolve(text),
             None => Kind::String(text),
@@ -180,8 +185,13 @@ impl<'s, 'l> Builder<'s, 'l> {
     fn alias(&mut self, id: usize, range: Range<usize>) -> Result<(), Fault> {
         let opening = self.open(false);
         self.cursor.at = range.end;
-        let Some((target, weight)) = self.anchors.get(&id).map(|(node, weight)| (node, *weight)) else {
-            return Err(Fault::new("recursive_alias", range, "this alias stands inside the value that it names"));
+        let Some((target, weight)) = self.anchors.get(&id).map(|(node, weight)| (node, *weight))
+        else {
+            return Err(Fault::new(
+                "recursive_alias",
+                range,
+                "this alias stands inside the value that it names",
+            ));
         };
         self.copies += weight.nodes;
         check_copies(self.limits, self.copies, &range)?;
@@ -194,7 +204,8 @@ impl<'s, 'l> Builder<'s, 'l> {
             indicator: opening.indicator,
         };
         // Paid for before it is copied.
-        let spent = Weight { nodes: self.used.nodes + weight.nodes, text: self.used.text + weight.text };
+        let spent =
+            Weight { nodes: self.used.nodes + weight.nodes, text: self.used.text + weight.text };
         self.used = spent;
         check(self.limits, spent, &range)?;
         node.kind = target.kind.clone();
@@ -262,12 +273,19 @@ impl<'s, 'l> Builder<'s, 'l> {
         if let Kind::Mapping(entries) = &node.kind {
             report_duplicates(self.source, entries, &mut self.faults);
         }
-        let weight = Weight { nodes: self.used.nodes - before.nodes, text: self.used.text - before.text };
+        let weight =
+            Weight { nodes: self.used.nodes - before.nodes, text: self.used.text - before.text };
         self.complete(node, anchor, weight, false)
     }
 
     /// Puts a finished node where it belongs: the key or the value of a mapping, an item, the root.
-    fn complete(&mut self, node: Node<'s>, anchor: usize, weight: Weight, decorated: bool) -> Result<(), Fault> {
+    fn complete(
+        &mut self,
+        node: Node<'s>,
+        anchor: usize,
+        weight: Weight,
+        decorated: bool,
+    ) -> Result<(), Fault> {
         if anchor != 0 {
             // Anchors inside anchors would otherwise copy the same text once a level.
             self.copies += weight.nodes;
@@ -281,7 +299,9 @@ impl<'s, 'l> Builder<'s, 'l> {
         match &mut frame.node.kind {
             Kind::Sequence(items) => items.push(node),
             Kind::Mapping(entries) => match frame.key.take() {
-                Some(pending) if pending.usable => entries.push(Entry { key: pending.key, value: node }),
+                Some(pending) if pending.usable => {
+                    entries.push(Entry { key: pending.key, value: node })
+                }
                 Some(_) => {}
                 None => {
                     let decorated = decorated || anchor != 0 || frame.explicit_key;
@@ -338,7 +358,8 @@ fn check(limits: &Limits, used: Weight, span: &Range<usize>) -> Result<(), Fault
     } else {
         return Ok(());
     };
-    Err(Fault::new("too_large", span.clone(), message).help("split the file, or share less by aliases"))
+    Err(Fault::new("too_large", span.clone(), message)
+        .help("split the file, or share less by aliases"))
 }
 
 fn check_copies(limits: &Limits, copies: usize, span: &Range<usize>) -> Result<(), Fault> {
@@ -346,6 +367,10 @@ fn check_copies(limits: &Limits, copies: usize, span: &Range<usize>) -> Result<(
         return Ok(());
     }
     let most = limits.alias_nodes;
-    Err(Fault::new("too_large", span.clone(), format!("anchors and aliases stand for more than {most} values"))
-        .help("write the values out, or share less"))
+    Err(Fault::new(
+        "too_large",
+        span.clone(),
+        format!("anchors and aliases stand for more than {most} values"),
+    )
+    .help("write the values out, or share less"))
 }

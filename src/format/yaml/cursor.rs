@@ -21,7 +21,8 @@ impl<'s> Cursor<'s> {
         let bytes = self.bytes();
         // `?` and `-` are indicators only before a blank; the parser has already told this from a text.
         let stands = bytes.get(at) == Some(&indicator)
-            && (matches!(indicator, b':' | b',') || bytes.get(at + 1).is_none_or(|b| b" \t\r\n".contains(b)));
+            && (matches!(indicator, b':' | b',')
+                || bytes.get(at + 1).is_none_or(|b| b" \t\r\n".contains(b)));
         stands.then(|| {
             self.at = at + 1;
             at
@@ -51,7 +52,8 @@ impl<'s> Cursor<'s> {
         }
         let marks = self.bytes()[start..].iter().skip(1);
         let end = self.range.end;
-        let header = start + 1 + marks.take_while(|b| matches!(b, b'0'..=b'9' | b'+' | b'-')).count();
+        let header =
+            start + 1 + marks.take_while(|b| matches!(b, b'0'..=b'9' | b'+' | b'-')).count();
         // Of a header that nothing follows, not even a line break, the parser's span lies behind the end.
         let (header, from) = (header.min(end), text.start.max(header).min(end));
         let content = &self.source[from..text.end.clamp(from, end)];
@@ -75,7 +77,9 @@ impl<'s> Cursor<'s> {
         loop {
             match bytes.get(at) {
                 Some(b' ' | b'\t' | b'\r' | b'\n') => at += 1,
-                Some(b'#') => at += bytes[at..].iter().take_while(|b| !matches!(b, b'\r' | b'\n')).count(),
+                Some(b'#') => {
+                    at += bytes[at..].iter().take_while(|b| !matches!(b, b'\r' | b'\n')).count()
+                }
                 _ => return at,
             }
         }

@@ -6,12 +6,20 @@ use super::fault::Fault;
 use super::node::{Key, Kind, Layout, Node, Sharing};
 
 /// Returns a node as the key of a mapping, and what is wrong with it as one.
-pub(super) fn into_key<'s>(source: &str, node: Node<'s>, decorated: bool) -> (Key<'s>, Option<Fault>) {
+pub(super) fn into_key<'s>(
+    source: &str,
+    node: Node<'s>,
+    decorated: bool,
+) -> (Key<'s>, Option<Fault>) {
     let written = &source[node.span.clone()];
     let fault = match &node.kind {
         Kind::String(text) if node.sharing == Sharing::Alias => Some(
-            Fault::new("alias_key", node.span.clone(), format!("an alias cannot be a key; it stands for `{text}`"))
-                .help("write the key out"),
+            Fault::new(
+                "alias_key",
+                node.span.clone(),
+                format!("an alias cannot be a key; it stands for `{text}`"),
+            )
+            .help("write the key out"),
         ),
         Kind::String(text) if text == "<<" && node.layout == Layout::Plain => Some(
             Fault::new("merge_key", node.span.clone(), "merge keys (`<<`) are not supported")
@@ -20,9 +28,11 @@ pub(super) fn into_key<'s>(source: &str, node: Node<'s>, decorated: bool) -> (Ke
         Kind::String(_) => None,
         // The routes of a condition are called so, and nobody writes quotes around them.
         Kind::Bool(_) if matches!(written, "true" | "false") => None,
-        Kind::Sequence(_) | Kind::Mapping(_) => {
-            Some(Fault::new("key_not_string", node.span.clone(), format!("{} cannot be a key", node.noun())))
-        }
+        Kind::Sequence(_) | Kind::Mapping(_) => Some(Fault::new(
+            "key_not_string",
+            node.span.clone(),
+            format!("{} cannot be a key", node.noun()),
+        )),
         _ => Some(
             Fault::new(
                 "key_not_string",

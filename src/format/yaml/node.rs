@@ -118,7 +118,11 @@ impl From<usize> for Step<'_> {
 
 impl Entry<'_> {
     fn into_owned(self) -> Entry<'static> {
-        let key = Key { text: self.key.text.into_owned().into(), span: self.key.span, decorated: self.key.decorated };
+        let key = Key {
+            text: self.key.text.into_owned().into(),
+            span: self.key.span,
+            decorated: self.key.decorated,
+        };
         Entry { key, value: self.value.into_owned() }
     }
 }
@@ -190,8 +194,12 @@ impl<'s> Node<'s> {
             Kind::Bool(value) => Kind::Bool(value),
             Kind::Number(number) => Kind::Number(number.into_owned()),
             Kind::String(text) => Kind::String(text.into_owned().into()),
-            Kind::Sequence(items) => Kind::Sequence(items.into_iter().map(Node::into_owned).collect()),
-            Kind::Mapping(entries) => Kind::Mapping(entries.into_iter().map(Entry::into_owned).collect()),
+            Kind::Sequence(items) => {
+                Kind::Sequence(items.into_iter().map(Node::into_owned).collect())
+            }
+            Kind::Mapping(entries) => {
+                Kind::Mapping(entries.into_iter().map(Entry::into_owned).collect())
+            }
         };
         Node {
             span: self.span,
@@ -233,9 +241,11 @@ impl<'s> Node<'s> {
             }
             (Kind::Mapping(own), Value::Object(other)) => {
                 own.len() == other.len()
-                    && own
-                        .iter()
-                        .all(|entry| other.get(entry.key.text.as_ref()).is_some_and(|value| entry.value.says(value)))
+                    && own.iter().all(|entry| {
+                        other
+                            .get(entry.key.text.as_ref())
+                            .is_some_and(|value| entry.value.says(value))
+                    })
             }
             _ => false,
         }

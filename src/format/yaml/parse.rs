@@ -35,7 +35,11 @@ pub fn parse<'s>(source: &'s str, limits: &Limits) -> Result<Node<'s>, Vec<Fault
 }
 
 /// Reads the YAML document in a part of a text. All spans are those of the whole text.
-pub fn parse_within<'s>(source: &'s str, range: Range<usize>, limits: &Limits) -> Result<Node<'s>, Vec<Fault>> {
+pub fn parse_within<'s>(
+    source: &'s str,
+    range: Range<usize>,
+    limits: &Limits,
+) -> Result<Node<'s>, Vec<Fault>> {
     match plain::read(source, range.clone(), limits) {
         Some(node) => Ok(node),
         None => by_events(source, range, limits),
@@ -43,7 +47,11 @@ pub fn parse_within<'s>(source: &'s str, range: Range<usize>, limits: &Limits) -
 }
 
 /// Reads it by the grammar.
-pub(super) fn by_events<'s>(source: &'s str, range: Range<usize>, limits: &Limits) -> Result<Node<'s>, Vec<Fault>> {
+pub(super) fn by_events<'s>(
+    source: &'s str,
+    range: Range<usize>,
+    limits: &Limits,
+) -> Result<Node<'s>, Vec<Fault>> {
     let text = &source[range.clone()];
     if let Some(at) = text.find('\0') {
         let at = range.start + at;
@@ -92,21 +100,33 @@ fn syntax(text: &str, base: usize, understood: usize, limits: &Limits, error: &S
     if matches!(error.kind(), ErrorKind::InvalidQuotedScalarIndent)
         && let Some(quote) = opening_quote(text, understood, at)
     {
-        let fault =
-            Fault::new("yaml_syntax", base + quote..base + quote + 1, "not valid YAML: this quote is not closed");
-        return fault.help("close it with the same quote; a text of more than one line goes on indented");
+        let fault = Fault::new(
+            "yaml_syntax",
+            base + quote..base + quote + 1,
+            "not valid YAML: this quote is not closed",
+        );
+        return fault
+            .help("close it with the same quote; a text of more than one line goes on indented");
     }
     let end = at + text[at..].chars().next().map_or(0, char::len_utf8);
     let span = base + at..base + end;
     match error.kind() {
-        ErrorKind::UnknownAnchor => Fault::new("unknown_alias", span, "this alias names an anchor that does not exist")
-            .help("define it before, as `&name`; a text that begins with `*` needs quotes"),
+        ErrorKind::UnknownAnchor => {
+            Fault::new("unknown_alias", span, "this alias names an anchor that does not exist")
+                .help("define it before, as `&name`; a text that begins with `*` needs quotes")
+        }
         ErrorKind::RecursionLimitExceeded => too_deep(span, limits.depth),
-        ErrorKind::DirectiveDisallowed => Fault::new("directive", span, "YAML directives are not supported")
-            .help("remove the line that begins with `%`"),
-        kind if is_tab(kind) => Fault::new("yaml_syntax", span, "a tab cannot indent YAML").help("indent with spaces"),
-        kind @ ErrorKind::MappingValueNotAllowed => Fault::new("yaml_syntax", span, format!("not valid YAML: {kind}"))
-            .help("a text with `: ` in it needs quotes"),
+        ErrorKind::DirectiveDisallowed => {
+            Fault::new("directive", span, "YAML directives are not supported")
+                .help("remove the line that begins with `%`")
+        }
+        kind if is_tab(kind) => {
+            Fault::new("yaml_syntax", span, "a tab cannot indent YAML").help("indent with spaces")
+        }
+        kind @ ErrorKind::MappingValueNotAllowed => {
+            Fault::new("yaml_syntax", span, format!("not valid YAML: {kind}"))
+                .help("a text with `: ` in it needs quotes")
+        }
         kind @ (ErrorKind::InvalidColonPlacement
         | ErrorKind::ExpectedFlowSequenceSeparator
         | ErrorKind::ExpectedFlowMappingSeparator) => {

@@ -36,7 +36,12 @@ struct Plain<'s> {
 
 impl<'s> Plain<'s> {
     /// Reads the keys that stand at one indentation, from the first of them on.
-    fn mapping(&mut self, indent: usize, indicator: Option<usize>, depth: usize) -> Option<Node<'s>> {
+    fn mapping(
+        &mut self,
+        indent: usize,
+        indicator: Option<usize>,
+        depth: usize,
+    ) -> Option<Node<'s>> {
         let start = self.at;
         let mut entries: Vec<Entry<'s>> = Vec::new();
         loop {
@@ -56,7 +61,12 @@ impl<'s> Plain<'s> {
     }
 
     /// Reads the items whose dashes stand at one indentation, from the first dash on.
-    fn sequence(&mut self, indent: usize, indicator: Option<usize>, depth: usize) -> Option<Node<'s>> {
+    fn sequence(
+        &mut self,
+        indent: usize,
+        indicator: Option<usize>,
+        depth: usize,
+    ) -> Option<Node<'s>> {
         let start = self.at;
         let mut items = Vec::new();
         loop {
@@ -68,7 +78,9 @@ impl<'s> Plain<'s> {
                 self.scalar(dash)?
             });
             match self.indentation() {
-                Some(next) if next == indent && self.rest(next).starts_with(b"- ") => self.at += next,
+                Some(next) if next == indent && self.rest(next).starts_with(b"- ") => {
+                    self.at += next
+                }
                 Some(next) if next > indent => return None,
                 _ => break,
             }
@@ -94,7 +106,11 @@ impl<'s> Plain<'s> {
                 }
                 self.at += next;
                 let depth = deeper(depth)?;
-                if is_list { self.sequence(next, Some(colon), depth) } else { self.mapping(next, Some(colon), depth) }
+                if is_list {
+                    self.sequence(next, Some(colon), depth)
+                } else {
+                    self.mapping(next, Some(colon), depth)
+                }
             }
             _ => None,
         }
@@ -111,8 +127,9 @@ impl<'s> Plain<'s> {
     }
 
     fn is_at_key(&self) -> bool {
-        key_length(self.rest(0))
-            .is_some_and(|length| matches!(self.rest(length + 1).first(), None | Some(b' ' | b'\n')))
+        key_length(self.rest(0)).is_some_and(|length| {
+            matches!(self.rest(length + 1).first(), None | Some(b' ' | b'\n'))
+        })
     }
 
     /// Reads a text to the end of its line.
@@ -121,7 +138,9 @@ impl<'s> Plain<'s> {
         let span = self.at..self.at + length;
         let text = &self.text[span.clone()];
         let (kind, layout) = match text.as_bytes() {
-            [b'"', inner @ .., b'"'] if is_ascii_text(inner) && !inner.iter().any(|byte| b"\"\\".contains(byte)) => {
+            [b'"', inner @ .., b'"']
+                if is_ascii_text(inner) && !inner.iter().any(|byte| b"\"\\".contains(byte)) =>
+            {
                 (Kind::String(Cow::Borrowed(&text[1..length - 1])), Layout::DoubleQuoted)
             }
             [b'\'', inner @ .., b'\''] if is_ascii_text(inner) && !inner.contains(&b'\'') => {
@@ -137,7 +156,14 @@ impl<'s> Plain<'s> {
     }
 
     fn collection(&self, start: usize, kind: Kind<'s>, indicator: Option<usize>) -> Node<'s> {
-        Node { span: start..self.last, kind, layout: Layout::Block, sharing: Sharing::Own, outer: start, indicator }
+        Node {
+            span: start..self.last,
+            kind,
+            layout: Layout::Block,
+            sharing: Sharing::Own,
+            outer: start,
+            indicator,
+        }
     }
 
     /// Returns how far the line is indented that begins here; nothing at the end.
@@ -160,7 +186,8 @@ const LONGEST_KEY: usize = 1_000;
 
 /// Returns how long the key is that stands there, if one does that is read here.
 fn key_length(bytes: &[u8]) -> Option<usize> {
-    let length = bytes.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+    let length =
+        bytes.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
     let is_key = bytes.first()?.is_ascii_alphabetic() && bytes.get(length) == Some(&b':');
     (is_key && length <= LONGEST_KEY).then_some(length)
 }
@@ -171,9 +198,13 @@ fn is_ascii_text(bytes: &[u8]) -> bool {
 
 /// Returns whether a text needs no quotes, and is seen to need none at first sight.
 fn is_plain(bytes: &[u8]) -> bool {
-    let begins = bytes.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || b"$/_(".contains(byte));
+    let begins =
+        bytes.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || b"$/_(".contains(byte));
     let ends = bytes.last().is_some_and(|byte| !b" :".contains(byte));
-    begins && ends && is_ascii_text(bytes) && !bytes.windows(2).any(|two| matches!(two, b": " | b" #"))
+    begins
+        && ends
+        && is_ascii_text(bytes)
+        && !bytes.windows(2).any(|two| matches!(two, b": " | b" #"))
 }
 
 #[cfg(test)]
@@ -189,7 +220,11 @@ mod tests {
 
     fn is_as_its_events_say(text: &str) -> bool {
         let Some(node) = quick(text) else { return false };
-        assert_eq!(by_events(text, 0..text.len(), &Limits::default()).as_ref(), Ok(&node), "{text}");
+        assert_eq!(
+            by_events(text, 0..text.len(), &Limits::default()).as_ref(),
+            Ok(&node),
+            "{text}"
+        );
         true
     }
 
@@ -206,9 +241,10 @@ mod tests {
             is_as_its_events_say(&file[..cut]);
         }
         for (at, byte) in file.bytes().enumerate() {
-            for other in
-                ["", " ", "\n", "-", ":", "#", "\"", "'", "- ", ": ", "|", "é", "\t", "\r", "&a ", "...\n", "---\n"]
-            {
+            for other in [
+                "", " ", "\n", "-", ":", "#", "\"", "'", "- ", ": ", "|", "é", "\t", "\r", "&a ",
+                "...\n", "---\n",
+            ] {
                 let end = if byte == b'x' { at } else { at + 1 };
                 is_as_its_events_say(&format!("{}{other}{}", &file[..at], &file[end..]));
             }
@@ -261,14 +297,21 @@ mod tests {
             "- 'h'",
             "k: 2026-01-01",
         ]);
-        let line = (0..5_usize, piece).prop_map(|(indent, piece)| format!("{}{piece}\n", " ".repeat(indent)));
+        let line = (0..5_usize, piece)
+            .prop_map(|(indent, piece)| format!("{}{piece}\n", " ".repeat(indent)));
         prop::collection::vec(line, 1..9).prop_map(|lines| lines.concat())
     }
 
     #[test]
     fn long_keys_are_left_to_the_events() {
-        for (length, is_read) in [(1_000, true), (1_001, false), (1_024, false), (1_025, false), (5_000, false)] {
-            assert_eq!(is_as_its_events_say(&format!("{}: x\n", "k".repeat(length))), is_read, "{length}");
+        for (length, is_read) in
+            [(1_000, true), (1_001, false), (1_024, false), (1_025, false), (5_000, false)]
+        {
+            assert_eq!(
+                is_as_its_events_say(&format!("{}: x\n", "k".repeat(length))),
+                is_read,
+                "{length}"
+            );
         }
     }
 

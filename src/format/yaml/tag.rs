@@ -25,7 +25,8 @@ pub(super) fn tagged<'s>(
         return Ok(Kind::String(text));
     }
     let whole = !text.contains(['.', 'e', 'E']);
-    let kind = if absent || layout == Layout::Plain { scalar::resolve(text) } else { Kind::String(text) };
+    let kind =
+        if absent || layout == Layout::Plain { scalar::resolve(text) } else { Kind::String(text) };
     let fits = match &kind {
         Kind::Null => name == "null",
         Kind::Bool(_) => name == "bool",

@@ -155,7 +155,8 @@ fn dashes_and_colons_are_found_behind_comments() {
 
 #[test]
 fn a_header_that_nothing_follows_is_an_empty_text() {
-    for text in ["> ", ">", "|", "| ", "|+", "a: >", "a: | ", "- >-  ", "a: >\n", "a:\n  b: | # x"] {
+    for text in ["> ", ">", "|", "| ", "|+", "a: >", "a: | ", "- >-  ", "a: >\n", "a:\n  b: | # x"]
+    {
         let read = parse(text, &Limits::default());
         let Ok(node) = read else { continue };
         let value = node.entries().first().map_or(&node, |entry| &entry.value);
@@ -211,12 +212,15 @@ fn faults_name_place_and_reason() {
 #[test]
 fn a_byte_order_mark_anywhere_is_read_or_refused() {
     // Found by a fuzzer: the parser reads on behind such a mark, from another place than the one where it stands.
-    let found = "\r\r\r\r|-\n\r\r\r\r\r h%story: []\n\r\r\r\r\r\r\r\r\r\r\r\u{feff}!<\r\r\r\rn\u{6}]\n";
+    let found =
+        "\r\r\r\r|-\n\r\r\r\r\r h%story: []\n\r\r\r\r\r\r\r\r\r\r\r\u{feff}!<\r\r\r\rn\u{6}]\n";
     assert_eq!(faults(found).first().map(|fault| fault.code), Some("unplaced"));
     let mut read = 0;
-    for source in
-        ["a: |-\n  b\n\n  c\nd: [e, \"f\"]\n", "|-\r\r a: b\r\r\n c\r", "- >+\n   a\n\n- !!str b # c\n- &d 'e'\n"]
-    {
+    for source in [
+        "a: |-\n  b\n\n  c\nd: [e, \"f\"]\n",
+        "|-\r\r a: b\r\r\n c\r",
+        "- >+\n   a\n\n- !!str b # c\n- &d 'e'\n",
+    ] {
         for at in 0..=source.len() {
             let text = format!("{}\u{feff}{}", &source[..at], &source[at..]);
             let Ok(root) = parse(&text, &Limits::default()) else { continue };
@@ -234,7 +238,10 @@ fn a_duplicate_key_points_at_both_places() {
         let [fault] = &faults(&source)[..] else { panic!("one fault expected") };
         let label = fault.label.as_ref().unwrap();
         assert_eq!(label.span, 0..1);
-        assert_eq!(fault.span.start, source.rfind('a').unwrap() - usize::from(source.contains('\'')));
+        assert_eq!(
+            fault.span.start,
+            source.rfind('a').unwrap() - usize::from(source.contains('\''))
+        );
     }
 }
 
@@ -245,12 +252,17 @@ fn bombs_are_refused_at_once() {
         let aliases = vec![format!("*a{}", n - 1); 10].join(", ");
         writeln!(bomb, "a{n}: &a{n} [{aliases}]").unwrap();
     }
-    let text_bomb = format!("a: &a {}\nb: [{}]\n", "x".repeat(100_000), vec!["*a"; 10_000].join(", "));
+    let text_bomb =
+        format!("a: &a {}\nb: [{}]\n", "x".repeat(100_000), vec!["*a"; 10_000].join(", "));
     let deep_flow = "[".repeat(50_000);
-    let deep_block = (0..2000).map(|n| format!("{}k:\n", " ".repeat(n))).collect::<Vec<_>>().concat();
-    for (source, code) in
-        [(bomb, "too_large"), (text_bomb, "too_large"), (deep_flow, "too_deep"), (deep_block, "too_deep")]
-    {
+    let deep_block =
+        (0..2000).map(|n| format!("{}k:\n", " ".repeat(n))).collect::<Vec<_>>().concat();
+    for (source, code) in [
+        (bomb, "too_large"),
+        (text_bomb, "too_large"),
+        (deep_flow, "too_deep"),
+        (deep_block, "too_deep"),
+    ] {
         let start = Instant::now();
         assert_eq!(faults(&source)[0].code, code);
         // Measured far below this; the bound only tells linear from exponential on a busy machine.
@@ -269,7 +281,9 @@ fn aliases_stand_for_their_value() {
     let root = read("base: &b {x: [1, 2]}\ncopy: *b\nlist: [*b, &c z, *c]\n");
     assert_eq!(root.get("copy").unwrap().to_value(), json!({"x": [1, 2]}));
     assert_eq!(root.get("list").unwrap().to_value(), json!([{"x": [1, 2]}, "z", "z"]));
-    assert!(root.says(&json!({"list": [{"x": [1, 2]}, "z", "z"], "base": {"x": [1, 2]}, "copy": {"x": [1, 2]}})));
+    assert!(root.says(
+        &json!({"list": [{"x": [1, 2]}, "z", "z"], "base": {"x": [1, 2]}, "copy": {"x": [1, 2]}})
+    ));
     assert!(!root.says(&json!({})));
 }
 
@@ -277,7 +291,16 @@ fn aliases_stand_for_their_value() {
 fn nodes_agree_on_what_they_say_however_it_is_written() {
     let block = read("a: 1\nb:\n  - x\n  - {c: 'yes', d: ~}\ne: true\n");
     assert!(block.agrees(&read("{e: True, b: [\"x\", {d: , c: \"yes\"}], a: +1}")));
-    for other in ["a: 2", "b: [x]", "b: [{c: 'yes', d: ~}, x]", "e: 'true'", "a: ~", "e: {}", "e: []", "f: 1"] {
+    for other in [
+        "a: 2",
+        "b: [x]",
+        "b: [{c: 'yes', d: ~}, x]",
+        "e: 'true'",
+        "a: ~",
+        "e: {}",
+        "e: []",
+        "f: 1",
+    ] {
         let mut changed = block.to_value();
         let Value::Object(own) = read(other).to_value() else { panic!("a mapping") };
         changed.as_object_mut().unwrap().extend(own);
@@ -290,7 +313,10 @@ fn nodes_agree_on_what_they_say_however_it_is_written() {
 fn key_order_is_that_of_the_text() {
     let root = read("z: 1\na: 2\nm: 3\n");
     let Kind::Mapping(entries) = &root.kind else { panic!("a mapping") };
-    assert_eq!(entries.iter().map(|entry| entry.key.text.as_ref()).collect::<Vec<_>>(), ["z", "a", "m"]);
+    assert_eq!(
+        entries.iter().map(|entry| entry.key.text.as_ref()).collect::<Vec<_>>(),
+        ["z", "a", "m"]
+    );
     assert_eq!(root.to_value().to_string(), r#"{"z":1,"a":2,"m":3}"#);
 }
 

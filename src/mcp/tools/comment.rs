@@ -14,7 +14,10 @@ pub(super) const TOOL: Tool = Tool {
     title: "Comment on a task",
     description: "Add a comment to a task's text, for whoever reads it later. It moves nothing: an outcome is said with \
                   aof_task_complete.",
-    arguments: &[Argument::required("text", Form::Text, "What is to be said, as Markdown"), super::TASK],
+    arguments: &[
+        Argument::required("text", Form::Text, "What is to be said, as Markdown"),
+        super::TASK,
+    ],
     answer: &[("task", Field::Text), ("commit", Field::MaybeText), ("message", Field::Text)],
     effect: Effect::Adds,
     run,

@@ -14,7 +14,8 @@ use crate::mcp::trouble::Trouble;
 use crate::model::ssh::SshFault;
 use crate::model::{Completion, Signature};
 use crate::ops::{
-    Completed, DryRun, OpsError, Signing, add_text, complete, complete_signed, ended, note_run, warnings_value, way,
+    Completed, DryRun, OpsError, Signing, add_text, complete, complete_signed, ended, note_run,
+    warnings_value, way,
 };
 use crate::store::random::DeliveryId;
 
@@ -46,7 +47,11 @@ A refusal changes nothing and says how to put it right."#,
         Argument::optional("metadata", Form::Object, "Facts for the record"),
         Argument::optional("text", Form::Text, "Markdown of up to 64 KiB for the task's body"),
         Argument::optional("file", Form::Text, "The same from a file below the project"),
-        Argument::optional("id", Form::Text, "Any id of your own: however often it is sent, it counts once"),
+        Argument::optional(
+            "id",
+            Form::Text,
+            "Any id of your own: however often it is sent, it counts once",
+        ),
         Argument::optional(
             "signature",
             Form::Text,
@@ -100,7 +105,8 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
     let task = &changed.after.task;
     let said = ended(&changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
     let (now, _) = standing(project, &changed);
-    let again = if changed.settled { "this had counted already, and nothing was done twice; " } else { "" };
+    let again =
+        if changed.settled { "this had counted already, and nothing was done twice; " } else { "" };
     Ok(json!({
         "task": task.id.as_str(),
         "outcome": said,
@@ -118,7 +124,9 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
 /// Completes; signs where that is wanted and nobody has to be asked. Else the refusal says what is to be signed.
 fn completed(project: &Project<'_>, completion: &Completion) -> Result<Completed, OpsError> {
     let refused = match complete(&project.workspace, completion, DryRun::No) {
-        Err(OpsError::Refused(Refusal::Signature(wanted))) if wanted.flaw == Flaw::Missing => wanted,
+        Err(OpsError::Refused(Refusal::Signature(wanted))) if wanted.flaw == Flaw::Missing => {
+            wanted
+        }
         done => return done,
     };
     let signing = Signing { key_file: None, asking: Asking::Window };

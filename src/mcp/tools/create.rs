@@ -41,8 +41,11 @@ pub(super) const MADE: &[(&str, Field)] = &[
 ];
 
 fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
-    let new =
-        NewTask { body: given.text("body").unwrap_or_default(), depends_on: given.ids("dependsOn")?, ..said(given) };
+    let new = NewTask {
+        body: given.text("body").unwrap_or_default(),
+        depends_on: given.ids("dependsOn")?,
+        ..said(given)
+    };
     made(project, &new)
 }
 

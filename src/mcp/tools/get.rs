@@ -42,7 +42,9 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
     let post = Post::meant(rules, &view.file.task, ticket.branch.as_ref());
     let context = post.and_then(|post| brief_of(rules, &view.file, &post)).or(view.context);
     if let (Value::Object(map), Some(context)) = (&mut value, &context) {
-        let Value::Object(told) = brief_value(&view.file, context) else { unreachable!("a brief is an object") };
+        let Value::Object(told) = brief_value(&view.file, context) else {
+            unreachable!("a brief is an object")
+        };
         for (key, told) in told {
             map.insert(key, told);
         }

@@ -14,7 +14,8 @@ use crate::ops::{Filter, NEW, Sort, header_value, known_names, list, unreadable_
 /// So many tasks come at once unless the call says how many.
 const PAGE: usize = 20;
 
-const STATES: &[&str] = &["ready", "in_progress", "blocked", "complete", "failed", "cancelled", "new"];
+const STATES: &[&str] =
+    &["ready", "in_progress", "blocked", "complete", "failed", "cancelled", "new"];
 
 pub(super) const TOOL: Tool = Tool {
     name: "aof_task_list",
@@ -69,12 +70,19 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
     };
     let listing = list(&project.workspace, &project.in_force, &filter, Sort::Priority);
     known_names(&filter, project.rules(), &listing)?;
-    let (from, limit) = (given.count("offset").unwrap_or(0), given.count("limit").unwrap_or(PAGE).max(1));
+    let (from, limit) =
+        (given.count("offset").unwrap_or(0), given.count("limit").unwrap_or(PAGE).max(1));
     let total = listing.tasks.len();
-    let tasks: Vec<Value> =
-        listing.tasks.iter().skip(from).take(limit).map(|(header, path)| lean(header_value(header, path))).collect();
+    let tasks: Vec<Value> = listing
+        .tasks
+        .iter()
+        .skip(from)
+        .take(limit)
+        .map(|(header, path)| lean(header_value(header, path)))
+        .collect();
     let end = from.saturating_add(tasks.len());
-    let mut value = json!({"tasks": tasks, "total": total, "truncated": end < total, "nextCall": null});
+    let mut value =
+        json!({"tasks": tasks, "total": total, "truncated": end < total, "nextCall": null});
     if end < total {
         let mut arguments = given.all();
         arguments.insert("offset".to_owned(), json!(end));

@@ -93,7 +93,8 @@ impl Tool {
             .destructive(false)
             .idempotent(self.effect != Effect::Adds)
             .open_world(false);
-        let mut shown = rmcp::model::Tool::new(self.name, self.description, schema::input(self.arguments));
+        let mut shown =
+            rmcp::model::Tool::new(self.name, self.description, schema::input(self.arguments));
         shown.title = Some(self.title.to_owned());
         shown.output_schema = Some(Arc::new(schema::output(self.answer)));
         shown.annotations = Some(hints);
@@ -113,7 +114,9 @@ fn standing(project: &Project<'_>, changed: &Changed) -> (String, Value) {
     let turn = match (task.status, &names[..]) {
         (crate::model::Status::Blocked, _) => format!("blocked: {}", task.blockers.join("; ")),
         (status, []) => status.to_string().replace('_', " "),
-        (status, names) => format!("{} for {}", status.to_string().replace('_', " "), names.join(" or ")),
+        (status, names) => {
+            format!("{} for {}", status.to_string().replace('_', " "), names.join(" or "))
+        }
     };
     let open_posts = Post::open(project.rules(), task);
     let own = project.viewer().is_some_and(|me| agents.contains(&me)) && !open_posts.is_empty();

@@ -11,7 +11,9 @@ use crate::mcp::next_call::call;
 use crate::mcp::schema::{Argument, Field, Form};
 use crate::mcp::trouble::Trouble;
 use crate::model::{RoleId, Ticket, listed};
-use crate::ops::{DryRun, Next, Wanted, brief_of, briefed, known_worker, next, show, warnings_value};
+use crate::ops::{
+    DryRun, Next, Wanted, brief_of, briefed, known_worker, next, show, warnings_value,
+};
 
 pub(super) const TOOL: Tool = Tool {
     name: "aof_task_next",
@@ -44,7 +46,8 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
         return only(project, ticket);
     }
     let wanted = if given.flag("another") { Wanted::Another } else { Wanted::Next };
-    let found = next(&project.workspace, &project.in_force, &agent, role.as_ref(), wanted, DryRun::No)?;
+    let found =
+        next(&project.workspace, &project.in_force, &agent, role.as_ref(), wanted, DryRun::No)?;
     let (changed, ticket) = match found {
         Next::Task { changed, ticket, .. } => (changed, ticket),
         Next::Nothing { roles, waiting } => {
@@ -53,7 +56,8 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
                 1 => "; 1 task is there, but taken, blocked or waiting".to_owned(),
                 count => format!("; {count} tasks are there, but taken, blocked or waiting"),
             };
-            let of = if roles.is_empty() { String::new() } else { format!(" in {}", listed(&roles)) };
+            let of =
+                if roles.is_empty() { String::new() } else { format!(" in {}", listed(&roles)) };
             return Ok(nothing(&format!("nothing to do for `{agent}`{of}{others}")));
         }
     };
@@ -61,7 +65,9 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
     let context = post.and_then(|post| brief_of(rules, &changed.after, &post));
     let (ticket, task) = match &context {
         Some(context) => (context.ticket.to_string(), brief::value(&changed.after, context)),
-        None => (ticket.to_string(), json!({"id": ticket.task.as_str(), "ticket": ticket.to_string()})),
+        None => {
+            (ticket.to_string(), json!({"id": ticket.task.as_str(), "ticket": ticket.to_string()}))
+        }
     };
     Ok(yours(&ticket, &task, &changed.warnings))
 }
@@ -70,7 +76,8 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
 fn only(project: &Project<'_>, ticket: &Ticket) -> Result<Value, Trouble> {
     let (view, _) = show(&project.workspace, &ticket.task)?;
     let task = &view.file.task;
-    let open = ticket.visit.is_none_or(|visit| task.gate.as_ref().is_some_and(|open| open.visit == visit));
+    let open =
+        ticket.visit.is_none_or(|visit| task.gate.as_ref().is_some_and(|open| open.visit == visit));
     if !open || task.gate.is_none() {
         return Ok(nothing(&format!("{ticket} is what you were started for, and it is done")));
     }

@@ -32,5 +32,7 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
     let changed = release(&project.workspace, &ticket, Some(&agent), DryRun::No)?;
     let task = &changed.after.task;
     let (now, _) = standing(project, &changed);
-    Ok(json!({"task": task.id.as_str(), "status": task.status.as_str(), "message": now, "nextCall": next_task()}))
+    Ok(
+        json!({"task": task.id.as_str(), "status": task.status.as_str(), "message": now, "nextCall": next_task()}),
+    )
 }

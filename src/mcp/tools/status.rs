@@ -43,11 +43,15 @@ fn run(project: &Project<'_>, _: &Given) -> Result<Value, Trouble> {
     }
     let mut value = overview_value(&all);
     let agent = project.viewer();
-    let roles: Vec<&RoleId> = agent.iter().flat_map(|agent| project.rules().org.roles_of(agent)).collect();
-    let claims = agent.iter().flat_map(|agent| claimed(&project.workspace, &project.in_force, agent, None));
+    let roles: Vec<&RoleId> =
+        agent.iter().flat_map(|agent| project.rules().org.roles_of(agent)).collect();
+    let claims =
+        agent.iter().flat_map(|agent| claimed(&project.workspace, &project.in_force, agent, None));
     value["agent"] = json!(agent.as_ref().map(ToString::to_string));
     value["roles"] = roles.iter().map(ToString::to_string).collect();
-    value["current"] = claims.map(|claim| json!({"task": claim.ticket.to_string(), "title": claim.title})).collect();
+    value["current"] = claims
+        .map(|claim| json!({"task": claim.ticket.to_string(), "title": claim.title}))
+        .collect();
     if points > FEW {
         value["attentionTotal"] = json!(points);
     }

@@ -31,6 +31,8 @@ fn run(project: &Project<'_>, _: &Given) -> Result<Value, Trouble> {
         }
     }
     let first = workflows.as_array().and_then(|all| all.first()).map(|first| first["name"].clone());
-    let next = first.map(|name| call("aof_workflow_start", json!({"workflow": name, "title": "<what is to be done>"})));
+    let next = first.map(|name| {
+        call("aof_workflow_start", json!({"workflow": name, "title": "<what is to be done>"}))
+    });
     Ok(json!({"workflows": workflows, "nextCall": next}))
 }

@@ -24,11 +24,14 @@ pub fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => compare(left, right).is_eq(),
         (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
+            left.len() == right.len()
+                && left.iter().zip(right).all(|(left, right)| same(left, right))
         }
         (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len()
-                && left.iter().all(|(key, value)| right.get(key).is_some_and(|other| same(value, other)))
+                && left
+                    .iter()
+                    .all(|(key, value)| right.get(key).is_some_and(|other| same(value, other)))
         }
         _ => left == right,
     }
@@ -79,7 +82,9 @@ mod tests {
             assert_eq!(compare(&number(left), &number(right)), wanted, "{left} {right}");
             assert_eq!(compare(&number(right), &number(left)), wanted.reverse(), "{right} {left}");
         }
-        assert!(is_whole(&number("2.0")) && is_whole(&number("1e300")) && !is_whole(&number("0.5")));
+        assert!(
+            is_whole(&number("2.0")) && is_whole(&number("1e300")) && !is_whole(&number("0.5"))
+        );
     }
 
     #[test]

@@ -17,8 +17,7 @@ const LIMIT: usize = 16 * 1024;
 const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=8192;
 
 const LINE: &str = "write the line of its `.pub` file, as in `ssh-ed25519 AAAA.. ann@laptop`";
-const OTHER_KEY: &str =
-    "use an Ed25519, ECDSA (P-256, P-384) or RSA key, or one of a hardware token (`ed25519-sk`, `ecdsa-sk`)";
+const OTHER_KEY: &str = "use an Ed25519, ECDSA (P-256, P-384) or RSA key, or one of a hardware token (`ed25519-sk`, `ecdsa-sk`)";
 
 /// A public key. Two that differ in their comment alone are the same.
 #[derive(Clone)]
@@ -115,7 +114,9 @@ impl PublicKey {
         let kind = wire.text().ok_or_else(broken)?;
         let (kind, material) = match kind {
             "ssh-ed25519" => ("ssh-ed25519", ed25519(&mut wire, false)),
-            "sk-ssh-ed25519@openssh.com" => ("sk-ssh-ed25519@openssh.com", ed25519(&mut wire, true)),
+            "sk-ssh-ed25519@openssh.com" => {
+                ("sk-ssh-ed25519@openssh.com", ed25519(&mut wire, true))
+            }
             "ecdsa-sha2-nistp256" => ("ecdsa-sha2-nistp256", ecdsa(&mut wire, Curve::P256, false)),
             "ecdsa-sha2-nistp384" => ("ecdsa-sha2-nistp384", ecdsa(&mut wire, Curve::P384, false)),
             "sk-ecdsa-sha2-nistp256@openssh.com" => {
@@ -136,7 +137,10 @@ fn ed25519(wire: &mut Wire<'_>, is_token: bool) -> Option<KeyMaterial> {
 
 fn ecdsa(wire: &mut Wire<'_>, curve: Curve, is_token: bool) -> Option<KeyMaterial> {
     wire.text().filter(|name| *name == curve.name())?;
-    let point = wire.bytes().filter(|point| point.len() == 1 + 2 * curve.width() && point[0] == 4)?.to_vec();
+    let point = wire
+        .bytes()
+        .filter(|point| point.len() == 1 + 2 * curve.width() && point[0] == 4)?
+        .to_vec();
     Some(KeyMaterial::Ecdsa { curve, point, application: application(wire, is_token)? })
 }
 
@@ -150,8 +154,9 @@ fn rsa(wire: &mut Wire<'_>) -> Result<Option<KeyMaterial>, SshFault> {
     let zeros = modulus.first().map_or(0, |first| first.leading_zeros() as usize);
     let bits = modulus.len() * 8 - zeros;
     if !RSA_BITS.contains(&bits) {
-        let problem =
-            format!("an RSA key of {bits} bits is none that is safe to check, which are those of 2048 to 8192");
+        let problem = format!(
+            "an RSA key of {bits} bits is none that is safe to check, which are those of 2048 to 8192"
+        );
         return Err(SshFault::new(problem, "make another one, as with `ssh-keygen -t ed25519`"));
     }
     Ok(Some(KeyMaterial::Rsa { exponent: exponent.to_vec(), modulus: modulus.to_vec() }))
@@ -172,18 +177,27 @@ impl FromStr for PublicKey {
     fn from_str(text: &str) -> Result<Self, SshFault> {
         let text = text.trim();
         if text.contains("PRIVATE KEY") {
-            return Err(SshFault::new("this is a private key, which belongs into no repository", LINE));
+            return Err(SshFault::new(
+                "this is a private key, which belongs into no repository",
+                LINE,
+            ));
         }
         if text.len() > LIMIT || text.chars().any(char::is_control) {
             return Err(broken());
         }
         let mut words = text.splitn(3, ' ');
-        let (Some(kind), Some(encoded)) = (words.next(), words.next()) else { return Err(broken()) };
+        let (Some(kind), Some(encoded)) = (words.next(), words.next()) else {
+            return Err(broken());
+        };
         let comment = words.next().unwrap_or_default().trim().to_owned();
         let blob = BASE64_STANDARD.decode(encoded).map_err(|_| broken())?;
         let key = Self::of_blob(&blob)?;
         if key.kind != kind {
-            let problem = format!("the line says `{}`, and the key behind it is of type `{}`", short(kind), key.kind);
+            let problem = format!(
+                "the line says `{}`, and the key behind it is of type `{}`",
+                short(kind),
+                key.kind
+            );
             return Err(SshFault::new(problem, LINE));
         }
         Ok(Self { comment, ..key })
@@ -219,8 +233,7 @@ impl Eq for PublicKey {}
 mod tests {
     use super::*;
 
-    const ANN: &str =
-        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDrGwTXlPu6BCAs/WbjSjtwBTL/ZF3EAOFL3allUTOAO ann@example.org";
+    const ANN: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDrGwTXlPu6BCAs/WbjSjtwBTL/ZF3EAOFL3allUTOAO ann@example.org";
 
     #[test]
     fn a_key_reads_back() {
@@ -243,7 +256,10 @@ mod tests {
             (&ANN.replace("ssh-ed25519 ", "ssh-rsa "), "of type `ssh-ed25519`"),
             ("-----BEGIN OPENSSH PRIVATE KEY-----", "private key"),
             ("ssh-dss AAAAB3NzaC1kc3M=", "`ssh-dss` are not checked"),
-            ("ecdsa-sha2-nistp521 AAAAE2VjZHNhLXNoYTItbmlzdHA1MjE=", "`ecdsa-sha2-nistp521` are not checked"),
+            (
+                "ecdsa-sha2-nistp521 AAAAE2VjZHNhLXNoYTItbmlzdHA1MjE=",
+                "`ecdsa-sha2-nistp521` are not checked",
+            ),
             ("ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAAgCB", "RSA key of 8 bits"),
         ] {
             assert!(said(text).contains(words), "{text}: {}", said(text));

@@ -229,10 +229,18 @@ mod tests {
             assert!(Signature::of_blob(&blob[..end]).is_err(), "{end} bytes of it");
         }
         assert!(Signature::of_blob(&[&blob[..], b"\0"].concat()).is_err(), "more than there is");
-        for text in ["", BEGIN, END, "-----BEGIN SSH SIGNATURE-----\n-----END SSH SIGNATURE-----", "AAAA", "no"] {
+        for text in [
+            "",
+            BEGIN,
+            END,
+            "-----BEGIN SSH SIGNATURE-----\n-----END SSH SIGNATURE-----",
+            "AAAA",
+            "no",
+        ] {
             assert!(text.parse::<Signature>().is_err(), "{text}");
         }
-        let other = BASE64_STANDARD.encode(&blob[..]).replacen("U1NIU0lHAAAAAQ", "U1NIU0lHAAAAAg", 1);
+        let other =
+            BASE64_STANDARD.encode(&blob[..]).replacen("U1NIU0lHAAAAAQ", "U1NIU0lHAAAAAg", 1);
         assert!(other.parse::<Signature>().unwrap_err().problem.contains("version"));
     }
 }

@@ -72,9 +72,8 @@ impl Branch {
             (Some(Target::Next), _) | (None, Outcome::Complete) => Verdict::Pass,
             (None, Outcome::Skip) => Verdict::Skip,
             // A decision and a failure have no meaning without a route, so nothing but `blocked` is meant.
-            (Some(Target::Hold), _) | (None, Outcome::Blocked | Outcome::Failed | Outcome::Decision(_)) => {
-                Verdict::Hold
-            }
+            (Some(Target::Hold), _)
+            | (None, Outcome::Blocked | Outcome::Failed | Outcome::Decision(_)) => Verdict::Hold,
             (Some(_), _) | (None, Outcome::NeedsReview) => Verdict::Reject,
         }
     }
@@ -82,7 +81,13 @@ impl Branch {
     /// Returns whether something that can be said there is a rejection.
     pub fn rejects(&self) -> bool {
         let says_so = self.0.can_reject() && self.verdict(&Outcome::NeedsReview) == Verdict::Reject;
-        says_so || self.0.exits.routes.iter().any(|(outcome, _)| self.verdict(outcome) == Verdict::Reject)
+        says_so
+            || self
+                .0
+                .exits
+                .routes
+                .iter()
+                .any(|(outcome, _)| self.verdict(outcome) == Verdict::Reject)
     }
 }
 

@@ -1,7 +1,9 @@
 //! A gate: one stage of a workflow, what is asked of whoever stands at it, and the ways out.
 
 use crate::model::words::words;
-use crate::model::{Branch, Brief, Exits, Fork, GateId, GateRun, Map, Outcome, Outputs, Period, RoleId, Signal};
+use crate::model::{
+    Branch, Brief, Exits, Fork, GateId, GateRun, Map, Outcome, Outputs, Period, RoleId, Signal,
+};
 
 /// One stage (spec 1, 1.1).
 #[derive(Debug, Clone, PartialEq)]
@@ -142,7 +144,9 @@ impl Gate {
     /// may.
     pub fn can_reject(&self) -> bool {
         match &self.kind {
-            GateKind::Work(duty) => duty.can_reject || self.exits.route(&Outcome::NeedsReview).is_some(),
+            GateKind::Work(duty) => {
+                duty.can_reject || self.exits.route(&Outcome::NeedsReview).is_some()
+            }
             GateKind::Condition => false,
             GateKind::Fork(fork) => fork.branches.iter().any(Branch::rejects),
         }

@@ -76,7 +76,9 @@ impl Workflow {
         let declares = |duty: &Duty| duty.outputs.names().contains(&name);
         let declared = |gate: &Gate| {
             gate.duty().is_some_and(declares)
-                || gate.fork().is_some_and(|fork| fork.branches.iter().any(|branch| declares(branch.duty())))
+                || gate
+                    .fork()
+                    .is_some_and(|fork| fork.branches.iter().any(|branch| declares(branch.duty())))
         };
         match &self.context.protected {
             Some(names) => names.iter().any(|known| known == name),

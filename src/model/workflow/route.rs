@@ -84,13 +84,20 @@ impl Exits {
     pub fn route(&self, outcome: &Outcome) -> Option<&Route> {
         match outcome {
             Outcome::Failed => self.on_failure.as_ref(),
-            _ => self.routes.iter().find(|(of, _)| of.is_meant_by(outcome.as_str())).map(|(_, route)| route),
+            _ => self
+                .routes
+                .iter()
+                .find(|(of, _)| of.is_meant_by(outcome.as_str()))
+                .map(|(_, route)| route),
         }
     }
 
     /// Returns the decisions of the gate, in their order.
     pub fn decisions(&self) -> impl Iterator<Item = &Outcome> {
-        self.routes.iter().map(|(outcome, _)| outcome).filter(|outcome| matches!(outcome, Outcome::Decision(_)))
+        self.routes
+            .iter()
+            .map(|(outcome, _)| outcome)
+            .filter(|outcome| matches!(outcome, Outcome::Decision(_)))
     }
 
     /// Returns whether the gate decides: it has an outcome of its own, and then `complete` means nothing.

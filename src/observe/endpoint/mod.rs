@@ -52,7 +52,10 @@ impl FromStr for Address {
 
     fn from_str(given: &str) -> Result<Self, NotAnAddress> {
         let (host, port) = given.rsplit_once(':').ok_or(NotAnAddress)?;
-        if host.is_empty() || port.parse::<u16>().is_err() || (host.contains(':') && !host.starts_with('[')) {
+        if host.is_empty()
+            || port.parse::<u16>().is_err()
+            || (host.contains(':') && !host.starts_with('['))
+        {
             return Err(NotAnAddress);
         }
         Ok(Self(given.to_owned()))
@@ -159,7 +162,9 @@ fn attend(mut stream: TcpStream, page: &Page) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let answer = match request::read(&mut stream, Instant::now() + ASKING)? {
         Ok(request) => answer(&request, page),
-        Err(Unfit::TooLong) => plain("431 Request Header Fields Too Large", "", "that is too long a question\n"),
+        Err(Unfit::TooLong) => {
+            plain("431 Request Header Fields Too Large", "", "that is too long a question\n")
+        }
         Err(Unfit::Malformed) => plain("400 Bad Request", "", "that is no HTTP\n"),
     };
     write(&mut stream, &answer, Instant::now() + READING)?;
@@ -170,18 +175,27 @@ fn attend(mut stream: TcpStream, page: &Page) -> io::Result<()> {
 fn answer(request: &Request, page: &Page) -> Vec<u8> {
     let reads = matches!(request.method.as_str(), "GET" | "HEAD");
     let mut answer = match request.path.as_str() {
-        "/metrics" if !reads => plain("405 Method Not Allowed", "Allow: GET, HEAD\r\n", "metrics are only read\n"),
+        "/metrics" if !reads => {
+            plain("405 Method Not Allowed", "Allow: GET, HEAD\r\n", "metrics are only read\n")
+        }
         "/metrics" => {
             let format = Format::wanted(&request.accept);
             match page(format) {
                 Some(text) => whole("200 OK", "", format.content_type(), &text),
-                None => plain("503 Service Unavailable", "Retry-After: 5\r\n", "nothing is counted yet; try again\n"),
+                None => plain(
+                    "503 Service Unavailable",
+                    "Retry-After: 5\r\n",
+                    "nothing is counted yet; try again\n",
+                ),
             }
         }
         _ => plain("404 Not Found", "", "the metrics are at /metrics\n"),
     };
     if request.method == "HEAD" {
-        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").map_or(answer.len(), |at| at + 4);
+        let end = answer
+            .windows(4)
+            .position(|four| four == b"\r\n\r\n")
+            .map_or(answer.len(), |at| at + 4);
         answer.truncate(end);
     }
     answer

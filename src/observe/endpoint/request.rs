@@ -64,8 +64,10 @@ fn parse(head: &[u8]) -> Option<Request> {
         return None;
     }
     let headers = lines.filter_map(|line| line.split_once(':'));
-    let accept: Vec<&str> =
-        headers.filter(|(name, _)| name.eq_ignore_ascii_case("accept")).map(|(_, value)| value.trim()).collect();
+    let accept: Vec<&str> = headers
+        .filter(|(name, _)| name.eq_ignore_ascii_case("accept"))
+        .map(|(_, value)| value.trim())
+        .collect();
     let path = target.split(['?', '#']).next().unwrap_or_default();
     Some(Request { method: method.to_owned(), path: path.to_owned(), accept: accept.join(",") })
 }
@@ -78,14 +80,27 @@ mod tests {
     fn a_question_is_its_line_and_what_is_accepted() {
         let read = |text: &str| parse(text.as_bytes());
         let request = |method: &str, path: &str, accept: &str| {
-            Some(Request { method: method.to_owned(), path: path.to_owned(), accept: accept.to_owned() })
+            Some(Request {
+                method: method.to_owned(),
+                path: path.to_owned(),
+                accept: accept.to_owned(),
+            })
         };
         assert_eq!(read("GET /metrics HTTP/1.1\r\nHost: x"), request("GET", "/metrics", ""));
         assert_eq!(read("GET /metrics?x=1 HTTP/1.0"), request("GET", "/metrics", ""));
-        assert_eq!(read("POST / HTTP/1.1\r\nACCEPT: a;q=1\r\nfolded\r\naccept:b"), request("POST", "/", "a;q=1,b"));
-        for malformed in
-            ["", "GET", "GET /metrics", "GET /metrics HTTP/2", "GET /a b HTTP/1.1", " / HTTP/1.1", "\u{16}\u{3}"]
-        {
+        assert_eq!(
+            read("POST / HTTP/1.1\r\nACCEPT: a;q=1\r\nfolded\r\naccept:b"),
+            request("POST", "/", "a;q=1,b")
+        );
+        for malformed in [
+            "",
+            "GET",
+            "GET /metrics",
+            "GET /metrics HTTP/2",
+            "GET /a b HTTP/1.1",
+            " / HTTP/1.1",
+            "\u{16}\u{3}",
+        ] {
             assert_eq!(read(malformed), None, "{malformed:?}");
         }
         assert_eq!(parse(b"GET /\xff HTTP/1.1"), None);

@@ -29,13 +29,16 @@ fn one_page_is_served_in_the_format_that_is_wanted() {
     let address = endpoint(|format| Some(page(format)));
     let text = ask(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     assert!(
-        text.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"),
+        text.starts_with(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
+        ),
         "{text}"
     );
     assert!(text.contains("Content-Length: 5\r\n") && text.ends_with("\r\n\r\nText\n"), "{text}");
     let open = ask(address, &format!("GET /metrics?a HTTP/1.1\r\nAccept: {OPEN}\r\n\r\n"));
     assert!(
-        open.contains(&format!("Content-Type: {OPEN}; version=1.0.0;")) && open.ends_with("OpenMetrics\n"),
+        open.contains(&format!("Content-Type: {OPEN}; version=1.0.0;"))
+            && open.ends_with("OpenMetrics\n"),
         "{open}"
     );
     let head = ask(address, "HEAD /metrics HTTP/1.1\r\n\r\n");
@@ -57,7 +60,8 @@ fn one_page_is_served_in_the_format_that_is_wanted() {
 #[test]
 fn clients_that_say_nothing_hold_up_nobody() {
     let address = endpoint(|format| Some(page(format)));
-    let mut silent: Vec<TcpStream> = (0..CLIENTS - 1).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let mut silent: Vec<TcpStream> =
+        (0..CLIENTS - 1).map(|_| TcpStream::connect(address).unwrap()).collect();
     silent[0].write_all(b"GET /metr").unwrap();
     assert!(ask(address, "GET /metrics HTTP/1.1\r\n\r\n").ends_with("Text\n"));
     // One too many is turned away, and the first that goes leaves its seat to the next.
@@ -68,7 +72,9 @@ fn clients_that_say_nothing_hold_up_nobody() {
         let mut stream = TcpStream::connect(address).unwrap();
         let mut answer = String::new();
         // Being turned away may show as a reset.
-        let _ = stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").and_then(|()| stream.read_to_string(&mut answer));
+        let _ = stream
+            .write_all(b"GET /metrics HTTP/1.1\r\n\r\n")
+            .and_then(|()| stream.read_to_string(&mut answer));
         if answer.ends_with("Text\n") {
             break;
         }
@@ -83,7 +89,16 @@ fn what_is_no_address_is_told_with_the_way_out() {
         let fault = Endpoint::bind(&given.parse().unwrap()).unwrap_err();
         format!("{fault}: {}", fault.fix())
     };
-    for malformed in ["", "9464", ":9464", "localhost", "localhost:", "localhost:x", "localhost:70000", "::1:9464"] {
+    for malformed in [
+        "",
+        "9464",
+        ":9464",
+        "localhost",
+        "localhost:",
+        "localhost:x",
+        "localhost:70000",
+        "::1:9464",
+    ] {
         assert_eq!(malformed.parse::<Address>(), Err(NotAnAddress), "{malformed}");
     }
     assert!(fault("192.0.2.1:9464").contains("this machine has no such address"));

@@ -97,9 +97,16 @@ mod tests {
             Family {
                 name: "aof_a",
                 help: "A \\ and\na line.",
-                samples: Samples::Counter(vec![(vec![("x", "q\"b\\n\nl".to_owned()), ("y", String::new())], 3)]),
+                samples: Samples::Counter(vec![(
+                    vec![("x", "q\"b\\n\nl".to_owned()), ("y", String::new())],
+                    3,
+                )]),
             },
-            Family { name: "aof_b_seconds", help: "B.", samples: Samples::Gauge(vec![(Vec::new(), 1.5)]) },
+            Family {
+                name: "aof_b_seconds",
+                help: "B.",
+                samples: Samples::Gauge(vec![(Vec::new(), 1.5)]),
+            },
             Family {
                 name: "aof_c_seconds",
                 help: "C.",
@@ -131,8 +138,16 @@ aof_c_seconds_count{x=\"ä\"} 1
     #[test]
     fn open_metrics_has_units_and_an_end() {
         let text = render(&families(), Format::OpenMetrics);
-        assert!(text.starts_with("# HELP aof_a A \\\\ and\\na line.\n# TYPE aof_a counter\naof_a_total{"), "{text}");
-        assert!(text.contains("# TYPE aof_c_seconds histogram\n# UNIT aof_c_seconds seconds\n"), "{text}");
+        assert!(
+            text.starts_with(
+                "# HELP aof_a A \\\\ and\\na line.\n# TYPE aof_a counter\naof_a_total{"
+            ),
+            "{text}"
+        );
+        assert!(
+            text.contains("# TYPE aof_c_seconds histogram\n# UNIT aof_c_seconds seconds\n"),
+            "{text}"
+        );
         assert!(text.ends_with("\n# EOF\n"), "{text}");
     }
 }

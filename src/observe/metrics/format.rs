@@ -16,9 +16,11 @@ impl Format {
         for offer in accept.split(',') {
             let mut parts = offer.split(';').map(str::trim);
             let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
-            let parameters: Vec<(&str, &str)> = parts.filter_map(|part| part.split_once('=')).collect();
+            let parameters: Vec<(&str, &str)> =
+                parts.filter_map(|part| part.split_once('=')).collect();
             let parameter = |name: &str| {
-                let found = parameters.iter().find(|(key, _)| key.trim().eq_ignore_ascii_case(name));
+                let found =
+                    parameters.iter().find(|(key, _)| key.trim().eq_ignore_ascii_case(name));
                 found.map(|(_, value)| value.trim().trim_matches('"'))
             };
             let weight = match parameter("q").map_or(Ok(1.0), str::parse::<f32>) {
@@ -26,7 +28,9 @@ impl Format {
                 _ => 0.0,
             };
             match kind.as_str() {
-                "application/openmetrics-text" if matches!(parameter("version"), None | Some("1.0.0")) => {
+                "application/openmetrics-text"
+                    if matches!(parameter("version"), None | Some("1.0.0")) =>
+                {
                     open = open.max(weight);
                 }
                 "text/plain" | "text/*" | "*/*" => text = text.max(weight),
@@ -56,7 +60,10 @@ mod tests {
             ("*/*", Format::Text),
             ("text/plain", Format::Text),
             ("application/openmetrics-text", Format::OpenMetrics),
-            ("Application/OpenMetrics-Text; Version=1.0.0; charset=utf-8, */*;q=0.1", Format::OpenMetrics),
+            (
+                "Application/OpenMetrics-Text; Version=1.0.0; charset=utf-8, */*;q=0.1",
+                Format::OpenMetrics,
+            ),
             (
                 "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
                  text/plain;version=0.0.4;q=0.5,*/*;q=0.1",

@@ -14,8 +14,12 @@ fn of_family(family: &Family) -> Value {
         Samples::Counter(all) => {
             all.iter().map(|(own, count)| json!({"labels": labels(own), "value": count})).collect()
         }
-        Samples::Gauge(all) => all.iter().map(|(own, value)| json!({"labels": labels(own), "value": value})).collect(),
-        Samples::Histogram(all) => all.iter().map(|(own, histogram)| of_histogram(own, histogram)).collect(),
+        Samples::Gauge(all) => {
+            all.iter().map(|(own, value)| json!({"labels": labels(own), "value": value})).collect()
+        }
+        Samples::Histogram(all) => {
+            all.iter().map(|(own, histogram)| of_histogram(own, histogram)).collect()
+        }
     };
     let total = if matches!(family.samples, Samples::Counter(_)) { "_total" } else { "" };
     json!({
@@ -27,7 +31,8 @@ fn of_family(family: &Family) -> Value {
 }
 
 fn of_histogram(own: &Labels, histogram: &Histogram) -> Value {
-    let classes: Vec<Value> = histogram.classes().map(|(bound, count)| json!({"le": bound, "count": count})).collect();
+    let classes: Vec<Value> =
+        histogram.classes().map(|(bound, count)| json!({"le": bound, "count": count})).collect();
     json!({"labels": labels(own), "buckets": classes, "sum": histogram.sum(), "count": histogram.count()})
 }
 

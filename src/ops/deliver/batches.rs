@@ -71,7 +71,8 @@ fn work_on(
     heard: &mut Heard,
     recipient: &mut dyn Recipient,
 ) -> Result<(), OpsError> {
-    let mut completions: Vec<Completion> = batch.iter().map(|work| work.completion.clone()).collect();
+    let mut completions: Vec<Completion> =
+        batch.iter().map(|work| work.completion.clone()).collect();
     let mut trouble = Ok(());
     let mut late = Vec::new();
     let mut waits = vec![true; batch.len()];
@@ -87,26 +88,29 @@ fn work_on(
         look.set(Some(looks[place]));
         Ok(())
     };
-    let done = complete_together(workspace, wait, &mut completions, &mut before, &mut |place, result| {
-        look.set(None);
-        let Work { taken, delivery, .. } = &batch[place];
-        let name = taken.name.clone();
-        waits[place] = result.as_ref().is_err_and(is_passing);
-        refused[place] = result.as_ref().is_err_and(|error| !is_passing(error));
-        let settled = match result {
-            Ok(completed) => settle(inbox, taken, delivery, completed, recipient),
-            Err(error) if is_passing(&error) => wait_or_fail(name, error, recipient),
-            Err(OpsError::Refused(refusal @ Refusal::VisitEnded { .. })) => {
-                late.push((place, refusal));
-                Ok(())
+    let done =
+        complete_together(workspace, wait, &mut completions, &mut before, &mut |place, result| {
+            look.set(None);
+            let Work { taken, delivery, .. } = &batch[place];
+            let name = taken.name.clone();
+            waits[place] = result.as_ref().is_err_and(is_passing);
+            refused[place] = result.as_ref().is_err_and(|error| !is_passing(error));
+            let settled = match result {
+                Ok(completed) => settle(inbox, taken, delivery, completed, recipient),
+                Err(error) if is_passing(&error) => wait_or_fail(name, error, recipient),
+                Err(OpsError::Refused(refusal @ Refusal::VisitEnded { .. })) => {
+                    late.push((place, refusal));
+                    Ok(())
+                }
+                Err(error) => refuse(inbox, taken, delivery, reason_of(&error), recipient),
+            };
+            if settled.is_err() {
+                trouble = settled;
             }
-            Err(error) => refuse(inbox, taken, delivery, reason_of(&error), recipient),
-        };
-        if settled.is_err() {
-            trouble = settled;
-        }
-    });
-    for ((work, completion), _) in batch.iter().zip(&mut completions).zip(waits).filter(|(_, waits)| *waits) {
+        });
+    for ((work, completion), _) in
+        batch.iter().zip(&mut completions).zip(waits).filter(|(_, waits)| *waits)
+    {
         keep_meant(workspace, inbox, work, completion);
     }
     for (place, (work, completion)) in batch.iter().zip(&completions).enumerate() {
@@ -154,7 +158,8 @@ fn settle(
     recipient: &mut dyn Recipient,
 ) -> Result<(), OpsError> {
     let settled = inbox.settle(taken, delivery);
-    recipient.told(Delivered::Completed { name: taken.name.clone(), completed: Box::new(completed) });
+    recipient
+        .told(Delivered::Completed { name: taken.name.clone(), completed: Box::new(completed) });
     // It counts all the same: the file has its id, and the history knows it.
     settled.or_else(|error| wait_or_fail(taken.name.clone(), error.into(), recipient))
 }
@@ -166,8 +171,13 @@ mod tests {
     #[test]
     fn a_batch_has_one_completion_a_task_and_later_ones_keep_their_order() {
         let mut pending = vec![("a", 1), ("b", 1), ("a", 2), ("c", 1), ("a", 3), ("b", 2)];
-        let batches: Vec<Vec<(&str, i32)>> =
-            std::iter::from_fn(|| Some(first_of_each(&mut pending, |item| item.0)).filter(|b| !b.is_empty())).collect();
-        assert_eq!(batches, [vec![("a", 1), ("b", 1), ("c", 1)], vec![("a", 2), ("b", 2)], vec![("a", 3)]]);
+        let batches: Vec<Vec<(&str, i32)>> = std::iter::from_fn(|| {
+            Some(first_of_each(&mut pending, |item| item.0)).filter(|b| !b.is_empty())
+        })
+        .collect();
+        assert_eq!(
+            batches,
+            [vec![("a", 1), ("b", 1), ("c", 1)], vec![("a", 2), ("b", 2)], vec![("a", 3)]]
+        );
     }
 }

@@ -6,7 +6,11 @@ use crate::format::frontmatter::SpliceRefusal;
 use crate::ops::error::OpsError;
 
 /// Tells of trouble that is one file's; what is everybody's ends the work.
-pub(super) fn wait_or_fail(name: String, error: OpsError, recipient: &mut dyn Recipient) -> Result<(), OpsError> {
+pub(super) fn wait_or_fail(
+    name: String,
+    error: OpsError,
+    recipient: &mut dyn Recipient,
+) -> Result<(), OpsError> {
     if error.is_general() {
         return Err(error);
     }

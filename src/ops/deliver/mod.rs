@@ -32,7 +32,10 @@ pub use recipient::{Delivered, Recipient};
 
 /// Returns what was taken from the inbox and not settled, by somebody who was killed, or could not write then; the oldest first. What
 /// is no completion file is refused.
-pub fn leftovers(workspace: &Workspace, recipient: &mut dyn Recipient) -> Result<Vec<Taken>, OpsError> {
+pub fn leftovers(
+    workspace: &Workspace,
+    recipient: &mut dyn Recipient,
+) -> Result<Vec<Taken>, OpsError> {
     workspace.own_folder_is_ours()?;
     let inbox = Inbox::of(&workspace.paths);
     let mut all = Vec::new();
@@ -85,8 +88,12 @@ pub fn deliver(
         match candidate.class {
             Class::Ignored => {}
             Class::Growing => growing = true,
-            Class::Closed if looks_torn(workspace, &candidate.item, &DeliveryId::new(clock())?) => growing = true,
-            Class::Odd(oddity) => refuse_odd(&inbox, &candidate.item, &oddity.to_string(), recipient)?,
+            Class::Closed if looks_torn(workspace, &candidate.item, &DeliveryId::new(clock())?) => {
+                growing = true
+            }
+            Class::Odd(oddity) => {
+                refuse_odd(&inbox, &candidate.item, &oddity.to_string(), recipient)?
+            }
             Class::Closed | Class::Ready => {
                 let first_seen = heard.first_seen(&candidate.item.name, candidate.stat.inode);
                 ready.push((candidate.item, first_seen));
@@ -113,11 +120,15 @@ pub fn deliver(
         }
         let taking = inbox.take(wanted)?;
         failed.extend(taking.failed);
-        let dropped = |taken: Taken| Dropped { first_seen: seen.get(&taken.id).copied().flatten(), taken };
+        let dropped =
+            |taken: Taken| Dropped { first_seen: seen.get(&taken.id).copied().flatten(), taken };
         Ok(taking.taken.into_iter().map(dropped).collect())
     });
     for (item, fault) in failed {
-        recipient.told(Delivered::Waiting { name: item.name.to_string_lossy().into_owned(), error: fault.into() });
+        recipient.told(Delivered::Waiting {
+            name: item.name.to_string_lossy().into_owned(),
+            error: fault.into(),
+        });
     }
     done.map(|()| growing)
 }

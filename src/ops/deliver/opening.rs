@@ -46,7 +46,9 @@ pub(super) fn open(
     Dropped { taken, first_seen }: Dropped,
     recipient: &mut dyn Recipient,
 ) -> Result<Option<Work>, OpsError> {
-    let held = inbox.hold(&taken).and_then(|held| held.map(|held| Ok((held, inbox.read(&taken)?))).transpose());
+    let held = inbox
+        .hold(&taken)
+        .and_then(|held| held.map(|held| Ok((held, inbox.read(&taken)?))).transpose());
     let (held, delivery) = match held {
         Ok(Some((held, Some(delivery)))) => (held, delivery),
         // Another watcher has it, or was faster.
@@ -83,8 +85,10 @@ fn read(delivery: &Delivery, taken: &Taken) -> Result<Completion, Value> {
     };
     completion_file::parse(&delivery.bytes, syntax, &taken.id.completion()).map_err(|faults| {
         let text = String::from_utf8_lossy(&delivery.bytes);
-        let diagnostics: Vec<Value> =
-            faults.iter().map(|fault| Diagnostic::from_fault(&taken.name, &text, fault).to_value()).collect();
+        let diagnostics: Vec<Value> = faults
+            .iter()
+            .map(|fault| Diagnostic::from_fault(&taken.name, &text, fault).to_value())
+            .collect();
         let first = faults.first().map(|fault| fault.message.clone()).unwrap_or_default();
         let mut reason = Map::new();
         reason.insert("error".to_owned(), json!("unreadable_completion"));

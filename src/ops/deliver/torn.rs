@@ -29,14 +29,17 @@ pub(super) fn looks_torn(workspace: &Workspace, item: &Item, id: &DeliveryId) ->
 
 /// Returns whether a completion would be refused for what it does not say. It is rehearsed where it leaves out what few may.
 fn lacks_some(workspace: &Workspace, completion: &Completion) -> bool {
-    let has_blockers = completion.blockers.is_some() || completion.outcome.as_deref() == Some("complete");
+    let has_blockers =
+        completion.blockers.is_some() || completion.outcome.as_deref() == Some("complete");
     if completion.outcome.is_some() && completion.summary.is_some() && has_blockers {
         return false;
     }
     matches!(
         would_complete(workspace, completion),
         Err(OpsError::Refused(
-            Refusal::MissingOutcome { .. } | Refusal::MissingSummary { .. } | Refusal::MissingBlockers { .. }
+            Refusal::MissingOutcome { .. }
+                | Refusal::MissingSummary { .. }
+                | Refusal::MissingBlockers { .. }
         ))
     )
 }

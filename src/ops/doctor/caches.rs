@@ -15,5 +15,9 @@ pub(super) fn look(workspace: &Workspace) -> Vec<Complaint> {
         "every task file is read once more until it is written anew; nothing else depends on it",
         "`aof doctor --fix` removes it; the next `aof task list` makes it again".to_owned(),
     );
-    vec![complaint.cured_by(|workspace| Ok(HeaderCache::<Header>::remove_damaged(&workspace.paths, SCHEMA)?))]
+    vec![
+        complaint.cured_by(|workspace| {
+            Ok(HeaderCache::<Header>::remove_damaged(&workspace.paths, SCHEMA)?)
+        }),
+    ]
 }

@@ -14,8 +14,11 @@ use crate::ops::transaction::DryRun;
 const WAIT: Duration = Duration::from_secs(10);
 
 pub(super) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
-    let doubled: Vec<String> =
-        copies::doubled(patient.workspace).into_values().flatten().map(|path| path.to_string()).collect();
+    let doubled: Vec<String> = copies::doubled(patient.workspace)
+        .into_values()
+        .flatten()
+        .map(|path| path.to_string())
+        .collect();
     let waits = |code: &str| matches!(code, "inbox_waiting" | "inbox_kept_back");
     let inbox_waits = patient.overview.attention.iter().any(|point| waits(point.code));
     let told = patient.overview.attention.iter().filter(|point| match point.code {
@@ -45,15 +48,22 @@ pub(super) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
 }
 
 fn complaint(point: &Attention) -> Complaint {
-    let told = Complaint::wrong(point.code, point.problem.clone(), why(point.code), point.fix.clone());
+    let told =
+        Complaint::wrong(point.code, point.problem.clone(), why(point.code), point.fix.clone());
     match point.code {
-        "unfinished_write" => Complaint { fix: format!("{}; `aof doctor --fix` does", point.fix), ..told }
-            .cured_by(|workspace| heal_if_pending(workspace).map(drop)),
-        "rules_not_followed" => Complaint { fix: format!("{}, and so does `aof doctor --fix`", point.fix), ..told }
-            .cured_by(|workspace| {
-                let settled = settle_rules(workspace, WAIT, DryRun::No, &mut |_| ControlFlow::Continue(()))?;
-                settled.troubled.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
-            }),
+        "unfinished_write" => {
+            Complaint { fix: format!("{}; `aof doctor --fix` does", point.fix), ..told }
+                .cured_by(|workspace| heal_if_pending(workspace).map(drop))
+        }
+        "rules_not_followed" => {
+            Complaint { fix: format!("{}, and so does `aof doctor --fix`", point.fix), ..told }
+                .cured_by(|workspace| {
+                    let settled = settle_rules(workspace, WAIT, DryRun::No, &mut |_| {
+                        ControlFlow::Continue(())
+                    })?;
+                    settled.troubled.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+                })
+        }
         _ => told,
     }
 }
@@ -78,18 +88,26 @@ const fn why(code: &str) -> &'static str {
         b"dependency_circle" | b"dependency_missing" => "it will never be handed out",
         b"unreadable_task" => "no command can touch the task, and nobody is given it",
         b"tasks_left_out" => "nobody is given them here, and no command can touch them",
-        b"task_missing" => "a task that has no file is not worked on, and HEAD says that it is there",
+        b"task_missing" => {
+            "a task that has no file is not worked on, and HEAD says that it is there"
+        }
         b"task_left_behind" => {
             "whoever clones this has the task at both places, and where it ended at one it goes on at the other"
         }
         b"task_frozen" => "no command touches the task, so that nothing is overwritten",
-        b"archive_changed" => "the archive shows what was done, and the next `git commit -a` takes the change along",
+        b"archive_changed" => {
+            "the archive shows what was done, and the next `git commit -a` takes the change along"
+        }
         b"not_adopted" => "a task that stands at no gate is nobody's work",
         b"not_committed" => "what is not committed is in no history, and in no other clone",
         b"inbox_astray" => "somebody did work that will never count",
-        b"inbox_waiting" | b"inbox_kept_back" => "what an agent said does not count until it is taken",
+        b"inbox_waiting" | b"inbox_kept_back" => {
+            "what an agent said does not count until it is taken"
+        }
         b"no_watcher" => "nobody takes what is dropped into the inbox",
-        b"notices_failing" | b"notices_dropped" => "somebody waits for a message that does not come",
+        b"notices_failing" | b"notices_dropped" => {
+            "somebody waits for a message that does not come"
+        }
         b"unfinished_write" => "until it is finished, a file may be ahead of what is committed",
         _ => "it needs somebody's attention",
     }

@@ -16,15 +16,24 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
         }
         let (problem, why) = if repository.converts_line_ends(TASK)? {
             let problem = "git converts the line ends of task files here, by `core.autocrlf` or `.gitattributes`";
-            (problem, "what git takes for unmodified is no edit, but programs here see other bytes than were committed")
+            (
+                problem,
+                "what git takes for unmodified is no edit, but programs here see other bytes than were committed",
+            )
         } else {
             let problem = "nothing says that git is to keep the line ends of task files";
-            (problem, "a clone whose git converts them (`core.autocrlf`) has other bytes than were committed")
+            (
+                problem,
+                "a clone whose git converts them (`core.autocrlf`) has other bytes than were committed",
+            )
         };
         let fix = "`aof doctor --fix` adds `-text` to the line in `.gitattributes`, in a commit of its own, and writes the \
                    files here as they were committed; run it in clones that had converted theirs, too: they count as \
                    unedited until then";
-        return Ok(vec![Complaint::advice("line_endings", problem.to_owned(), why, fix.to_owned()).cured_by(keep)]);
+        return Ok(vec![
+            Complaint::advice("line_endings", problem.to_owned(), why, fix.to_owned())
+                .cured_by(keep),
+        ]);
     }
     let files = elsewise_active(workspace, &repository.look()?)?;
     if files.is_empty() {
@@ -33,7 +42,10 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
     let has = count(files.len(), "task file has", "task files have");
     let complaint = Complaint::advice(
         "line_endings",
-        format!("{has} other line ends than what is committed, and differ in nothing else: `{}`", files[0].path),
+        format!(
+            "{has} other line ends than what is committed, and differ in nothing else: `{}`",
+            files[0].path
+        ),
         "git wrote them so before it was told to keep them; they count as unedited here, and git takes them for modified",
         "`aof doctor --fix` writes them as they were committed".to_owned(),
     );

@@ -31,12 +31,16 @@ fn writer(patient: &Patient<'_>) -> Result<Option<Complaint>, OpsError> {
     match WriterLock::acquire(&workspace.paths, &us, Duration::ZERO, &mut |_| {}) {
         Ok(_) => Ok(None),
         Err(StoreError::LockTimedOut { holder, .. }) => {
-            let held = |holder: &Holder| (workspace.now() - holder.since).total(Unit::Second).unwrap_or(0.0);
+            let held = |holder: &Holder| {
+                (workspace.now() - holder.since).total(Unit::Second).unwrap_or(0.0)
+            };
             if holder.as_ref().is_some_and(|holder| held(holder) < LONG) {
                 return Ok(None);
             }
-            let who =
-                holder.map_or_else(|| "a process that did not say who it is".to_owned(), |holder| holder.to_string());
+            let who = holder.map_or_else(
+                || "a process that did not say who it is".to_owned(),
+                |holder| holder.to_string(),
+            );
             Ok(Some(Complaint::wrong(
                 "lock_held",
                 format!("`.aof/lock` is held by {who}"),

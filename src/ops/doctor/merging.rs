@@ -15,16 +15,24 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
     let mut lacks_hook = false;
     for missing in missing(patient.workspace)? {
         match missing {
-            Missing::Attributes if is_held(patient.workspace)? => complaints.push(held_attributes()),
+            Missing::Attributes if is_held(patient.workspace)? => {
+                complaints.push(held_attributes())
+            }
             Missing::Attributes => lacking.push(LINE),
-            Missing::Driver => lacking.push("the command in git's configuration (`merge.aof.driver`)"),
+            Missing::Driver => {
+                lacking.push("the command in git's configuration (`merge.aof.driver`)")
+            }
             Missing::Hook => lacks_hook = true,
             Missing::HookEnds => {
                 let name = "the hook `prepare-commit-msg`";
-                complaints
-                    .push(wrong_ends(name, "`aof doctor --fix` writes it anew".to_owned()).cured_by(put_in_place));
+                complaints.push(
+                    wrong_ends(name, "`aof doctor --fix` writes it anew".to_owned())
+                        .cured_by(put_in_place),
+                );
             }
-            Missing::ForeignHook { path, line, idle } => complaints.push(foreign_hook(&path, line, idle)),
+            Missing::ForeignHook { path, line, idle } => {
+                complaints.push(foreign_hook(&path, line, idle))
+            }
         }
     }
     if !is_program_there("aof") {
@@ -51,7 +59,8 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
             "merge_driver_missing",
             format!("git does not merge tasks by their meaning; missing: {}", lacking.join(", ")),
             AS_TEXT,
-            "`aof doctor --fix` puts it in place; `.gitattributes` in a commit of its own".to_owned(),
+            "`aof doctor --fix` puts it in place; `.gitattributes` in a commit of its own"
+                .to_owned(),
         );
         complaints.push(complaint.cured_by(put_in_place));
     }
@@ -62,8 +71,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
 const LINE: &str = "the line `tasks/**/*.md merge=aof -text` in `.gitattributes`";
 
 /// What goes without the driver.
-const AS_TEXT: &str =
-    "two branches that moved the same task conflict as text, and the task waits until somebody solves that by hand";
+const AS_TEXT: &str = "two branches that moved the same task conflict as text, and the task waits until somebody solves that by hand";
 
 /// What goes without a hook.
 const WITHOUT_HOOK: &str = "a merge then does not list in its message which completions it superseded, and a rebase does not stop at \
@@ -94,25 +102,41 @@ fn foreign_hook(path: &Path, line: &str, idle: Option<Idle>) -> Complaint {
         let problem = format!("git does not run the hook `{name}`, which is not executable");
         (problem, format!("`chmod +x {}`", quoted(&file)))
     } else if folder.is_some_and(|folder| folder.exists() && !folder.is_dir()) {
-        let problem = format!("git looks for hooks where no folder is (`core.hooksPath`), so none runs: `{name}`");
-        (problem, format!("have it look in a folder, where `prepare-commit-msg` has this line: `{line}`"))
+        let problem = format!(
+            "git looks for hooks where no folder is (`core.hooksPath`), so none runs: `{name}`"
+        );
+        (
+            problem,
+            format!("have it look in a folder, where `prepare-commit-msg` has this line: `{line}`"),
+        )
     } else if path.exists() {
         let problem = format!("the hook `{name}` is not aof's, and does not call it");
-        (problem, format!("add this line to it, before it ends or goes on elsewhere (`exit`, `exec`): `{line}`"))
+        (
+            problem,
+            format!(
+                "add this line to it, before it ends or goes on elsewhere (`exit`, `exec`): `{line}`"
+            ),
+        )
     } else {
-        let problem = format!("there is no hook `{name}`, where git looks for hooks here (`core.hooksPath`)");
+        let problem =
+            format!("there is no hook `{name}`, where git looks for hooks here (`core.hooksPath`)");
         let file = quoted(&file);
         let folder = folder.filter(|folder| !folder.exists());
-        let make =
-            folder.map_or_else(String::new, |folder| format!("mkdir -p {} && ", quoted(&folder.to_string_lossy())));
-        let write = format!("{make}printf '%s\\n' '#!/bin/sh' {} > {file} && chmod +x {file}", quoted(line));
+        let make = folder.map_or_else(String::new, |folder| {
+            format!("mkdir -p {} && ", quoted(&folder.to_string_lossy()))
+        });
+        let write = format!(
+            "{make}printf '%s\\n' '#!/bin/sh' {} > {file} && chmod +x {file}",
+            quoted(line)
+        );
         (problem, format!("make it, with this line: `{line}`; that is `{write}`"))
     };
     Complaint::advice("merge_hook_missing", problem, WITHOUT_HOOK, fix)
 }
 
 fn wrong_ends(hook: &str, fix: String) -> Complaint {
-    let problem = format!("{hook} has lines that end as on Windows (CRLF), with which it cannot be run");
+    let problem =
+        format!("{hook} has lines that end as on Windows (CRLF), with which it cannot be run");
     Complaint::wrong(
         "merge_hook_ends",
         problem,

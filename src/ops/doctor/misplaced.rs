@@ -47,7 +47,9 @@ pub(super) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
 
 fn put_in_place(workspace: &mut Workspace, misplaced: &[TaskId]) -> Result<(), OpsError> {
     let mut trouble = None;
-    let mut choose = |_: &Workspace, _: usize, standing: &Standing| Ok(home(standing).unwrap_or(Choice::Settled));
+    let mut choose = |_: &Workspace, _: usize, standing: &Standing| {
+        Ok(home(standing).unwrap_or(Choice::Settled))
+    };
     for batch in misplaced.chunks(MOST) {
         let ids: Vec<&TaskId> = batch.iter().collect();
         change_together(workspace, WAIT, &ids, &mut choose, &mut |_, result| {

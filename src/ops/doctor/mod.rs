@@ -168,7 +168,11 @@ pub fn examine(workspace: &Workspace, watcher: bool) -> Result<Vec<Complaint>, O
 }
 
 /// Does what is certain, one thing after the other.
-pub fn treat(workspace: &mut Workspace, complaints: Vec<Complaint>, dry_run: DryRun) -> Vec<Treated> {
+pub fn treat(
+    workspace: &mut Workspace,
+    complaints: Vec<Complaint>,
+    dry_run: DryRun,
+) -> Vec<Treated> {
     let treated = complaints.into_iter().map(|complaint| {
         let outcome = match (&complaint.cure, dry_run) {
             (None, _) => Outcome::Told,
@@ -213,7 +217,8 @@ pub fn doctor_value(treated: &[Treated]) -> Value {
 
 /// Leaves out what several checks met and one has told already.
 fn without_echoes(mut complaints: Vec<Complaint>) -> Vec<Complaint> {
-    let mut told: Vec<String> = complaints.iter().map(|complaint| complaint.problem.clone()).collect();
+    let mut told: Vec<String> =
+        complaints.iter().map(|complaint| complaint.problem.clone()).collect();
     told.retain(|problem| !problem.starts_with(UNSEEN));
     complaints.retain(|complaint| {
         let Some(own) = complaint.problem.strip_prefix(UNSEEN) else { return true };

@@ -6,6 +6,7 @@ use crate::ops::refused::refused;
 
 pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
     let why = "somebody did work that did not count, and may not know it";
-    let told = refused(patient.workspace)?.map(|point| Complaint::wrong(point.code, point.problem, why, point.fix));
+    let told = refused(patient.workspace)?
+        .map(|point| Complaint::wrong(point.code, point.problem, why, point.fix));
     Ok(told.into_iter().collect())
 }

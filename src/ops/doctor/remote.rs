@@ -6,7 +6,8 @@ use crate::ops::sync::RemoteStanding;
 
 pub(super) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
     // Who has no remote, or has not said which, works alone.
-    let Some(RemoteStanding { upstream, distance: Some(distance), .. }) = &patient.overview.remote else {
+    let Some(RemoteStanding { upstream, distance: Some(distance), .. }) = &patient.overview.remote
+    else {
         return Vec::new();
     };
     let Distance { ahead, behind } = *distance;

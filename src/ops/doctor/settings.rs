@@ -22,8 +22,16 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
     }
     let setting = |name| repository.setting(name);
     let slow = [
-        ("core.splitIndex", "true", "git config core.splitIndex false && git update-index --no-split-index"),
-        ("index.version", "4", "git config --unset index.version && git update-index --index-version 2"),
+        (
+            "core.splitIndex",
+            "true",
+            "git config core.splitIndex false && git update-index --no-split-index",
+        ),
+        (
+            "index.version",
+            "4",
+            "git config --unset index.version && git update-index --index-version 2",
+        ),
         ("core.sparseCheckout", "true", "git sparse-checkout disable"),
         ("index.sparse", "true", "git config index.sparse false"),
     ];
@@ -47,7 +55,8 @@ fn version(said: Option<&str>) -> Option<Complaint> {
         let fix = "install it, and see that it is in `PATH`".to_owned();
         return Some(Complaint::wrong("no_git", "there is no program `git`".to_owned(), why, fix));
     };
-    let mut numbers = said.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse::<u32>().ok());
+    let mut numbers =
+        said.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse::<u32>().ok());
     let found = (numbers.next()?, numbers.next()?);
     (found < OLDEST).then(|| {
         let problem = format!(
@@ -68,9 +77,12 @@ mod tests {
         assert_eq!(code(None), Some("no_git"));
         assert_eq!(code(Some("git version 2.30.2")), Some("git_old"));
         assert_eq!(code(Some("git version 1.8.3.1")), Some("git_old"));
-        for new in
-            ["git version 2.34.0", "git version 2.47.1 (Apple Git-155)", "git version 3.0.0.windows.1", "nonsense"]
-        {
+        for new in [
+            "git version 2.34.0",
+            "git version 2.47.1 (Apple Git-155)",
+            "git version 3.0.0.windows.1",
+            "nonsense",
+        ] {
             assert_eq!(code(Some(new)), None, "{new}");
         }
     }

@@ -6,9 +6,12 @@ use crate::ops::error::OpsError;
 
 pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
     let repository = &patient.workspace.repository;
-    let agents = patient.in_force.iter().flat_map(|in_force| in_force.rules.org.agents.iter().flatten());
-    let signers: Vec<&str> =
-        agents.filter(|(_, agent)| !agent.signing_keys.is_empty()).map(|(id, _)| id.as_str()).collect();
+    let agents =
+        patient.in_force.iter().flat_map(|in_force| in_force.rules.org.agents.iter().flatten());
+    let signers: Vec<&str> = agents
+        .filter(|(_, agent)| !agent.signing_keys.is_empty())
+        .map(|(id, _)| id.as_str())
+        .collect();
     let missing = repository.missing_ssh_program()?.filter(|_| !signers.is_empty());
     let by_agents = missing.map(|program| {
         Complaint::wrong(

@@ -15,8 +15,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
         complaints.push(complaint.cured_by(|workspace| catch_up(workspace).map(drop)));
     }
     if let Some((problem, fix)) = apart.taken_out_told() {
-        let why =
-            "the next `git commit` would take it out of git, and a task that was taken up never leaves its history";
+        let why = "the next `git commit` would take it out of git, and a task that was taken up never leaves its history";
         complaints.push(Complaint::wrong("task_taken_out", problem, why, fix));
     }
     let names: Vec<&str> = apart.staged.iter().map(|file| file.path.as_str()).collect();

@@ -6,7 +6,11 @@ use crate::ops::stayed::stayed as of_stayed;
 use crate::store::stayed::stayed;
 
 pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
-    let points = of_stayed(patient.workspace, &stayed(&patient.workspace.paths), |names| names.join(", "))?;
+    let points =
+        of_stayed(patient.workspace, &stayed(&patient.workspace.paths), |names| names.join(", "))?;
     let why = "nobody looks for it there: what belongs to a task stands beside it, and goes where it goes";
-    Ok(points.into_iter().map(|point| Complaint::advice(point.code, point.problem, why, point.fix)).collect())
+    Ok(points
+        .into_iter()
+        .map(|point| Complaint::advice(point.code, point.problem, why, point.fix))
+        .collect())
 }

@@ -17,5 +17,8 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
         "`git gc`; `aof doctor --fix` does it".to_owned(),
     );
     let pays = loose > MANY_LOOSE || packs > MANY_PACKS;
-    Ok(Some(complaint.cured_by(|workspace| Ok(workspace.repository.repack()?))).filter(|_| pays).into_iter().collect())
+    Ok(Some(complaint.cured_by(|workspace| Ok(workspace.repository.repack()?)))
+        .filter(|_| pays)
+        .into_iter()
+        .collect())
 }

@@ -27,12 +27,17 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
             None => damaged += 1,
         }
     }
-    let written: u64 = record.iter().flat_map(|(record, _)| &record.kept.counts).map(|(_, many)| many).sum();
+    let written: u64 =
+        record.iter().flat_map(|(record, _)| &record.kept.counts).map(|(_, many)| many).sum();
     let gone = usize::try_from(written.saturating_sub(events)).unwrap_or(usize::MAX);
     let problem = match (damaged, gone) {
         (0, 0) => return Ok(Vec::new()),
-        (0, gone) => format!("{} gone from `.aof/events.jsonl`", count(gone, "event is", "events are")),
-        (damaged, 0) => format!("{} of `.aof/events.jsonl` no event", count(damaged, "line is", "lines are")),
+        (0, gone) => {
+            format!("{} gone from `.aof/events.jsonl`", count(gone, "event is", "events are"))
+        }
+        (damaged, 0) => {
+            format!("{} of `.aof/events.jsonl` no event", count(damaged, "line is", "lines are"))
+        }
         (damaged, gone) => format!(
             "{} of `.aof/events.jsonl` no event, and {} gone",
             count(damaged, "line is", "lines are"),

@@ -99,8 +99,11 @@ fn take_out(OwnFolder { name, is_committed, is_staged, around }: &OwnFolder) -> 
             "delete there what is not yours, and commit that it was taken out: `{git} commit -m \"{name} is local\"`"
         );
     }
-    let commit =
-        if *is_committed { format!(", and commit that: `{git} commit -m \"{name} is local\"`") } else { String::new() };
+    let commit = if *is_committed {
+        format!(", and commit that: `{git} commit -m \"{name} is local\"`")
+    } else {
+        String::new()
+    };
     format!(
         "see what git has there with `{git} ls-files {name}`, delete what is not yours, and take it out with `{git} rm -r --cached {name}`{commit}"
     )

@@ -26,7 +26,8 @@ pub fn reason_of(error: &OpsError) -> Value {
     if let OpsError::NoTask { id, .. }
     | OpsError::UnreadableTask { id, .. }
     | OpsError::Restless { id }
-    | OpsError::Store(StoreError::TaskNotFound { id } | StoreError::TaskDoubled { id, .. }) = error
+    | OpsError::Store(StoreError::TaskNotFound { id } | StoreError::TaskDoubled { id, .. }) =
+        error
     {
         map.insert("task".to_owned(), json!(id.as_str()));
     }
@@ -50,7 +51,10 @@ pub fn reason_of(error: &OpsError) -> Value {
     | OpsError::InvalidRules(diagnostics)
     | OpsError::InvalidImport { diagnostics, .. } = error
     {
-        map.insert("diagnostics".to_owned(), diagnostics.iter().map(Diagnostic::to_value).collect());
+        map.insert(
+            "diagnostics".to_owned(),
+            diagnostics.iter().map(Diagnostic::to_value).collect(),
+        );
     }
     Value::Object(map)
 }

@@ -20,8 +20,14 @@ use crate::store::layout::EVENTS;
 use crate::store::stream::Writer;
 
 /// Leaves what is to be said of a completion that came after another one of the same visit. `delivery` is what makes it this one.
-pub(in crate::ops) fn leave_conflict(workspace: &Workspace, refusal: &Refusal, delivery: &str) -> Result<(), OpsError> {
-    let Refusal::VisitEnded { ticket, gate, agent: Some(loser), winner, .. } = refusal else { return Ok(()) };
+pub(in crate::ops) fn leave_conflict(
+    workspace: &Workspace,
+    refusal: &Refusal,
+    delivery: &str,
+) -> Result<(), OpsError> {
+    let Refusal::VisitEnded { ticket, gate, agent: Some(loser), winner, .. } = refusal else {
+        return Ok(());
+    };
     let rules = in_force(workspace, &workspace.repository.look()?)?.rules;
     let task = Standing::read(workspace, &ticket.task)?.file.task;
     leave(
@@ -32,7 +38,11 @@ pub(in crate::ops) fn leave_conflict(workspace: &Workspace, refusal: &Refusal, d
             later: 0,
             project: rules.project.name.clone(),
             task: Some(Rc::new(task)),
-            events: vec![Event::Conflict { gate: gate.clone(), winner: winner.clone(), loser: loser.clone() }],
+            events: vec![Event::Conflict {
+                gate: gate.clone(),
+                winner: winner.clone(),
+                loser: loser.clone(),
+            }],
         },
     )
 }
@@ -67,7 +77,9 @@ impl ForStream {
                 Some(apart) if !taken.contains(id.as_str()) => waiting.push(apart),
                 Some(_) => done.push(id),
                 None => {
-                    warn!("`{EVENTS}/{id}.json` is no event of that id: it is not taken into the event stream");
+                    warn!(
+                        "`{EVENTS}/{id}.json` is no event of that id: it is not taken into the event stream"
+                    );
                     done.push(id);
                 }
             }

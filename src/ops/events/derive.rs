@@ -35,7 +35,12 @@ pub(super) struct Apart {
 
 impl Line {
     /// Returns an event as a line.
-    pub(super) fn of(workspace: &Workspace, happened: &Happened, event: &Event, origin: Origin<'_>) -> Self {
+    pub(super) fn of(
+        workspace: &Workspace,
+        happened: &Happened,
+        event: &Event,
+        origin: Origin<'_>,
+    ) -> Self {
         let mut occurrence = happened.occurrence(event);
         // What has no name is called by its folder.
         occurrence.project = occurrence.project.or_else(|| workspace.paths.folder_name());
@@ -74,7 +79,12 @@ pub(super) fn of_commit(
     let id = commit.to_string();
     let mut lines = Vec::new();
     for happened in &told.happened {
-        lines.extend(happened.events.iter().map(|event| Line::of(workspace, happened, event, Origin::Commit(&id))));
+        lines.extend(
+            happened
+                .events
+                .iter()
+                .map(|event| Line::of(workspace, happened, event, Origin::Commit(&id))),
+        );
     }
     Ok(OfCommit { commit, committed: told.committed, lines })
 }

@@ -57,10 +57,15 @@ pub(super) struct Ground {
 impl Ground {
     /// Looks; there is nothing to tell of before the first commit. Where no branch is checked out only those are told of anything
     /// who know of none: it may be any commit, for a moment.
-    pub(super) fn look(workspace: &Workspace, cursor: Option<&Cursor>) -> Result<Option<Self>, OpsError> {
+    pub(super) fn look(
+        workspace: &Workspace,
+        cursor: Option<&Cursor>,
+    ) -> Result<Option<Self>, OpsError> {
         let head = workspace.repository.look()?;
         let knows = cursor.is_some_and(|cursor| cursor.commits().next().is_some());
-        let Some(newest) = head.commit.filter(|_| head.reference != "HEAD" || !knows) else { return Ok(None) };
+        let Some(newest) = head.commit.filter(|_| head.reference != "HEAD" || !knows) else {
+            return Ok(None);
+        };
         Ok(Some(Self { head, newest }))
     }
 }
@@ -114,7 +119,12 @@ fn write_all(
     Ok(Left::Commits)
 }
 
-fn remake(workspace: &Workspace, stream: &Stream, writer: &Writer, go_on: &dyn Fn() -> bool) -> Result<Left, OpsError> {
+fn remake(
+    workspace: &Workspace,
+    stream: &Stream,
+    writer: &Writer,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Left, OpsError> {
     let made = rebuild_with(workspace, stream, writer, go_on)?;
     Ok(if made.is_some() { Left::Nothing } else { Left::Commits })
 }
@@ -148,7 +158,9 @@ pub(super) fn patiently(stream: &Stream, patience: Duration) -> Result<Option<Wr
 fn is_up_to_date(workspace: &Workspace, stream: &Stream) -> Result<bool, OpsError> {
     let Some((record, is_whole)) = stream.record::<Kept>()? else { return Ok(false) };
     let reached = match Ground::look(workspace, Some(&record.kept.cursor))? {
-        Some(Ground { head, newest }) => record.kept.cursor.commit(&head.reference) == Some(&newest.to_string()),
+        Some(Ground { head, newest }) => {
+            record.kept.cursor.commit(&head.reference) == Some(&newest.to_string())
+        }
         None => true,
     };
     Ok(is_whole && reached && stream.left()?.is_empty())
@@ -158,8 +170,9 @@ fn is_up_to_date(workspace: &Workspace, stream: &Stream) -> Result<bool, OpsErro
 fn settle(stream: &Stream, writer: &Writer) -> Result<Standing<Kept>, OpsError> {
     let left: Vec<EventId> = stream.left()?.into_iter().map(|(id, _)| id).collect();
     let again = |text: &str| {
-        EventLine::read(text)
-            .is_some_and(|event| event.commit().is_some() || event.id().is_some_and(|id| left.contains(&id)))
+        EventLine::read(text).is_some_and(|event| {
+            event.commit().is_some() || event.id().is_some_and(|id| left.contains(&id))
+        })
     };
     Ok(writer.settle(&again)?)
 }
@@ -190,14 +203,21 @@ fn step(
         write(writer, &mut record, &lines, apart)?;
         return Ok(Step::Done(Left::Nothing));
     };
-    let Some(news) = news(workspace, &record.kept.cursor, &ground, MOST)? else { return Ok(Step::Astray) };
+    let Some(news) = news(workspace, &record.kept.cursor, &ground, MOST)? else {
+        return Ok(Step::Astray);
+    };
     let (lines, apart) = lines(workspace, &news, apart)?;
     news.note_in(&mut record.kept.cursor, &ground.head.reference);
     write(writer, &mut record, &lines, apart)?;
     Ok(Step::Done(news.left))
 }
 
-fn write(writer: &Writer, record: &mut Record<Kept>, lines: &[Line], taken: Vec<Apart>) -> Result<(), OpsError> {
+fn write(
+    writer: &Writer,
+    record: &mut Record<Kept>,
+    lines: &[Line],
+    taken: Vec<Apart>,
+) -> Result<(), OpsError> {
     for line in lines {
         record.kept.counts.add(line);
     }
@@ -209,7 +229,12 @@ fn write(writer: &Writer, record: &mut Record<Kept>, lines: &[Line], taken: Vec<
 }
 
 /// Returns the commits that are to be told of; nothing where history does not lead to what was told any more.
-fn news(workspace: &Workspace, cursor: &Cursor, ground: &Ground, most: usize) -> Result<Option<News>, OpsError> {
+fn news(
+    workspace: &Workspace,
+    cursor: &Cursor,
+    ground: &Ground,
+    most: usize,
+) -> Result<Option<News>, OpsError> {
     match News::begin(workspace, cursor, &ground.head, ground.newest)? {
         Some(last) => News::since(workspace, cursor, (last, ground.newest), most),
         None => News::whole(workspace, ground.newest, most).map(Some),
@@ -217,21 +242,30 @@ fn news(workspace: &Workspace, cursor: &Cursor, ground: &Ground, most: usize) ->
 }
 
 /// Returns the lines of the commits, with those that are in none where their time is, and which of these that are.
-fn lines(workspace: &Workspace, news: &News, apart: Vec<Apart>) -> Result<(Vec<Line>, Vec<Apart>), OpsError> {
+fn lines(
+    workspace: &Workspace,
+    news: &News,
+    apart: Vec<Apart>,
+) -> Result<(Vec<Line>, Vec<Apart>), OpsError> {
     let mut waiting = apart.into_iter().peekable();
     let (mut lines, mut taken) = (Vec::new(), Vec::new());
     let of = |workspace: &Workspace, share: &[CommitId]| {
         let mut telling = Telling::new(workspace);
         share.iter().map(|commit| of_commit(workspace, &mut telling, news, *commit)).collect()
     };
-    let _ = side_by_side(workspace, &news.commits, of, &mut |OfCommit { committed, lines: own, .. }| {
-        while let Some(apart) = waiting.next_if(|apart| apart.at < committed) {
-            lines.push(apart.line.clone());
-            taken.push(apart);
-        }
-        lines.extend(own);
-        Ok(ControlFlow::Continue(()))
-    })?;
+    let _ = side_by_side(
+        workspace,
+        &news.commits,
+        of,
+        &mut |OfCommit { committed, lines: own, .. }| {
+            while let Some(apart) = waiting.next_if(|apart| apart.at < committed) {
+                lines.push(apart.line.clone());
+                taken.push(apart);
+            }
+            lines.extend(own);
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
     if news.left == Left::Nothing {
         for apart in waiting {
             lines.push(apart.line.clone());

@@ -81,7 +81,14 @@ impl EventReader {
             Err(error) => return Err(error),
         };
         let unwritten = missing.into_iter().map(|line| line.text.trim_end().to_owned()).collect();
-        Ok(Self { reading: stream.open()?, stream, number: 0, last: None, unwritten, reached: Reached::Stream })
+        Ok(Self {
+            reading: stream.open()?,
+            stream,
+            number: 0,
+            last: None,
+            unwritten,
+            reached: Reached::Stream,
+        })
     }
 
     /// Returns the next line, if there is one by now.

@@ -38,8 +38,12 @@ pub fn rebuild_events(workspace: &Workspace) -> Result<Rebuilt, OpsError> {
     let patience = workspace.deadline().saturating_duration_since(Instant::now());
     let writer = patiently(&stream, patience)?.ok_or_else(|| OpsError::Unfit {
         code: "events_busy",
-        problem: format!("somebody else has been writing the event stream for {} s", patience.as_secs()),
-        fix: "wait until it is done, or wait longer with `--wait 60s`; nothing was written".to_owned(),
+        problem: format!(
+            "somebody else has been writing the event stream for {} s",
+            patience.as_secs()
+        ),
+        fix: "wait until it is done, or wait longer with `--wait 60s`; nothing was written"
+            .to_owned(),
     })?;
     match rebuild_with(workspace, &stream, &writer, &|| true)? {
         Some(rebuilt) => Ok(rebuilt),
@@ -65,7 +69,9 @@ fn old_lines(stream: &Stream) -> Result<(Vec<Old>, usize), OpsError> {
             Some(event) => match event.commit() {
                 Some(commit) if after.as_deref() != Some(commit) => after = Some(commit.to_owned()),
                 Some(_) => {}
-                None => old.extend(Apart::read(&text).map(|apart| Old { apart, after: after.clone() })),
+                None => {
+                    old.extend(Apart::read(&text).map(|apart| Old { apart, after: after.clone() }))
+                }
             },
         }
     }
@@ -84,7 +90,8 @@ pub(super) fn rebuild_with(
     // What is left from here on waits for the next writer.
     let left = stream.left()?;
     let over: Vec<EventId> = left.iter().map(|(id, _)| id.clone()).collect();
-    let left = ForStream::of(left, &ids.iter().map(ToString::to_string).collect::<Vec<_>>()).waiting;
+    let left =
+        ForStream::of(left, &ids.iter().map(ToString::to_string).collect::<Vec<_>>()).waiting;
     let added: Vec<EventId> = left.iter().filter_map(|apart| apart.id.clone()).collect();
     let ground = Ground::look(workspace, None)?;
     let news = match &ground {
@@ -135,11 +142,14 @@ impl Places {
     fn of(old: Vec<Old>, left: Vec<Apart>, news: Option<&News>) -> Self {
         let commits = news.filter(|_| !old.is_empty()).into_iter().flat_map(|news| &news.commits);
         let history: HashSet<String> = commits.map(ToString::to_string).collect();
-        let (mut first, mut behind, mut by_time) = (Vec::new(), HashMap::<_, Vec<Line>>::new(), Vec::new());
+        let (mut first, mut behind, mut by_time) =
+            (Vec::new(), HashMap::<_, Vec<Line>>::new(), Vec::new());
         for Old { apart, after } in old {
             match after {
                 None => first.push(apart.line),
-                Some(commit) if history.contains(&commit) => behind.entry(commit).or_default().push(apart.line),
+                Some(commit) if history.contains(&commit) => {
+                    behind.entry(commit).or_default().push(apart.line)
+                }
                 Some(_) => by_time.push((apart.at, apart.line)),
             }
         }

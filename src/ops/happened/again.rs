@@ -9,7 +9,12 @@ use crate::ops::error::OpsError;
 
 impl Telling<'_> {
     /// Returns what was told of a task when this commit was made first; nothing where it was not.
-    pub(super) fn told_first(&mut self, news: &News, entry: &LogEntry, id: &TaskId) -> Result<Vec<Event>, OpsError> {
+    pub(super) fn told_first(
+        &mut self,
+        news: &News,
+        entry: &LogEntry,
+        id: &TaskId,
+    ) -> Result<Vec<Event>, OpsError> {
         let mut told = Vec::new();
         for gone in news.made_first(entry) {
             told.extend(self.told_of_gone(*gone, id)?);
@@ -19,7 +24,8 @@ impl Telling<'_> {
 
     fn told_of_gone(&mut self, commit: CommitId, id: &TaskId) -> Result<Vec<Event>, OpsError> {
         let repository = &self.workspace.repository;
-        let changed = of_tasks(repository.changed_files(commit)?).into_iter().find(|(own, ..)| own == id);
+        let changed =
+            of_tasks(repository.changed_files(commit)?).into_iter().find(|(own, ..)| own == id);
         let Some((_, old, Some((_, new)))) = changed else { return Ok(Vec::new()) };
         if old.as_ref().is_some_and(|(_, content)| *content == new) {
             return Ok(Vec::new());
@@ -31,6 +37,8 @@ impl Telling<'_> {
             None => None,
         };
         let after = self.tasks.read(self.workspace, (id, new), &rules, entry.committed)?;
-        Ok(after.map_or_else(Vec::new, |after| said(&rules, &entry, before.as_deref(), &after, old.is_some())))
+        Ok(after.map_or_else(Vec::new, |after| {
+            said(&rules, &entry, before.as_deref(), &after, old.is_some())
+        }))
     }
 }

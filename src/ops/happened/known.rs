@@ -21,7 +21,11 @@ pub(in crate::ops) struct KnownRules(Option<(CommitId, Option<Rc<Rules>>)>);
 
 impl KnownRules {
     /// Returns the rules that decided what a commit says: those of its parent. A commit that brings the first ones goes by them.
-    pub(in crate::ops) fn behind(&mut self, workspace: &Workspace, entry: &LogEntry) -> Result<Rc<Rules>, OpsError> {
+    pub(in crate::ops) fn behind(
+        &mut self,
+        workspace: &Workspace,
+        entry: &LogEntry,
+    ) -> Result<Rc<Rules>, OpsError> {
         let before = match (entry.parents.first(), &self.0) {
             (Some(parent), Some((known, rules))) if known == parent => rules.clone(),
             // A shallow clone ends at commits whose parents it does not have.
@@ -70,7 +74,9 @@ impl KnownTasks {
         let bytes = workspace.repository.read_blob(version)?;
         let workflow = rules.project.default_workflow.clone();
         let defaults = Defaults { workflow, created };
-        let Ok((task, extent)) = task_file::parse_task(&bytes, id, &defaults) else { return Ok(None) };
+        let Ok((task, extent)) = task_file::parse_task(&bytes, id, &defaults) else {
+            return Ok(None);
+        };
         let task = Rc::new(task);
         // What a file leaves open depends on the commit that is told of.
         if extent == Extent::Whole {

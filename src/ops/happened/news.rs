@@ -58,7 +58,11 @@ impl News {
     }
 
     /// Returns all commits of the branch, or the first `most` of them, as those that nobody was told of.
-    pub(in crate::ops) fn whole(workspace: &Workspace, newest: CommitId, most: usize) -> Result<Self, OpsError> {
+    pub(in crate::ops) fn whole(
+        workspace: &Workspace,
+        newest: CommitId,
+        most: usize,
+    ) -> Result<Self, OpsError> {
         let mut commits = workspace.repository.line_to(newest)?;
         commits.truncate(most);
         Ok(Self::of(commits, newest, Vec::new()))
@@ -83,7 +87,8 @@ impl News {
         };
         let mut told = vec![last];
         told.extend(known_commits(known).filter(|commit| *commit != last));
-        let known_gone: HashSet<CommitId> = known.gone().filter_map(|text| text.parse().ok()).collect();
+        let known_gone: HashSet<CommitId> =
+            known.gone().filter_map(|text| text.parse().ok()).collect();
         // What was done on another branch was told there, if this one has simply come up to it; and what was gone and came back was
         // told before it went.
         let is_told = |commit: &CommitId| told[1..].contains(commit) || known_gone.contains(commit);
@@ -93,7 +98,10 @@ impl News {
         // A commit in the middle can stand for what was told only where the branch simply grew; elsewhere all is told in one go.
         let oldest = commits.first().map(|oldest| repository.log_entry(*oldest)).transpose()?;
         let grew = oldest.is_some_and(|oldest| {
-            oldest.parents.first().is_some_and(|parent| told.contains(parent) || known_gone.contains(parent))
+            oldest
+                .parents
+                .first()
+                .is_some_and(|parent| told.contains(parent) || known_gone.contains(parent))
         });
         if gone.is_empty() && grew {
             commits.truncate(most);
@@ -122,7 +130,8 @@ impl News {
     fn of(commits: Vec<CommitId>, newest: CommitId, told: Vec<CommitId>) -> Self {
         let reached = commits.last().copied().unwrap_or(newest);
         let left = if reached == newest { Left::Nothing } else { Left::Commits };
-        let (gone, lost, written, known_gone) = (Vec::new(), Vec::new(), HashMap::new(), HashSet::new());
+        let (gone, lost, written, known_gone) =
+            (Vec::new(), Vec::new(), HashMap::new(), HashSet::new());
         Self { commits, reached, left, told, gone, lost, written, known_gone }
     }
 
@@ -163,10 +172,15 @@ impl News {
     /// Returns the commits whose files were told of before this one. What a merge takes over from us, seen from the other side, is
     /// new to them and not to us; what it takes over from a branch that was told of is new to nobody; and what was squashed is the
     /// same as before.
-    fn known_before(&self, repository: &Repository, entry: &LogEntry) -> Result<Vec<CommitId>, OpsError> {
+    fn known_before(
+        &self,
+        repository: &Repository,
+        entry: &LogEntry,
+    ) -> Result<Vec<CommitId>, OpsError> {
         let Some((last, others)) = self.told.split_first() else { return Ok(Vec::new()) };
         let is_merge = entry.parents.len() > 1;
-        let mut known: Vec<CommitId> = if is_merge || !self.gone.is_empty() { vec![*last] } else { Vec::new() };
+        let mut known: Vec<CommitId> =
+            if is_merge || !self.gone.is_empty() { vec![*last] } else { Vec::new() };
         for parent in entry.parents.iter().skip(1) {
             if repository.led_to(*parent, *last)? {
                 known.push(*parent);

@@ -50,7 +50,12 @@ impl<'w> Telling<'w> {
     }
 
     /// Returns what a commit says happened; `number` sorts it behind those before it.
-    pub(in crate::ops) fn of(&mut self, news: &News, commit: CommitId, number: usize) -> Result<Told, OpsError> {
+    pub(in crate::ops) fn of(
+        &mut self,
+        news: &News,
+        commit: CommitId,
+        number: usize,
+    ) -> Result<Told, OpsError> {
         let entry = self.workspace.repository.log_entry(commit)?;
         let changed = self.workspace.repository.changed_files(commit)?;
         // Rules that were told of already are other rules all the same.
@@ -82,7 +87,9 @@ impl<'w> Telling<'w> {
         if !repository.has_commit(ours) || !repository.has_commit(theirs) {
             return Ok(Vec::new());
         }
-        let Some(base) = repository.merge_bases(ours, theirs)?.first().copied() else { return Ok(Vec::new()) };
+        let Some(base) = repository.merge_bases(ours, theirs)?.first().copied() else {
+            return Ok(Vec::new());
+        };
         let rules = self.rules.behind(self.workspace, entry)?;
         let changes = Changes::since(self.workspace, base, (ours, theirs))?;
         let pairs = changes.pairs(self.workspace, &rules, &mut self.tasks, entry.committed)?;
@@ -91,8 +98,10 @@ impl<'w> Telling<'w> {
             let Some(merged) = pair.merged(&rules, &pair.ours) else { continue };
             let task = Rc::new(merged.task);
             for Superseded { ticket, visit, by } in merged.superseded {
-                let said =
-                    visit.completion.as_ref().map_or_else(|| visit.exited.to_string(), |stamp| stamp.id.to_string());
+                let said = visit
+                    .completion
+                    .as_ref()
+                    .map_or_else(|| visit.exited.to_string(), |stamp| stamp.id.to_string());
                 happened.push(Happened {
                     mark: format!("superseded {ticket} {said}"),
                     at: entry.committed,
@@ -106,9 +115,15 @@ impl<'w> Telling<'w> {
         Ok(happened)
     }
 
-    fn of_rules(&self, rules: &Rules, entry: &LogEntry, number: usize) -> Result<Option<Happened>, OpsError> {
+    fn of_rules(
+        &self,
+        rules: &Rules,
+        entry: &LogEntry,
+        number: usize,
+    ) -> Result<Option<Happened>, OpsError> {
         let wrong = check_committed(&self.workspace.repository, entry.id)?;
-        let wrong: Vec<_> = wrong.into_iter().filter(|one| one.severity == Severity::Error).collect();
+        let wrong: Vec<_> =
+            wrong.into_iter().filter(|one| one.severity == Severity::Error).collect();
         let Some(first) = wrong.first() else { return Ok(None) };
         let commit = entry.id.to_string()[..7].to_owned();
         let problem = format!("{}:{}:{}: {}", first.file, first.line, first.column, first.message);
@@ -130,13 +145,16 @@ impl<'w> Telling<'w> {
         (id, old, new): Changed,
     ) -> Result<Option<Happened>, OpsError> {
         let old_content = old.as_ref().map(|(_, content)| *content);
-        let Some((path, new)) = new.filter(|(_, new)| old_content != Some(*new)) else { return Ok(None) };
+        let Some((path, new)) = new.filter(|(_, new)| old_content != Some(*new)) else {
+            return Ok(None);
+        };
         let before = match &old {
             Some(version) => self.before(rules, entry, &id, version)?,
             None => None,
         };
         // What cannot be read is somebody's work in progress; nothing is known of it.
-        let Some(after) = self.tasks.read(self.workspace, (&id, new), rules, entry.committed)? else {
+        let Some(after) = self.tasks.read(self.workspace, (&id, new), rules, entry.committed)?
+        else {
             return Ok(None);
         };
         let (mut before, mut events) = (before, Vec::new());
@@ -165,7 +183,10 @@ impl<'w> Telling<'w> {
         // An older state is not when it was taken back to it.
         let engine = before.as_ref().is_none_or(|task| task.updated < after.updated);
         Ok(Some(Happened {
-            mark: format!("{id} {} {new}", old_content.map(|old| old.to_string()).unwrap_or_default()),
+            mark: format!(
+                "{id} {} {new}",
+                old_content.map(|old| old.to_string()).unwrap_or_default()
+            ),
             at: if engine { after.updated } else { entry.authored },
             later: number,
             project: rules.project.name.clone(),
@@ -192,7 +213,11 @@ impl<'w> Telling<'w> {
         }
         for tip in news.told() {
             let Some(content) = self.workspace.repository.blob_id(*tip, path)? else { continue };
-            let Some(task) = self.tasks.read(self.workspace, (id, content), rules, entry.committed)? else { continue };
+            let Some(task) =
+                self.tasks.read(self.workspace, (id, content), rules, entry.committed)?
+            else {
+                continue;
+            };
             if task.history.len() > furthest && after.history.starts_with(&task.history) {
                 furthest = task.history.len();
                 found = Some(task);
@@ -210,13 +235,16 @@ impl<'w> Telling<'w> {
         (path, content): &Version,
     ) -> Result<Option<Rc<Task>>, OpsError> {
         let repository = &self.workspace.repository;
-        if let Some(task) = self.tasks.read(self.workspace, (id, *content), rules, entry.committed)? {
+        if let Some(task) =
+            self.tasks.read(self.workspace, (id, *content), rules, entry.committed)?
+        {
             return Ok(Some(task));
         }
         let Some(parent) = entry.parents.first() else { return Ok(None) };
         for earlier in repository.log_of(*parent, &[path])?.take(LOOK_BACK) {
             if let Some(content) = repository.blob_id(earlier?.id, path)?
-                && let Some(task) = self.tasks.read(self.workspace, (id, content), rules, entry.committed)?
+                && let Some(task) =
+                    self.tasks.read(self.workspace, (id, content), rules, entry.committed)?
             {
                 return Ok(Some(task));
             }
@@ -236,7 +264,8 @@ pub(super) fn of_tasks(changed: Vec<ChangedFile>) -> Vec<Changed> {
         let name = file.path.rsplit('/').next().unwrap_or_default();
         if let Some(Ok(id)) = layout::task_id(name) {
             let (before, after) = tasks.entry(id).or_default();
-            *after = after.take().or_else(|| file.after.map(|content| (file.path.clone(), content)));
+            *after =
+                after.take().or_else(|| file.after.map(|content| (file.path.clone(), content)));
             *before = before.take().or_else(|| file.before.map(|content| (file.path, content)));
         }
     }
@@ -244,7 +273,13 @@ pub(super) fn of_tasks(changed: Vec<ChangedFile>) -> Vec<Changed> {
 }
 
 /// Returns what a commit says of a task that it brought from one state to the other.
-pub(super) fn said(rules: &Rules, entry: &LogEntry, before: Option<&Task>, after: &Task, known: bool) -> Vec<Event> {
+pub(super) fn said(
+    rules: &Rules,
+    entry: &LogEntry,
+    before: Option<&Task>,
+    after: &Task,
+    known: bool,
+) -> Vec<Event> {
     let mut events = events(rules, before, after);
     refine(&mut events, entry, known);
     events
@@ -253,7 +288,8 @@ pub(super) fn said(rules: &Rules, entry: &LogEntry, before: Option<&Task>, after
 /// Makes of what the states tell what the commit says of it besides: who wrote a comment, that a claim was a person's doing.
 fn refine(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
     let trailers = trailers::parse(&entry.message);
-    let trailer = |key: &str| trailers.iter().find(|one| one.key() == key).map(|one| one.value().to_owned());
+    let trailer =
+        |key: &str| trailers.iter().find(|one| one.key() == key).map(|one| one.value().to_owned());
     let word = trailer("Aof-Event").unwrap_or_default();
     // It was told when it was done.
     if word == "restored" && known {
@@ -266,7 +302,9 @@ fn refine(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
     }
     for event in events {
         let said = match (&*event, word.as_str()) {
-            (Event::Claimed { at, agent }, "assigned") => Event::Assigned { at: at.clone(), agent: agent.clone() },
+            (Event::Claimed { at, agent }, "assigned") => {
+                Event::Assigned { at: at.clone(), agent: agent.clone() }
+            }
             (Event::Created { gate }, "adopted") => Event::Adopted { gate: gate.clone() },
             (Event::Edited, "commented") => Event::Commented {
                 agent: trailer("Aof-Agent").and_then(|id| id.parse::<AgentId>().ok()),

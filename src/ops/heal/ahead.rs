@@ -21,7 +21,11 @@ use crate::store::layout::is_archived;
 use crate::store::tasks::Place;
 
 /// All of it in one go: the record is replaced by that commit's own, so a kill in it is healed like the first.
-pub(super) fn commit_what_is_ahead(workspace: &Workspace, lock: &WriterLock, left: Left<'_>) -> Result<(), OpsError> {
+pub(super) fn commit_what_is_ahead(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    left: Left<'_>,
+) -> Result<(), OpsError> {
     loop {
         let head = workspace.head()?;
         let ahead = ahead_of(workspace, lock, &head, left)?;
@@ -31,7 +35,8 @@ pub(super) fn commit_what_is_ahead(workspace: &Workspace, lock: &WriterLock, lef
         match commit_unhealed(workspace, lock, &head, &ahead) {
             Ok(_) => return Ok(()),
             // A person committed meanwhile.
-            Err(OpsError::Audit(AuditError::Moved { .. })) if Instant::now() < workspace.deadline() => {}
+            Err(OpsError::Audit(AuditError::Moved { .. }))
+                if Instant::now() < workspace.deadline() => {}
             // Its own record, or the one before it, tells whoever comes next.
             Err(error) if error.is_general() => return Err(error),
             Err(_) => return commit_one_by_one(workspace, lock, left),
@@ -40,7 +45,11 @@ pub(super) fn commit_what_is_ahead(workspace: &Workspace, lock: &WriterLock, lef
 }
 
 /// One task's trouble is told, and keeps none of the others.
-fn commit_one_by_one(workspace: &Workspace, lock: &WriterLock, left: Left<'_>) -> Result<(), OpsError> {
+fn commit_one_by_one(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    left: Left<'_>,
+) -> Result<(), OpsError> {
     for write in &left.record.writes {
         let alone = &Intent { writes: vec![write.clone()], ..left.record.clone() };
         loop {
@@ -51,8 +60,12 @@ fn commit_one_by_one(workspace: &Workspace, lock: &WriterLock, left: Left<'_>) -
             }
             match commit_unhealed(workspace, lock, &head, &ahead) {
                 // A person committed meanwhile.
-                Err(OpsError::Audit(AuditError::Moved { .. })) if Instant::now() < workspace.deadline() => {}
-                Err(error) if error.is_general() || matches!(error, OpsError::Audit(AuditError::Moved { .. })) => {
+                Err(OpsError::Audit(AuditError::Moved { .. }))
+                    if Instant::now() < workspace.deadline() => {}
+                Err(error)
+                    if error.is_general()
+                        || matches!(error, OpsError::Audit(AuditError::Moved { .. })) =>
+                {
                     intent::write(lock, left.record)?.sync(lock)?;
                     return Err(error);
                 }
@@ -68,20 +81,30 @@ fn commit_one_by_one(workspace: &Workspace, lock: &WriterLock, left: Left<'_>) -
 }
 
 /// Returns those of the record's files that are ahead of HEAD by what the engine itself would have written. What is not to count goes back.
-fn ahead_of(workspace: &Workspace, lock: &WriterLock, head: &Head, left: Left<'_>) -> Result<Vec<Write>, OpsError> {
+fn ahead_of(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    head: &Head,
+    left: Left<'_>,
+) -> Result<Vec<Write>, OpsError> {
     let in_force = Rc::new(in_force(workspace, head)?);
     let mut ahead = Vec::new();
     for intended in &left.record.writes {
         let Some(id) = &intended.task else { continue };
-        let standing = match Standing::read_under(workspace, id, head.clone(), Rc::clone(&in_force)) {
+        let standing = match Standing::read_under(workspace, id, head.clone(), Rc::clone(&in_force))
+        {
             Ok(standing) => Some(standing),
             // The task's own trouble is shown when somebody asks for the task.
-            Err(OpsError::UnreadableTask { .. } | OpsError::NoTask { .. } | OpsError::Store(_)) => None,
+            Err(OpsError::UnreadableTask { .. } | OpsError::NoTask { .. } | OpsError::Store(_)) => {
+                None
+            }
             Err(error) => return Err(error),
         };
         let done = match look::facts(workspace, head, left, intended, standing.as_ref()).map(step) {
             Ok(Step::Commit) => {
-                let write = standing.map(|standing| write_of(workspace, left.branch, &standing, intended)).transpose();
+                let write = standing
+                    .map(|standing| write_of(workspace, left.branch, &standing, intended))
+                    .transpose();
                 write.map(|write| ahead.extend(write.flatten()))
             }
             Ok(Step::Back) => {
@@ -109,7 +132,8 @@ fn write_of(
 ) -> Result<Option<Write>, OpsError> {
     let Pending::Versions(versions) = &standing.pending else { return Ok(None) };
     let misplaced = standing.place == Place::Active && is_archived(&standing.snapshot.path);
-    let Some(mut write) = plan(workspace, standing, Choice::Pending)?.write.filter(|_| !misplaced) else {
+    let Some(mut write) = plan(workspace, standing, Choice::Pending)?.write.filter(|_| !misplaced)
+    else {
         return Ok(None);
     };
     // Should this be stopped as well, what stood there first is still what it goes back to.
@@ -140,7 +164,9 @@ fn prepared(
         }
         Ok(None)
     };
-    if !blob_in(branch.to)?.is_some_and(|blob| repository.is_same_text(&standing.snapshot.bytes, blob)) {
+    if !blob_in(branch.to)?
+        .is_some_and(|blob| repository.is_same_text(&standing.snapshot.bytes, blob))
+    {
         return Ok(Vec::new());
     }
     let head = standing.head.commit.map(blob_in).transpose()?.flatten();
@@ -157,7 +183,12 @@ fn prepared(
             versions.pop();
         }
         if let Some(other) = blob {
-            versions.push(Version { bytes: repository.read_blob(other)?, message, author: Some(author), authored });
+            versions.push(Version {
+                bytes: repository.read_blob(other)?,
+                message,
+                author: Some(author),
+                authored,
+            });
         }
         later = blob;
     }

@@ -30,7 +30,10 @@ pub(super) fn put_back(
         let Some(before) = before(workspace, head, branch, old)? else { return Ok(()) };
         if let Some(here) = meant(&old.path)?.filter(|here| *here != before) {
             unless_changed(atomic::replace_if(lock, &old.path, &here, &before))?;
-        } else if old.path != write.new && read(workspace, &old.path)?.is_none() && meant(&write.new)?.is_some() {
+        } else if old.path != write.new
+            && read(workspace, &old.path)?.is_none()
+            && meant(&write.new)?.is_some()
+        {
             // Only the new one is left of it.
             atomic::create_new(lock, &old.path, &before)?;
         }
@@ -61,7 +64,8 @@ pub(super) fn tell_undone(workspace: &Workspace, head: &Head, left: Left<'_>, wr
         Stand::Own => "does not go with the rules any more that are in force now".to_owned(),
         Stand::Another => format!("was for {}", own_branch(left)),
     };
-    workspace.warn(format!("what a command was stopped in {why}: {} is as it was before", task(write)));
+    workspace
+        .warn(format!("what a command was stopped in {why}: {} is as it was before", task(write)));
 }
 
 /// It is not committed here, and nobody can take it back without what somebody else did.
@@ -72,20 +76,26 @@ pub(super) fn tell_left(workspace: &Workspace, head: &Head, left: Left<'_>, writ
         Aim::Finish => format!("what a command was stopped in was for {}", own_branch(left)),
         Aim::Undo => "what a command failed in was to be taken back".to_owned(),
     };
-    let is_in_head =
-        head.commit.is_some_and(|commit| matches!(workspace.repository.blob_id(commit, path), Ok(Some(_))));
+    let is_in_head = head
+        .commit
+        .is_some_and(|commit| matches!(workspace.repository.blob_id(commit, path), Ok(Some(_))));
     let (why, way_back) = if is_in_head {
-        let way_back =
-            format!("; `git restore --source=HEAD --staged --worktree {}` takes all of it back", quoted(path));
+        let way_back = format!(
+            "; `git restore --source=HEAD --staged --worktree {}` takes all of it back",
+            quoted(path)
+        );
         (format!("the file of {id} has been changed since"), way_back)
     } else {
         (format!("what the file of {id} said before is in no commit"), String::new())
     };
-    workspace.warn(format!("{what}, and {why}, so it stays, and the next change of {id} commits it{way_back}"));
+    workspace.warn(format!(
+        "{what}, and {why}, so it stays, and the next change of {id} commits it{way_back}"
+    ));
 }
 
 fn own_branch(left: Left<'_>) -> String {
-    let name = left.reference.map(|reference| reference.strip_prefix("refs/heads/").unwrap_or(reference));
+    let name =
+        left.reference.map(|reference| reference.strip_prefix("refs/heads/").unwrap_or(reference));
     name.map_or_else(|| "another branch".to_owned(), |name| format!("`{name}`"))
 }
 

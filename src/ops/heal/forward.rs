@@ -28,7 +28,11 @@ pub(super) fn bring_forward(
     let read_at = |path| read(workspace, path);
     let wanted_at = |path: &ProjectPath| -> Result<Option<Vec<u8>>, OpsError> {
         let Some(wanted) = repository.blob_id(branch.to, path.as_str())? else { return Ok(None) };
-        let now = head.commit.map(|commit| repository.blob_id(commit, path.as_str())).transpose()?.flatten();
+        let now = head
+            .commit
+            .map(|commit| repository.blob_id(commit, path.as_str()))
+            .transpose()?
+            .flatten();
         if now != Some(wanted) {
             return Ok(None);
         }
@@ -45,7 +49,8 @@ pub(super) fn bring_forward(
             (None, None) => atomic::create_new(lock, &write.new, &wanted)?,
             (Some(old), None) if old.path != write.new => {
                 // The new version stands at the old place where its move was being finished.
-                let is_ours = |there: &Vec<u8>| [&old.sha256, &write.sha256].contains(&&Digest::of(there));
+                let is_ours =
+                    |there: &Vec<u8>| [&old.sha256, &write.sha256].contains(&&Digest::of(there));
                 if let Some(there) = read_at(&old.path)?.filter(is_ours) {
                     let wanted = ended_as(workspace, &write.new, &there, wanted)?;
                     atomic::create_new(lock, &write.new, &wanted)?;
@@ -57,7 +62,8 @@ pub(super) fn bring_forward(
     for file in &write.companions {
         if wanted_at(&file.to)?.is_some()
             && read_at(&file.to)?.is_none()
-            && let Some(there) = read_at(&file.from)?.filter(|there| Digest::of(there) == file.sha256)
+            && let Some(there) =
+                read_at(&file.from)?.filter(|there| Digest::of(there) == file.sha256)
         {
             atomic::create_new(lock, &file.to, &there)?;
         }
@@ -77,7 +83,12 @@ pub(super) fn bring_forward(
 }
 
 /// Returns what was committed with the line ends of the file that it comes after, where git converts them.
-fn ended_as(workspace: &Workspace, path: &ProjectPath, before: &[u8], wanted: Vec<u8>) -> Result<Vec<u8>, OpsError> {
+fn ended_as(
+    workspace: &Workspace,
+    path: &ProjectPath,
+    before: &[u8],
+    wanted: Vec<u8>,
+) -> Result<Vec<u8>, OpsError> {
     let had_crlf = matches!(with_lf(before), Cow::Owned(plain) if with_crlf(&plain) == before);
     if had_crlf && workspace.repository.converts_line_ends(path.as_str())? {
         return Ok(with_crlf(&wanted));

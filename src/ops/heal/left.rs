@@ -20,7 +20,11 @@ pub(super) struct Left<'a> {
 impl Left<'_> {
     /// Says whether HEAD is the branch that was to move. A record that names none is taken for one of HEAD's.
     pub(super) fn stand(&self, head: &Head) -> Stand {
-        if self.reference.is_none_or(|reference| reference == head.reference) { Stand::Own } else { Stand::Another }
+        if self.reference.is_none_or(|reference| reference == head.reference) {
+            Stand::Own
+        } else {
+            Stand::Another
+        }
     }
 
     /// One task's trouble is told, and keeps none of the others waiting, but where somebody was told that what is there is not done:
@@ -32,9 +36,11 @@ impl Left<'_> {
     ) -> Result<(), OpsError> {
         match self.record.aim {
             Aim::Finish => unless_general(workspace, result),
-            Aim::Undo => {
-                result.map_err(|fault| OpsError::NotPutBack { failure: None, fault: Box::new(fault), noted: true })
-            }
+            Aim::Undo => result.map_err(|fault| OpsError::NotPutBack {
+                failure: None,
+                fault: Box::new(fault),
+                noted: true,
+            }),
         }
     }
 }

@@ -33,7 +33,12 @@ pub(super) fn facts(
 
 /// Says how the task's file stands, at either of its places. One that a person had written and that was only to be committed is as
 /// before: nothing of it is the command's.
-fn file(workspace: &Workspace, head: &Head, branch: Option<&BranchLock>, write: &Intended) -> Result<File, OpsError> {
+fn file(
+    workspace: &Workspace,
+    head: &Head,
+    branch: Option<&BranchLock>,
+    write: &Intended,
+) -> Result<File, OpsError> {
     let says = |path: &ProjectPath, digest: &Digest| -> Result<bool, OpsError> {
         Ok(read(workspace, path)?.is_some_and(|bytes| Digest::of(&bytes) == *digest))
     };
@@ -56,7 +61,12 @@ fn file(workspace: &Workspace, head: &Head, branch: Option<&BranchLock>, write: 
 }
 
 /// Says whether HEAD has of the file what it had when the record was made.
-fn entry(workspace: &Workspace, head: &Head, branch: Option<&BranchLock>, write: &Intended) -> Result<Entry, OpsError> {
+fn entry(
+    workspace: &Workspace,
+    head: &Head,
+    branch: Option<&BranchLock>,
+    write: &Intended,
+) -> Result<Entry, OpsError> {
     let repository = &workspace.repository;
     let blobs = |commit: Option<CommitId>| -> Result<Vec<Option<ObjectId>>, OpsError> {
         let blob = |path: &ProjectPath| match commit {
@@ -67,7 +77,9 @@ fn entry(workspace: &Workspace, head: &Head, branch: Option<&BranchLock>, write:
     };
     let now = blobs(head.commit)?;
     let is_as_before = match (branch, &write.old) {
-        (Some(BranchLock { from, .. }), _) if from.is_none_or(|from| repository.has_commit(from)) => {
+        (Some(BranchLock { from, .. }), _)
+            if from.is_none_or(|from| repository.has_commit(from)) =>
+        {
             now == blobs(*from)?
         }
         // Git has swept what would tell; the file itself may have been what HEAD had.

@@ -10,7 +10,8 @@ use crate::store::{ProjectPath, WriterLock, atomic};
 
 /// They are all committed at once, so one of them tells: HEAD has it, and not as it was before.
 pub(super) fn is_committed(workspace: &Workspace, write: &Intended) -> Result<bool, OpsError> {
-    let before = write.made.iter().find(|made| made.path == write.new).and_then(|made| made.before.as_ref());
+    let before =
+        write.made.iter().find(|made| made.path == write.new).and_then(|made| made.before.as_ref());
     Ok(match (committed(workspace, &write.new)?, before) {
         (Some(committed), Some(before)) => as_it_was(committed, before).is_none(),
         (committed, before) => committed.is_some() || before.is_some(),
@@ -19,13 +20,21 @@ pub(super) fn is_committed(workspace: &Workspace, write: &Intended) -> Result<bo
 
 /// A project whose first commit was not made has not begun, and a file of rules that was not committed is not there: what was
 /// written of it goes, unless somebody changed it since. One that was there before says again what it said.
-pub(super) fn undo_beginning(workspace: &Workspace, lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {
+pub(super) fn undo_beginning(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    write: &Intended,
+) -> Result<(), OpsError> {
     for made in &write.made {
-        let Some(bytes) = read(workspace, &made.path)?.filter(|bytes| Digest::of(bytes) == made.sha256) else {
+        let Some(bytes) =
+            read(workspace, &made.path)?.filter(|bytes| Digest::of(bytes) == made.sha256)
+        else {
             continue;
         };
         let before = match &made.before {
-            Some(before) => committed(workspace, &made.path)?.and_then(|bytes| as_it_was(bytes, before)),
+            Some(before) => {
+                committed(workspace, &made.path)?.and_then(|bytes| as_it_was(bytes, before))
+            }
             None => None,
         };
         match (&made.before, before) {

@@ -63,17 +63,23 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         None => false,
     };
     workspace.repository.sweep_temps()?;
-    unless_general(workspace, atomic::sweep_local(lock, workspace.clock()().into()).map(drop).map_err(OpsError::from))?;
+    unless_general(
+        workspace,
+        atomic::sweep_local(lock, workspace.clock()().into()).map(drop).map_err(OpsError::from),
+    )?;
     if record.writes.is_empty() {
         // Only a sync writes down no files: git itself changed them. Before the first of them, whatever there is now is somebody's.
         match locks {
-            Some(Locks { branch: Some(branch), files: Files::Coming, .. }) => sync::finish(workspace, lock, &branch)?,
+            Some(Locks { branch: Some(branch), files: Files::Coming, .. }) => {
+                sync::finish(workspace, lock, &branch)?
+            }
             _ => intent::clear(lock)?,
         }
         return Ok(true);
     }
     // A commit that never got onto the branch may have been collected by git: then the files alone tell.
-    let is_there = |branch: &BranchLock| landed || workspace.repository.log_entry(branch.to).is_ok();
+    let is_there =
+        |branch: &BranchLock| landed || workspace.repository.log_entry(branch.to).is_ok();
     let to_move = locks.and_then(|locks| locks.branch);
     let reference = to_move.as_ref().map(|branch| branch.reference.clone());
     let branch = to_move.filter(is_there);
@@ -85,7 +91,10 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         // one has it.
         Some(branch) if end_of(&record) == End::Restart && head.reference == branch.reference => {
             for write in &record.writes {
-                unless_general(workspace, forward::bring_forward(workspace, lock, &head, branch, write))?;
+                unless_general(
+                    workspace,
+                    forward::bring_forward(workspace, lock, &head, branch, write),
+                )?;
             }
             settle_index(workspace, lock, &record, branch, branch.from)?;
         }
@@ -100,9 +109,13 @@ pub(super) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         }
         let companions = moved::settle_companions(workspace, lock, write);
         if is_to_be_there {
-            unless_general(workspace, companions.and_then(|()| moved::settle_move(workspace, lock, write)))?;
+            unless_general(
+                workspace,
+                companions.and_then(|()| moved::settle_move(workspace, lock, write)),
+            )?;
         } else {
-            let undone = companions.and_then(|()| moved::undo_move(workspace, lock, &head, left, write));
+            let undone =
+                companions.and_then(|()| moved::undo_move(workspace, lock, &head, left, write));
             left.unless_of_one_task(workspace, undone)?;
         }
     }
@@ -138,11 +151,15 @@ fn unless_general(workspace: &Workspace, result: Result<(), OpsError>) -> Result
 /// The record goes all the same, so nobody tries it again: `aof status` has the files from then on.
 fn tell_unfinished(workspace: &Workspace, error: &OpsError) {
     let fix = error.fix().map(|fix| format!("; {fix}")).unwrap_or_default();
-    workspace.warn(format!("what a command was stopped in could not be finished: {}{fix}", error.problem()));
+    workspace.warn(format!(
+        "what a command was stopped in could not be finished: {}{fix}",
+        error.problem()
+    ));
 }
 
 fn sweep_folders(lock: &WriterLock, record: &Intent) -> Result<(), OpsError> {
-    let folders: BTreeSet<&str> = record.writes.iter().flat_map(Intended::paths).map(ProjectPath::folder).collect();
+    let folders: BTreeSet<&str> =
+        record.writes.iter().flat_map(Intended::paths).map(ProjectPath::folder).collect();
     for folder in folders {
         atomic::sweep(lock, folder)?;
     }
@@ -160,7 +177,8 @@ fn settle_index(
     branch: &BranchLock,
     left: Option<CommitId>,
 ) -> Result<(), OpsError> {
-    let files: BTreeSet<&str> = record.writes.iter().flat_map(Intended::paths).map(ProjectPath::as_str).collect();
+    let files: BTreeSet<&str> =
+        record.writes.iter().flat_map(Intended::paths).map(ProjectPath::as_str).collect();
     let files: Vec<&str> = files.into_iter().collect();
     let deadline = Instant::now().max(workspace.deadline());
     workspace.repository.settle_index(left, &files, deadline, &mut |locks| {

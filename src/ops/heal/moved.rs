@@ -12,7 +12,11 @@ use crate::store::{StoreError, WriterLock, atomic, tasks};
 
 /// Companions are copied before the branch moves and removed after it, so one may stand at both places. What has not the bytes that
 /// were copied is somebody's.
-pub(super) fn settle_companions(workspace: &Workspace, lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {
+pub(super) fn settle_companions(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    write: &Intended,
+) -> Result<(), OpsError> {
     let Some(commit) = workspace.head()?.commit else { return Ok(()) };
     let repository = &workspace.repository;
     let landed = repository.blob_id(commit, write.new.as_str())?.is_some();
@@ -20,14 +24,16 @@ pub(super) fn settle_companions(workspace: &Workspace, lock: &WriterLock, write:
         let copied = |bytes: &Vec<u8>| Digest::of(bytes) == file.sha256;
         let (here, there) = (read(workspace, &file.from)?, read(workspace, &file.to)?);
         if landed {
-            let is_there = there.is_some() || repository.blob_id(commit, file.to.as_str())?.is_some();
+            let is_there =
+                there.is_some() || repository.blob_id(commit, file.to.as_str())?.is_some();
             if let Some(here) = here.filter(copied).filter(|_| is_there) {
                 atomic::remove_if(lock, &file.from, &here)?;
             }
         } else if let Some(there) = there.filter(copied) {
             let committed = repository.blob_id(commit, file.from.as_str())?;
             // Where it is the only one left it stays.
-            if here.is_some() || committed.is_some_and(|blob| repository.is_same_text(&there, blob)) {
+            if here.is_some() || committed.is_some_and(|blob| repository.is_same_text(&there, blob))
+            {
                 atomic::remove_if(lock, &file.to, &there)?;
             }
         }
@@ -36,7 +42,11 @@ pub(super) fn settle_companions(workspace: &Workspace, lock: &WriterLock, write:
 }
 
 /// A task that was on its way to another place may stand at both.
-pub(super) fn settle_move(workspace: &Workspace, lock: &WriterLock, write: &Intended) -> Result<(), OpsError> {
+pub(super) fn settle_move(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    write: &Intended,
+) -> Result<(), OpsError> {
     let old = write.old.as_ref().map(|old| &old.path).filter(|old| **old != write.new);
     let Some(old) = old else { return Ok(()) };
     let Some(there) = read(workspace, &write.new)? else { return Ok(()) };
@@ -60,7 +70,10 @@ pub(super) fn settle_move(workspace: &Workspace, lock: &WriterLock, write: &Inte
         if moved && repository.blob_id(commit, old.as_str())?.is_none() {
             atomic::remove_if(lock, old, &here)?;
         }
-    } else if repository.blob_id(commit, old.as_str())?.is_some_and(|blob| repository.is_same_text(&here, blob)) {
+    } else if repository
+        .blob_id(commit, old.as_str())?
+        .is_some_and(|blob| repository.is_same_text(&here, blob))
+    {
         // It is not: the new version goes to the old place, where it is judged like any file ahead of HEAD.
         atomic::replace_if(lock, old, &here, &there)?;
         atomic::remove_if(lock, &write.new, &there)?;
@@ -80,7 +93,9 @@ pub(super) fn undo_move(
     left: Left<'_>,
     write: &Intended,
 ) -> Result<(), OpsError> {
-    let Some(old) = write.old.as_ref().map(|old| &old.path).filter(|old| **old != write.new) else { return Ok(()) };
+    let Some(old) = write.old.as_ref().map(|old| &old.path).filter(|old| **old != write.new) else {
+        return Ok(());
+    };
     let there = read(workspace, &write.new)?.filter(|there| Digest::of(there) == write.sha256);
     if let Some(there) = there
         && read(workspace, old)?.is_some()

@@ -91,8 +91,14 @@ pub(super) fn step(facts: Facts) -> Step {
     let Facts { stand, aim, file, head, verdict } = facts;
     match (stand, aim, verdict) {
         (Stand::Own, Aim::Finish, Verdict::Made) => Step::Commit,
-        (Stand::Own, Aim::Finish, Verdict::Foreign) if (file, head) == (File::Meant, Entry::Before) => Step::Back,
-        (_, _, Verdict::Same) | (Stand::Own, Aim::Finish, Verdict::Foreign | Verdict::Unknown) => Step::Stay,
+        (Stand::Own, Aim::Finish, Verdict::Foreign)
+            if (file, head) == (File::Meant, Entry::Before) =>
+        {
+            Step::Back
+        }
+        (_, _, Verdict::Same) | (Stand::Own, Aim::Finish, Verdict::Foreign | Verdict::Unknown) => {
+            Step::Stay
+        }
         (Stand::Another, _, _) | (_, Aim::Undo, _) => match (file, verdict) {
             (File::Meant, _) => Step::Back,
             (File::Stuck | File::Other, Verdict::Made) => Step::Tell,
@@ -111,8 +117,15 @@ mod tests {
             for aim in [Aim::Finish, Aim::Undo] {
                 for file in [File::Before, File::Meant, File::Stuck, File::Other] {
                     for head in [Entry::Before, Entry::Since] {
-                        let verdicts = [Verdict::Same, Verdict::Made, Verdict::Foreign, Verdict::Unknown];
-                        all.extend(verdicts.map(|verdict| Facts { stand, aim, file, head, verdict }));
+                        let verdicts =
+                            [Verdict::Same, Verdict::Made, Verdict::Foreign, Verdict::Unknown];
+                        all.extend(verdicts.map(|verdict| Facts {
+                            stand,
+                            aim,
+                            file,
+                            head,
+                            verdict,
+                        }));
                     }
                 }
             }
@@ -156,7 +169,10 @@ mod tests {
         for facts in everything().into_iter().filter(|facts| !is_to_be_finished(*facts)) {
             let could_be_committed = facts.verdict == Verdict::Made && facts.file != File::Before;
             let step = step(facts);
-            assert!(!could_be_committed || matches!(step, Step::Back | Step::Tell), "{facts:?}: {step:?}");
+            assert!(
+                !could_be_committed || matches!(step, Step::Back | Step::Tell),
+                "{facts:?}: {step:?}"
+            );
             assert!(step != Step::Tell || could_be_committed, "{facts:?}");
         }
     }

@@ -16,7 +16,11 @@ use crate::ops::error::OpsError;
 const UNDECIDED: &str = "\u{fffd} aof: undecided where two branches parted \u{fffd}";
 
 /// Merges two versions of the file of a task into the one that two branches shall have begun with.
-pub fn merge_bases(rules: &Rules, id: &TaskId, versions: Versions<'_>) -> Result<FileMerge, OpsError> {
+pub fn merge_bases(
+    rules: &Rules,
+    id: &TaskId,
+    versions: Versions<'_>,
+) -> Result<FileMerge, OpsError> {
     let versions = match of_one_task(id, versions) {
         Ok(versions) => versions,
         Err(kept) => return Ok(kept),
@@ -44,18 +48,24 @@ impl Sides {
             return Ok(Some(draft.bytes.ours.clone()));
         }
         let read = |bytes: &[u8]| task_file::parse(bytes, &self.ours.task.id, &self.defaults).ok();
-        let (Some(ours), Some(theirs)) = (read(&draft.bytes.ours), read(&draft.bytes.theirs)) else { return Ok(None) };
+        let (Some(ours), Some(theirs)) = (read(&draft.bytes.ours), read(&draft.bytes.theirs))
+        else {
+            return Ok(None);
+        };
         let bytes = |file: &TaskFile| file.body().as_bytes().to_vec();
         let body = Both { ours: bytes(&ours), theirs: bytes(&theirs) }.undecided(UNDECIDED)?;
         let body = String::from_utf8_lossy(&body);
         // A key whose values are not any texts is away rather than something that it cannot be.
-        let ways: [fn(&mut Map, &str); 2] =
-            [|map, key| drop(map.insert(key.to_owned(), UNDECIDED.into())), |map, key| drop(map.shift_remove(key))];
+        let ways: [fn(&mut Map, &str); 2] = [
+            |map, key| drop(map.insert(key.to_owned(), UNDECIDED.into())),
+            |map, key| drop(map.shift_remove(key)),
+        ];
         let written = ways.into_iter().find_map(|way| {
             let mut keys = ours.keys(self.scope());
             for path in &draft.disputed {
                 let Some((last, path)) = path.split_last() else { continue };
-                let inside = path.iter().try_fold(&mut keys, |map, key| map.get_mut(key)?.as_object_mut());
+                let inside =
+                    path.iter().try_fold(&mut keys, |map, key| map.get_mut(key)?.as_object_mut());
                 if let Some(map) = inside {
                     way(map, last);
                 }

@@ -26,13 +26,20 @@ pub(super) fn merged(
         if crlf { text.replace('\n', "\r\n") } else { text }
     };
     let mixed = [base, ours, theirs].iter().any(|text| has_other(text, crlf));
-    let [base, ours, theirs] =
-        if mixed { [base, ours, theirs].map(alike) } else { [base, ours, theirs].map(str::to_owned) };
+    let [base, ours, theirs] = if mixed {
+        [base, ours, theirs].map(alike)
+    } else {
+        [base, ours, theirs].map(str::to_owned)
+    };
     let known = passages(&base);
     let (main, added) = cut(&ours, &known);
     let (their_main, their_added) = cut(&theirs, &known);
-    let kept: Vec<String> = their_added.iter().map(|passage| set_aside(passage, superseded)).collect();
-    let new = kept.iter().map(String::as_str).filter(|passage| !added.iter().any(|own| same(own, passage)));
+    let kept: Vec<String> =
+        their_added.iter().map(|passage| set_aside(passage, superseded)).collect();
+    let new = kept
+        .iter()
+        .map(String::as_str)
+        .filter(|passage| !added.iter().any(|own| same(own, passage)));
     let tail: Vec<&str> = added.iter().copied().chain(new).collect();
     let both = merge_texts(base.as_bytes(), main.as_bytes(), their_main.as_bytes())?;
     let whole = |main: Vec<u8>| {
@@ -51,8 +58,10 @@ pub(super) fn merged(
 /// Returns what stands before the passages that were added at the end, and those.
 fn cut<'b>(body: &'b str, known: &[&str]) -> (&'b str, Vec<&'b str>) {
     let mut passages = passages(body);
-    let old =
-        passages.iter().skip(1).rposition(|passage| known.iter().skip(1).any(|other| head(other) == head(passage)));
+    let old = passages
+        .iter()
+        .skip(1)
+        .rposition(|passage| known.iter().skip(1).any(|other| head(other) == head(passage)));
     let added = passages.split_off(old.map_or(1, |last| last + 2).min(passages.len()));
     let length: usize = added.iter().map(|passage| passage.len()).sum();
     (&body[..body.len() - length], added)

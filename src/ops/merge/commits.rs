@@ -74,9 +74,15 @@ pub(in crate::ops) fn superseded_between(
     theirs: CommitId,
 ) -> Result<Vec<Superseded>, OpsError> {
     let Some(rules) = rules_at(workspace, ours)? else { return Ok(Vec::new()) };
-    let Some(base) = workspace.repository.merge_bases(ours, theirs)?.first().copied() else { return Ok(Vec::new()) };
+    let Some(base) = workspace.repository.merge_bases(ours, theirs)?.first().copied() else {
+        return Ok(Vec::new());
+    };
     let pairs = pairs_since(workspace, &rules, base, (ours, theirs))?;
-    Ok(pairs.values().filter_map(|pair| pair.merged(&rules, &pair.ours)).flat_map(|merged| merged.superseded).collect())
+    Ok(pairs
+        .values()
+        .filter_map(|pair| pair.merged(&rules, &pair.ours))
+        .flat_map(|merged| merged.superseded)
+        .collect())
 }
 
 /// Returns all entries that may be said to count no more there: from wherever the two are taken to have parted, and whosever words
@@ -92,7 +98,9 @@ pub(in crate::ops) fn ever_superseded_between(
     let mut all = Vec::new();
     for base in repository.merge_bases(ours, theirs)? {
         for pair in pairs_since(workspace, &rules, base, (ours, theirs))?.values() {
-            let merged = [&pair.ours, &pair.theirs].into_iter().filter_map(|people| pair.merged(&rules, people));
+            let merged = [&pair.ours, &pair.theirs]
+                .into_iter()
+                .filter_map(|people| pair.merged(&rules, people));
             all.extend(merged.flat_map(|merged| merged.superseded));
         }
     }
@@ -106,7 +114,12 @@ fn pairs_since(
     (ours, theirs): (CommitId, CommitId),
 ) -> Result<BTreeMap<TaskId, Pair>, OpsError> {
     let at = workspace.repository.log_entry(ours)?.committed;
-    Changes::since(workspace, base, (ours, theirs))?.pairs(workspace, rules, &mut KnownTasks::default(), at)
+    Changes::since(workspace, base, (ours, theirs))?.pairs(
+        workspace,
+        rules,
+        &mut KnownTasks::default(),
+        at,
+    )
 }
 
 impl Pair {

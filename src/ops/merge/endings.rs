@@ -16,17 +16,26 @@ enum Endings {
 impl Endings {
     /// Returns how all lines end; nothing where there are none, or they differ.
     fn of(text: &[u8]) -> Option<Self> {
-        let mut lines = text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+        let mut lines =
+            text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
         let is_dos = lines.next()?.ends_with(b"\r\n");
-        lines.all(|line| line.ends_with(b"\r\n") == is_dos).then_some(if is_dos { Self::Dos } else { Self::Unix })
+        lines.all(|line| line.ends_with(b"\r\n") == is_dos).then_some(if is_dos {
+            Self::Dos
+        } else {
+            Self::Unix
+        })
     }
 
     fn in_text(self, text: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(text.len() + text.len() / 16);
         for line in text.split_inclusive(|byte| *byte == b'\n') {
             match (self, line.strip_suffix(b"\n")) {
-                (Self::Dos, Some(bare)) if !bare.ends_with(b"\r") => out.extend([bare, b"\r\n"].concat()),
-                (Self::Unix, Some(bare)) => out.extend([bare.strip_suffix(b"\r").unwrap_or(bare), b"\n"].concat()),
+                (Self::Dos, Some(bare)) if !bare.ends_with(b"\r") => {
+                    out.extend([bare, b"\r\n"].concat())
+                }
+                (Self::Unix, Some(bare)) => {
+                    out.extend([bare.strip_suffix(b"\r").unwrap_or(bare), b"\n"].concat())
+                }
                 _ => out.extend_from_slice(line),
             }
         }
@@ -57,7 +66,11 @@ impl<'v> Alike<'v> {
             }
             _ => Cow::Borrowed(text),
         };
-        Self { base: versions.base.map(given), ours: given(versions.ours), theirs: given(versions.theirs) }
+        Self {
+            base: versions.base.map(given),
+            ours: given(versions.ours),
+            theirs: given(versions.theirs),
+        }
     }
 
     pub(super) fn versions(&self) -> Versions<'_> {

@@ -35,7 +35,9 @@ pub(super) fn merged(
     let read = task_file::parse(&text, &standing.task.id, &sides.defaults).ok();
     let says_it = |file: &TaskFile| {
         let written = sides.written(file, keys.merged.clone(), None, standing.body());
-        written.is_ok_and(|written| written.task == *meant && written.keys(sides.scope()) == keys.merged)
+        written.is_ok_and(|written| {
+            written.task == *meant && written.keys(sides.scope()) == keys.merged
+        })
     };
     Ok(read.filter(says_it))
 }
@@ -50,10 +52,15 @@ fn merged_apart(texts: [&str; 3]) -> Result<Vec<u8>, OpsError> {
         let text = if crlf { text.replace('\n', "\r\n") } else { text };
         if mark { format!("{MARK}{text}") } else { text }
     };
-    let [base, standing, people] = [alike(texts[0]), texts[1].to_owned(), alike(texts[2])].map(|text| anchored(&text));
+    let [base, standing, people] =
+        [alike(texts[0]), texts[1].to_owned(), alike(texts[2])].map(|text| anchored(&text));
     let both = merge_texts(base.as_bytes(), standing.as_bytes(), people.as_bytes())?;
     let lines = both.ours.split_inclusive(|byte| *byte == b'\n');
-    Ok(lines.filter(|line| !line.starts_with(ANCHOR.to_string().as_bytes())).flatten().copied().collect())
+    Ok(lines
+        .filter(|line| !line.starts_with(ANCHOR.to_string().as_bytes()))
+        .flatten()
+        .copied()
+        .collect())
 }
 
 fn anchored(text: &str) -> String {

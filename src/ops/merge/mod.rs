@@ -22,7 +22,9 @@ pub(super) use trees::{Place, Tree, id_of, place_of};
 
 use crate::audit::{Both, Marks};
 use crate::engine::Rules;
-use crate::engine::merge::{Dropped, Keys, Merged, Side, Superseded, apart, merge, merge_keys, with_people_of};
+use crate::engine::merge::{
+    Dropped, Keys, Merged, Side, Superseded, apart, merge, merge_keys, with_people_of,
+};
 use crate::format::task_file::{self, Defaults, Origin, Scope, Spliced, TaskFile};
 use crate::model::{Map, Task, TaskId, Ticket, Timestamp};
 
@@ -79,7 +81,12 @@ impl FileMerge {
 }
 
 /// Merges two versions of the file of a task.
-pub fn merge_files(rules: &Rules, id: &TaskId, versions: Versions<'_>, marks: &Marks) -> Result<FileMerge, OpsError> {
+pub fn merge_files(
+    rules: &Rules,
+    id: &TaskId,
+    versions: Versions<'_>,
+    marks: &Marks,
+) -> Result<FileMerge, OpsError> {
     let versions = match of_one_task(id, versions) {
         Ok(versions) => versions,
         Err(kept) => return Ok(kept),
@@ -115,9 +122,13 @@ struct Draft {
 impl Sides {
     fn read(rules: &Rules, id: &TaskId, versions: Versions<'_>) -> Result<Self, String> {
         // A file that nobody has taken up says so in both versions, or stays as it is: the time is not written anywhere.
-        let defaults = Defaults { workflow: rules.project.default_workflow.clone(), created: Timestamp::UNIX_EPOCH };
+        let defaults = Defaults {
+            workflow: rules.project.default_workflow.clone(),
+            created: Timestamp::UNIX_EPOCH,
+        };
         let read = |bytes: &[u8], side: &dyn std::fmt::Display| {
-            task_file::parse(bytes, id, &defaults).map_err(|faults| whole::unreadable(side, bytes, &faults))
+            task_file::parse(bytes, id, &defaults)
+                .map_err(|faults| whole::unreadable(side, bytes, &faults))
         };
         let ours = read(versions.ours, &Side::Ours)?;
         let theirs = read(versions.theirs, &Side::Theirs)?;
@@ -128,7 +139,11 @@ impl Sides {
 
     /// Merges what was read, or says why it cannot be done without a guess.
     fn merged(&self, rules: &Rules) -> Result<Result<Draft, String>, OpsError> {
-        let apart = match apart(self.base.as_ref().map(|file| &file.task), &self.ours.task, &self.theirs.task) {
+        let apart = match apart(
+            self.base.as_ref().map(|file| &file.task),
+            &self.ours.task,
+            &self.theirs.task,
+        ) {
             Ok(apart) => apart,
             Err(why) => return Ok(Err(why.to_string())),
         };
@@ -144,9 +159,16 @@ impl Sides {
             Err(why) => return Ok(Err(why)),
         };
         let merged = merge(rules, &apart, &spoken);
-        let superseded: Vec<Ticket> = merged.superseded.iter().map(|own| own.ticket.clone()).collect();
+        let superseded: Vec<Ticket> =
+            merged.superseded.iter().map(|own| own.ticket.clone()).collect();
         let base = self.base.as_ref().map_or("", TaskFile::body);
-        let bodies = body::merged(standing.bytes(), base, self.ours.body(), self.theirs.body(), &superseded)?;
+        let bodies = body::merged(
+            standing.bytes(),
+            base,
+            self.ours.body(),
+            self.theirs.body(),
+            &superseded,
+        )?;
         let engine = (merged.carried > 0).then_some(&merged.task);
         let in_lines = lines::merged(self, (standing, other), &spoken, &keys)?;
         let standing = in_lines.as_ref().unwrap_or(standing);
@@ -154,14 +176,17 @@ impl Sides {
         let two = self.written(standing, with_theirs(&keys), engine, &bodies.theirs);
         let (one, two) = match (one, two) {
             (Ok(one), Ok(two)) => {
-                let commented = |file: TaskFile| file.with_comments_of(self.base.as_ref(), other, &self.defaults);
+                let commented = |file: TaskFile| {
+                    file.with_comments_of(self.base.as_ref(), other, &self.defaults)
+                };
                 (commented(one), commented(two))
             }
             (Err(why), _) | (_, Err(why)) => return Ok(Err(why)),
         };
         let left_out = one.comments_missing(self.base.as_ref(), other);
         let bytes = Both { ours: one.bytes().to_vec(), theirs: two.bytes().to_vec() };
-        let mut conflicts: Vec<Conflict> = keys.disputed.iter().map(|own| Conflict::Key(own.path.join("."))).collect();
+        let mut conflicts: Vec<Conflict> =
+            keys.disputed.iter().map(|own| Conflict::Key(own.path.join("."))).collect();
         conflicts.extend((bodies.ours != bodies.theirs).then_some(Conflict::Body));
         let disputed = keys.disputed.into_iter().map(|own| own.path).collect();
         Ok(Ok(Draft { bytes, disputed, conflicts, merged, left_out }))
@@ -174,11 +199,18 @@ impl Sides {
     }
 
     /// Returns the file with these keys, with what the engine says of the task where that is another, and with that body.
-    fn written(&self, file: &TaskFile, people: Map, engine: Option<&Task>, body: &str) -> Result<TaskFile, String> {
+    fn written(
+        &self,
+        file: &TaskFile,
+        people: Map,
+        engine: Option<&Task>,
+        body: &str,
+    ) -> Result<TaskFile, String> {
         let read = |spliced: Spliced| {
             let spliced = spliced.map_err(|refusal| refusal.to_string())?;
-            task_file::read(&spliced, &file.task.id, &self.defaults)
-                .map_err(|faults| whole::unreadable(&"what comes of it", spliced.text().as_bytes(), &faults))
+            task_file::read(&spliced, &file.task.id, &self.defaults).map_err(|faults| {
+                whole::unreadable(&"what comes of it", spliced.text().as_bytes(), &faults)
+            })
         };
         let written = read(file.with_keys(self.scope(), people, body))?;
         match engine {
@@ -211,7 +243,14 @@ impl Draft {
 
     fn with(self, bytes: Vec<u8>) -> FileMerge {
         let Merged { superseded, carried, dropped, .. } = self.merged;
-        FileMerge { bytes, conflicts: self.conflicts, superseded, carried, dropped, left_out: self.left_out }
+        FileMerge {
+            bytes,
+            conflicts: self.conflicts,
+            superseded,
+            carried,
+            dropped,
+            left_out: self.left_out,
+        }
     }
 }
 

@@ -7,10 +7,14 @@ use crate::model::TaskId;
 
 /// Returns the versions, without the one that both sides are said to have had where that is another task's; or, where the two sides are of two
 /// tasks, the one that is of the task as it is.
-pub(in crate::ops) fn of_one_task<'v>(id: &TaskId, versions: Versions<'v>) -> Result<Versions<'v>, FileMerge> {
+pub(in crate::ops) fn of_one_task<'v>(
+    id: &TaskId,
+    versions: Versions<'v>,
+) -> Result<Versions<'v>, FileMerge> {
     // What cannot be read may be any task's; a file that says nothing is what it is called.
     let named = |bytes: &[u8]| Some(stated_id(bytes).ok()?.unwrap_or_else(|| id.clone()));
-    let (base, ours, theirs) = (versions.base.and_then(named), named(versions.ours), named(versions.theirs));
+    let (base, ours, theirs) =
+        (versions.base.and_then(named), named(versions.ours), named(versions.theirs));
     let all: Vec<&TaskId> = [&base, &ours, &theirs].into_iter().flatten().collect();
     if all.windows(2).all(|pair| pair[0] == pair[1]) {
         return Ok(versions);
@@ -33,9 +37,17 @@ pub(in crate::ops) fn of_two_names(
     (ours != theirs).then(|| kept(id, versions, [Some(ours), Some(theirs)], other))
 }
 
-fn kept(id: &TaskId, versions: Versions<'_>, [ours, theirs]: [Option<&TaskId>; 2], other: TaskId) -> FileMerge {
+fn kept(
+    id: &TaskId,
+    versions: Versions<'_>,
+    [ours, theirs]: [Option<&TaskId>; 2],
+    other: TaskId,
+) -> FileMerge {
     let is_theirs = ours != Some(id) && theirs == Some(id);
-    FileMerge::taken(if is_theirs { versions.theirs } else { versions.ours }, vec![Conflict::OtherTask(other)])
+    FileMerge::taken(
+        if is_theirs { versions.theirs } else { versions.ours },
+        vec![Conflict::OtherTask(other)],
+    )
 }
 
 #[cfg(test)]
@@ -50,11 +62,17 @@ mod tests {
     fn kept(base: &str, ours: &str, theirs: &str) -> Result<Option<String>, (String, TaskId)> {
         let id: TaskId = "AOF-two".parse().unwrap();
         let [base, ours, theirs] = [base, ours, theirs].map(file);
-        let versions = Versions { base: Some(base.as_bytes()), ours: ours.as_bytes(), theirs: theirs.as_bytes() };
+        let versions = Versions {
+            base: Some(base.as_bytes()),
+            ours: ours.as_bytes(),
+            theirs: theirs.as_bytes(),
+        };
         match of_one_task(&id, versions) {
             Ok(versions) => Ok(versions.base.map(|base| String::from_utf8(base.to_vec()).unwrap())),
             Err(FileMerge { bytes, conflicts, .. }) => match &conflicts[..] {
-                [Conflict::OtherTask(other)] => Err((String::from_utf8(bytes).unwrap(), other.clone())),
+                [Conflict::OtherTask(other)] => {
+                    Err((String::from_utf8(bytes).unwrap(), other.clone()))
+                }
                 other => panic!("{other:?}"),
             },
         }

@@ -47,7 +47,8 @@ Another line.
 ";
 
 fn rules() -> Rules {
-    let source = |name: &str, text: &str| Source { name: name.to_owned(), bytes: text.as_bytes().to_vec() };
+    let source =
+        |name: &str, text: &str| Source { name: name.to_owned(), bytes: text.as_bytes().to_vec() };
     compiled(&[source("project.yaml", PROJECT), source("org.yaml", ORG)]).unwrap().0
 }
 
@@ -56,7 +57,8 @@ fn id() -> TaskId {
 }
 
 fn read(text: &str) -> TaskFile {
-    let defaults = Defaults { workflow: "default".parse().unwrap(), created: Timestamp::UNIX_EPOCH };
+    let defaults =
+        Defaults { workflow: "default".parse().unwrap(), created: Timestamp::UNIX_EPOCH };
     task_file::parse(text.as_bytes(), &id(), &defaults).unwrap()
 }
 
@@ -77,7 +79,9 @@ fn completed(text: &str, agent: &str, key: &str, minute: i64, work: Option<&str>
         signature: None,
     };
     let now = Timestamp::from_second(1_771_236_000 + 60 * minute).unwrap();
-    let Ok(Decision::Step(step)) = decide(&rules(), &file.task, &Act::Complete(says), now) else { panic!("{text}") };
+    let Ok(Decision::Step(step)) = decide(&rules(), &file.task, &Act::Complete(says), now) else {
+        panic!("{text}")
+    };
     let after = match &step.work {
         Some(work) => file.update_with_work(&step.task, work),
         None => file.update(&step.task),
@@ -90,7 +94,11 @@ fn commented(text: &str, name: &str, comment: &str) -> String {
 }
 
 fn merged(base: Option<&str>, ours: &str, theirs: &str) -> FileMerge {
-    let versions = Versions { base: base.map(str::as_bytes), ours: ours.as_bytes(), theirs: theirs.as_bytes() };
+    let versions = Versions {
+        base: base.map(str::as_bytes),
+        ours: ours.as_bytes(),
+        theirs: theirs.as_bytes(),
+    };
     merge_files(&rules(), &id(), versions, &Marks::default()).unwrap()
 }
 
@@ -116,8 +124,10 @@ fn each_side_keeps_what_it_changed_and_no_other_byte_changes() {
     assert_eq!(clean(OPEN, &edited, &done), expected);
     assert_eq!(clean(OPEN, &done, OPEN), done);
     assert_eq!(clean(OPEN, &done, &done), done);
-    let other =
-        OPEN.replace("estimate: 3d", "estimate: 4d").replace("priority: low", "priority: high").replace("Another", "A");
+    let other = OPEN
+        .replace("estimate: 3d", "estimate: 4d")
+        .replace("priority: low", "priority: high")
+        .replace("Another", "A");
     let both = clean(OPEN, &edited, &other);
     assert_eq!(
         both,
@@ -126,13 +136,20 @@ fn each_side_keeps_what_it_changed_and_no_other_byte_changes() {
             .replace("priority: low", "priority: high")
             .replace("Another", "A")
     );
-    let noted = OPEN.replace("# what a person wrote", "# what two people wrote").replace("3d # days", "'5d' # or so");
+    let noted = OPEN
+        .replace("# what a person wrote", "# what two people wrote")
+        .replace("3d # days", "'5d' # or so");
     let text = clean(OPEN, &done, &noted);
-    assert!(text.contains("# what two people wrote\n") && text.contains("estimate: '5d' # or so\n"), "{text}");
+    assert!(
+        text.contains("# what two people wrote\n") && text.contains("estimate: '5d' # or so\n"),
+        "{text}"
+    );
     let gone = OPEN.replace("estimate: 3d # days\n", "").replace("id: AOF", "owner: ada\nid: AOF");
     let text = clean(OPEN, &done, &gone);
     assert!(
-        !text.contains("estimate") && text.contains("owner: ada") && text.contains("# what a person wrote"),
+        !text.contains("estimate")
+            && text.contains("owner: ada")
+            && text.contains("# what a person wrote"),
         "{text}"
     );
 }
@@ -159,14 +176,20 @@ fn the_side_that_changed_all_line_endings_has_them_changed_for_both() {
     let done = commented(&done, "Ada", "First.");
     let edited = OPEN.replace("team: one", "team: two").replace("One line", "1 line");
     let expected = done.replace("team: one", "team: two").replace("One line", "1 line");
-    for (ours, theirs) in
-        [(&done, &dos(&edited)), (&dos(&edited), &done), (&dos(&done), &edited), (&edited, &dos(&done))]
-    {
+    for (ours, theirs) in [
+        (&done, &dos(&edited)),
+        (&dos(&edited), &done),
+        (&dos(&done), &edited),
+        (&edited, &dos(&done)),
+    ] {
         assert_eq!(clean(OPEN, ours, theirs), dos(&expected));
     }
-    for (ours, theirs) in
-        [(&dos(&done), &edited), (&edited, &dos(&done)), (&done, &dos(&edited)), (&dos(&edited), &done)]
-    {
+    for (ours, theirs) in [
+        (&dos(&done), &edited),
+        (&edited, &dos(&done)),
+        (&done, &dos(&edited)),
+        (&dos(&edited), &done),
+    ] {
         assert_eq!(clean(&dos(OPEN), ours, theirs), expected);
     }
     // Both changed them, or nobody did.
@@ -227,13 +250,19 @@ fn comments_at_lines_that_the_engine_wrote_anew_are_carried_or_told_of() {
     let theirs = theirs.replace("status: ready\n", "# mind this\nstatus: ready # for now\n");
     let both = merged(Some(OPEN), &last, &theirs);
     assert_eq!(both.left_out, ["# so many"]);
-    assert!(String::from_utf8_lossy(&both.bytes).contains("# mind this\nstatus: complete # for now\n"));
+    assert!(
+        String::from_utf8_lossy(&both.bytes).contains("# mind this\nstatus: complete # for now\n")
+    );
     let theirs = OPEN.replace("  visit: 0\n", "  visit: 0 # so many\n");
     let noted = ours.replace("  visit: 1\n", "  visit: 1 # ours\n");
     let both = merged(Some(OPEN), &noted, &theirs);
-    assert_eq!((both.left_out, String::from_utf8(both.bytes).unwrap()), (vec!["# so many".to_owned()], noted));
+    assert_eq!(
+        (both.left_out, String::from_utf8(both.bytes).unwrap()),
+        (vec!["# so many".to_owned()], noted)
+    );
     // Nothing is a comment in a text, or was there before.
-    let text = OPEN.replace("estimate: 3d # days\n", "notes: |\n  # heading\n  text\nestimate: 3d # days\n");
+    let text = OPEN
+        .replace("estimate: 3d # days\n", "notes: |\n  # heading\n  text\nestimate: 3d # days\n");
     let gone = text.replace("notes: |\n  # heading\n  text\n", "");
     let theirs = text.replace("estimate: 3d # days\n", "estimate: 4d # days\n");
     assert_eq!(merged(Some(&text), &gone, &theirs).left_out, [""; 0]);
@@ -254,9 +283,15 @@ fn comments_and_works_of_both_sides_stay_ours_first() {
     assert_eq!(clean(OPEN, &text, &theirs), text, "once is enough");
     // What stands behind a comment of both is changed like any text.
     let edited = text.replace("First.", "First of all.");
-    assert_eq!(clean(&text, &edited, &commented(&text, "Cy", "Third.")), commented(&edited, "Cy", "Third."));
+    assert_eq!(
+        clean(&text, &edited, &commented(&text, "Cy", "Third.")),
+        commented(&edited, "Cy", "Third.")
+    );
     let bare = OPEN.trim_end();
-    assert_eq!(clean(bare, &commented(bare, "Ada", "First."), bare), commented(bare, "Ada", "First."));
+    assert_eq!(
+        clean(bare, &commented(bare, "Ada", "First."), bare),
+        commented(bare, "Ada", "First.")
+    );
 }
 
 #[test]
@@ -269,7 +304,9 @@ fn a_superseded_work_is_kept_and_is_no_visits_any_more() {
     let text = String::from_utf8(both.bytes).unwrap();
     assert!(
         text.starts_with(&ours)
-            && text.contains("<!-- aof:superseded AOF-abc@0 -->\n## implement by agent-8\n\nTheir plan.\n"),
+            && text.contains(
+                "<!-- aof:superseded AOF-abc@0 -->\n## implement by agent-8\n\nTheir plan.\n"
+            ),
         "{text}"
     );
     let works = task_file::works(&id(), read(&text).body()).len();
@@ -280,8 +317,10 @@ fn a_superseded_work_is_kept_and_is_no_visits_any_more() {
 #[test]
 fn markers_stand_around_a_disputed_key_and_nothing_else() {
     let done = completed(OPEN, "agent-7", "one", 5, None);
-    let ours =
-        done.replace("'Add login' ", "Add a login").replace("team: one", "team: two").replace("One line", "1 line");
+    let ours = done
+        .replace("'Add login' ", "Add a login")
+        .replace("team: one", "team: two")
+        .replace("One line", "1 line");
     let theirs = OPEN
         .replace("'Add login' ", "Log in")
         .replace("team: one", "team: three")
@@ -291,7 +330,9 @@ fn markers_stand_around_a_disputed_key_and_nothing_else() {
     let keys = ["title", "metadata.team"].map(|key| Conflict::Key(key.to_owned()));
     assert_eq!(both.conflicts, [&keys[..], &[Conflict::Body]].concat());
     let text = String::from_utf8(both.bytes).unwrap();
-    let marked = |ours: &str, theirs: &str| format!("<<<<<<< ours\n{ours}\n=======\n{theirs}\n>>>>>>> theirs");
+    let marked = |ours: &str, theirs: &str| {
+        format!("<<<<<<< ours\n{ours}\n=======\n{theirs}\n>>>>>>> theirs")
+    };
     let mut expected = ours.replace("3d", "4d");
     for (mine, yours) in [
         ("title: Add a login  # keep the quotes", "title: Log in  # keep the quotes"),
@@ -303,7 +344,10 @@ fn markers_stand_around_a_disputed_key_and_nothing_else() {
     assert_eq!(text, expected);
     let (kept, removed) = (OPEN.replace("3d", "4d"), OPEN.replace("estimate: 3d # days\n", ""));
     let text = String::from_utf8(merged(Some(OPEN), &removed, &kept).bytes).unwrap();
-    assert!(text.contains("<<<<<<< ours\n=======\nestimate: 4d # days\n>>>>>>> theirs\n"), "{text}");
+    assert!(
+        text.contains("<<<<<<< ours\n=======\nestimate: 4d # days\n>>>>>>> theirs\n"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -312,14 +356,24 @@ fn what_cannot_be_merged_by_meaning_is_left_to_a_person() {
     let broken = OPEN.replace("tags: [auth", "tags: [auth,,");
     for (base, ours, theirs, why) in [
         (Some(OPEN), &*done, &*broken, "what comes in cannot be read as a task: line 4: "),
-        (Some(OPEN), "<<<<<<< HEAD\n", &*done, "what is merged into cannot be read as a task: line 1: "),
+        (
+            Some(OPEN),
+            "<<<<<<< HEAD\n",
+            &*done,
+            "what is merged into cannot be read as a task: line 1: ",
+        ),
         (
             Some(&*done),
             &*completed(&done, "agent-3", "two", 9, None),
             &*OPEN.replace("3d", "4d"),
             "what comes in has 0 of the 1 entries",
         ),
-        (None, OPEN, &*OPEN.replace("created: 2026", "created: 2025"), "they are two tasks with one id"),
+        (
+            None,
+            OPEN,
+            &*OPEN.replace("created: 2026", "created: 2025"),
+            "they are two tasks with one id",
+        ),
     ] {
         let both = merged(base, ours, theirs);
         let [Conflict::File(found)] = &both.conflicts[..] else { panic!("{:?}", both.conflicts) };
@@ -335,11 +389,18 @@ fn what_cannot_be_merged_by_meaning_is_left_to_a_person() {
 
 #[test]
 fn a_file_that_nobody_has_taken_up_is_all_peoples() {
-    let base = "---\ntitle: Buy milk\nstatus: To Do # mine\nrouting: {workflow: default}\n---\n- whole\n";
+    let base =
+        "---\ntitle: Buy milk\nstatus: To Do # mine\nrouting: {workflow: default}\n---\n- whole\n";
     let (ours, theirs) = (base.replace("To Do", "Doing"), base.replace("milk", "bread"));
-    assert_eq!(clean(base, &ours, &theirs), base.replace("To Do", "Doing").replace("milk", "bread"));
+    assert_eq!(
+        clean(base, &ours, &theirs),
+        base.replace("To Do", "Doing").replace("milk", "bread")
+    );
     let mut task = read(base).task;
-    let Ok(Decision::Step(step)) = decide(&rules(), &task, &Act::Open, Timestamp::UNIX_EPOCH) else { panic!() };
+    let Ok(Decision::Step(step)) = decide(&rules(), &task, &Act::Open, Timestamp::UNIX_EPOCH)
+    else {
+        panic!()
+    };
     task = step.task;
     let adopted = read(base).update(&task).unwrap().text().to_owned();
     assert_eq!(clean(base, &theirs, &adopted), adopted.replace("milk", "bread"));
@@ -350,11 +411,16 @@ fn a_file_that_nobody_has_taken_up_is_all_peoples() {
 fn touched(text: &str, pick: u8, side: &str, number: usize) -> String {
     match pick {
         0 => {
-            let agent = if read(text).task.history.len().is_multiple_of(2) { "agent-7" } else { "agent-3" };
+            let agent =
+                if read(text).task.history.len().is_multiple_of(2) { "agent-7" } else { "agent-3" };
             let open = read(text).task.gate.is_some();
             let work = number.is_multiple_of(2).then_some("What I did.");
             let key = format!("{side}{number}");
-            if open { completed(text, agent, &key, i64::try_from(number).unwrap(), work) } else { text.to_owned() }
+            if open {
+                completed(text, agent, &key, i64::try_from(number).unwrap(), work)
+            } else {
+                text.to_owned()
+            }
         }
         1 => commented(text, side, &format!("Comment {number}.")),
         2 => text.replacen("title: ", &format!("title: {side} "), 1),
@@ -369,11 +435,20 @@ fn touched(text: &str, pick: u8, side: &str, number: usize) -> String {
         11 => text.replacen("\nAnother line.\n", "\n", 1),
         12 => {
             let behind = |line: &str| line.starts_with("updated: ") && !line.contains('#');
-            let noted =
-                |line: &str| if behind(line) { format!("{line} # noted by {side}\n") } else { format!("{line}\n") };
+            let noted = |line: &str| {
+                if behind(line) {
+                    format!("{line} # noted by {side}\n")
+                } else {
+                    format!("{line}\n")
+                }
+            };
             text.lines().map(noted).collect()
         }
-        _ => text.replacen("title:", &format!("x-{side}-{number}: &{side}{number} [1, 2] # {number}\ntitle:"), 1),
+        _ => text.replacen(
+            "title:",
+            &format!("x-{side}-{number}: &{side}{number} [1, 2] # {number}\ntitle:"),
+            1,
+        ),
     }
 }
 
@@ -482,7 +557,11 @@ fn comments_survive_beside_lines_that_the_engine_changed() {
     ] {
         let theirs = OPEN.replace(before, after);
         for (one, two) in [(&ours, &theirs), (&theirs, &ours)] {
-            let versions = Versions { base: Some(OPEN.as_bytes()), ours: one.as_bytes(), theirs: two.as_bytes() };
+            let versions = Versions {
+                base: Some(OPEN.as_bytes()),
+                ours: one.as_bytes(),
+                theirs: two.as_bytes(),
+            };
             let merged = merge_files(&rules(), &id(), versions, &Marks::default()).unwrap();
             assert_eq!(merged.conflicts, []);
             assert_eq!(String::from_utf8(merged.bytes).unwrap(), ours.replace(before, after));
@@ -490,8 +569,10 @@ fn comments_survive_beside_lines_that_the_engine_changed() {
     }
     // Where a key is disputed, what was said beside others stays.
     let ours = ours.replace("'Add login'", "'Log in'");
-    let theirs = OPEN.replace("'Add login'", "'Sign in'").replace("id: AOF-abc\n", "id: AOF-abc # mine\n");
-    let versions = Versions { base: Some(OPEN.as_bytes()), ours: ours.as_bytes(), theirs: theirs.as_bytes() };
+    let theirs =
+        OPEN.replace("'Add login'", "'Sign in'").replace("id: AOF-abc\n", "id: AOF-abc # mine\n");
+    let versions =
+        Versions { base: Some(OPEN.as_bytes()), ours: ours.as_bytes(), theirs: theirs.as_bytes() };
     let merged = merge_files(&rules(), &id(), versions, &Marks::default()).unwrap();
     assert_eq!(merged.conflicts, [Conflict::Key("title".to_owned())]);
     assert!(String::from_utf8(merged.bytes).unwrap().contains("id: AOF-abc # mine\n"));

@@ -26,7 +26,11 @@ pub(in crate::ops) type Place<'t> = Option<(&'t str, ObjectId)>;
 impl Tree {
     /// Reads the names of the files of a commit.
     pub(in crate::ops) fn of(workspace: &Workspace, commit: CommitId) -> Result<Self, OpsError> {
-        let files = workspace.repository.list(commit, "tasks")?.into_iter().map(|file| (file.path, file.id));
+        let files = workspace
+            .repository
+            .list(commit, "tasks")?
+            .into_iter()
+            .map(|file| (file.path, file.id));
         let files: BTreeMap<String, ObjectId> = files.collect();
         let (mut tasks, mut twice) = (BTreeMap::new(), BTreeSet::new());
         for (id, path) in files.keys().filter_map(|path| Some((id_of(path)?, path))) {
@@ -75,16 +79,20 @@ pub(in crate::ops) fn place_of(
     bytes: &[u8],
 ) -> Result<String, OpsError> {
     let project = &rules.project;
-    let defaults = Defaults { workflow: project.default_workflow.clone(), created: Timestamp::UNIX_EPOCH };
+    let defaults =
+        Defaults { workflow: project.default_workflow.clone(), created: Timestamp::UNIX_EPOCH };
     let Ok(file) = task_file::parse(bytes, id, &defaults) else { return Ok(ours.to_owned()) };
     let finished = file.task.status.is_finished();
-    let fits = |path: &str| -> Result<bool, OpsError> { Ok(is_archived(&path.parse::<ProjectPath>()?) == finished) };
+    let fits = |path: &str| -> Result<bool, OpsError> {
+        Ok(is_archived(&path.parse::<ProjectPath>()?) == finished)
+    };
     let moved_there = Some(ours) == base && Some(theirs) != base;
     for path in if moved_there { [theirs, ours] } else { [ours, theirs] } {
         if fits(path)? {
             return Ok(path.to_owned());
         }
     }
-    let place = if finished { archive_path(id, file.task.latest()) } else { task_path(id, project.layout) };
+    let place =
+        if finished { archive_path(id, file.task.latest()) } else { task_path(id, project.layout) };
     Ok(place.to_string())
 }

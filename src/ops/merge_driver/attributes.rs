@@ -27,11 +27,12 @@ pub(in crate::ops) fn attributes_after(before: Option<&[u8]>) -> Option<Vec<u8>>
     }
     let is_former = |line: &&[u8]| line.trim_ascii_end() == FORMER_LINE.as_bytes();
     if lines().any(|line| is_former(&line)) {
-        let brought_up =
-            lines().map(|line| match line.strip_prefix(FORMER_LINE.as_bytes()).filter(|_| is_former(&line)) {
+        let brought_up = lines().map(|line| {
+            match line.strip_prefix(FORMER_LINE.as_bytes()).filter(|_| is_former(&line)) {
                 Some(end) => [LINE.as_bytes(), end].concat(),
                 None => line.to_vec(),
-            });
+            }
+        });
         return Some(brought_up.collect::<Vec<_>>().concat());
     }
     let end: &[u8] = if before.ends_with(b"\r\n") { b"\r\n" } else { b"\n" };
@@ -46,7 +47,9 @@ pub(in crate::ops) fn is_as_committed(
     committed: Option<&[u8]>,
 ) -> bool {
     match (standing, committed) {
-        (Some(standing), Some(committed)) => repository.is_same_text(standing, repository.hash_blob(committed)),
+        (Some(standing), Some(committed)) => {
+            repository.is_same_text(standing, repository.hash_blob(committed))
+        }
         (standing, committed) => standing.is_none() && committed.is_none(),
     }
 }
@@ -65,13 +68,18 @@ pub(in crate::ops) fn is_held(workspace: &Workspace) -> Result<bool, OpsError> {
 }
 
 fn look(workspace: &Workspace, head: &Head) -> Result<Standing, OpsError> {
-    let committed = head.commit.map(|commit| workspace.repository.read(commit, ATTRIBUTES)).transpose()?.flatten();
+    let committed = head
+        .commit
+        .map(|commit| workspace.repository.read(commit, ATTRIBUTES))
+        .transpose()?
+        .flatten();
     let standing = match read(&workspace.paths, &ATTRIBUTES.parse()?) {
         Ok(standing) => Some(standing.bytes),
         Err(StoreError::Gone { .. }) => None,
         Err(_) => return Ok(Standing::Changed),
     };
-    let is_unchanged = is_as_committed(&workspace.repository, standing.as_deref(), committed.as_deref());
+    let is_unchanged =
+        is_as_committed(&workspace.repository, standing.as_deref(), committed.as_deref());
     Ok(if is_unchanged { Standing::Committed(standing) } else { Standing::Changed })
 }
 
@@ -85,8 +93,14 @@ pub(in crate::ops) fn commit_attributes(workspace: &Workspace) -> Result<bool, O
         let converted = line_ends::elsewise(workspace, &head)?;
         let file = Beside { path: path.clone(), before: standing, bytes };
         let lock = workspace.lock()?;
-        if commit_files(workspace, &lock, &head, &[file], "Merge tasks by their meaning, and keep their line ends")?
-            .is_some()
+        if commit_files(
+            workspace,
+            &lock,
+            &head,
+            &[file],
+            "Merge tasks by their meaning, and keep their line ends",
+        )?
+        .is_some()
         {
             // Git would take them for changed now.
             line_ends::write_as_committed(workspace, &lock, &converted)?;

@@ -7,11 +7,18 @@ use crate::store::layout;
 
 /// Returns which of the versions says whether the task is finished. Markers may keep what was merged from saying so; then it is as far as one
 /// of the sides is.
-pub(super) fn speaking<'v>(rules: &Rules, id: &TaskId, [merged, ours, theirs]: [&'v [u8]; 3]) -> &'v [u8] {
+pub(super) fn speaking<'v>(
+    rules: &Rules,
+    id: &TaskId,
+    [merged, ours, theirs]: [&'v [u8]; 3],
+) -> &'v [u8] {
     if is_finished(rules, id, merged).is_some() {
         return merged;
     }
-    [ours, theirs].into_iter().find(|side| is_finished(rules, id, side) == Some(true)).unwrap_or(ours)
+    [ours, theirs]
+        .into_iter()
+        .find(|side| is_finished(rules, id, side) == Some(true))
+        .unwrap_or(ours)
 }
 
 /// Returns which of the paths is where the task belongs by what it says of itself; the first one where none is.
@@ -22,7 +29,10 @@ pub(super) fn place_among(rules: &Rules, id: &TaskId, paths: &[String], speaks: 
 
 /// Returns whether these bytes say that the task is finished, if they can be read.
 fn is_finished(rules: &Rules, id: &TaskId, bytes: &[u8]) -> Option<bool> {
-    let defaults = Defaults { workflow: rules.project.default_workflow.clone(), created: Timestamp::UNIX_EPOCH };
+    let defaults = Defaults {
+        workflow: rules.project.default_workflow.clone(),
+        created: Timestamp::UNIX_EPOCH,
+    };
     task_file::parse(bytes, id, &defaults).ok().map(|file| file.task.status.is_finished())
 }
 

@@ -25,20 +25,25 @@ pub(super) fn left(
     mut case: Case,
     versions: [Option<Version>; 3],
 ) -> Result<Option<Left>, OpsError> {
-    let sides = [0, 1, 2].map(|side| versions[side].as_ref().map(|version: &Version| version.staged));
+    let sides =
+        [0, 1, 2].map(|side| versions[side].as_ref().map(|version: &Version| version.staged));
     let staged: Vec<StagedVersion> =
         case.unmerged.iter().flat_map(|own| [own.base, own.ours, own.theirs]).flatten().collect();
     if !staged.iter().all(|version| version.is_file()) {
         return Ok(Some(case.plain(sides, Remains::Touched)));
     }
-    let known = |version: &StagedVersion| sides.iter().flatten().any(|side| side.content == version.content);
+    let known = |version: &StagedVersion| {
+        sides.iter().flatten().any(|side| side.content == version.content)
+    };
     case.mixed.is_made_up = !staged.iter().all(known);
     let [base, ours, theirs] = versions;
     let aim = match (ours, theirs) {
         (ours, theirs) if ours == theirs || theirs == base => taken(scene, ours)?,
         (ours, theirs) if ours == base => taken(scene, theirs)?,
         (Some(ours), Some(theirs)) => {
-            let Some(rules) = scene.rules.as_deref() else { return Ok(Some(case.plain(sides, Remains::Lawless))) };
+            let Some(rules) = scene.rules.as_deref() else {
+                return Ok(Some(case.plain(sides, Remains::Lawless)));
+            };
             Some(merged(scene, rules, &case.id, (base, ours, theirs))?)
         }
         // Git does not say that of a task that it took another one for.
@@ -79,7 +84,9 @@ pub(super) fn left(
         }
         // Who counts no more is told, even where nothing is to be done about it.
         let is_told = merge.superseded.is_empty() && merge.dropped.is_empty();
-        let stands = || Stood::at(scene.workspace, &path).map(|stood| stood == Stood::File(merge.bytes.clone()));
+        let stands = || {
+            Stood::at(scene.workspace, &path).map(|stood| stood == Stood::File(merge.bytes.clone()))
+        };
         if !is_git_s || is_done && (is_told || !stands()?) {
             return Ok(None);
         }
@@ -125,11 +132,18 @@ fn merged(
 ) -> Result<Aim, OpsError> {
     let repository = &scene.workspace.repository;
     let before = base.as_ref().map(|base| repository.read_blob(base.staged.content)).transpose()?;
-    let (one, two) = (repository.read_blob(ours.staged.content)?, repository.read_blob(theirs.staged.content)?);
+    let (one, two) =
+        (repository.read_blob(ours.staged.content)?, repository.read_blob(theirs.staged.content)?);
     let versions = Versions { base: before.as_deref(), ours: &one, theirs: &two };
     let merge = merge_files(rules, id, versions, &Marks::default())?;
     let speaks = speaking(rules, id, [&merge.bytes, &one, &two]);
-    let path = place_of(rules, id, base.as_ref().map(|base| &*base.path), (&ours.path, &theirs.path), speaks)?;
+    let path = place_of(
+        rules,
+        id,
+        base.as_ref().map(|base| &*base.path),
+        (&ours.path, &theirs.path),
+        speaks,
+    )?;
     let as_text = merged_as_text(versions, None, &Marks::default())?.bytes;
     Ok(Aim { path, merge, known: vec![one, two, as_text] })
 }
@@ -142,7 +156,9 @@ fn refused(
     sides: Sides,
     aim: &Aim,
 ) -> Result<Option<(String, Box<Refused>)>, OpsError> {
-    let (Some(rules), [base, Some(ours), Some(theirs)]) = (scene.rules.as_deref(), sides) else { return Ok(None) };
+    let (Some(rules), [base, Some(ours), Some(theirs)]) = (scene.rules.as_deref(), sides) else {
+        return Ok(None);
+    };
     let read = |side: StagedVersion| scene.workspace.repository.read_blob(side.content);
     let (base, ours, theirs) = (base.map(read).transpose()?, read(ours)?, read(theirs)?);
     let mut paths = case.paths();

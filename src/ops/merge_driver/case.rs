@@ -33,7 +33,8 @@ impl Scene<'_> {
         merge: &FileMerge,
     ) -> Result<Option<Box<Refused>>, OpsError> {
         let Some(replay) = self.workspace.repository.replay_stopped() else { return Ok(None) };
-        Ok(refused((self.workspace, rules, self.head), replay, file, versions, merge)?.map(Box::new))
+        Ok(refused((self.workspace, rules, self.head), replay, file, versions, merge)?
+            .map(Box::new))
     }
 }
 
@@ -105,7 +106,8 @@ impl Case {
             let standing = Stood::at(workspace, path)?;
             match &standing {
                 Stood::File(bytes) => {
-                    look.is_known &= known.contains(&bytes.as_slice()) || self.is_git_s(workspace, path, bytes)?;
+                    look.is_known &= known.contains(&bytes.as_slice())
+                        || self.is_git_s(workspace, path, bytes)?;
                     look.is_ours &= bytes == ours;
                 }
                 Stood::Nothing => {}
@@ -118,14 +120,21 @@ impl Case {
 
     fn is_git_s(&self, workspace: &Workspace, path: &str, bytes: &[u8]) -> Result<bool, OpsError> {
         let is_same = |content| workspace.repository.is_same_text(bytes, content);
-        let sides = self.unmerged.iter().filter(|own| own.path == path).flat_map(|own| [own.ours, own.theirs]);
+        let sides = self
+            .unmerged
+            .iter()
+            .filter(|own| own.path == path)
+            .flat_map(|own| [own.ours, own.theirs]);
         Ok(sides.flatten().any(|version| is_same(version.content))
             || workspace.repository.written_unmerged(path)?.is_some_and(is_same))
     }
 }
 
 /// Returns what the commits have of a task, if they tell it.
-pub(super) fn versions_of(scene: &Scene<'_>, id: &TaskId) -> Result<Option<[Option<Version>; 3]>, OpsError> {
+pub(super) fn versions_of(
+    scene: &Scene<'_>,
+    id: &TaskId,
+) -> Result<Option<[Option<Version>; 3]>, OpsError> {
     match &scene.parted {
         Some(parted) => parted.versions(scene.workspace, id),
         None => Ok(None),
@@ -139,7 +148,12 @@ pub(super) fn cases(scene: &Scene<'_>, unmerged: Vec<Unmerged>) -> Result<Vec<Ca
     let mut beside: BTreeMap<TaskId, BTreeSet<TaskId>> = BTreeMap::new();
     for own in unmerged {
         let Some(id) = id_of(&own.path) else { continue };
-        for other in scene.parted.iter().flat_map(|parted| parted.tasks_of(&own)).filter(|other| *other != id) {
+        for other in scene
+            .parted
+            .iter()
+            .flat_map(|parted| parted.tasks_of(&own))
+            .filter(|other| *other != id)
+        {
             beside.entry(other.clone()).or_default().insert(id.clone());
             named.entry(id.clone()).or_default().1.insert(other);
         }
@@ -155,11 +169,18 @@ pub(super) fn cases(scene: &Scene<'_>, unmerged: Vec<Unmerged>) -> Result<Vec<Ca
         }
     }
     let is_one_side_s = |id: &TaskId, sides: &[ObjectId; 2]| {
-        staged.get(id).is_some_and(|staged| staged.iter().all(|(_, version)| sides.contains(&version.content)))
+        staged.get(id).is_some_and(|staged| {
+            staged.iter().all(|(_, version)| sides.contains(&version.content))
+        })
     };
-    let disputed = scene.parted.iter().flat_map(Parted::disputed).filter(|(id, sides)| is_one_side_s(id, sides));
+    let disputed = scene
+        .parted
+        .iter()
+        .flat_map(Parted::disputed)
+        .filter(|(id, sides)| is_one_side_s(id, sides));
     let one_sided: BTreeSet<TaskId> = disputed.map(|(id, _)| id.clone()).collect();
-    let one_sided = one_sided.into_iter().filter(|id| !only.contains(id) && !named.contains_key(id));
+    let one_sided =
+        one_sided.into_iter().filter(|id| !only.contains(id) && !named.contains_key(id));
     let one_sided: Vec<_> = one_sided.map(|id| (id, (Vec::new(), BTreeSet::new()))).collect();
     let all = beside.chain(one_sided).chain(named).map(|(id, (unmerged, with))| {
         let only_here = with.intersection(&only).cloned().collect();

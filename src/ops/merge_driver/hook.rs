@@ -66,11 +66,18 @@ pub(super) fn missing(repository: &Repository) -> Result<Option<Missing>, OpsErr
         Ok(text) if own && !path.is_symlink() && is_ours(&text) => {
             (is_former(&text) || !runs(&path)).then_some(Missing::Hook)
         }
-        Ok(text) if own && !path.is_symlink() && is_ours(&text.replace("\r\n", "\n")) => Some(Missing::HookEnds),
+        Ok(text) if own && !path.is_symlink() && is_ours(&text.replace("\r\n", "\n")) => {
+            Some(Missing::HookEnds)
+        }
         Ok(text) if calls(&text) && runs(&path) && !has_wrong_ends(&text) => None,
-        Err(fault) if fault.kind() == ErrorKind::NotFound && own && !path.is_symlink() => Some(Missing::Hook),
+        Err(fault) if fault.kind() == ErrorKind::NotFound && own && !path.is_symlink() => {
+            Some(Missing::Hook)
+        }
         read => {
-            let idle = read.ok().filter(|text| calls(text)).map(|_| if runs(&path) { Idle::Ends } else { Idle::Mode });
+            let idle = read
+                .ok()
+                .filter(|text| calls(text))
+                .map(|_| if runs(&path) { Idle::Ends } else { Idle::Mode });
             Some(Missing::ForeignHook { path, line: HOOK_LINE, idle })
         }
     })
@@ -93,7 +100,9 @@ fn is_call(line: &str) -> bool {
 /// Returns whether the system finds no interpreter for a hook, or aof is told of a carriage return: both belong to their lines.
 fn has_wrong_ends(text: &str) -> bool {
     let mut lines = text.split('\n').enumerate();
-    lines.any(|(number, line)| line.ends_with('\r') && ((number == 0 && line.starts_with("#!")) || is_call(line)))
+    lines.any(|(number, line)| {
+        line.ends_with('\r') && ((number == 0 && line.starts_with("#!")) || is_call(line))
+    })
 }
 
 /// Returns whether that is the hook as aof writes it, or did before, and nobody else's.
@@ -123,7 +132,8 @@ pub(super) fn write(folder: &Path) -> Result<(), OpsError> {
     let temp = format!(".{HOOK}.aof-{}", std::process::id());
     let written = fs::create_dir_all(folder).and_then(|()| {
         let mut options = fs::OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o755).open(folder.join(&temp))?;
+        let mut file =
+            options.write(true).create(true).truncate(true).mode(0o755).open(folder.join(&temp))?;
         file.write_all(text.as_bytes())?;
         file.sync_all()
     });

@@ -10,7 +10,8 @@ use crate::ops::error::OpsError;
 use crate::ops::workspace::Workspace;
 
 /// The command that git runs for each file.
-const COMMAND: &str = "aof merge-driver %O %A %B %P --marker-size %L --ours-label %X --theirs-label %Y";
+const COMMAND: &str =
+    "aof merge-driver %O %A %B %P --marker-size %L --ours-label %X --theirs-label %Y";
 
 /// What people are told of it.
 const NAME: &str = "tasks, by their meaning";
@@ -62,7 +63,9 @@ pub fn install(workspace: &Workspace) -> Result<Vec<Missing>, OpsError> {
             Missing::Attributes if !commit_attributes(workspace)? => left.push(own),
             Missing::Attributes => {}
             Missing::Driver => workspace.repository.set_merge_driver(NAME, COMMAND)?,
-            Missing::Hook | Missing::HookEnds => hook::write(&workspace.repository.common_dir().join("hooks"))?,
+            Missing::Hook | Missing::HookEnds => {
+                hook::write(&workspace.repository.common_dir().join("hooks"))?
+            }
             Missing::ForeignHook { .. } => left.push(own),
         }
     }
@@ -81,7 +84,10 @@ pub struct SetUp {
 }
 
 /// Returns what [`install_here`] is going to put in place; a repository that is to be made in the folder has nothing of it.
-pub(in crate::ops) fn to_set_up(repository: Option<&Repository>, folder: &Path) -> Result<SetUp, OpsError> {
+pub(in crate::ops) fn to_set_up(
+    repository: Option<&Repository>,
+    folder: &Path,
+) -> Result<SetUp, OpsError> {
     let (git, missing) = match repository {
         Some(repository) => (repository.common_dir().to_owned(), missing_in(repository)?),
         None => (folder.join(".git"), vec![Missing::Driver, Missing::Hook]),
@@ -103,7 +109,9 @@ pub(in crate::ops) fn install_here(workspace: &Workspace) -> Result<(), OpsError
     for own in missing(workspace)? {
         match own {
             Missing::Driver => workspace.repository.set_merge_driver(NAME, COMMAND)?,
-            Missing::Hook | Missing::HookEnds => hook::write(&workspace.repository.common_dir().join("hooks"))?,
+            Missing::Hook | Missing::HookEnds => {
+                hook::write(&workspace.repository.common_dir().join("hooks"))?
+            }
             Missing::Attributes | Missing::ForeignHook { .. } => {}
         }
     }

@@ -86,7 +86,9 @@ impl Remains {
     /// Returns what comes of merging it, where it can be settled.
     pub(in crate::ops) fn merge(&self) -> Option<&FileMerge> {
         match self {
-            Self::Unmerged(merge) | Self::WithoutTheirs(merge) | Self::OneSided(merge) => Some(merge),
+            Self::Unmerged(merge) | Self::WithoutTheirs(merge) | Self::OneSided(merge) => {
+                Some(merge)
+            }
             _ => None,
         }
     }
@@ -116,8 +118,11 @@ pub(in crate::ops) fn left_unmerged(workspace: &Workspace) -> Result<Vec<Left>, 
             None => Some(by_stages::left(&scene, case)?),
         });
     }
-    let stuck: BTreeSet<TaskId> =
-        found.iter().filter(|left| left.remains.merge().is_none()).map(|left| left.id.clone()).collect();
+    let stuck: BTreeSet<TaskId> = found
+        .iter()
+        .filter(|left| left.remains.merge().is_none())
+        .map(|left| left.id.clone())
+        .collect();
     for left in &mut found {
         let first = left.mixed.only_here.intersection(&stuck).next();
         if let Some(first) = first.filter(|_| left.remains.merge().is_some()) {

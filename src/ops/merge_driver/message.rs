@@ -19,7 +19,11 @@ pub fn superseded_trailer(superseded: &Superseded) -> Option<Trailer> {
     let entry = &superseded.visit;
     let completion = entry.completion.as_ref().map_or("-", |stamp| stamp.id.as_str());
     let by = entry.agent.as_ref().map_or("nobody", AgentId::as_str);
-    Trailer::new(SUPERSEDED, &format!("{} {completion} by {by} ({})", superseded.ticket, entry.outcome)).ok()
+    Trailer::new(
+        SUPERSEDED,
+        &format!("{} {completion} by {by} ({})", superseded.ticket, entry.outcome),
+    )
+    .ok()
 }
 
 /// Returns the message with what the merge under way supersedes, and without what an older message says of that and is not so here: git
@@ -27,7 +31,9 @@ pub fn superseded_trailer(superseded: &Superseded) -> Option<Trailer> {
 pub fn list_superseded(open: Open<'_>, here: &Path, message: &str) -> Result<String, OpsError> {
     let top = &whole_repository(here)?;
     let heads = top.merge_heads();
-    let Some(head) = top.look()?.commit.filter(|_| !heads.is_empty()) else { return Ok(message.to_owned()) };
+    let Some(head) = top.look()?.commit.filter(|_| !heads.is_empty()) else {
+        return Ok(message.to_owned());
+    };
     let mut lines: Vec<Trailer> = Vec::new();
     for theirs in &heads {
         for folder in projects(top, head, *theirs)?.iter().filter(|folder| is_here(top, folder)) {
@@ -59,12 +65,16 @@ fn untrue<'t>(
         return Ok(untrue);
     }
     let folders = projects(top, head, theirs)?;
-    if top.merge_bases(head, theirs)?.is_empty() || !folders.iter().all(|folder| is_here(top, folder)) {
+    if top.merge_bases(head, theirs)?.is_empty()
+        || !folders.iter().all(|folder| is_here(top, folder))
+    {
         return Ok(Vec::new());
     }
     for folder in folders {
         let workspace = open(&top.worktree_root().join(folder))?;
-        let Some(known) = ever_superseded_between(&workspace, head, theirs)? else { return Ok(Vec::new()) };
+        let Some(known) = ever_superseded_between(&workspace, head, theirs)? else {
+            return Ok(Vec::new());
+        };
         let known: Vec<Trailer> = known.iter().filter_map(superseded_trailer).collect();
         untrue.retain(|own| !known.contains(own));
     }
@@ -72,7 +82,11 @@ fn untrue<'t>(
 }
 
 /// Returns the folders of the projects whose tasks the other commit changed, from wherever the two are taken to have parted.
-fn projects(top: &Repository, head: CommitId, theirs: CommitId) -> Result<BTreeSet<String>, OpsError> {
+fn projects(
+    top: &Repository,
+    head: CommitId,
+    theirs: CommitId,
+) -> Result<BTreeSet<String>, OpsError> {
     let mut folders = BTreeSet::new();
     for base in top.merge_bases(head, theirs)? {
         for file in top.changed_between(base, theirs)? {
@@ -104,8 +118,10 @@ fn without_lines(message: &str, untrue: &[&Trailer]) -> String {
     let untrue: Vec<String> = untrue.iter().map(ToString::to_string).collect();
     let (above, block) = message.split_at(trailers::text_above(said(message)).len());
     let (block, below) = block.split_at(said(message).len() - above.len());
-    let kept: String =
-        block.split_inclusive('\n').filter(|line| !untrue.iter().any(|own| own == line.trim_end())).collect();
+    let kept: String = block
+        .split_inclusive('\n')
+        .filter(|line| !untrue.iter().any(|own| own == line.trim_end()))
+        .collect();
     // Where none is left, nothing stands apart from what is above.
     let kept = if kept.trim().is_empty() { "\n".to_owned() } else { kept };
     format!("{above}{kept}{below}")
@@ -128,7 +144,9 @@ fn with_lines(message: &str, lines: &[String]) -> String {
     let (text, remarks) = message.split_at(end);
     let last = text.trim_end().rsplit("\n\n").next().unwrap_or_default();
     let is_trailers = text.contains("\n\n")
-        && last.lines().all(|line| line.split_once(": ").is_some_and(|(key, _)| !key.contains(' ')));
+        && last
+            .lines()
+            .all(|line| line.split_once(": ").is_some_and(|(key, _)| !key.contains(' ')));
     let apart = if is_trailers { "\n" } else { "\n\n" };
     format!("{}{apart}{}\n{remarks}", text.trim_end(), lines.join("\n"))
 }
@@ -147,7 +165,10 @@ mod tests {
         assert_eq!(with("Merge: it\n"), "Merge: it\n\nTRAILER\n");
         assert_eq!(with("#12 is done\n"), "#12 is done\n\nTRAILER\n");
         let below = format!("# {SCISSORS}\ndiff --git a/x b/x\n+Why: so\n");
-        assert_eq!(with(&format!("Merge\n\n# Please\n{below}")), format!("Merge\n\nTRAILER\n\n# Please\n{below}"));
+        assert_eq!(
+            with(&format!("Merge\n\n# Please\n{below}")),
+            format!("Merge\n\nTRAILER\n\n# Please\n{below}")
+        );
         assert_eq!(with_lines("Merge\n", &[]), "Merge\n");
     }
 
@@ -160,7 +181,10 @@ mod tests {
         assert_eq!(without(&format!("Merge\n\n{one}\n{two}\n")), format!("Merge\n\n{two}\n"));
         assert_eq!(without(&format!("Merge\n\nWhy: so\n{one}\n")), "Merge\n\nWhy: so\n");
         let quoted = format!("Merge\n\nIt said:\n{one}\n\nWhy: so\n");
-        assert_eq!(without(&format!("{quoted}{one}\n\n# Please\n")), format!("{quoted}\n# Please\n"));
+        assert_eq!(
+            without(&format!("{quoted}{one}\n\n# Please\n")),
+            format!("{quoted}\n# Please\n")
+        );
         let below = format!("# {SCISSORS}\ndiff --git a/x b/x\n+{one}\n");
         assert_eq!(without(&format!("Merge\n\n{one}\n{below}")), format!("Merge\n{below}"));
         assert_eq!(without_lines(&quoted, &[]), quoted);

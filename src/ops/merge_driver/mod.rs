@@ -35,7 +35,9 @@ pub use replayed::{Refused, refused_as_staged};
 
 use super::error::OpsError;
 use super::in_force::{rules_at, stand_in};
-use super::merge::{FileMerge, Versions, id_of, merge_bases, merge_files, merged_as_text, of_one_task, of_two_names};
+use super::merge::{
+    FileMerge, Versions, id_of, merge_bases, merge_files, merged_as_text, of_one_task, of_two_names,
+};
 use super::rule_sources::rules_mark;
 use super::workspace::Workspace;
 use crate::audit::{Marks, Repository};
@@ -64,9 +66,11 @@ pub enum Driven {
 impl Purpose {
     /// Tells by the labels that git gives the sides; where a file was moved, its path comes behind.
     pub fn of(marks: Marks) -> Self {
-        let is =
-            |label: &str, name| label.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'));
-        let is_base = is(&marks.ours, "Temporary merge branch 1") && is(&marks.theirs, "Temporary merge branch 2");
+        let is = |label: &str, name| {
+            label.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+        };
+        let is_base = is(&marks.ours, "Temporary merge branch 1")
+            && is(&marks.theirs, "Temporary merge branch 2");
         if is_base { Self::Base } else { Self::Result(marks) }
     }
 }
@@ -74,7 +78,11 @@ impl Purpose {
 /// Returns the repository around a folder, with all that it has: git runs drivers and hooks for more than one project.
 fn whole_repository(here: &Path) -> Result<Repository, OpsError> {
     let nearest = Repository::discover(here)?;
-    Ok(if nearest.prefix().is_empty() { nearest } else { Repository::discover(nearest.worktree_root())? })
+    Ok(if nearest.prefix().is_empty() {
+        nearest
+    } else {
+        Repository::discover(nearest.worktree_root())?
+    })
 }
 
 /// Merges two versions of a file at a path of the repository around `here`, by the rules that are in force in HEAD.
@@ -112,11 +120,15 @@ pub fn drive(
         _ => None,
     };
     if let Some((workspace, rules, head)) = in_force {
-        let Purpose::Result(marks) = purpose else { return merge_bases(&rules, &id, versions).map(Driven::Merged) };
+        let Purpose::Result(marks) = purpose else {
+            return merge_bases(&rules, &id, versions).map(Driven::Merged);
+        };
         let merge = merge_files(&rules, &id, versions, marks)?;
         if let Some(replay) = workspace.repository.replay_of(marks)? {
             let file = (&id, &path[folder_length..]);
-            if let Some(refused) = replayed::refused((&workspace, &rules, head), replay, file, versions, &merge)? {
+            if let Some(refused) =
+                replayed::refused((&workspace, &rules, head), replay, file, versions, &merge)?
+            {
                 return Ok(Driven::Refused(Box::new(refused)));
             }
         }
@@ -142,18 +154,26 @@ mod tests {
     fn git_says_by_its_labels_whose_file_a_side_has() {
         let id = |label| named(label).map(|id| id.to_string());
         assert_eq!(id("side:tasks/AOF-abc.md").as_deref(), Some("AOF-abc"));
-        assert_eq!(id("16c250e (of: two):tasks/archive/2026/02/16/AOF-abc.md").as_deref(), Some("AOF-abc"));
-        for label in
-            ["side", "tasks/AOF-abc.md", "16c250e (see tasks/AOF-abc.md)", "16c250e (see: AOF-abc.md)", "side:notes.md"]
-        {
+        assert_eq!(
+            id("16c250e (of: two):tasks/archive/2026/02/16/AOF-abc.md").as_deref(),
+            Some("AOF-abc")
+        );
+        for label in [
+            "side",
+            "tasks/AOF-abc.md",
+            "16c250e (see tasks/AOF-abc.md)",
+            "16c250e (see: AOF-abc.md)",
+            "side:notes.md",
+        ] {
             assert_eq!(id(label), None, "{label}");
         }
     }
 
     #[test]
     fn git_says_by_its_labels_what_it_merges_for() {
-        let purpose =
-            |ours: &str, theirs: &str| Purpose::of(Marks { size: 7, ours: ours.into(), theirs: theirs.into() });
+        let purpose = |ours: &str, theirs: &str| {
+            Purpose::of(Marks { size: 7, ours: ours.into(), theirs: theirs.into() })
+        };
         for (ours, theirs) in [
             ("Temporary merge branch 1", "Temporary merge branch 2"),
             (
@@ -163,9 +183,13 @@ mod tests {
         ] {
             assert_eq!(purpose(ours, theirs), Purpose::Base);
         }
-        for theirs in
-            ["side", "16c250e", "parent of 16c250e (a subject)", "Stashed changes", "Temporary merge branch 2"]
-        {
+        for theirs in [
+            "side",
+            "16c250e",
+            "parent of 16c250e (a subject)",
+            "Stashed changes",
+            "Temporary merge branch 2",
+        ] {
             let purpose = purpose("HEAD", theirs);
             assert!(matches!(purpose, Purpose::Result(_)), "{theirs}");
         }

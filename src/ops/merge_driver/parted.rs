@@ -35,17 +35,26 @@ struct Side {
 
 impl Parted {
     /// Returns what is under way, if git tells all of it and it fits to what is unmerged.
-    pub(super) fn of(workspace: &Workspace, unmerged: &[Unmerged]) -> Result<Option<Self>, OpsError> {
-        let Some(UnderWay { bases, ours, theirs }) = workspace.repository.under_way()? else { return Ok(None) };
+    pub(super) fn of(
+        workspace: &Workspace,
+        unmerged: &[Unmerged],
+    ) -> Result<Option<Self>, OpsError> {
+        let Some(UnderWay { bases, ours, theirs }) = workspace.repository.under_way()? else {
+            return Ok(None);
+        };
         if !bases.iter().all(|base| workspace.repository.has_commit(*base)) {
             return Ok(None);
         }
         let side = |commit| Ok::<_, OpsError>(Side { commit, tree: Tree::of(workspace, commit)? });
         let bases = bases.into_iter().map(side).collect::<Result<Vec<_>, _>>()?;
         let mut made = BTreeMap::new();
-        for version in unmerged.iter().filter_map(|own| own.base).filter(|version| version.is_file()) {
+        for version in
+            unmerged.iter().filter_map(|own| own.base).filter(|version| version.is_file())
+        {
             match &bases[..] {
-                [base] if !base.tree.files.values().any(|content| *content == version.content) => return Ok(None),
+                [base] if !base.tree.files.values().any(|content| *content == version.content) => {
+                    return Ok(None);
+                }
                 [_] => {}
                 _ => {
                     let stated = stated_id(&workspace.repository.read_blob(version.content)?);
@@ -61,7 +70,9 @@ impl Parted {
     pub(super) fn tasks_of(&self, unmerged: &Unmerged) -> BTreeSet<TaskId> {
         let versions = [unmerged.base, unmerged.ours, unmerged.theirs].into_iter().flatten();
         let sides = || self.bases.iter().chain([&self.ours, &self.theirs]);
-        versions.flat_map(|version| sides().flat_map(move |side| side.tasks_with(version.content))).collect()
+        versions
+            .flat_map(|version| sides().flat_map(move |side| side.tasks_with(version.content)))
+            .collect()
     }
 
     /// Returns the tasks that both sides have changed, each otherwise, with what each of them has.
@@ -69,7 +80,8 @@ impl Parted {
         self.ours.tree.ids().filter_map(|id| {
             let content = |side: &Side| side.tree.place(id).map(|(_, content)| content);
             let (ours, theirs) = (content(&self.ours)?, content(&self.theirs)?);
-            let is_new = self.bases.iter().all(|base| ![Some(ours), Some(theirs)].contains(&content(base)));
+            let is_new =
+                self.bases.iter().all(|base| ![Some(ours), Some(theirs)].contains(&content(base)));
             (ours != theirs && is_new).then_some((id, [ours, theirs]))
         })
     }
@@ -111,7 +123,11 @@ impl Side {
         files.filter_map(|(path, _)| id_of(path)).collect()
     }
 
-    fn version(&self, workspace: &Workspace, id: &TaskId) -> Result<Result<Option<Version>, Unclear>, OpsError> {
+    fn version(
+        &self,
+        workspace: &Workspace,
+        id: &TaskId,
+    ) -> Result<Result<Option<Version>, Unclear>, OpsError> {
         if self.tree.is_twice(id) {
             return Ok(Err(Unclear));
         }

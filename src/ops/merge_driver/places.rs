@@ -18,7 +18,8 @@ pub(super) fn task_at(
     let name = path.rsplit('/').next().unwrap_or_default();
     let Some(Ok(id)) = layout::task_id(name) else { return Ok(None) };
     let folders: Vec<&str> = path.match_indices("tasks/").map(|(at, _)| &path[..at]).collect();
-    let folders: Vec<&str> = folders.into_iter().filter(|folder| folder.is_empty() || folder.ends_with('/')).collect();
+    let folders: Vec<&str> =
+        folders.into_iter().filter(|folder| folder.is_empty() || folder.ends_with('/')).collect();
     for folder in &folders {
         let has_rules = match head {
             Some(head) => top.blob_id(head, &format!("{folder}{PROJECT_FILE}"))?.is_some(),
@@ -32,7 +33,10 @@ pub(super) fn task_at(
 }
 
 /// Returns the folders of the projects here whose tasks the next commit has otherwise than HEAD. Reads no history.
-pub(super) fn about_to_change(top: &Repository, head: CommitId) -> Result<BTreeSet<String>, OpsError> {
+pub(super) fn about_to_change(
+    top: &Repository,
+    head: CommitId,
+) -> Result<BTreeSet<String>, OpsError> {
     let mut folders = BTreeSet::new();
     for path in top.about_to_change(head)? {
         folders.extend(task_at(top, Some(head), &path)?.map(|(folder, _)| folder));

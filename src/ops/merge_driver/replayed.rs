@@ -53,14 +53,19 @@ impl Refused {
         let Wrong { broken, found, .. } = &self.wrong;
         let what = broken.sentence();
         if self.replay.way == Way::Revert {
-            return format!("what the engine committed is not taken back by a revert: {what}: {found}");
+            return format!(
+                "what the engine committed is not taken back by a revert: {what}: {found}"
+            );
         }
         match broken {
             Broken::WrongTrailer if !self.superseded.is_empty() => {
-                "nothing is left of the commit that is picked, since what it says was superseded".to_owned()
+                "nothing is left of the commit that is picked, since what it says was superseded"
+                    .to_owned()
             }
             _ if self.builds == Builds::OnWhatIsGone => {
-                format!("the commit that is picked builds on an entry that is not there: {what}: {found}")
+                format!(
+                    "the commit that is picked builds on an entry that is not there: {what}: {found}"
+                )
             }
             _ => format!("the commit that is picked cannot stand here: {what}: {found}"),
         }
@@ -73,7 +78,9 @@ impl Refused {
             (Way::Rebase, then) => {
                 let skip = match then {
                     Then::Stops | Then::Forgets => "`git rebase --skip`",
-                    Then::Retries => "take its line out with `git rebase --edit-todo`, then `git rebase --skip`",
+                    Then::Retries => {
+                        "take its line out with `git rebase --edit-todo`, then `git rebase --skip`"
+                    }
                 };
                 let merge = self.onto.map(|onto| {
                     let onto = &onto.to_string()[..10];
@@ -132,7 +139,9 @@ pub(super) fn refused(
         return Ok(None);
     }
     let made = repository.replayed_with(head, replay, &files)?;
-    let wrong = wrong_anew(workspace, replay, made)?.into_iter().find(|wrong| wrong.task.as_ref() == Some(id));
+    let wrong = wrong_anew(workspace, replay, made)?
+        .into_iter()
+        .find(|wrong| wrong.task.as_ref() == Some(id));
     let superseded = merge.superseded.clone();
     let builds = task.builds();
     Ok(wrong.map(|wrong| {
@@ -150,7 +159,10 @@ struct Read {
 
 impl Read {
     fn of(rules: &Rules, id: &TaskId, Versions { base, ours, theirs }: Versions<'_>) -> Self {
-        let defaults = Defaults { workflow: rules.project.default_workflow.clone(), created: Timestamp::UNIX_EPOCH };
+        let defaults = Defaults {
+            workflow: rules.project.default_workflow.clone(),
+            created: Timestamp::UNIX_EPOCH,
+        };
         let read = |bytes: &[u8]| task_file::parse(bytes, id, &defaults).ok().map(|file| file.task);
         Self { base: base.and_then(read), ours: read(ours), theirs: read(theirs) }
     }
@@ -163,7 +175,9 @@ impl Read {
 
     fn builds(&self) -> Builds {
         match (&self.base, &self.ours) {
-            (Some(base), Some(ours)) if !ours.history.starts_with(&base.history) => Builds::OnWhatIsGone,
+            (Some(base), Some(ours)) if !ours.history.starts_with(&base.history) => {
+                Builds::OnWhatIsGone
+            }
             _ => Builds::OnWhatIsThere,
         }
     }
@@ -171,7 +185,11 @@ impl Read {
 
 /// Returns why the commit that git makes again, and is about to commit as it is staged, cannot stand: what nobody was asked to merge
 /// counts as well, since the rules may be others here.
-pub fn refused_as_staged(open: Open<'_>, here: &Path, message: &str) -> Result<Vec<Refused>, OpsError> {
+pub fn refused_as_staged(
+    open: Open<'_>,
+    here: &Path,
+    message: &str,
+) -> Result<Vec<Refused>, OpsError> {
     let repository = &whole_repository(here)?;
     let Some(head) = repository.look()?.commit else { return Ok(Vec::new()) };
     let folders = places::about_to_change(repository, head)?;
@@ -191,7 +209,14 @@ pub fn refused_as_staged(open: Open<'_>, here: &Path, message: &str) -> Result<V
         let wrong = wrong_anew(&open(&project)?, replay, made)?.into_iter().next();
         refused.extend(wrong.map(|wrong| {
             let onto = onto_of(repository, replay);
-            Refused { replay, wrong, builds: Builds::OnWhatIsThere, then, onto, superseded: Vec::new() }
+            Refused {
+                replay,
+                wrong,
+                builds: Builds::OnWhatIsThere,
+                then,
+                onto,
+                superseded: Vec::new(),
+            }
         }));
     }
     Ok(refused)

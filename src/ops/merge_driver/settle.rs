@@ -68,11 +68,7 @@ pub fn settle(workspace: &Workspace, dry_run: DryRun) -> Result<Vec<Settled>, Op
             _ if first.is_some() => End::Waits(first.unwrap_or(&id).clone()),
             // Whoever saves it meanwhile has begun to solve it.
             _ if dry_run == DryRun::No && !is_as_it_stood(workspace, &stood)? => {
-                if mixed.with.is_empty() {
-                    End::Touched
-                } else {
-                    End::MixedAndTouched
-                }
+                if mixed.with.is_empty() { End::Touched } else { End::MixedAndTouched }
             }
             Remains::Unmerged(merge) | Remains::WithoutTheirs(merge) | Remains::OneSided(merge) => {
                 if dry_run == DryRun::No {
@@ -123,7 +119,12 @@ fn is_as_it_stood(workspace: &Workspace, stood: &[(String, Stood)]) -> Result<bo
 }
 
 /// Writes the file, and takes those away that it stands for.
-fn write(workspace: &Workspace, path: &str, bytes: &[u8], others: &[String]) -> Result<(), OpsError> {
+fn write(
+    workspace: &Workspace,
+    path: &str,
+    bytes: &[u8],
+    others: &[String],
+) -> Result<(), OpsError> {
     let root = workspace.paths.root();
     let path: ProjectPath = path.parse()?;
     Folder::create(root, path.folder())?.replace(path.name(), bytes, Durability::Durable)?;

@@ -20,7 +20,10 @@ pub struct Unfinished {
 
 /// Returns what is left unfinished where tasks are about to be committed. Whoever is at it now finishes it himself, and keeps nobody from
 /// committing; and what touches no task is nobody's but the person's.
-pub fn would_commit_unfinished(open: Open<'_>, here: &Path) -> Result<Option<Unfinished>, OpsError> {
+pub fn would_commit_unfinished(
+    open: Open<'_>,
+    here: &Path,
+) -> Result<Option<Unfinished>, OpsError> {
     let repository = &whole_repository(here)?;
     let Some(head) = repository.look()?.commit else { return Ok(None) };
     for folder in places::about_to_change(repository, head)? {
@@ -45,13 +48,17 @@ fn branch_of(record: &Pending) -> Option<String> {
     let locks = match record {
         Pending::Nothing => return None,
         Pending::Unreadable { .. } => None,
-        Pending::Intent(record) => record.locks.clone().and_then(|value| serde_json::from_value::<Locks>(value).ok()),
+        Pending::Intent(record) => {
+            record.locks.clone().and_then(|value| serde_json::from_value::<Locks>(value).ok())
+        }
     };
-    let name = locks.and_then(|locks| locks.branch?.reference.strip_prefix("refs/heads/").map(str::to_owned));
+    let name = locks
+        .and_then(|locks| locks.branch?.reference.strip_prefix("refs/heads/").map(str::to_owned));
     Some(name.unwrap_or_else(|| SOME.to_owned()))
 }
 
 fn first(repository: &Repository, branch: &str) -> Option<String> {
     let is_kept_from_it = matches!(repository.head(), Err(AuditError::Waiting { .. }));
-    is_kept_from_it.then(|| repository.way_out().unwrap_or_else(|| format!("git switch {}", quoted(branch))))
+    is_kept_from_it
+        .then(|| repository.way_out().unwrap_or_else(|| format!("git switch {}", quoted(branch))))
 }

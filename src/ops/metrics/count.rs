@@ -71,7 +71,10 @@ impl Default for Passes {
 }
 
 /// Counts tasks; what the rules in force know is there, whether or not it was met.
-pub(super) fn of<'h>(known: &'h [Known], headers: impl IntoIterator<Item = &'h Header>) -> Counts<'h> {
+pub(super) fn of<'h>(
+    known: &'h [Known],
+    headers: impl IntoIterator<Item = &'h Header>,
+) -> Counts<'h> {
     let mut counts = Counts::default();
     for place in known {
         counts.expect(place);
@@ -126,7 +129,9 @@ impl<'h> Counts<'h> {
         if header.status == Status::Blocked.as_str() {
             *self.blocked.entry([workflow, reason(header)]).or_default() += 1;
         }
-        if let Some(role) = header.role.as_deref().filter(|_| header.blockers.iter().any(|text| is_nobody(text))) {
+        if let Some(role) =
+            header.role.as_deref().filter(|_| header.blockers.iter().any(|text| is_nobody(text)))
+        {
             *self.no_agents.entry([workflow, gate, role]).or_default() += 1;
         }
         for (branch, role) in header.stand.lacking() {
@@ -138,7 +143,8 @@ impl<'h> Counts<'h> {
 
     /// Returns the name under which the branch is known; nothing where the rules have it no more.
     fn branch(&self, workflow: &str, fork: &str, branch: &str) -> Option<&'h str> {
-        let mut known = self.oldest.keys().filter(|[own, _]| *own == workflow).map(|[_, gate]| *gate);
+        let mut known =
+            self.oldest.keys().filter(|[own, _]| *own == workflow).map(|[_, gate]| *gate);
         known.find(|gate| gate.split_once('/') == Some((fork, branch)))
     }
 

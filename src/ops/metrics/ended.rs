@@ -26,7 +26,11 @@ impl<'h> Counts<'h> {
                 let end = visit.entered.saturating_add_unsigned(visit.seconds);
                 let seconds = u64::try_from(end.saturating_sub(header.created)).unwrap_or(0);
                 self.lead_times.entry([workflow]).or_default().observe(seconds);
-                self.passes.entry([workflow]).or_default().0.observe(passes_in(&header.stays[..=index]).into());
+                self.passes
+                    .entry([workflow])
+                    .or_default()
+                    .0
+                    .observe(passes_in(&header.stays[..=index]).into());
             }
         }
     }
@@ -49,9 +53,11 @@ impl<'h> Counts<'h> {
         *self.transitions.entry([workflow, gate, to, outcome]).or_default() += 1;
         self.rejections.entry([workflow, gate]).or_default();
         for verdict in verdicts(visit) {
-            *self.rejections.entry([workflow, verdict.station]).or_default() += u64::from(verdict.rejects);
+            *self.rejections.entry([workflow, verdict.station]).or_default() +=
+                u64::from(verdict.rejects);
         }
-        *self.timeouts.entry([workflow, gate]).or_default() += u64::from(outcome == Ending::Timeout.as_str());
+        *self.timeouts.entry([workflow, gate]).or_default() +=
+            u64::from(outcome == Ending::Timeout.as_str());
         for gate in &visit.skipped {
             *self.skips.entry([workflow, gate, reason(visit)]).or_default() += 1;
         }
@@ -65,7 +71,10 @@ impl<'h> Counts<'h> {
 /// Returns why gates were passed over on the way that the visit took. By itself only `complete` and `skip` lead on, to the next gate
 /// that applies; all else goes where a route leads. An entry does not say whether `complete` had one, too: it counts as if not.
 fn reason(visit: &EndedVisit) -> &'static str {
-    let joined = visit.join.as_ref().map(|join| if join.failed { Outcome::NeedsReview } else { Outcome::Complete });
+    let joined = visit
+        .join
+        .as_ref()
+        .map(|join| if join.failed { Outcome::NeedsReview } else { Outcome::Complete });
     let said = joined.as_ref().map_or(visit.ended.as_str(), Outcome::as_str);
     let goes_on = [Outcome::Complete, Outcome::Skip].iter().any(|outcome| outcome.as_str() == said);
     if goes_on && visit.retry.is_none() { CONDITION } else { ROUTE }

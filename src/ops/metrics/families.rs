@@ -10,12 +10,21 @@ pub(super) fn of(project: &str, counts: &Counts<'_>) -> Vec<Family> {
         Family {
             name: "aof_gate_duration_seconds",
             help: "How long visits of a gate took that have ended.",
-            samples: histograms(project, ["workflow", "gate", "outcome"], &counts.durations, |stays| &stays.0),
+            samples: histograms(
+                project,
+                ["workflow", "gate", "outcome"],
+                &counts.durations,
+                |stays| &stays.0,
+            ),
         },
         Family {
             name: "aof_gate_transitions",
             help: "Visits that have ended, by where the task went; rejections are among them.",
-            samples: counters(project, ["workflow", "from_gate", "to_gate", "outcome"], &counts.transitions),
+            samples: counters(
+                project,
+                ["workflow", "from_gate", "to_gate", "outcome"],
+                &counts.transitions,
+            ),
         },
         Family {
             name: "aof_gate_rejections",
@@ -67,7 +76,11 @@ pub(super) fn of(project: &str, counts: &Counts<'_>) -> Vec<Family> {
 
 /// Returns a gauge of the project as a whole.
 pub(super) fn level(name: &'static str, help: &'static str, project: &str, count: usize) -> Family {
-    Family { name, help, samples: Samples::Gauge(vec![(labels(project, [], &[]), number(count as u64))]) }
+    Family {
+        name,
+        help,
+        samples: Samples::Gauge(vec![(labels(project, [], &[]), number(count as u64))]),
+    }
 }
 
 /// Returns the family that says which program counted.
@@ -75,19 +88,27 @@ pub(super) fn build() -> Family {
     Family {
         name: "aof_build_info",
         help: "Always 1; the version of aof that counted.",
-        samples: Samples::Gauge(vec![(vec![("version", env!("CARGO_PKG_VERSION").to_owned())], 1.0)]),
+        samples: Samples::Gauge(vec![(
+            vec![("version", env!("CARGO_PKG_VERSION").to_owned())],
+            1.0,
+        )]),
     }
 }
 
 /// Returns when the oldest open visits began, by their labels.
 pub(super) fn oldest(project: &str, counts: &Counts<'_>) -> Vec<(Labels, Option<i64>)> {
     let names = ["workflow", "gate"];
-    counts.oldest.iter().map(|(values, entered)| (labels(project, names, values), *entered)).collect()
+    counts
+        .oldest
+        .iter()
+        .map(|(values, entered)| (labels(project, names, values), *entered))
+        .collect()
 }
 
 /// Returns how old they are by then. One that began later than now, by another machine's clock, is not old.
 pub(super) fn ages(oldest: &[(Labels, Option<i64>)], now: Timestamp) -> Family {
-    let age = |entered: i64| number(u64::try_from(now.as_second().saturating_sub(entered)).unwrap_or(0));
+    let age =
+        |entered: i64| number(u64::try_from(now.as_second().saturating_sub(entered)).unwrap_or(0));
     let samples = oldest.iter().map(|(labels, entered)| (labels.clone(), entered.map_or(0.0, age)));
     Family {
         name: "aof_gate_oldest_task_age_seconds",
@@ -97,12 +118,27 @@ pub(super) fn ages(oldest: &[(Labels, Option<i64>)], now: Timestamp) -> Family {
 }
 
 /// Returns counters by these labels.
-pub(super) fn counters<const N: usize>(project: &str, names: [&'static str; N], counted: &By<'_, N, u64>) -> Samples {
-    Samples::Counter(counted.iter().map(|(values, count)| (labels(project, names, values), *count)).collect())
+pub(super) fn counters<const N: usize>(
+    project: &str,
+    names: [&'static str; N],
+    counted: &By<'_, N, u64>,
+) -> Samples {
+    Samples::Counter(
+        counted.iter().map(|(values, count)| (labels(project, names, values), *count)).collect(),
+    )
 }
 
-fn gauges<const N: usize>(project: &str, names: [&'static str; N], counted: &By<'_, N, u64>) -> Samples {
-    Samples::Gauge(counted.iter().map(|(values, count)| (labels(project, names, values), number(*count))).collect())
+fn gauges<const N: usize>(
+    project: &str,
+    names: [&'static str; N],
+    counted: &By<'_, N, u64>,
+) -> Samples {
+    Samples::Gauge(
+        counted
+            .iter()
+            .map(|(values, count)| (labels(project, names, values), number(*count)))
+            .collect(),
+    )
 }
 
 fn histograms<const N: usize, T>(
@@ -111,7 +147,8 @@ fn histograms<const N: usize, T>(
     counted: &By<'_, N, T>,
     of: fn(&T) -> &Histogram,
 ) -> Samples {
-    let sample = |(values, sizes): (&[&str; N], &T)| (labels(project, names, values), of(sizes).clone());
+    let sample =
+        |(values, sizes): (&[&str; N], &T)| (labels(project, names, values), of(sizes).clone());
     Samples::Histogram(counted.iter().map(sample).collect())
 }
 

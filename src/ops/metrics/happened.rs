@@ -11,15 +11,31 @@ use crate::ops::events::EventCount;
 
 /// What is counted by workflow and gate: the event, the metric, and what it tells.
 const BY_GATE: [(EventKind, &str, &str); 5] = [
-    (EventKind::GateConflict, "aof_gate_conflicts", "Completions that came for a visit that had ended; of this clone."),
-    (EventKind::GateCircularLoop, "aof_gate_circular_loops", "Tasks that were stopped because they went in a circle."),
-    (EventKind::GateExhausted, "aof_gate_exhausted", "Tasks that were sent back more often than their gate allows."),
+    (
+        EventKind::GateConflict,
+        "aof_gate_conflicts",
+        "Completions that came for a visit that had ended; of this clone.",
+    ),
+    (
+        EventKind::GateCircularLoop,
+        "aof_gate_circular_loops",
+        "Tasks that were stopped because they went in a circle.",
+    ),
+    (
+        EventKind::GateExhausted,
+        "aof_gate_exhausted",
+        "Tasks that were sent back more often than their gate allows.",
+    ),
     (
         EventKind::GateAssignmentError,
         "aof_gate_assignment_errors",
         "Tasks that were taken from an agent that is not in the role they take.",
     ),
-    (EventKind::GateConditionError, "aof_gate_condition_errors", "Conditions that failed to evaluate."),
+    (
+        EventKind::GateConditionError,
+        "aof_gate_condition_errors",
+        "Conditions that failed to evaluate.",
+    ),
 ];
 
 /// Returns the families of what is in the stream. What the rules in force know is there, whether or not it happened.
@@ -34,7 +50,11 @@ pub(super) fn of(project: &str, known: &[Known], counts: &[EventCount]) -> Vec<F
         for own in of_kind(kind) {
             *counted.entry(place(own)).or_default() += own.count;
         }
-        families.push(Family { name, help, samples: counters(project, ["workflow", "gate"], &counted) });
+        families.push(Family {
+            name,
+            help,
+            samples: counters(project, ["workflow", "gate"], &counted),
+        });
     }
     let invalid = of_kind(EventKind::WorkflowConfigInvalid).map(|own| own.count).sum();
     families.push(Family {

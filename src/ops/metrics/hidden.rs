@@ -15,15 +15,21 @@ use crate::store::{ProjectPath, layout};
 const LOOK_BACK: usize = 100;
 
 /// Returns the tasks that have a file, but none that can be read.
-pub(super) fn of(workspace: &Workspace, in_force: &InForce, listing: &Listing) -> Result<Vec<Header>, OpsError> {
+pub(super) fn of(
+    workspace: &Workspace,
+    in_force: &InForce,
+    listing: &Listing,
+) -> Result<Vec<Header>, OpsError> {
     let mut hidden = Vec::new();
     if listing.unreadable.is_empty() {
         return Ok(hidden);
     }
-    let mut read: HashSet<String> = listing.tasks.iter().map(|(header, _)| header.id.clone()).collect();
+    let mut read: HashSet<String> =
+        listing.tasks.iter().map(|(header, _)| header.id.clone()).collect();
     for file in &listing.unreadable {
         let Ok(path) = file.path.parse::<ProjectPath>() else { continue };
-        if let Some(mut header) = committed(workspace, in_force, &path)?.filter(|header| read.insert(header.id.clone()))
+        if let Some(mut header) =
+            committed(workspace, in_force, &path)?.filter(|header| read.insert(header.id.clone()))
         {
             follow(&in_force.rules, &mut header);
             hidden.push(header);
@@ -32,8 +38,14 @@ pub(super) fn of(workspace: &Workspace, in_force: &InForce, listing: &Listing) -
     Ok(hidden)
 }
 
-fn committed(workspace: &Workspace, in_force: &InForce, path: &ProjectPath) -> Result<Option<Header>, OpsError> {
-    let (Some(Ok(id)), repository) = (layout::task_id(path.name()), &workspace.repository) else { return Ok(None) };
+fn committed(
+    workspace: &Workspace,
+    in_force: &InForce,
+    path: &ProjectPath,
+) -> Result<Option<Header>, OpsError> {
+    let (Some(Ok(id)), repository) = (layout::task_id(path.name()), &workspace.repository) else {
+        return Ok(None);
+    };
     let Some(head) = repository.look()?.commit else { return Ok(None) };
     for entry in repository.log_of(head, &[path.as_str()])?.take(LOOK_BACK) {
         let entry = entry?;

@@ -33,7 +33,9 @@ fn of_workflow(workflow: &Workflow) -> Vec<Known> {
         let mut ways = Vec::new();
         for edge in edges.iter().filter(|edge| edge.from == gate.id) {
             for to in ends(&edges, edge) {
-                ways.extend(edge.outcomes.iter().map(|outcome| (to.to_string(), outcome.to_string())));
+                ways.extend(
+                    edge.outcomes.iter().map(|outcome| (to.to_string(), outcome.to_string())),
+                );
             }
         }
         let outcomes = outcomes(gate);
@@ -56,7 +58,10 @@ fn ends<'e>(edges: &'e [Edge], edge: &'e Edge) -> Vec<&'e Destination> {
     // A gate is passed over by a way that goes on; what is sent back to it comes to it.
     let mut last = Some(&edge.to).filter(|_| edge.way == Way::On);
     while let Some(Destination::Gate(gate)) = last {
-        last = edges.iter().find(|over| over.from == *gate && over.way == Way::Over).map(|over| &over.to);
+        last = edges
+            .iter()
+            .find(|over| over.from == *gate && over.way == Way::Over)
+            .map(|over| &over.to);
         ends.extend(last);
     }
     ends
@@ -85,9 +90,10 @@ fn outcomes(gate: &Gate) -> Vec<String> {
     let outcomes = match &gate.kind {
         GateKind::Work(_) => gate.possible(),
         GateKind::Condition => gate.exits.decisions().cloned().collect(),
-        GateKind::Fork(_) => {
-            joined.into_iter().filter(|said| *said == Outcome::Complete || gate.can_reject()).collect()
-        }
+        GateKind::Fork(_) => joined
+            .into_iter()
+            .filter(|said| *said == Outcome::Complete || gate.can_reject())
+            .collect(),
     };
     outcomes.iter().map(ToString::to_string).collect()
 }

@@ -26,15 +26,19 @@ pub(super) fn compose(
 ) -> BTreeMap<ChannelKey, Vec<Waiting>> {
     let mut messages: BTreeMap<ChannelKey, Vec<Waiting>> = BTreeMap::new();
     for one in happened {
-        for (place, notice) in audience(rules, one.task.as_deref(), &one.events).into_iter().enumerate() {
+        for (place, notice) in
+            audience(rules, one.task.as_deref(), &one.events).into_iter().enumerate()
+        {
             let event = &one.events[notice.event];
             // A receiver that took nothing is not told so.
-            if matches!(event, Event::NoticesDropped { channel, .. } if *channel == notice.channel.to_string()) {
+            if matches!(event, Event::NoticesDropped { channel, .. } if *channel == notice.channel.to_string())
+            {
                 continue;
             }
             let occurrence = one.occurrence(event);
             let key = notice.channel.key();
-            let mark = format!("{} {} {} {:?}", one.mark, notice.event, key.as_str(), notice.reader);
+            let mark =
+                format!("{} {} {} {:?}", one.mark, notice.event, key.as_str(), notice.reader);
             let id = format!("aof_{}", &Digest::of(mark.as_bytes()).as_str()[..32]);
             let waiting = Waiting {
                 order: (one.at.as_second(), one.later, place),
@@ -53,7 +57,10 @@ pub(super) fn compose(
 }
 
 /// Writes messages; returns how many.
-pub(super) fn write(outbox: &Outbox, messages: &BTreeMap<ChannelKey, Vec<Waiting>>) -> Result<usize, StoreError> {
+pub(super) fn write(
+    outbox: &Outbox,
+    messages: &BTreeMap<ChannelKey, Vec<Waiting>>,
+) -> Result<usize, StoreError> {
     for (key, messages) in messages {
         outbox.put(key, messages)?;
     }
@@ -73,7 +80,11 @@ pub(super) fn bound(outbox: &Outbox, key: &ChannelKey) -> Result<(), StoreError>
 }
 
 /// Tells whoever wants to know that messages were given up, if any were since that was told last. A kill in between has it told again.
-pub(super) fn tell_of_dropped(workspace: &Workspace, outbox: &Outbox, rules: &Rules) -> Result<(), OpsError> {
+pub(super) fn tell_of_dropped(
+    workspace: &Workspace,
+    outbox: &Outbox,
+    rules: &Rules,
+) -> Result<(), OpsError> {
     if outbox.untold()?.is_empty() {
         return Ok(());
     }
@@ -81,7 +92,10 @@ pub(super) fn tell_of_dropped(workspace: &Workspace, outbox: &Outbox, rules: &Ru
     let untold = outbox.untold()?;
     let mut channels: BTreeMap<&str, Vec<&Waiting>> = BTreeMap::new();
     // That something was given up is told once, not of itself again.
-    for waiting in untold.iter().filter(|waiting| waiting.message["event"] != EventKind::NoticesDropped.as_str()) {
+    for waiting in untold
+        .iter()
+        .filter(|waiting| waiting.message["event"] != EventKind::NoticesDropped.as_str())
+    {
         channels.entry(&waiting.channel).or_default().push(waiting);
     }
     let at = workspace.now();
@@ -90,9 +104,17 @@ pub(super) fn tell_of_dropped(workspace: &Workspace, outbox: &Outbox, rules: &Ru
         .map(|(channel, dropped)| {
             let ids: Vec<&str> = dropped.iter().map(|waiting| waiting.id.as_str()).collect();
             let reason = dropped.last().and_then(|last| last.error.clone()).unwrap_or_default();
-            let event = Event::NoticesDropped { channel: channel.to_owned(), count: dropped.len(), reason };
+            let event =
+                Event::NoticesDropped { channel: channel.to_owned(), count: dropped.len(), reason };
             let mark = format!("dropped {}", ids.join(" "));
-            Happened { mark, at, later: 0, project: rules.project.name.clone(), task: None, events: vec![event] }
+            Happened {
+                mark,
+                at,
+                later: 0,
+                project: rules.project.name.clone(),
+                task: None,
+                events: vec![event],
+            }
         })
         .collect();
     for dropped in &happened {
@@ -112,7 +134,9 @@ pub(in crate::ops) fn put_conflict(
     refusal: &Refusal,
     delivery: &Digest,
 ) -> Result<(), OpsError> {
-    let Refusal::VisitEnded { ticket, gate, agent: Some(loser), winner, .. } = refusal else { return Ok(()) };
+    let Refusal::VisitEnded { ticket, gate, agent: Some(loser), winner, .. } = refusal else {
+        return Ok(());
+    };
     let rules = Rc::clone(&in_force(workspace, &workspace.repository.look()?)?.rules);
     if rules.channels().next().is_none() {
         return Ok(());
@@ -124,7 +148,11 @@ pub(in crate::ops) fn put_conflict(
         later: task.history.len(),
         project: rules.project.name.clone(),
         task: Some(Rc::new(task)),
-        events: vec![Event::Conflict { gate: gate.clone(), winner: winner.clone(), loser: loser.clone() }],
+        events: vec![Event::Conflict {
+            gate: gate.clone(),
+            winner: winner.clone(),
+            loser: loser.clone(),
+        }],
     };
     write(&Outbox::of(&workspace.paths), &compose(workspace, &rules, &[happened]))?;
     Ok(())

@@ -78,7 +78,9 @@ pub fn receivers(workspace: &Workspace) -> Result<Vec<Receiver>, OpsError> {
     workspace.own_folder_is_ours()?;
     let rules = in_force(workspace, &workspace.repository.look()?)?.rules;
     let receiver = |key: ChannelKey| Receiver {
-        channel: Arc::new(Mutex::new(rules.channels().find(|channel| channel.key() == key).cloned())),
+        channel: Arc::new(Mutex::new(
+            rules.channels().find(|channel| channel.key() == key).cloned(),
+        )),
         key,
         paths: workspace.paths.clone(),
         clock: workspace.clock(),
@@ -88,14 +90,20 @@ pub fn receivers(workspace: &Workspace) -> Result<Vec<Receiver>, OpsError> {
 
 /// Writes what is to be said of the newest commits, and does one round with all channels side by side, for as long as that takes at
 /// most.
-pub fn deliver_notices(workspace: &Workspace, tried: Tried, time: Duration) -> Result<Vec<Round>, OpsError> {
+pub fn deliver_notices(
+    workspace: &Workspace,
+    tried: Tried,
+    time: Duration,
+) -> Result<Vec<Round>, OpsError> {
     let until = Instant::now() + time;
     while put_out(workspace)?.left == Left::Commits && Instant::now() < until {}
     let stop = AtomicBool::new(false);
     let receivers = receivers(workspace)?;
     let rounds = std::thread::scope(|scope| {
-        let started: Vec<_> =
-            receivers.iter().map(|receiver| scope.spawn(|| deliver_channel(receiver, tried, until, &stop))).collect();
+        let started: Vec<_> = receivers
+            .iter()
+            .map(|receiver| scope.spawn(|| deliver_channel(receiver, tried, until, &stop)))
+            .collect();
         started.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
     });
     let rules = in_force(workspace, &workspace.repository.look()?)?.rules;
@@ -157,14 +165,21 @@ enum Onward {
 
 impl Turn<'_> {
     /// Tries a message, if it is its time.
-    fn take(&mut self, waiting: Waiting, tried: Tried, stop: &AtomicBool) -> Result<Onward, StoreError> {
+    fn take(
+        &mut self,
+        waiting: Waiting,
+        tried: Tried,
+        stop: &AtomicBool,
+    ) -> Result<Onward, StoreError> {
         let receiver = self.receiver;
         let Some(channel) = receiver.channel() else {
             let why = "no rules in force have this channel any more";
             return self.outbox.give_up(&receiver.key, &waiting, why).map(|()| Onward::Yes);
         };
         let now = (receiver.clock)();
-        if let Some(next) = waiting.next.filter(|next| tried == Tried::Due && is_to_come(*next, now)) {
+        if let Some(next) =
+            waiting.next.filter(|next| tried == Tried::Due && is_to_come(*next, now))
+        {
             self.wait_for(next);
             return Ok(Onward::Yes);
         }
@@ -200,7 +215,12 @@ impl Turn<'_> {
     }
 
     /// Has a message that was not taken wait for its next attempt, or gives it up.
-    fn note_failure(&mut self, mut waiting: Waiting, why: String, spread: &str) -> Result<(), StoreError> {
+    fn note_failure(
+        &mut self,
+        mut waiting: Waiting,
+        why: String,
+        spread: &str,
+    ) -> Result<(), StoreError> {
         let now = (self.receiver.clock)();
         self.round.failed += 1;
         waiting.attempts += 1;
@@ -216,13 +236,21 @@ impl Turn<'_> {
     }
 
     /// Leaves the channel alone, because nobody answers. What is too old when nobody has for as long is given up.
-    fn rest(&self, tried: &Waiting, why: &str, again_in: Option<Duration>) -> Result<(), StoreError> {
+    fn rest(
+        &self,
+        tried: &Waiting,
+        why: &str,
+        again_in: Option<Duration>,
+    ) -> Result<(), StoreError> {
         let (outbox, key) = (&self.outbox, &self.receiver.key);
         let now = (self.receiver.clock)();
         let before = outbox.rest(key)?;
         let attempts = before.as_ref().map_or(0, |rest| rest.attempts) + 1;
         let since = before.map_or(now, |rest| rest.since);
-        let until = later(now, backoff(attempts, key.as_str()).max(again_in.unwrap_or_default().min(LONGEST)));
+        let until = later(
+            now,
+            backoff(attempts, key.as_str()).max(again_in.unwrap_or_default().min(LONGEST)),
+        );
         let rest = Rest { attempts, since, until, error: why.to_owned(), last: tried.name() };
         outbox.set_rest(key, Some(&rest))?;
         if !is_past(since, now) {
@@ -262,7 +290,10 @@ fn later(now: Timestamp, pause: Duration) -> Timestamp {
 fn backoff(attempts: u32, id: &str) -> Duration {
     let steps = attempts.saturating_sub(1).min(20);
     let pause = SHORTEST.saturating_mul(FACTOR.saturating_pow(steps)).min(LONGEST);
-    let spread = id.bytes().fold(u32::from(b'a'), |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte))) % 200;
+    let spread = id
+        .bytes()
+        .fold(u32::from(b'a'), |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)))
+        % 200;
     pause + pause * spread / 1000
 }
 
@@ -275,7 +306,8 @@ mod tests {
     fn what_the_rules_allow_no_longer_is_noticed_under_way() {
         let receiver = |reach: Option<Reach>| {
             let url = "https://hooks.garden.example/aof".to_owned();
-            let channel = |reach| Channel::Webhook(Webhook { url: url.clone(), secret_env: None, reach });
+            let channel =
+                |reach| Channel::Webhook(Webhook { url: url.clone(), secret_env: None, reach });
             Receiver {
                 key: channel(Reach::Public).key(),
                 channel: Arc::new(Mutex::new(reach.map(channel))),

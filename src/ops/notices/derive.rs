@@ -32,7 +32,9 @@ pub struct Put {
 pub fn put_out(workspace: &Workspace) -> Result<Put, OpsError> {
     let outbox = Outbox::of(&workspace.paths);
     let head = workspace.repository.look()?;
-    let Some(newest) = head.commit.filter(|_| head.reference != "HEAD") else { return Ok(Put::default()) };
+    let Some(newest) = head.commit.filter(|_| head.reference != "HEAD") else {
+        return Ok(Put::default());
+    };
     let rules = Rc::clone(&in_force(workspace, &head)?.rules);
     tell_of_dropped(workspace, &outbox, &rules)?;
     if rules.channels().next().is_none() {
@@ -58,7 +60,9 @@ pub fn put_out(workspace: &Workspace) -> Result<Put, OpsError> {
             known.told += news.commits.len();
             told = Some(news);
         } else {
-            let problem = format!("history does not lead back to `{last}`, up to which messages were written");
+            let problem = format!(
+                "history does not lead back to `{last}`, up to which messages were written"
+            );
             put.restarted = Some(problem);
         }
     }

@@ -56,11 +56,16 @@ pub fn outgoing(workspace: &Workspace) -> Result<Outgoing, OpsError> {
             let Some(waiting) = outbox.read(&key, &name)? else { continue };
             let until = rest.as_ref().map(|rest| rest.until);
             let next = waiting.next.max(until).filter(|next| *next > now);
-            let error = waiting.error.clone().or_else(|| rest.as_ref().map(|rest| rest.error.clone()));
-            messages.push(Message { error, ..message(waiting, next.map_or(Standing::Due, Standing::Later)) });
+            let error =
+                waiting.error.clone().or_else(|| rest.as_ref().map(|rest| rest.error.clone()));
+            messages.push(Message {
+                error,
+                ..message(waiting, next.map_or(Standing::Due, Standing::Later))
+            });
         }
     }
-    messages.extend(outbox.dropped()?.into_iter().map(|waiting| message(waiting, Standing::Dropped)));
+    messages
+        .extend(outbox.dropped()?.into_iter().map(|waiting| message(waiting, Standing::Dropped)));
     Ok(Outgoing { messages })
 }
 

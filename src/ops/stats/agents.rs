@@ -48,7 +48,8 @@ impl<'a> Agents<'a> {
                 work_of(before, stay).for_each(|index| sent_back[index] = true);
             }
         }
-        let settled = task.stays.iter().zip(sent_back).filter(|(stay, _)| is_settled(stay) && span.has(stay));
+        let settled =
+            task.stays.iter().zip(sent_back).filter(|(stay, _)| is_settled(stay) && span.has(stay));
         for (stay, sent_back) in settled {
             let Some(agent) = &stay.agent else { continue };
             let count = self.counts.entry(agent).or_default();
@@ -75,13 +76,18 @@ impl<'a> Agents<'a> {
                 rejects: count.rejects,
             })
             .collect();
-        rows.sort_by(|a, b| b.rejects.whole.cmp(&a.rejects.whole).then_with(|| a.agent.cmp(&b.agent)));
+        rows.sort_by(|a, b| {
+            b.rejects.whole.cmp(&a.rejects.whole).then_with(|| a.agent.cmp(&b.agent))
+        });
         rows
     }
 }
 
 /// Returns the median of the visits, each measured by its gate.
-fn pace(visits: &HashMap<(&str, &str), Vec<u64>>, medians: &HashMap<(&str, &str), u64>) -> Option<f64> {
+fn pace(
+    visits: &HashMap<(&str, &str), Vec<u64>>,
+    medians: &HashMap<(&str, &str), u64>,
+) -> Option<f64> {
     let measured = visits.iter().flat_map(|(gate, times)| {
         let whole = medians.get(gate).copied();
         times.iter().filter_map(move |part| Share { part: *part, whole: whole? }.rate())
@@ -98,6 +104,9 @@ fn work_of(before: &[EndedVisit], rejection: &EndedVisit) -> impl Iterator<Item 
     let to = rejection.to.as_deref().unwrap_or_default();
     let is_work = move |stay: &EndedVisit| gate_of(stay) == to && is_settled(stay);
     let entered = before.iter().rfind(|stay| is_work(stay)).map(|stay| stay.entered);
-    let found = before.iter().enumerate().filter(move |(_, stay)| is_work(stay) && Some(stay.entered) == entered);
+    let found = before
+        .iter()
+        .enumerate()
+        .filter(move |(_, stay)| is_work(stay) && Some(stay.entered) == entered);
     found.map(|(index, _)| index)
 }

@@ -114,7 +114,8 @@ impl<'a> Gates<'a> {
         };
         let Some(gate) = whole else { return };
         let count = self.at(task, gate);
-        count.seconds += span.within(stay.entered, stay.entered.saturating_add_unsigned(stay.seconds));
+        count.seconds +=
+            span.within(stay.entered, stay.entered.saturating_add_unsigned(stay.seconds));
         if counts && stay.join.is_some() {
             count.lengths.push(stay.seconds);
         }
@@ -125,7 +126,10 @@ impl<'a> Gates<'a> {
     }
 
     /// Returns the gates in the order of the workflows, and those that are gone behind them.
-    pub(super) fn close<'w: 'a>(mut self, workflows: impl Iterator<Item = &'w Workflow>) -> Vec<GateStats> {
+    pub(super) fn close<'w: 'a>(
+        mut self,
+        workflows: impl Iterator<Item = &'w Workflow>,
+    ) -> Vec<GateStats> {
         let whole = self.counts.values().map(|count| count.seconds).sum();
         let mut rows = Vec::new();
         for workflow in workflows {
@@ -134,7 +138,11 @@ impl<'a> Gates<'a> {
                 let count = self.counts.remove(&key).unwrap_or_default();
                 let row = count.row(&key, true, whole);
                 let can_reject = row.can_reject || gate.can_reject();
-                rows.push(GateStats { role: gate.role().map(ToString::to_string), can_reject, ..row });
+                rows.push(GateStats {
+                    role: gate.role().map(ToString::to_string),
+                    can_reject,
+                    ..row
+                });
             }
         }
         let mut gone: Vec<(Key<'_>, Count)> = self.counts.into_iter().collect();

@@ -131,7 +131,10 @@ mod tests {
     fn what_is_taken_up_again_is_another_pass() {
         let mut reopened = passed("work", "work");
         reopened.ended = "reopened".into();
-        let story = Story::new("a").then(passed("work", "$end")).then(reopened).then(passed("work", "$end"));
+        let story = Story::new("a")
+            .then(passed("work", "$end"))
+            .then(reopened)
+            .then(passed("work", "$end"));
         assert_eq!(passes(&story.task()), 2);
     }
 }

@@ -101,7 +101,10 @@ pub struct Tally {
 
 impl Stats {
     /// Returns how many tasks are completed in seven days, on average; nothing where the time is shorter.
-    #[expect(clippy::cast_precision_loss, reason = "counts of tasks and seconds are far below 2^52")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts of tasks and seconds are far below 2^52"
+    )]
     pub fn throughput(&self) -> Option<f64> {
         let weeks = self.span.seconds() as f64 / span::WEEK as f64;
         (weeks >= 1.0).then(|| self.tally.completed as f64 / weeks)
@@ -114,7 +117,11 @@ impl Stats {
 }
 
 /// Returns how the process does. Only files that changed since they were last looked at are read.
-pub fn stats(workspace: &Workspace, in_force: &InForce, question: &Question) -> Result<Stats, OpsError> {
+pub fn stats(
+    workspace: &Workspace,
+    in_force: &InForce,
+    question: &Question,
+) -> Result<Stats, OpsError> {
     let mut listing = read_all(workspace, in_force, Scope::All);
     if let Some(workflow) = &question.workflow {
         let filter = Filter { workflows: vec![workflow.clone()], ..Filter::default() };
@@ -134,7 +141,8 @@ fn count(tasks: &[&Header], rules: &Rules, question: &Question, now: Timestamp) 
     let span = Span { from: from.min(until), until };
     let (mut tally, mut leads, mut first_pass) = (Tally::default(), Vec::new(), Share::default());
     let mut rejections = Share::default();
-    let (mut loops, mut gates, mut agents) = (Loops::default(), gates::Gates::default(), agents::Agents::default());
+    let (mut loops, mut gates, mut agents) =
+        (Loops::default(), gates::Gates::default(), agents::Agents::default());
     let (mut tags, mut weeks) = (tags::Tags::default(), weeks::Weeks::of(span));
     let judges = verdict::Judges::of(rules, tasks);
     let mut skewed = Vec::new();
@@ -148,7 +156,9 @@ fn count(tasks: &[&Header], rules: &Rules, question: &Question, now: Timestamp) 
         if let Some((time, lead)) = lead {
             leads.push(lead);
             weeks.completed(time, lead);
-            first_pass.count(!task.stays.iter().filter_map(verdict::gate_verdict).any(|verdict| verdict.rejects));
+            first_pass.count(
+                !task.stays.iter().filter_map(verdict::gate_verdict).any(|verdict| verdict.rejects),
+            );
         }
         for stay in task.stays.iter().filter(|stay| span.has(stay)) {
             tally.visits += 1;
@@ -220,11 +230,17 @@ impl Tally {
 /// Returns the workflows that are asked for.
 fn asked<'r>(rules: &'r Rules, question: &Question) -> impl Iterator<Item = &'r Workflow> {
     let wanted = question.workflow.clone();
-    rules.project.workflows.iter().filter(move |own| wanted.as_ref().is_none_or(|name| own.name == *name))
+    rules
+        .project
+        .workflows
+        .iter()
+        .filter(move |own| wanted.as_ref().is_none_or(|name| own.name == *name))
 }
 
 /// Returns when the first of the tasks was made, or came to its first gate.
 fn beginning(tasks: &[&Header], until: i64) -> i64 {
-    let first = |task: &&Header| task.stays.first().map_or(task.created, |stay| stay.entered.min(task.created));
+    let first = |task: &&Header| {
+        task.stays.first().map_or(task.created, |stay| stay.entered.min(task.created))
+    };
     tasks.iter().map(first).min().unwrap_or(until)
 }

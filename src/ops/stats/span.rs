@@ -57,7 +57,9 @@ mod tests {
     fn weeks_are_counted_from_the_end() {
         let span = Span { from: 0, until: 3_000_000 };
         let week = i64::try_from(WEEK).unwrap();
-        for (time, weeks) in [(3_000_000, 0), (3_000_500, 0), (3_000_001 - week, 0), (3_000_000 - week, 1), (0, 4)] {
+        for (time, weeks) in
+            [(3_000_000, 0), (3_000_500, 0), (3_000_001 - week, 0), (3_000_000 - week, 1), (0, 4)]
+        {
             assert_eq!(span.weeks_ago(time), weeks, "{time}");
         }
     }

@@ -55,7 +55,10 @@ impl Share {
     }
 
     /// Returns the part, from 0 to 1; nothing of nothing.
-    #[expect(clippy::cast_precision_loss, reason = "counts and seconds of projects are far below 2^52")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts and seconds of projects are far below 2^52"
+    )]
     pub fn rate(self) -> Option<f64> {
         (self.whole > 0).then(|| self.part as f64 / self.whole as f64)
     }

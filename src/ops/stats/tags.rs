@@ -36,7 +36,13 @@ struct Count {
 
 impl Tags {
     /// Counts a task under each of its tags; `lead` is how long it took, if it was completed in this time.
-    pub(super) fn see(&mut self, task: &Header, span: &Span, judges: &Judges<'_>, lead: Option<u64>) {
+    pub(super) fn see(
+        &mut self,
+        task: &Header,
+        span: &Span,
+        judges: &Judges<'_>,
+        lead: Option<u64>,
+    ) {
         let mut tags: Vec<Option<&String>> = task.tags.iter().map(Some).collect();
         tags.sort_unstable();
         tags.dedup();
@@ -62,7 +68,12 @@ impl Tags {
             .filter(|(_, count)| count.loops.tasks > 0)
             .map(|(tag, mut count)| {
                 count.loops.close();
-                TagStats { tag, loops: count.loops, lead: Spread::of(count.leads), rejections: count.rejections }
+                TagStats {
+                    tag,
+                    loops: count.loops,
+                    lead: Spread::of(count.leads),
+                    rejections: count.rejections,
+                }
             })
             .collect();
         rows.sort_by(|a, b| b.loops.tasks.cmp(&a.loops.tasks).then_with(|| a.tag.cmp(&b.tag)));

@@ -98,15 +98,24 @@ fn rules() -> Rules {
         - id: checks\n      type: fork\n      joinStrategy: all\n      branches:\n        \
         - {id: a, role: r, canReject: true}\n        - {id: b, role: r, canReject: true}\n    - {id: ship, role: r}\n";
     let source = |name: &str, text: &str| Source { name: name.to_owned(), bytes: text.into() };
-    let read = load(&[source("project.yaml", project), source("org.yaml", "roles: {r: {agents: [x]}}")]).unwrap();
+    let read =
+        load(&[source("project.yaml", project), source("org.yaml", "roles: {r: {agents: [x]}}")])
+            .unwrap();
     Rules::new(read.project, read.org).unwrap().0
 }
 
 fn of(stories: &[Story], since: Option<i64>, now: i64) -> Stats {
     let tasks: Vec<Header> = stories.iter().map(Story::task).collect();
-    let question =
-        Question { since: since.map(|seconds| Timestamp::from_second(seconds).unwrap()), ..Question::default() };
-    count(&tasks.iter().collect::<Vec<_>>(), &rules(), &question, Timestamp::from_second(now).unwrap())
+    let question = Question {
+        since: since.map(|seconds| Timestamp::from_second(seconds).unwrap()),
+        ..Question::default()
+    };
+    count(
+        &tasks.iter().collect::<Vec<_>>(),
+        &rules(),
+        &question,
+        Timestamp::from_second(now).unwrap(),
+    )
 }
 
 fn gate<'s>(stats: &'s Stats, name: &str) -> &'s GateStats {
@@ -117,7 +126,10 @@ fn gate<'s>(stats: &'s Stats, name: &str) -> &'s GateStats {
 fn of_no_task_nothing_is_said() {
     let stats = of(&[], None, START);
     assert_eq!((stats.lead, stats.first_pass.rate(), stats.loops.average()), (None, None, None));
-    assert_eq!((stats.throughput(), stats.bottleneck(), stats.trend.direction()), (None, None, None));
+    assert_eq!(
+        (stats.throughput(), stats.bottleneck(), stats.trend.direction()),
+        (None, None, None)
+    );
     assert!(stats.gates.iter().all(|gate| gate.is_idle() && gate.time.rate().is_none()));
     assert_eq!(stats.weeks.len(), 1);
 }
@@ -129,18 +141,34 @@ fn a_rejection_counts_where_it_is_said_and_for_whose_work() {
         .lasting(60, sent_back("review", "work"))
         .lasting(300, passed("work", "review"))
         .lasting(60, passed("review", "$end"));
-    let clean = Story::new("b").lasting(100, passed("work", "review")).lasting(20, passed("review", "$end"));
+    let clean = Story::new("b")
+        .lasting(100, passed("work", "review"))
+        .lasting(20, passed("review", "$end"));
     let stats = of(&[story, clean], None, START + 2_000);
     assert_eq!((stats.tally.completed, stats.tally.active, stats.tally.visits), (2, 0, 6));
     assert_eq!(stats.first_pass, Share { part: 1, whole: 2 });
-    assert_eq!(stats.rejections, Share { part: 1, whole: 3 }, "where nothing can be sent back, passing says nothing");
+    assert_eq!(
+        stats.rejections,
+        Share { part: 1, whole: 3 },
+        "where nothing can be sent back, passing says nothing"
+    );
     assert_eq!(stats.lead.map(|lead| (lead.count, lead.p50)), Some((2, 570)));
     let review = gate(&stats, "review");
-    assert_eq!((review.rejections, review.first_pass), (Share { part: 1, whole: 3 }, Share { part: 1, whole: 2 }));
-    assert_eq!(gate(&stats, "work").spread.map(|spread| (spread.count, spread.p50)), Some((3, 300)));
+    assert_eq!(
+        (review.rejections, review.first_pass),
+        (Share { part: 1, whole: 3 }, Share { part: 1, whole: 2 })
+    );
+    assert_eq!(
+        gate(&stats, "work").spread.map(|spread| (spread.count, spread.p50)),
+        Some((3, 300))
+    );
     assert_eq!(stats.bottleneck().map(|gate| gate.gate.as_str()), Some("work"));
     assert!(gate(&stats, "ship").is_idle() && !review.is_idle());
-    let agents: Vec<_> = stats.agents.iter().map(|own| (own.agent.as_str(), own.sent_back, own.rejects.part)).collect();
+    let agents: Vec<_> = stats
+        .agents
+        .iter()
+        .map(|own| (own.agent.as_str(), own.sent_back, own.rejects.part))
+        .collect();
     let share = |part| Share { part, whole: 3 };
     assert_eq!(agents, [("review-agent", share(0), 1), ("work-agent", share(1), 0)]);
     let pace = |name: &str| stats.agents.iter().find(|own| own.agent == name).unwrap().pace;
@@ -150,7 +178,8 @@ fn a_rejection_counts_where_it_is_said_and_for_whose_work() {
 
 #[test]
 fn an_agent_is_measured_by_the_gates_it_works_at() {
-    let visit = |agent: &str, gate: &str| EndedVisit { agent: Some(agent.into()), ..passed(gate, "$end") };
+    let visit =
+        |agent: &str, gate: &str| EndedVisit { agent: Some(agent.into()), ..passed(gate, "$end") };
     let stories = [
         Story::new("a").lasting(1_000, visit("quick", "work")),
         Story::new("b").lasting(2_000, visit("slow", "work")),
@@ -172,11 +201,19 @@ fn a_fork_is_counted_once_and_each_branch_for_itself() {
         .lasting(30, EndedVisit { rejected: true, ..passed("checks/a", "") })
         .then(closing);
     let stats = of(&[story], None, START + 100);
-    assert_eq!(stats.rejections, Share { part: 1, whole: 1 }, "the fork speaks, for its branches together");
+    assert_eq!(
+        stats.rejections,
+        Share { part: 1, whole: 1 },
+        "the fork speaks, for its branches together"
+    );
     assert_eq!(gate(&stats, "checks/a").rejections, Share { part: 1, whole: 1 });
     assert_eq!(gate(&stats, "checks/b").rejections, Share { part: 0, whole: 1 });
     assert_eq!(gate(&stats, "checks").rejections, Share { part: 1, whole: 1 });
-    assert_eq!(gate(&stats, "checks").time, Share { part: 90, whole: 100 }, "branches spend the time of their fork");
+    assert_eq!(
+        gate(&stats, "checks").time,
+        Share { part: 90, whole: 100 },
+        "branches spend the time of their fork"
+    );
     assert_eq!(gate(&stats, "checks").spread.map(|spread| spread.p50), Some(90));
     let worker = stats.agents.iter().find(|agent| agent.agent == "work-agent").unwrap();
     assert_eq!(worker.sent_back, Share { part: 1, whole: 1 });
@@ -184,13 +221,23 @@ fn a_fork_is_counted_once_and_each_branch_for_itself() {
 
 #[test]
 fn only_what_ended_in_the_time_counts_but_a_visit_is_as_long_as_it_was() {
-    let story = Story::new("a").lasting(1_000, passed("work", "review")).lasting(500, sent_back("review", "work"));
+    let story = Story::new("a")
+        .lasting(1_000, passed("work", "review"))
+        .lasting(500, sent_back("review", "work"));
     let stats = of(&[story], Some(START + 900), START + 1_600);
     let work = gate(&stats, "work");
     assert_eq!(work.spread.map(|spread| spread.p50), Some(1_000));
-    assert_eq!(work.time, Share { part: 100 + 100, whole: 700 }, "its end, and the visit that is open");
+    assert_eq!(
+        work.time,
+        Share { part: 100 + 100, whole: 700 },
+        "its end, and the visit that is open"
+    );
     assert_eq!((work.standing, work.oldest), (1, Some(100)));
-    let later = of(&[Story::new("a").lasting(1_000, passed("work", "review"))], Some(START + 1_001), START + 1_600);
+    let later = of(
+        &[Story::new("a").lasting(1_000, passed("work", "review"))],
+        Some(START + 1_001),
+        START + 1_600,
+    );
     assert_eq!((later.tally.visits, later.loops.tasks, later.agents.len()), (0, 0, 0));
     assert!(gate(&later, "work").is_idle() && !gate(&later, "review").is_idle());
 }
@@ -206,7 +253,8 @@ fn a_gate_that_is_gone_keeps_its_numbers_behind_those_in_force() {
 
 #[test]
 fn a_clock_that_ran_backwards_is_told_and_costs_no_time() {
-    let story = Story::new("b").then(EndedVisit { seconds: 0, skewed: true, ..passed("work", "$end") });
+    let story =
+        Story::new("b").then(EndedVisit { seconds: 0, skewed: true, ..passed("work", "$end") });
     let stats = of(&[story, Story::new("a")], None, START - 5_000);
     assert_eq!(stats.skewed, ["b"]);
     assert_eq!(stats.lead.map(|lead| lead.p50), Some(0));

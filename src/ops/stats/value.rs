@@ -4,7 +4,10 @@ use serde_json::{Value, json};
 
 use super::super::header::time;
 use super::super::headers::unreadable_value;
-use super::{AgentStats, Direction, GateStats, Loops, MANY_PASSES, Share, Spread, Stats, TagStats, Trend, Week};
+use super::{
+    AgentStats, Direction, GateStats, Loops, MANY_PASSES, Share, Spread, Stats, TagStats, Trend,
+    Week,
+};
 
 /// Returns the statistics as `--json` shows them.
 pub fn stats_value(stats: &Stats) -> Value {
@@ -67,10 +70,15 @@ fn trend(trend: &Trend) -> Value {
 }
 
 fn loops(loops: &Loops) -> Value {
-    let mut counts: Vec<Value> =
-        loops.few.iter().zip(1_u32..).map(|(tasks, passes)| json!({"passes": passes, "tasks": tasks})).collect();
+    let mut counts: Vec<Value> = loops
+        .few
+        .iter()
+        .zip(1_u32..)
+        .map(|(tasks, passes)| json!({"passes": passes, "tasks": tasks}))
+        .collect();
     counts.push(json!({"passes": format!("over {MANY_PASSES}"), "tasks": loops.many.len()}));
-    let worst: Vec<Value> = loops.many.iter().map(|(task, passes)| json!({"task": task, "passes": passes})).collect();
+    let worst: Vec<Value> =
+        loops.many.iter().map(|(task, passes)| json!({"task": task, "passes": passes})).collect();
     json!({"tasks": loops.tasks, "average": number(loops.average()), "counts": counts, "worst": worst})
 }
 

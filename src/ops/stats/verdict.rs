@@ -44,7 +44,8 @@ pub(in crate::ops) fn verdicts(stay: &EndedVisit) -> impl Iterator<Item = Verdic
         // What closes a fork goes the fork's way, which says nothing of the branch.
         rejects: stay.rejected || (stay.retry.is_some() && !is_of_branch(stay)),
     });
-    let joined = stay.join.as_ref().map(|join| Verdict { station: &join.fork, rejects: join.failed });
+    let joined =
+        stay.join.as_ref().map(|join| Verdict { station: &join.fork, rejects: join.failed });
     own.into_iter().chain(joined)
 }
 
@@ -65,7 +66,8 @@ impl<'a> Judges<'a> {
             judges.map(|gate| (workflow.name.as_str(), gate.id.as_str()))
         });
         let seen = tasks.iter().flat_map(|task| {
-            let rejections = task.stays.iter().filter_map(gate_verdict).filter(|verdict| verdict.rejects);
+            let rejections =
+                task.stays.iter().filter_map(gate_verdict).filter(|verdict| verdict.rejects);
             rejections.map(|verdict| (task.workflow.as_str(), verdict.station))
         });
         Self(gates.chain(seen).collect())
@@ -73,7 +75,8 @@ impl<'a> Judges<'a> {
 
     /// Returns what the visit says, if it was at one of these gates.
     pub(super) fn verdict<'t>(&self, task: &Header, stay: &'t EndedVisit) -> Option<Verdict<'t>> {
-        gate_verdict(stay).filter(|verdict| self.0.contains(&(task.workflow.as_str(), verdict.station)))
+        gate_verdict(stay)
+            .filter(|verdict| self.0.contains(&(task.workflow.as_str(), verdict.station)))
     }
 }
 
@@ -101,7 +104,11 @@ mod tests {
         assert_eq!(said(&late), []);
         let mut decision = passed("review", "work");
         (decision.ended, decision.retry) = ("needs_fixes".into(), Some(1));
-        assert_eq!(said(&decision), [("review", true)], "a gate's own word that leads back is a rejection, too");
+        assert_eq!(
+            said(&decision),
+            [("review", true)],
+            "a gate's own word that leads back is a rejection, too"
+        );
     }
 
     #[test]

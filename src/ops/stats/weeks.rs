@@ -189,7 +189,10 @@ mod tests {
             weeks.iter().map(|week| (week.from, week.created, week.completed)).collect::<Vec<_>>(),
             [(100, 1, 0), (110, 0, 0), (110 + week, 0, 2)]
         );
-        assert_eq!(trend, Trend { earlier: Share { part: 1, whole: 1 }, later: Share { part: 0, whole: 1 } });
+        assert_eq!(
+            trend,
+            Trend { earlier: Share { part: 1, whole: 1 }, later: Share { part: 0, whole: 1 } }
+        );
     }
 
     #[test]

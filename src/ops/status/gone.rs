@@ -49,15 +49,19 @@ fn half_moved(
 ) -> Vec<Attention> {
     let names: HashSet<&str> = moved.iter().map(|(_, path)| path.name()).collect();
     let elsewhere = committed.keys().filter_map(|path| path.parse::<ProjectPath>().ok());
-    let elsewhere =
-        elsewhere.filter(|path| names.contains(path.name()) && !is_gone(&path.below(workspace.paths.root())));
+    let elsewhere = elsewhere.filter(|path| {
+        names.contains(path.name()) && !is_gone(&path.below(workspace.paths.root()))
+    });
     let arrived: HashSet<String> = elsewhere.map(|path| path.name().to_owned()).collect();
     let mut left: Vec<_> = moved.iter().filter(|(_, path)| arrived.contains(path.name())).collect();
     left.sort();
     let point = |(id, path): &(TaskId, ProjectPath)| Attention {
         code: "task_left_behind",
         problem: format!("HEAD has {id} twice: `{path}`, which is gone here, as well"),
-        fix: format!("commit that it is gone: `git rm {0}`, then `git commit`", quoted(path.as_str())),
+        fix: format!(
+            "commit that it is gone: `git rm {0}`, then `git commit`",
+            quoted(path.as_str())
+        ),
     };
     left.into_iter().map(point).collect()
 }

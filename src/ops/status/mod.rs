@@ -18,7 +18,9 @@ use super::astray::astray;
 use super::attention::{Attention, some};
 use super::copies::of_doubled;
 use super::error::OpsError;
-use super::git_points::{left_locks, no_driver, no_identity, of_index, of_index_behind, own_folder};
+use super::git_points::{
+    left_locks, no_driver, no_identity, of_index, of_index_behind, own_folder,
+};
 use super::headers::{Scope, read_all};
 use super::index_behind::Apart;
 use super::misplaced::moved_by_hand;
@@ -73,7 +75,14 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         Ok(in_force) => in_force,
         Err(error @ (OpsError::InvalidRules(_) | OpsError::Unfit { .. } | OpsError::Store(_))) => {
             attention.push(of_rules(&error));
-            return Ok(Overview { name: None, branch, remote: None, counts: BTreeMap::new(), drifted: 0, attention });
+            return Ok(Overview {
+                name: None,
+                branch,
+                remote: None,
+                counts: BTreeMap::new(),
+                drifted: 0,
+                attention,
+            });
         }
         Err(error) => return Err(error),
     };
@@ -88,7 +97,8 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         *counts.entry(header.status.clone()).or_default() += 1;
         attention.extend(of_task(&in_force.rules, header));
     }
-    let drifted = listing.tasks.iter().filter(|(header, _)| is_drifted(&in_force.rules, header)).count();
+    let drifted =
+        listing.tasks.iter().filter(|(header, _)| is_drifted(&in_force.rules, header)).count();
     attention.extend(behind(&in_force.rules, &listing));
     attention.extend(of_dependencies(workspace, &in_force, &listing));
     let committed = committed_files(workspace, &head)?;
@@ -104,7 +114,9 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
     let name = in_force.rules.project.name.clone();
     // In the middle of a merge, what differs from HEAD is git's to tell.
     if busy.is_none() {
-        let moved = moved_by_hand(workspace, &committed, &|path| !is_gone(&path.below(workspace.paths.root())));
+        let moved = moved_by_hand(workspace, &committed, &|path| {
+            !is_gone(&path.below(workspace.paths.root()))
+        });
         attention.extend(misplaced(&listing, &moved));
         missing_files(workspace, &committed, &mut attention);
         uncommitted_tasks(workspace, &in_force, &committed, &listing, &mut attention);
@@ -119,8 +131,8 @@ pub fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsErr
         let lost = taken_back(workspace, &head).unwrap_or_default();
         attention.extend(lost.iter().map(|one| told(workspace, one, &head)));
     }
-    let is_halted =
-        busy.is_some() || attention.iter().any(|point| matches!(point.code, "own_folder_in_git" | "git_fails"));
+    let is_halted = busy.is_some()
+        || attention.iter().any(|point| matches!(point.code, "own_folder_in_git" | "git_fails"));
     attention.extend(waiting(workspace, is_halted));
     attention.extend(astray(workspace));
     attention.extend(refused(workspace).unwrap_or_else(|error| Some(unread(&error))));
@@ -188,7 +200,15 @@ fn unread(error: &OpsError) -> Attention {
 }
 
 /// Returns what HEAD has below `tasks/`.
-fn committed_files(workspace: &Workspace, head: &Head) -> Result<HashMap<String, ObjectId>, OpsError> {
+fn committed_files(
+    workspace: &Workspace,
+    head: &Head,
+) -> Result<HashMap<String, ObjectId>, OpsError> {
     let Some(commit) = head.commit else { return Ok(HashMap::new()) };
-    Ok(workspace.repository.list(commit, "tasks")?.into_iter().map(|file| (file.path, file.id)).collect())
+    Ok(workspace
+        .repository
+        .list(commit, "tasks")?
+        .into_iter()
+        .map(|file| (file.path, file.id))
+        .collect())
 }

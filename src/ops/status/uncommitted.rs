@@ -63,7 +63,8 @@ pub(super) fn uncommitted_tasks(
         attention.push(Attention {
             code,
             problem: format!("{} {what}: {}", ids.len(), some(&names)),
-            fix: "`aof watch` takes them up after a moment; `aof watch --once` does it now".to_owned(),
+            fix: "`aof watch` takes them up after a moment; `aof watch --once` does it now"
+                .to_owned(),
         });
     }
 }
@@ -81,28 +82,42 @@ fn staged_otherwise(workspace: &Workspace, files: &[&ProjectPath]) -> Vec<Projec
     }
     // Whatever is the matter with the index is told by who looks at it.
     let staged = workspace.repository.staged_below(layout::TASKS).unwrap_or_default();
-    let staged: HashMap<String, ObjectId> =
-        staged.into_iter().filter_map(|file| Some((file.path, file.staged.filter(|_| file.head.is_none())?))).collect();
+    let staged: HashMap<String, ObjectId> = staged
+        .into_iter()
+        .filter_map(|file| Some((file.path, file.staged.filter(|_| file.head.is_none())?)))
+        .collect();
     let stands_so = |path: &ProjectPath, blob: &ObjectId| {
         let here = tasks::read(&workspace.paths, path);
         here.is_ok_and(|here| workspace.repository.is_same_text(&here.bytes, *blob))
     };
-    let differs = |path: &ProjectPath| staged.get(path.as_str()).is_some_and(|blob| !stands_so(path, blob));
+    let differs =
+        |path: &ProjectPath| staged.get(path.as_str()).is_some_and(|blob| !stands_so(path, blob));
     files.iter().copied().filter(|path| differs(path)).cloned().collect()
 }
 
 /// Returns what keeps a hand-made file from being taken up. Where HEAD has such files does not matter, and would have to be looked for.
-fn unearned(workspace: &Workspace, in_force: &InForce, id: &TaskId, path: &ProjectPath) -> Vec<String> {
+fn unearned(
+    workspace: &Workspace,
+    in_force: &InForce,
+    id: &TaskId,
+    path: &ProjectPath,
+) -> Vec<String> {
     let Ok(snapshot) = tasks::read(&workspace.paths, path) else { return Vec::new() };
-    standing::parse(in_force, id, path, &snapshot.bytes, workspace.now()).map_or(Vec::new(), |file| file.unearned())
+    standing::parse(in_force, id, path, &snapshot.bytes, workspace.now())
+        .map_or(Vec::new(), |file| file.unearned())
 }
 
 /// Returns the tasks that were taken up and whose files differ from HEAD's, by content; line ends that git may have written are none.
-fn changed_files(workspace: &Workspace, committed: &HashMap<String, ObjectId>, listing: &Listing) -> Vec<TaskId> {
+fn changed_files(
+    workspace: &Workspace,
+    committed: &HashMap<String, ObjectId>,
+    listing: &Listing,
+) -> Vec<TaskId> {
     let mut changed = Vec::new();
     for (header, path) in listing.tasks.iter().filter(|(header, _)| header.status != NEW) {
         let Ok(snapshot) = tasks::read(&workspace.paths, path) else { continue };
-        let is_committed = |blob: &ObjectId| workspace.repository.is_same_text(&snapshot.bytes, *blob);
+        let is_committed =
+            |blob: &ObjectId| workspace.repository.is_same_text(&snapshot.bytes, *blob);
         if !committed.get(path.as_str()).is_some_and(is_committed) {
             changed.extend(header.id.parse::<TaskId>());
         }

@@ -6,7 +6,10 @@ use crate::ops::notices::{OutgoingStanding, outgoing};
 use crate::ops::workspace::Workspace;
 
 /// Says where messages do not get through.
-pub(super) fn undelivered(workspace: &Workspace, attention: &mut Vec<Attention>) -> Result<(), OpsError> {
+pub(super) fn undelivered(
+    workspace: &Workspace,
+    attention: &mut Vec<Attention>,
+) -> Result<(), OpsError> {
     let messages = outgoing(workspace)?.messages;
     let (dropped, failing): (Vec<_>, Vec<_>) = messages
         .iter()
@@ -33,7 +36,10 @@ pub(super) fn undelivered(workspace: &Workspace, attention: &mut Vec<Attention>)
         let notices = if count == 1 { "notice" } else { "notices" };
         attention.push(Attention {
             code,
-            problem: format!("{count} {notices} {what}, the last one to `{}`: {error}", last.channel),
+            problem: format!(
+                "{count} {notices} {what}, the last one to `{}`: {error}",
+                last.channel
+            ),
             fix: fix.to_owned(),
         });
     }

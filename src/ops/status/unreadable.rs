@@ -9,12 +9,17 @@ use crate::ops::workspace::Workspace;
 use crate::store::{ProjectPath, layout};
 
 /// What was committed can be brought back only where something else stands.
-pub(super) fn of_unreadable(workspace: &Workspace, in_force: &InForce, files: &[Unreadable]) -> Vec<Attention> {
+pub(super) fn of_unreadable(
+    workspace: &Workspace,
+    in_force: &InForce,
+    files: &[Unreadable],
+) -> Vec<Attention> {
     let task = |file: &Unreadable| {
         let path: ProjectPath = file.path.parse().ok()?;
         Some((layout::task_id(path.name())?.ok()?, path))
     };
-    let known: Vec<_> = files.iter().filter(|file| !file.diagnostics.is_empty()).filter_map(task).collect();
+    let known: Vec<_> =
+        files.iter().filter(|file| !file.diagnostics.is_empty()).filter_map(task).collect();
     let ways = ways_back(workspace, in_force, &known);
     let way = |path: &str| {
         let place = known.iter().position(|(_, known)| known.as_str() == path)?;

@@ -25,7 +25,11 @@ pub(in crate::ops) enum Brought {
 }
 
 /// Says whether files are in the way; those that differ in line ends alone are put right when it comes to it.
-pub(in crate::ops) fn may_bring(workspace: &Workspace, head: &Head, to: CommitId) -> Result<(), AuditError> {
+pub(in crate::ops) fn may_bring(
+    workspace: &Workspace,
+    head: &Head,
+    to: CommitId,
+) -> Result<(), AuditError> {
     let gives_way = |file: &str| line_ends::gives_way(workspace, head, file);
     workspace.repository.may_bring(head, to, &gives_way)
 }
@@ -38,7 +42,11 @@ pub(in crate::ops) fn bring(
     subject: &str,
 ) -> Result<Brought, OpsError> {
     // Filters may take their time, so nobody waits for them.
-    let coming = match left(workspace.repository.prepare_files(head.commit, to, &workspace.paths.local()))? {
+    let coming = match left(workspace.repository.prepare_files(
+        head.commit,
+        to,
+        &workspace.paths.local(),
+    ))? {
         Ok(coming) => coming,
         Err(left) => return Ok(Brought::Left(left)),
     };
@@ -83,7 +91,9 @@ fn bring_once(
     subject: &str,
 ) -> Result<Brought, OpsError> {
     let deadline = Instant::now().max(workspace.deadline());
-    let brought = workspace.repository.bring(head, to, coming, subject, deadline, &mut |locks| record(lock, locks));
+    let brought = workspace
+        .repository
+        .bring(head, to, coming, subject, deadline, &mut |locks| record(lock, locks));
     match left(brought) {
         Ok(Ok(published)) => {
             if let Some(fault) = published.not_synced {
@@ -126,7 +136,11 @@ pub(super) fn left<T>(asked: Result<T, AuditError>) -> Result<Result<T, Left>, A
 /// Finishes what a kill interrupted. Its locks are gone already. The record of it stays where it has to be tried again: a task's
 /// file that says what came, on a branch without that, would be taken for somebody's edit. Anything else that cannot be settled is told
 /// once, and is a person's then.
-pub(in crate::ops) fn finish(workspace: &Workspace, lock: &WriterLock, branch: &BranchLock) -> Result<(), OpsError> {
+pub(in crate::ops) fn finish(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    branch: &BranchLock,
+) -> Result<(), OpsError> {
     /// How long a git is waited for that a killed process left behind.
     const LEFT: Duration = Duration::from_secs(10);
     /// How long filters may take for all of it: nobody else can do anything meanwhile.
@@ -139,7 +153,9 @@ pub(in crate::ops) fn finish(workspace: &Workspace, lock: &WriterLock, branch: &
     if let Some(why) = failed {
         workspace.warn(format!("a sync was interrupted, and not all that was to come could be brought in: {why}; see `aof sync` and `git status`"));
     }
-    let is_of_tasks = |file: &Unsettled| repository.own_path(&file.path).is_some_and(|path| path.starts_with("tasks/"));
+    let is_of_tasks = |file: &Unsettled| {
+        repository.own_path(&file.path).is_some_and(|path| path.starts_with("tasks/"))
+    };
     if !files.iter().any(is_of_tasks) {
         intent::clear(lock)?;
     }
@@ -149,7 +165,13 @@ pub(in crate::ops) fn finish(workspace: &Workspace, lock: &WriterLock, branch: &
 /// A record that names no files is that of a sync: the locks say from where to where it goes.
 fn record(lock: &WriterLock, locks: &Locks) -> std::io::Result<Vec<crate::disk::Unsynced>> {
     let locks = serde_json::to_value(locks).ok();
-    let record = Intent { pid: std::process::id(), boot: boot(), aim: Aim::Finish, writes: Vec::new(), locks };
+    let record = Intent {
+        pid: std::process::id(),
+        boot: boot(),
+        aim: Aim::Finish,
+        writes: Vec::new(),
+        locks,
+    };
     let waiting = intent::write(lock, &record).and_then(|written| written.unsynced(lock));
     waiting.map(Vec::from_iter).map_err(std::io::Error::other)
 }

@@ -51,7 +51,9 @@ pub(in crate::ops) fn confirm(
     agent: &AgentId,
     changed: &Changed,
 ) -> Result<(), OpsError> {
-    confirm_or(workspace, ticket, agent, changed, &|| release(workspace, ticket, Some(agent), DryRun::No))
+    confirm_or(workspace, ticket, agent, changed, &|| {
+        release(workspace, ticket, Some(agent), DryRun::No)
+    })
 }
 
 /// Has a claim confirmed by the remote; `give_back` is for what it would not take.
@@ -82,13 +84,20 @@ pub(in crate::ops) fn confirm_or(
             let holds = |commit: Option<CommitId>| holds(workspace, commit, ticket, visit, agent);
             if holds(head)? && !holds(theirs)? { Ok(()) } else { Err(lost()) }
         }
-        Err(error) if changed.commit.is_some() => Err(given_back(ticket, agent, error, give_back())),
+        Err(error) if changed.commit.is_some() => {
+            Err(given_back(ticket, agent, error, give_back()))
+        }
         Err(error) => Err(error),
     }
 }
 
 /// Returns why something could not be confirmed; or that it could not be given back either.
-fn given_back(ticket: &Ticket, agent: &AgentId, error: OpsError, given_back: Result<Changed, OpsError>) -> OpsError {
+fn given_back(
+    ticket: &Ticket,
+    agent: &AgentId,
+    error: OpsError,
+    given_back: Result<Changed, OpsError>,
+) -> OpsError {
     match given_back {
         Ok(_) => error,
         // It is not the agent's any more.
@@ -96,14 +105,20 @@ fn given_back(ticket: &Ticket, agent: &AgentId, error: OpsError, given_back: Res
         Err(other) => OpsError::NotConfirmed {
             code: error.code(),
             problem: format!("{error}; and `{ticket}` could not be given back: {other}"),
-            fix: format!("`{agent}` has it here, and nowhere else: `aof task release {ticket} --agent {agent}`"),
+            fix: format!(
+                "`{agent}` has it here, and nowhere else: `aof task release {ticket} --agent {agent}`"
+            ),
         },
     }
 }
 
 /// Returns what a claim met on its way to the remote, whoever brought it there: what the remote had when they were merged. Nothing
 /// where it had nothing new.
-fn met(workspace: &Workspace, claim: CommitId, head: CommitId) -> Result<Option<CommitId>, OpsError> {
+fn met(
+    workspace: &Workspace,
+    claim: CommitId,
+    head: CommitId,
+) -> Result<Option<CommitId>, OpsError> {
     let mut at = head;
     while at != claim {
         let Some(before) = first_parent(workspace, Some(at))? else { return Ok(None) };
@@ -115,13 +130,22 @@ fn met(workspace: &Workspace, claim: CommitId, head: CommitId) -> Result<Option<
     Ok(None)
 }
 
-fn first_parent(workspace: &Workspace, commit: Option<CommitId>) -> Result<Option<CommitId>, OpsError> {
+fn first_parent(
+    workspace: &Workspace,
+    commit: Option<CommitId>,
+) -> Result<Option<CommitId>, OpsError> {
     let entry = commit.map(|commit| workspace.repository.log_entry(commit)).transpose()?;
     Ok(entry.and_then(|entry| entry.parents.first().copied()))
 }
 
 fn wish(first: First) -> Wish<'static> {
-    Wish { remote: None, prompts: Prompts::AtTerminal, first, strangers: Strangers::Kept, dry_run: DryRun::No }
+    Wish {
+        remote: None,
+        prompts: Prompts::AtTerminal,
+        first,
+        strangers: Strangers::Kept,
+        dry_run: DryRun::No,
+    }
 }
 
 /// What the remote is asked to confirm.
@@ -145,7 +169,8 @@ impl What {
 /// Returns an error where the remote does not have what is here.
 pub(super) fn settled(synced: &Synced, what: What) -> Result<(), OpsError> {
     let (upstream, what) = (synced.upstream.name(), what.as_str());
-    let unconfirmed = |code, problem: String, fix: String| Err(OpsError::NotConfirmed { code, problem, fix });
+    let unconfirmed =
+        |code, problem: String, fix: String| Err(OpsError::NotConfirmed { code, problem, fix });
     match &synced.end {
         End::Same | End::Rehearsed => Ok(()),
         End::Offline { said } => unconfirmed(
@@ -179,7 +204,9 @@ fn is_known_there(workspace: &Workspace, changed: &Changed) -> Result<bool, OpsE
     let head = workspace.head()?;
     let named = workspace.rules()?.rules.project.git.remote.as_ref().map(ToString::to_string);
     let Ok(upstream) = repository.upstream(&head, named.as_deref())? else { return Ok(false) };
-    let (Some(here), Some(there)) = (head.commit, repository.remembered(&upstream)?) else { return Ok(false) };
+    let (Some(here), Some(there)) = (head.commit, repository.remembered(&upstream)?) else {
+        return Ok(false);
+    };
     let blob = |commit| repository.blob_id(commit, changed.path.as_str());
     Ok(blob(here)?.is_some() && blob(here)? == blob(there)?)
 }
@@ -199,7 +226,8 @@ fn holds(
     let Some(file) = files.iter().find(|file| file.path.ends_with(&name)) else { return Ok(false) };
     let in_force = in_force(workspace, &workspace.repository.look()?)?;
     let bytes = repository.read_blob(file.id)?;
-    let Ok(file) = task_file::parse(&bytes, &ticket.task, &in_force.defaults(workspace.now())) else {
+    let Ok(file) = task_file::parse(&bytes, &ticket.task, &in_force.defaults(workspace.now()))
+    else {
         return Ok(false);
     };
     let same_visit = file.task.gate.as_ref().map(|open| open.visit) == visit;
@@ -207,6 +235,7 @@ fn holds(
     let open = openings(&in_force.rules, &file.task);
     Ok(same_visit
         && open.iter().any(|place| {
-            (ticket.branch.is_none() || place.ticket.branch == ticket.branch) && mine(place.holder.as_ref())
+            (ticket.branch.is_none() || place.ticket.branch == ticket.branch)
+                && mine(place.holder.as_ref())
         }))
 }

@@ -7,7 +7,11 @@ use crate::ops::workspace::Workspace;
 use crate::store::contact::{Contact, Trouble};
 
 /// Keeps for `aof status` how it went.
-pub(super) fn note(workspace: &Workspace, upstream: &Upstream, end: &Result<End, OpsError>) -> Result<(), OpsError> {
+pub(super) fn note(
+    workspace: &Workspace,
+    upstream: &Upstream,
+    end: &Result<End, OpsError>,
+) -> Result<(), OpsError> {
     let mut lock = None;
     let (code, said) = match end {
         Ok(End::Offline { said }) => ("offline", said.clone()),
@@ -22,16 +26,20 @@ pub(super) fn note(workspace: &Workspace, upstream: &Upstream, end: &Result<End,
             let held = format!("`{}` is held by another git process", path.display());
             (error.code(), format!("{held}; if no git is running, delete that file"))
         }
-        Err(error @ OpsError::Audit(AuditError::NotStored { .. } | AuditError::NotTaken { .. })) => {
-            (error.code(), error.to_string())
-        }
+        Err(
+            error @ OpsError::Audit(AuditError::NotStored { .. } | AuditError::NotTaken { .. }),
+        ) => (error.code(), error.to_string()),
         Ok(End::Same | End::Rehearsed) => ("", String::new()),
         // It says nothing of the remote.
         Err(_) => return Ok(()),
     };
     let now = workspace.now();
     let before = Contact::load(&workspace.paths);
-    let since = before.trouble.as_ref().filter(|trouble| trouble.code == code).map_or(now, |trouble| trouble.since);
+    let since = before
+        .trouble
+        .as_ref()
+        .filter(|trouble| trouble.code == code)
+        .map_or(now, |trouble| trouble.since);
     let is_known = end.is_ok() && code != "offline";
     let reached = if is_known { Some(now) } else { before.reached };
     let trouble = (!code.is_empty()).then(|| Trouble { code: code.to_owned(), said, since, lock });

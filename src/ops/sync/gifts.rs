@@ -78,11 +78,19 @@ struct Gift {
 
 impl Giving {
     /// Syncs and gives, until there is nothing more to give.
-    fn run(&mut self, workspace: &mut Workspace, wait: Duration, syncs: &mut Vec<Synced>) -> Result<(), OpsError> {
+    fn run(
+        &mut self,
+        workspace: &mut Workspace,
+        wait: Duration,
+        syncs: &mut Vec<Synced>,
+    ) -> Result<(), OpsError> {
         for round in 0..ROUNDS {
             workspace.restart_wait(wait);
             let (first, strangers, prompts) = (First::Fetch, Strangers::Kept, self.prompts);
-            let synced = sync(workspace, &Wish { remote: None, first, strangers, prompts, dry_run: DryRun::No })?;
+            let synced = sync(
+                workspace,
+                &Wish { remote: None, first, strangers, prompts, dry_run: DryRun::No },
+            )?;
             let is_in_step = synced.end == End::Same;
             self.done.unconfirmed = settled(&synced, What::HandedOut).err();
             let upstream = synced.upstream.clone();
@@ -105,7 +113,12 @@ impl Giving {
     }
 
     /// Gives as long as there is something, and the remote takes it.
-    fn give(&mut self, workspace: &mut Workspace, wait: Duration, upstream: &Upstream) -> Result<Outcome, OpsError> {
+    fn give(
+        &mut self,
+        workspace: &mut Workspace,
+        wait: Duration,
+        upstream: &Upstream,
+    ) -> Result<Outcome, OpsError> {
         loop {
             workspace.restart_wait(wait);
             heal_if_pending(workspace)?;
@@ -120,7 +133,8 @@ impl Giving {
             }
             let (wants, left) = wanted(workspace, &in_force, &self.passed_over);
             self.done.left = left;
-            let mut gifts: Vec<Want> = wants.into_iter().filter(|want| matches!(want, Want::Give(..))).collect();
+            let mut gifts: Vec<Want> =
+                wants.into_iter().filter(|want| matches!(want, Want::Give(..))).collect();
             if gifts.is_empty() {
                 return Ok(Outcome::Over);
             }
@@ -142,10 +156,11 @@ impl Giving {
     ) -> Result<Outcome, OpsError> {
         let (mut gifts, mut writes, mut edited) = (Vec::new(), Vec::new(), Vec::new());
         for want in batch {
-            let chosen = chosen_for(workspace, head, in_force, &want).and_then(|(standing, choice)| {
-                let plan = plan(workspace, &standing, choice)?;
-                Ok((standing, plan))
-            });
+            let chosen =
+                chosen_for(workspace, head, in_force, &want).and_then(|(standing, choice)| {
+                    let plan = plan(workspace, &standing, choice)?;
+                    Ok((standing, plan))
+                });
             match chosen {
                 // What a person did with the file is theirs, and is sent as that before anything is offered.
                 Ok((standing, _)) if matches!(standing.pending, Pending::Versions(_)) => {
@@ -163,8 +178,11 @@ impl Giving {
             }
         }
         if !edited.is_empty() {
-            let tasks: Vec<TaskId> = edited.iter().map(|(standing, _)| standing.id.clone()).collect();
-            for (task, result) in tasks.into_iter().zip(carry_out_together(workspace, head, edited)?) {
+            let tasks: Vec<TaskId> =
+                edited.iter().map(|(standing, _)| standing.id.clone()).collect();
+            for (task, result) in
+                tasks.into_iter().zip(carry_out_together(workspace, head, edited)?)
+            {
                 if let Err(error) = result {
                     self.passed_over.insert(task.clone());
                     self.done.troubled.push((task, error));
@@ -180,11 +198,18 @@ impl Giving {
         match workspace.repository.push(upstream, prepared.last(), self.prompts)? {
             Ok(Pushed::Done) => {}
             Ok(Pushed::Moved { .. }) => {
-                info!(remote = upstream.name(), "somebody was faster: what was to be handed out is decided anew");
+                info!(
+                    remote = upstream.name(),
+                    "somebody was faster: what was to be handed out is decided anew"
+                );
                 return Ok(Outcome::Behind);
             }
-            Ok(Pushed::Rejected { said }) => return Ok(self.refused(upstream, End::Rejected { said })),
-            Err(RemoteError::Unreachable { said, .. }) => return Ok(self.refused(upstream, End::Offline { said })),
+            Ok(Pushed::Rejected { said }) => {
+                return Ok(self.refused(upstream, End::Rejected { said }));
+            }
+            Err(RemoteError::Unreachable { said, .. }) => {
+                return Ok(self.refused(upstream, End::Offline { said }));
+            }
             Err(error) => return Err(error.into()),
         }
         for (gift, commit) in gifts.into_iter().zip(last_of_each(&prepared, &writes)) {

@@ -38,7 +38,10 @@ pub(super) struct Mixed {
 }
 
 /// Merges the tasks of all projects, or says what people have to decide. Writes nothing. Paths are the worktree's.
-pub(super) fn mix(workspace: &Workspace, sides: &Sides<'_>) -> Result<Result<Mixed, Left>, OpsError> {
+pub(super) fn mix(
+    workspace: &Workspace,
+    sides: &Sides<'_>,
+) -> Result<Result<Mixed, Left>, OpsError> {
     let mut all = Mixed::default();
     for folder in &sides.unshared.projects {
         let mixed = match in_project(workspace, folder)? {
@@ -55,11 +58,19 @@ pub(super) fn mix(workspace: &Workspace, sides: &Sides<'_>) -> Result<Result<Mix
     {
         all.conflicts.push((path, why.to_owned()));
     }
-    Ok(if all.conflicts.is_empty() { Ok(all) } else { Err(Left::Conflict { files: all.conflicts }) })
+    Ok(if all.conflicts.is_empty() {
+        Ok(all)
+    } else {
+        Err(Left::Conflict { files: all.conflicts })
+    })
 }
 
 /// Makes the merge commit of what was merged.
-pub(super) fn join(workspace: &Workspace, sides: &Sides<'_>, mixed: Mixed) -> Result<Joined, OpsError> {
+pub(super) fn join(
+    workspace: &Workspace,
+    sides: &Sides<'_>,
+    mixed: Mixed,
+) -> Result<Joined, OpsError> {
     let Mixed { files, losses: superseded, .. } = mixed;
     let commits = sides.unshared.commits;
     let noun = if commits == 1 { "commit" } else { "commits" };

@@ -109,7 +109,11 @@ impl Rounds<'_> {
         for round in 0.. {
             if fetch {
                 let deadline = self.workspace.deadline();
-                match self.workspace.repository.fetch(&self.upstream, self.wish.prompts, deadline)? {
+                match self.workspace.repository.fetch(
+                    &self.upstream,
+                    self.wish.prompts,
+                    deadline,
+                )? {
                     Ok(tip) => self.tip = tip,
                     Err(RemoteError::Unreachable { said, .. }) => return Ok(End::Offline { said }),
                     Err(error) => return Err(error.into()),
@@ -125,7 +129,11 @@ impl Rounds<'_> {
                 Round::Again => pause(round),
             }
         }
-        Ok(self.refused.take().and_then(|last| last.unmoved).map_or(End::Unsettled, |said| End::Rejected { said }))
+        Ok(self
+            .refused
+            .take()
+            .and_then(|last| last.unmoved)
+            .map_or(End::Unsettled, |said| End::Rejected { said }))
     }
 
     /// Tries again. A remote that refuses twice at one commit has not gone on: something else keeps it, as a lock that a killed git left.
@@ -143,7 +151,9 @@ impl Rounds<'_> {
             (None, None) => Ok(Round::Over(End::Same)),
             (Some(local), Some(remote)) if local == remote => Ok(Round::Over(End::Same)),
             (None, Some(remote)) => self.come(&head, remote),
-            (Some(local), Some(remote)) if repository.led_to(local, remote)? => self.come(&head, remote),
+            (Some(local), Some(remote)) if repository.led_to(local, remote)? => {
+                self.come(&head, remote)
+            }
             (Some(local), None) => match self.unpublished(&head)? {
                 Some(end) => Ok(Round::Over(end)),
                 None => self.go(local),
@@ -153,7 +163,11 @@ impl Rounds<'_> {
                 if let Some(had) = repository.rewritten(&self.upstream, self.seen, local, remote)? {
                     return Ok(Round::Over(End::Left(Left::Rewritten { had, has: remote })));
                 }
-                if repository.led_to(remote, local)? { self.go(local) } else { self.join(&head, local, remote) }
+                if repository.led_to(remote, local)? {
+                    self.go(local)
+                } else {
+                    self.join(&head, local, remote)
+                }
             }
         }
     }
@@ -201,7 +215,8 @@ impl Rounds<'_> {
     /// Only this side went on.
     fn go(&mut self, local: CommitId) -> Result<Round, OpsError> {
         if self.wish.strangers == Strangers::Kept
-            && let Some((commit, path)) = self.workspace.repository.unshared(self.tip, local)?.stranger
+            && let Some((commit, path)) =
+                self.workspace.repository.unshared(self.tip, local)?.stranger
         {
             return Ok(Round::Over(End::Left(Left::Stranger { commit, path, apart: false })));
         }
@@ -226,7 +241,9 @@ impl Rounds<'_> {
     fn join(&mut self, head: &Head, local: CommitId, remote: CommitId) -> Result<Round, OpsError> {
         let repository = &self.workspace.repository;
         let Some(base) = repository.newest_common(local, [remote])? else {
-            return Ok(Round::Over(End::Left(Left::Unrelated { shallow: repository.is_shallow()? })));
+            return Ok(Round::Over(End::Left(Left::Unrelated {
+                shallow: repository.is_shallow()?,
+            })));
         };
         let unshared = repository.unshared(Some(remote), local)?;
         if let Some((commit, path)) = unshared.stranger {

@@ -33,7 +33,10 @@ impl Left {
                 short(*commit)
             ),
             Self::Stranger { commit, path, apart: false } => {
-                format!("commit {} changes `{path}`, which is no task, so it is for you to push", short(*commit))
+                format!(
+                    "commit {} changes `{path}`, which is no task, so it is for you to push",
+                    short(*commit)
+                )
             }
             Self::InTheWay { files } => {
                 let (are, them) = if files.len() == 1 { ("is", "it") } else { ("are", "them") };
@@ -67,22 +70,40 @@ impl Left {
                 short(*has)
             ),
             Self::Unpublished { branch, follows } => {
-                let follows = follows.as_ref().map_or("none".to_owned(), |follows| format!("`{follows}`"));
-                format!("`{}` has no branch `{}`, and `{branch}` follows {follows}", upstream.remote, upstream.branch())
+                let follows =
+                    follows.as_ref().map_or("none".to_owned(), |follows| format!("`{follows}`"));
+                format!(
+                    "`{}` has no branch `{}`, and `{branch}` follows {follows}",
+                    upstream.remote,
+                    upstream.branch()
+                )
             }
             Self::Conflict { files } => {
-                let told: Vec<String> = files.iter().map(|(file, why)| format!("`{file}`: {why}")).collect();
-                format!("`{}` went on, and people have to merge: {}", upstream.name(), told.join("; "))
+                let told: Vec<String> =
+                    files.iter().map(|(file, why)| format!("`{file}`: {why}")).collect();
+                format!(
+                    "`{}` went on, and people have to merge: {}",
+                    upstream.name(),
+                    told.join("; ")
+                )
             }
             Self::Deleted { had, .. } => {
-                let had = had.map(|had| format!(", which was at commit {}", short(had))).unwrap_or_default();
+                let had = had
+                    .map(|had| format!(", which was at commit {}", short(had)))
+                    .unwrap_or_default();
                 format!("`{}` has no branch `{}` any more{had}", upstream.remote, upstream.branch())
             }
             Self::Unrelated { shallow: true } => {
-                format!("this branch and `{}` have no commit in common, as far as history goes here", upstream.name())
+                format!(
+                    "this branch and `{}` have no commit in common, as far as history goes here",
+                    upstream.name()
+                )
             }
             Self::Unrelated { shallow: false } => {
-                format!("this branch and `{}` have no commit in common: they began apart", upstream.name())
+                format!(
+                    "this branch and `{}` have no commit in common: they began apart",
+                    upstream.name()
+                )
             }
         }
     }
@@ -141,7 +162,9 @@ impl Left {
                 if local == branch { String::new() } else { format!(":{branch}") }
             ),
             Self::Unrelated { shallow: true } => {
-                format!("nothing was changed; get the rest of it with `git fetch --unshallow {remote}`, then `{again}`")
+                format!(
+                    "nothing was changed; get the rest of it with `git fetch --unshallow {remote}`, then `{again}`"
+                )
             }
             Self::Unrelated { shallow: false } => format!(
                 "nothing was changed; see `git remote get-url {remote}`: is it the repository you mean? if what is there counts, keep \
@@ -232,14 +255,18 @@ impl Synced {
         };
         match &self.end {
             End::Same | End::Rehearsed => None,
-            End::Offline { said } => {
-                Some((format!("{name} cannot be reached: {said}"), format!("{waits}; sync again when it can")))
-            }
+            End::Offline { said } => Some((
+                format!("{name} cannot be reached: {said}"),
+                format!("{waits}; sync again when it can"),
+            )),
             End::Rejected { said } => Some((format!("{name} would not take it: {said}"), waits)),
-            End::Unsettled => {
-                Some((format!("{name} went on each of {} times", self.rounds), format!("{waits}; sync again")))
+            End::Unsettled => Some((
+                format!("{name} went on each of {} times", self.rounds),
+                format!("{waits}; sync again"),
+            )),
+            End::Left(left) => {
+                Some((left.problem(&self.upstream), left.fix(&self.upstream, &self.again)))
             }
-            End::Left(left) => Some((left.problem(&self.upstream), left.fix(&self.upstream, &self.again))),
         }
     }
 }
@@ -247,8 +274,7 @@ impl Synced {
 /// Returns what a sync came to as `--json` shows it.
 pub fn sync_value(synced: &Synced) -> Value {
     let lines = |lines: &[Line]| -> Vec<Value> {
-        let line =
-            |line: &Line| json!({"commit": line.commit.to_string(), "subject": line.subject, "author": line.author});
+        let line = |line: &Line| json!({"commit": line.commit.to_string(), "subject": line.subject, "author": line.author});
         lines.iter().map(line).collect()
     };
     let (state, problem, fix) = match &synced.end {
@@ -257,14 +283,18 @@ pub fn sync_value(synced: &Synced) -> Value {
         End::Offline { said } => ("offline", Some(said.clone()), None),
         End::Rejected { said } => ("rejected", Some(said.clone()), None),
         End::Unsettled => ("unsettled", None, None),
-        End::Left(left) => {
-            (left.code(), Some(left.problem(&synced.upstream)), Some(left.fix(&synced.upstream, &synced.again)))
-        }
+        End::Left(left) => (
+            left.code(),
+            Some(left.problem(&synced.upstream)),
+            Some(left.fix(&synced.upstream, &synced.again)),
+        ),
     };
     let files: Vec<&String> = match &synced.end {
-        End::Left(Left::InTheWay { files } | Left::OwnFolder { files } | Left::OwnFolderTakenOut { files }) => {
-            files.iter().collect()
-        }
+        End::Left(
+            Left::InTheWay { files }
+            | Left::OwnFolder { files }
+            | Left::OwnFolderTakenOut { files },
+        ) => files.iter().collect(),
         End::Left(Left::Conflict { files }) => files.iter().map(|(file, _)| file).collect(),
         _ => Vec::new(),
     };

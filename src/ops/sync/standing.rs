@@ -32,7 +32,8 @@ pub(in crate::ops) fn remote_standing(
 ) -> Result<Option<RemoteStanding>, OpsError> {
     let git = &in_force.rules.project.git;
     let repository = &workspace.repository;
-    let Ok(upstream) = repository.upstream(head, git.remote.as_ref().map(RemoteName::as_str))? else {
+    let Ok(upstream) = repository.upstream(head, git.remote.as_ref().map(RemoteName::as_str))?
+    else {
         return Ok(None);
     };
     let distance = match (head.commit, repository.remembered(&upstream)?) {
@@ -41,7 +42,13 @@ pub(in crate::ops) fn remote_standing(
     };
     let contact = Contact::load(&workspace.paths);
     let trouble = contact.trouble_now().cloned();
-    Ok(Some(RemoteStanding { upstream, synced: git.sync, distance, reached: contact.reached, trouble }))
+    Ok(Some(RemoteStanding {
+        upstream,
+        synced: git.sync,
+        distance,
+        reached: contact.reached,
+        trouble,
+    }))
 }
 
 /// Returns how often the project is to be synced, if it is, and whether the branch is not where the remote was last seen. Costs next
@@ -53,10 +60,11 @@ pub fn owed_to_remote(workspace: &Workspace) -> Result<(Option<Period>, bool), O
     if !git.sync {
         return Ok((None, false));
     }
-    let waiting = match workspace.repository.upstream(&head, git.remote.as_ref().map(RemoteName::as_str))? {
-        Ok(upstream) => head.commit != workspace.repository.remembered(&upstream)?,
-        Err(_) => false,
-    };
+    let waiting =
+        match workspace.repository.upstream(&head, git.remote.as_ref().map(RemoteName::as_str))? {
+            Ok(upstream) => head.commit != workspace.repository.remembered(&upstream)?,
+            Err(_) => false,
+        };
     Ok((Some(git.every), waiting))
 }
 
@@ -94,7 +102,9 @@ impl RemoteStanding {
             Some(Distance { ahead, behind: 0 }) => {
                 format!("{} for {name}", commits(ahead, "waits here", "wait here"))
             }
-            Some(Distance { ahead: 0, behind }) => format!("{} of {name} to come", commits(behind, "", "").trim_end()),
+            Some(Distance { ahead: 0, behind }) => {
+                format!("{} of {name} to come", commits(behind, "", "").trim_end())
+            }
             Some(Distance { ahead, behind }) => format!(
                 "{} for {name}, and {behind} of its own {} to come",
                 commits(ahead, "waits here", "wait here"),
@@ -102,7 +112,9 @@ impl RemoteStanding {
             ),
         };
         match (&self.trouble, self.reached) {
-            (Some(Trouble { code, since, .. }), _) if code == "offline" => format!("{away}; offline since {since}"),
+            (Some(Trouble { code, since, .. }), _) if code == "offline" => {
+                format!("{away}; offline since {since}")
+            }
             (_, Some(reached)) => format!("{away}, as of {reached}"),
             (Some(_), None) => format!("{away}, as it was last seen"),
             (None, None) => away,

@@ -18,7 +18,8 @@ use crate::ops::workspace::Workspace;
 
 /// Merges the tasks that the local side changed into those of the remote.
 pub(super) fn merge_project(workspace: &Workspace, sides: &Sides<'_>) -> Result<Mixed, OpsError> {
-    let [base, remote, local] = [sides.base, sides.remote, sides.local].map(|commit| Tree::of(workspace, commit));
+    let [base, remote, local] =
+        [sides.base, sides.remote, sides.local].map(|commit| Tree::of(workspace, commit));
     let (base, remote, local) = (base?, remote?, local?);
     let rules = match rules_at(workspace, sides.remote)? {
         Some(rules) => rules,
@@ -32,7 +33,8 @@ pub(super) fn merge_project(workspace: &Workspace, sides: &Sides<'_>) -> Result<
     for path in base.changed(&local) {
         match id_of(path) {
             Some(_) => {}
-            None => merging.other(path, [&base, &remote, &local].map(|tree| tree.files.get(path).copied()))?,
+            None => merging
+                .other(path, [&base, &remote, &local].map(|tree| tree.files.get(path).copied()))?,
         }
     }
     let ids: BTreeSet<TaskId> = base.changed(&local).filter_map(id_of).collect();
@@ -58,7 +60,11 @@ struct Merging<'m> {
 
 impl Merging<'_> {
     /// A file that is no task's.
-    fn other(&mut self, path: &str, [base, remote, local]: [Option<ObjectId>; 3]) -> Result<(), OpsError> {
+    fn other(
+        &mut self,
+        path: &str,
+        [base, remote, local]: [Option<ObjectId>; 3],
+    ) -> Result<(), OpsError> {
         if remote == local {
             return Ok(());
         }
@@ -71,21 +77,33 @@ impl Merging<'_> {
         Ok(())
     }
 
-    fn task(&mut self, id: &TaskId, base: Place<'_>, ours: Place<'_>, theirs: Place<'_>) -> Result<(), OpsError> {
+    fn task(
+        &mut self,
+        id: &TaskId,
+        base: Place<'_>,
+        ours: Place<'_>,
+        theirs: Place<'_>,
+    ) -> Result<(), OpsError> {
         let repository = &self.workspace.repository;
         match (ours, theirs) {
             _ if ours == theirs || theirs == base => {}
             // Only this side changed it.
             _ if ours == base => {
-                if let Some((path, _)) = ours.filter(|(path, _)| theirs.is_none_or(|(new, _)| new != *path)) {
+                if let Some((path, _)) =
+                    ours.filter(|(path, _)| theirs.is_none_or(|(new, _)| new != *path))
+                {
                     self.mixed.files.insert(path.to_owned(), None);
                 }
                 if let Some((path, content)) = theirs {
                     self.mixed.files.insert(path.to_owned(), Some(repository.read_blob(content)?));
                 }
             }
-            (None, Some((path, _))) => self.conflict(path, "it was removed there, and changed here"),
-            (Some((path, _)), None) => self.conflict(path, "it was removed here, and changed there"),
+            (None, Some((path, _))) => {
+                self.conflict(path, "it was removed there, and changed here")
+            }
+            (Some((path, _)), None) => {
+                self.conflict(path, "it was removed here, and changed there")
+            }
             (Some(ours), Some(theirs)) => self.both(id, base, ours, theirs)?,
             (None, None) => {}
         }
@@ -109,7 +127,13 @@ impl Merging<'_> {
             self.conflict(ours.0, &why.join(", "));
             return Ok(());
         }
-        let place = place_of(&self.rules, id, base.map(|(path, _)| path), (ours.0, theirs.0), &merged.bytes)?;
+        let place = place_of(
+            &self.rules,
+            id,
+            base.map(|(path, _)| path),
+            (ours.0, theirs.0),
+            &merged.bytes,
+        )?;
         if place != ours.0 {
             self.mixed.files.insert(ours.0.to_owned(), None);
         }

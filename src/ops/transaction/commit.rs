@@ -100,7 +100,13 @@ fn try_to_commit(
         &mut |locks| {
             let intended = writes.iter().map(Write::intended).collect();
             let locks = serde_json::to_value(locks).ok();
-            let record = Intent { pid: std::process::id(), boot: boot(), aim: Aim::Finish, writes: intended, locks };
+            let record = Intent {
+                pid: std::process::id(),
+                boot: boot(),
+                aim: Aim::Finish,
+                writes: intended,
+                locks,
+            };
             let written = intent::write(lock, &record).map_err(std::io::Error::other)?;
             recorded.replace(Some(record));
             stop::point("ops.intent-written");
@@ -117,7 +123,12 @@ fn try_to_commit(
                 told
             })
         },
-        &mut || named.put(lock, writes, &mut staged.borrow_mut()).map_err(|error| failure.replace(Some(error))).ok(),
+        &mut || {
+            named
+                .put(lock, writes, &mut staged.borrow_mut())
+                .map_err(|error| failure.replace(Some(error)))
+                .ok()
+        },
     );
     let published = match published {
         Ok(published) => published,
@@ -156,7 +167,11 @@ fn try_to_commit(
 }
 
 /// Writes the commits of these writes on top of the branch, on no branch yet.
-pub(in crate::ops) fn prepare(workspace: &Workspace, head: &Head, writes: &[Write]) -> Result<Prepared, OpsError> {
+pub(in crate::ops) fn prepare(
+    workspace: &Workspace,
+    head: &Head,
+    writes: &[Write],
+) -> Result<Prepared, OpsError> {
     Ok(workspace.repository.prepare_batch(head, &drafts(workspace, writes)?)?)
 }
 

@@ -162,7 +162,10 @@ pub(super) fn planned(
 
 /// What is said now is meant for the visit that is open now: deciding it binds it to that, and it is decided again when the task has
 /// gone on.
-fn bind_to_open(standing: &Standing, decide: &mut dyn FnMut(&Standing) -> Result<Choice, OpsError>) {
+fn bind_to_open(
+    standing: &Standing,
+    decide: &mut dyn FnMut(&Standing) -> Result<Choice, OpsError>,
+) {
     if standing.file.origin == Origin::Adopted {
         let _ = decide(standing);
     }
@@ -195,7 +198,11 @@ pub(super) struct Plan {
 }
 
 /// Returns what the choice would make of the task.
-pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -> Result<Plan, OpsError> {
+pub(super) fn plan(
+    workspace: &Workspace,
+    standing: &Standing,
+    choice: Choice,
+) -> Result<Plan, OpsError> {
     let mut write = Write {
         id: Some(standing.id.clone()),
         head_path: standing.head_path.clone(),
@@ -253,11 +260,15 @@ pub(super) fn plan(workspace: &Workspace, standing: &Standing, choice: Choice) -
         write.by_hand.extend(moved_from(standing, left_in_head(workspace, standing)?));
     }
     if write.to != standing.snapshot.path {
-        write.is_program = workspace.repository.is_program(standing.head.commit, standing.snapshot.path.as_str())?;
+        write.is_program = workspace
+            .repository
+            .is_program(standing.head.commit, standing.snapshot.path.as_str())?;
         let Following { companions, edited, left } = following(workspace, standing, &write.to)?;
         write.companions = companions;
         if !edited.is_empty() {
-            write.by_hand.push(ByHand { message: message::of_companions(&standing.id), files: edited });
+            write
+                .by_hand
+                .push(ByHand { message: message::of_companions(&standing.id), files: edited });
         }
         warnings.extend(left);
     }
@@ -293,7 +304,8 @@ fn left_in_head(workspace: &Workspace, standing: &Standing) -> Result<Vec<Projec
     let name = format!("{}.md", standing.id);
     let archive = ARCHIVE.strip_prefix(TASKS).map_or(ARCHIVE, |name| name.trim_start_matches('/'));
     let found = workspace.repository.named_below(commit, TASKS, &name, archive)?;
-    let mut left: Vec<ProjectPath> = found.into_iter().filter_map(|path| path.parse().ok()).collect();
+    let mut left: Vec<ProjectPath> =
+        found.into_iter().filter_map(|path| path.parse().ok()).collect();
     left.retain(|path| path != own && Some(path) != standing.head_path.as_ref());
     for path in &left {
         if tasks::stands(&workspace.paths, path)? {
@@ -312,7 +324,11 @@ fn moved_from(standing: &Standing, left: Vec<ProjectPath>) -> Option<ByHand> {
 }
 
 /// Commits the write under the lock, unless the task or the branch changed since they were read.
-fn commit_if_current(workspace: &Workspace, standing: &Standing, write: Write) -> Result<Option<CommitId>, OpsError> {
+fn commit_if_current(
+    workspace: &Workspace,
+    standing: &Standing,
+    write: Write,
+) -> Result<Option<CommitId>, OpsError> {
     let lock = workspace.lock()?;
     if heal::heal(workspace, &lock)? {
         return Ok(None);

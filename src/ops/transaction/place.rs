@@ -36,14 +36,23 @@ pub(super) struct Following {
 /// Returns what goes where the task goes. What git is told to leave out is in no commit because of that; what git encrypts, or stores
 /// elsewhere, would be in the commit as it stands here; and what is too large to be read at once, a recording, say, or has a name that no
 /// commit can have, keeps no task from being finished: all these stay.
-pub(super) fn following(workspace: &Workspace, standing: &Standing, to: &ProjectPath) -> Result<Following, OpsError> {
+pub(super) fn following(
+    workspace: &Workspace,
+    standing: &Standing,
+    to: &ProjectPath,
+) -> Result<Following, OpsError> {
     let (repository, head) = (&workspace.repository, standing.head.commit);
     let here = companions(&workspace.paths, &standing.snapshot.path)?;
-    let there = here.iter().map(|path| to.sibling(path.name())).collect::<Result<Vec<ProjectPath>, _>>()?;
-    let filters =
-        |paths: &[ProjectPath]| repository.filters(&paths.iter().map(ProjectPath::as_str).collect::<Vec<_>>());
-    let is_filtered: Vec<bool> =
-        filters(&here)?.into_iter().zip(filters(&there)?).map(|(here, there)| here || there).collect();
+    let there =
+        here.iter().map(|path| to.sibling(path.name())).collect::<Result<Vec<ProjectPath>, _>>()?;
+    let filters = |paths: &[ProjectPath]| {
+        repository.filters(&paths.iter().map(ProjectPath::as_str).collect::<Vec<_>>())
+    };
+    let is_filtered: Vec<bool> = filters(&here)?
+        .into_iter()
+        .zip(filters(&there)?)
+        .map(|(here, there)| here || there)
+        .collect();
     let mut edited = Vec::new();
     let (mut list, mut ignored, mut filtered) = (Vec::new(), Vec::new(), Vec::new());
     let (mut too_large, mut misnamed) = (Vec::new(), Vec::new());
@@ -52,7 +61,8 @@ pub(super) fn following(workspace: &Workspace, standing: &Standing, to: &Project
             misnamed.push(from.to_string());
             continue;
         }
-        let committed = head.map(|commit| repository.blob_id(commit, from.as_str())).transpose()?.flatten();
+        let committed =
+            head.map(|commit| repository.blob_id(commit, from.as_str())).transpose()?.flatten();
         if committed.is_none() && repository.is_ignored(from.as_str())? {
             ignored.push(from.to_string());
             continue;

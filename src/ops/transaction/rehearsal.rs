@@ -22,7 +22,10 @@ pub(super) fn rehearse(workspace: &Workspace, planned: &Planned) -> Result<(), O
 
 /// Returns what would keep each of these changes from being committed, each by itself. Git's index and trees are read once for all that
 /// nothing is in the way of.
-pub(in crate::ops) fn rehearse_each(workspace: &Workspace, all: &[&Planned]) -> Vec<Option<OpsError>> {
+pub(in crate::ops) fn rehearse_each(
+    workspace: &Workspace,
+    all: &[&Planned],
+) -> Vec<Option<OpsError>> {
     match all {
         [] => Vec::new(),
         [one] => vec![rehearse(workspace, one).err()],
@@ -40,7 +43,9 @@ pub(in crate::ops) fn rehearse_each(workspace: &Workspace, all: &[&Planned]) -> 
 
 /// Returns whether nothing is in the way of any of them: then one commit of all that they would write could be made.
 fn go_together(workspace: &Workspace, all: &[&Planned]) -> Result<bool, OpsError> {
-    let Some(first) = all.first().filter(|first| all.iter().all(|planned| planned.head == first.head)) else {
+    let Some(first) =
+        all.first().filter(|first| all.iter().all(|planned| planned.head == first.head))
+    else {
         return Ok(false);
     };
     let mut changes: BTreeMap<String, Change> = BTreeMap::new();

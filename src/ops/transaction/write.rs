@@ -76,12 +76,22 @@ impl Write {
             sha256: Digest::of(bytes),
             before: before.map(Digest::of),
         };
-        let old = |(path, bytes): &(ProjectPath, Vec<u8>)| Old { path: path.clone(), sha256: Digest::of(bytes) };
-        let moved =
-            |file: &Companion| Moved { from: file.from.clone(), to: file.to.clone(), sha256: Digest::of(&file.bytes) };
-        let beside = self.beside.iter().map(|file| (&file.path, file.before.as_deref(), file.bytes.as_slice()));
+        let old = |(path, bytes): &(ProjectPath, Vec<u8>)| Old {
+            path: path.clone(),
+            sha256: Digest::of(bytes),
+        };
+        let moved = |file: &Companion| Moved {
+            from: file.from.clone(),
+            to: file.to.clone(),
+            sha256: Digest::of(&file.bytes),
+        };
+        let beside = self
+            .beside
+            .iter()
+            .map(|file| (&file.path, file.before.as_deref(), file.bytes.as_slice()));
         let before = self.from.as_ref().map(|(_, before)| before.as_slice());
-        let own = (!self.beside.is_empty() || self.id.is_none()).then(|| (&self.to, before, self.bytes()));
+        let own = (!self.beside.is_empty() || self.id.is_none())
+            .then(|| (&self.to, before, self.bytes()));
         Intended {
             task: self.id.clone(),
             old: self.recorded.clone().or_else(|| self.from.as_ref().map(old)),
@@ -96,20 +106,28 @@ impl Write {
     fn standing(&self) -> Vec<Change> {
         let own = self.from.iter().filter(|_| self.head_path.is_none());
         let own = own.map(|(path, bytes)| Change::plain(path, bytes.clone()));
-        let beside = self.companions.iter().map(|file| Change::plain(&file.from, file.bytes.clone()));
+        let beside =
+            self.companions.iter().map(|file| Change::plain(&file.from, file.bytes.clone()));
         own.chain(beside).collect()
     }
 
     /// Returns the commits that it is to become, oldest first.
-    pub(in crate::ops) fn drafts(&self, user: &Person, committer: &Person, now: Timestamp) -> Vec<Draft> {
+    pub(in crate::ops) fn drafts(
+        &self,
+        user: &Person,
+        committer: &Person,
+        now: Timestamp,
+    ) -> Vec<Draft> {
         let mut at = self.head_path.clone();
         let last = self.versions.len().saturating_sub(1);
         let here = self.from.as_ref().map_or(&self.to, |(path, _)| path);
-        let mut drafts: Vec<Draft> = self.by_hand.iter().map(|by_hand| by_hand.draft(user, committer, now)).collect();
+        let mut drafts: Vec<Draft> =
+            self.by_hand.iter().map(|by_hand| by_hand.draft(user, committer, now)).collect();
         for (index, version) in self.versions.iter().enumerate() {
             let path = if index == last { &self.to } else { here };
             let is_program = self.is_program;
-            let mut changes = vec![Change { is_program, ..Change::plain(path, version.bytes.clone()) }];
+            let mut changes =
+                vec![Change { is_program, ..Change::plain(path, version.bytes.clone()) }];
             if let Some(old) = at.filter(|old| old != path) {
                 changes.push(Change::gone(&old));
             }
@@ -117,7 +135,10 @@ impl Write {
                 for companion in &self.companions {
                     let Companion { from, to, bytes, is_program } = companion;
                     changes.push(Change::gone(from));
-                    changes.push(Change { is_program: *is_program, ..Change::plain(to, bytes.clone()) });
+                    changes.push(Change {
+                        is_program: *is_program,
+                        ..Change::plain(to, bytes.clone())
+                    });
                 }
                 for file in &self.beside {
                     changes.push(Change::plain(&file.path, file.bytes.clone()));
@@ -141,7 +162,9 @@ impl Write {
 impl ByHand {
     fn draft(&self, user: &Person, committer: &Person, now: Timestamp) -> Draft {
         let change = |(path, bytes): &(ProjectPath, Option<Vec<u8>>)| {
-            bytes.as_ref().map_or_else(|| Change::gone(path), |bytes| Change::plain(path, bytes.clone()))
+            bytes
+                .as_ref()
+                .map_or_else(|| Change::gone(path), |bytes| Change::plain(path, bytes.clone()))
         };
         Draft {
             changes: self.files.iter().map(change).collect(),

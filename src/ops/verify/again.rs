@@ -79,7 +79,9 @@ impl Again {
                 (None, None) => continue,
             };
             let Some((_, version)) = own.after.first() else { continue };
-            let Some(standing) = judge.read(&rules, entry, id, *version)?.filter(|task| !is_new(task)) else {
+            let Some(standing) =
+                judge.read(&rules, entry, id, *version)?.filter(|task| !is_new(task))
+            else {
                 continue;
             };
             let task = Task { updated: after.updated, ..with_people_of(&standing, after) };
@@ -102,6 +104,9 @@ impl Again {
             pair.merged(&rules, &pair.ours).into_iter().chain(after)
         });
         let superseded = merged.flat_map(|merged| merged.superseded);
-        Ok(superseded.filter_map(|own| superseded_trailer(&own)).map(|own: Trailer| own.value().to_owned()).collect())
+        Ok(superseded
+            .filter_map(|own| superseded_trailer(&own))
+            .map(|own: Trailer| own.value().to_owned())
+            .collect())
     }
 }

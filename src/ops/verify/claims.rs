@@ -23,7 +23,14 @@ pub(super) struct Claims<'c> {
 }
 
 impl Claims<'_> {
-    pub(super) fn judge(&self, rules: &Rules, before: Option<&Task>, after: &Task, proof: Proof, judged: &mut Judged) {
+    pub(super) fn judge(
+        &self,
+        rules: &Rules,
+        before: Option<&Task>,
+        after: &Task,
+        proof: Proof,
+        judged: &mut Judged,
+    ) {
         let mut wrong = |broken, expected: String, found: String| {
             judged.wrong.push(Wrong::new(self.entry, Some(self.id), broken, expected, found));
         };
@@ -58,7 +65,13 @@ impl Claims<'_> {
                     judged.overridden.push(self.id.clone());
                 }
                 for (broken, expected, found) in self.attested(rules, before, after, &found) {
-                    judged.wrong.push(Wrong::new(self.entry, Some(self.id), broken, expected, found));
+                    judged.wrong.push(Wrong::new(
+                        self.entry,
+                        Some(self.id),
+                        broken,
+                        expected,
+                        found,
+                    ));
                 }
             }
         }
@@ -71,7 +84,13 @@ impl Claims<'_> {
             let first = values.next()?;
             let other = values.find(|value| *value != first)?;
             let found = format!("`{first}` and `{other}`");
-            Some(Wrong::new(entry, None, Broken::WrongTrailer, format!("one `{key}`"), short(&found)))
+            Some(Wrong::new(
+                entry,
+                None,
+                Broken::WrongTrailer,
+                format!("one `{key}`"),
+                short(&found),
+            ))
         });
         several.collect()
     }
@@ -87,22 +106,35 @@ impl Claims<'_> {
         let mut wrong = Vec::new();
         let Some(named) = named_task(self.said) else {
             let expected = "a commit of the engine, with its trailers".to_owned();
-            return vec![(Broken::Unattested, expected, "none: made by hand, or squashed".to_owned())];
+            return vec![(
+                Broken::Unattested,
+                expected,
+                "none: made by hand, or squashed".to_owned(),
+            )];
         };
         if named != self.id.as_str() {
             let expected = format!("a change of {} alone", short(named));
             return vec![(Broken::OtherFiles, expected, format!("{} was moved with it", self.id))];
         }
-        let ended = after.history.last().filter(|_| after.history.len() > before.map_or(0, |task| task.history.len()));
+        let ended = after
+            .history
+            .last()
+            .filter(|_| after.history.len() > before.map_or(0, |task| task.history.len()));
         match ended {
             Some(visit) => {
                 let expected = message::entry_trailers(visit);
                 for key in ["Aof-Gate", "Aof-Outcome", "Aof-Agent", "Aof-Completion"] {
-                    let own = expected.iter().find(|(known, _)| *known == key).map(|(_, value)| value.as_str());
+                    let own = expected
+                        .iter()
+                        .find(|(known, _)| *known == key)
+                        .map(|(_, value)| value.as_str());
                     let said = self.trailer(key);
                     if own != said {
                         let shown = |value: Option<&str>| {
-                            value.map_or_else(|| format!("no `{key}`"), |value| format!("`{key}: {}`", short(value)))
+                            value.map_or_else(
+                                || format!("no `{key}`"),
+                                |value| format!("`{key}: {}`", short(value)),
+                            )
                         };
                         wrong.push((Broken::WrongTrailer, shown(own), shown(said)));
                     }
@@ -116,7 +148,9 @@ impl Claims<'_> {
         }
         let by = match &done.act {
             Act::Complete(completion) => Some(&completion.agent),
-            Act::Claim { agent, .. } | Act::Renew { agent, .. } if self.trailer("Aof-Event") != Some("assigned") => {
+            Act::Claim { agent, .. } | Act::Renew { agent, .. }
+                if self.trailer("Aof-Event") != Some("assigned") =>
+            {
                 Some(agent)
             }
             _ => None,
@@ -130,10 +164,15 @@ impl Claims<'_> {
             }
         }
         if self.entry.authored.as_second() != after.updated.as_second() {
-            wrong.push((Broken::WrongDate, after.updated.to_string(), self.entry.authored.to_string()));
+            wrong.push((
+                Broken::WrongDate,
+                after.updated.to_string(),
+                self.entry.authored.to_string(),
+            ));
         }
         // A project begins with its rules and a first task.
-        let begins = self.changed.iter().any(|file| file.path == "project.yaml" && file.before.is_none());
+        let begins =
+            self.changed.iter().any(|file| file.path == "project.yaml" && file.before.is_none());
         if !begins {
             wrong.extend(self.more_than_the_task());
         }
@@ -142,7 +181,8 @@ impl Claims<'_> {
 
     /// Returns what else the commit changed, if anything: the engine commits a task with nothing but what goes where it goes.
     fn more_than_the_task(&self) -> Option<(Broken, String, String)> {
-        let other = self.changed.iter().map(|file| file.path.as_str()).find(|path| !is_of(path, self.id));
+        let other =
+            self.changed.iter().map(|file| file.path.as_str()).find(|path| !is_of(path, self.id));
         let other = other.or(self.besides)?;
         let expected = format!("a change of {} alone", self.id);
         Some((Broken::OtherFiles, expected, short(&format!("`{other}` changed with it"))))
@@ -157,9 +197,13 @@ impl Claims<'_> {
         }
         let beside = expected.lines().zip(found.lines()).find(|(own, said)| own != said);
         let line = expected.lines().count().min(found.lines().count());
-        let (own, said) =
-            beside.map_or((expected.lines().nth(line), found.lines().nth(line)), |(own, said)| (Some(own), Some(said)));
-        let shown = |text: Option<&str>| text.map_or_else(|| "no more".to_owned(), |text| short(&format!("`{text}`")));
+        let (own, said) = beside
+            .map_or((expected.lines().nth(line), found.lines().nth(line)), |(own, said)| {
+                (Some(own), Some(said))
+            });
+        let shown = |text: Option<&str>| {
+            text.map_or_else(|| "no more".to_owned(), |text| short(&format!("`{text}`")))
+        };
         Some((Broken::WrongMessage, shown(own), shown(said)))
     }
 
@@ -175,5 +219,6 @@ pub(super) fn named_task(said: &[Trailer]) -> Option<&str> {
 /// Returns whether a file is the task's, or goes where it goes.
 fn is_of(path: &str, id: &TaskId) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
-    path.starts_with("tasks/") && name.strip_prefix(id.as_str()).is_some_and(|rest| rest.starts_with('.'))
+    path.starts_with("tasks/")
+        && name.strip_prefix(id.as_str()).is_some_and(|rest| rest.starts_with('.'))
 }

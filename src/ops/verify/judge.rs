@@ -70,13 +70,21 @@ impl<'w> Judge<'w> {
         let changed = &repository.changed_files(commit)?;
         let said = trailers::parse(&entry.message);
         let tasks = touched(changed);
-        let mut judged = Judged { wrong: Claims::contradictions(&entry, &said), ..Judged::default() };
-        if let Some(named) = named_task(&said).filter(|named| tasks.keys().all(|id| id.as_str() != *named))
+        let mut judged =
+            Judged { wrong: Claims::contradictions(&entry, &said), ..Judged::default() };
+        if let Some(named) =
+            named_task(&said).filter(|named| tasks.keys().all(|id| id.as_str() != *named))
             && !is_of_another_project(repository, &entry, named)?
         {
             let found = format!("a commit that does not touch it, with `Aof-Task: {named}`");
             let expected = format!("a change of {}", short(named));
-            judged.wrong.push(Wrong::new(&entry, None, Broken::WrongTrailer, expected, short(&found)));
+            judged.wrong.push(Wrong::new(
+                &entry,
+                None,
+                Broken::WrongTrailer,
+                expected,
+                short(&found),
+            ));
         }
         if tasks.is_empty() {
             self.keep_rules(&entry, changed);
@@ -84,7 +92,8 @@ impl<'w> Judge<'w> {
         }
         let rules = self.rules.behind(self.workspace, &entry)?;
         // Only what says that it is the engine's has to be alone; what people commit may be as large as they like.
-        let is_said = named_task(&said).is_some_and(|named| tasks.keys().any(|id| id.as_str() == named));
+        let is_said =
+            named_task(&said).is_some_and(|named| tasks.keys().any(|id| id.as_str() == named));
         let besides = if is_said { repository.changed_besides(commit)? } else { None };
         for (id, mut own) in tasks {
             judged.changes += 1;
@@ -96,22 +105,43 @@ impl<'w> Judge<'w> {
                 if let Some(before) = before.filter(|task| !is_new(task)) {
                     let expected = "a task stays, in `tasks/` or in its archive".to_owned();
                     let found = format!("it is gone, with {} entries", before.history.len());
-                    judged.wrong.push(Wrong::new(&entry, Some(&id), Broken::Removed, expected, found));
+                    judged.wrong.push(Wrong::new(
+                        &entry,
+                        Some(&id),
+                        Broken::Removed,
+                        expected,
+                        found,
+                    ));
                 }
                 continue;
             };
             if let Some((path, _)) = own.after.get(1) {
-                let (expected, found) = ("one file of a task".to_owned(), format!("`{}` and `{path}`", own.after[0].0));
-                judged.wrong.push(Wrong::new(&entry, Some(&id), Broken::Doubled, expected, short(&found)));
+                let (expected, found) =
+                    ("one file of a task".to_owned(), format!("`{}` and `{path}`", own.after[0].0));
+                judged.wrong.push(Wrong::new(
+                    &entry,
+                    Some(&id),
+                    Broken::Doubled,
+                    expected,
+                    short(&found),
+                ));
                 continue;
             }
-            let Some(after) = self.tasks.read(self.workspace, (&id, *new), &rules, entry.committed)? else {
+            let Some(after) =
+                self.tasks.read(self.workspace, (&id, *new), &rules, entry.committed)?
+            else {
                 // What nobody has taken up is whoever's wrote it.
                 if before.is_none_or(|task| is_new(&task)) {
                     continue;
                 }
                 let found = "a file that cannot be read as a task".to_owned();
-                judged.wrong.push(Wrong::new(&entry, Some(&id), Broken::Unreadable, "a task".to_owned(), found));
+                judged.wrong.push(Wrong::new(
+                    &entry,
+                    Some(&id),
+                    Broken::Unreadable,
+                    "a task".to_owned(),
+                    found,
+                ));
                 continue;
             };
             if let Seen::Merged(merge) = &seen {
@@ -126,22 +156,36 @@ impl<'w> Judge<'w> {
                 &after,
                 known..after.history.len(),
             ));
-            let Proved { proof, is_renamed } = self.proved(&rules, (before.as_deref(), &own.before), (&id, &after))?;
+            let Proved { proof, is_renamed } =
+                self.proved(&rules, (before.as_deref(), &own.before), (&id, &after))?;
             judged.renamed += usize::from(is_renamed);
             if is_new(&after)
                 && before.as_ref().is_none_or(|task| is_new(task))
                 && let Some(found) = self.said_by_hand(&rules, &id, &own.before, *new)?
             {
                 let expected = "a task that the engine finished, with its entries".to_owned();
-                judged.wrong.push(Wrong::new(&entry, Some(&id), Broken::SaidByHand, expected, found));
+                judged.wrong.push(Wrong::new(
+                    &entry,
+                    Some(&id),
+                    Broken::SaidByHand,
+                    expected,
+                    found,
+                ));
             }
-            if !matches!(seen, Seen::Last) && before.is_some() && !matches!(proof, Proof::Breach(_)) {
+            if !matches!(seen, Seen::Last) && before.is_some() && !matches!(proof, Proof::Breach(_))
+            {
                 judged.mended.push(id.clone());
             }
             if before.as_ref().is_some_and(|task| is_new(task)) && !is_new(&after) {
                 judged.mended.push(id.clone());
             }
-            let claims = Claims { entry: &entry, said: &said, changed, besides: besides.as_deref(), id: &id };
+            let claims = Claims {
+                entry: &entry,
+                said: &said,
+                changed,
+                besides: besides.as_deref(),
+                id: &id,
+            };
             claims.judge(&rules, before.as_deref(), &after, proof, &mut judged);
         }
         self.keep_rules(&entry, changed);
@@ -211,7 +255,9 @@ impl<'w> Judge<'w> {
             Proof::Done(_) | Proof::Several(_) => named_task(said) == Some(id.as_str()),
             Proof::Breach(_) => false,
         };
-        if may_begin(after) || rehashed(rules, None, after).is_some_and(|(_, after)| may_begin(&after)) {
+        if may_begin(after)
+            || rehashed(rules, None, after).is_some_and(|(_, after)| may_begin(&after))
+        {
             return Ok(None);
         }
         let mut others = Vec::new();
@@ -222,7 +268,8 @@ impl<'w> Judge<'w> {
         }
         // Of an older version nothing is gone as long as the newer one stands: what is lost is told of the commit that takes it away.
         let Some(other) = longest(others) else { return Ok(None) };
-        let is_older = other.history.len() > after.history.len() && other.history.starts_with(&after.history);
+        let is_older =
+            other.history.len() > after.history.len() && other.history.starts_with(&after.history);
         Ok(Some(if is_older { Rc::clone(after) } else { other }))
     }
 
@@ -238,10 +285,13 @@ impl<'w> Judge<'w> {
         let workflow = &rules.project.default_workflow;
         let said = |version: ObjectId| -> Result<Option<Status>, OpsError> {
             let defaults = Defaults { workflow: workflow.clone(), created: Timestamp::UNIX_EPOCH };
-            let Ok(file) = task_file::parse(&self.workspace.repository.read_blob(version)?, id, &defaults) else {
+            let Ok(file) =
+                task_file::parse(&self.workspace.repository.read_blob(version)?, id, &defaults)
+            else {
                 return Ok(None);
             };
-            let status = file.field("status").and_then(|node| node.as_str()?.parse::<Status>().ok());
+            let status =
+                file.field("status").and_then(|node| node.as_str()?.parse::<Status>().ok());
             Ok(status.filter(|status| status.is_finished()))
         };
         let Some(now) = said(after)? else { return Ok(None) };
@@ -270,7 +320,11 @@ impl<'w> Judge<'w> {
     }
 
     /// Returns the tasks that both parents of a merge changed since they parted.
-    pub(super) fn pairs(&mut self, entry: &LogEntry, changes: &Changes) -> Result<BTreeMap<TaskId, Pair>, OpsError> {
+    pub(super) fn pairs(
+        &mut self,
+        entry: &LogEntry,
+        changes: &Changes,
+    ) -> Result<BTreeMap<TaskId, Pair>, OpsError> {
         let rules = self.rules(entry)?;
         changes.pairs(self.workspace, &rules, &mut self.tasks, entry.committed)
     }

@@ -30,7 +30,9 @@ struct Case<'c> {
 pub(super) fn of(judge: &mut Judge<'_>, entry: &LogEntry) -> Result<Judged, OpsError> {
     let mut judged = Judged::default();
     let mut all: BTreeMap<TaskId, Vec<(CommitId, Touched)>> = BTreeMap::new();
-    for parent in entry.parents.iter().filter(|parent| judge.workspace.repository.has_commit(**parent)) {
+    for parent in
+        entry.parents.iter().filter(|parent| judge.workspace.repository.has_commit(**parent))
+    {
         for (id, own) in touched(&judge.workspace.repository.changed_between(*parent, entry.id)?) {
             all.entry(id).or_default().push((*parent, own));
         }
@@ -87,7 +89,8 @@ pub(super) fn stood(
 ) -> Result<Option<Rc<Task>>, OpsError> {
     let all = Again::of(judge, entry)?.merged(judge, entry, id, now)?;
     // Which of two edits was the later one, the file does not say.
-    let mut all: Vec<Task> = all.into_iter().map(|merged| Task { updated: now.updated, ..merged.task }).collect();
+    let mut all: Vec<Task> =
+        all.into_iter().map(|merged| Task { updated: now.updated, ..merged.task }).collect();
     let place = all.iter().position(|task| stands_alike(task, now)).unwrap_or_default();
     Ok((place < all.len()).then(|| Rc::new(all.swap_remove(place))))
 }
@@ -124,18 +127,25 @@ impl Case<'_> {
     fn signatures(&self, judge: &mut Judge<'_>, again: &Again) -> Result<Vec<Wrong>, OpsError> {
         let rules = judge.rules(self.entry)?;
         let history = &self.after.history;
-        let is_new = |place: &usize| self.had.iter().all(|(_, task)| !task.history.contains(&history[*place]));
+        let is_new = |place: &usize| {
+            self.had.iter().all(|(_, task)| !task.history.contains(&history[*place]))
+        };
         let judged = (&*rules, self.entry);
-        let anew: Vec<usize> =
-            if self.is_of_no_side() { (0..history.len()).filter(is_new).collect() } else { Vec::new() };
-        let mut wrong = signed::of_entries(judge.anchor, judged, self.id, &self.after, anew.iter().copied());
+        let anew: Vec<usize> = if self.is_of_no_side() {
+            (0..history.len()).filter(is_new).collect()
+        } else {
+            Vec::new()
+        };
+        let mut wrong =
+            signed::of_entries(judge.anchor, judged, self.id, &self.after, anew.iter().copied());
         let Some(first) = self.entry.parents.first() else { return Ok(wrong) };
         if self.sides.iter().all(|(side, _)| side != first) {
             return Ok(wrong);
         }
         let ours = self.had.iter().find(|(side, _)| side == first);
         let is_theirs = |place: &usize| {
-            !anew.contains(place) && ours.is_none_or(|(_, task)| !task.history.contains(&history[*place]))
+            !anew.contains(place)
+                && ours.is_none_or(|(_, task)| !task.history.contains(&history[*place]))
         };
         let brought: Vec<usize> = (0..history.len()).filter(is_theirs).collect();
         // Where the first parent has had the same keys since they parted, the side's own commits were judged by them.
@@ -151,7 +161,9 @@ impl Case<'_> {
             return Ok(None);
         }
         let rules = judge.rules(self.entry)?;
-        let Some((_, new)) = self.sides.iter().find_map(|(_, own)| own.after.first()) else { return Ok(None) };
+        let Some((_, new)) = self.sides.iter().find_map(|(_, own)| own.after.first()) else {
+            return Ok(None);
+        };
         let before = self.sides.iter().flat_map(|(_, own)| &own.before);
         let found = judge.said_by_hand(&rules, self.id, before, *new)?;
         let expected = "a task that the engine finished, with its entries".to_owned();
@@ -165,22 +177,33 @@ impl Case<'_> {
         }
         let all = again.merged(judge, self.entry, self.id, &self.after)?;
         let Some(first) = all.first() else {
-            let lost = self.lost().map(|(expected, found)| self.wrong((Broken::LostInMerge, expected, found)));
+            let lost = self
+                .lost()
+                .map(|(expected, found)| self.wrong((Broken::LostInMerge, expected, found)));
             return Ok(lost.into_iter().collect());
         };
         let Some(merged) = all.iter().find(|merged| stands_alike(&merged.task, &self.after)) else {
             let (expected, found) = (stands(&first.task), stands(&self.after));
             let (expected, found) = if expected == found {
-                (format!("{expected}, as the rules merge it"), "something else of what the engine keeps".to_owned())
+                (
+                    format!("{expected}, as the rules merge it"),
+                    "something else of what the engine keeps".to_owned(),
+                )
             } else {
                 (expected, found)
             };
             return Ok(vec![self.wrong((Broken::LostInMerge, expected, found))]);
         };
         let said = trailers::parse(&self.entry.message);
-        let untold = merged.superseded.iter().filter_map(superseded_trailer).filter(|own| !said.contains(own));
+        let untold = merged
+            .superseded
+            .iter()
+            .filter_map(superseded_trailer)
+            .filter(|own| !said.contains(own));
         let found = "no trailer that says so".to_owned();
-        Ok(untold.map(|own| self.wrong((Broken::Untold, short(&own.to_string()), found.clone()))).collect())
+        Ok(untold
+            .map(|own| self.wrong((Broken::Untold, short(&own.to_string()), found.clone())))
+            .collect())
     }
 
     /// Returns what is wrong with a task that is not as all sides had it, if anything is.
@@ -189,21 +212,27 @@ impl Case<'_> {
         for (side, before) in &self.had {
             if !after.history.starts_with(&before.history) {
                 let side = &side.to_string()[..7];
-                let expected = format!("the {} that commit {side} has", entries(before.history.len()));
+                let expected =
+                    format!("the {} that commit {side} has", entries(before.history.len()));
                 return Some((expected, format!("{}, others", entries(after.history.len()))));
             }
         }
         let as_one_side = is_new(after)
             || !self.is_of_no_side()
             || self.had.iter().any(|(_, had)| stands_alike(&timeless(had), &timeless(after)));
-        (!as_one_side).then(|| ("the task as one side had it".to_owned(), "a state that no side had".to_owned()))
+        (!as_one_side).then(|| {
+            ("the task as one side had it".to_owned(), "a state that no side had".to_owned())
+        })
     }
 }
 
 /// Says where a task stands, and with how long a history.
 fn stands(task: &Task) -> String {
     let at = task.gate.as_ref().map_or_else(String::new, |open| format!(" at {}", open.current));
-    let by = task.history.last().map_or_else(String::new, |visit| format!(", the last one {}", named(visit)));
+    let by = task
+        .history
+        .last()
+        .map_or_else(String::new, |visit| format!(", the last one {}", named(visit)));
     short(&format!("{}{at}, with {}{by}", task.status, entries(task.history.len())))
 }
 

@@ -14,7 +14,8 @@ use crate::ops::merge_driver::SUPERSEDED;
 use crate::ops::touched::is_of_another_project;
 
 /// The trailers of the engine's own commits.
-pub(super) const OWN: [&str; 6] = ["Aof-Task", "Aof-Gate", "Aof-Outcome", "Aof-Agent", "Aof-Completion", "Aof-Event"];
+pub(super) const OWN: [&str; 6] =
+    ["Aof-Task", "Aof-Gate", "Aof-Outcome", "Aof-Agent", "Aof-Completion", "Aof-Event"];
 
 /// Returns what is wrong with the trailers of a merge, which made these tasks.
 pub(super) fn of(
@@ -25,10 +26,17 @@ pub(super) fn of(
 ) -> Result<Vec<Wrong>, OpsError> {
     let said = trailers::parse(&entry.message);
     let wrong = |expected: &str, found| {
-        Wrong::new(entry, None, Broken::WrongTrailer, expected.to_owned(), short(&format!("`{found}`")))
+        Wrong::new(
+            entry,
+            None,
+            Broken::WrongTrailer,
+            expected.to_owned(),
+            short(&format!("`{found}`")),
+        )
     };
     let own = said.iter().filter(|trailer| OWN.contains(&trailer.key()));
-    let mut all: Vec<Wrong> = own.map(|trailer| wrong("a merge, which does no step itself", trailer)).collect();
+    let mut all: Vec<Wrong> =
+        own.map(|trailer| wrong("a merge, which does no step itself", trailer)).collect();
     let mut superseded = said.iter().filter(|trailer| trailer.key() == SUPERSEDED).peekable();
     if superseded.peek().is_none() || matches!(again, Again::CutOff) {
         return Ok(all);

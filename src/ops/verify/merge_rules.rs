@@ -14,7 +14,11 @@ use crate::ops::error::OpsError;
 type Content = Option<Vec<u8>>;
 
 /// Returns the files of the rules that are otherwise than merging them makes them.
-pub(super) fn of(judge: &Judge<'_>, entry: &LogEntry, again: &Again) -> Result<Vec<Wrong>, OpsError> {
+pub(super) fn of(
+    judge: &Judge<'_>,
+    entry: &LogEntry,
+    again: &Again,
+) -> Result<Vec<Wrong>, OpsError> {
     let repository = &judge.workspace.repository;
     let mut files: BTreeMap<String, (usize, Option<ObjectId>)> = BTreeMap::new();
     // Whatever a side had may stand where two changes dispute.
@@ -72,7 +76,9 @@ fn expected(
     let mut expected = Expected::default();
     let bases: Vec<_> = again.bases().collect();
     let (&[ours, theirs], false) = (&entry.parents[..], bases.is_empty()) else {
-        return Ok((sides == entry.parents.len()).then_some(Expected { disputed: true, ..expected }));
+        return Ok(
+            (sides == entry.parents.len()).then_some(Expected { disputed: true, ..expected })
+        );
     };
     let read = |commit| repository.read(commit, path);
     let (ours, theirs) = (read(ours)?, read(theirs)?);
@@ -86,7 +92,8 @@ fn expected(
                 let mut answers = Vec::new();
                 for by in [Comparison::Shortest, Comparison::Minimal, Comparison::Unique] {
                     let both = merge_texts_by(base, ours, theirs, by)?;
-                    expected.disputed |= !both.agree() || answers.iter().any(|answer| *answer != both.ours);
+                    expected.disputed |=
+                        !both.agree() || answers.iter().any(|answer| *answer != both.ours);
                     answers.push(both.ours);
                 }
                 expected.whole.extend(answers.into_iter().map(Some));
@@ -106,7 +113,9 @@ struct Lines(HashSet<Vec<u8>>);
 impl Lines {
     fn add(&mut self, content: Content) {
         let content = content.unwrap_or_default();
-        self.0.extend(content.split(|byte| *byte == b'\n').map(|line| line.trim_ascii_end().to_vec()));
+        self.0.extend(
+            content.split(|byte| *byte == b'\n').map(|line| line.trim_ascii_end().to_vec()),
+        );
     }
 
     fn hold(&self, content: &[u8]) -> bool {

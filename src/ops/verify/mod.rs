@@ -81,7 +81,11 @@ impl Verified {
 
 /// Judges the commits. Signatures are judged by the keys that the commit before has, and by those that are trusted from outside, where
 /// somebody says which these are.
-pub fn verify(workspace: &Workspace, range: &Range, anchor: Option<&TrustedKeys>) -> Result<Verified, OpsError> {
+pub fn verify(
+    workspace: &Workspace,
+    range: &Range,
+    anchor: Option<&TrustedKeys>,
+) -> Result<Verified, OpsError> {
     let repository = &workspace.repository;
     let named = |name: &str| {
         repository.commit_named(name)?.ok_or_else(|| OpsError::Unknown {
@@ -93,7 +97,8 @@ pub fn verify(workspace: &Workspace, range: &Range, anchor: Option<&TrustedKeys>
     if range.until.starts_with('.') {
         return Err(OpsError::Unfit {
             code: "bad_range",
-            problem: "`...` names what two commits do not share, which is no stretch of history".to_owned(),
+            problem: "`...` names what two commits do not share, which is no stretch of history"
+                .to_owned(),
             fix: "write `A..B`".to_owned(),
         });
     }
@@ -125,13 +130,21 @@ fn judged(
     let repository = &workspace.repository;
     let reach = repository.all_since(since, until)?;
     let pretences = repository.pretences()?;
-    let mut verified = Verified { commits: reach.commits.len(), ends: reach.ends, pretences, ..Verified::default() };
+    let mut verified = Verified {
+        commits: reach.commits.len(),
+        ends: reach.ends,
+        pretences,
+        ..Verified::default()
+    };
     let mut telling: Vec<(CommitId, Judged)> = Vec::new();
     let of = |workspace: &Workspace, share: &[CommitId]| {
         let mut judge = Judge::new(workspace, anchor);
         share.iter().map(|commit| Ok((*commit, judge.of(*commit)?))).collect()
     };
-    let _ = side_by_side(workspace, &reach.commits, of, &mut |(commit, judged): (CommitId, Judged)| {
+    let _ = side_by_side(workspace, &reach.commits, of, &mut |(commit, judged): (
+        CommitId,
+        Judged,
+    )| {
         verified.changes += judged.changes;
         verified.renamed += judged.renamed;
         if !judged.wrong.is_empty() || !judged.overridden.is_empty() || !judged.mended.is_empty() {
@@ -140,7 +153,8 @@ fn judged(
         Ok(ControlFlow::Continue(()))
     })?;
     // Whoever may, and moves a task on with a reason, has seen where it stood.
-    let (mut overridden, mut mended): (HashMap<TaskId, CommitId>, HashMap<TaskId, CommitId>) = Default::default();
+    let (mut overridden, mut mended): (HashMap<TaskId, CommitId>, HashMap<TaskId, CommitId>) =
+        Default::default();
     for (commit, judged) in telling.iter_mut().rev() {
         for wrong in &mut judged.wrong {
             let by = match wrong.broken {
@@ -150,20 +164,24 @@ fn judged(
             };
             let later = wrong.task.as_ref().and_then(|task| by.get(task).copied());
             // What was done on another branch has not seen it.
-            let has_seen = later.map(|later| repository.led_to(*commit, later)).transpose()?.unwrap_or(false);
+            let has_seen =
+                later.map(|later| repository.led_to(*commit, later)).transpose()?.unwrap_or(false);
             wrong.covered = later.filter(|_| has_seen);
         }
         overridden.extend(judged.overridden.iter().map(|task| (task.clone(), *commit)));
         mended.extend(judged.mended.iter().map(|task| (task.clone(), *commit)));
     }
     for wrong in of_doubled(workspace, until)? {
-        let is_told =
-            |known: &Wrong| (known.broken, known.commit, &known.task) == (Broken::Doubled, wrong.commit, &wrong.task);
+        let is_told = |known: &Wrong| {
+            (known.broken, known.commit, &known.task)
+                == (Broken::Doubled, wrong.commit, &wrong.task)
+        };
         if !telling.iter().any(|(_, judged)| judged.wrong.iter().any(is_told)) {
             telling.push((wrong.commit, Judged { wrong: vec![wrong], ..Judged::default() }));
         }
     }
-    telling.sort_by_cached_key(|(commit, _)| reach.commits.iter().position(|known| known == commit));
+    telling
+        .sort_by_cached_key(|(commit, _)| reach.commits.iter().position(|known| known == commit));
     verified.wrong = telling.into_iter().flat_map(|(_, judged)| judged.wrong).collect();
     Ok(verified)
 }
@@ -173,7 +191,8 @@ fn of_doubled(workspace: &Workspace, until: CommitId) -> Result<Vec<Wrong>, OpsE
     let repository = &workspace.repository;
     let told = doubled(workspace, until)?.into_iter().map(|(id, path)| {
         let entry = repository.log_entry(doubled_by(repository, &id, until)?)?;
-        let (expected, found) = ("one file of a task".to_owned(), format!("`{path}` besides another one"));
+        let (expected, found) =
+            ("one file of a task".to_owned(), format!("`{path}` besides another one"));
         Ok(Wrong::new(&entry, Some(&id), Broken::Doubled, expected, words::short(&found)))
     });
     told.collect()

@@ -105,7 +105,10 @@ impl Past {
                 with_tasks.insert(above);
             }
         }
-        Ok(ruled.intersection(&with_tasks).map(|folder| ProjectFolder((*folder).to_owned())).collect())
+        Ok(ruled
+            .intersection(&with_tasks)
+            .map(|folder| ProjectFolder((*folder).to_owned()))
+            .collect())
     }
 
     /// Expects that any of the commits, or of those that led to them, has a project in the folder.
@@ -123,7 +126,12 @@ impl Past {
         }
         // It may have been moved away since.
         for commit in commits {
-            if repository.log_of(commit, &[PROJECT_FILE, layout::TASKS])?.next().transpose()?.is_some() {
+            if repository
+                .log_of(commit, &[PROJECT_FILE, layout::TASKS])?
+                .next()
+                .transpose()?
+                .is_some()
+            {
                 return Ok(());
             }
         }

@@ -49,7 +49,8 @@ impl Judge<'_> {
             return Ok(proved);
         }
         // A file that does not say when it was made was read a moment before it was taken up.
-        let defaults = Defaults { workflow: rules.project.default_workflow.clone(), created: after.created };
+        let defaults =
+            Defaults { workflow: rules.project.default_workflow.clone(), created: after.created };
         for (_, content) in files {
             let bytes = self.workspace.repository.read_blob(*content)?;
             let Some(written) = parse_hand_made_as_written(&bytes, id, &defaults) else { continue };

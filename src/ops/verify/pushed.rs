@@ -40,7 +40,9 @@ impl FromStr for Update {
         };
         let (old, new) = (object().ok_or_else(fault)?, object().ok_or_else(fault)?);
         match words.next() {
-            Some(reference) if reference.starts_with("refs/") => Ok(Self { reference: reference.to_owned(), old, new }),
+            Some(reference) if reference.starts_with("refs/") => {
+                Ok(Self { reference: reference.to_owned(), old, new })
+            }
             _ => Err(fault()),
         }
     }
@@ -81,7 +83,8 @@ pub fn verify_pushed(
         }
     }
     // What the push brings to the branch of HEAD decides for the other ones as well.
-    let arrives = ways.iter().find(|(update, ..)| update.reference == head.reference).map(|(.., new)| *new);
+    let arrives =
+        ways.iter().find(|(update, ..)| update.reference == head.reference).map(|(.., new)| *new);
     let folders = match folder {
         Some(folder) => {
             let pushed = ways.iter().flat_map(|(_, old, new)| old.iter().copied().chain([*new]));
@@ -91,7 +94,9 @@ pub fn verify_pushed(
             }
             BTreeSet::from([folder.clone()])
         }
-        None => folders(past, ways.iter().flat_map(|(_, old, new)| old.iter().copied().chain([*new])))?,
+        None => {
+            folders(past, ways.iter().flat_map(|(_, old, new)| old.iter().copied().chain([*new])))?
+        }
     };
     let mut pushed = Vec::new();
     for (update, old, new) in ways {
@@ -109,7 +114,11 @@ pub fn verify_pushed(
                 let lost = shared::superseded(&workspace, (old, new), main, &verified.wrong)?;
                 verified.wrong.extend(lost);
             }
-            pushed.push(Pushed { reference: update.reference.clone(), project: project.clone(), verified });
+            pushed.push(Pushed {
+                reference: update.reference.clone(),
+                project: project.clone(),
+                verified,
+            });
         }
         known.push(new);
     }
@@ -117,7 +126,10 @@ pub fn verify_pushed(
 }
 
 /// Returns the projects in any of the commits, and on the branch that the repository is known by.
-fn folders(past: &Past, commits: impl Iterator<Item = CommitId>) -> Result<BTreeSet<ProjectFolder>, OpsError> {
+fn folders(
+    past: &Past,
+    commits: impl Iterator<Item = CommitId>,
+) -> Result<BTreeSet<ProjectFolder>, OpsError> {
     let mut folders = BTreeSet::new();
     let head = past.repository().look()?.commit;
     for commit in head.into_iter().chain(commits).collect::<BTreeSet<_>>() {
@@ -127,7 +139,11 @@ fn folders(past: &Past, commits: impl Iterator<Item = CommitId>) -> Result<BTree
 }
 
 /// Returns what is wrong with a branch that leaves commits behind which it had.
-pub(super) fn forced(repository: &Repository, old: CommitId, new: CommitId) -> Result<Option<Wrong>, OpsError> {
+pub(super) fn forced(
+    repository: &Repository,
+    old: CommitId,
+    new: CommitId,
+) -> Result<Option<Wrong>, OpsError> {
     if repository.led_to(old, new)? {
         return Ok(None);
     }
@@ -165,7 +181,13 @@ mod tests {
         assert_eq!(update.reference, "refs/heads/with space");
         let gone: Update = format!("{some} {zeros} refs/tags/v1").parse().unwrap();
         assert!(gone.old.is_some() && gone.new.is_none());
-        for line in ["", "main", &format!("{some} {some}"), &format!("{some} {some} main"), "x y refs/heads/main"] {
+        for line in [
+            "",
+            "main",
+            &format!("{some} {some}"),
+            &format!("{some} {some} main"),
+            "x y refs/heads/main",
+        ] {
             assert!(line.parse::<Update>().is_err(), "{line:?}");
         }
     }

@@ -26,10 +26,13 @@ pub(in crate::ops) fn wrong_anew(
         // What was reverted may be reverted again: that is as good as made by hand.
         wrong.retain(|own| !matches!(own.broken, Broken::Unattested | Broken::Squashed));
     }
-    let is_judged = replay.way != Way::Revert && parents.iter().all(|parent| repository.has_commit(*parent));
+    let is_judged =
+        replay.way != Way::Revert && parents.iter().all(|parent| repository.has_commit(*parent));
     if is_judged && !wrong.is_empty() {
         let before = judge.of(replay.of)?.wrong;
-        wrong.retain(|own| !before.iter().any(|known| (known.broken, &known.task) == (own.broken, &own.task)));
+        wrong.retain(|own| {
+            !before.iter().any(|known| (known.broken, &known.task) == (own.broken, &own.task))
+        });
     }
     Ok(wrong)
 }

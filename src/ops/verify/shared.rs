@@ -36,7 +36,8 @@ pub(super) fn superseded(
     let mut wrong = Vec::new();
     for (id, own) in touched(&repository.changed_between(old, new)?) {
         let is_told = |wrong: &Wrong| {
-            let tells = matches!(wrong.broken, Broken::Removed | Broken::Rewritten | Broken::LostInMerge);
+            let tells =
+                matches!(wrong.broken, Broken::Removed | Broken::Rewritten | Broken::LostInMerge);
             tells && wrong.task.as_ref() == Some(&id)
         };
         if known.iter().any(is_told) {
@@ -50,7 +51,9 @@ pub(super) fn superseded(
             Ok(longest(all))
         };
         let (Some(before), Some(after)) = (read(&own.before)?, read(&own.after)?) else { continue };
-        let Some((place, lost)) = before.history.iter().enumerate().find(|(_, own)| !has(&after, own)) else {
+        let Some((place, lost)) =
+            before.history.iter().enumerate().find(|(_, own)| !has(&after, own))
+        else {
             continue;
         };
         let elsewhere = match decided.remove(&id) {
@@ -64,14 +67,27 @@ pub(super) fn superseded(
             Some(other) => format!("{} in its place", named(other)),
             None => "none in its place".to_owned(),
         };
-        let expected = format!("entry {}, {}, as commit {} has it", place + 1, named(lost), &old.to_string()[..7]);
-        wrong.push(Wrong::new(&entry, Some(&id), Broken::SupersededShared, short(&expected), short(&found)));
+        let expected = format!(
+            "entry {}, {}, as commit {} has it",
+            place + 1,
+            named(lost),
+            &old.to_string()[..7]
+        );
+        wrong.push(Wrong::new(
+            &entry,
+            Some(&id),
+            Broken::SupersededShared,
+            short(&expected),
+            short(&found),
+        ));
     }
     Ok(wrong)
 }
 
 /// Returns whether a task has an entry: what was decided again on top of something else is the same completion.
 fn has(task: &Task, entry: &Visit) -> bool {
-    let is_same = |own: &Visit| own == entry || entry.completion.is_some() && own.completion == entry.completion;
+    let is_same = |own: &Visit| {
+        own == entry || entry.completion.is_some() && own.completion == entry.completion
+    };
     task.history.iter().any(is_same)
 }

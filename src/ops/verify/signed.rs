@@ -23,7 +23,9 @@ pub(super) fn of_entries(
     let wrong = |(broken, expected, found)| Wrong::new(entry, Some(id), broken, expected, found);
     places
         .into_iter()
-        .filter_map(|place| of_rules(rules, task, place).or_else(|| of_anchor(anchor?, rules, task, place)))
+        .filter_map(|place| {
+            of_rules(rules, task, place).or_else(|| of_anchor(anchor?, rules, task, place))
+        })
         .map(wrong)
         .collect()
 }
@@ -49,7 +51,9 @@ pub(super) fn by_newer_keys(
         let before = rules_at(judge.workspace, base)?;
         newer.retain(|place| {
             let agent = task.history.get(*place).and_then(|visit| visit.agent.as_ref());
-            let known = |agent| before.as_ref().map(|before| before.org.signing_keys(agent)).unwrap_or_default();
+            let known = |agent| {
+                before.as_ref().map(|before| before.org.signing_keys(agent)).unwrap_or_default()
+            };
             agent.is_some_and(|agent| known(agent) != rules.org.signing_keys(agent))
         });
     }
@@ -68,14 +72,17 @@ fn of_rules(rules: &Rules, task: &Task, place: usize) -> Option<(Broken, String,
         Flaw::OtherText => (
             Broken::BadSignature,
             format!("a signature of what entry {} says", place + 1),
-            "one of something else: of another visit, another project, other rules, or other words".to_owned(),
+            "one of something else: of another visit, another project, other rules, or other words"
+                .to_owned(),
         ),
         Flaw::OtherUse { namespace } => (
             Broken::BadSignature,
             format!("a signature made for `{NAMESPACE}`"),
             format!("one made for `{}`", namespace.escape_debug()),
         ),
-        Flaw::OtherKey { key } => (Broken::UntrustedKey, by_own, format!("one by {}", key.fingerprint())),
+        Flaw::OtherKey { key } => {
+            (Broken::UntrustedKey, by_own, format!("one by {}", key.fingerprint()))
+        }
         Flaw::NoKey { key } => (
             Broken::UntrustedKey,
             format!("a key of `{name}` in the org.yaml of the commit before"),
@@ -89,13 +96,19 @@ fn of_rules(rules: &Rules, task: &Task, place: usize) -> Option<(Broken, String,
 /// said under these.
 fn of_other_rules(rules: &Rules, task: &Task, place: usize) -> Option<(Broken, String, String)> {
     let visit = task.history.get(place).filter(|visit| visit.signature.is_some())?;
-    let (hash, own) = (rules.hash(&task.routing.workflow)?, visit.workflow.as_deref().unwrap_or("none"));
+    let (hash, own) =
+        (rules.hash(&task.routing.workflow)?, visit.workflow.as_deref().unwrap_or("none"));
     let expected = format!("a signature under the rules of the commit before, `{hash}`");
     let found = format!("one under the rules `{own}`");
     (own != hash).then(|| (Broken::BadSignature, short(&expected), short(&found)))
 }
 
-fn of_anchor(anchor: &TrustedKeys, rules: &Rules, task: &Task, place: usize) -> Option<(Broken, String, String)> {
+fn of_anchor(
+    anchor: &TrustedKeys,
+    rules: &Rules,
+    task: &Task,
+    place: usize,
+) -> Option<(Broken, String, String)> {
     let visit = task.history.get(place)?;
     let agent = visit.agent.as_ref()?;
     // Whatever no completion made, nobody signs.

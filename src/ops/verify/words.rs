@@ -22,13 +22,16 @@ pub(super) fn told(rules: &Rules, before: Option<&Task>, after: &Task, breach: &
             (Broken::Removed, format!("{} at least", entries(*before)), entries(*after))
         }
         Breach::Rewritten { entry } => {
-            let at = |task: Option<&Task>| task.and_then(|task| task.history.get(*entry)).map(visit_entry::write);
+            let at = |task: Option<&Task>| {
+                task.and_then(|task| task.history.get(*entry)).map(visit_entry::write)
+            };
             let (expected, found) = differing(at(before), at(Some(after)));
             (Broken::Rewritten, format!("entry {} as it was: {expected}", entry + 1), found)
         }
         Breach::Refused { entry, why } => {
             let ended = after.history.get(*entry);
-            let mut found = format!("entry {}, {}: {why}", entry + 1, ended.map(named).unwrap_or_default());
+            let mut found =
+                format!("entry {}, {}: {why}", entry + 1, ended.map(named).unwrap_or_default());
             let own = ended.and_then(|visit| visit.workflow.as_deref());
             let hash = rules.hash(&after.routing.workflow);
             if own.zip(hash).is_some_and(|(own, hash)| own != hash) {
@@ -44,7 +47,10 @@ pub(super) fn told(rules: &Rules, before: Option<&Task>, after: &Task, breach: &
             (Broken::MovedByHand, expected, shown_all(after, fields))
         }
         Breach::Begun { entries: count } => {
-            let at = after.gate.as_ref().map_or_else(|| "at its end".to_owned(), |open| format!("at {}", open.current));
+            let at = after
+                .gate
+                .as_ref()
+                .map_or_else(|| "at its end".to_owned(), |open| format!("at {}", open.current));
             let found = format!("a task {at}, with {}", entries(*count));
             (Broken::NotAllowed, "a new task at its first gate, with no entries".to_owned(), found)
         }
@@ -64,14 +70,21 @@ pub(super) fn entries(count: usize) -> String {
 /// Returns the fields of two entries that differ.
 fn differing(one: Option<Value>, two: Option<Value>) -> (String, String) {
     let (one, two) = (one.unwrap_or_default(), two.unwrap_or_default());
-    let keys = |value: &Value| value.as_object().map(|map| map.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
+    let keys = |value: &Value| {
+        value.as_object().map(|map| map.keys().cloned().collect::<Vec<_>>()).unwrap_or_default()
+    };
     let mut names = keys(&one);
     names.extend(keys(&two).into_iter().filter(|key| one.get(key).is_none()));
     names.retain(|key| one.get(key) != two.get(key));
     let said = |value: &Value| {
         let fields: Vec<String> = names
             .iter()
-            .map(|key| format!("{key}: {}", value.get(key).map_or_else(|| "nothing".to_owned(), ToString::to_string)))
+            .map(|key| {
+                format!(
+                    "{key}: {}",
+                    value.get(key).map_or_else(|| "nothing".to_owned(), ToString::to_string)
+                )
+            })
             .collect();
         short(&fields.join(", "))
     };
@@ -81,7 +94,12 @@ fn differing(one: Option<Value>, two: Option<Value>) -> (String, String) {
 fn shown_all(task: &Task, fields: &[&'static str]) -> String {
     // When it was written tells nothing where something else differs.
     let telling = fields.iter().filter(|field| fields.len() == 1 || **field != "updated");
-    short(&telling.map(|field| format!("{field}: {}", shown(task, field))).collect::<Vec<_>>().join(", "))
+    short(
+        &telling
+            .map(|field| format!("{field}: {}", shown(task, field)))
+            .collect::<Vec<_>>()
+            .join(", "),
+    )
 }
 
 fn shown(task: &Task, field: &str) -> String {
@@ -97,12 +115,15 @@ fn shown(task: &Task, field: &str) -> String {
         "routing" => {
             let role = task.routing.role.as_ref().map(RoleId::to_string);
             let agent = task.routing.agent.as_ref().map(ToString::to_string);
-            or_nothing(listed([Some(task.routing.workflow.to_string()), role, agent].into_iter().flatten()))
+            or_nothing(listed(
+                [Some(task.routing.workflow.to_string()), role, agent].into_iter().flatten(),
+            ))
         }
         "gateHistory" => task.history.last().map_or_else(
             || "nothing".to_owned(),
             |visit| {
-                let to = visit.to.as_ref().map(|to| format!(" to {}", to.noun())).unwrap_or_default();
+                let to =
+                    visit.to.as_ref().map(|to| format!(" to {}", to.noun())).unwrap_or_default();
                 format!("{} entries, the last one {}{to}", task.history.len(), named(visit))
             },
         ),

@@ -36,7 +36,9 @@ pub fn claude(printed: &Printed<'_>) -> Report {
                 .fold(0, |sum: u64, key| sum.saturating_add(count(usage, key))),
             output: count(usage, "output_tokens"),
         }),
-        model: model.or_else(|| kind("system").find_map(|start| word(start, "model"))).map(plain_text),
+        model: model
+            .or_else(|| kind("system").find_map(|start| word(start, "model")))
+            .map(plain_text),
         remarks: denials(result).into_iter().collect(),
     }
 }
@@ -62,17 +64,23 @@ fn trouble(result: &Map, name: Option<&str>, text: &str) -> Trouble {
         }
         _ => {}
     }
-    let errors = result.get("errors").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let errors =
+        result.get("errors").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let errors: Vec<&str> = errors.iter().filter_map(Value::as_str).take(5).collect();
     let errors = errors.join("; ");
-    let message = [text, &errors, subtype].into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default();
+    let message = [text, &errors, subtype]
+        .into_iter()
+        .find(|text| !text.trim().is_empty())
+        .unwrap_or_default();
     let status = number(result.get("api_error_status"));
     Trouble::of(TOOL, &Reported { status, name, message })
 }
 
 /// Returns the model that wrote most.
 fn busiest(models: &Map) -> Option<&str> {
-    let written = |usage: &Value| usage.as_object().map(|usage| count(usage, "outputTokens")).unwrap_or_default();
+    let written = |usage: &Value| {
+        usage.as_object().map(|usage| count(usage, "outputTokens")).unwrap_or_default()
+    };
     models.iter().max_by_key(|(_, usage)| written(usage)).map(|(name, _)| name.as_str())
 }
 
@@ -97,8 +105,8 @@ fn unreadable(printed: &Printed<'_>) -> Report {
     if printed.exit != Exit::SUCCESS {
         // Without an object, what stands on the standard error is an error.
         let message = last_line(&plain(printed.stderr)).unwrap_or_default();
-        report.trouble =
-            (!message.is_empty()).then(|| Trouble::of(TOOL, &Reported { message: &message, ..Reported::default() }));
+        report.trouble = (!message.is_empty())
+            .then(|| Trouble::of(TOOL, &Reported { message: &message, ..Reported::default() }));
     }
     report.remarks.push(
         "`claude` printed no result that could be read; start it with `--output-format json` or `stream-json`"

@@ -16,15 +16,18 @@ pub fn codex(printed: &Printed<'_>) -> Report {
     let mut known = false;
     for event in &events {
         let kind = word(event, "type").unwrap_or_default();
-        known |= kind.starts_with("thread.") || kind.starts_with("turn.") || kind.starts_with("item.");
+        known |=
+            kind.starts_with("thread.") || kind.starts_with("turn.") || kind.starts_with("item.");
         match kind {
             "thread.started" => report.session = word(event, "thread_id").map(plain_text),
             "turn.started" => error = None,
             "turn.completed" => {
                 // It goes on by itself after an error that it could get over.
                 error = None;
-                report.tokens = inner(event, "usage")
-                    .map(|usage| Tokens { input: count(usage, "input_tokens"), output: count(usage, "output_tokens") });
+                report.tokens = inner(event, "usage").map(|usage| Tokens {
+                    input: count(usage, "input_tokens"),
+                    output: count(usage, "output_tokens"),
+                });
             }
             "turn.failed" => error = Some(inner(event, "error").map(message).unwrap_or_default()),
             "error" => error = Some(message(event)),
@@ -37,9 +40,13 @@ pub fn codex(printed: &Printed<'_>) -> Report {
         error = error.or_else(|| last_line(&plain(printed.stderr)));
     }
     if !known {
-        report.remarks.push("`codex` printed no events that could be read; start it as `codex exec --json`".to_owned());
+        report.remarks.push(
+            "`codex` printed no events that could be read; start it as `codex exec --json`"
+                .to_owned(),
+        );
     }
-    report.trouble = error.map(|message| Trouble::of(TOOL, &Reported { message: &message, ..Reported::default() }));
+    report.trouble = error
+        .map(|message| Trouble::of(TOOL, &Reported { message: &message, ..Reported::default() }));
     report
 }
 
@@ -52,7 +59,9 @@ fn item(event: &Map, report: &mut Report) {
     match word(item, "type").unwrap_or_default() {
         "agent_message" => report.text = word(item, "text").map(plain_text).unwrap_or_default(),
         "error" if report.remarks.len() < 20 => {
-            report.remarks.push(format!("`codex` remarks: {}", shortened(&plain_text(&message(item)), 300)));
+            report
+                .remarks
+                .push(format!("`codex` remarks: {}", shortened(&plain_text(&message(item)), 300)));
         }
         _ => {}
     }

@@ -15,13 +15,16 @@ const TOOL: &str = "gemini";
 pub fn gemini(printed: &Printed<'_>) -> Report {
     // An event has a type, and a tool's may have an error, too.
     let is_result = |map: &Map| {
-        !map.contains_key("type") && ["response", "error", "stats"].iter().any(|key| map.contains_key(*key))
+        !map.contains_key("type")
+            && ["response", "error", "stats"].iter().any(|key| map.contains_key(*key))
     };
     let list = objects(printed.stdout);
     let out = gathered(&list).or_else(|| list.into_iter().rfind(is_result));
     let trouble_map = objects(printed.stderr).into_iter().rfind(|map| map.contains_key("error"));
-    let error =
-        [&out, &trouble_map].into_iter().flatten().find_map(|map| map.get("error").filter(|error| !error.is_null()));
+    let error = [&out, &trouble_map]
+        .into_iter()
+        .flatten()
+        .find_map(|map| map.get("error").filter(|error| !error.is_null()));
     let trouble = trouble(printed, error);
     let mut report = Report::default();
     match &out {
@@ -35,11 +38,13 @@ pub fn gemini(printed: &Printed<'_>) -> Report {
             }
         }
         None if trouble.is_none() => {
-            let remark =
-                "`gemini` printed no result that could be read; start it with `--output-format json` or `stream-json`";
+            let remark = "`gemini` printed no result that could be read; start it with `--output-format json` or `stream-json`";
             report.remarks.push(remark.to_owned());
         }
-        None => report.session = trouble_map.as_ref().and_then(|map| word(map, "session_id")).map(plain_text),
+        None => {
+            report.session =
+                trouble_map.as_ref().and_then(|map| word(map, "session_id")).map(plain_text)
+        }
     }
     report.trouble = trouble;
     report
@@ -79,19 +84,26 @@ fn trouble(printed: &Printed<'_>, error: Option<&Value>) -> Option<Trouble> {
     };
     let fixed = match printed.exit {
         Exit::Status(41) => Some((TroubleKind::Unavailable, "it is not logged in")),
-        Exit::Status(42) => Some((TroubleKind::Failed, "it does not accept its arguments or the prompt")),
-        Exit::Status(52) => Some((TroubleKind::Unavailable, "its configuration is invalid")),
-        Exit::Status(53) => {
-            Some((TroubleKind::Failed, "it stopped at its limit of turns; allow more, or ask for less"))
+        Exit::Status(42) => {
+            Some((TroubleKind::Failed, "it does not accept its arguments or the prompt"))
         }
+        Exit::Status(52) => Some((TroubleKind::Unavailable, "its configuration is invalid")),
+        Exit::Status(53) => Some((
+            TroubleKind::Failed,
+            "it stopped at its limit of turns; allow more, or ask for less",
+        )),
         _ => None,
     };
-    let said = reported.map(|error| error.message.trim().to_owned()).filter(|message| !message.is_empty());
+    let said =
+        reported.map(|error| error.message.trim().to_owned()).filter(|message| !message.is_empty());
     if let Some((kind, what)) = fixed {
         let said = said.or_else(|| last_line(&plain(printed.stderr)));
         return Some(Trouble::new(
             kind,
-            &format!("`{TOOL}` reports an error: {what}{}", said.map(|said| format!(" ({said})")).unwrap_or_default()),
+            &format!(
+                "`{TOOL}` reports an error: {what}{}",
+                said.map(|said| format!(" ({said})")).unwrap_or_default()
+            ),
         ));
     }
     reported.map(|error| Trouble::of(TOOL, &error))
@@ -104,9 +116,10 @@ fn usage(models: &Map, report: &mut Report) {
         let Some(model) = model.as_object() else { continue };
         // A stream tells of all of it, and beside the model.
         let (input, output) = match inner(model, "tokens") {
-            Some(tokens) => {
-                (count(tokens, "prompt"), count(tokens, "candidates").saturating_add(count(tokens, "thoughts")))
-            }
+            Some(tokens) => (
+                count(tokens, "prompt"),
+                count(tokens, "candidates").saturating_add(count(tokens, "thoughts")),
+            ),
             None => (count(model, "input_tokens"), count(model, "output_tokens")),
         };
         sum.input = sum.input.saturating_add(input);

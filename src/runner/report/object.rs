@@ -12,7 +12,9 @@ pub fn json(printed: &Printed<'_>) -> Report {
     match json::read::<Map>(text.trim_start_matches('\u{feff}')) {
         Ok(map) => report.structured = Some(map),
         Err(_) if report.text.trim().is_empty() => {}
-        Err(error) => report.remarks.push(format!("what was printed is not one JSON object: {error}")),
+        Err(error) => {
+            report.remarks.push(format!("what was printed is not one JSON object: {error}"))
+        }
     }
     report
 }

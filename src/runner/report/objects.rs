@@ -74,7 +74,10 @@ mod tests {
     #[test]
     fn objects_are_found_between_noise() {
         let keys = |text: &str| -> Vec<String> {
-            objects(text.as_bytes()).iter().map(|map| map.keys().cloned().collect::<Vec<_>>().join("+")).collect()
+            objects(text.as_bytes())
+                .iter()
+                .map(|map| map.keys().cloned().collect::<Vec<_>>().join("+"))
+                .collect()
         };
         assert_eq!(keys("{\"a\": 1}\nnoise {\"x\": 1}\n{\"half\": \n{\"b\": 2}\r\n"), ["a", "b"]);
         assert_eq!(keys("Loading.\n{\n  \"a\": {\n \"b\": 1}\n}\nDone.\n{\"c\": 1}"), ["a", "c"]);

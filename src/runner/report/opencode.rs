@@ -18,7 +18,10 @@ pub fn opencode(printed: &Printed<'_>) -> Report {
     let mut known = false;
     for event in &events {
         let Some(kind) = word(event, "type") else { continue };
-        known |= matches!(kind, "step_start" | "step_finish" | "text" | "tool_use" | "error" | "reasoning");
+        known |= matches!(
+            kind,
+            "step_start" | "step_finish" | "text" | "tool_use" | "error" | "reasoning"
+        );
         if let Some(session) = word(event, "sessionID") {
             report.session = Some(plain_text(session));
         }
@@ -44,7 +47,8 @@ pub fn opencode(printed: &Printed<'_>) -> Report {
             && let Some(message) = last_line(&plain(printed.stderr))
         {
             // Without events, what stands on the standard error is an error.
-            report.trouble = Some(Trouble::of(TOOL, &Reported { message: &message, ..Reported::default() }));
+            report.trouble =
+                Some(Trouble::of(TOOL, &Reported { message: &message, ..Reported::default() }));
         }
         let remark = "`opencode` printed no events that could be read; start it as `opencode run --format json`";
         report.remarks.push(remark.to_owned());
@@ -57,10 +61,17 @@ fn step(part: &Map, report: &mut Report) {
         report.cost_usd = Some(report.cost_usd.unwrap_or_default() + cost);
     }
     if let Some(tokens) = inner(part, "tokens") {
-        let cache = inner(tokens, "cache").map(|cache| count(cache, "read").saturating_add(count(cache, "write")));
+        let cache = inner(tokens, "cache")
+            .map(|cache| count(cache, "read").saturating_add(count(cache, "write")));
         let sum = report.tokens.get_or_insert_default();
-        sum.input = sum.input.saturating_add(count(tokens, "input")).saturating_add(cache.unwrap_or_default());
-        sum.output = sum.output.saturating_add(count(tokens, "output")).saturating_add(count(tokens, "reasoning"));
+        sum.input = sum
+            .input
+            .saturating_add(count(tokens, "input"))
+            .saturating_add(cache.unwrap_or_default());
+        sum.output = sum
+            .output
+            .saturating_add(count(tokens, "output"))
+            .saturating_add(count(tokens, "reasoning"));
     }
     // It goes on by itself after an error that it could get over.
     if word(part, "reason") == Some("stop") {
@@ -72,7 +83,8 @@ fn trouble(event: &Map) -> Trouble {
     let none = Map::new();
     let error = inner(event, "error").unwrap_or(&none);
     let data = inner(error, "data").unwrap_or(error);
-    let message = word(data, "message").or_else(|| word(error, "message")).or_else(|| word(event, "message"));
+    let message =
+        word(data, "message").or_else(|| word(error, "message")).or_else(|| word(event, "message"));
     let reported = Reported {
         status: number(data.get("statusCode")),
         name: word(error, "name"),

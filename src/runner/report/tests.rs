@@ -35,7 +35,9 @@ fn claude_says_all_in_one_object() {
     assert_eq!(report.trouble, None);
     assert_eq!(
         report.remarks,
-        ["`claude` was not allowed to use `Bash`, `WebFetch` (3 times); allow it in its settings if the work needs it"]
+        [
+            "`claude` was not allowed to use `Bash`, `WebFetch` (3 times); allow it in its settings if the work needs it"
+        ]
     );
 }
 
@@ -61,13 +63,20 @@ fn claudes_errors_are_errors_whatever_their_subtype() {
     let login = r#"{"type":"result","subtype":"success","is_error":true,"result":"Invalid API key · Please run /login","session_id":"s"}"#;
     let report = claude(&printed(login, "", Exit::Status(1)));
     assert_eq!((report.text.as_str(), kind(&report)), ("", Some(TroubleKind::Unavailable)));
-    assert_eq!(report.trouble.unwrap().why, "`claude` reports an error: Invalid API key · Please run /login");
+    assert_eq!(
+        report.trouble.unwrap().why,
+        "`claude` reports an error: Invalid API key · Please run /login"
+    );
 
     let stream = concat!(
         "{\"type\":\"assistant\",\"error\":\"rate_limit\",\"message\":{}}\n",
         "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,\"result\":\"Please run /login\"}",
     );
-    assert_eq!(kind(&claude(&good(stream))), Some(TroubleKind::Transient), "its name counts before its words");
+    assert_eq!(
+        kind(&claude(&good(stream))),
+        Some(TroubleKind::Transient),
+        "its name counts before its words"
+    );
     for (result, wanted) in [
         (r#""subtype":"error_max_turns","is_error":false"#, TroubleKind::Failed),
         (r#""subtype":"error_max_budget_usd","is_error":true"#, TroubleKind::Failed),
@@ -76,16 +85,23 @@ fn claudes_errors_are_errors_whatever_their_subtype() {
             TroubleKind::Transient,
         ),
         (r#""subtype":"error_during_execution","is_error":true,"errors":[]"#, TroubleKind::Failed),
-        (r#""subtype":"success","is_error":true,"api_error_status":401,"result":"quota""#, TroubleKind::Unavailable),
+        (
+            r#""subtype":"success","is_error":true,"api_error_status":401,"result":"quota""#,
+            TroubleKind::Unavailable,
+        ),
         (r#""subtype":"success","is_error":true"#, TroubleKind::Failed),
     ] {
-        let report =
-            claude(&good(&format!(r#"{{"type":"result",{result},"structured_output":{{"outcome":"complete"}}}}"#)));
-        assert_eq!((kind(&report), report.structured, report.text), (Some(wanted), None, String::new()), "{result}");
+        let report = claude(&good(&format!(
+            r#"{{"type":"result",{result},"structured_output":{{"outcome":"complete"}}}}"#
+        )));
+        assert_eq!(
+            (kind(&report), report.structured, report.text),
+            (Some(wanted), None, String::new()),
+            "{result}"
+        );
     }
     // What the agent writes is never taken for an error.
-    let talk =
-        r#"{"type":"result","subtype":"success","is_error":false,"result":"rate limit, please run /login, 401"}"#;
+    let talk = r#"{"type":"result","subtype":"success","is_error":false,"result":"rate limit, please run /login, 401"}"#;
     assert_eq!(claude(&good(talk)).trouble, None);
 }
 
@@ -99,7 +115,11 @@ fn what_is_no_result_of_claudes_is_nothing() {
         ("rate limit", "unknown option `--x`", Exit::Status(1), Some(TroubleKind::Failed)),
     ] {
         let report = claude(&printed(stdout, stderr, exit));
-        assert_eq!((report.text.as_str(), report.structured.as_ref(), kind(&report)), ("", None, wanted), "{stdout}");
+        assert_eq!(
+            (report.text.as_str(), report.structured.as_ref(), kind(&report)),
+            ("", None, wanted),
+            "{stdout}"
+        );
         assert!(report.remarks[0].contains("no result that could be read"), "{:?}", report.remarks);
     }
 }
@@ -120,15 +140,19 @@ fn codex_says_it_in_events() {
     assert_eq!(report.text, "Done.");
     assert_eq!(report.session.as_deref(), Some("0199-a"));
     assert_eq!(report.tokens, Some(Tokens { input: 24763, output: 122 }));
-    assert_eq!((report.trouble, report.remarks), (None, vec!["`codex` remarks: an odd setting".to_owned()]));
+    assert_eq!(
+        (report.trouble, report.remarks),
+        (None, vec!["`codex` remarks: an odd setting".to_owned()])
+    );
 }
 
 #[test]
 fn codexs_errors_are_told_apart() {
     let failed = |message: &str| {
         let failed = serde_json::json!({"type": "turn.failed", "error": {"message": message}});
-        let events =
-            format!("{{\"type\":\"thread.started\",\"thread_id\":\"t\"}}\n{{\"type\":\"turn.started\"}}\n{failed}\n");
+        let events = format!(
+            "{{\"type\":\"thread.started\",\"thread_id\":\"t\"}}\n{{\"type\":\"turn.started\"}}\n{failed}\n"
+        );
         codex(&printed(&events, "", Exit::Status(1)))
     };
     for (message, wanted) in [
@@ -138,13 +162,15 @@ fn codexs_errors_are_told_apart() {
         ),
         ("exceeded retry limit, last status: 429 Too Many Requests", TroubleKind::Transient),
         ("You've hit your usage limit. Try again later.", TroubleKind::Transient),
-        ("{\"type\":\"error\",\"status\":400,\"error\":{\"type\":\"invalid_request_error\"}}", TroubleKind::Failed),
+        (
+            "{\"type\":\"error\",\"status\":400,\"error\":{\"type\":\"invalid_request_error\"}}",
+            TroubleKind::Failed,
+        ),
         ("", TroubleKind::Failed),
     ] {
         assert_eq!(kind(&failed(message)), Some(wanted), "{message}");
     }
-    let alone =
-        "{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n{\"type\":\"error\",\"message\":\"stream disconnected\"}\n";
+    let alone = "{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n{\"type\":\"error\",\"message\":\"stream disconnected\"}\n";
     assert_eq!(kind(&codex(&printed(alone, "", Exit::Status(1)))), Some(TroubleKind::Transient));
     let report = codex(&printed("usage", "error: not logged in", Exit::Status(2)));
     assert_eq!((report.text.as_str(), kind(&report)), ("", Some(TroubleKind::Unavailable)));
@@ -157,7 +183,10 @@ fn gemini_says_it_in_one_object() {
         \"large\": {\"tokens\": {\"prompt\": 24939, \"candidates\": 20, \"total\": 25113, \"thoughts\": 154}}\n    }\n  }\n}\n";
     let report = gemini(&good(stdout));
     assert_eq!((report.text.as_str(), report.session.as_deref()), ("All is well.", Some("g-1")));
-    assert_eq!((report.tokens, report.model.as_deref()), (Some(Tokens { input: 25039, output: 179 }), Some("large")));
+    assert_eq!(
+        (report.tokens, report.model.as_deref()),
+        (Some(Tokens { input: 25039, output: 179 }), Some("large"))
+    );
     assert_eq!((report.trouble, report.remarks), (None, vec![]));
 }
 
@@ -173,9 +202,13 @@ fn gemini_says_it_in_events() {
         {\"type\":\"message\",\"role\":\"assistant\",\"content\":\"well.\",\"delta\":true}\n";
     let stats = "\"stats\":{\"input_tokens\":2100,\"models\":{\"large\":{\"input_tokens\":2000,\"output_tokens\":100},\
         \"small\":{\"input_tokens\":100,\"output_tokens\":5}}}";
-    let report = gemini(&good(&format!("{begun}{{\"type\":\"result\",\"status\":\"success\",{stats}}}\n")));
+    let report =
+        gemini(&good(&format!("{begun}{{\"type\":\"result\",\"status\":\"success\",{stats}}}\n")));
     assert_eq!((report.text.as_str(), report.session.as_deref()), ("All is\nwell.", Some("g-2")));
-    assert_eq!((report.tokens, report.model.as_deref()), (Some(Tokens { input: 2100, output: 105 }), Some("large")));
+    assert_eq!(
+        (report.tokens, report.model.as_deref()),
+        (Some(Tokens { input: 2100, output: 105 }), Some("large"))
+    );
     assert_eq!((report.trouble, report.remarks), (None, vec![]));
 
     let error = "{\"type\":\"result\",\"status\":\"error\",\"error\":{\"type\":\"unknown\",\"message\":\
@@ -193,7 +226,10 @@ fn geminis_errors_come_on_the_other_stream() {
     let auth = "Loading.\n{\n  \"session_id\": \"g\",\n  \"error\": {\n    \"type\": \"Error\",\n    \"message\": \"Please set an Auth \
         method\",\n    \"code\": 41\n  }\n}\n";
     let report = gemini(&printed("", auth, Exit::Status(41)));
-    assert_eq!((kind(&report), report.session.as_deref()), (Some(TroubleKind::Unavailable), Some("g")));
+    assert_eq!(
+        (kind(&report), report.session.as_deref()),
+        (Some(TroubleKind::Unavailable), Some("g"))
+    );
     assert_eq!(
         report.trouble.unwrap().why,
         "`gemini` reports an error: it is not logged in (Please set an Auth method)"
@@ -202,18 +238,32 @@ fn geminis_errors_come_on_the_other_stream() {
         ("", "", 41, TroubleKind::Unavailable),
         ("", "", 42, TroubleKind::Failed),
         ("{\"response\": \"approved\"}", "", 53, TroubleKind::Failed),
-        ("", "{\"error\": {\"type\": \"ApiError\", \"message\": \"x\", \"code\": 429}}", 1, TroubleKind::Transient),
+        (
+            "",
+            "{\"error\": {\"type\": \"ApiError\", \"message\": \"x\", \"code\": 429}}",
+            1,
+            TroubleKind::Transient,
+        ),
         (
             "",
             "{\"error\": {\"type\": \"ApiError\", \"message\": \"api key not valid\", \"code\": \"400\"}}",
             1,
             TroubleKind::Failed,
         ),
-        ("{\"response\": \"approved\", \"error\": {\"message\": \"quota\"}}", "", 0, TroubleKind::Transient),
+        (
+            "{\"response\": \"approved\", \"error\": {\"message\": \"quota\"}}",
+            "",
+            0,
+            TroubleKind::Transient,
+        ),
         ("{\"error\": \"odd\"}", "", 1, TroubleKind::Failed),
     ] {
         let report = gemini(&printed(stdout, stderr, Exit::Status(status)));
-        assert_eq!((kind(&report), report.text.as_str()), (Some(wanted), ""), "{stdout} {stderr} {status}");
+        assert_eq!(
+            (kind(&report), report.text.as_str()),
+            (Some(wanted), ""),
+            "{stdout} {stderr} {status}"
+        );
     }
     let report = gemini(&printed("approved", "{\"error\": null}", Exit::SUCCESS));
     assert_eq!((report.text.as_str(), report.trouble), ("", None));
@@ -241,14 +291,26 @@ fn opencode_says_it_in_events() {
 #[test]
 fn opencodes_errors_are_told_apart() {
     for (error, wanted) in [
-        (r#"{"name":"ProviderAuthError","data":{"providerID":"x","message":"no key"}}"#, TroubleKind::Unavailable),
+        (
+            r#"{"name":"ProviderAuthError","data":{"providerID":"x","message":"no key"}}"#,
+            TroubleKind::Unavailable,
+        ),
         (
             r#"{"name":"APIError","data":{"message":"x","statusCode":401,"isRetryable":false}}"#,
             TroubleKind::Unavailable,
         ),
-        (r#"{"name":"APIError","data":{"message":"x","statusCode":429,"isRetryable":true}}"#, TroubleKind::Transient),
-        (r#"{"name":"APIError","data":{"message":"odd","isRetryable":true}}"#, TroubleKind::Transient),
-        (r#"{"name":"UnknownError","data":{"message":"rate limit exceeded"}}"#, TroubleKind::Transient),
+        (
+            r#"{"name":"APIError","data":{"message":"x","statusCode":429,"isRetryable":true}}"#,
+            TroubleKind::Transient,
+        ),
+        (
+            r#"{"name":"APIError","data":{"message":"odd","isRetryable":true}}"#,
+            TroubleKind::Transient,
+        ),
+        (
+            r#"{"name":"UnknownError","data":{"message":"rate limit exceeded"}}"#,
+            TroubleKind::Transient,
+        ),
         (r#"{"name":"MessageOutputLengthError","data":{}}"#, TroubleKind::Failed),
         (r#""odd""#, TroubleKind::Failed),
     ] {
@@ -265,7 +327,11 @@ fn one_object_or_plain_text() {
     assert_eq!(report.structured.unwrap()["summary"], "x");
     for none in ["[1]", "{\"outcome\": ", "done {\"outcome\": \"complete\"}", "{}{}", "null"] {
         let report = json(&good(none));
-        assert_eq!((report.structured, report.text.as_str(), report.remarks.len()), (None, none, 1), "{none}");
+        assert_eq!(
+            (report.structured, report.text.as_str(), report.remarks.len()),
+            (None, none, 1),
+            "{none}"
+        );
     }
     assert_eq!(text(&good("\u{1b}[32mok\u{1b}[0m\r\nrate limit, 401")).text, "ok\nrate limit, 401");
     assert_eq!(text(&good("rate limit, 401")).trouble, None);
@@ -277,9 +343,20 @@ const READERS: [fn(&Printed<'_>) -> Report; 6] = [claude, codex, gemini, opencod
 fn much_is_read_in_no_time_that_anybody_notices() {
     // Each would take minutes if anything here were quadratic.
     let line = "{\"type\":\"text\",\"part\":{\"messageID\":\"m\",\"text\":\"x\"}}\n";
-    for unit in
-        ["x", "{", "{\n", "[", "\u{1b}[", "\u{1b}]", "\\\"", "\n", "{\"a\":\n", "{\n\"a\": [\n", "```json\n", line]
-    {
+    for unit in [
+        "x",
+        "{",
+        "{\n",
+        "[",
+        "\u{1b}[",
+        "\u{1b}]",
+        "\\\"",
+        "\n",
+        "{\"a\":\n",
+        "{\n\"a\": [\n",
+        "```json\n",
+        line,
+    ] {
         let much = unit.repeat(256 * 1024 / unit.len());
         for read in READERS {
             read(&printed(&much, &much, Exit::Status(1)));

@@ -152,7 +152,15 @@ fn by_data(map: &Map) -> Option<TroubleKind> {
 
 /// Returns the status that a sentence names: `status 401`, `API Error: 529`.
 fn status_in(lower: &str) -> Option<u64> {
-    let marks = ["status ", "status: ", "status code ", "api error: ", "api error (", "http ", "error code: "];
+    let marks = [
+        "status ",
+        "status: ",
+        "status code ",
+        "api error: ",
+        "api error (",
+        "http ",
+        "error code: ",
+    ];
     marks.iter().flat_map(|mark| lower.match_indices(mark)).find_map(|(at, mark)| {
         let rest = &lower[at + mark.len()..];
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -188,10 +196,25 @@ mod tests {
             (None, None, "Claude AI usage limit reached|1735000000", Transient),
             (None, None, "unexpected status 401 Unauthorized: rate limit", Unavailable),
             (None, None, "exceeded retry limit, last status: 429 Too Many Requests", Transient),
-            (None, None, "API Error: 529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}", Transient),
+            (
+                None,
+                None,
+                "API Error: 529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}",
+                Transient,
+            ),
             (None, None, "{\"error\": {\"code\": 401, \"message\": \"quota\"}}", Unavailable),
-            (None, None, "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\"},\"status\":400}", Failed),
-            (None, None, "[API Error: {\"error\": {\"code\": 503, \"message\": \"your api key\"}}]", Transient),
+            (
+                None,
+                None,
+                "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\"},\"status\":400}",
+                Failed,
+            ),
+            (
+                None,
+                None,
+                "[API Error: {\"error\": {\"code\": 503, \"message\": \"your api key\"}}]",
+                Transient,
+            ),
             (None, None, "the file is missing", Failed),
             (None, None, "", Failed),
         ] {

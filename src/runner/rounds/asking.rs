@@ -49,7 +49,8 @@ impl Rounds<'_> {
                 self.workspace = self.project.open()?;
                 let (view, in_force) = show(&self.workspace, &wait.ticket.task)?;
                 let open = openings(&in_force.rules, &view.file.task);
-                let Some(opening) = open.iter().find(|opening| opening.ticket == wait.ticket) else {
+                let Some(opening) = open.iter().find(|opening| opening.ticket == wait.ticket)
+                else {
                     // It moved on while somebody thought about the answer.
                     if refused.is_some() {
                         return Ok(Answered::Overtaken);
@@ -57,8 +58,13 @@ impl Rounds<'_> {
                     break;
                 };
                 let (file, context, _) = briefed(&self.workspace, &wait.ticket)?;
-                let asked =
-                    Asked { opening, file: &file, path: &view.path, context: &context, refused: refused.as_ref() };
+                let asked = Asked {
+                    opening,
+                    file: &file,
+                    path: &view.path,
+                    context: &context,
+                    refused: refused.as_ref(),
+                };
                 let Some(completion) = audience.decide(&asked) else { break };
                 match self.say(wait, completion, stop, audience)? {
                     Ok(answered) => return Ok(answered),
@@ -85,24 +91,40 @@ impl Rounds<'_> {
             let signing = Signing { key_file: None, asking: Asking::Terminal };
             let mut done = None;
             let workspace = &self.workspace;
-            audience.aside(&mut || done = Some(complete_signed(workspace, &completion, signing, DryRun::No)));
+            audience.aside(&mut || {
+                done = Some(complete_signed(workspace, &completion, signing, DryRun::No))
+            });
             let Some(done) = done else { return Ok(Ok(Answered::Later)) };
             match done {
                 Ok(done) => {
                     let rules = self.workspace.rules()?.rules;
                     let last = ended(&done.changed).last().cloned();
                     let task = &done.changed.after.task;
-                    audience.hear(&moved(&rules, &wait.ticket, &wait.station, last.as_ref(), task, Duration::ZERO));
+                    audience.hear(&moved(
+                        &rules,
+                        &wait.ticket,
+                        &wait.station,
+                        last.as_ref(),
+                        task,
+                        Duration::ZERO,
+                    ));
                     self.visits += 1;
                     return Ok(Ok(Answered::Said));
                 }
                 Err(OpsError::Refused(refusal)) if refusal.kind() == RefusalKind::Conflict => {
-                    audience.hear(&remark(format!("what was said came too late: {}", OpsError::Refused(refusal))));
+                    audience.hear(&remark(format!(
+                        "what was said came too late: {}",
+                        OpsError::Refused(refusal)
+                    )));
                     return Ok(Ok(Answered::Overtaken));
                 }
                 Err(OpsError::Refused(refusal)) => {
                     let fix = self.workspace.git_words.said(refusal.fix());
-                    return Ok(Err(Refused { completion, why: OpsError::Refused(refusal).to_string(), fix }));
+                    return Ok(Err(Refused {
+                        completion,
+                        why: OpsError::Refused(refusal).to_string(),
+                        fix,
+                    }));
                 }
                 Err(OpsError::Unfit { code: "cannot_sign", problem, fix }) => {
                     let fix = self.workspace.git_words.said(fix);

@@ -19,7 +19,12 @@ impl Rounds<'_> {
     }
 
     /// Looks for what one of the agents has already, then for what it can take.
-    fn of_agents(&mut self, agents: &[AgentId], role: Option<&RoleId>, dry_run: DryRun) -> Result<Found, OpsError> {
+    fn of_agents(
+        &mut self,
+        agents: &[AgentId],
+        role: Option<&RoleId>,
+        dry_run: DryRun,
+    ) -> Result<Found, OpsError> {
         let others: Vec<Ticket> = self.running.iter().chain(self.tried.keys()).cloned().collect();
         // In turn: whoever was served last comes last.
         let last = agents.iter().position(|agent| Some(agent) == self.served.as_ref());
@@ -28,7 +33,10 @@ impl Rounds<'_> {
         let mut absence = None;
         for agent in turn.filter(|agent| !self.unavailable.contains_key(*agent)) {
             while let Some(ticket) = self.ahead.next(agent) {
-                if others.iter().any(|other| (&other.task, &other.branch) == (&ticket.task, &ticket.branch)) {
+                if others
+                    .iter()
+                    .any(|other| (&other.task, &other.branch) == (&ticket.task, &ticket.branch))
+                {
                     continue;
                 }
                 if let Some(changed) = take(&self.workspace, &ticket, agent)? {
@@ -60,7 +68,9 @@ impl Rounds<'_> {
         let comes_back = match show(&self.workspace, id) {
             Ok((view, in_force)) => {
                 let openings = openings(&in_force.rules, &view.file.task);
-                openings.iter().any(|opening| opening.agents.iter().any(|agent| agents.contains(agent)))
+                openings
+                    .iter()
+                    .any(|opening| opening.agents.iter().any(|agent| agents.contains(agent)))
             }
             // Whatever is wrong with it now, the next look meets it.
             Err(error) if !error.is_general() || error.passes() => true,
@@ -85,7 +95,11 @@ impl Rounds<'_> {
             }
             match self.who(&in_force.rules, &opening) {
                 Ok(agent) => {
-                    return Ok(Found::Work(Assignment { ticket: opening.ticket, agent, claimed_here: false }));
+                    return Ok(Found::Work(Assignment {
+                        ticket: opening.ticket,
+                        agent,
+                        claimed_here: false,
+                    }));
                 }
                 Err(why) => waits.push(Waits {
                     ticket: opening.ticket,
@@ -107,7 +121,8 @@ impl Rounds<'_> {
         if let Some(why) = self.tried.get(&opening.ticket) {
             return Err(Why::Tried(why.clone()));
         }
-        let people = opening.people_only || opening.agents.iter().all(AgentId::is_human) && !opening.agents.is_empty();
+        let people = opening.people_only
+            || opening.agents.iter().all(AgentId::is_human) && !opening.agents.is_empty();
         if people {
             return Err(Why::People);
         }
@@ -118,10 +133,12 @@ impl Rounds<'_> {
         match (opening.agents.iter().find(startable), &opening.holder) {
             (Some(agent), _) => Ok(agent.clone()),
             (None, Some(holder)) => Err(Why::Held(holder.clone())),
-            (None, None) => match opening.agents.iter().find_map(|agent| self.unavailable.get(agent)) {
-                Some(why) => Err(Why::Tried(why.clone())),
-                None => Err(Why::NotStartable),
-            },
+            (None, None) => {
+                match opening.agents.iter().find_map(|agent| self.unavailable.get(agent)) {
+                    Some(why) => Err(Why::Tried(why.clone())),
+                    None => Err(Why::NotStartable),
+                }
+            }
         }
     }
 }

@@ -24,7 +24,9 @@ impl Obstacle {
     pub(super) fn met(before: Option<&Self>, error: &OpsError, text: &str, now: Instant) -> Self {
         let is_remote = matches!(
             error,
-            OpsError::Remote(_) | OpsError::NotConfirmed { .. } | OpsError::Audit(AuditError::NotStored { .. })
+            OpsError::Remote(_)
+                | OpsError::NotConfirmed { .. }
+                | OpsError::Audit(AuditError::NotStored { .. })
         );
         let pause = match before {
             _ if !is_remote => TICK,
@@ -52,7 +54,11 @@ mod tests {
 
     #[test]
     fn a_remote_is_asked_ever_less_often_and_a_lock_soon_again() {
-        let remote = OpsError::NotConfirmed { code: "offline", problem: "away".to_owned(), fix: "wait".to_owned() };
+        let remote = OpsError::NotConfirmed {
+            code: "offline",
+            problem: "away".to_owned(),
+            fix: "wait".to_owned(),
+        };
         let mut now = Instant::now();
         let mut met = Obstacle::met(None, &remote, "away", now);
         let mut pauses = Vec::new();

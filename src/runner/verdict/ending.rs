@@ -17,7 +17,9 @@ const BYTES: usize = 4 * 1024;
 /// Returns what the exit status means at the gate.
 pub(super) fn declared<'a>(asked: &Asked<'a>, exit: Exit) -> Option<&'a Outcome> {
     match exit {
-        Exit::Status(status) => asked.exit.iter().find(|(known, _)| *known == status).map(|(_, outcome)| outcome),
+        Exit::Status(status) => {
+            asked.exit.iter().find(|(known, _)| *known == status).map(|(_, outcome)| outcome)
+        }
         Exit::Signal(_) | Exit::Unseen => None,
     }
 }
@@ -48,7 +50,8 @@ pub(super) fn summary(asked: &Asked<'_>, exit: Exit) -> String {
 fn last_of_both(printed: &Printed<'_>) -> String {
     let (out, error) = (plain(printed.stdout), plain(printed.stderr));
     if out.trim().is_empty() || error.trim().is_empty() {
-        return last_lines(if out.trim().is_empty() { &error } else { &out }, LINES, BYTES).to_owned();
+        return last_lines(if out.trim().is_empty() { &error } else { &out }, LINES, BYTES)
+            .to_owned();
     }
     let error = last_lines(&error, ERROR_LINES, BYTES / 2);
     let out = last_lines(&out, LINES - error.lines().count(), BYTES - error.len() - 1);

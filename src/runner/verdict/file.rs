@@ -16,16 +16,26 @@ const LONGEST: usize = 800;
 pub(super) fn said(asked: &Asked<'_>, bytes: Option<&[u8]>) -> Result<Option<Said>, String> {
     let Some(bytes) = bytes.filter(|bytes| !bytes.trim_ascii().is_empty()) else { return Ok(None) };
     let answer = answer(bytes).map_err(|faults| {
-        format!("the file `$AOF_OUTPUT` cannot be read: {}; write JSON with `outcome` and `summary`", told(&faults))
+        format!(
+            "the file `$AOF_OUTPUT` cannot be read: {}; write JSON with `outcome` and `summary`",
+            told(&faults)
+        )
     })?;
     let outcome = judged(asked, &answer, Source::OutputFile)?;
     Ok(Some(Said::of(answer, outcome, Source::OutputFile)))
 }
 
 /// Returns the outcome of an answer, or why it has none that counts.
-pub(super) fn judged(asked: &Asked<'_>, answer: &Answer, source: Source) -> Result<Outcome, String> {
+pub(super) fn judged(
+    asked: &Asked<'_>,
+    answer: &Answer,
+    source: Source,
+) -> Result<Outcome, String> {
     if let Some(ticket) = answer.ticket.as_ref().filter(|ticket| !means(ticket, asked.ticket)) {
-        return Err(format!("{source} is about `{ticket}`, and the work is `{}`; leave `task` away", asked.ticket));
+        return Err(format!(
+            "{source} is about `{ticket}`, and the work is `{}`; leave `task` away",
+            asked.ticket
+        ));
     }
     if let Some(agent) = answer.agent.as_ref().filter(|agent| *agent != asked.agent) {
         return Err(format!(
@@ -38,13 +48,19 @@ pub(super) fn judged(asked: &Asked<'_>, answer: &Answer, source: Source) -> Resu
     match word {
         Some(word) => asked.named(word).cloned().ok_or_else(|| {
             let word = word.chars().take(60).collect::<String>().escape_debug().to_string();
-            format!("{source} has the outcome `{word}`, which is none here; there are {}", listed(asked.possible))
+            format!(
+                "{source} has the outcome `{word}`, which is none here; there are {}",
+                listed(asked.possible)
+            )
         }),
-        None if answer.outcome.is_some() => {
-            Err(format!("{source} has one outcome in `outcome` and another in `$status`; give one of them"))
-        }
+        None if answer.outcome.is_some() => Err(format!(
+            "{source} has one outcome in `outcome` and another in `$status`; give one of them"
+        )),
         None => asked.unsaid.cloned().ok_or_else(|| {
-            format!("{source} has no `outcome` that is a text; it is one of {}", listed(asked.possible))
+            format!(
+                "{source} has no `outcome` that is a text; it is one of {}",
+                listed(asked.possible)
+            )
         }),
     }
 }

@@ -11,7 +11,12 @@ use crate::runner::report::Report;
 const TEXT_LIMIT: usize = 60 * 1024;
 
 /// Returns what a run said. `file` is what stands in the file that `AOF_OUTPUT` names, if it is there.
-pub fn verdict(asked: &Asked<'_>, report: &Report, printed: &Printed<'_>, file: Option<&[u8]>) -> Verdict {
+pub fn verdict(
+    asked: &Asked<'_>,
+    report: &Report,
+    printed: &Printed<'_>,
+    file: Option<&[u8]>,
+) -> Verdict {
     match heard(asked, report, printed, file) {
         Ok(Some(said)) => held_against(asked, report, printed, said),
         Ok(None) => nothing(asked, report, printed, None),
@@ -39,7 +44,9 @@ fn heard(
         let judges = !matches!(said.outcome, Some(Outcome::Blocked | Outcome::Failed));
         let read = text.filter(|_| judges).and_then(|signal| read(asked, signal, &report.text));
         return match read {
-            Some(read) if said.outcome.as_ref() != Some(&read) => Err(disagreement(&said, Source::Signal, Some(&read))),
+            Some(read) if said.outcome.as_ref() != Some(&read) => {
+                Err(disagreement(&said, Source::Signal, Some(&read)))
+            }
             _ => Ok(Some(said)),
         };
     }
@@ -60,7 +67,12 @@ fn read(asked: &Asked<'_>, signal: &Signal, text: &str) -> Option<Outcome> {
     outcome(signal, asked.possible, &read_at(signal, asked.possible, asked.outputs, text).verdict)
 }
 
-fn from_text(asked: &Asked<'_>, signal: &Signal, report: &Report, whole: Option<&Outcome>) -> Result<Said, String> {
+fn from_text(
+    asked: &Asked<'_>,
+    signal: &Signal,
+    report: &Report,
+    whole: Option<&Outcome>,
+) -> Result<Said, String> {
     let body = tail(&report.text, TEXT_LIMIT);
     // Where a text is cut, a quote may lose its beginning: what was quoted must not begin to count.
     if body.len() < report.text.len() && read(asked, signal, body).as_ref() != whole {
@@ -123,7 +135,12 @@ fn held_against(asked: &Asked<'_>, report: &Report, printed: &Printed<'_>, said:
 }
 
 /// Returns what a run is that said nothing that counts; `why` tells what is wrong with what it said.
-fn nothing(asked: &Asked<'_>, report: &Report, printed: &Printed<'_>, why: Option<String>) -> Verdict {
+fn nothing(
+    asked: &Asked<'_>,
+    report: &Report,
+    printed: &Printed<'_>,
+    why: Option<String>,
+) -> Verdict {
     let trouble = report.trouble.clone().or_else(|| {
         let has_meaning = declared(asked, printed.exit).is_some();
         (printed.exit != Exit::SUCCESS && !has_meaning).then(|| crash(asked, printed))
@@ -142,9 +159,13 @@ fn nothing(asked: &Asked<'_>, report: &Report, printed: &Printed<'_>, why: Optio
 
 /// Says what was looked for, and what was there.
 fn silence(asked: &Asked<'_>, report: &Report, printed: &Printed<'_>) -> String {
-    let instead = structured::said(asked, report).ok().and_then(Result::err).unwrap_or(structured::NO_BLOCK);
     let instead =
-        if report.text.trim().is_empty() && report.structured.is_none() { "there is no last message" } else { instead };
+        structured::said(asked, report).ok().and_then(Result::err).unwrap_or(structured::NO_BLOCK);
+    let instead = if report.text.trim().is_empty() && report.structured.is_none() {
+        "there is no last message"
+    } else {
+        instead
+    };
     let mut places = vec![
         "the file `$AOF_OUTPUT` (it is not there, or empty)".to_owned(),
         format!("a block of JSON with `outcome` at the end of the last message ({instead})"),

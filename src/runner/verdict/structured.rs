@@ -13,13 +13,20 @@ use crate::runner::report::Report;
 pub(super) const NO_BLOCK: &str = "the last message has no such block";
 
 /// Returns what an object says; nothing where there is none that answers, with what there is in its place.
-pub(super) fn said(asked: &Asked<'_>, report: &Report) -> Result<Result<Said, &'static str>, String> {
+pub(super) fn said(
+    asked: &Asked<'_>,
+    report: &Report,
+) -> Result<Result<Said, &'static str>, String> {
     let read = match found(asked, report) {
         Ok(read) => read,
         Err(instead) => return Ok(Err(instead)),
     };
     let answer = read.map_err(|faults| {
-        format!("{} cannot be read: {}; give it `outcome` and `summary`", Source::Structured, told(&faults))
+        format!(
+            "{} cannot be read: {}; give it `outcome` and `summary`",
+            Source::Structured,
+            told(&faults)
+        )
     })?;
     let outcome = judged(asked, &answer, Source::Structured)?;
     Ok(Ok(Said::of(answer, outcome, Source::Structured)))

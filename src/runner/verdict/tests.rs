@@ -98,7 +98,11 @@ fn the_first_source_that_speaks_counts() {
     let gate = Gate::review();
     for (said, file, wanted) in [
         ("approved", Some(COMPLETE), "complete (OutputFile)"),
-        ("", Some("outcome: needs_review\nsummary: no\nblockers: [a]\n"), "needs_review (OutputFile)"),
+        (
+            "",
+            Some("outcome: needs_review\nsummary: no\nblockers: [a]\n"),
+            "needs_review (OutputFile)",
+        ),
         ("", Some("---\noutcome: blocked\n---\nLong.\n"), "blocked (OutputFile)"),
         (COMPLETE, None, "complete (Structured)"),
         (&fenced(REJECT), None, "needs_review (Structured)"),
@@ -107,8 +111,13 @@ fn the_first_source_that_speaks_counts() {
     ] {
         holds(&gate.hears(said, file, OK), wanted);
     }
-    let Verdict::Said(said) = gate.hears(&fenced(REJECT), None, OK) else { panic!("nothing was said") };
-    assert_eq!((said.summary.as_deref(), said.blockers), (Some("no"), Some(vec!["a".to_owned(), "b".to_owned()])));
+    let Verdict::Said(said) = gate.hears(&fenced(REJECT), None, OK) else {
+        panic!("nothing was said")
+    };
+    assert_eq!(
+        (said.summary.as_deref(), said.blockers),
+        (Some("no"), Some(vec!["a".to_owned(), "b".to_owned()]))
+    );
     let file = "---\ntask: AOF-abc@3\nagent: agent-7\nid: c-1\noutcome: complete\noutputs: {n: 1}\n---\nText.\n";
     let Verdict::Said(said) = gate.hears("", Some(file), OK) else { panic!("nothing was said") };
     assert_eq!(said.body.as_deref(), Some("Text.\n"));
@@ -138,9 +147,18 @@ fn what_is_said_in_passing_is_nothing() {
         "{\"$status\": \"complete\"}",
         "```json\n{\"outcome\": \"complete\", \"summary\": \"an example\"}\n```",
     ] {
-        holds(&gate.hears(said, None, OK), "bad: `the-agent -p` ended with exit status 0 and did not say how");
-        holds(&gate.hears(said, None, Exit::Status(3)), "crashed: Failed: `the-agent -p` ended with exit status 3");
-        holds(&gate.hears(said, None, Exit::Signal(9)), "crashed: Failed: `the-agent -p` was ended by signal 9");
+        holds(
+            &gate.hears(said, None, OK),
+            "bad: `the-agent -p` ended with exit status 0 and did not say how",
+        );
+        holds(
+            &gate.hears(said, None, Exit::Status(3)),
+            "crashed: Failed: `the-agent -p` ended with exit status 3",
+        );
+        holds(
+            &gate.hears(said, None, Exit::Signal(9)),
+            "crashed: Failed: `the-agent -p` was ended by signal 9",
+        );
     }
     let silence = gate.hears("```json\n{\"outcome\": \"compl", None, OK);
     insta::assert_snapshot!(short(&silence), @"bad: `the-agent -p` ended with exit status 0 and did not say how the work ended: looked for a completion of its own, the file `$AOF_OUTPUT` (it is not there, or empty), a block of JSON with `outcome` at the end of the last message (its last block of JSON has no end); `outcome` is one of `complete`, `needs_review`, `blocked`");
@@ -152,29 +170,69 @@ fn what_is_said_in_passing_is_nothing() {
 fn what_cannot_be_read_is_told_with_its_fix() {
     let gate = Gate::review();
     for (said, file, wanted) in [
-        ("", Some("{\"outcome\": "), "bad: the file `$AOF_OUTPUT` cannot be read: this is not JSON"),
-        (COMPLETE, Some("All is well."), "bad: the file `$AOF_OUTPUT` cannot be read: a completion is a mapping"),
+        (
+            "",
+            Some("{\"outcome\": "),
+            "bad: the file `$AOF_OUTPUT` cannot be read: this is not JSON",
+        ),
+        (
+            COMPLETE,
+            Some("All is well."),
+            "bad: the file `$AOF_OUTPUT` cannot be read: a completion is a mapping",
+        ),
         ("", Some("outcom: complete"), "(did you mean `outcome`?)"),
         (
             "",
             Some("summary: done"),
             "has no `outcome` that is a text; it is one of `complete`, `needs_review`, `blocked`",
         ),
-        ("", Some("outcome: Complete"), "has the outcome `Complete`, which is none here; there are `complete`,"),
+        (
+            "",
+            Some("outcome: Complete"),
+            "has the outcome `Complete`, which is none here; there are `complete`,",
+        ),
         ("", Some("outcome: skip"), "which is none here"),
-        ("", Some("task: AOF-xyz\noutcome: complete"), "is about `AOF-xyz`, and the work is `AOF-abc@3`"),
-        ("", Some("task: AOF-abc@2\noutcome: complete"), "is about `AOF-abc@2`, and the work is `AOF-abc@3`"),
-        ("", Some("task: AOF-abc@3/security\noutcome: complete"), "is about `AOF-abc@3/security`, and"),
+        (
+            "",
+            Some("task: AOF-xyz\noutcome: complete"),
+            "is about `AOF-xyz`, and the work is `AOF-abc@3`",
+        ),
+        (
+            "",
+            Some("task: AOF-abc@2\noutcome: complete"),
+            "is about `AOF-abc@2`, and the work is `AOF-abc@3`",
+        ),
+        (
+            "",
+            Some("task: AOF-abc@3/security\noutcome: complete"),
+            "is about `AOF-abc@3/security`, and",
+        ),
         ("", Some("task: AOF-abc\noutcome: complete"), "complete (OutputFile)"),
-        ("", Some("agent: agent-8\noutcome: complete"), "is signed by `agent-8`, and the work is `agent-7`'s"),
-        ("", Some("outcome: complete\n$status: blocked"), "one outcome in `outcome` and another in `$status`"),
+        (
+            "",
+            Some("agent: agent-8\noutcome: complete"),
+            "is signed by `agent-8`, and the work is `agent-7`'s",
+        ),
+        (
+            "",
+            Some("outcome: complete\n$status: blocked"),
+            "one outcome in `outcome` and another in `$status`",
+        ),
         (
             &fenced("{\"outcome\": [\"complete\"]}"),
             None,
             "the JSON object that was printed cannot be read: `outcome` is a text",
         ),
-        (&fenced("{\"outcome\": null}"), None, "the JSON object that was printed has no `outcome` that is a text"),
-        (&fenced("{\"outcome\": \"complete\", \"outcome\": \"blocked\"}"), None, "cannot be read: the key `outcome`"),
+        (
+            &fenced("{\"outcome\": null}"),
+            None,
+            "the JSON object that was printed has no `outcome` that is a text",
+        ),
+        (
+            &fenced("{\"outcome\": \"complete\", \"outcome\": \"blocked\"}"),
+            None,
+            "cannot be read: the key `outcome`",
+        ),
     ] {
         holds(&gate.hears(said, file, OK), wanted);
     }
@@ -183,7 +241,10 @@ fn what_cannot_be_read_is_told_with_its_fix() {
         "was ended by signal 15; the file `$AOF_OUTPUT` cannot be",
     );
     let odd = Printed { stdout: b"", stderr: b"", exit: OK };
-    holds(&verdict(&gate.asked(), &Report::default(), &odd, Some(b"\xff")), "this is not UTF-8 text");
+    holds(
+        &verdict(&gate.asked(), &Report::default(), &odd, Some(b"\xff")),
+        "this is not UTF-8 text",
+    );
 }
 
 #[test]
@@ -196,7 +257,12 @@ fn contradictions_are_no_pass() {
             OK,
             "bad: the file `$AOF_OUTPUT` says `complete`, and the JSON object that was printed says `needs_review`",
         ),
-        (fenced(COMPLETE), Some(REJECT), OK, "bad: the file `$AOF_OUTPUT` says `needs_review`, and the JSON object"),
+        (
+            fenced(COMPLETE),
+            Some(REJECT),
+            OK,
+            "bad: the file `$AOF_OUTPUT` says `needs_review`, and the JSON object",
+        ),
         (
             String::new(),
             Some(COMPLETE),
@@ -223,7 +289,11 @@ fn contradictions_are_no_pass() {
             1,
             "bad: the file `$AOF_OUTPUT` says `complete`, and `the-agent -p` ended with exit status 1, which means `needs_review` here",
         ),
-        (COMPLETE, 2, "bad: the file `$AOF_OUTPUT` says `complete`, and `the-agent -p` ended with exit status 2;"),
+        (
+            COMPLETE,
+            2,
+            "bad: the file `$AOF_OUTPUT` says `complete`, and `the-agent -p` ended with exit status 2;",
+        ),
         (REJECT, 0, "needs_review (OutputFile)"),
     ] {
         holds(&gate.hears("", Some(file), Exit::Status(exit)), wanted);
@@ -233,13 +303,22 @@ fn contradictions_are_no_pass() {
 #[test]
 fn a_pass_beside_an_error_is_none() {
     let gate = Gate::review().exits(&[(0, "complete"), (1, "needs_review")]);
-    let login = r#"{"type":"result","subtype":"success","is_error":true,"result":"Please run /login"}"#;
+    let login =
+        r#"{"type":"result","subtype":"success","is_error":true,"result":"Please run /login"}"#;
     let printed = Printed { stdout: login.as_bytes(), stderr: b"", exit: Exit::Status(1) };
-    let hears = |file: Option<&str>| verdict(&gate.asked(), &claude(&printed), &printed, file.map(str::as_bytes));
+    let hears = |file: Option<&str>| {
+        verdict(&gate.asked(), &claude(&printed), &printed, file.map(str::as_bytes))
+    };
     holds(&hears(None), "crashed: Unavailable: `claude` reports an error: Please run /login");
-    holds(&hears(Some(COMPLETE)), "bad: the file `$AOF_OUTPUT` says `complete`, and `claude` reports an error");
+    holds(
+        &hears(Some(COMPLETE)),
+        "bad: the file `$AOF_OUTPUT` says `complete`, and `claude` reports an error",
+    );
     holds(&hears(Some(REJECT)), "needs_review (OutputFile)");
-    holds(&hears(Some("{")), "crashed: Unavailable: `claude` reports an error: Please run /login; the file");
+    holds(
+        &hears(Some("{")),
+        "crashed: Unavailable: `claude` reports an error: Please run /login; the file",
+    );
     let good = Printed { exit: OK, ..printed };
     holds(&verdict(&gate.asked(), &claude(&good), &good, None), "crashed: Unavailable");
 }
@@ -255,14 +334,17 @@ fn an_exit_status_says_what_the_gate_says() {
     assert_eq!((said.outcome, said.blockers), (Some(Outcome::Complete), None));
     assert_eq!(said.summary.as_deref(), Some("`the-agent -p` ended with exit status 0"));
 
-    let many: Vec<String> = (0..1000).map(|line| format!("\u{1b}[31mline {line}\u{1b}[0m\r\n")).collect();
-    let Verdict::Said(said) = hears(&many.concat(), "error: one\nerror: two\n", Exit::Status(1)) else {
+    let many: Vec<String> =
+        (0..1000).map(|line| format!("\u{1b}[31mline {line}\u{1b}[0m\r\n")).collect();
+    let Verdict::Said(said) = hears(&many.concat(), "error: one\nerror: two\n", Exit::Status(1))
+    else {
         panic!("nothing was said")
     };
     let blockers = said.blockers.unwrap();
     assert_eq!((said.outcome, blockers.len()), (Some(Outcome::NeedsReview), 1));
     assert!(
-        blockers[0].starts_with("line 982\n") && blockers[0].ends_with("line 999\nerror: one\nerror: two"),
+        blockers[0].starts_with("line 982\n")
+            && blockers[0].ends_with("line 999\nerror: one\nerror: two"),
         "{}",
         blockers[0]
     );
@@ -270,9 +352,14 @@ fn an_exit_status_says_what_the_gate_says() {
 
     let Verdict::Said(said) = hears("", "", Exit::Status(2)) else { panic!("nothing was said") };
     assert_eq!(said.blockers.unwrap(), ["`the-agent -p` ended with exit status 2"]);
-    let Verdict::Said(said) = hears(&"ö".repeat(100_000), "", Exit::Status(1)) else { panic!("nothing was said") };
+    let Verdict::Said(said) = hears(&"ö".repeat(100_000), "", Exit::Status(1)) else {
+        panic!("nothing was said")
+    };
     assert!(said.blockers.unwrap()[0].len() <= 4096);
-    holds(&hears("", "oh no\n", Exit::Status(5)), "exit status 5; the last thing it printed: oh no");
+    holds(
+        &hears("", "oh no\n", Exit::Status(5)),
+        "exit status 5; the last thing it printed: oh no",
+    );
 }
 
 #[test]
@@ -286,7 +373,12 @@ fn a_signal_is_left_to_the_engine() {
     for (said, file, exit, wanted) in [
         ("No mark.", None, OK, "- (Signal)"),
         ("<gate>FAIL</gate>", None, Exit::Status(1), "- (Signal)"),
-        ("<gate>PASS</gate>", None, Exit::Status(1), "bad: the last message says `complete`, and `the-agent -p` ended"),
+        (
+            "<gate>PASS</gate>",
+            None,
+            Exit::Status(1),
+            "bad: the last message says `complete`, and `the-agent -p` ended",
+        ),
         ("No mark.", None, Exit::Status(1), "crashed: Failed"),
         ("<gate>PASS</gate>", Some(COMPLETE), OK, "complete (OutputFile)"),
         ("No mark.", Some(COMPLETE), OK, "complete (OutputFile)"),
@@ -304,7 +396,10 @@ fn a_signal_is_left_to_the_engine() {
     let both = Gate::tagged().exits(&[(0, "complete"), (1, "needs_review")]);
     holds(&both.hears("No mark.", None, OK), "- (Signal)");
     holds(&both.hears("No mark.", None, Exit::Status(1)), "needs_review (ExitStatus)");
-    holds(&both.hears("<gate>PASS</gate>", None, Exit::Status(1)), "which means `needs_review` here");
+    holds(
+        &both.hears("<gate>PASS</gate>", None, Exit::Status(1)),
+        "which means `needs_review` here",
+    );
     holds(&both.hears("", None, OK), "bad: ");
 }
 
@@ -314,12 +409,20 @@ fn a_text_that_is_cut_is_read_as_the_whole() {
     let long = format!("{}\n<gate>PASS</gate>\n", "x\n".repeat(100_000));
     let Verdict::Said(said) = gate.hears(&long, None, OK) else { panic!("nothing was said") };
     let body = said.body.unwrap();
-    assert!(body.len() <= 60 * 1024 && body.starts_with("x\n") && body.ends_with("<gate>PASS</gate>\n"));
+    assert!(
+        body.len() <= 60 * 1024 && body.starts_with("x\n") && body.ends_with("<gate>PASS</gate>\n")
+    );
     // What stands in a block whose beginning is cut off was quoted, and is not to speak now.
     let quoted = format!("```\n{}<gate>PASS</gate>\n```\n", "x\n".repeat(100_000));
-    holds(&gate.hears(&quoted, None, OK), "bad: the last message is 195 KiB long, and its last 60 KiB read otherwise");
+    holds(
+        &gate.hears(&quoted, None, OK),
+        "bad: the last message is 195 KiB long, and its last 60 KiB read otherwise",
+    );
     let early = format!("<gate>PASS</gate>\n{}", "x\n".repeat(100_000));
-    holds(&gate.hears(&early, None, OK), "be brief, and end it with `<gate>PASS</gate>` or `<gate>FAIL</gate>`");
+    holds(
+        &gate.hears(&early, None, OK),
+        "be brief, and end it with `<gate>PASS</gate>` or `<gate>FAIL</gate>`",
+    );
 }
 
 #[test]
@@ -338,8 +441,13 @@ fn decisions_and_variants_are_answers_too() {
     let node = yaml::parse(&declared, &yaml::Limits::default()).unwrap();
     gate.outputs = shape_file::read(&node, &mut Vec::new());
     let status = "{\"$status\": \"approved\", \"branch\": \"x\"}";
-    let Verdict::Said(said) = gate.hears(&fenced(status), None, OK) else { panic!("nothing was said") };
-    assert_eq!((said.outcome.unwrap().as_str(), said.outputs["branch"].as_str()), ("approved", Some("x")));
+    let Verdict::Said(said) = gate.hears(&fenced(status), None, OK) else {
+        panic!("nothing was said")
+    };
+    assert_eq!(
+        (said.outcome.unwrap().as_str(), said.outputs["branch"].as_str()),
+        ("approved", Some("x"))
+    );
     let mut plain = Gate::of(&["complete", "blocked"]);
     plain.unsaid = Some(Outcome::Complete);
     holds(&plain.hears("", Some("summary: did it"), OK), "complete (OutputFile)");

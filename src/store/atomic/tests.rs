@@ -21,7 +21,8 @@ fn path(text: &str) -> ProjectPath {
 
 fn names(home: &TempDir, folder: &str) -> Vec<String> {
     let listing = fs::read_dir(home.path().join(folder)).unwrap();
-    let mut names: Vec<String> = listing.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> =
+        listing.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -73,7 +74,10 @@ fn what_somebody_else_wrote_is_never_replaced_or_removed() {
     remove_if(&lock, &task, b"mine").unwrap();
     remove_if(&lock, &path("tasks/none/AOF-abc.md"), b"").unwrap();
     assert!(matches!(replace_if(&lock, &task, b"mine", b"new"), Err(StoreError::Gone { .. })));
-    assert!(matches!(replace_if(&lock, &path("tasks/x/AOF-abc.md"), b"", b""), Err(StoreError::Gone { .. })));
+    assert!(matches!(
+        replace_if(&lock, &path("tasks/x/AOF-abc.md"), b"", b""),
+        Err(StoreError::Gone { .. })
+    ));
     assert_eq!(names(&home, "tasks"), [""; 0]);
 }
 
@@ -121,7 +125,9 @@ fn a_crash_leaves_temporary_files_and_the_sweep_takes_only_those() {
     create_new(&lock, &task, b"old").unwrap();
     let folder = Folder::open(home.path(), "tasks/ab").unwrap();
     // A kill between the write and the rename.
-    std::mem::forget(staged::Staged::new(&folder, "AOF-abcde.md", b"half", Durability::Durable).unwrap());
+    std::mem::forget(
+        staged::Staged::new(&folder, "AOF-abcde.md", b"half", Durability::Durable).unwrap(),
+    );
     for name in [".hidden", ".aof-temporary", "x.aof-tmp-1"] {
         fs::write(home.path().join("tasks/ab").join(name), b"").unwrap();
     }
@@ -129,7 +135,10 @@ fn a_crash_leaves_temporary_files_and_the_sweep_takes_only_those() {
     assert_eq!(sweep(&lock, "tasks").unwrap(), 0);
     assert_eq!(sweep(&lock, "tasks/none").unwrap(), 0);
     assert_eq!(sweep_tasks(&lock).unwrap(), 1);
-    assert_eq!(names(&home, "tasks/ab"), [".aof-temporary", ".hidden", "AOF-abcde.md", "x.aof-tmp-1"]);
+    assert_eq!(
+        names(&home, "tasks/ab"),
+        [".aof-temporary", ".hidden", "AOF-abcde.md", "x.aof-tmp-1"]
+    );
     assert_eq!(fs::read(task.below(home.path())).unwrap(), b"old");
 }
 

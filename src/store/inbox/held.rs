@@ -44,13 +44,20 @@ impl Inbox<'_> {
 pub(super) fn alone_in(folder: &Folder) -> Result<Held, StoreError> {
     let start = Instant::now();
     loop {
-        let handle = folder.handle.try_clone().map_err(|cause| StoreError::io("lock", folder.path(), cause))?;
+        let handle = folder
+            .handle
+            .try_clone()
+            .map_err(|cause| StoreError::io("lock", folder.path(), cause))?;
         if let Some(held) = attempt(handle, folder.path())? {
             return Ok(held);
         }
         let waited = start.elapsed();
         if waited >= PATIENCE {
-            return Err(StoreError::LockTimedOut { path: folder.path().to_owned(), waited, holder: None });
+            return Err(StoreError::LockTimedOut {
+                path: folder.path().to_owned(),
+                waited,
+                holder: None,
+            });
         }
         thread::sleep(PAUSE);
     }

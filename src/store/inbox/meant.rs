@@ -20,7 +20,8 @@ impl Meant {
         let marked = || {
             let (visit, rest) = name.strip_prefix('.')?.split_once('@')?;
             let (branch, name) = rest.split_once('@')?;
-            let visit = visit.bytes().all(|byte| byte.is_ascii_digit()).then(|| visit.parse().ok())??;
+            let visit =
+                visit.bytes().all(|byte| byte.is_ascii_digit()).then(|| visit.parse().ok())??;
             let branch = if branch.is_empty() { None } else { Some(branch.parse().ok()?) };
             Some((Self { visit, branch }, name))
         };
@@ -46,8 +47,15 @@ mod tests {
                 assert_eq!(Meant::split(&format!("{meant}{name}")), (Some(meant.clone()), name));
             }
         }
-        for name in ["done.yaml", "3@@done.yaml", ".3@done.yaml", ".x@@done.yaml", ".+3@@done.yaml", ".@@x", ".3@a b@x"]
-        {
+        for name in [
+            "done.yaml",
+            "3@@done.yaml",
+            ".3@done.yaml",
+            ".x@@done.yaml",
+            ".+3@@done.yaml",
+            ".@@x",
+            ".3@a b@x",
+        ] {
             assert_eq!(Meant::split(name), (None, name));
         }
     }

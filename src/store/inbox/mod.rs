@@ -115,7 +115,10 @@ impl<'p> Inbox<'p> {
     }
 
     /// Takes files under the ids given, those that are still there. Once it returns, the ids survive a power cut.
-    pub fn take(&self, wanted: impl IntoIterator<Item = (Item, DeliveryId)>) -> Result<Taking, StoreError> {
+    pub fn take(
+        &self,
+        wanted: impl IntoIterator<Item = (Item, DeliveryId)>,
+    ) -> Result<Taking, StoreError> {
         let (inbox, at_work) = (self.folder(INBOX)?, self.folder(TAKEN)?);
         let mut taking = Taking::default();
         for (item, id) in wanted {
@@ -205,7 +208,12 @@ impl Shelf {
     }
 }
 
-fn take_one(inbox: &Folder, at_work: &Folder, item: &Item, id: DeliveryId) -> Result<Taken, StoreError> {
+fn take_one(
+    inbox: &Folder,
+    at_work: &Folder,
+    item: &Item,
+    id: DeliveryId,
+) -> Result<Taken, StoreError> {
     let new_name = taken_name(&id, "", &item.name);
     inbox.move_new(&item.name, at_work, &new_name)?;
     let name = item.name.to_string_lossy().into_owned();
@@ -237,7 +245,10 @@ fn split(name: &str) -> Option<(DeliveryId, Option<Meant>, &str)> {
 
 fn plain(name: &str) -> Result<&str, StoreError> {
     if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
-        return Err(StoreError::BadPath { text: name.to_owned(), reason: "it is not the name of a file" });
+        return Err(StoreError::BadPath {
+            text: name.to_owned(),
+            reason: "it is not the name of a file",
+        });
     }
     Ok(name)
 }

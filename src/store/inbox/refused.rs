@@ -21,7 +21,9 @@ const COUNTED: usize = 9;
 impl Inbox<'_> {
     /// Returns the names of the files that were refused, and that nobody took away, the last one first.
     pub fn refused(&self) -> Result<Vec<String>, StoreError> {
-        let Some(folder) = Folder::open_existing(self.paths.root(), REFUSED)? else { return Ok(Vec::new()) };
+        let Some(folder) = Folder::open_existing(self.paths.root(), REFUSED)? else {
+            return Ok(Vec::new());
+        };
         let fault = |cause| StoreError::io("list the folder", folder.path(), cause);
         let mut names = Vec::new();
         for entry in fs::read_dir(folder.path()).map_err(fault)? {
@@ -95,7 +97,13 @@ impl Item {
 }
 
 /// Puts the reason where it belongs, then the file. What has the name of either keeps it.
-fn place(from: &Folder, item: &Item, refused: &Folder, name: &OsStr, text: &[u8]) -> Result<(), StoreError> {
+fn place(
+    from: &Folder,
+    item: &Item,
+    refused: &Folder,
+    name: &OsStr,
+    text: &[u8],
+) -> Result<(), StoreError> {
     if refused.kind(name)?.is_some() {
         return Err(StoreError::Exists { path: refused.path().join(name) });
     }
@@ -115,7 +123,9 @@ fn forget_reasons(refused: &Folder, wanted: &OsStr, told: &Value) {
         let reason = with_reason(&name);
         match (refused.kind(&name), refused.kind(&reason)) {
             (Ok(None), Ok(None)) => break,
-            (Ok(None), Ok(Some(Kind::File))) if is_of(refused, &reason, told) => drop(refused.remove(&reason)),
+            (Ok(None), Ok(Some(Kind::File))) if is_of(refused, &reason, told) => {
+                drop(refused.remove(&reason))
+            }
             _ => {}
         }
     }
@@ -124,7 +134,9 @@ fn forget_reasons(refused: &Folder, wanted: &OsStr, told: &Value) {
 fn is_of(refused: &Folder, reason: &OsStr, told: &Value) -> bool {
     let Ok(Some((bytes, _))) = refused.read(reason, FILE_LIMIT) else { return false };
     let Ok(written) = serde_json::from_slice::<Value>(&bytes) else { return false };
-    told["file"].is_string() && written["file"] == told["file"] && written["sha256"] == told["sha256"]
+    told["file"].is_string()
+        && written["file"] == told["file"]
+        && written["sha256"] == told["sha256"]
 }
 
 /// Returns the name that a refused file is to have if it is free, with room for a number and for the reason's suffix.

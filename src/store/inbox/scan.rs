@@ -83,10 +83,12 @@ impl fmt::Display for Oddity {
                 f,
                 "it has {size} bytes, and the limit is {FILE_LIMIT}: put long texts into a file of the project and name that"
             ),
-            Self::NotText => f.write_str("its name is not UTF-8: use letters and digits, as in `AOF-abc.yaml`"),
-            Self::Suffix => {
-                f.write_str("its name must end in `.yaml`, `.yml`, `.json` or `.md`, which says how to read it")
+            Self::NotText => {
+                f.write_str("its name is not UTF-8: use letters and digits, as in `AOF-abc.yaml`")
             }
+            Self::Suffix => f.write_str(
+                "its name must end in `.yaml`, `.yml`, `.json` or `.md`, which says how to read it",
+            ),
         }
     }
 }
@@ -94,7 +96,11 @@ impl fmt::Display for Oddity {
 impl Inbox<'_> {
     /// Returns what is in the inbox, the oldest first. `witnessed` tells what somebody saw of the file of that name; without such a
     /// witness a file is taken when it has been quiet for [`QUIET`], and nobody is known to have it open still.
-    pub fn scan(&self, now: Timestamp, witnessed: &dyn Fn(&OsStr) -> Witnessed) -> Result<Vec<Candidate>, StoreError> {
+    pub fn scan(
+        &self,
+        now: Timestamp,
+        witnessed: &dyn Fn(&OsStr) -> Witnessed,
+    ) -> Result<Vec<Candidate>, StoreError> {
         let mut candidates = Vec::new();
         let writers = OnceCell::new();
         for entry in self.entries()? {
@@ -115,7 +121,9 @@ impl Inbox<'_> {
     }
 
     /// Lists the inbox, without the folder of taken files, which is ours.
-    fn entries(&self) -> Result<impl Iterator<Item = Result<DirEntry, StoreError>> + use<>, StoreError> {
+    fn entries(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<DirEntry, StoreError>> + use<>, StoreError> {
         let folder = self.paths.inbox();
         let listing = match fs::read_dir(&folder) {
             Ok(listing) => Some(listing),
@@ -123,8 +131,9 @@ impl Inbox<'_> {
             Err(cause) => return Err(unlisted(&folder, cause)),
         };
         let entries = listing.into_iter().flatten();
-        let entries =
-            entries.map(move |entry| entry.map_err(|cause| StoreError::io("list the folder", &folder, cause)));
+        let entries = entries.map(move |entry| {
+            entry.map_err(|cause| StoreError::io("list the folder", &folder, cause))
+        });
         Ok(entries.filter(|entry| !matches!(entry, Ok(entry) if entry.file_name() == ".taken")))
     }
 }
@@ -132,11 +141,17 @@ impl Inbox<'_> {
 /// Returns why a folder cannot be listed: something else may stand there, or in place of one above it.
 pub(super) fn unlisted(folder: &Path, cause: io::Error) -> StoreError {
     let stands = |path: &&Path| path.symlink_metadata().is_ok_and(|data| !data.is_dir());
-    let in_its_place = folder.ancestors().take(2).find(stands).filter(|_| cause.kind() == ErrorKind::NotADirectory);
+    let in_its_place = folder
+        .ancestors()
+        .take(2)
+        .find(stands)
+        .filter(|_| cause.kind() == ErrorKind::NotADirectory);
     match in_its_place.and_then(|path| Some((path, path.symlink_metadata().ok()?))) {
-        Some((path, data)) => {
-            StoreError::WrongKind { path: path.to_owned(), found: data.file_type().into(), wanted: Kind::Folder }
-        }
+        Some((path, data)) => StoreError::WrongKind {
+            path: path.to_owned(),
+            found: data.file_type().into(),
+            wanted: Kind::Folder,
+        },
         None => StoreError::io("list the folder", folder, cause),
     }
 }

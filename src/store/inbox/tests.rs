@@ -32,7 +32,12 @@ fn item(name: &str) -> Item {
 fn put(folder: &Path, name: impl AsRef<OsStr>, text: &str, age: Duration) {
     let file = folder.join(name.as_ref());
     fs::write(&file, text).unwrap();
-    fs::File::options().write(true).open(&file).unwrap().set_modified(SystemTime::now() - age).unwrap();
+    fs::File::options()
+        .write(true)
+        .open(&file)
+        .unwrap()
+        .set_modified(SystemTime::now() - age)
+        .unwrap();
 }
 
 fn scan(paths: &Paths) -> Vec<Candidate> {
@@ -40,8 +45,10 @@ fn scan(paths: &Paths) -> Vec<Candidate> {
 }
 
 fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> =
-        fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
     names.sort();
     names
 }
@@ -60,14 +67,20 @@ fn half_a_file_is_never_ready() {
     put(&paths.inbox(), "fresh.yaml", "task: AOF-a", Duration::ZERO);
     put(&paths.inbox(), "quiet.yaml", "task: AOF-abc", QUIET);
     put(&paths.inbox(), "fresh.exe", "", Duration::ZERO);
-    fs::File::create(paths.inbox().join("ahead.yaml")).unwrap().set_modified(SystemTime::now() + OLD).unwrap();
-    let classes: BTreeMap<_, _> = scan(&paths).into_iter().map(|c| (c.item.name, c.class)).collect();
+    fs::File::create(paths.inbox().join("ahead.yaml"))
+        .unwrap()
+        .set_modified(SystemTime::now() + OLD)
+        .unwrap();
+    let classes: BTreeMap<_, _> =
+        scan(&paths).into_iter().map(|c| (c.item.name, c.class)).collect();
     assert_eq!(classes[OsStr::new("fresh.yaml")], Class::Growing);
     assert_eq!(classes[OsStr::new("fresh.exe")], Class::Growing);
     assert_eq!(classes[OsStr::new("quiet.yaml")], Class::Ready);
     assert_eq!(classes[OsStr::new("ahead.yaml")], Class::Ready);
     // Somebody saw it being renamed in, or closed: then it may still be half of what is to come, until it has been quiet.
-    for (witnessed, class) in [(Witnessed::Renamed, Class::Ready), (Witnessed::Closed, Class::Closed)] {
+    for (witnessed, class) in
+        [(Witnessed::Renamed, Class::Ready), (Witnessed::Closed, Class::Closed)]
+    {
         let seen = Inbox::of(&paths).scan(Timestamp::now(), &|_| witnessed).unwrap();
         let class_of = |name: &str| &seen.iter().find(|c| c.item.name == name).unwrap().class;
         assert_eq!(*class_of("fresh.yaml"), class);
@@ -126,8 +139,10 @@ fn oddities_are_told_without_being_opened() {
     let pipe = std::process::Command::new("mkfifo").arg(inbox.join("pipe.yaml")).status();
     assert!(pipe.unwrap().success());
 
-    let classes: BTreeMap<_, _> =
-        scan(&paths).into_iter().map(|c| (c.item.name.to_string_lossy().into_owned(), c.class)).collect();
+    let classes: BTreeMap<_, _> = scan(&paths)
+        .into_iter()
+        .map(|c| (c.item.name.to_string_lossy().into_owned(), c.class))
+        .collect();
     let expected = [
         ("good.yaml", Class::Ready),
         ("line\nbreak.yaml", Class::Ready),
@@ -142,7 +157,10 @@ fn oddities_are_told_without_being_opened() {
         ("link.yaml", Class::Odd(Oddity::WrongKind(Kind::Symlink))),
         ("pipe.yaml", Class::Odd(Oddity::WrongKind(Kind::Pipe))),
     ];
-    assert_eq!(classes, expected.into_iter().map(|(name, class)| (name.to_owned(), class)).collect());
+    assert_eq!(
+        classes,
+        expected.into_iter().map(|(name, class)| (name.to_owned(), class)).collect()
+    );
 
     // All of them can be refused, whatever they are; nothing behind a link is touched.
     for candidate in scan(&paths) {
@@ -291,7 +309,9 @@ fn names_as_long_as_can_be_go_all_the_way() {
     let long = format!("{}.yaml", "x".repeat(250));
     put(&paths.inbox(), &long, "x", OLD);
     let taken = take_one(&inbox, &long);
-    assert!(matches!(&inbox.taken().unwrap()[..], [Leftover::Taken(left)] if left.name.ends_with("x.yaml")));
+    assert!(
+        matches!(&inbox.taken().unwrap()[..], [Leftover::Taken(left)] if left.name.ends_with("x.yaml"))
+    );
     inbox.refuse(taken.item(), &json!({})).unwrap().unwrap();
     let strange = OsString::from_vec(vec![0xFF; 255]);
     fs::write(paths.inbox().join(&strange), b"x").unwrap();
@@ -330,8 +350,12 @@ fn of_two_who_deliver_under_one_name_one_is_told() {
             [deliver(b"one"), deliver(b"two")].map(|thread| thread.join().unwrap())
         });
         let written = fs::read(paths.inbox().join(&name)).unwrap();
-        let winners: Vec<&[u8]> =
-            outcomes.iter().zip([&b"one"[..], b"two"]).filter(|(o, _)| o.is_ok()).map(|(_, text)| text).collect();
+        let winners: Vec<&[u8]> = outcomes
+            .iter()
+            .zip([&b"one"[..], b"two"])
+            .filter(|(o, _)| o.is_ok())
+            .map(|(_, text)| text)
+            .collect();
         assert_eq!(winners, [written.as_slice()]);
     }
 }
@@ -350,9 +374,16 @@ fn a_taken_file_keeps_which_visit_it_means_and_is_refused_under_its_own_name() {
         inbox.keep_meant(&taken, &meant).unwrap();
         let [Leftover::Taken(left)] = &inbox.taken().unwrap()[..] else { panic!("{name}") };
         assert_eq!((&left.id, left.meant.as_ref()), (&taken.id, Some(&meant)));
-        assert!(left.name == name || name == long && left.name.ends_with("x.yaml"), "{}", left.name);
+        assert!(
+            left.name == name || name == long && left.name.ends_with("x.yaml"),
+            "{}",
+            left.name
+        );
         assert_eq!(inbox.read(left).unwrap().unwrap().bytes, b"x");
         let refused = inbox.refuse(left.item(), &json!({})).unwrap().unwrap();
-        assert!(refused.file_name().unwrap().to_str().unwrap().starts_with(&name[..4]), "{refused:?}");
+        assert!(
+            refused.file_name().unwrap().to_str().unwrap().starts_with(&name[..4]),
+            "{refused:?}"
+        );
     }
 }

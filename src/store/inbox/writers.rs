@@ -20,9 +20,10 @@ pub(super) struct Writers {
 impl Writers {
     /// Looks once, for all of them. Whatever cannot be seen, since it is somebody else's or there is nothing to look at, has no writer.
     pub(super) fn look() -> Self {
-        let processes = names(Path::new(PROCESSES))
-            .into_iter()
-            .filter(|path| path.file_name().is_some_and(|name| name.as_encoded_bytes().iter().all(u8::is_ascii_digit)));
+        let processes = names(Path::new(PROCESSES)).into_iter().filter(|path| {
+            path.file_name()
+                .is_some_and(|name| name.as_encoded_bytes().iter().all(u8::is_ascii_digit))
+        });
         Self { files: processes.flat_map(|process| written_by(&process)).collect() }
     }
 
@@ -35,8 +36,8 @@ impl Writers {
 fn written_by(process: &Path) -> Vec<(u64, u64)> {
     let files = names(&process.join("fd")).into_iter().filter(|file| {
         // By its name first: to ask of any file what it is may wait for a far one.
-        let is_there =
-            fs::read_link(file).is_ok_and(|path| path.parent().is_some_and(|folder| folder.ends_with(INBOX)));
+        let is_there = fs::read_link(file)
+            .is_ok_and(|path| path.parent().is_some_and(|folder| folder.ends_with(INBOX)));
         is_there && is_open_to_write(process, file)
     });
     files.filter_map(|file| fs::metadata(file).ok()).map(|file| (file.dev(), file.ino())).collect()
@@ -47,11 +48,14 @@ fn is_open_to_write(process: &Path, file: &Path) -> bool {
     let Ok(told) = fs::read_to_string(process.join("fdinfo").join(number)) else { return false };
     let flags = told.lines().find_map(|line| line.strip_prefix("flags:"));
     // The last two bits are how it was opened; zero is to read.
-    flags.and_then(|octal| u32::from_str_radix(octal.trim(), 8).ok()).is_some_and(|flags| flags & 0o3 != 0)
+    flags
+        .and_then(|octal| u32::from_str_radix(octal.trim(), 8).ok())
+        .is_some_and(|flags| flags & 0o3 != 0)
 }
 
 fn names(folder: &Path) -> Vec<PathBuf> {
-    fs::read_dir(folder).map_or(Vec::new(), |names| names.flatten().map(|name| name.path()).collect())
+    fs::read_dir(folder)
+        .map_or(Vec::new(), |names| names.flatten().map(|name| name.path()).collect())
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -67,7 +67,8 @@ pub(super) struct Unread {
 /// Reads such a text, or tells what is wrong with it. A whole one that says otherwise what was to be written, as one of an earlier
 /// version does, still says whose git's locks are.
 pub(super) fn intent(text: &[u8]) -> Result<Intent, Unread> {
-    let parted = text.iter().position(|byte| *byte == b'\n').map(|end| (&text[..end], &text[end + 1..]));
+    let parted =
+        text.iter().position(|byte| *byte == b'\n').map(|end| (&text[..end], &text[end + 1..]));
     let damaged = |reason: &str| Unread { reason: reason.to_owned(), locks: None };
     let (digest, json) = parted.ok_or_else(|| damaged("it has no digest"))?;
     if digest != Digest::of(json).as_str().as_bytes() {
@@ -111,11 +112,16 @@ impl WriteRecord {
         let path = |text: String| -> Result<ProjectPath, String> {
             text.parse().map_err(|fault: StoreError| fault.to_string())
         };
-        let task = |text: String| text.parse().map_err(|fault: crate::model::IdFault| fault.to_string());
-        let digest = |text: String| text.parse().map_err(|fault: crate::model::IdFault| fault.to_string());
-        let old = |old: OldRecord| Ok::<_, String>(Old { path: path(old.path)?, sha256: digest(old.sha256)? });
-        let moved =
-            |file: MovedRecord| Ok(Moved { from: path(file.from)?, to: path(file.to)?, sha256: digest(file.sha256)? });
+        let task =
+            |text: String| text.parse().map_err(|fault: crate::model::IdFault| fault.to_string());
+        let digest =
+            |text: String| text.parse().map_err(|fault: crate::model::IdFault| fault.to_string());
+        let old = |old: OldRecord| {
+            Ok::<_, String>(Old { path: path(old.path)?, sha256: digest(old.sha256)? })
+        };
+        let moved = |file: MovedRecord| {
+            Ok(Moved { from: path(file.from)?, to: path(file.to)?, sha256: digest(file.sha256)? })
+        };
         let made = |made: MadeRecord| {
             let before = made.before.map(digest).transpose()?;
             Ok(Made { path: path(made.path)?, sha256: digest(made.sha256)?, before })
@@ -139,13 +145,21 @@ impl OldRecord {
 
 impl MovedRecord {
     fn of(file: &Moved) -> Self {
-        Self { from: file.from.to_string(), to: file.to.to_string(), sha256: file.sha256.as_str().to_owned() }
+        Self {
+            from: file.from.to_string(),
+            to: file.to.to_string(),
+            sha256: file.sha256.as_str().to_owned(),
+        }
     }
 }
 
 impl MadeRecord {
     fn of(made: &Made) -> Self {
         let text = |digest: &Digest| digest.as_str().to_owned();
-        Self { path: made.path.to_string(), sha256: text(&made.sha256), before: made.before.as_ref().map(text) }
+        Self {
+            path: made.path.to_string(),
+            sha256: text(&made.sha256),
+            before: made.before.as_ref().map(text),
+        }
     }
 }

@@ -27,7 +27,10 @@ fn other_process(root: &Path) -> Child {
         .spawn()
         .unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(lines.map_while(Result::ok).any(|line| line.contains("locked")), "the other process got no lock");
+    assert!(
+        lines.map_while(Result::ok).any(|line| line.contains("locked")),
+        "the other process got no lock"
+    );
     child
 }
 
@@ -35,7 +38,8 @@ fn other_process(root: &Path) -> Child {
 #[ignore = "the body of another process, started by the tests below"]
 fn other_process_body() {
     let paths = Paths::at(std::env::var_os(PROJECT).unwrap());
-    let _lock = WriterLock::acquire(&paths, &holder("aof watch"), Duration::ZERO, &mut |_| {}).unwrap();
+    let _lock =
+        WriterLock::acquire(&paths, &holder("aof watch"), Duration::ZERO, &mut |_| {}).unwrap();
     println!("locked");
     loop {
         thread::park();
@@ -49,14 +53,18 @@ fn a_waiter_is_told_once_who_holds_it_and_gets_it_when_that_process_is_killed() 
     let mut child = other_process(home.path());
     let fault = acquire(&paths, Duration::from_millis(5)).unwrap_err();
     let text = fault.to_string();
-    assert!(text.contains("held by `aof watch`") && text.contains(&format!("process {}", child.id())), "{text}");
+    assert!(
+        text.contains("held by `aof watch`") && text.contains(&format!("process {}", child.id())),
+        "{text}"
+    );
     assert!(fault.hint().unwrap().contains("nothing was written"));
 
     let mut told = Vec::new();
-    let lock = WriterLock::acquire(&paths, &holder("aof sweep"), Duration::from_secs(30), &mut |other| {
-        told.push(other.cloned());
-        child.kill().unwrap();
-    });
+    let lock =
+        WriterLock::acquire(&paths, &holder("aof sweep"), Duration::from_secs(30), &mut |other| {
+            told.push(other.cloned());
+            child.kill().unwrap();
+        });
     child.wait().unwrap();
     drop(lock.unwrap());
     assert_eq!(told.len(), 1);
@@ -70,7 +78,10 @@ fn one_holder_at_a_time_and_its_record_goes_with_it() {
     let lock = acquire(&paths, Duration::ZERO).unwrap();
     assert_eq!(Holder::read(&paths), Some(holder("aof task complete")));
     assert_eq!(fs::read(paths.local().join(".gitignore")).unwrap(), b"*\n");
-    assert!(matches!(acquire(&paths, Duration::ZERO), Err(StoreError::LockTimedOut { holder: Some(_), .. })));
+    assert!(matches!(
+        acquire(&paths, Duration::ZERO),
+        Err(StoreError::LockTimedOut { holder: Some(_), .. })
+    ));
     drop(lock);
     assert_eq!(Holder::read(&paths), None);
     drop(acquire(&paths, Duration::ZERO).unwrap());

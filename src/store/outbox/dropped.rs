@@ -13,7 +13,12 @@ const MOST_DROPPED: usize = 1_000;
 
 impl Outbox {
     /// Gives a message up: it is kept aside, with the reason, for others to be told of.
-    pub fn give_up(&self, channel: &ChannelKey, waiting: &Waiting, reason: &str) -> Result<(), StoreError> {
+    pub fn give_up(
+        &self,
+        channel: &ChannelKey,
+        waiting: &Waiting,
+        reason: &str,
+    ) -> Result<(), StoreError> {
         let given_up = Waiting { error: Some(reason.to_owned()), next: None, ..waiting.clone() };
         self.made(UNTOLD)?.replace(&waiting.name(), &given_up.bytes(), Durability::Durable)?;
         if let Some(folder) = self.standing(&folder_of(channel))? {
@@ -41,7 +46,9 @@ impl Outbox {
             }
         }
         let kept = self.names_in(DROPPED)?;
-        kept.iter().take(kept.len().saturating_sub(MOST_DROPPED)).try_for_each(|old| dropped.remove(old))
+        kept.iter()
+            .take(kept.len().saturating_sub(MOST_DROPPED))
+            .try_for_each(|old| dropped.remove(old))
     }
 
     /// Returns the messages that were given up, the oldest first of those that others were told of, then of the others.
@@ -66,7 +73,8 @@ impl Outbox {
         let mut messages = Vec::new();
         for name in self.names_in(folder)? {
             let read = standing.read(name, LIMIT)?;
-            messages.extend(read.and_then(|(bytes, _)| serde_json::from_slice::<Waiting>(&bytes).ok()));
+            messages
+                .extend(read.and_then(|(bytes, _)| serde_json::from_slice::<Waiting>(&bytes).ok()));
         }
         Ok(messages)
     }

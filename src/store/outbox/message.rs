@@ -61,7 +61,8 @@ fn put(folder: &Folder, messages: &[Waiting]) -> Result<(), StoreError> {
             staged.push((name, file));
         }
     }
-    disk::sync(unsynced).map_err(|fault| StoreError::io("flush to disk", &fault.path, fault.cause))?;
+    disk::sync(unsynced)
+        .map_err(|fault| StoreError::io("flush to disk", &fault.path, fault.cause))?;
     for (name, mut file) in staged {
         match file.create(&name) {
             Ok(()) | Err(StoreError::Exists { .. }) => {}

@@ -32,14 +32,23 @@ impl Outbox {
     }
 
     /// Notes before when nothing of a channel is tried, unless there are messages that `seen` does not have.
-    pub fn set_next(&self, channel: &ChannelKey, next: Option<Timestamp>, seen: &[String]) -> Result<(), StoreError> {
+    pub fn set_next(
+        &self,
+        channel: &ChannelKey,
+        next: Option<Timestamp>,
+        seen: &[String],
+    ) -> Result<(), StoreError> {
         let folder = self.made(&folder_of(channel))?;
         let Some(next) = next else { return folder.remove("next") };
         let bytes = serde_json::to_vec(&next).expect("a time is JSON");
         folder.replace("next", &bytes, Durability::Volatile)?;
         // In this order: whoever adds a message removes the file afterwards.
         let seen: HashSet<&String> = seen.iter().collect();
-        if self.names(channel)?.iter().any(|name| !seen.contains(name)) { folder.remove("next") } else { Ok(()) }
+        if self.names(channel)?.iter().any(|name| !seen.contains(name)) {
+            folder.remove("next")
+        } else {
+            Ok(())
+        }
     }
 
     /// Returns why a channel is left alone, if it is.

@@ -98,7 +98,8 @@ impl Attempt {
             Ok(_) | Err(StoreError::Exists { .. }) => {}
             Err(fault) => return Err(fault),
         }
-        let mut bytes = serde_json::to_vec_pretty(record).expect("a record of plain fields is JSON");
+        let mut bytes =
+            serde_json::to_vec_pretty(record).expect("a record of plain fields is JSON");
         bytes.push(b'\n');
         self.folder.replace(name, &bytes, Durability::Volatile)
     }

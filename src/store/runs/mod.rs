@@ -95,7 +95,9 @@ impl Runs {
                     let _ = prune::attempts(&visit);
                     return Ok(Right::Ours(visit));
                 }
-                marked::Attempt::Held(other) if start.elapsed() >= PATIENCE => return Ok(Right::Taken(other)),
+                marked::Attempt::Held(other) if start.elapsed() >= PATIENCE => {
+                    return Ok(Right::Taken(other));
+                }
                 marked::Attempt::Held(_) => thread::sleep(Duration::from_millis(1)),
                 // It was old, and somebody removed it.
                 marked::Attempt::Replaced => {}
@@ -145,7 +147,9 @@ impl VisitRuns {
     /// Returns how the last attempt stands.
     pub fn latest(&self) -> Result<Latest, StoreError> {
         let number = self.attempts()?;
-        let Some(attempt) = Attempt::standing(&self.folder, number)? else { return Ok(Latest::None) };
+        let Some(attempt) = Attempt::standing(&self.folder, number)? else {
+            return Ok(Latest::None);
+        };
         Ok(match attempt.record()? {
             Some(record) if record.end.is_some() => Latest::Ended(attempt, record),
             record => Latest::Open(attempt, record),
@@ -178,7 +182,9 @@ fn folder_name(ticket: &Ticket) -> Result<String, StoreError> {
     let text = ticket.to_string();
     match ticket.visit {
         Some(_) => Ok(text.replace('/', "+")),
-        None => Err(StoreError::BadPath { text, reason: "a run is one of a visit, and none is named" }),
+        None => {
+            Err(StoreError::BadPath { text, reason: "a run is one of a visit, and none is named" })
+        }
     }
 }
 
@@ -195,10 +201,13 @@ fn numbers(folder: &Path) -> Result<Vec<u32>, StoreError> {
     };
     let mut numbers = Vec::new();
     for entry in listing {
-        let name = entry.map_err(|cause| StoreError::io("list the folder", folder, cause))?.file_name();
+        let name =
+            entry.map_err(|cause| StoreError::io("list the folder", folder, cause))?.file_name();
         // `01` is none of ours.
         numbers.extend(
-            name.to_str().and_then(|name| name.parse().ok()).filter(|number: &u32| *name == *number.to_string()),
+            name.to_str()
+                .and_then(|name| name.parse().ok())
+                .filter(|number: &u32| *name == *number.to_string()),
         );
     }
     numbers.sort_unstable();

@@ -34,7 +34,8 @@ pub(super) fn visits(runs: &Folder, now: SystemTime, stop: &AtomicBool) -> Resul
         }
         // The folder changes when an attempt begins.
         let changed = entry.metadata().and_then(|metadata| metadata.modified());
-        let is_old = changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|age| age >= KEPT));
+        let is_old =
+            changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|age| age >= KEPT));
         if (is_old || name.starts_with(GONE)) && runs.kind(name)? == Some(Kind::Folder) {
             // One that cannot be removed keeps none of the others.
             let _ = remove_visit(runs, name);
@@ -63,7 +64,9 @@ fn remove_visit(runs: &Folder, name: &str) -> Result<(), StoreError> {
 fn remove(folder: &Folder, name: &str) -> Result<(), StoreError> {
     let place = folder.path().join(name);
     match fs::remove_dir_all(&place) {
-        Err(cause) if cause.kind() != ErrorKind::NotFound => Err(StoreError::io("remove", &place, cause)),
+        Err(cause) if cause.kind() != ErrorKind::NotFound => {
+            Err(StoreError::io("remove", &place, cause))
+        }
         _ => Ok(()),
     }
 }

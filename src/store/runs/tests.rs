@@ -109,7 +109,8 @@ fn nobody_else_can_look_into_it() {
         attempt.note(&record(&attempt, None)).unwrap();
     }
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    for folder in [attempt.path(), attempt.path().parent().unwrap(), &home.path().join(".aof/runs")] {
+    for folder in [attempt.path(), attempt.path().parent().unwrap(), &home.path().join(".aof/runs")]
+    {
         assert_eq!(mode(folder), 0o700, "{}", folder.display());
     }
     for file in [RunFile::Prompt, RunFile::Transcript, RunFile::Record] {
@@ -124,7 +125,9 @@ fn a_visit_has_one_runner_and_others_are_told_who() {
     let visit = ticket("AOF-abc@1");
     assert_eq!(runs.runner(&visit).unwrap(), None);
     let ours = open(&runs, "AOF-abc@1");
-    assert!(matches!(runs.open(&visit, &holder()).unwrap(), Right::Taken(Some(other)) if other == holder()));
+    assert!(
+        matches!(runs.open(&visit, &holder()).unwrap(), Right::Taken(Some(other)) if other == holder())
+    );
     assert_eq!(runs.runner(&visit).unwrap(), Some(holder()));
     let branch = open(&runs, "AOF-abc@1/security");
     drop(ours);
@@ -160,7 +163,10 @@ fn what_a_killed_runner_left_is_found_and_can_be_ended() {
         .spawn()
         .unwrap();
     let lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
-    assert!(lines.map_while(Result::ok).any(|line| line.contains("begun")), "the other process began nothing");
+    assert!(
+        lines.map_while(Result::ok).any(|line| line.contains("begun")),
+        "the other process began nothing"
+    );
     let visit = ticket("AOF-abc@1");
     let Right::Taken(Some(other)) = runs.open(&visit, &holder()).unwrap() else { panic!() };
     assert_eq!(other.pid, child.id());
@@ -239,8 +245,10 @@ fn visits_that_nobody_ran_for_long_go() {
     // A kill left it in the middle of its removal.
     fs::create_dir_all(place.join(".gone-AOF-killed@1/3")).unwrap();
     prune(later, false);
-    let mut left: Vec<String> =
-        fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut left: Vec<String> = fs::read_dir(&place)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     left.sort();
     assert_eq!(left, ["AOF-held@1", "mine"], "the one that is held stays");
     drop(held);

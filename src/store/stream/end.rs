@@ -31,7 +31,9 @@ impl Line {
     /// Returns whether it stands there.
     fn stands_at(&self, file: &File, place: u64) -> bool {
         // The record may be damaged, and no line is longer.
-        let Some(length) = usize::try_from(self.0).ok().filter(|_| self.0 <= LONGEST) else { return false };
+        let Some(length) = usize::try_from(self.0).ok().filter(|_| self.0 <= LONGEST) else {
+            return false;
+        };
         let mut bytes = vec![0; length];
         file.read_exact_at(&mut bytes, place).is_ok() && digest(&bytes) == self.1
     }
@@ -46,9 +48,11 @@ impl End {
     /// Returns the end after these whole lines were added.
     pub(super) fn after(&self, lines: &[u8]) -> Self {
         let Some(before) = lines.len().checked_sub(1) else { return self.clone() };
-        let start = lines[..before].iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1);
+        let start =
+            lines[..before].iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1);
         let first = self.first.clone().or_else(|| {
-            let length = lines.iter().position(|byte| *byte == b'\n').map_or(lines.len(), |place| place + 1);
+            let length =
+                lines.iter().position(|byte| *byte == b'\n').map_or(lines.len(), |place| place + 1);
             Some(Line::of(&lines[..length]))
         });
         Self { at: self.at + lines.len() as u64, first, last: Some(Line::of(&lines[start..])) }

@@ -84,13 +84,17 @@ impl Stream {
         match fs4::FileExt::try_lock(&lock) {
             Ok(()) => Ok(Some(Writer::new(local, folder, lock))),
             Err(fs4::TryLockError::WouldBlock) => Ok(None),
-            Err(fs4::TryLockError::Error(cause)) => Err(StoreError::io("lock", &folder.path().join("lock"), cause)),
+            Err(fs4::TryLockError::Error(cause)) => {
+                Err(StoreError::io("lock", &folder.path().join("lock"), cause))
+            }
         }
     }
 
     /// Returns the record, and whether the stream is as long as it says; nothing where there is none that can be read.
     pub fn record<K: DeserializeOwned>(&self) -> Result<Option<(Record<K>, bool)>, StoreError> {
-        let Some(folder) = Folder::open_existing(self.paths.root(), EVENTS)? else { return Ok(None) };
+        let Some(folder) = Folder::open_existing(self.paths.root(), EVENTS)? else {
+            return Ok(None);
+        };
         let Some(record) = record_in::<K>(&folder)? else { return Ok(None) };
         let size = fs::symlink_metadata(self.paths.events()).map(|metadata| metadata.len());
         let is_whole = size.is_ok_and(|size| size == record.end.place());
@@ -121,14 +125,20 @@ impl Stream {
         let path = self.paths.root().join(EVENTS);
         let listing = match fs::read_dir(&path) {
             Ok(listing) => listing,
-            Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(vec![]),
+            Err(cause)
+                if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                return Ok(vec![]);
+            }
             Err(cause) => return Err(StoreError::io("list the folder", &path, cause)),
         };
         let names = listing.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let mut ids: Vec<EventId> =
             names.filter_map(|name| name.strip_suffix(SUFFIX).and_then(EventId::read)).collect();
         ids.sort();
-        let Some(folder) = Folder::open_existing(self.paths.root(), EVENTS)? else { return Ok(Vec::new()) };
+        let Some(folder) = Folder::open_existing(self.paths.root(), EVENTS)? else {
+            return Ok(Vec::new());
+        };
         let mut left = Vec::new();
         for id in ids {
             let name = format!("{id}{SUFFIX}");

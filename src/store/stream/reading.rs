@@ -18,7 +18,12 @@ pub struct Reading {
 
 impl Reading {
     pub(super) fn new(file: File, metadata: &Metadata, paths: Paths) -> Self {
-        Self { reader: BufReader::with_capacity(1 << 16, file), at: 0, inode: metadata.ino(), paths }
+        Self {
+            reader: BufReader::with_capacity(1 << 16, file),
+            at: 0,
+            inode: metadata.ino(),
+            paths,
+        }
     }
 
     /// Returns the next whole line without its end, in which what is no UTF-8 is replaced; nothing where there is none yet.
@@ -33,7 +38,8 @@ impl Reading {
         }
         self.at += read as u64;
         Ok(Some(
-            String::from_utf8(bytes).unwrap_or_else(|bytes| String::from_utf8_lossy(bytes.as_bytes()).into_owned()),
+            String::from_utf8(bytes)
+                .unwrap_or_else(|bytes| String::from_utf8_lossy(bytes.as_bytes()).into_owned()),
         ))
     }
 

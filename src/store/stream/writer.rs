@@ -29,12 +29,20 @@ impl Writer {
 
     /// Returns how the stream stands. What a kill left behind its known end is taken out: lines of which `again` says that they
     /// are written again, and a part of one.
-    pub fn settle<K: DeserializeOwned>(&self, again: &dyn Fn(&str) -> bool) -> Result<Standing<K>, StoreError> {
+    pub fn settle<K: DeserializeOwned>(
+        &self,
+        again: &dyn Fn(&str) -> bool,
+    ) -> Result<Standing<K>, StoreError> {
         let record = record_in::<K>(&self.folder)?;
-        let Some((file, metadata)) = self.local.open_to_write(NAME)? else { return Ok(Standing::Missing) };
+        let Some((file, metadata)) = self.local.open_to_write(NAME)? else {
+            return Ok(Standing::Missing);
+        };
         let Some(mut record) = record else { return Ok(Standing::Lost) };
-        let fault = |doing| move |cause| StoreError::io(doing, &self.local.path().join(NAME), cause);
-        let Some(end) = record.end.find(&file).map_err(fault("read"))? else { return Ok(Standing::Lost) };
+        let fault =
+            |doing| move |cause| StoreError::io(doing, &self.local.path().join(NAME), cause);
+        let Some(end) = record.end.find(&file).map_err(fault("read"))? else {
+            return Ok(Standing::Lost);
+        };
         record.end = end;
         let end = record.end.place();
         if metadata.len() == end {
@@ -46,8 +54,10 @@ impl Writer {
         };
         let mut bytes = vec![0; size];
         file.read_exact_at(&mut bytes, end).map_err(fault("read"))?;
-        let whole = bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
-        let strays: Vec<&[u8]> = whole.filter(|line| !again(&String::from_utf8_lossy(line))).collect();
+        let whole =
+            bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+        let strays: Vec<&[u8]> =
+            whole.filter(|line| !again(&String::from_utf8_lossy(line))).collect();
         let kept = strays.concat();
         if kept != bytes {
             file.set_len(end).map_err(fault("cut off"))?;
@@ -59,10 +69,15 @@ impl Writer {
     }
 
     /// Adds whole lines to the stream that has this record, and records them, with what is kept now.
-    pub fn append<K: Serialize>(&self, record: &mut Record<K>, lines: &[u8]) -> Result<(), StoreError> {
+    pub fn append<K: Serialize>(
+        &self,
+        record: &mut Record<K>,
+        lines: &[u8],
+    ) -> Result<(), StoreError> {
         if !lines.is_empty() {
             let mut file = self.local.open_to_append(NAME)?;
-            file.write_all(lines).map_err(|cause| StoreError::io("write", &self.local.path().join(NAME), cause))?;
+            file.write_all(lines)
+                .map_err(|cause| StoreError::io("write", &self.local.path().join(NAME), cause))?;
             record.end = record.end.after(lines);
         }
         stop::point("events.written");

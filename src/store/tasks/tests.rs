@@ -76,7 +76,10 @@ fn of_several_files_the_one_counts_that_is_found() {
         (&["tasks/AOF-abcde.md", "tasks/ab/AOF-abcde.md"], None),
         (&["tasks/one/AOF-abcde.md", "tasks/two/AOF-abcde.md"], None),
         (&["tasks/archive/2026/02/16/AOF-abcde.md", "tasks/one/AOF-abcde.md"], Some(1)),
-        (&["tasks/archive/2025/12/31/AOF-abcde.md", "tasks/archive/2026/02/16/AOF-abcde.md"], Some(1)),
+        (
+            &["tasks/archive/2025/12/31/AOF-abcde.md", "tasks/archive/2026/02/16/AOF-abcde.md"],
+            Some(1),
+        ),
         (&["tasks/archive/2025/12/31/AOF-abcde.md", "tasks/archive/sorted/AOF-abcde.md"], Some(0)),
         (&["tasks/archive/one/AOF-abcde.md", "tasks/archive/two/AOF-abcde.md"], None),
     ] {
@@ -123,7 +126,9 @@ fn no_oddity_hides_a_task() {
     for entry in walk_active(&paths) {
         match entry {
             Entry::Task(task) => found.push(task.path.to_string()),
-            Entry::Stray(stray) => strays.push((stray.path.to_string_lossy().into_owned(), stray.reason)),
+            Entry::Stray(stray) => {
+                strays.push((stray.path.to_string_lossy().into_owned(), stray.reason))
+            }
         }
     }
     found.sort();
@@ -173,7 +178,10 @@ fn only_files_are_read_and_never_through_a_link() {
             other => panic!("{path}: {other:?}"),
         }
     }
-    assert!(matches!(read(&paths, &"tasks/AOF-no.md".parse().unwrap()), Err(StoreError::Gone { .. })));
+    assert!(matches!(
+        read(&paths, &"tasks/AOF-no.md".parse().unwrap()),
+        Err(StoreError::Gone { .. })
+    ));
     drop(home);
 }
 

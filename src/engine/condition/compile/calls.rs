@@ -1,8 +1,8 @@
 //! Compiles calls: methods and functions from the lists, and the functions handed to them.
 
 use oxc_ast::ast::{
-    Argument, ArrowFunctionBody, ArrowFunctionExpression, BindingPattern, CallExpression, Expression,
-    StaticMemberExpression,
+    Argument, ArrowFunctionBody, ArrowFunctionExpression, BindingPattern, CallExpression,
+    Expression, StaticMemberExpression,
 };
 use oxc_span::{GetSpan, Span};
 
@@ -28,8 +28,11 @@ pub(super) fn functions() -> String {
 impl Compiler<'_> {
     pub(super) fn call(&mut self, call: &CallExpression<'_>) -> Compiled<Node> {
         if call.optional {
-            return Err(ConditionFault::refused(call.span, "a call cannot be optional in a condition")
-                .help("make the member optional, as in `metadata.labels?.includes('api')`"));
+            return Err(ConditionFault::refused(
+                call.span,
+                "a call cannot be optional in a condition",
+            )
+            .help("make the member optional, as in `metadata.labels?.includes('api')`"));
         }
         match &call.callee {
             Expression::StaticMemberExpression(member) => {
@@ -37,21 +40,27 @@ impl Compiler<'_> {
                     && !self.is_known(&object.name)
                     && is_namespace(&object.name)
                 {
-                    return self.builtin(&format!("{}.{}", object.name, member.property.name), member.span, call);
+                    return self.builtin(
+                        &format!("{}.{}", object.name, member.property.name),
+                        member.span,
+                        call,
+                    );
                 }
                 self.method(member, call)
             }
             Expression::Identifier(function) if !self.is_known(&function.name) => {
                 self.builtin(&function.name, function.span, call)
             }
-            Expression::Identifier(value) => {
-                Err(ConditionFault::refused(value.span, format!("`{}` is not a function", value.name))
-                    .help("call one of its methods, such as `includes`"))
-            }
-            callee => {
-                Err(ConditionFault::refused(callee.span(), "only a method or a function can be called, by its name")
-                    .help("for example `tags.includes('api')`"))
-            }
+            Expression::Identifier(value) => Err(ConditionFault::refused(
+                value.span,
+                format!("`{}` is not a function", value.name),
+            )
+            .help("call one of its methods, such as `includes`")),
+            callee => Err(ConditionFault::refused(
+                callee.span(),
+                "only a method or a function can be called, by its name",
+            )
+            .help("for example `tags.includes('api')`")),
         }
     }
 
@@ -64,14 +73,21 @@ impl Compiler<'_> {
         Ok(Node { kind, place: place(span) })
     }
 
-    fn method(&mut self, member: &StaticMemberExpression<'_>, call: &CallExpression<'_>) -> Compiled<Node> {
+    fn method(
+        &mut self,
+        member: &StaticMemberExpression<'_>,
+        call: &CallExpression<'_>,
+    ) -> Compiled<Node> {
         let name = &member.property;
         check_member(&name.name, name.span)?;
         let receiver = self.expression(&member.object)?;
-        let method = Method::from_name(&name.name).ok_or_else(|| fault::method(&name.name, name.span))?;
+        let method =
+            Method::from_name(&name.name).ok_or_else(|| fault::method(&name.name, name.span))?;
         let (arrow, rest) = if method.takes_arrow() {
-            let (first, rest) =
-                call.arguments.split_first().map_or((None, &[][..]), |(first, rest)| (Some(first), rest));
+            let (first, rest) = call
+                .arguments
+                .split_first()
+                .map_or((None, &[][..]), |(first, rest)| (Some(first), rest));
             match first.and_then(as_arrow) {
                 Some(arrow) => (Some(self.arrow(arrow)?), rest),
                 None => return Err(needs_arrow(method, first.map_or(name.span, GetSpan::span))),
@@ -94,9 +110,11 @@ impl Compiler<'_> {
 
     fn arrow(&mut self, arrow: &ArrowFunctionExpression<'_>) -> Compiled<Arrow> {
         if arrow.r#async {
-            return Err(
-                ConditionFault::refused(arrow.span, "a condition cannot wait for anything").help("leave `async` out")
-            );
+            return Err(ConditionFault::refused(
+                arrow.span,
+                "a condition cannot wait for anything",
+            )
+            .help("leave `async` out"));
         }
         let ArrowFunctionBody::FunctionBody(block) = &arrow.body else {
             let base = self.parameters.len();
@@ -105,14 +123,20 @@ impl Compiler<'_> {
             self.parameters.truncate(base);
             return Ok(Arrow { base, parameters, body: body? });
         };
-        Err(ConditionFault::refused(block.span, "a function in a condition is one expression, not a block")
-            .help("leave out the braces and `return`, as in `tag => tag === 'api'`"))
+        Err(ConditionFault::refused(
+            block.span,
+            "a function in a condition is one expression, not a block",
+        )
+        .help("leave out the braces and `return`, as in `tag => tag === 'api'`"))
     }
 
     fn parameters(&mut self, arrow: &ArrowFunctionExpression<'_>) -> Compiled<Vec<Pattern>> {
         if let Some(rest) = &arrow.params.rest {
-            return Err(ConditionFault::refused(rest.span, "a function in a condition cannot collect parameters")
-                .help("name the parameters that you need"));
+            return Err(ConditionFault::refused(
+                rest.span,
+                "a function in a condition cannot collect parameters",
+            )
+            .help("name the parameters that you need"));
         }
         let base = self.parameters.len();
         let patterns = arrow.params.items.iter().map(|parameter| {
@@ -140,7 +164,10 @@ impl Compiler<'_> {
             BindingPattern::ObjectPattern(object) if object.rest.is_none() => {
                 let entries = object.properties.iter().map(|property| {
                     let key = if property.computed {
-                        Err(ConditionFault::refused(property.span, "a pattern's keys must be plain names"))
+                        Err(ConditionFault::refused(
+                            property.span,
+                            "a pattern's keys must be plain names",
+                        ))
                     } else {
                         literals::key(&property.key)
                     };
@@ -149,15 +176,17 @@ impl Compiler<'_> {
                 entries.collect::<Compiled<_>>().map(Pattern::Record)
             }
             BindingPattern::ArrayPattern(list) if list.rest.is_none() => {
-                let elements = list
-                    .elements
-                    .iter()
-                    .map(|element| element.as_ref().map(|element| self.pattern(element, base)).transpose());
+                let elements = list.elements.iter().map(|element| {
+                    element.as_ref().map(|element| self.pattern(element, base)).transpose()
+                });
                 elements.collect::<Compiled<_>>().map(Pattern::List)
             }
             BindingPattern::AssignmentPattern(assignment) => Err(no_default(assignment.span)),
-            other => Err(ConditionFault::refused(other.span(), "a pattern in a condition cannot collect the rest")
-                .help("name the members that you need")),
+            other => Err(ConditionFault::refused(
+                other.span(),
+                "a pattern in a condition cannot collect the rest",
+            )
+            .help("name the members that you need")),
         }
     }
 }
@@ -180,5 +209,6 @@ fn needs_arrow(method: Method, span: Span) -> ConditionFault {
 }
 
 fn no_default(span: Span) -> ConditionFault {
-    ConditionFault::refused(span, "a parameter in a condition cannot have a default").help("use `??` in the body")
+    ConditionFault::refused(span, "a parameter in a condition cannot have a default")
+        .help("use `??` in the body")
 }

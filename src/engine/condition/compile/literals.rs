@@ -1,8 +1,8 @@
 //! Compiles literals, and the lists, objects and templates built from them.
 
 use oxc_ast::ast::{
-    ArrayExpression, ArrayExpressionElement, NumericLiteral, ObjectExpression, ObjectProperty, ObjectPropertyKind,
-    PropertyKey, PropertyKind, StringLiteral, TemplateLiteral,
+    ArrayExpression, ArrayExpressionElement, NumericLiteral, ObjectExpression, ObjectProperty,
+    ObjectPropertyKind, PropertyKey, PropertyKind, StringLiteral, TemplateLiteral,
 };
 use oxc_span::{GetSpan, Span};
 
@@ -37,10 +37,15 @@ pub(super) fn text(literal: &StringLiteral<'_>) -> Compiled<Kind> {
 pub(super) fn key(key: &PropertyKey<'_>) -> Compiled<Box<str>> {
     let name: Box<str> = match key {
         PropertyKey::StaticIdentifier(identifier) => identifier.name.as_str().into(),
-        PropertyKey::StringLiteral(literal) if !literal.lone_surrogates => literal.value.as_str().into(),
+        PropertyKey::StringLiteral(literal) if !literal.lone_surrogates => {
+            literal.value.as_str().into()
+        }
         PropertyKey::NumericLiteral(literal) => number::format(literal.value).into(),
         other => {
-            return Err(ConditionFault::refused(other.span(), "a key must be a plain name, text or number"));
+            return Err(ConditionFault::refused(
+                other.span(),
+                "a key must be a plain name, text or number",
+            ));
         }
     };
     check_member(&name, key.span())?;
@@ -62,9 +67,12 @@ impl Compiler<'_> {
 
     pub(super) fn list(&mut self, list: &ArrayExpression<'_>) -> Compiled<Kind> {
         let elements = list.elements.iter().map(|element| match element {
-            ArrayExpressionElement::SpreadElement(spread) => self.expression(&spread.argument).map(Item::Spread),
+            ArrayExpressionElement::SpreadElement(spread) => {
+                self.expression(&spread.argument).map(Item::Spread)
+            }
             ArrayExpressionElement::Elision(gap) => {
-                Err(ConditionFault::refused(gap.span, "a list cannot have gaps").help("write `undefined`"))
+                Err(ConditionFault::refused(gap.span, "a list cannot have gaps")
+                    .help("write `undefined`"))
             }
             element => self.expression(element.to_expression()).map(Item::One),
         });
@@ -74,17 +82,21 @@ impl Compiler<'_> {
     pub(super) fn record(&mut self, object: &ObjectExpression<'_>) -> Compiled<Kind> {
         let entries = object.properties.iter().map(|property| match property {
             ObjectPropertyKind::ObjectProperty(property) => self.entry(property),
-            ObjectPropertyKind::SpreadProperty(spread) => {
-                Err(ConditionFault::refused(spread.span, "an object cannot be spread in a condition")
-                    .help("write the keys that you need"))
-            }
+            ObjectPropertyKind::SpreadProperty(spread) => Err(ConditionFault::refused(
+                spread.span,
+                "an object cannot be spread in a condition",
+            )
+            .help("write the keys that you need")),
         });
         Ok(Kind::Record(entries.collect::<Compiled<_>>()?))
     }
 
     fn entry(&mut self, property: &ObjectProperty<'_>) -> Compiled<(Box<str>, Node)> {
         if property.method || property.computed || property.kind != PropertyKind::Init {
-            return Err(ConditionFault::refused(property.span, "an object's entries must be plain `key: value` pairs"));
+            return Err(ConditionFault::refused(
+                property.span,
+                "an object's entries must be plain `key: value` pairs",
+            ));
         }
         Ok((key(&property.key)?, self.expression(&property.value)?))
     }
@@ -107,5 +119,6 @@ fn has_octal_escape(raw: &str) -> bool {
 }
 
 fn half_a_pair(span: Span) -> ConditionFault {
-    ConditionFault::refused(span, "this escape is only half a character").help("write the character itself")
+    ConditionFault::refused(span, "this escape is only half a character")
+        .help("write the character itself")
 }

@@ -6,11 +6,18 @@ use super::*;
 fn branches_are_claimed_given_back_and_set_going_each_on_its_own() {
     let rules = rules(forked(JoinStrategy::All));
     let task = at_fork(&rules);
-    let claim = |branch: &str, agent: &str| Act::Claim { agent: id(agent), branch: Some(id(branch)) };
+    let claim =
+        |branch: &str, agent: &str| Act::Claim { agent: id(agent), branch: Some(id(branch)) };
     let task = step(&rules, &task, &claim("c", "agent-7"), 2).unwrap().task;
     assert_eq!(stands(&task), "review@1 ready", "others can be taken");
-    assert_eq!(decide(&rules, &task, &claim("c", "agent-8"), at(2)).unwrap_err().code(), "assigned_to_another");
-    assert_eq!(say_at(&rules, &task, "c", "agent-8", "complete").unwrap_err().code(), "assigned_to_another");
+    assert_eq!(
+        decide(&rules, &task, &claim("c", "agent-8"), at(2)).unwrap_err().code(),
+        "assigned_to_another"
+    );
+    assert_eq!(
+        say_at(&rules, &task, "c", "agent-8", "complete").unwrap_err().code(),
+        "assigned_to_another"
+    );
     let task = step(&rules, &task, &claim("a", "agent-3"), 3).unwrap().task;
     let task = step(&rules, &task, &claim("b", "agent-5"), 4).unwrap().task;
     assert_eq!(stands(&task), "review@1 in_progress");
@@ -24,15 +31,28 @@ fn branches_are_claimed_given_back_and_set_going_each_on_its_own() {
     assert_eq!(branches(&task), ["ready", "ready", "in_progress"]);
 
     let task = say_at(&rules, &task, "a", "agent-3", "blocked").unwrap().task;
-    assert_eq!((branches(&task), stands(&task)), (vec!["blocked", "ready", "in_progress"], "review@1 ready".into()));
-    assert_eq!(decide(&rules, &task, &claim("a", "agent-3"), at(70)).unwrap_err().code(), "task_blocked");
-    let unblock = |branch: Option<&str>| Act::Unblock { by: person(), branch: branch.map(id), reason: None };
-    assert_eq!(decide(&rules, &task, &unblock(Some("b")), at(70)).unwrap_err().code(), "not_blocked");
+    assert_eq!(
+        (branches(&task), stands(&task)),
+        (vec!["blocked", "ready", "in_progress"], "review@1 ready".into())
+    );
+    assert_eq!(
+        decide(&rules, &task, &claim("a", "agent-3"), at(70)).unwrap_err().code(),
+        "task_blocked"
+    );
+    let unblock =
+        |branch: Option<&str>| Act::Unblock { by: person(), branch: branch.map(id), reason: None };
+    assert_eq!(
+        decide(&rules, &task, &unblock(Some("b")), at(70)).unwrap_err().code(),
+        "not_blocked"
+    );
     let after = step(&rules, &task, &unblock(None), 70).unwrap().task;
     assert_eq!(branches(&after), ["ready", "ready", "in_progress"]);
     assert!(matches!(explain(&rules, Some(&task), &after), Change::Act(_)));
     // A blocked branch may also say its word without more ado.
-    assert_eq!(branches(&say_at(&rules, &task, "a", "agent-3", "complete").unwrap().task)[0], "complete");
+    assert_eq!(
+        branches(&say_at(&rules, &task, "a", "agent-3", "complete").unwrap().task)[0],
+        "complete"
+    );
 }
 
 #[test]
@@ -42,7 +62,8 @@ fn whoever_holds_a_branch_does_not_hold_the_task() {
     let task = step(&rules, &at_fork(&rules), &claim, 2).unwrap().task;
     let by = || Actor::Agent(id("agent-7"));
     let reason = || "I say so".to_owned();
-    let unblock = |branch: Option<&str>| Act::Unblock { by: by(), branch: branch.map(id), reason: None };
+    let unblock =
+        |branch: Option<&str>| Act::Unblock { by: by(), branch: branch.map(id), reason: None };
     let table = [
         (Act::Override { by: by(), to: id("done"), reason: reason() }, "not_permitted"),
         (Act::Cancel { by: by(), reason: reason() }, "not_permitted"),
@@ -59,10 +80,14 @@ fn whoever_holds_a_branch_does_not_hold_the_task() {
 
 #[test]
 fn a_branch_for_which_there_is_nobody_waits_and_holds_nothing_up() {
-    let rules = rules(changed(1, |gate| *gate = with(gate.clone(), |duty| duty.role = id("security"))));
+    let rules =
+        rules(changed(1, |gate| *gate = with(gate.clone(), |duty| duty.role = id("security"))));
     let task = at_fork(&rules);
     assert_eq!(branches(&task), ["ready", "blocked", "ready"]);
-    assert_eq!(task.gate.as_ref().unwrap().branches[1].blockers, ["No agents available for role: security"]);
+    assert_eq!(
+        task.gate.as_ref().unwrap().branches[1].blockers,
+        ["No agents available for role: security"]
+    );
     let unblock = Act::Unblock { by: Actor::Person(None), branch: None, reason: None };
     assert_eq!(decide(&rules, &task, &unblock, at(20)).unwrap_err().code(), "task_blocked");
     let passed = walk(&rules, &[("a", "complete"), ("c", "complete")]);
@@ -79,7 +104,10 @@ fn whoever_is_still_at_work_when_a_fork_is_left_is_named_and_told() {
     assert_eq!(passed.history.last().unwrap().unfinished, [id::<GateId>("a"), id("c")]);
     let mut late = completion("agent-3", "complete");
     late.ticket = id("AOF-abc@1/a");
-    assert_eq!(decide(&rules, &passed, &Act::Complete(late), at(99)).unwrap_err().code(), "visit_ended");
+    assert_eq!(
+        decide(&rules, &passed, &Act::Complete(late), at(99)).unwrap_err().code(),
+        "visit_ended"
+    );
     let person = Actor::Person(None);
     let moved = Act::Override { by: person.clone(), to: id("done"), reason: "now".into() };
     let cancelled = Act::Cancel { by: person, reason: "never".into() };
@@ -88,7 +116,10 @@ fn whoever_is_still_at_work_when_a_fork_is_left_is_named_and_told() {
         let after = step(&rules, &task, &act, 99).unwrap().task;
         assert_eq!(stands(&after), then);
         let last = after.history.last().unwrap();
-        assert_eq!((last.branch.clone(), last.role.clone(), last.unfinished.len()), (None, None, 3));
+        assert_eq!(
+            (last.branch.clone(), last.role.clone(), last.unfinished.len()),
+            (None, None, 3)
+        );
         assert!(matches!(explain(&rules, Some(&task), &after), Change::Act(_)));
         assert!(after.review.is_none());
     }
@@ -113,9 +144,13 @@ fn a_fork_that_is_escalated_belongs_to_that_role_in_all_its_branches() {
     let rules = sent_back(Exhausted::Escalate(id("po")));
     let mut task = back_at_fork(&rules);
     assert_eq!(stands(&task), "review@5 ready");
-    let roles: Vec<&str> = task.gate.iter().flat_map(|open| &open.branches).map(|own| own.role.as_str()).collect();
+    let roles: Vec<&str> =
+        task.gate.iter().flat_map(|open| &open.branches).map(|own| own.role.as_str()).collect();
     assert_eq!(roles, ["po", "po", "po"]);
-    assert_eq!(say_at(&rules, &task, "a", "agent-3", "complete").unwrap_err().code(), "human_required");
+    assert_eq!(
+        say_at(&rules, &task, "a", "agent-3", "complete").unwrap_err().code(),
+        "human_required"
+    );
     for branch in ["a", "b", "c"] {
         task = say_at(&rules, &task, branch, "human-ada", "complete").unwrap().task;
     }
@@ -127,7 +162,10 @@ fn a_fork_to_which_a_task_comes_back_too_often_waits_as_a_whole() {
     let rules = sent_back(Exhausted::Block);
     let task = back_at_fork(&rules);
     assert_eq!(stands(&task), "review@5 blocked");
-    assert_eq!(say_at(&rules, &task, "a", "agent-3", "complete").unwrap_err().code(), "circular_loop");
+    assert_eq!(
+        say_at(&rules, &task, "a", "agent-3", "complete").unwrap_err().code(),
+        "circular_loop"
+    );
     let claim = Act::Claim { agent: id("agent-3"), branch: None };
     assert_eq!(decide(&rules, &task, &claim, at(99)).unwrap_err().code(), "task_blocked");
     let unblock = |reason: Option<&str>| Act::Unblock {
@@ -137,5 +175,8 @@ fn a_fork_to_which_a_task_comes_back_too_often_waits_as_a_whole() {
     };
     assert_eq!(decide(&rules, &task, &unblock(None), at(99)).unwrap_err().code(), "missing_reason");
     let task = step(&rules, &task, &unblock(Some("once more")), 99).unwrap().task;
-    assert_eq!((stands(&task), branches(&task)), ("review@6 ready".into(), vec!["ready", "ready", "ready"]));
+    assert_eq!(
+        (stands(&task), branches(&task)),
+        ("review@6 ready".into(), vec!["ready", "ready", "ready"])
+    );
 }

@@ -4,20 +4,32 @@ use super::*;
 
 #[test]
 fn a_gate_that_became_a_fork_meanwhile_lets_nobody_through() {
-    let before = rules(workflow(vec![gate("work", "backend"), gate("review", "qa"), gate("done", "architect")]));
+    let before = rules(workflow(vec![
+        gate("work", "backend"),
+        gate("review", "qa"),
+        gate("done", "architect"),
+    ]));
     let task = at_fork(&before);
     let rules = rules(forked(JoinStrategy::All));
     assert!(!passes_by_itself(&rules, &task));
     assert_eq!(say(&rules, &task, "agent-5", "complete").unwrap_err().code(), "branches_not_open");
-    let open = Act::Override { by: Actor::Person(None), to: id("review"), reason: "open it".into() };
-    assert_eq!(branches(&step(&rules, &task, &open, 99).unwrap().task), ["ready", "ready", "ready"]);
+    let open =
+        Act::Override { by: Actor::Person(None), to: id("review"), reason: "open it".into() };
+    assert_eq!(
+        branches(&step(&rules, &task, &open, 99).unwrap().task),
+        ["ready", "ready", "ready"]
+    );
 }
 
 #[test]
 fn a_fork_that_became_a_gate_meanwhile_is_claimed_and_given_back_as_a_gate() {
     let before = rules(forked(JoinStrategy::All));
     let task = walk(&before, &[("a", "blocked")]);
-    let rules = rules(workflow(vec![gate("work", "backend"), gate("review", "qa"), gate("done", "architect")]));
+    let rules = rules(workflow(vec![
+        gate("work", "backend"),
+        gate("review", "qa"),
+        gate("done", "architect"),
+    ]));
     let claim = Act::Claim { agent: id("agent-5"), branch: None };
     let claimed = step(&rules, &task, &claim, 60).unwrap().task;
     assert_eq!(stands(&claimed), "review@1 in_progress");
@@ -48,8 +60,14 @@ fn a_branch_that_is_gone_from_the_rules_holds_nothing_up() {
         fork.branches.remove(2);
     }
     let rules = rules(flow);
-    assert_eq!(say_at(&rules, &task, "c", "agent-7", "complete").unwrap_err().code(), "no_such_branch");
-    assert_eq!(stands(&say_at(&rules, &task, "b", "agent-5", "complete").unwrap().task), "done@3 ready");
+    assert_eq!(
+        say_at(&rules, &task, "c", "agent-7", "complete").unwrap_err().code(),
+        "no_such_branch"
+    );
+    assert_eq!(
+        stands(&say_at(&rules, &task, "b", "agent-5", "complete").unwrap().task),
+        "done@3 ready"
+    );
 }
 
 #[test]
@@ -83,11 +101,15 @@ fn a_fork_is_judged_again_when_the_rules_took_away_whoever_was_waited_for() {
         assert!(passes_by_itself(&rules, task));
         let after = step(&rules, task, &unblock, 60).unwrap().task;
         assert_eq!(stands(&after), then);
-        assert!(matches!(explain(&rules, Some(task), &after), Change::Act(found) if found.act == Act::Pass));
+        assert!(
+            matches!(explain(&rules, Some(task), &after), Change::Act(found) if found.act == Act::Pass)
+        );
         let last = after.history.last().unwrap();
         assert_eq!((last.branch.clone(), last.agent.clone()), (None, None));
-        let wants: Vec<String> = after.review.into_iter().flat_map(|review| review.blockers).collect();
-        let expected: &[&str] = if then == "done@4 ready" { &[] } else { &["a: coverage is 65%, need 80%"] };
+        let wants: Vec<String> =
+            after.review.into_iter().flat_map(|review| review.blockers).collect();
+        let expected: &[&str] =
+            if then == "done@4 ready" { &[] } else { &["a: coverage is 65%, need 80%"] };
         assert_eq!(wants, expected);
     }
     // A branch that waited is set going, and is gone then.
@@ -97,7 +119,10 @@ fn a_fork_is_judged_again_when_the_rules_took_away_whoever_was_waited_for() {
     // Where nothing was said, and where somebody can still speak, nothing is judged.
     assert!(!passes_by_itself(&rules, &at_fork(&before)));
     assert!(!passes_by_itself(&nobody, &passed));
-    assert_eq!(decide(&without(1), &rejected, &Act::Pass, at(60)).unwrap_err().code(), "not_automatic");
+    assert_eq!(
+        decide(&without(1), &rejected, &Act::Pass, at(60)).unwrap_err().code(),
+        "not_automatic"
+    );
 }
 
 #[test]
@@ -106,7 +131,8 @@ fn what_is_wrong_with_a_fork_is_said_when_it_is_loaded() {
         let review = fork("review", JoinStrategy::All, vec![first, second]);
         workflow(vec![gate("work", "backend"), review, gate("done", "architect")])
     };
-    let routed_branch = |routes: &[(&str, &str)]| Branch::new(routed(gate("a", "architect"), routes)).unwrap();
+    let routed_branch =
+        |routes: &[(&str, &str)]| Branch::new(routed(gate("a", "architect"), routes)).unwrap();
     let b = || branch("b", "qa");
     assert_eq!(codes(two(branch("b", "architect"), b())), ["duplicate_branch"]);
     assert_eq!(codes(two(branch("work", "architect"), b())), ["branch_named_like_gate"]);
@@ -116,7 +142,8 @@ fn what_is_wrong_with_a_fork_is_said_when_it_is_loaded() {
     assert_eq!(codes(two(routed_branch(&[("complete", "$previous")]), b())), ["branch_leads_away"]);
     assert_eq!(codes(two(routed_branch(&[("ugly", "$previous")]), b())), ["branch_never_passes"]);
     assert_eq!(codes(two(routed_branch(&[("skip", "$next")]), b())), ["dead_field"]);
-    let first = workflow(vec![fork("review", JoinStrategy::All, vec![branch("a", "architect"), b()])]);
+    let first =
+        workflow(vec![fork("review", JoinStrategy::All, vec![branch("a", "architect"), b()])]);
     assert_eq!(codes(first), ["first_gate_rejects"]);
     let one = workflow(vec![gate("work", "backend"), fork("review", JoinStrategy::All, vec![b()])]);
     assert_eq!(codes(one), ["fork_without_branches"]);
@@ -124,15 +151,20 @@ fn what_is_wrong_with_a_fork_is_said_when_it_is_loaded() {
     let mut dead = two(plain(), Branch::new(gate("b", "qa")).unwrap());
     dead.gates[1] = routed(dead.gates[1].clone(), &[("needs_review", "work"), ("great", "$next")]);
     assert_eq!(codes(dead), ["dead_field", "dead_field"]);
-    let itself = changed(0, |gate| *gate = with(gate.clone(), |duty| duty.separate_from = vec![id("review")]));
+    let itself = changed(0, |gate| {
+        *gate = with(gate.clone(), |duty| duty.separate_from = vec![id("review")])
+    });
     assert_eq!(codes(itself), ["unknown_gate"]);
 }
 
 #[test]
 fn a_fork_has_an_end() {
     let wide = |forks: usize, branches: usize| {
-        let of = |number: usize| (0..branches).map(move |index| branch(&format!("b{number}-{index}"), "qa")).collect();
-        let forks = (0..forks).map(|number| fork(&format!("f{number}"), JoinStrategy::All, of(number)));
+        let of = |number: usize| {
+            (0..branches).map(move |index| branch(&format!("b{number}-{index}"), "qa")).collect()
+        };
+        let forks =
+            (0..forks).map(|number| fork(&format!("f{number}"), JoinStrategy::All, of(number)));
         workflow([gate("work", "backend")].into_iter().chain(forks).collect())
     };
     let told = |flow: Workflow| {
@@ -142,6 +174,9 @@ fn a_fork_has_an_end() {
     };
     assert_eq!(codes(wide(1, 100)), Vec::<&str>::new());
     assert_eq!(told(wide(1, 101)), ["fork `f0` has 101 branches: 100 is the most"]);
-    assert_eq!(told(wide(10, 100)), ["a workflow of 11 gates and 1000 branches: 1000 in all is the most"]);
+    assert_eq!(
+        told(wide(10, 100)),
+        ["a workflow of 11 gates and 1000 branches: 1000 in all is the most"]
+    );
     assert_eq!(codes(wide(2, 600)), ["too_many_gates", "too_many_branches", "too_many_branches"]);
 }

@@ -57,7 +57,9 @@ fn broken_yaml_is_shown_where_it_breaks() {
       |
       = help: keep one of the two
     ");
-    let invalid = load(&[Source { name: "org.yaml".into(), bytes: b"roles:\n  caf\xe9: {}\n".to_vec() }]).unwrap_err();
+    let invalid =
+        load(&[Source { name: "org.yaml".into(), bytes: b"roles:\n  caf\xe9: {}\n".to_vec() }])
+            .unwrap_err();
     assert_snapshot!(render_all(&invalid, Paint::Plain), @"
     error[not_utf8]: this is not UTF-8 text
      --> org.yaml:2:6
@@ -71,7 +73,8 @@ fn broken_yaml_is_shown_where_it_breaks() {
 
 #[test]
 fn the_markers_of_a_merge_are_told_as_that() {
-    let org = "roles:\n<<<<<<< HEAD\n  a: {agents: [x]}\n=======\n  a: {agents: [y]}\n>>>>>>> other\n";
+    let org =
+        "roles:\n<<<<<<< HEAD\n  a: {agents: [x]}\n=======\n  a: {agents: [y]}\n>>>>>>> other\n";
     let project = "project: {name: x}\n<<<<<<< HEAD\nworkflow:\n  gates: [a\n=======\nworkflow: x\n>>>>>>> other\n";
     assert_snapshot!(bad(&[("project.yaml", project), ("org.yaml", org)]), @"
     error[conflict_markers]: line 2 is a merge conflict marker
@@ -109,5 +112,8 @@ fn the_markers_of_a_merge_are_told_as_that() {
     ");
     // In a text they are part of it.
     let quoting = "project:\n  name: |\n    =======\n    <<<<<<< HEAD\n";
-    assert_eq!(good(&[("project.yaml", quoting)]).project.name.as_deref(), Some("=======\n<<<<<<< HEAD\n"));
+    assert_eq!(
+        good(&[("project.yaml", quoting)]).project.name.as_deref(),
+        Some("=======\n<<<<<<< HEAD\n")
+    );
 }

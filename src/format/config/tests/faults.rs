@@ -200,11 +200,16 @@ fn two_files_can_be_wrong_at_once() {
 
 #[test]
 fn outcomes_do_what_they_mean_or_nothing_loads() {
-    let with = |outcomes: &str| format!("workflow:\n  gates: [{{id: a, role: r}}]\n  outcomes: {outcomes}\n");
-    let holds = |outcomes: &str| good(&[("project.yaml", &with(outcomes))]).project.workflows[0].holds_rejections;
+    let with = |outcomes: &str| {
+        format!("workflow:\n  gates: [{{id: a, role: r}}]\n  outcomes: {outcomes}\n")
+    };
+    let holds = |outcomes: &str| {
+        good(&[("project.yaml", &with(outcomes))]).project.workflows[0].holds_rejections
+    };
     assert!(!holds("{complete: advance, needs_review: reject, blocked: hold, skip: advance}"));
     assert!(holds("{needs_review: hold}"));
-    let wrong = with("{complete: hold, needs_review: advance, blocked: 5, skip: reject, done: advance}");
+    let wrong =
+        with("{complete: hold, needs_review: advance, blocked: 5, skip: reject, done: advance}");
     assert_snapshot!(bad(&[("project.yaml", &wrong)]), @"
     error[invalid_outcome_action]: `complete: hold` is not possible: finished work would not move on
      --> project.yaml:3:24

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::model::{
-    AgentId, BranchName, Layout, OnConditionError, Outcome, Period, Permission, RejectionStrategy, RemoteName,
+    AgentId, BranchName, Layout, OnConditionError, Outcome, Period, Permission, RejectionStrategy,
+    RemoteName,
 };
 
 #[test]
@@ -20,13 +21,22 @@ agents:
 ";
     let configuration = good(&[("org.yaml", org), ("project.yaml", PLANTS), ("README.md", ":\t?")]);
     let project = &configuration.project;
-    assert_eq!((project.name.as_deref(), project.owner.as_deref()), (Some("Botanical garden"), Some("Ada")));
-    assert_eq!((project.id_prefix.as_str(), project.layout, project.commit_edits), ("BG", Layout::Sharded, false));
+    assert_eq!(
+        (project.name.as_deref(), project.owner.as_deref()),
+        (Some("Botanical garden"), Some("Ada"))
+    );
+    assert_eq!(
+        (project.id_prefix.as_str(), project.layout, project.commit_edits),
+        ("BG", Layout::Sharded, false)
+    );
     let git = &project.git;
     assert_eq!((git.sync, git.every.seconds()), (true, 300));
     assert_eq!(git.remote.as_ref().map(RemoteName::as_str), Some("upstream"));
     assert_eq!(git.branch.as_ref().map(BranchName::as_str), Some("team/tasks"));
-    assert_eq!((&project.default_workflow, project.implicit_workflow), (&workflow("planting"), false));
+    assert_eq!(
+        (&project.default_workflow, project.implicit_workflow),
+        (&workflow("planting"), false)
+    );
     let planting = &project.workflows[0];
     assert_eq!((planting.rejection, planting.holds_rejections), (RejectionStrategy::Origin, false));
     let ids: Vec<&str> = planting.gates.iter().map(|gate| gate.id.as_str()).collect();
@@ -39,8 +49,14 @@ agents:
     assert_eq!(duty.timeout.map(Period::seconds), Some(5_400));
     assert_eq!(duty.brief.entry.tips, Some(vec!["Use a lens".to_owned()]));
     assert_eq!(duty.brief.entry.instructions.as_deref(), Some("Look first.\nThen write.\n"));
-    assert_eq!(duty.brief.entry.outcomes[1], (Outcome::NeedsReview, "It needs more care".to_owned()));
-    assert_eq!(duty.brief.reentry.expectations, Some(vec!["Check what was found: all of it".to_owned()]));
+    assert_eq!(
+        duty.brief.entry.outcomes[1],
+        (Outcome::NeedsReview, "It needs more care".to_owned())
+    );
+    assert_eq!(
+        duty.brief.reentry.expectations,
+        Some(vec!["Check what was found: all of it".to_owned()])
+    );
     assert_eq!(inspect.metadata["bed"], 7);
     assert!(planting.gates[2].duty().unwrap().require_human);
     let org = &configuration.org;
@@ -59,9 +75,11 @@ agents:
 
 #[test]
 fn a_project_without_a_workflow_has_the_implicit_one() {
-    for files in
-        [&[][..], &[("project.yaml", "")], &[("project.yaml", "# nothing yet\n"), ("org.yaml", "# nobody yet\n")]]
-    {
+    for files in [
+        &[][..],
+        &[("project.yaml", "")],
+        &[("project.yaml", "# nothing yet\n"), ("org.yaml", "# nobody yet\n")],
+    ] {
         let configuration = good(files);
         let project = configuration.project;
         assert!(project.implicit_workflow);

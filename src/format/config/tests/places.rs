@@ -8,7 +8,8 @@ use super::*;
 fn places_are_found_in_the_files() {
     let org = "roles:\n  po: {agents: [human-ada, agent-1]}\n  solo: {agents: agent-1}\nagents:\n- id: agent-1\n  may: [new]\n";
     let more = "workflow:\n  gates:\n    - {id: a, role: r}\n";
-    let configuration = good(&[("project.yaml", PLANTS), ("org.yaml", org), ("workflows/more.yaml", more)]);
+    let configuration =
+        good(&[("project.yaml", PLANTS), ("org.yaml", org), ("workflows/more.yaml", more)]);
     let text = |at: &Place| {
         let (file, span) = configuration.locate(at);
         let text = [("project.yaml", PLANTS), ("org.yaml", org), ("workflows/more.yaml", more)];
@@ -24,31 +25,47 @@ fn places_are_found_in_the_files() {
     assert_eq!(text(&gate(9, "id")), "project.yaml: gates");
     assert_eq!(text(&Place::Project { field: "project.idPrefix" }), "project.yaml: BG");
     assert_eq!(text(&Place::Project { field: "tasks.sizes" }), "project.yaml: tasks");
-    assert_eq!(text(&Place::Workflow { workflow: workflow("planting"), field: "name" }), "project.yaml: planting");
-    assert_eq!(text(&Place::Workflow { workflow: workflow("more"), field: "gates" }), "workflows/more.yaml: gates");
+    assert_eq!(
+        text(&Place::Workflow { workflow: workflow("planting"), field: "name" }),
+        "project.yaml: planting"
+    );
+    assert_eq!(
+        text(&Place::Workflow { workflow: workflow("more"), field: "gates" }),
+        "workflows/more.yaml: gates"
+    );
     assert_eq!(text(&role("po", "agents")), "org.yaml: [human-ada, agent-1]");
     assert_eq!(text(&role("po", "requireHuman")), "org.yaml: po");
     assert_eq!(
         (text(&member("po", 1)), text(&member("solo", 0))),
         ("org.yaml: agent-1".into(), "org.yaml: agent-1".into())
     );
-    assert_eq!(text(&Place::Agent { agent: "agent-1".parse().unwrap(), field: "may" }), "org.yaml: [new]");
+    assert_eq!(
+        text(&Place::Agent { agent: "agent-1".parse().unwrap(), field: "may" }),
+        "org.yaml: [new]"
+    );
     let empty = good(&[]);
     assert_eq!(empty.locate(&role("po", "agents")), ("org.yaml", 0..0));
 }
 
 #[test]
 fn a_part_of_an_expression_is_underlined_however_it_is_written() {
-    let expression =
-        |written: &str| format!("workflow:\n  gates:\n    - id: a\n      role: r\n      when: {written}\n");
+    let expression = |written: &str| {
+        format!("workflow:\n  gates:\n    - id: a\n      role: r\n      when: {written}\n")
+    };
     let marked = |written: &str| {
         let text = expression(written);
         let configuration = good(&[("project.yaml", &text)]);
         let when = configuration.project.workflows[0].gates[0].when.clone().unwrap();
         let start = when.find("meta").unwrap();
         let at = Place::Gate { workflow: workflow("default"), gate: 0, field: "when" };
-        let found =
-            configuration.diagnostic(Severity::Error, "invalid_condition", &at, Some(&(start..start + 8)), "no", None);
+        let found = configuration.diagnostic(
+            Severity::Error,
+            "invalid_condition",
+            &at,
+            Some(&(start..start + 8)),
+            "no",
+            None,
+        );
         text[found.span].to_owned()
     };
     assert_eq!(marked("tags.length + metadata"), "metadata");

@@ -77,9 +77,12 @@ roles:  # who does what
     let court = configuration.project.workflow(&workflow("court")).unwrap();
     assert_eq!(court.gates[2].exits.reject_to, Some("hear".parse().unwrap()));
     // As Windows editors save it, it says the same.
-    let windows: Vec<(&str, String)> =
-        files.iter().map(|(name, text)| (*name, format!("\u{feff}{}", text.replace('\n', "\r\n")))).collect();
-    let windows = good(&windows.iter().map(|(name, text)| (*name, text.as_str())).collect::<Vec<_>>());
+    let windows: Vec<(&str, String)> = files
+        .iter()
+        .map(|(name, text)| (*name, format!("\u{feff}{}", text.replace('\n', "\r\n"))))
+        .collect();
+    let windows =
+        good(&windows.iter().map(|(name, text)| (*name, text.as_str())).collect::<Vec<_>>());
     assert_eq!((windows.project, windows.org), (configuration.project, configuration.org));
 }
 
@@ -106,14 +109,18 @@ fn several_workflows_are_told_apart_by_name() {
     let default = |files: &[(&str, &str)]| good(files).project.default_workflow.to_string();
     let list = format!("workflows:\n- {{name: one, {gates}}}\n- {{name: default, {gates}}}\n");
     assert_eq!(default(&[("project.yaml", &list)]), "default");
-    let mapping = format!("defaultWorkflow: two\nworkflows:\n  one: {{{gates}}}\n  two: {{name: two, {gates}}}\n");
+    let mapping = format!(
+        "defaultWorkflow: two\nworkflows:\n  one: {{{gates}}}\n  two: {{name: two, {gates}}}\n"
+    );
     assert_eq!(default(&[("project.yaml", &mapping)]), "two");
     assert_eq!(default(&[("workflows/only.yml", gates)]), "only");
     let own = format!("workflow: {{{gates}}}");
     let under = format!("workflow:\n  name: late\n  {gates}\n");
-    let files = [("workflows/b.yaml", under.as_str()), ("project.yaml", &own), ("workflows/a.yaml", gates)];
+    let files =
+        [("workflows/b.yaml", under.as_str()), ("project.yaml", &own), ("workflows/a.yaml", gates)];
     assert_eq!(default(&files), "default");
-    let names: Vec<String> = good(&files).project.workflows.iter().map(|one| one.name.to_string()).collect();
+    let names: Vec<String> =
+        good(&files).project.workflows.iter().map(|one| one.name.to_string()).collect();
     assert_eq!(names, ["default", "a", "late"]);
     assert_snapshot!(bad(&files[..1].iter().chain(&files[2..]).copied().collect::<Vec<_>>()), @"
     error[no_default_workflow]: none of the 2 workflows is the default

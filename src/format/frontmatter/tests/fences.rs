@@ -16,9 +16,15 @@ fn fault(file: &[u8]) -> String {
 #[test]
 fn the_first_fence_below_closes() {
     assert_eq!(parts("---\na: 1\n---\nbody\n---\nmore"), "|---\n|a: 1\n|---\n|body\n---\nmore");
-    assert_eq!(parts("\u{feff}--- \t\r\na: 1\r\n--- \r\n\r\nbody"), "\u{feff}|--- \t\r\n|a: 1\r\n|--- \r\n|\r\nbody");
+    assert_eq!(
+        parts("\u{feff}--- \t\r\na: 1\r\n--- \r\n\r\nbody"),
+        "\u{feff}|--- \t\r\n|a: 1\r\n|--- \r\n|\r\nbody"
+    );
     assert_eq!(parts("---\n---"), "|---\n||---|");
-    assert_eq!(parts("---\na: |\n  ---\n --- \n----\n--- x\n---\n"), "|---\n|a: |\n  ---\n --- \n----\n--- x\n|---\n|");
+    assert_eq!(
+        parts("---\na: |\n  ---\n --- \n----\n--- x\n---\n"),
+        "|---\n|a: |\n  ---\n --- \n----\n--- x\n|---\n|"
+    );
 }
 
 #[test]
@@ -33,23 +39,52 @@ fn the_tree_has_the_places_of_the_file() {
 #[test]
 fn files_without_sound_frontmatter_are_refused() {
     assert_eq!(fault(b""), "no_frontmatter: the file does not begin with frontmatter");
-    assert_eq!(fault(b"\n---\na: 1\n---\n"), "no_frontmatter: the file does not begin with frontmatter");
+    assert_eq!(
+        fault(b"\n---\na: 1\n---\n"),
+        "no_frontmatter: the file does not begin with frontmatter"
+    );
     assert_eq!(fault(b"----\n"), "no_frontmatter: the file does not begin with frontmatter");
-    assert_eq!(fault(b"---\na: 1\n"), "unclosed_frontmatter: the frontmatter opened on line 1 is never closed");
-    assert_eq!(fault(b"---\n- a\n---\n"), "not_a_mapping: the frontmatter is a list, not a mapping");
-    assert_eq!(fault(b"---\nnull\n---\n"), "not_a_mapping: the frontmatter is nothing, not a mapping");
-    assert_eq!(fault(b"---\na: 1\n--- x\n---\n"), "several_documents: only one YAML document is allowed in a file");
-    assert_eq!(fault(b"---\na: \xff\n---\n"), "not_utf8: line 2 is not valid UTF-8 (byte 7 of the file)");
-    assert_eq!(fault(b"---\na: 1\n---\nb\xff"), "not_utf8: line 4 is not valid UTF-8 (byte 14 of the file)");
+    assert_eq!(
+        fault(b"---\na: 1\n"),
+        "unclosed_frontmatter: the frontmatter opened on line 1 is never closed"
+    );
+    assert_eq!(
+        fault(b"---\n- a\n---\n"),
+        "not_a_mapping: the frontmatter is a list, not a mapping"
+    );
+    assert_eq!(
+        fault(b"---\nnull\n---\n"),
+        "not_a_mapping: the frontmatter is nothing, not a mapping"
+    );
+    assert_eq!(
+        fault(b"---\na: 1\n--- x\n---\n"),
+        "several_documents: only one YAML document is allowed in a file"
+    );
+    assert_eq!(
+        fault(b"---\na: \xff\n---\n"),
+        "not_utf8: line 2 is not valid UTF-8 (byte 7 of the file)"
+    );
+    assert_eq!(
+        fault(b"---\na: 1\n---\nb\xff"),
+        "not_utf8: line 4 is not valid UTF-8 (byte 14 of the file)"
+    );
 }
 
 #[test]
 fn conflict_markers_have_their_own_fault() {
     let file = b"---\na: 1\n<<<<<<< HEAD\nb: 1\n=======\nb: 2\n>>>>>>> other\n---\n";
     assert_eq!(fault(file), "conflict_markers: line 3 is a merge conflict marker");
-    assert_eq!(fault(b"---\na: 1\n=======\r\n---\n"), "conflict_markers: line 3 is a merge conflict marker");
-    assert_eq!(fault(b"<<<<<<< HEAD\n---\na: 1\n---\n"), "conflict_markers: line 1 is a merge conflict marker");
-    assert!(has_conflict(file) && !has_conflict(b"---\na: [\n---\n<<<<<<< HEAD\n=======\n>>>>>>> x\n"));
+    assert_eq!(
+        fault(b"---\na: 1\n=======\r\n---\n"),
+        "conflict_markers: line 3 is a merge conflict marker"
+    );
+    assert_eq!(
+        fault(b"<<<<<<< HEAD\n---\na: 1\n---\n"),
+        "conflict_markers: line 1 is a merge conflict marker"
+    );
+    assert!(
+        has_conflict(file) && !has_conflict(b"---\na: [\n---\n<<<<<<< HEAD\n=======\n>>>>>>> x\n")
+    );
     assert!(parse(b"---\na: |\n  <<<<<<< x\n  =======\n---\n<<<<<<< HEAD\n").is_ok());
 }
 

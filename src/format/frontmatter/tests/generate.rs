@@ -132,7 +132,11 @@ const NASTY: &[&str] = &[
 pub(super) fn text(r: &mut Random) -> String {
     if r.one_in(6) {
         let count = 1 + r.below(4);
-        return (0..count).map(|_| *r.pick(NASTY)).collect::<Vec<_>>().join(if r.one_in(2) { "\n" } else { " " });
+        return (0..count).map(|_| *r.pick(NASTY)).collect::<Vec<_>>().join(if r.one_in(2) {
+            "\n"
+        } else {
+            " "
+        });
     }
     (*r.pick(NASTY)).to_owned()
 }
@@ -149,7 +153,11 @@ pub(super) fn value(r: &mut Random, depth: usize) -> Value {
         _ => {
             let mut map = Map::new();
             for _ in 0..r.below(4) {
-                let key = if r.one_in(4) { text(r) } else { (*r.pick(&["a", "b-c", "note", "on"])).to_owned() };
+                let key = if r.one_in(4) {
+                    text(r)
+                } else {
+                    (*r.pick(&["a", "b-c", "note", "on"])).to_owned()
+                };
                 map.insert(key, value(r, depth - 1));
             }
             Value::Object(map)
@@ -186,7 +194,13 @@ pub(super) fn file(r: &mut Random) -> String {
     }
     let fence = if r.one_in(8) { "---  " } else { "---" };
     let bom = if r.one_in(10) { "\u{feff}" } else { "" };
-    let body = *r.pick(&["", "\n# Title\n\ntext\n", "no newline at end", "\ttab\n---\nmore\n---\n", "\n\n  🙂\n\n\n"]);
+    let body = *r.pick(&[
+        "",
+        "\n# Title\n\ntext\n",
+        "no newline at end",
+        "\ttab\n---\nmore\n---\n",
+        "\n\n  🙂\n\n\n",
+    ]);
     let last = if body.is_empty() && r.one_in(2) { "" } else { "\n" };
     let file = format!("{bom}{fence}\n{}---{last}{body}", w.out);
     if r.one_in(4) { file.replace('\n', "\r\n") } else { file }
@@ -195,9 +209,9 @@ pub(super) fn file(r: &mut Random) -> String {
 /// Changes a file at a random place, as a slip of the hand or a bad merge would.
 pub(super) fn damage(r: &mut Random, file: &mut String) {
     const BITS: &[&str] = &[
-        "\n", "\r", " ", "  ", "\t", "#", " #", ":", ": ", "-", "- ", "\n- ", "? ", "|", ">", "|+", "\"", "'", "[",
-        "]", "{", "}", ",", "&a ", "*a1", "!x ", "!!str ", "<<: ", "%", "@", "\\", "\u{feff}", "\u{85}", "\u{2028}",
-        "é", "---", "\n...\n",
+        "\n", "\r", " ", "  ", "\t", "#", " #", ":", ": ", "-", "- ", "\n- ", "? ", "|", ">", "|+",
+        "\"", "'", "[", "]", "{", "}", ",", "&a ", "*a1", "!x ", "!!str ", "<<: ", "%", "@", "\\",
+        "\u{feff}", "\u{85}", "\u{2028}", "é", "---", "\n...\n",
     ];
     let mut at = r.below(file.len() + 1);
     while !file.is_char_boundary(at) {
@@ -350,7 +364,9 @@ impl Writer {
         self.spaces(1 + r.below(2));
         self.out.push_str(header);
         self.end_line(r);
-        for line in ["first line", "  # not a comment", "", "last: line"].iter().take(1 + r.below(4)) {
+        for line in
+            ["first line", "  # not a comment", "", "last: line"].iter().take(1 + r.below(4))
+        {
             if !line.is_empty() {
                 self.spaces(column + inner);
             }
@@ -402,7 +418,10 @@ impl Writer {
 
 /// A random edit, of the engine's kind or at any place of the tree; mostly one that fits what is there.
 pub(super) fn edit(r: &mut Random, root: &Node<'_>) -> Edit {
-    (0..6).map(|_| any_edit(r, root)).find(|edit| fits(root, edit)).unwrap_or(Edit::remove("status"))
+    (0..6)
+        .map(|_| any_edit(r, root))
+        .find(|edit| fits(root, edit))
+        .unwrap_or(Edit::remove("status"))
 }
 
 fn fits(root: &Node<'_>, edit: &Edit) -> bool {
@@ -443,9 +462,10 @@ fn engine_edit(r: &mut Random) -> Edit {
         0 => Edit::set(["gate", "current"], text(r)),
         1 => Edit::set("status", *r.pick(&["ready", "in_progress", "blocked"])),
         2 | 3 => Edit::append("gateHistory", entry(r)),
-        4 => {
-            Edit::set("reviewContext", json!({"fromGate": "review", "blockers": [text(r), text(r)], "notes": text(r)}))
-        }
+        4 => Edit::set(
+            "reviewContext",
+            json!({"fromGate": "review", "blockers": [text(r), text(r)], "notes": text(r)}),
+        ),
         5 => Edit::remove("reviewContext"),
         6 => Edit::set("blockers", (0..r.below(4)).map(|_| text(r)).collect::<Vec<_>>()),
         7 => Edit::set(["metadata", "priority"], value(r, 1)),

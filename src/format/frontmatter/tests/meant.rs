@@ -48,7 +48,9 @@ fn create<'v>(root: &'v mut Value, path: &[Segment]) -> Option<&'v mut Value> {
             *place = Value::Object(Map::new());
         }
         match (place, segment) {
-            (Value::Object(map), Segment::Key(key)) => Some(map.entry(key.as_str()).or_insert(Value::Null)),
+            (Value::Object(map), Segment::Key(key)) => {
+                Some(map.entry(key.as_str()).or_insert(Value::Null))
+            }
             (Value::Array(items), Segment::Index(index)) => items.get_mut(*index),
             _ => None,
         }

@@ -31,7 +31,8 @@ fn random_edits(half: u64) {
     for case in (half..cases).step_by(2) {
         let mut r = Random(seed.wrapping_mul(0x1_0000_0000).wrapping_add(case));
         let file = generate::file(&mut r);
-        let original = parse(file.as_bytes()).unwrap_or_else(|faults| panic!("case {case}: {faults:?}\n{file}"));
+        let original = parse(file.as_bytes())
+            .unwrap_or_else(|faults| panic!("case {case}: {faults:?}\n{file}"));
         if case % 8 < 2 {
             assert_eq!(original.root.to_value(), read(&file), "case {case}:\n{file}");
         }
@@ -40,18 +41,30 @@ fn random_edits(half: u64) {
         match splice(file.as_bytes(), &edits) {
             Ok(changed) => {
                 let changed = String::from_utf8(changed).unwrap();
-                let story = || format!("case {case}: {edits:#?}\n--- before\n{file}\n--- after\n{changed}");
+                let story =
+                    || format!("case {case}: {edits:#?}\n--- before\n{file}\n--- after\n{changed}");
                 let new = parse(changed.as_bytes()).unwrap();
                 assert_eq!(new.root.to_value(), read(&changed), "{}", story());
-                assert_eq!(new.root.to_value(), meant::after(original.root.to_value(), &edits), "{}", story());
+                assert_eq!(
+                    new.root.to_value(),
+                    meant::after(original.root.to_value(), &edits),
+                    "{}",
+                    story()
+                );
                 assert_proof_sees_differences(&mut r, &original.root, &edits, &new.root);
                 if file.starts_with("---\r") {
-                    assert_eq!(changed.matches('\n').count(), changed.matches("\r\n").count(), "{}", story());
+                    assert_eq!(
+                        changed.matches('\n').count(),
+                        changed.matches("\r\n").count(),
+                        "{}",
+                        story()
+                    );
                 }
                 if let [edit] = &edits[..] {
                     assert!(surroundings_stay(&original, &changed, edit), "{}", story());
                     if let Some(undone) = undo(&original, edit) {
-                        let back = splice(changed.as_bytes(), &[undone]).map(|bytes| String::from_utf8(bytes).unwrap());
+                        let back = splice(changed.as_bytes(), &[undone])
+                            .map(|bytes| String::from_utf8(bytes).unwrap());
                         assert_eq!(back.as_deref(), Ok(file.as_str()), "{}", story());
                     }
                 }
@@ -127,7 +140,9 @@ fn surroundings_stay(original: &Frontmatter<'_>, changed: &str, edit: &Edit) -> 
             }
         };
         // What loses its last child becomes `[]` or `{}`; what begins behind a dash moves up.
-        if parent.is_some_and(|parent| parent.items().len() + parent.entries().len() == 1 || inline(parent)) {
+        if parent.is_some_and(|parent| {
+            parent.items().len() + parent.entries().len() == 1 || inline(parent)
+        }) {
             path = parents;
         }
     }
@@ -136,7 +151,12 @@ fn surroundings_stay(original: &Frontmatter<'_>, changed: &str, edit: &Edit) -> 
 }
 
 /// Returns the lines of the deepest node on a path: from its key or dash to the next thing that is not a comment.
-fn bounds(file: &str, root: &Node<'_>, yaml: &std::ops::Range<usize>, path: &[Segment]) -> (usize, usize) {
+fn bounds(
+    file: &str,
+    root: &Node<'_>,
+    yaml: &std::ops::Range<usize>,
+    path: &[Segment],
+) -> (usize, usize) {
     let (mut start, mut end) = (yaml.start, yaml.end);
     let mut node = root;
     for segment in path {

@@ -15,13 +15,17 @@ fn diff(file: &str, edits: &[Edit]) -> String {
         Ok(changed) => String::from_utf8(changed).unwrap(),
         Err(refusal) => return format!("refused: {refusal}"),
     };
-    let (old, new): (Vec<&str>, Vec<&str>) = (file.split('\n').collect(), changed.split('\n').collect());
+    let (old, new): (Vec<&str>, Vec<&str>) =
+        (file.split('\n').collect(), changed.split('\n').collect());
     // Longest common subsequence; the files here are short.
     let mut length = vec![vec![0_usize; new.len() + 1]; old.len() + 1];
     for i in (0..old.len()).rev() {
         for j in (0..new.len()).rev() {
-            length[i][j] =
-                if old[i] == new[j] { length[i + 1][j + 1] + 1 } else { length[i + 1][j].max(length[i][j + 1]) };
+            length[i][j] = if old[i] == new[j] {
+                length[i + 1][j + 1] + 1
+            } else {
+                length[i + 1][j].max(length[i][j + 1])
+            };
         }
     }
     let (mut i, mut j, mut out, mut quiet) = (0, 0, String::new(), true);
@@ -153,11 +157,15 @@ fn a_long_life_leaves_every_foreign_line() {
             Edit::set(["routing", "agent"], format!("agent-{visit}")),
         ];
         edits.push(if visit % 2 == 0 {
-            Edit::set("reviewContext", json!({"fromGate": "review", "blockers": [super::generate::text(&mut random)]}))
+            Edit::set(
+                "reviewContext",
+                json!({"fromGate": "review", "blockers": [super::generate::text(&mut random)]}),
+            )
         } else {
             Edit::remove("reviewContext")
         });
-        let changed = splice(file.as_bytes(), &edits).unwrap_or_else(|refusal| panic!("{visit}: {refusal}"));
+        let changed =
+            splice(file.as_bytes(), &edits).unwrap_or_else(|refusal| panic!("{visit}: {refusal}"));
         let changed = String::from_utf8(changed).unwrap();
         let (before, after) = (parse(file.as_bytes()).unwrap(), parse(changed.as_bytes()).unwrap());
         let entries = |root: &Node<'_>| root.get("gateHistory").unwrap().to_value();
@@ -309,7 +317,8 @@ fn values_keep_their_style() {
 
 #[test]
 fn brackets_over_several_lines_keep_their_shape() {
-    let file = "---\ntags: [\n  a,  # first\n  b   # second\n]\nmap: {\n  \"x\": 1,\n  y: {},\n}\n---\n";
+    let file =
+        "---\ntags: [\n  a,  # first\n  b   # second\n]\nmap: {\n  \"x\": 1,\n  y: {},\n}\n---\n";
     assert_snapshot!(diff(file, &[Edit::append("tags", "c")]), @"
         a,  # first
     -   b   # second
@@ -368,8 +377,10 @@ fn empty_frontmatter_takes_its_first_key() {
 
 #[test]
 fn unusual_but_sound_layouts_are_changed_too() {
-    let json = "---\n{\n  \"id\": \"a\",\n  \"gate\": {\"current\":\"x\"},\n  \"list\": []\n}\n---\n";
-    let edits = [Edit::set(["gate", "current"], "y"), Edit::append("list", 1), Edit::set("new", "no")];
+    let json =
+        "---\n{\n  \"id\": \"a\",\n  \"gate\": {\"current\":\"x\"},\n  \"list\": []\n}\n---\n";
+    let edits =
+        [Edit::set(["gate", "current"], "y"), Edit::append("list", 1), Edit::set("new", "no")];
     assert_snapshot!(diff(json, &edits), @r#"
         "id": "a",
     -   "gate": {"current":"x"},
@@ -457,8 +468,12 @@ fn edits_follow_one_another() {
     - list: [a]
     + list: [a, d]
     ");
-    let edits =
-        [Edit::remove("list"), Edit::append("list", "z"), Edit::set(["new", "a"], 1), Edit::set(["new", "b"], 2)];
+    let edits = [
+        Edit::remove("list"),
+        Edit::append("list", "z"),
+        Edit::set(["new", "a"], 1),
+        Edit::set(["new", "b"], 2),
+    ];
     assert_snapshot!(diff(file, &edits), @"
       ---
     - list: [a]
@@ -467,7 +482,8 @@ fn edits_follow_one_another() {
     +   a: 1
     +   b: 2
     ");
-    let edits = [Edit::set(["new", "a"], 1), Edit::append(["new", "l"], 1), Edit::remove(["new", "a"])];
+    let edits =
+        [Edit::set(["new", "a"], 1), Edit::append(["new", "l"], 1), Edit::remove(["new", "a"])];
     assert_snapshot!(diff(file, &edits), @"
       list: [a]
     + new:
@@ -479,8 +495,7 @@ fn edits_follow_one_another() {
 /// Of `[1.10, a]` the end goes, and another item comes: `1.10` is no business of theirs.
 #[test]
 fn what_stays_in_brackets_stays_as_it_is_written() {
-    let file =
-        "---\nlist: [1.10,  'a', [+5, k: 2.50, {x: 1e3, y: 1}], z]\nmap: {v: 1.10, 'x y': {a: .5, b: 1}, w: 1}\n---\n";
+    let file = "---\nlist: [1.10,  'a', [+5, k: 2.50, {x: 1e3, y: 1}], z]\nmap: {v: 1.10, 'x y': {a: .5, b: 1}, w: 1}\n---\n";
     let list = || Path::from("list");
     let edits = [
         Edit::set(list().then(2).then(2).then("y"), 2),

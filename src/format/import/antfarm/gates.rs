@@ -29,7 +29,14 @@ impl<'a, 'l, 's> Gates<'a, 'l, 's> {
         agents: &'a [Agent],
         ledger: &'l mut Ledger<'s>,
     ) -> Self {
-        Self { sketch, roles, agents, ledger, role_names: Names::default(), gate_names: Names::default() }
+        Self {
+            sketch,
+            roles,
+            agents,
+            ledger,
+            role_names: Names::default(),
+            gate_names: Names::default(),
+        }
     }
 
     pub(super) fn build(mut self, steps: &[Step]) {
@@ -37,7 +44,8 @@ impl<'a, 'l, 's> Gates<'a, 'l, 's> {
             let _ = self.gate_names.invent(&step.gate);
         }
         let mut traffic = Traffic::of(steps);
-        let asks: Vec<Option<Ask>> = (0..steps.len()).map(|index| self.ask(steps, index, &traffic)).collect();
+        let asks: Vec<Option<Ask>> =
+            (0..steps.len()).map(|index| self.ask(steps, index, &traffic)).collect();
         for (entry, ask) in traffic.entries.iter_mut().zip(&asks) {
             if let Some(ask) = ask {
                 entry.clone_from(&ask.id);
@@ -57,7 +65,9 @@ impl<'a, 'l, 's> Gates<'a, 'l, 's> {
     /// A key that a gate hands on is no longer only the input's.
     fn protect(&mut self) {
         let declared = |gate: &GateSketch, key: &str| match &gate.kind {
-            KindSketch::Work(work) => work.outputs.as_ref().is_some_and(|outputs| declares(outputs, key)),
+            KindSketch::Work(work) => {
+                work.outputs.as_ref().is_some_and(|outputs| declares(outputs, key))
+            }
             _ => false,
         };
         let kept: Vec<String> = ["task", "repo", "branch"]
@@ -97,11 +107,13 @@ impl<'a, 'l, 's> Gates<'a, 'l, 's> {
         let known = self.agents.iter().find(|known| Some(&known.id) == step.agent.as_ref());
         work.run.timeout = known.and_then(|known| known.timeout.clone());
         if let Some((number, at)) = &step.timeout {
-            work.run.timeout = seconds(*number, at, "`run: {timeout}`", self.ledger).or(work.run.timeout);
+            work.run.timeout =
+                seconds(*number, at, "`run: {timeout}`", self.ledger).or(work.run.timeout);
         }
         work.run.model.clone_from(&step.model);
         let mut required = self.required(step);
-        let mut gate = GateSketch { description: step.title.clone(), ..GateSketch::work(&step.gate, work) };
+        let mut gate =
+            GateSketch { description: step.title.clone(), ..GateSketch::work(&step.gate, work) };
         let words = if step.decision_key.is_some() || !step.decisions.is_empty() {
             self.decided(&mut gate, steps, step, traffic)
         } else {
@@ -123,7 +135,8 @@ impl<'a, 'l, 's> Gates<'a, 'l, 's> {
     /// A step with a condition becomes two gates: one that asks, and the work.
     fn ask(&mut self, steps: &[Step], index: usize, traffic: &Traffic) -> Option<Ask> {
         let (condition, at) = steps[index].condition.as_ref()?;
-        let asked = key_of(condition.trim()).zip(condition.split_once(':').map(|(_, value)| value.trim()));
+        let asked =
+            key_of(condition.trim()).zip(condition.split_once(':').map(|(_, value)| value.trim()));
         let sayer = asked.as_ref().and_then(|(key, _)| {
             let sayers = traffic.sayers.get(key)?;
             sayers.iter().rev().find(|sayer| **sayer < index)
@@ -134,7 +147,8 @@ impl<'a, 'l, 's> Gates<'a, 'l, 's> {
         };
         let id = self.gate_names.invent(&format!("{}-if", steps[index].gate));
         self.ledger.converted(at, format!("the gate `{id}` before it, of `type: condition`"));
-        let when = format!("context[{}].{key}.startsWith({})", json!(steps[*sayer].gate), json!(value));
+        let when =
+            format!("context[{}].{key}.startsWith({})", json!(steps[*sayer].gate), json!(value));
         Some(Ask { id, when })
     }
 }
@@ -152,7 +166,10 @@ impl Ask {
             id: self.id.clone(),
             kind: KindSketch::Condition,
             when: Some(self.when.clone()),
-            routes: vec![("true".to_owned(), RouteSketch::to(step)), ("false".to_owned(), otherwise)],
+            routes: vec![
+                ("true".to_owned(), RouteSketch::to(step)),
+                ("false".to_owned(), otherwise),
+            ],
             ..GateSketch::default()
         }
     }

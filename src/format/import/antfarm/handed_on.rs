@@ -31,8 +31,12 @@ impl Gates<'_, '_, '_> {
         words: &[String],
     ) -> Option<Value> {
         let allowed: Option<BTreeSet<String>> = step.output_keys.as_ref().map(|(keys, at)| {
-            self.ledger.converted(at, "the properties of `outputs`: anything else is not handed on");
-            keys.iter().map(|key| names::key(&key.to_ascii_lowercase())).filter(|key| key != STATUS).collect()
+            self.ledger
+                .converted(at, "the properties of `outputs`: anything else is not handed on");
+            keys.iter()
+                .map(|key| names::key(&key.to_ascii_lowercase()))
+                .filter(|key| key != STATUS)
+                .collect()
         });
         let read = traffic.said[index].iter().filter(|key| traffic.read.contains(*key)).cloned();
         let keys: BTreeSet<String> = match allowed {
@@ -45,7 +49,11 @@ impl Gates<'_, '_, '_> {
         }
         let properties = |first: Option<(&str, Value)>| {
             let own = keys.iter().map(|key| (key.as_str(), json!({"type": "string"})));
-            first.into_iter().chain(own).map(|(key, value)| (key.to_owned(), value)).collect::<Map<String, Value>>()
+            first
+                .into_iter()
+                .chain(own)
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect::<Map<String, Value>>()
         };
         if words.is_empty() {
             let mut shape = Map::new();
@@ -57,7 +65,8 @@ impl Gates<'_, '_, '_> {
             return Some(Value::Object(shape));
         }
         let variant = |word: &String| {
-            let required: Vec<&str> = ["$status"].into_iter().chain(required.iter().map(String::as_str)).collect();
+            let required: Vec<&str> =
+                ["$status"].into_iter().chain(required.iter().map(String::as_str)).collect();
             json!({"properties": properties(Some(("$status", json!({"const": word})))), "required": required})
         };
         Some(json!({"oneOf": words.iter().map(variant).collect::<Vec<Value>>()}))
@@ -86,7 +95,10 @@ impl Gates<'_, '_, '_> {
             if let Some(step) = inner.strip_prefix("steps.") {
                 let (step, part) = step.rsplit_once('.').unwrap_or((step, "output"));
                 let Some(gate) = traffic.gate(steps, step) else {
-                    told.insert(inner.to_owned(), "left as it stands: there is no such step".to_owned());
+                    told.insert(
+                        inner.to_owned(),
+                        "left as it stands: there is no such step".to_owned(),
+                    );
                     return Slot::Literal;
                 };
                 let name = if part == "summary" { format!("{gate}.summary") } else { gate };
@@ -97,8 +109,11 @@ impl Gates<'_, '_, '_> {
                 told.insert(inner.to_owned(), "left as it stands: it is no key".to_owned());
                 return Slot::Literal;
             }
-            let key =
-                if context.contains_key(inner) { inner.to_owned() } else { names::key(&inner.to_ascii_lowercase()) };
+            let key = if context.contains_key(inner) {
+                inner.to_owned()
+            } else {
+                names::key(&inner.to_ascii_lowercase())
+            };
             let sayers = traffic.sayers.get(&key).map(Vec::as_slice).unwrap_or_default();
             let before = sayers.iter().rev().find(|sayer| **sayer < index);
             if before.is_none() && !context.contains_key(&key) {

@@ -75,7 +75,10 @@ mod tests {
             ["deploy_status"]
         );
         assert_eq!(asked("REQUIREMENTS OUTPUT: {{x}}\nNOTE: be brief"), Vec::<String>::new());
-        assert_eq!(asked("Otherwise, output:\n  PHASE_DONE: skipped\nOUTPUT:\nSWARM: x"), ["phase_done", "swarm"]);
+        assert_eq!(
+            asked("Otherwise, output:\n  PHASE_DONE: skipped\nOUTPUT:\nSWARM: x"),
+            ["phase_done", "swarm"]
+        );
         assert_eq!(asked("Output exactly one of:\n  SMOKE_PASS: true"), ["smoke_pass"]);
     }
 }

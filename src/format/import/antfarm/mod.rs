@@ -31,7 +31,9 @@ struct Agent {
 
 /// Returns the workflow of the file.
 pub(super) fn read(root: &Node<'static>, stem: &str, ledger: &mut Ledger<'_>) -> Vec<Read> {
-    let Some(mut top) = Record::of(root, "", "an antfarm workflow", ledger) else { return Vec::new() };
+    let Some(mut top) = Record::of(root, "", "an antfarm workflow", ledger) else {
+        return Vec::new();
+    };
     let id = top.text("id", ledger);
     let title = top.text("name", ledger);
     let (name, title) = named(id, title, stem, ledger);
@@ -77,7 +79,12 @@ pub(super) fn read(root: &Node<'static>, stem: &str, ledger: &mut Ledger<'_>) ->
 /// A text of the file, if it is there.
 type Said<'n> = Option<(String, Field<'n>)>;
 
-fn named<'n>(id: Said<'n>, title: Said<'n>, stem: &str, ledger: &mut Ledger<'_>) -> (String, Said<'n>) {
+fn named<'n>(
+    id: Said<'n>,
+    title: Said<'n>,
+    stem: &str,
+    ledger: &mut Ledger<'_>,
+) -> (String, Said<'n>) {
     let (from, title) = match (id, title) {
         (Some(id), title) => (Some(id), title),
         (None, title) => (title, None),
@@ -117,16 +124,22 @@ fn context(field: &Field<'_>, ledger: &mut Ledger<'_>) -> Map<String, Value> {
         ledger.fault(field.wrong("a mapping of keys and defaults"));
         return input;
     };
-    let Some(mut record) = Record::of(field.node, &field.at.path, "`context`", ledger) else { return input };
+    let Some(mut record) = Record::of(field.node, &field.at.path, "`context`", ledger) else {
+        return input;
+    };
     record.called("context".to_owned());
     for entry in entries {
         let at = record.at(&entry.key);
         let key = names::key(&entry.key.text);
         let text = entry.value.as_str().unwrap_or_default();
-        let names_a_key =
-            text.trim().starts_with("{{") && text.trim().ends_with("}}") && text.matches("{{").count() == 1;
+        let names_a_key = text.trim().starts_with("{{")
+            && text.trim().ends_with("}}")
+            && text.matches("{{").count() == 1;
         let value = if entry.value.is_null() || names_a_key {
-            ledger.converted(&at, format!("`context.input.{key}`, empty: its value comes with the task"));
+            ledger.converted(
+                &at,
+                format!("`context.input.{key}`, empty: its value comes with the task"),
+            );
             Value::String(String::new())
         } else if text.contains("{{") {
             ledger.converted(
@@ -148,9 +161,12 @@ fn polling(field: &Field<'_>, ledger: &mut Ledger<'_>) -> RunSketch {
         return RunSketch::default();
     };
     let timeout = record.count("timeoutSeconds", ledger);
-    let timeout =
-        timeout.and_then(|(number, field)| seconds(number, &field.at, "the workflow's `run: {timeout}`", ledger));
-    let model = record.text("model", ledger).and_then(|(model, field)| named_model(model, &field.at, ledger));
+    let timeout = timeout.and_then(|(number, field)| {
+        seconds(number, &field.at, "the workflow's `run: {timeout}`", ledger)
+    });
+    let model = record
+        .text("model", ledger)
+        .and_then(|(model, field)| named_model(model, &field.at, ledger));
     record.finish(ledger, |_| Some("when work is looked for is the runner's matter"));
     RunSketch { timeout, model, delay: None }
 }
@@ -171,7 +187,10 @@ fn read_agents(field: &Field<'_>, ledger: &mut Ledger<'_>) -> Vec<Agent> {
     };
     let mut agents = Vec::new();
     for (index, item) in items.iter().enumerate() {
-        let Some(mut record) = Record::of(item, &format!("agents.{index}"), "an agent", ledger) else { continue };
+        let Some(mut record) = Record::of(item, &format!("agents.{index}"), "an agent", ledger)
+        else {
+            continue;
+        };
         let id = record.text("id", ledger);
         if let Some((id, _)) = &id {
             record.called(format!("agents.{id}"));
@@ -181,8 +200,9 @@ fn read_agents(field: &Field<'_>, ledger: &mut Ledger<'_>) -> Vec<Agent> {
             text.trim().to_owned()
         });
         let timeout = record.count("timeoutSeconds", ledger);
-        let timeout =
-            timeout.and_then(|(number, field)| seconds(number, &field.at, "`run: {timeout}` of its gates", ledger));
+        let timeout = timeout.and_then(|(number, field)| {
+            seconds(number, &field.at, "`run: {timeout}` of its gates", ledger)
+        });
         if let Some((id, field)) = id {
             let at = At { path: join(record.path(), "id"), ..field.at };
             ledger.converted(&at, "a role");

@@ -100,7 +100,10 @@ fn step(
     } else {
         let id = format!("step-{number}");
         let (gate, _) = names.add(&id, &id);
-        ledger.supplied(format!("{}.id", record.path()), format!("the step has no `id`: the gate is called `{gate}`"));
+        ledger.supplied(
+            format!("{}.id", record.path()),
+            format!("the step has no `id`: the gate is called `{gate}`"),
+        );
         (id, gate, At { path: record.path().to_owned(), span: 0..0 })
     };
     let agent = record.text("agent", ledger).map(|(text, field)| {
@@ -120,20 +123,29 @@ fn step(
     let expects = record.text("expects", ledger).map(|(text, field)| (text, field.at));
     let decision_key = record.text("decision_key", ledger).map(|(text, field)| (text, field.at));
     let on_decision = record.take("on_decision");
-    let decisions = on_decision.as_ref().map(|field| read_decisions(field, ledger)).unwrap_or_default();
+    let decisions =
+        on_decision.as_ref().map(|field| read_decisions(field, ledger)).unwrap_or_default();
     if let (Some((_, at)), None) = (&decision_key, &on_decision) {
-        let message = format!("`{}` names a decision, and there is no `on_decision` to say where it leads", at.path);
+        let message = format!(
+            "`{}` names a decision, and there is no `on_decision` to say where it leads",
+            at.path
+        );
         ledger.fault(
-            Fault::new("missing_field", at.span.clone(), message).help("add `on_decision`, or remove `decision_key`"),
+            Fault::new("missing_field", at.span.clone(), message)
+                .help("add `on_decision`, or remove `decision_key`"),
         );
     }
     let max_retries = record.count("max_retries", ledger).map(|(number, field)| (number, field.at));
-    let mut on_fail = record.take("on_fail").map(|field| read_on_fail(&field, ledger)).unwrap_or_default();
+    let mut on_fail =
+        record.take("on_fail").map(|field| read_on_fail(&field, ledger)).unwrap_or_default();
     if let Some(field) = record.take("on_exhausted") {
         on_fail.escalate_to = read_exhausted(&field, ledger).or(on_fail.escalate_to);
     }
-    let texts = |field: Field<'_>, ledger: &mut Ledger<'_>| field.texts(ledger).map(|list| (list, field.at));
-    let output_keys = record.take_any(&["output_keys", "outputs"]).and_then(|field| texts(field, ledger));
+    let texts = |field: Field<'_>, ledger: &mut Ledger<'_>| {
+        field.texts(ledger).map(|list| (list, field.at))
+    };
+    let output_keys =
+        record.take_any(&["output_keys", "outputs"]).and_then(|field| texts(field, ledger));
     let required_outputs = record.take("required_outputs").and_then(|field| texts(field, ledger));
     let condition = record.text("condition", ledger).map(|(text, field)| (text, field.at));
     if let Some(field) = record.take_any(&["depends_on", "dependsOn"])
@@ -143,7 +155,9 @@ fn step(
     }
     read_loop(&mut record, ledger);
     let timeout = read_timeout(&mut record, ledger);
-    let model = record.text("model", ledger).and_then(|(model, field)| named_model(model, &field.at, ledger));
+    let model = record
+        .text("model", ledger)
+        .and_then(|(model, field)| named_model(model, &field.at, ledger));
     record.finish(ledger, |key| match key {
         "delivery" | "notify" => Some("whom to tell is in project.yaml"),
         "pass_outputs" => Some("not needed: what a gate handed on can be named anywhere after it"),
@@ -203,9 +217,16 @@ fn read_decisions(field: &Field<'_>, ledger: &mut Ledger<'_>) -> Vec<Decision> {
     for entry in entries {
         let value = entry.key.text.clone().into_owned();
         let at = At { path: join(&field.at.path, &value), span: entry.key.span.clone() };
-        if let Some(first) = decisions.iter().find(|known| known.value.eq_ignore_ascii_case(&value)) {
-            let message = format!("`{value}` and `{}` are one decision: they differ only in case", first.value);
-            ledger.fault(Fault::new("ambiguous_decision", at.span.clone(), message).help("keep one of the two"));
+        if let Some(first) = decisions.iter().find(|known| known.value.eq_ignore_ascii_case(&value))
+        {
+            let message = format!(
+                "`{value}` and `{}` are one decision: they differ only in case",
+                first.value
+            );
+            ledger.fault(
+                Fault::new("ambiguous_decision", at.span.clone(), message)
+                    .help("keep one of the two"),
+            );
             continue;
         }
         // The short form is the next step itself.
@@ -214,12 +235,18 @@ fn read_decisions(field: &Field<'_>, ledger: &mut Ledger<'_>) -> Vec<Decision> {
             decisions.push(Decision { value, at, target, back: false, clear: None });
             continue;
         }
-        let Some(mut record) = Record::of(&entry.value, &at.path, "what a decision does", ledger) else { continue };
+        let Some(mut record) = Record::of(&entry.value, &at.path, "what a decision does", ledger)
+        else {
+            continue;
+        };
         let next = record.text("next_step", ledger);
         let retry = record.text("retry_step", ledger);
         if let (Some(_), Some((_, field))) = (&next, &retry) {
             let message = format!("`{}` leads forward and back at once", at.path);
-            ledger.fault(Fault::new("ambiguous_decision", field.at.span.clone(), message).help("keep one of the two"));
+            ledger.fault(
+                Fault::new("ambiguous_decision", field.at.span.clone(), message)
+                    .help("keep one of the two"),
+            );
         }
         let back = retry.is_some();
         let target = next.or(retry).map(|(target, field)| (target, field.at));
@@ -227,9 +254,13 @@ fn read_decisions(field: &Field<'_>, ledger: &mut Ledger<'_>) -> Vec<Decision> {
             let message = format!("`{}` has neither `next_step` nor `retry_step`", at.path);
             ledger.fault(Fault::new("missing_field", at.span.clone(), message));
         }
-        let clear = record.take("clear_context").and_then(|field| field.texts(ledger).map(|list| (list, field.at)));
+        let clear = record
+            .take("clear_context")
+            .and_then(|field| field.texts(ledger).map(|list| (list, field.at)));
         record.finish(ledger, |key| match key {
-            "pass_outputs" => Some("not needed: what a gate handed on can be named anywhere after it"),
+            "pass_outputs" => {
+                Some("not needed: what a gate handed on can be named anywhere after it")
+            }
             _ => None,
         });
         decisions.push(Decision { value, at, target, back, clear });
@@ -241,10 +272,19 @@ fn read_on_fail(field: &Field<'_>, ledger: &mut Ledger<'_>) -> OnFail {
     if let Some(word) = field.node.as_str() {
         let mut on_fail = OnFail::default();
         match word {
-            "escalate_to_human" | "escalate" => on_fail.escalate_to = Some(("human".to_owned(), field.at.clone())),
-            "retry" => ledger.dropped(&field.at, "a failed step is done again by `max_retries` anyway"),
-            "fail" | "abort" | "stop" => ledger.dropped(&field.at, "what happens anyway when the retries are used up"),
-            _ => ledger.lost(&field.at, format!("`{word}` is nothing to do about a failure that is known here")),
+            "escalate_to_human" | "escalate" => {
+                on_fail.escalate_to = Some(("human".to_owned(), field.at.clone()))
+            }
+            "retry" => {
+                ledger.dropped(&field.at, "a failed step is done again by `max_retries` anyway")
+            }
+            "fail" | "abort" | "stop" => {
+                ledger.dropped(&field.at, "what happens anyway when the retries are used up")
+            }
+            _ => ledger.lost(
+                &field.at,
+                format!("`{word}` is nothing to do about a failure that is known here"),
+            ),
         }
         return on_fail;
     }
@@ -268,7 +308,10 @@ fn read_exhausted(field: &Field<'_>, ledger: &mut Ledger<'_>) -> Option<(String,
                 None
             }
             _ => {
-                ledger.lost(&field.at, format!("`{word}` is nothing to do about used-up retries that is known here"));
+                ledger.lost(
+                    &field.at,
+                    format!("`{word}` is nothing to do about used-up retries that is known here"),
+                );
                 None
             }
         };
@@ -285,7 +328,8 @@ fn refuse_doubles(steps: &[Step], ledger: &mut Ledger<'_>) {
         if !seen.insert(&step.foreign) {
             let message = format!("there are two steps `{}`", step.foreign);
             ledger.fault(
-                Fault::new("duplicate_gate", step.at.span.clone(), message).help("give each step an id of its own"),
+                Fault::new("duplicate_gate", step.at.span.clone(), message)
+                    .help("give each step an id of its own"),
             );
         }
     }
@@ -294,12 +338,19 @@ fn refuse_doubles(steps: &[Step], ledger: &mut Ledger<'_>) {
 /// Every step that a route names must be there; one that leads back must lead to an earlier step.
 fn check_targets(steps: &[Step], places: &HashMap<String, usize>, ledger: &mut Ledger<'_>) {
     for (index, step) in steps.iter().enumerate() {
-        let decided = step.decisions.iter().filter_map(|decision| Some((decision.target.as_ref()?, decision.back)));
+        let decided = step
+            .decisions
+            .iter()
+            .filter_map(|decision| Some((decision.target.as_ref()?, decision.back)));
         let failed = step.on_fail.retry_step.iter().map(|target| (target, true));
         for ((target, at), back) in decided.chain(failed) {
             let Some(&found) = places.get(target) else {
                 let names = steps.iter().map(|step| step.foreign.as_str());
-                let fault = Fault::new("unknown_gate", at.span.clone(), format!("there is no step `{target}`"));
+                let fault = Fault::new(
+                    "unknown_gate",
+                    at.span.clone(),
+                    format!("there is no step `{target}`"),
+                );
                 ledger.fault(match nearest(target, names) {
                     Some(near) => fault.help(format!("did you mean `{near}`?")),
                     None => fault,
@@ -308,7 +359,10 @@ fn check_targets(steps: &[Step], places: &HashMap<String, usize>, ledger: &mut L
             };
             let of_decision = at.path.contains("on_decision");
             if back && found > index || (back && of_decision && found == index) {
-                let message = format!("`{}` sends back, and `{target}` is not before `{}`", at.path, step.foreign);
+                let message = format!(
+                    "`{}` sends back, and `{target}` is not before `{}`",
+                    at.path, step.foreign
+                );
                 ledger.fault(
                     Fault::new("not_backward", at.span.clone(), message)
                         .help("name an earlier step, or use `next_step` to go forward"),
@@ -319,19 +373,33 @@ fn check_targets(steps: &[Step], places: &HashMap<String, usize>, ledger: &mut L
 }
 
 /// The order of the list does what `depends_on` says, as long as it only names earlier steps.
-fn depends_on(places: &HashMap<String, usize>, index: usize, list: &[String], at: &At, ledger: &mut Ledger<'_>) {
+fn depends_on(
+    places: &HashMap<String, usize>,
+    index: usize,
+    list: &[String],
+    at: &At,
+    ledger: &mut Ledger<'_>,
+) {
     let place = |name: &String| places.get(name).copied();
     let places: Option<Vec<usize>> = list.iter().map(place).collect();
     match places {
         None => {
             let unknown: Vec<&String> = list.iter().filter(|name| place(name).is_none()).collect();
-            let message = format!("`{}` names a step that is not there: {}", at.path, crate::model::listed(unknown));
+            let message = format!(
+                "`{}` names a step that is not there: {}",
+                at.path,
+                crate::model::listed(unknown)
+            );
             ledger.fault(Fault::new("unknown_gate", at.span.clone(), message));
         }
         Some(places) if places.iter().any(|place| *place >= index) => {
             ledger.lost(at, "it waits for a step that comes later in the list");
         }
-        Some(places) if index > 0 && places.contains(&(index - 1)) => ledger.converted(at, "the order of the gates"),
-        Some(_) => ledger.converted(at, "the order of the gates: it comes after all that stand before it"),
+        Some(places) if index > 0 && places.contains(&(index - 1)) => {
+            ledger.converted(at, "the order of the gates")
+        }
+        Some(_) => {
+            ledger.converted(at, "the order of the gates: it comes after all that stand before it")
+        }
     }
 }

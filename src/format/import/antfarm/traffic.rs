@@ -28,8 +28,18 @@ impl Traffic {
         for (index, step) in steps.iter().enumerate() {
             let input = step.input.as_ref().map_or("", |(text, _)| text.as_str());
             let mut keys = asked_for(input);
-            keys.extend(step.output_keys.iter().flat_map(|(keys, _)| keys).map(|key| key.to_ascii_lowercase()));
-            keys.extend(step.required_outputs.iter().flat_map(|(keys, _)| keys).map(|key| key.to_ascii_lowercase()));
+            keys.extend(
+                step.output_keys
+                    .iter()
+                    .flat_map(|(keys, _)| keys)
+                    .map(|key| key.to_ascii_lowercase()),
+            );
+            keys.extend(
+                step.required_outputs
+                    .iter()
+                    .flat_map(|(keys, _)| keys)
+                    .map(|key| key.to_ascii_lowercase()),
+            );
             keys.extend(step.decision_key.iter().map(|(key, _)| key.to_ascii_lowercase()));
             keys.extend(step.expects.iter().filter_map(|(text, _)| key_of(text.trim())));
             keys.remove(STATUS);
@@ -38,7 +48,11 @@ impl Traffic {
                 sayers.entry(key.clone()).or_default().push(index);
             }
             said.push(keys);
-            read.extend(slots(input).filter(|slot| is_bare(slot)).map(|slot| names::key(&slot.to_ascii_lowercase())));
+            read.extend(
+                slots(input)
+                    .filter(|slot| is_bare(slot))
+                    .map(|slot| names::key(&slot.to_ascii_lowercase())),
+            );
             read.extend(step.condition.iter().filter_map(|(text, _)| key_of(text.trim())));
         }
         let entries = steps.iter().map(|step| step.gate.clone()).collect();

@@ -35,7 +35,10 @@ impl Gates<'_, '_, '_> {
             }
         }
         if let Some((key, at)) = &step.decision_key {
-            self.ledger.converted(at, "`signal.key`; a reply without it counts as a failure of the step, as there");
+            self.ledger.converted(
+                at,
+                "`signal.key`; a reply without it counts as a failure of the step, as there",
+            );
             let signal = json!({"key": key, "missing": "failed"});
             if let Some(work) = gate.worked() {
                 work.signal = Some(signal);
@@ -46,8 +49,11 @@ impl Gates<'_, '_, '_> {
             self.ledger.dropped(at, "the decision is what the reply is read for");
         }
         self.bound(gate, step, step.max_retries.as_ref().or(step.on_fail.max_retries.as_ref()));
-        if let Some((_, at)) = step.on_fail.max_retries.as_ref().filter(|_| step.max_retries.is_some()) {
-            self.ledger.dropped(at, "the gate has one limit, and `max_retries` of the step says it");
+        if let Some((_, at)) =
+            step.on_fail.max_retries.as_ref().filter(|_| step.max_retries.is_some())
+        {
+            self.ledger
+                .dropped(at, "the gate has one limit, and `max_retries` of the step says it");
         }
         if let Some((target, at)) = &step.on_fail.retry_step
             && let Some(target) = traffic.entry(target)
@@ -65,15 +71,18 @@ impl Gates<'_, '_, '_> {
             self.ledger.converted(at, "`to` of the route");
         }
         if let Some((keys, at)) = &decision.clear {
-            let sayers =
-                keys.iter().flat_map(|key| traffic.sayers.get(&key.to_ascii_lowercase()).into_iter().flatten());
+            let sayers = keys.iter().flat_map(|key| {
+                traffic.sayers.get(&key.to_ascii_lowercase()).into_iter().flatten()
+            });
             let gates: BTreeSet<usize> = sayers.copied().collect();
             route.clear = gates.into_iter().map(|index| steps[index].gate.clone()).collect();
             match route.clear.as_slice() {
                 [] => self.ledger.dropped(at, "no step says any of these keys"),
                 _ => {
-                    self.ledger
-                        .converted(at, "`clear`, by the gates that say these keys: all that they handed on goes");
+                    self.ledger.converted(
+                        at,
+                        "`clear`, by the gates that say these keys: all that they handed on goes",
+                    );
                 }
             }
         }
@@ -90,16 +99,25 @@ impl Gates<'_, '_, '_> {
         required: &mut BTreeSet<String>,
     ) {
         let step = &steps[index];
-        let sends_back = step.on_fail.retry_step.as_ref().filter(|(target, _)| *target != step.foreign);
-        let expects = step.expects.as_ref().and_then(|(text, at)| self.expected(text, at, required));
-        let fails = expects.is_some() || step.max_retries.is_some() || step.on_fail.escalate_to.is_some();
+        let sends_back =
+            step.on_fail.retry_step.as_ref().filter(|(target, _)| *target != step.foreign);
+        let expects =
+            step.expects.as_ref().and_then(|(text, at)| self.expected(text, at, required));
+        let fails =
+            expects.is_some() || step.max_retries.is_some() || step.on_fail.escalate_to.is_some();
         if let Some((target, at)) = sends_back {
             let target = traffic.entry(target).unwrap_or_default();
-            self.ledger.converted(at, format!("`needs_review` and `onFailure` lead back to `{target}`"));
+            self.ledger
+                .converted(at, format!("`needs_review` and `onFailure` lead back to `{target}`"));
             gate.routes.push(("needs_review".to_owned(), RouteSketch::to(&target)));
             gate.on_failure = Some(RouteSketch::to(target));
-            if let Some((_, at)) = step.max_retries.as_ref().filter(|_| step.on_fail.max_retries.is_some()) {
-                self.ledger.dropped(at, "a failure leads back by `on_fail`, and `max_retries` there is its limit");
+            if let Some((_, at)) =
+                step.max_retries.as_ref().filter(|_| step.on_fail.max_retries.is_some())
+            {
+                self.ledger.dropped(
+                    at,
+                    "a failure leads back by `on_fail`, and `max_retries` there is its limit",
+                );
             }
         } else if fails || step.on_fail.retry_step.is_some() {
             gate.on_failure = Some(RouteSketch::to(&step.gate));
@@ -133,7 +151,10 @@ impl Gates<'_, '_, '_> {
                 None
             }
             Some(key) if value.trim().is_empty() => {
-                self.ledger.converted(at, format!("the output `{key}` is required: the reply must bring it"));
+                self.ledger.converted(
+                    at,
+                    format!("the output `{key}` is required: the reply must bring it"),
+                );
                 required.insert(names::key(&key));
                 None
             }
@@ -141,12 +162,16 @@ impl Gates<'_, '_, '_> {
                 self.ledger.dropped(at, "it says nothing");
                 None
             }
-            _ if line.contains(['\n', '`', '<']) || line.starts_with('>') || line.len() > LONGEST_LINE => {
+            _ if line.contains(['\n', '`', '<'])
+                || line.starts_with('>')
+                || line.len() > LONGEST_LINE =>
+            {
                 self.ledger.lost(at, "a verdict is one plain line here, and this is none");
                 None
             }
             _ => {
-                self.ledger.converted(at, "`signal.expects`; a reply without that line does not pass");
+                self.ledger
+                    .converted(at, "`signal.expects`; a reply without that line does not pass");
                 Some(line.to_owned())
             }
         }

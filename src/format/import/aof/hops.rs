@@ -36,7 +36,11 @@ const SAME: [&str; 10] = [
 ];
 
 /// Returns the gates of a list of hops.
-pub(super) fn read(field: &Field<'_>, roles: &mut Roles, ledger: &mut Ledger<'_>) -> Option<Vec<Value>> {
+pub(super) fn read(
+    field: &Field<'_>,
+    roles: &mut Roles,
+    ledger: &mut Ledger<'_>,
+) -> Option<Vec<Value>> {
     let Kind::Sequence(items) = &field.node.kind else {
         ledger.fault(field.wrong("a list of hops"));
         return None;
@@ -62,7 +66,13 @@ pub(super) fn read(field: &Field<'_>, roles: &mut Roles, ledger: &mut Ledger<'_>
     Some(gates(hops, &layers, &mut naming, ledger))
 }
 
-fn hop(mut record: Record<'_>, index: usize, naming: &mut Naming, roles: &mut Roles, ledger: &mut Ledger<'_>) -> Hop {
+fn hop(
+    mut record: Record<'_>,
+    index: usize,
+    naming: &mut Naming,
+    roles: &mut Roles,
+    ledger: &mut Ledger<'_>,
+) -> Hop {
     let foreign = record.peek("id").and_then(|node| node.as_str()).unwrap_or_default().to_owned();
     let mut map = naming.named(&mut record, index, roles, ledger);
     let at = At { path: record.path().to_owned(), span: record.start() };
@@ -77,12 +87,16 @@ fn hop(mut record: Record<'_>, index: usize, naming: &mut Naming, roles: &mut Ro
     }
     let depends = record.take("dependsOn");
     let depends_at = depends.as_ref().map(|field| field.at.clone());
-    let depends = depends.and_then(|field| field.texts(ledger)).unwrap_or_default().into_iter().collect();
+    let depends =
+        depends.and_then(|field| field.texts(ledger)).unwrap_or_default().into_iter().collect();
     let join = record.text("joinType", ledger).map(|(text, field)| (text, field.at));
     match record.flag("autoAdvance", ledger) {
         Some((true, field)) => ledger.dropped(&field.at, "what a gate does anyway"),
         Some((false, field)) => {
-            ledger.lost(&field.at, "somebody has to send the task on by hand: put a gate for people behind it");
+            ledger.lost(
+                &field.at,
+                "somebody has to send the task on by hand: put a gate for people behind it",
+            );
         }
         None => {}
     }
@@ -115,7 +129,10 @@ fn layers(hops: &[Hop], ledger: &mut Ledger<'_>) -> Option<Vec<Vec<usize>>> {
     }
     if hops.iter().all(|hop| hop.depends.is_empty()) {
         if hops.len() > 1 {
-            ledger.supplied("dependsOn", "no hop waits for another: they are gates in the order of the list");
+            ledger.supplied(
+                "dependsOn",
+                "no hop waits for another: they are gates in the order of the list",
+            );
         }
         return Some((0..hops.len()).map(|index| vec![index]).collect());
     }
@@ -125,23 +142,33 @@ fn layers(hops: &[Hop], ledger: &mut Ledger<'_>) -> Option<Vec<Vec<usize>>> {
     while placed.len() < hops.len() {
         let ready: Vec<usize> = (0..hops.len())
             .filter(|index| !placed.contains(index))
-            .filter(|index| hops[*index].depends.iter().all(|name| placed.contains(&places[name.as_str()])))
+            .filter(|index| {
+                hops[*index].depends.iter().all(|name| placed.contains(&places[name.as_str()]))
+            })
             .collect();
         if ready.is_empty() {
             let stuck = (0..hops.len()).find(|index| !placed.contains(index)).unwrap_or_default();
             let hop = &hops[stuck];
             let span = hop.depends_at.as_ref().map_or(0..0, |at| at.span.clone());
-            ledger.fault(Fault::new("cycle", span, format!("`{}` waits for itself, over other hops", hop.foreign)));
+            ledger.fault(Fault::new(
+                "cycle",
+                span,
+                format!("`{}` waits for itself, over other hops", hop.foreign),
+            ));
             return None;
         }
         for index in &ready {
             let hop = &hops[*index];
             let at = hop.depends_at.clone().unwrap_or_else(|| hop.at.clone());
             if hop.depends == before {
-                let what = if layers.is_empty() { "it comes first" } else { "the order of the gates" };
+                let what =
+                    if layers.is_empty() { "it comes first" } else { "the order of the gates" };
                 ledger.converted(&at, what);
             } else {
-                ledger.lost(&at, "it waits for some of the hops before it, not for all: gates are one line");
+                ledger.lost(
+                    &at,
+                    "it waits for some of the hops before it, not for all: gates are one line",
+                );
             }
         }
         before = ready.iter().map(|index| hops[*index].foreign.clone()).collect();
@@ -151,13 +178,22 @@ fn layers(hops: &[Hop], ledger: &mut Ledger<'_>) -> Option<Vec<Vec<usize>>> {
     Some(layers)
 }
 
-fn gates(hops: Vec<Hop>, layers: &[Vec<usize>], naming: &mut Naming, ledger: &mut Ledger<'_>) -> Vec<Value> {
+fn gates(
+    hops: Vec<Hop>,
+    layers: &[Vec<usize>],
+    naming: &mut Naming,
+    ledger: &mut Ledger<'_>,
+) -> Vec<Value> {
     let mut hops: Vec<Option<Hop>> = hops.into_iter().map(Some).collect();
     let mut list = Vec::new();
     for (number, layer) in layers.iter().enumerate() {
         let mut joins: Vec<(String, At)> = Vec::new();
         joins.extend(
-            layers.get(number + 1).into_iter().flatten().filter_map(|index| hops[*index].as_ref()?.join.clone()),
+            layers
+                .get(number + 1)
+                .into_iter()
+                .flatten()
+                .filter_map(|index| hops[*index].as_ref()?.join.clone()),
         );
         let mut members: Vec<Hop> = layer.iter().filter_map(|index| hops[*index].take()).collect();
         if let [only] = members.as_mut_slice() {
@@ -169,18 +205,27 @@ fn gates(hops: Vec<Hop>, layers: &[Vec<usize>], naming: &mut Naming, ledger: &mu
         }
         let ids: Vec<&str> = members.iter().filter_map(|hop| hop.map["id"].as_str()).collect();
         let id = naming.gates.invent(&ids.join("-and-"));
-        ledger.supplied(join("gates", &id), "hops that wait for the same become the branches of a fork");
+        ledger.supplied(
+            join("gates", &id),
+            "hops that wait for the same become the branches of a fork",
+        );
         let mut fork = Map::new();
         fork.insert("id".to_owned(), json!(id));
         fork.insert("type".to_owned(), json!("fork"));
-        fork.insert("branches".to_owned(), members.into_iter().map(|hop| Value::Object(hop.map)).collect());
+        fork.insert(
+            "branches".to_owned(),
+            members.into_iter().map(|hop| Value::Object(hop.map)).collect(),
+        );
         for (word, at) in joins {
             match word.as_str() {
                 "any" => {
                     ledger.converted(&at, format!("`joinStrategy: any` of the fork `{id}`"));
                     fork.insert("joinStrategy".to_owned(), json!("any"));
                 }
-                "all" => ledger.converted(&at, format!("`joinStrategy: all` of the fork `{id}`, which is the default")),
+                "all" => ledger.converted(
+                    &at,
+                    format!("`joinStrategy: all` of the fork `{id}`, which is the default"),
+                ),
                 _ => ledger.lost(&at, format!("`{word}` is no way to join that is known here")),
             }
         }

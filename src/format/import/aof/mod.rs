@@ -81,7 +81,9 @@ pub(super) fn read(root: &Node<'static>, stem: &str, ledger: &mut Ledger<'_>) ->
     });
     if no_workflow {
         let help = "import the file that has `workflow`, `workflows`, `gates` or `hops`";
-        ledger.fault(Fault::new("no_workflow", start, "there is no workflow in this file").help(help));
+        ledger.fault(
+            Fault::new("no_workflow", start, "there is no workflow in this file").help(help),
+        );
     }
     found
 }
@@ -92,7 +94,9 @@ fn several(field: &Field<'_>, stem: &str, ledger: &mut Ledger<'_>) -> Vec<Read> 
         Kind::Mapping(entries) => {
             for entry in entries {
                 let path = join(&field.at.path, &entry.key.text);
-                let Some(record) = Record::of(&entry.value, &path, "a workflow", ledger) else { continue };
+                let Some(record) = Record::of(&entry.value, &path, "a workflow", ledger) else {
+                    continue;
+                };
                 found.extend(workflow(record, Some(&entry.key.text), stem, ledger));
             }
         }
@@ -130,7 +134,12 @@ fn keep(mut read: Read, field: &Field<'_>, found: &mut Vec<Read>, ledger: &mut L
     found.push(read);
 }
 
-fn workflow(mut record: Record<'_>, key: Option<&str>, stem: &str, ledger: &mut Ledger<'_>) -> Option<Read> {
+fn workflow(
+    mut record: Record<'_>,
+    key: Option<&str>,
+    stem: &str,
+    ledger: &mut Ledger<'_>,
+) -> Option<Read> {
     let mut map = Map::new();
     let name = match (record.text("name", ledger), key) {
         (Some((text, field)), _) => {
@@ -243,7 +252,10 @@ impl Naming {
         let kind = record.peek("type").and_then(scalar);
         match record.text("id", ledger) {
             Some((text, field)) => {
-                record.called(format!("{}.{text}", record.path().rsplit_once('.').map_or("", |(path, _)| path)));
+                record.called(format!(
+                    "{}.{text}",
+                    record.path().rsplit_once('.').map_or("", |(path, _)| path)
+                ));
                 let at = At { path: join(record.path(), "id"), ..field.at };
                 let (id, why) = self.gates.add(&text, &format!("gate-{}", index + 1));
                 match why {
@@ -254,13 +266,18 @@ impl Naming {
                 map.insert("id".to_owned(), json!(id));
             }
             None => {
-                ledger.fault(Fault::new("missing_field", record.start(), format!("gate {} has no `id`", index + 1)));
+                ledger.fault(Fault::new(
+                    "missing_field",
+                    record.start(),
+                    format!("gate {} has no `id`", index + 1),
+                ));
             }
         }
         match record.text("role", ledger) {
             Some((text, field)) => {
                 let known = self.roles.get(&text).map(str::to_owned);
-                let (role, why) = known.map_or_else(|| self.roles.add(&text, "role"), |known| (known, None));
+                let (role, why) =
+                    known.map_or_else(|| self.roles.add(&text, "role"), |known| (known, None));
                 match why {
                     Some(why) => ledger.converted(&field.at, why),
                     None if role == text => ledger.kept(&field.at),
@@ -275,7 +292,11 @@ impl Naming {
             }
             None if matches!(kind.as_deref(), Some("condition" | "fork")) => {}
             None => {
-                ledger.fault(Fault::new("missing_field", record.start(), format!("`{}` has no `role`", record.path())));
+                ledger.fault(Fault::new(
+                    "missing_field",
+                    record.start(),
+                    format!("`{}` has no `role`", record.path()),
+                ));
             }
         }
         map

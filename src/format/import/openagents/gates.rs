@@ -6,22 +6,32 @@ use super::super::Roles;
 use super::super::names::{self, Names};
 use super::super::placeholders::literal;
 use super::super::report::{At, Ledger};
-use super::super::sketch::{ExhaustedSketch, GateSketch, KindSketch, RouteSketch, Sketch, WorkSketch};
+use super::super::sketch::{
+    ExhaustedSketch, GateSketch, KindSketch, RouteSketch, Sketch, WorkSketch,
+};
 use super::super::{period, run_period, tidy};
 use super::steps::{END, Kindred, Step, Way, places};
 
 /// Who decides about approvals, where the file does not say.
 const APPROVER: &str = "approver";
 
-pub(super) fn build(sketch: &mut Sketch, roles: &mut Roles, steps: &[Step], ledger: &mut Ledger<'_>) {
+pub(super) fn build(
+    sketch: &mut Sketch,
+    roles: &mut Roles,
+    steps: &[Step],
+    ledger: &mut Ledger<'_>,
+) {
     let reached = reached(steps);
-    let mut builder = Builder { roles, steps, places: places(steps), names: Names::default(), ledger };
+    let mut builder =
+        Builder { roles, steps, places: places(steps), names: Names::default(), ledger };
     for (step, reached) in steps.iter().zip(reached) {
         if reached {
             let gate = builder.gate(step);
             sketch.gates.push(gate);
         } else {
-            builder.ledger.dropped(&step.at, "nothing leads to this step, so it never runs there either");
+            builder
+                .ledger
+                .dropped(&step.at, "nothing leads to this step, so it never runs there either");
             for way in &step.routes {
                 builder.ledger.dropped(&way.at, format!("nothing leads to `{}`", step.foreign));
             }
@@ -48,7 +58,9 @@ impl Builder<'_, '_, '_> {
     fn gate(&mut self, step: &Step) -> GateSketch {
         let mut gate = match &step.kind {
             Kindred::Agent { agent } => self.agent(step, agent.as_deref()),
-            Kindred::Approval { message, who } => self.approval(step, message.as_ref(), who.as_deref()),
+            Kindred::Approval { message, who } => {
+                self.approval(step, message.as_ref(), who.as_deref())
+            }
             Kindred::Parallel { agents } => self.parallel(step, agents),
             Kindred::Condition { expression } => self.condition(step, expression.as_ref()),
         };
@@ -56,7 +68,11 @@ impl Builder<'_, '_, '_> {
         if let Some((text, at)) = &step.timeout {
             // A person is waited for; an agent is run.
             let waits = matches!(step.kind, Kindred::Approval { .. });
-            let timeout = if waits { period(text, at, self.ledger) } else { run_period(text, at, self.ledger) };
+            let timeout = if waits {
+                period(text, at, self.ledger)
+            } else {
+                run_period(text, at, self.ledger)
+            };
             match gate.worked() {
                 Some(work) if waits => work.timeout = timeout,
                 Some(work) => work.run.timeout = timeout,
@@ -91,7 +107,8 @@ impl Builder<'_, '_, '_> {
             route
         } else {
             let field = format!("{}.on_success", step.foreign);
-            self.ledger.supplied(field, "not given, which ends the workflow: `complete` leads to `$end`");
+            self.ledger
+                .supplied(field, "not given, which ends the workflow: `complete` leads to `$end`");
             RouteSketch::to("$end")
         }
     }
@@ -113,7 +130,8 @@ impl Builder<'_, '_, '_> {
                     Some(way) => format!("goes on to `{}` as if it had succeeded", way.to),
                     None => "ends the workflow as if it had succeeded".to_owned(),
                 };
-                let why = format!("not given: there an error {there}; here it fails the task (`$fail`)");
+                let why =
+                    format!("not given: there an error {there}; here it fails the task (`$fail`)");
                 self.ledger.supplied(format!("{}.on_error", step.foreign), why);
                 "$fail".to_owned()
             }
@@ -144,7 +162,12 @@ impl Builder<'_, '_, '_> {
         }
     }
 
-    fn approval(&mut self, step: &Step, message: Option<&(String, At)>, who: Option<&str>) -> GateSketch {
+    fn approval(
+        &mut self,
+        step: &Step,
+        message: Option<&(String, At)>,
+        who: Option<&str>,
+    ) -> GateSketch {
         let role = names::plain(who.unwrap_or(APPROVER), APPROVER);
         self.roles.add_people(&role, Some("Decides where a person has to"));
         let mut work = WorkSketch { role, require_human: true, ..WorkSketch::default() };
@@ -157,7 +180,8 @@ impl Builder<'_, '_, '_> {
         let approved = match approve {
             Some(way) => {
                 let route = self.route(way);
-                self.ledger.converted(&way.at, format!("the decision `approve` leads to `{}`", route.to));
+                self.ledger
+                    .converted(&way.at, format!("the decision `approve` leads to `{}`", route.to));
                 route
             }
             None => self.success(step, None),
@@ -166,12 +190,16 @@ impl Builder<'_, '_, '_> {
         let reject = step.way("on_reject").or_else(|| step.way("on_error"));
         let rejected = match reject {
             Some(way) if way.to == END => {
-                self.ledger.converted(&way.at, "the decision `reject` ends the task as cancelled: a person said no");
+                self.ledger.converted(
+                    &way.at,
+                    "the decision `reject` ends the task as cancelled: a person said no",
+                );
                 RouteSketch::cancelled()
             }
             Some(way) => {
                 let route = self.route(way);
-                self.ledger.converted(&way.at, format!("the decision `reject` leads to `{}`", route.to));
+                self.ledger
+                    .converted(&way.at, format!("the decision `reject` leads to `{}`", route.to));
                 route
             }
             None => {
@@ -313,7 +341,8 @@ impl Builder<'_, '_, '_> {
             self.ledger.converted(at, format!("`brief.instructions`: the result of `{gate}`"));
             return Some(format!("Work from the result of `{gate}`:\n\n{{{{{gate}}}}}\n"));
         }
-        self.ledger.converted(at, "`brief.instructions`: there is no step of that name, so it is a text");
+        self.ledger
+            .converted(at, "`brief.instructions`: there is no step of that name, so it is a text");
         Some(tidy(&literal(text)))
     }
 }
@@ -325,7 +354,9 @@ fn reached(steps: &[Step]) -> Vec<bool> {
     let mut open: Vec<usize> = (0..steps.len().min(1)).collect();
     while let Some(index) = open.pop() {
         if !std::mem::replace(&mut reached[index], true) {
-            open.extend(steps[index].routes.iter().filter_map(|way| places.get(way.to.as_str()).copied()));
+            open.extend(
+                steps[index].routes.iter().filter_map(|way| places.get(way.to.as_str()).copied()),
+            );
         }
     }
     reached

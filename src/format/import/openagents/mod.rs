@@ -33,21 +33,29 @@ pub(super) fn read(root: &Node<'static>, stem: &str, ledger: &mut Ledger<'_>) ->
             Kind::Mapping(entries) => {
                 for Entry { key, value } in entries {
                     let path = format!("workflows.{}", key.text);
-                    let Some(record) = Record::of(value, &path, "a workflow", ledger) else { continue };
+                    let Some(record) = Record::of(value, &path, "a workflow", ledger) else {
+                        continue;
+                    };
                     found.extend(workflow(record, Some(&key.text), stem, &mut names, ledger));
                 }
             }
             Kind::Sequence(items) => {
                 for (index, item) in items.iter().enumerate() {
                     let path = format!("workflows.{}", index + 1);
-                    let Some(record) = Record::of(item, &path, "a workflow", ledger) else { continue };
+                    let Some(record) = Record::of(item, &path, "a workflow", ledger) else {
+                        continue;
+                    };
                     found.extend(workflow(record, None, stem, &mut names, ledger));
                 }
             }
             _ => ledger.fault(field.wrong("a mapping of names and workflows")),
         }
         if found.is_empty() && ledger.faults.is_empty() {
-            ledger.fault(Fault::new("no_workflow", field.at.span, "there is no workflow under `workflows`"));
+            ledger.fault(Fault::new(
+                "no_workflow",
+                field.at.span,
+                "there is no workflow under `workflows`",
+            ));
         }
     }
     top.finish(ledger, |key| match key {
@@ -112,8 +120,11 @@ fn workflow(
 fn visible_to(field: &Field<'_>, ledger: &mut Ledger<'_>) -> Vec<String> {
     let given = field.texts(ledger).unwrap_or_default();
     let mut seen = HashSet::new();
-    let ours: Vec<String> =
-        given.iter().map(|name| names::plain(name, "agent")).filter(|name| seen.insert(name.clone())).collect();
+    let ours: Vec<String> = given
+        .iter()
+        .map(|name| names::plain(name, "agent"))
+        .filter(|name| seen.insert(name.clone()))
+        .collect();
     if ours == given {
         ledger.kept_as(&field.at, "as `visibleTo`");
     } else {

@@ -39,7 +39,8 @@ pub(super) struct Way {
     pub(super) at: At,
 }
 
-const ROUTES: [&str; 6] = ["on_success", "on_error", "on_approve", "on_reject", "on_true", "on_false"];
+const ROUTES: [&str; 6] =
+    ["on_success", "on_error", "on_approve", "on_reject", "on_true", "on_false"];
 
 /// The target that ends a workflow.
 pub(super) const END: &str = "end";
@@ -93,8 +94,10 @@ fn step(
         None => ledger.kept(&at),
     }
     let kind = kind(&mut record, &gate, ledger)?;
-    let description =
-        record.text("description", ledger).or_else(|| record.text("name", ledger)).map(|(text, field)| {
+    let description = record
+        .text("description", ledger)
+        .or_else(|| record.text("name", ledger))
+        .map(|(text, field)| {
             ledger.kept_as(&field.at, "as `description`");
             text
         });
@@ -107,7 +110,8 @@ fn step(
     }
     let max_retries = record.count("max_retries", ledger).and_then(|(number, field)| {
         if number == 0 {
-            let message = format!("`{}` is how often a step is tried, so at least 1", field.at.path);
+            let message =
+                format!("`{}` is how often a step is tried, so at least 1", field.at.path);
             ledger.fault(Fault::new("invalid_value", field.node.span.clone(), message));
             return None;
         }
@@ -117,16 +121,32 @@ fn step(
     let (model, delay) = match &kind {
         Kindred::Agent { .. } => (
             record.text("model", ledger).map(|(model, field)| run_model(model, &field.at, ledger)),
-            record.count("retry_delay", ledger).and_then(|(number, field)| delay(number, &field.at, ledger)),
+            record
+                .count("retry_delay", ledger)
+                .and_then(|(number, field)| delay(number, &field.at, ledger)),
         ),
-        Kindred::Approval { .. } | Kindred::Parallel { .. } | Kindred::Condition { .. } => (None, None),
+        Kindred::Approval { .. } | Kindred::Parallel { .. } | Kindred::Condition { .. } => {
+            (None, None)
+        }
     };
     record.finish(ledger, |key| match key {
         "retry_delay" | "model" => Some("only a step of one agent has a run of its own"),
         "message" => Some("only approvals show a message"),
         _ => None,
     });
-    Some(Step { foreign, gate, at, kind, description, input, routes, max_retries, timeout, model, delay })
+    Some(Step {
+        foreign,
+        gate,
+        at,
+        kind,
+        description,
+        input,
+        routes,
+        max_retries,
+        timeout,
+        model,
+        delay,
+    })
 }
 
 /// Returns the pause before another try: whole seconds, of thousandths.
@@ -196,9 +216,14 @@ fn kind(record: &mut Record<'_>, gate: &str, ledger: &mut Ledger<'_>) -> Option<
         match word.as_str() {
             "agent" => ledger.dropped(&field.at, "what a gate is anyway"),
             "approval" => {
-                ledger.converted(&field.at, "`requireHuman: true`, with the decisions `approve` and `reject`");
+                ledger.converted(
+                    &field.at,
+                    "`requireHuman: true`, with the decisions `approve` and `reject`",
+                );
             }
-            "parallel" => ledger.converted(&field.at, "`type: fork`; it passes when every branch does"),
+            "parallel" => {
+                ledger.converted(&field.at, "`type: fork`; it passes when every branch does")
+            }
             _ => ledger.kept(&field.at),
         }
     }
@@ -218,7 +243,11 @@ fn check(steps: &[Step], ledger: &mut Ledger<'_>) {
             if way.to == END || places.contains_key(way.to.as_str()) {
                 continue;
             }
-            let fault = Fault::new("unknown_gate", way.at.span.clone(), format!("there is no step `{}`", way.to));
+            let fault = Fault::new(
+                "unknown_gate",
+                way.at.span.clone(),
+                format!("there is no step `{}`", way.to),
+            );
             ledger.fault(match nearest(&way.to, places.keys().copied()) {
                 Some(near) => fault.help(format!("did you mean `{near}`?")),
                 None => fault.help("name a step, or `end`"),

@@ -28,19 +28,26 @@ const REVIEWER: &str = "reviewer";
 
 /// Returns the workflow of the file.
 pub(super) fn read(root: &Node<'static>, stem: &str, ledger: &mut Ledger<'_>) -> Vec<Read> {
-    let Some(mut top) = Record::of(root, "", "an orbital configuration", ledger) else { return Vec::new() };
+    let Some(mut top) = Record::of(root, "", "an orbital configuration", ledger) else {
+        return Vec::new();
+    };
     let mut record = match top.take("workflow") {
         Some(field) => {
-            let Some(record) = Record::of(field.node, "workflow", "`workflow`", ledger) else { return Vec::new() };
+            let Some(record) = Record::of(field.node, "workflow", "`workflow`", ledger) else {
+                return Vec::new();
+            };
             top.finish(ledger, |key| match key {
-                "agents" => Some("agents are in org.yaml, and what they may use is the runner's matter"),
+                "agents" => {
+                    Some("agents are in org.yaml, and what they may use is the runner's matter")
+                }
                 _ => Some("how the program runs is the runner's matter"),
             });
             record
         }
         None if top.has("steps") || top.has("preset") => top,
         None => {
-            let message = "there is no `[workflow]` in this file: it only says how the program runs";
+            let message =
+                "there is no `[workflow]` in this file: it only says how the program runs";
             ledger.fault(Fault::new("no_workflow", top.start(), message));
             return Vec::new();
         }
@@ -85,14 +92,19 @@ pub(super) fn read(root: &Node<'static>, stem: &str, ledger: &mut Ledger<'_>) ->
                     field.node.span.clone(),
                     format!("the preset `{name}` is not known here"),
                 );
-                ledger.fault(
-                    fault.help(format!("write its steps out as `[[workflow.steps]]`, or use {}", listed(PRESETS))),
-                );
+                ledger.fault(fault.help(format!(
+                    "write its steps out as `[[workflow.steps]]`, or use {}",
+                    listed(PRESETS)
+                )));
                 Vec::new()
             }
         }
         (None, None) => {
-            ledger.fault(Fault::new("missing_field", record.start(), "the workflow has neither `steps` nor `preset`"));
+            ledger.fault(Fault::new(
+                "missing_field",
+                record.start(),
+                "the workflow has neither `steps` nor `preset`",
+            ));
             Vec::new()
         }
     };
@@ -102,7 +114,13 @@ pub(super) fn read(root: &Node<'static>, stem: &str, ledger: &mut Ledger<'_>) ->
     vec![Read::of(&sketch, roles)]
 }
 
-fn build(sketch: &mut Sketch, roles: &mut Roles, steps: &[Step], judged: Option<&(u64, At)>, ledger: &mut Ledger<'_>) {
+fn build(
+    sketch: &mut Sketch,
+    roles: &mut Roles,
+    steps: &[Step],
+    judged: Option<&(u64, At)>,
+    ledger: &mut Ledger<'_>,
+) {
     let again = sent_back(steps, judged, ledger);
     let mut inputs = BTreeSet::new();
     let places: HashMap<&str, usize> =
@@ -112,10 +130,13 @@ fn build(sketch: &mut Sketch, roles: &mut Roles, steps: &[Step], judged: Option<
         let role = if step.judges { REVIEWER } else { WORKER };
         let purpose = if step.judges { "Judges the work" } else { "Does the work" };
         roles.add(role, Some(purpose));
-        let mut work = WorkSketch { role: role.to_owned(), can_reject: step.judges, ..WorkSketch::default() };
+        let mut work =
+            WorkSketch { role: role.to_owned(), can_reject: step.judges, ..WorkSketch::default() };
         work.run.clone_from(&step.run);
-        work.brief.instructions =
-            step.prompt.as_ref().map(|(text, at)| instructions(text, at.as_ref(), &mut inputs, ledger));
+        work.brief.instructions = step
+            .prompt
+            .as_ref()
+            .map(|(text, at)| instructions(text, at.as_ref(), &mut inputs, ledger));
         if step.judges {
             work.signal = Some(json!("gate"));
         }
@@ -124,10 +145,14 @@ fn build(sketch: &mut Sketch, roles: &mut Roles, steps: &[Step], judged: Option<
         if gate.detour
             && let Some(at) = step.at.as_ref().filter(|_| !step.deferred)
         {
-            ledger.converted(at, "`detour: true`: only a verdict leads to it, and from it back to that gate");
+            ledger.converted(
+                at,
+                "`detour: true`: only a verdict leads to it, and from it back to that gate",
+            );
         }
         if step.judges {
-            let target = step.on_fail.as_ref().and_then(|(foreign, _)| places.get(foreign.as_str()));
+            let target =
+                step.on_fail.as_ref().and_then(|(foreign, _)| places.get(foreign.as_str()));
             let target = target.map_or(&step.gate, |place| &steps[*place].gate);
             gate.routes.push(("needs_review".to_owned(), RouteSketch::to(target)));
             gate.max_retries = Some(again);
@@ -136,8 +161,10 @@ fn build(sketch: &mut Sketch, roles: &mut Roles, steps: &[Step], judged: Option<
         sketch.gates.push(gate);
     }
     for key in inputs {
-        ledger
-            .supplied(format!("context.input.{key}"), "comes with the task (`aof task new --context`), or stays empty");
+        ledger.supplied(
+            format!("context.input.{key}"),
+            "comes with the task (`aof task new --context`), or stays empty",
+        );
         sketch.input.insert(key, json!(""));
     }
     if steps.iter().any(|step| step.judges) {
@@ -157,7 +184,10 @@ fn sent_back(steps: &[Step], judged: Option<&(u64, At)>, ledger: &mut Ledger<'_>
             0
         }
         Some((0, at)) => {
-            ledger.converted(at, format!("`maxRetries: {}`: 0 means the default there, {JUDGED}", JUDGED - 1));
+            ledger.converted(
+                at,
+                format!("`maxRetries: {}`: 0 means the default there, {JUDGED}", JUDGED - 1),
+            );
             JUDGED - 1
         }
         Some((number, at)) => {
@@ -170,7 +200,9 @@ fn sent_back(steps: &[Step], judged: Option<&(u64, At)>, ledger: &mut Ledger<'_>
         }
         None if gates => {
             let again = JUDGED - 1;
-            let why = format!("not given: a gate is judged {JUDGED} times there, so `maxRetries: {again}`");
+            let why = format!(
+                "not given: a gate is judged {JUDGED} times there, so `maxRetries: {again}`"
+            );
             ledger.supplied("workflow.max_gate_retries", why);
             again
         }
@@ -183,7 +215,9 @@ fn detours(steps: &[Step], places: &HashMap<&str, usize>) -> Vec<bool> {
     let mut first_router: Vec<Option<usize>> = vec![None; steps.len()];
     let mut last_router = first_router.clone();
     for (router, step) in steps.iter().enumerate() {
-        if let Some(place) = step.on_fail.as_ref().and_then(|(foreign, _)| places.get(foreign.as_str())) {
+        if let Some(place) =
+            step.on_fail.as_ref().and_then(|(foreign, _)| places.get(foreign.as_str()))
+        {
             first_router[*place].get_or_insert(router);
             last_router[*place] = Some(router);
         }
@@ -196,7 +230,12 @@ fn detours(steps: &[Step], places: &HashMap<&str, usize>) -> Vec<bool> {
     steps.iter().enumerate().map(is_detour).collect()
 }
 
-fn instructions(text: &str, at: Option<&At>, inputs: &mut BTreeSet<String>, ledger: &mut Ledger<'_>) -> String {
+fn instructions(
+    text: &str,
+    at: Option<&At>,
+    inputs: &mut BTreeSet<String>,
+    ledger: &mut Ledger<'_>,
+) -> String {
     let mut odd = BTreeSet::new();
     let converted = rewritten(text, |inner| {
         if is_bare(inner) {
@@ -217,7 +256,10 @@ fn instructions(text: &str, at: Option<&At>, inputs: &mut BTreeSet<String>, ledg
             ledger.converted(&at, "left as it stands: it is no key");
         }
         if text.contains("<promise>") {
-            ledger.dropped(at, "a `<promise>` is never a verdict here: what an agent says is its outcome");
+            ledger.dropped(
+                at,
+                "a `<promise>` is never a verdict here: what an agent says is its outcome",
+            );
         }
     }
     tidy(&converted)

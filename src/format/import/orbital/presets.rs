@@ -39,19 +39,28 @@ pub(super) fn preset(name: &str) -> Option<Vec<Step>> {
             review(MENDING),
         ],
         "reviewed" => vec![
-            step("implement", "Carry out the next open item of {{files}}, with tests, and tick it off.\n"),
+            step(
+                "implement",
+                "Carry out the next open item of {{files}}, with tests, and tick it off.\n",
+            ),
             step(MENDING, MEND),
             review(MENDING),
         ],
         "tdd" => vec![
-            step("red", "Write a test for the next open item of {{files}}, run it, and see it fail.\n"),
+            step(
+                "red",
+                "Write a test for the next open item of {{files}}, run it, and see it fail.\n",
+            ),
             step("green", "Write as little as makes the failing test pass, and see it pass.\n"),
             step("refactor", "Make the code clear while every test keeps passing.\n"),
             step(MENDING, MEND),
             review(MENDING),
         ],
         "autonomous" => vec![
-            step("implement", "Carry out the next open item of {{files}}, with tests, and tick it off.\n"),
+            step(
+                "implement",
+                "Carry out the next open item of {{files}}, with tests, and tick it off.\n",
+            ),
             Step { deferred: true, ..step("fix", MEND) },
             review("fix"),
         ],
@@ -61,7 +70,12 @@ pub(super) fn preset(name: &str) -> Option<Vec<Step>> {
 }
 
 fn step(name: &str, prompt: &str) -> Step {
-    Step { foreign: name.to_owned(), gate: name.to_owned(), prompt: Some((prompt.to_owned(), None)), ..Step::default() }
+    Step {
+        foreign: name.to_owned(),
+        gate: name.to_owned(),
+        prompt: Some((prompt.to_owned(), None)),
+        ..Step::default()
+    }
 }
 
 fn review(on_fail: &str) -> Step {

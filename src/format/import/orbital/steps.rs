@@ -51,7 +51,11 @@ fn step(
     ledger: &mut Ledger<'_>,
 ) -> Option<Step> {
     let Some((foreign, field)) = record.text("name", ledger) else {
-        ledger.fault(Fault::new("missing_field", record.start(), format!("step {number} has no `name`")));
+        ledger.fault(Fault::new(
+            "missing_field",
+            record.start(),
+            format!("step {number} has no `name`"),
+        ));
         return None;
     };
     record.called(join(parent, &foreign));
@@ -65,12 +69,18 @@ fn step(
     if prompt.is_none() {
         ledger.supplied(format!("{}.prompt", record.path()), "not given: the brief is generated");
     }
-    let timeout = record.text("timeout", ledger).and_then(|(text, field)| run_period(&text, &field.at, ledger));
-    let model = record.text("model", ledger).map(|(text, field)| run_model(text, &field.at, ledger));
+    let timeout = record
+        .text("timeout", ledger)
+        .and_then(|(text, field)| run_period(&text, &field.at, ledger));
+    let model =
+        record.text("model", ledger).map(|(text, field)| run_model(text, &field.at, ledger));
     let run = RunSketch { timeout, model, delay: None };
     let judges = match record.flag("gate", ledger) {
         Some((true, field)) => {
-            ledger.converted(&field.at, "`canReject: true` and `signal: gate`: no verdict counts as a rejection");
+            ledger.converted(
+                &field.at,
+                "`canReject: true` and `signal: gate`: no verdict counts as a rejection",
+            );
             true
         }
         Some((false, field)) => {
@@ -114,25 +124,38 @@ fn check(steps: &[Step], ledger: &mut Ledger<'_>) {
         let span = step.at.as_ref().map_or(0..0, |at| at.span.clone());
         if !seen.insert(step.foreign.as_str()) {
             let message = format!("there are two steps `{}`", step.foreign);
-            ledger.fault(Fault::new("duplicate_gate", span.clone(), message).help("give each step a name of its own"));
+            ledger.fault(
+                Fault::new("duplicate_gate", span.clone(), message)
+                    .help("give each step a name of its own"),
+            );
         }
-        if let Some((target, at)) = step.on_fail.as_ref().filter(|(target, _)| !names.contains(target.as_str())) {
+        if let Some((target, at)) =
+            step.on_fail.as_ref().filter(|(target, _)| !names.contains(target.as_str()))
+        {
             let span = at.as_ref().map_or(span, |at| at.span.clone());
-            let fault = Fault::new("unknown_gate", span, format!("there is no step `{target}` for `on_fail`"));
+            let fault = Fault::new(
+                "unknown_gate",
+                span,
+                format!("there is no step `{target}` for `on_fail`"),
+            );
             ledger.fault(match nearest(target, names.iter().copied()) {
                 Some(near) => fault.help(format!("did you mean `{near}`?")),
                 None => fault,
             });
         }
     }
-    let led_to: HashSet<&str> =
-        steps.iter().filter_map(|step| step.on_fail.as_ref()).map(|(target, _)| target.as_str()).collect();
+    let led_to: HashSet<&str> = steps
+        .iter()
+        .filter_map(|step| step.on_fail.as_ref())
+        .map(|(target, _)| target.as_str())
+        .collect();
     for step in steps.iter().filter(|step| step.deferred) {
         if !led_to.contains(step.foreign.as_str()) {
             let span = step.at.as_ref().map_or(0..0, |at| at.span.clone());
             let message = format!("no `on_fail` leads to the deferred step `{}`", step.foreign);
             ledger.fault(
-                Fault::new("unreachable_gate", span, message).help("name it in the `on_fail` of a gate, or remove it"),
+                Fault::new("unreachable_gate", span, message)
+                    .help("name it in the `on_fail` of a gate, or remove it"),
             );
         }
     }

@@ -34,7 +34,11 @@ pub(super) fn read_exits(field: &Field<'_>, ledger: &mut Ledger<'_>) -> Option<E
         return Some(flat(field, &schema, ledger));
     };
     let Some(Value::Array(list)) = schema.shift_remove(key) else {
-        ledger.fault(Fault::new("wrong_kind", entry.value.span.clone(), format!("`{key}` is a list of variants")));
+        ledger.fault(Fault::new(
+            "wrong_kind",
+            entry.value.span.clone(),
+            format!("`{key}` is a list of variants"),
+        ));
         return None;
     };
     let mut variants = Vec::new();
@@ -43,7 +47,8 @@ pub(super) fn read_exits(field: &Field<'_>, ledger: &mut Ledger<'_>) -> Option<E
         let merged = merged(&schema, own);
         let statuses = statuses(&merged, "$status");
         if statuses.is_empty() {
-            let message = format!("this variant of `{}` has no `$status` with a `const`", field.at.path);
+            let message =
+                format!("this variant of `{}` has no `$status` with a `const`", field.at.path);
             ledger.fault(
                 Fault::new("missing_field", start(node), message)
                     .help("add `$status: {const: NAME}` to its properties"),
@@ -64,11 +69,14 @@ pub(super) fn read_exits(field: &Field<'_>, ledger: &mut Ledger<'_>) -> Option<E
 /// One shape for all statuses.
 fn flat(field: &Field<'_>, schema: &Map<String, Value>, ledger: &mut Ledger<'_>) -> Exits {
     let names = ["$status", "status"];
-    let found = names.iter().map(|name| (*name, statuses(schema, name))).find(|(_, list)| !list.is_empty());
+    let found =
+        names.iter().map(|name| (*name, statuses(schema, name))).find(|(_, list)| !list.is_empty());
     if let Some((name, list)) = found {
         let into = match list.len() {
             1 => "`outputs`, with its one status".to_owned(),
-            number => format!("`outputs.oneOf`, {number} variants of the same fields: one for each status"),
+            number => format!(
+                "`outputs.oneOf`, {number} variants of the same fields: one for each status"
+            ),
         };
         ledger.converted(&field.at, into);
         let variants = each(schema, list, name, &field.at);
@@ -84,23 +92,39 @@ fn flat(field: &Field<'_>, schema: &Map<String, Value>, ledger: &mut Ledger<'_>)
 
 /// Returns a variant for each status, the status as its `$status`.
 fn each(schema: &Map<String, Value>, statuses: Vec<String>, name: &str, at: &At) -> Vec<Variant> {
-    let variant = |status: String| Variant { shape: with_status(schema, name, &status), status, at: at.clone() };
+    let variant = |status: String| Variant {
+        shape: with_status(schema, name, &status),
+        status,
+        at: at.clone(),
+    };
     statuses.into_iter().map(variant).collect()
 }
 
 /// Returns the schema with that status alone, required, and first.
-pub(super) fn with_status(schema: &Map<String, Value>, name: &str, status: &str) -> Map<String, Value> {
+pub(super) fn with_status(
+    schema: &Map<String, Value>,
+    name: &str,
+    status: &str,
+) -> Map<String, Value> {
     let own = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     let own = own.filter(|(key, _)| *key != name).map(|(key, value)| (key.clone(), value.clone()));
     let status = ("$status".to_owned(), json!({"const": status}));
     let properties: Map<String, Value> = std::iter::once(status).chain(own).collect();
-    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-    let required: Vec<&str> =
-        std::iter::once("$status").chain(required.filter(|key| *key != name && *key != "$status")).collect();
+    let required = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
+    let required: Vec<&str> = std::iter::once("$status")
+        .chain(required.filter(|key| *key != name && *key != "$status"))
+        .collect();
     let mut shape = Map::new();
     shape.insert("properties".to_owned(), Value::Object(properties));
     shape.insert("required".to_owned(), json!(required));
-    let rest = schema.iter().filter(|(key, _)| !matches!(key.as_str(), "properties" | "required" | "type"));
+    let rest = schema
+        .iter()
+        .filter(|(key, _)| !matches!(key.as_str(), "properties" | "required" | "type"));
     shape.extend(rest.map(|(key, value)| (key.clone(), value.clone())));
     shape
 }
@@ -112,7 +136,8 @@ fn merged(common: &Map<String, Value>, own: Map<String, Value>) -> Map<String, V
         match (merged.get_mut(&key), value) {
             (Some(Value::Object(known)), Value::Object(more)) => known.extend(more),
             (Some(Value::Array(known)), Value::Array(more)) if key == "required" => {
-                let more: Vec<Value> = more.into_iter().filter(|item| !known.contains(item)).collect();
+                let more: Vec<Value> =
+                    more.into_iter().filter(|item| !known.contains(item)).collect();
                 known.extend(more);
             }
             (_, value) => {
@@ -125,7 +150,9 @@ fn merged(common: &Map<String, Value>, own: Map<String, Value>) -> Map<String, V
 
 /// Returns the statuses that a property allows.
 fn statuses(schema: &Map<String, Value>, name: &str) -> Vec<String> {
-    let Some(property) = schema.get("properties").and_then(|map| map.get(name)) else { return Vec::new() };
+    let Some(property) = schema.get("properties").and_then(|map| map.get(name)) else {
+        return Vec::new();
+    };
     let one = property.get("const").into_iter();
     let listed = property.get("enum").and_then(Value::as_array).into_iter().flatten();
     one.chain(listed).filter_map(Value::as_str).map(str::to_owned).collect()

@@ -20,7 +20,13 @@ use crate::model::listed;
 /// How often a gate may be sent back to where it leads to itself: such a loop needs a limit of its own.
 const AGAIN: u64 = 3;
 
-pub(super) fn build(sketch: &mut Sketch, roles: &mut Roles, found: &[Role], graph: &Graph, ledger: &mut Ledger<'_>) {
+pub(super) fn build(
+    sketch: &mut Sketch,
+    roles: &mut Roles,
+    found: &[Role],
+    graph: &Graph,
+    ledger: &mut Ledger<'_>,
+) {
     let mut missing = BTreeSet::new();
     for place in &graph.order {
         let role = &found[*place];
@@ -42,7 +48,10 @@ pub(super) fn build(sketch: &mut Sketch, roles: &mut Roles, found: &[Role], grap
         }
     }
     for key in missing {
-        ledger.supplied(format!("context.input.{key}"), "no role hands it on: it comes with the task (`--context`)");
+        ledger.supplied(
+            format!("context.input.{key}"),
+            "no role hands it on: it comes with the task (`--context`)",
+        );
         sketch.input.insert(key, Value::Null);
     }
     sketch.leave_out_what_the_order_says();
@@ -63,9 +72,13 @@ fn protect(sketch: &mut Sketch) {
         .filter_map(GateSketch::worked)
         .filter_map(|work| work.outputs.as_ref().map(Value::to_string))
         .collect();
-    let declared = |key: &str| outputs.iter().any(|outputs| outputs.contains(&format!("\"{key}\":")));
-    let kept: Vec<String> =
-        ["task", "repo", "branch"].into_iter().filter(|key| !declared(key)).map(str::to_owned).collect();
+    let declared =
+        |key: &str| outputs.iter().any(|outputs| outputs.contains(&format!("\"{key}\":")));
+    let kept: Vec<String> = ["task", "repo", "branch"]
+        .into_iter()
+        .filter(|key| !declared(key))
+        .map(str::to_owned)
+        .collect();
     if kept.len() < 3 {
         sketch.protected = Some(kept);
     }
@@ -129,15 +142,25 @@ impl Builder<'_, '_, '_> {
             Exits::One(shape) => Some(shape.clone()),
             Exits::Each { variants, .. } => {
                 let words = listed(variants.iter().map(|variant| &variant.status));
-                let message = format!("`{}` has one edge, `_`, and its frontmatter has {words}", self.role.foreign);
+                let message = format!(
+                    "`{}` has one edge, `_`, and its frontmatter has {words}",
+                    self.role.foreign
+                );
                 let fault = Fault::new("status_mismatch", edge.at.span.clone(), message);
                 self.ledger.fault(fault.help("name the statuses in the graph"));
                 None
             }
         };
-        let keys = outputs.as_ref().and_then(|shape| shape.get("properties")).and_then(Value::as_object).cloned();
+        let keys = outputs
+            .as_ref()
+            .and_then(|shape| shape.get("properties"))
+            .and_then(Value::as_object)
+            .cloned();
         let route = self.route(edge, &keys.unwrap_or_default());
-        self.ledger.converted(&edge.at, format!("`complete` leads to `{}`: one way out needs no name", route.to));
+        self.ledger.converted(
+            &edge.at,
+            format!("`complete` leads to `{}`: one way out needs no name", route.to),
+        );
         gate.routes.push(("complete".to_owned(), route));
         if let Some(work) = gate.worked() {
             work.outputs = outputs;
@@ -147,27 +170,39 @@ impl Builder<'_, '_, '_> {
     /// A decision for each status.
     fn each(&mut self, gate: &mut GateSketch, edges: &[Edge]) {
         let variants = self.variants(edges);
-        let edges: Vec<&Edge> = edges.iter().filter(|edge| !self.built_in(gate, edge, &variants)).collect();
+        let edges: Vec<&Edge> =
+            edges.iter().filter(|edge| !self.built_in(gate, edge, &variants)).collect();
         let words = names::decisions(edges.iter().map(|edge| edge.status.as_str()));
         let mut shapes = Vec::new();
         let mut tips = Vec::new();
         for (edge, (word, why)) in edges.iter().zip(&words) {
             if edge.status == "_" {
-                self.ledger.lost(&edge.at, "`_` beside other statuses: a gate with decisions has none for silence");
+                self.ledger.lost(
+                    &edge.at,
+                    "`_` beside other statuses: a gate with decisions has none for silence",
+                );
                 continue;
             }
             let variant = variants.iter().find(|variant| variant.status == edge.status);
-            let keys = variant.and_then(|variant| variant.shape.get("properties")?.as_object().cloned());
+            let keys =
+                variant.and_then(|variant| variant.shape.get("properties")?.as_object().cloned());
             let route = self.route(edge, &keys.unwrap_or_default());
             match why {
                 Some(why) => {
                     self.ledger.converted(&edge.at, why.clone());
-                    tips.push(format!("Where these instructions say `{}`, say `{word}`", edge.status));
+                    tips.push(format!(
+                        "Where these instructions say `{}`, say `{word}`",
+                        edge.status
+                    ));
                 }
-                None => self.ledger.converted(&edge.at, format!("the decision `{word}` leads to `{}`", route.to)),
+                None => self
+                    .ledger
+                    .converted(&edge.at, format!("the decision `{word}` leads to `{}`", route.to)),
             }
             gate.routes.push((word.clone(), route));
-            shapes.extend(variant.map(|variant| Value::Object(with_status(&variant.shape, "$status", word))));
+            shapes.extend(
+                variant.map(|variant| Value::Object(with_status(&variant.shape, "$status", word))),
+            );
         }
         let decides = !gate.routes.is_empty();
         if let Some(work) = gate.worked() {
@@ -184,7 +219,9 @@ impl Builder<'_, '_, '_> {
         let (variants, open) = match &role.exits {
             Exits::Undeclared => return Vec::new(),
             Exits::One(shape) => (Vec::new(), shape.as_object().cloned()),
-            Exits::Each { variants, open } => (variants.clone(), open.as_ref().and_then(Value::as_object).cloned()),
+            Exits::Each { variants, open } => {
+                (variants.clone(), open.as_ref().and_then(Value::as_object).cloned())
+            }
         };
         if let Some(open) = open {
             // The schema names no status, so those of the graph are all there are.
@@ -197,7 +234,10 @@ impl Builder<'_, '_, '_> {
         }
         for edge in edges.iter().filter(|edge| edge.status != "_") {
             if !variants.iter().any(|variant| variant.status == edge.status) {
-                let message = format!("the frontmatter of `{}` has no `$status` `{}`", role.foreign, edge.status);
+                let message = format!(
+                    "the frontmatter of `{}` has no `$status` `{}`",
+                    role.foreign, edge.status
+                );
                 let known = listed(variants.iter().map(|variant| &variant.status));
                 let fault = Fault::new("status_mismatch", edge.at.span.clone(), message);
                 self.ledger.fault(fault.help(format!("it has {known}")));
@@ -205,7 +245,10 @@ impl Builder<'_, '_, '_> {
         }
         for variant in &variants {
             if !edges.iter().any(|edge| edge.status == variant.status) {
-                let message = format!("the graph does not say where `{}` of `{}` leads", variant.status, role.foreign);
+                let message = format!(
+                    "the graph does not say where `{}` of `{}` leads",
+                    variant.status, role.foreign
+                );
                 let fault = Fault::new("status_mismatch", variant.at.span.clone(), message);
                 self.ledger.fault(fault.help(format!("add it under `graph.{}`", role.foreign)));
             }
@@ -221,8 +264,11 @@ impl Builder<'_, '_, '_> {
             .and_then(|variant| variant.shape.get("properties")?.as_object())
             .is_none_or(|properties| properties.len() == 1);
         let silent = edge.prompt.as_ref().is_none_or(|(text, _)| slots(text).next().is_none());
-        if edge.status == "$SUSPEND" || (edge.status == "blocked" && edge.to == Target::Suspend && bare) {
-            self.ledger.converted(&edge.at, "the outcome `blocked`, which every gate has: the task waits");
+        if edge.status == "$SUSPEND"
+            || (edge.status == "blocked" && edge.to == Target::Suspend && bare)
+        {
+            self.ledger
+                .converted(&edge.at, "the outcome `blocked`, which every gate has: the task waits");
             return true;
         }
         if edge.status != "failed" || !bare || !silent || variants.len() == 1 {
@@ -232,8 +278,10 @@ impl Builder<'_, '_, '_> {
         if edge.to == Target::End {
             route = RouteSketch::to("$fail");
         }
-        self.ledger
-            .converted(&edge.at, format!("`onFailure` leads to `{}`: `failed` is an outcome of aof's own", route.to));
+        self.ledger.converted(
+            &edge.at,
+            format!("`onFailure` leads to `{}`: `failed` is an outcome of aof's own", route.to),
+        );
         gate.on_failure = Some(route);
         true
     }

@@ -42,7 +42,11 @@ const START: &str = "$START";
 /// The place of each role in the file, by its name there.
 type Places<'r> = HashMap<&'r str, usize>;
 
-pub(super) fn read_graph(field: &Field<'_>, roles: &[Role], ledger: &mut Ledger<'_>) -> Option<Graph> {
+pub(super) fn read_graph(
+    field: &Field<'_>,
+    roles: &[Role],
+    ledger: &mut Ledger<'_>,
+) -> Option<Graph> {
     let Kind::Mapping(entries) = &field.node.kind else {
         ledger.fault(field.wrong("a mapping of roles and where they lead"));
         return None;
@@ -60,7 +64,9 @@ pub(super) fn read_graph(field: &Field<'_>, roles: &[Role], ledger: &mut Ledger<
             edges[*place] = list;
         } else if name == "$END" || name == "$SUSPEND" {
             let message = format!("`{name}` leads nowhere");
-            ledger.fault(Fault::new("invalid_value", entry.key.span.clone(), message).help("remove it"));
+            ledger.fault(
+                Fault::new("invalid_value", entry.key.span.clone(), message).help("remove it"),
+            );
         } else {
             ledger.fault(unknown(name, entry.key.span.clone(), &places));
         }
@@ -76,21 +82,32 @@ pub(super) fn read_graph(field: &Field<'_>, roles: &[Role], ledger: &mut Ledger<
         if edges[*place].is_empty() {
             let role = &roles[*place];
             let message = format!("the graph does not say where `{}` leads", role.foreign);
-            ledger.fault(Fault::new("no_way_on", role.at.span.clone(), message).help("add its edges to `graph`"));
+            ledger.fault(
+                Fault::new("no_way_on", role.at.span.clone(), message)
+                    .help("add its edges to `graph`"),
+            );
         }
     }
     Some(Graph { entry, opening, edges, order })
 }
 
 /// Where a new task begins; where a finished one is taken up again is not the workflow's to say here.
-fn entry_of(start: Vec<Edge>, field: &Field<'_>, ledger: &mut Ledger<'_>) -> Option<(usize, Option<(String, At)>)> {
+fn entry_of(
+    start: Vec<Edge>,
+    field: &Field<'_>,
+    ledger: &mut Ledger<'_>,
+) -> Option<(usize, Option<(String, At)>)> {
     let mut chosen: Option<Edge> = None;
     for edge in start {
-        let first = matches!(edge.status.as_str(), "_" | "new") || (chosen.is_none() && edge.status != "resume");
+        let first = matches!(edge.status.as_str(), "_" | "new")
+            || (chosen.is_none() && edge.status != "resume");
         if first && chosen.is_none() {
             chosen = Some(edge);
         } else if edge.status == "resume" {
-            ledger.dropped(&edge.at, "a finished task is taken up again with `aof task reopen ID --to GATE`");
+            ledger.dropped(
+                &edge.at,
+                "a finished task is taken up again with `aof task reopen ID --to GATE`",
+            );
         } else {
             ledger.lost(&edge.at, "a second way to begin: a workflow begins at its first gate");
         }
@@ -103,15 +120,26 @@ fn entry_of(start: Vec<Edge>, field: &Field<'_>, ledger: &mut Ledger<'_>) -> Opt
         ledger.converted(&chosen.at, "the first gate of the list");
         Some((entry, chosen.prompt))
     } else {
-        ledger.fault(Fault::new("invalid_value", chosen.at.span.clone(), "`$START` leads to no role"));
+        ledger.fault(Fault::new(
+            "invalid_value",
+            chosen.at.span.clone(),
+            "`$START` leads to no role",
+        ));
         None
     }
 }
 
-fn read_edges(entry: &Entry<'static>, path: &str, roles: &Places<'_>, ledger: &mut Ledger<'_>) -> Vec<Edge> {
+fn read_edges(
+    entry: &Entry<'static>,
+    path: &str,
+    roles: &Places<'_>,
+    ledger: &mut Ledger<'_>,
+) -> Vec<Edge> {
     let Kind::Mapping(statuses) = &entry.value.kind else {
-        let message =
-            format!("`{path}` is a mapping of statuses and where they lead, and this is {}", entry.value.noun());
+        let message = format!(
+            "`{path}` is a mapping of statuses and where they lead, and this is {}",
+            entry.value.noun()
+        );
         ledger.fault(Fault::new("wrong_kind", entry.value.span.clone(), message));
         return Vec::new();
     };
@@ -126,11 +154,17 @@ fn read_edges(entry: &Entry<'static>, path: &str, roles: &Places<'_>, ledger: &m
             }
             continue;
         }
-        let Some(mut record) = Record::of(&status.value, &at.path, "an edge", ledger) else { continue };
+        let Some(mut record) = Record::of(&status.value, &at.path, "an edge", ledger) else {
+            continue;
+        };
         let to = if let Some((role, field)) = record.text("role", ledger) {
             target(&role, field.node.span.clone(), roles, ledger)
         } else {
-            ledger.fault(Fault::new("missing_field", at.span.clone(), format!("`{}` has no `role`", at.path)));
+            ledger.fault(Fault::new(
+                "missing_field",
+                at.span.clone(),
+                format!("`{}` has no `role`", at.path),
+            ));
             None
         };
         let prompt = record.text("prompt", ledger).map(|(text, field)| (text, field.at));
@@ -142,7 +176,12 @@ fn read_edges(entry: &Entry<'static>, path: &str, roles: &Places<'_>, ledger: &m
     edges
 }
 
-fn target(role: &str, span: Range<usize>, roles: &Places<'_>, ledger: &mut Ledger<'_>) -> Option<Target> {
+fn target(
+    role: &str,
+    span: Range<usize>,
+    roles: &Places<'_>,
+    ledger: &mut Ledger<'_>,
+) -> Option<Target> {
     match role {
         "$END" => Some(Target::End),
         "$SUSPEND" => Some(Target::Suspend),

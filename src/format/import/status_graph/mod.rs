@@ -62,20 +62,34 @@ pub(super) fn read(root: &Node<'static>, stem: &str, ledger: &mut Ledger<'_>) ->
     match top.take("roles") {
         Some(field) => match &field.node.kind {
             Kind::Mapping(entries) => {
-                found.extend(entries.iter().filter_map(|entry| role(entry, &field.at.path, &mut names, ledger)));
+                found.extend(
+                    entries
+                        .iter()
+                        .filter_map(|entry| role(entry, &field.at.path, &mut names, ledger)),
+                );
             }
             _ => ledger.fault(field.wrong("a mapping of names and roles")),
         },
-        None => ledger.fault(Fault::new("missing_field", top.start(), "a status-graph workflow needs `roles`")),
+        None => ledger.fault(Fault::new(
+            "missing_field",
+            top.start(),
+            "a status-graph workflow needs `roles`",
+        )),
     }
     let graph = if let Some(field) = top.take("graph") {
         read_graph(&field, &found, ledger)
     } else {
-        ledger.fault(Fault::new("missing_field", top.start(), "a status-graph workflow needs `graph`"));
+        ledger.fault(Fault::new(
+            "missing_field",
+            top.start(),
+            "a status-graph workflow needs `graph`",
+        ));
         None
     };
     top.finish(ledger, |key| match key {
-        key if key.starts_with("x-") => Some("what others of the file refer to; it stands where they do"),
+        key if key.starts_with("x-") => {
+            Some("what others of the file refer to; it stands where they do")
+        }
         _ => None,
     });
     let mut roles = Roles::default();
@@ -85,12 +99,18 @@ pub(super) fn read(root: &Node<'static>, stem: &str, ledger: &mut Ledger<'_>) ->
     vec![Read::of(&sketch, roles)]
 }
 
-fn role(entry: &Entry<'static>, parent: &str, names: &mut Names, ledger: &mut Ledger<'_>) -> Option<Role> {
+fn role(
+    entry: &Entry<'static>,
+    parent: &str,
+    names: &mut Names,
+    ledger: &mut Ledger<'_>,
+) -> Option<Role> {
     let foreign = entry.key.text.clone().into_owned();
     let path = join(parent, &foreign);
     let at = At { path: path.clone(), span: entry.key.span.clone() };
     if foreign.starts_with('$') {
-        let message = format!("`{foreign}` is no name for a role: what begins with `$` is reserved there");
+        let message =
+            format!("`{foreign}` is no name for a role: what begins with `$` is reserved there");
         ledger.fault(Fault::new("invalid_value", entry.key.span.clone(), message));
         return None;
     }
@@ -99,7 +119,9 @@ fn role(entry: &Entry<'static>, parent: &str, names: &mut Names, ledger: &mut Le
     let (gate, why) = names.add(wanted, "role");
     match why {
         Some(why) => ledger.converted(&at, why),
-        None => ledger.converted(&at, format!("the gate `{gate}`, and the role `{gate}` in org.yaml")),
+        None => {
+            ledger.converted(&at, format!("the gate `{gate}`, and the role `{gate}` in org.yaml"))
+        }
     }
     let mut record = Record::of(&entry.value, &path, "a role", ledger)?;
     let mut text = |key: &'static str, into: &str, ledger: &mut Ledger<'_>| {
@@ -128,7 +150,9 @@ fn role(entry: &Entry<'static>, parent: &str, names: &mut Names, ledger: &mut Le
         None => Exits::Undeclared,
     };
     record.finish(ledger, |key| match key {
-        "model" | "agent" => Some("which model an agent is, is the agent's matter: see org.yaml and the runner"),
+        "model" | "agent" => {
+            Some("which model an agent is, is the agent's matter: see org.yaml and the runner")
+        }
         _ => None,
     });
     Some(Role {

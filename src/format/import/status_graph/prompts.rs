@@ -16,7 +16,8 @@ pub(super) fn prompt(
 ) -> String {
     let mut notes: Vec<(String, String)> = Vec::new();
     let converted = rewritten(text, |inner| {
-        let (name, filters) = inner.split_once('|').map_or((inner, ""), |(name, filters)| (name.trim(), filters));
+        let (name, filters) =
+            inner.split_once('|').map_or((inner, ""), |(name, filters)| (name.trim(), filters));
         let name = name.strip_prefix('&').unwrap_or(name).trim();
         if !is_bare(name) {
             notes.push((inner.to_owned(), "left as it stands: it is no key".to_owned()));

@@ -76,7 +76,9 @@ fn lines(text: &[u8]) -> Vec<&[u8]> {
 fn damaged(text: &[u8], (number, damage): (usize, &Damage), side: &str) -> Vec<u8> {
     let all = lines(text);
     let at = |at: usize| at % (all.len() + 1);
-    let with = |place: usize, line: &[u8]| [&all[..place].concat()[..], line, &all[place..].concat()[..]].concat();
+    let with = |place: usize, line: &[u8]| {
+        [&all[..place].concat()[..], line, &all[place..].concat()[..]].concat()
+    };
     match damage {
         Damage::Put(place, line) => with(at(*place), LINES[*line]),
         Damage::Cut(length) => text[..length % (text.len() + 1)].to_vec(),
@@ -97,23 +99,35 @@ fn damaged(text: &[u8], (number, damage): (usize, &Damage), side: &str) -> Vec<u
             [&all[..place], all.get(place + 1..).unwrap_or_default()].concat().concat()
         }
         Damage::Own(place, own) => with(at(*place), format!("Line {own} of {side}.\n").as_bytes()),
-        Damage::Ends => all.iter().flat_map(|line| [line.trim_ascii_end(), b"\r\n"].concat()).collect(),
+        Damage::Ends => {
+            all.iter().flat_map(|line| [line.trim_ascii_end(), b"\r\n"].concat()).collect()
+        }
         Damage::Step(pick) => {
             let whole = std::str::from_utf8(text).ok().filter(|text| is_whole(text));
-            whole.map_or_else(|| text.to_vec(), |text| touched(text, *pick, side, number).into_bytes())
+            whole.map_or_else(
+                || text.to_vec(),
+                |text| touched(text, *pick, side, number).into_bytes(),
+            )
         }
     }
 }
 
 /// Says whether the engine could go on with it.
 fn is_whole(text: &str) -> bool {
-    let defaults = Defaults { workflow: "default".parse().unwrap(), created: Timestamp::UNIX_EPOCH };
+    let defaults =
+        Defaults { workflow: "default".parse().unwrap(), created: Timestamp::UNIX_EPOCH };
     let Ok(file) = task_file::parse(text.as_bytes(), &id(), &defaults) else { return false };
     let task = &file.task;
-    let (gate, role) =
-        if task.history.len().is_multiple_of(2) { ("implement", "backend") } else { ("review", "architect") };
+    let (gate, role) = if task.history.len().is_multiple_of(2) {
+        ("implement", "backend")
+    } else {
+        ("review", "architect")
+    };
     task.status == crate::model::Status::Ready
-        && task.gate.as_ref().is_some_and(|open| open.current.as_str() == gate && open.visit == task.history.len())
+        && task
+            .gate
+            .as_ref()
+            .is_some_and(|open| open.current.as_str() == gate && open.visit == task.history.len())
         && task.routing.workflow.as_str() == "default"
         && task.routing.role.as_ref().is_some_and(|own| own.as_str() == role)
         && task.routing.agent.is_none()
@@ -180,14 +194,18 @@ fn what_is_very_large_is_merged_as_soon_as_anything_of_its_size() {
     let done = completed(&text, "agent-7", "one", 5, None);
     assert_eq!(clean(&text, &done, &edited), done.replacen("One line", "1 line", 1));
     // Hundreds of keys, each with comments.
-    let notes: Vec<String> =
-        (0..800).map(|number| format!("# note {number}\nx-{number}: {number} # said {number}\n")).collect();
+    let notes: Vec<String> = (0..800)
+        .map(|number| format!("# note {number}\nx-{number}: {number} # said {number}\n"))
+        .collect();
     let noted = OPEN.replacen("id: AOF-abc\n", &format!("{}id: AOF-abc\n", notes.concat()), 1);
     let both = clean(OPEN, &completed(OPEN, "agent-7", "one", 5, None), &noted);
     assert!(both.contains("# note 799\n") && both.contains("# said 799\n"));
     // No text at all, a mountain of bytes.
-    let bytes: Vec<u8> = (0..500_000_u32).map(|number| number.to_le_bytes()[usize::from(number % 3 == 0)]).collect();
-    for (ours, theirs) in [(&bytes[..], OPEN.as_bytes()), (OPEN.as_bytes(), &bytes[..]), (&bytes[..], &bytes[1..])] {
+    let bytes: Vec<u8> =
+        (0..500_000_u32).map(|number| number.to_le_bytes()[usize::from(number % 3 == 0)]).collect();
+    for (ours, theirs) in
+        [(&bytes[..], OPEN.as_bytes()), (OPEN.as_bytes(), &bytes[..]), (&bytes[..], &bytes[1..])]
+    {
         let versions = Versions { base: Some(OPEN.as_bytes()), ours, theirs };
         let both = merge_files(&rules(), &id(), versions, &Marks::default()).unwrap();
         assert!(!both.conflicts.is_empty());

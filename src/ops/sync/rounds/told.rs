@@ -29,7 +29,9 @@ impl Rounds<'_> {
         };
         let Distance { ahead, behind } = match (now, self.tip) {
             (Some(now), Some(tip)) => repository.distance(now, tip)?,
-            (Some(now), None) => Distance { ahead: repository.all_since(&[], now)?.commits.len(), behind: 0 },
+            (Some(now), None) => {
+                Distance { ahead: repository.all_since(&[], now)?.commits.len(), behind: 0 }
+            }
             (None, _) => Distance::default(),
         };
         let Self { upstream, merge, superseded, offered: rounds, .. } = self;
@@ -42,7 +44,11 @@ impl Rounds<'_> {
 }
 
 /// Returns the newest commits that led to one and not to the other.
-fn lines(workspace: &Workspace, known: Option<CommitId>, until: Option<CommitId>) -> Result<Vec<Line>, OpsError> {
+fn lines(
+    workspace: &Workspace,
+    known: Option<CommitId>,
+    until: Option<CommitId>,
+) -> Result<Vec<Line>, OpsError> {
     let Some(until) = until.filter(|until| Some(*until) != known) else { return Ok(Vec::new()) };
     let commits = workspace.repository.all_since(known.as_slice(), until)?.commits;
     commits
