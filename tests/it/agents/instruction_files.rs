@@ -1,0 +1,387 @@
+//! `aof init --agents`: coding agents are told of a project, and nobody's text is touched.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::support::environment::TestEnvironment;
+
+const FILES: [&str; 6] = [
+    "AGENTS.md",
+    "CLAUDE.md",
+    ".mcp.json",
+    ".codex/config.toml",
+    ".gemini/settings.json",
+    "opencode.json",
+];
+
+fn committed(env: &TestEnvironment) -> Vec<String> {
+    let names = env.git(&["show", "--format=", "--name-only", "HEAD"]);
+    names.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_new_project_has_them_in_a_commit_of_their_own() {
+    let env = TestEnvironment::without_repository();
+    let output = env.aof(&["init", "--agents", "--template", "sdlc"]).success();
+    assert!(output.stdout.contains("began `project`"), "{output}");
+    assert!(output.stdout.contains("told coding agents how to work on tasks, commit"), "{output}");
+    let mut files = committed(&env);
+    files.sort();
+    let mut all = FILES.to_vec();
+    all.sort_unstable();
+    assert_eq!(files, all);
+    assert_eq!(env.git(&["log", "--format=%s", "-1"]), "Tell coding agents how to work on tasks\n");
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    let server: Value = serde_json::from_str(&env.read(".mcp.json")).unwrap();
+    assert_eq!(server, json!({"mcpServers": {"aof": {"command": "aof", "args": ["mcp"]}}}));
+    assert_eq!(env.read("CLAUDE.md"), "@AGENTS.md\n");
+    // What the block tells them to do can be done.
+    let block = env.read("AGENTS.md");
+    for command in
+        ["task next", "task brief", "task complete", "task release", "org show", "why", "man"]
+    {
+        assert!(block.contains(&format!("`aof {command}")), "{command}");
+        let mut words: Vec<&str> = command.split(' ').collect();
+        words.push("--help");
+        let _ = env.aof(&words).success();
+    }
+    let _ = env.aof(&["workflow", "validate"]).success();
+}
+
+#[test]
+fn a_second_run_changes_nothing_and_commits_nothing() {
+    let env = TestEnvironment::new();
+    assert_snapshot!(env.plain(&env.aof(&["init", "--agents"]).success().stdout), @"
+    told coding agents how to work on tasks, commit COMMIT
+      AGENTS.md              how to work on tasks, for every coding agent  (new)
+      CLAUDE.md              has Claude Code read AGENTS.md  (new)
+      .mcp.json              the MCP server, for Claude Code  (new)
+      .codex/config.toml     the MCP server, for Codex, in a project that it trusts  (new)
+      .gemini/settings.json  the MCP server, for Gemini CLI  (new)
+      opencode.json          the MCP server, for OpenCode  (new)
+    ");
+    let head = env.head();
+    assert_snapshot!(env.plain(&env.aof(&["init", "--agents"]).success().stdout), @"
+    coding agents know how to work on tasks already: nothing to change
+      AGENTS.md              how to work on tasks, for every coding agent  (as it was)
+      CLAUDE.md              has Claude Code read AGENTS.md  (as it was)
+      .mcp.json              the MCP server, for Claude Code  (as it was)
+      .codex/config.toml     the MCP server, for Codex, in a project that it trusts  (as it was)
+      .gemini/settings.json  the MCP server, for Gemini CLI  (as it was)
+      opencode.json          the MCP server, for OpenCode  (as it was)
+    ");
+    assert_eq!(env.head(), head);
+    // An older block is brought up to date, from a folder of the project as well.
+    env.edit("AGENTS.md", "Find work", "Look for work");
+    env.commit_all("an older block");
+    std::fs::create_dir(env.path("src")).unwrap();
+    let output = env.aof(&["-C", "src", "init", "--agents", "--json"]).success();
+    let agents = &output.json()["agents"];
+    assert_eq!(
+        (&agents["written"], &agents["refused"]),
+        (&json!(["AGENTS.md"]), &json!([])),
+        "{output}"
+    );
+    assert_eq!(committed(&env), ["AGENTS.md"]);
+    assert!(env.read("AGENTS.md").contains("Find work"));
+}
+
+#[test]
+fn what_others_wrote_stays_byte_for_byte() {
+    let env = TestEnvironment::new();
+    let house = "# House\r\n\r\nNo tabs.\t\r\n";
+    env.write("AGENTS.md", house);
+    env.write("CLAUDE.md", "See @AGENTS.md and be kind.");
+    env.write(
+        ".gemini/settings.json",
+        "{\n\t// dark\n\t\"theme\": \"x\",\n\t\"mcpServers\": {\"git\": {\"command\": \"uvx\"}}\n}",
+    );
+    env.write(".codex/config.toml", "model = 'x' # ours\n");
+    env.write(
+        "opencode.jsonc",
+        "{\"mcp\": {\"aof\": {\"type\": \"local\", \"command\": [\"aof\", \"mcp\"], \"enabled\": false}}}\n",
+    );
+    env.commit_all("what others wrote");
+    let output = env.aof(&["init", "--agents", "--json"]).success();
+    assert_eq!(
+        output.json()["agents"]["unchanged"],
+        json!(["CLAUDE.md", "opencode.jsonc"]),
+        "{output}"
+    );
+    let text = env.read("AGENTS.md");
+    assert!(text.starts_with(house) && text.ends_with("<!-- AOF:END -->\r\n"), "{text:?}");
+    assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
+    assert_snapshot!(env.git(&["show", "--format=", "-U1", "HEAD", "--", ".gemini", ".codex"]), @r#"
+    diff --git a/.codex/config.toml b/.codex/config.toml
+    index 6acba12..ec52865 100644
+    --- a/.codex/config.toml
+    +++ b/.codex/config.toml
+    @@ -1 +1,6 @@
+     model = 'x' # ours
+    +
+    +[mcp_servers.aof]
+    +command = "aof"
+    +args = ["mcp"]
+    +env_vars = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"]
+    diff --git a/.gemini/settings.json b/.gemini/settings.json
+    index fe3a3a0..c789244 100644
+    --- a/.gemini/settings.json
+    +++ b/.gemini/settings.json
+    @@ -3,3 +3,9 @@
+     	"theme": "x",
+    -	"mcpServers": {"git": {"command": "uvx"}}
+    +	"mcpServers": {
+    +		"git": {"command": "uvx"},
+    +		"aof": {
+    +			"command": "aof",
+    +			"args": ["mcp"]
+    +		}
+    +	}
+     }
+    \ No newline at end of file
+    "#);
+    assert!(!env.exists("opencode.json"));
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn what_cannot_be_merged_is_told_and_the_others_are_done() {
+    let env = TestEnvironment::new();
+    env.write(".mcp.json", "{\"mcpServers\": {\n");
+    env.write(
+        "AGENTS.md",
+        "# House\n<!-- AOF:BEGIN -->\nold\n<!-- AOF:BEGIN -->\n<!-- AOF:END -->\n",
+    );
+    env.write("opencode.json", b"{\"a\": \"\xff\"}");
+    env.commit_all("broken files");
+    let output = env.aof(&["init", "--agents"]).code(6);
+    assert_snapshot!(env.plain(&output.stderr), @r#"
+    left alone: `AGENTS.md`: line 4 is a second marker of the block that begins on line 2
+    hint: leave one block, from its `AOF:BEGIN` to its `AOF:END`, and remove the other marker lines
+    left alone: `.mcp.json`: line 1 is not JSON: Unterminated object
+    hint: mend it, then run this again
+    or write it by hand into `.mcp.json`:
+      {
+        "mcpServers": {
+          "aof": {
+            "command": "aof",
+            "args": [
+              "mcp"
+            ]
+          }
+        }
+      }
+    left alone: `opencode.json` is not UTF-8
+    hint: save it as UTF-8
+    or write it by hand into `opencode.json`:
+      {
+        "mcp": {
+          "aof": {
+            "type": "local",
+            "command": [
+              "aof",
+              "mcp"
+            ],
+            "enabled": true
+          }
+        }
+      }
+    "#);
+    assert_eq!(committed(&env), [".codex/config.toml", ".gemini/settings.json", "CLAUDE.md"]);
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    // Nothing is left to be done but what a person has to do.
+    let output = env.aof(&["init", "--agents", "--json"]).code(6).json();
+    assert_eq!(output["agents"]["commit"], json!(null));
+    assert_eq!(output["agents"]["refused"][1]["error"], json!("unmergeable_file"));
+}
+
+#[test]
+fn what_a_person_has_not_committed_is_left_alone() {
+    let env = TestEnvironment::new();
+    env.write(".gemini/settings.json", "{\"theme\": \"x\"}\n");
+    env.write("CLAUDE.md", "# Claude\n");
+    env.write("other.txt", "one\n");
+    env.commit_all("files of a person");
+    env.write("AGENTS.md", "# Not committed yet\n");
+    env.write(".gemini/settings.json", "{\"theme\": \"y\"}\n");
+    // Staged, and taken back in the worktree: git's index has a version that nobody sees.
+    env.write("CLAUDE.md", "# Staged\n");
+    env.write("other.txt", "two\n");
+    env.git(&["add", "CLAUDE.md", "other.txt"]);
+    env.write("CLAUDE.md", "# Claude\n");
+    env.write(".gitignore", ".mcp.json\n");
+    let before = env.git(&["diff", "--cached"]);
+    let output = env.aof(&["init", "--agents"]).code(5);
+    assert_snapshot!(env.plain(&output.stderr), @r#"
+    left alone: `AGENTS.md` is not committed
+    hint: commit `AGENTS.md`, then run this again
+    left alone: another version of `CLAUDE.md` is staged in git's index; commit it, or take it back with `git restore --staged CLAUDE.md`
+    hint: the others are done; do that, then run this again
+    left alone: git ignores `.mcp.json`, so it would not be shared
+    hint: write it yourself, or take it out of .gitignore and run this again
+    or write it by hand into `.mcp.json`:
+      {
+        "mcpServers": {
+          "aof": {
+            "command": "aof",
+            "args": [
+              "mcp"
+            ]
+          }
+        }
+      }
+    left alone: `.gemini/settings.json` has changes that are not committed
+    hint: commit `.gemini/settings.json`, then run this again
+    "#);
+    assert_eq!(committed(&env), [".codex/config.toml", "opencode.json"]);
+    assert_eq!(env.git(&["diff", "--cached"]), before);
+    assert_eq!(
+        env.git(&["status", "--porcelain"]),
+        " M .gemini/settings.json\nMM CLAUDE.md\nM  other.txt\n?? .gitignore\n?? AGENTS.md\n"
+    );
+    assert_eq!(env.read("AGENTS.md"), "# Not committed yet\n");
+}
+
+#[test]
+fn links_are_not_followed_and_one_to_the_instructions_is_enough() {
+    let env = TestEnvironment::new();
+    std::os::unix::fs::symlink("AGENTS.md", env.path("CLAUDE.md")).unwrap();
+    std::os::unix::fs::symlink("elsewhere.json", env.path("opencode.json")).unwrap();
+    env.write("elsewhere.json", "{}\n");
+    env.write(".codex", "a file\n");
+    std::fs::create_dir(env.path("elsewhere")).unwrap();
+    std::os::unix::fs::symlink("elsewhere", env.path(".gemini")).unwrap();
+    env.write("AGENTS.md", "# House\n");
+    env.commit_all("links");
+    let output = env.aof(&["init", "--agents", "--json"]).code(6).json();
+    assert_eq!(output["agents"]["unchanged"], json!(["CLAUDE.md"]), "{output}");
+    let refused = output["agents"]["refused"].as_array().unwrap();
+    let refused: Vec<&Value> = refused.iter().map(|file| &file["path"]).collect();
+    assert_eq!(
+        refused,
+        [".codex/config.toml", ".gemini/settings.json", "opencode.json"],
+        "{output}"
+    );
+    assert_eq!(output["agents"]["written"], json!(["AGENTS.md", ".mcp.json"]), "{output}");
+    assert_eq!(env.files("elsewhere"), Vec::<String>::new());
+    assert_eq!(env.read("elsewhere.json"), "{}\n");
+}
+
+#[test]
+fn a_rehearsal_shows_each_line_and_writes_nothing() {
+    let env = TestEnvironment::new();
+    env.write("CLAUDE.md", "# Claude\n");
+    env.write(".codex/config.toml", "model = 'x'\n\n[a]\nb = 1\n");
+    env.write("AGENTS.md", "<!-- AOF:BEGIN -->\nold\n<!-- AOF:END -->\n");
+    env.commit_all("files of a person");
+    let head = env.head();
+    assert_snapshot!(env.plain(&env.aof(&["init", "--agents", "--dry-run"]).success().stdout), @r#"
+    would tell coding agents how to work on tasks
+      AGENTS.md              how to work on tasks, for every coding agent  (changed)
+      CLAUDE.md              has Claude Code read AGENTS.md  (changed)
+      .mcp.json              the MCP server, for Claude Code  (new)
+      .codex/config.toml     the MCP server, for Codex, in a project that it trusts  (changed)
+      .gemini/settings.json  the MCP server, for Gemini CLI  (new)
+      opencode.json          the MCP server, for OpenCode  (new)
+
+    AGENTS.md
+    - <!-- AOF:BEGIN -->
+    - old
+    + <!-- AOF:BEGIN: kept by `aof init --agents`; write outside of this block -->
+    + ## Tasks
+    + 
+    + Work in this project is handed out by `aof`: a task is a file in `tasks/`, which goes through gates, and git has its history.
+    + 
+    + - Say who you are with `AOF_AGENT` in your environment, or with `--agent ID`; `aof org show` lists the agents.
+    + - Find work: `aof task next` claims your next task and prints its brief. `aof task brief ID` prints it again.
+    + - Complete: `aof task complete ID --outcome complete --summary "what you did"`.
+    + - Reject what you review: `aof task complete ID --outcome needs_review --blocker "what must change"`, a blocker for each point.
+    + - Cannot go on: `aof task complete ID --outcome blocked --blocker "what you need"`. Not yours: `aof task release ID`.
+    + - The brief says which outcomes a gate has. A refusal says what would be accepted: read it, then do that.
+    + - Never write `status`, `gate`, `routing` or `gateHistory` of a task file by hand, and do not commit task files: `aof` does both.
+    + - Where the MCP server `aof` is connected, its tools do the same: `aof_task_next`, `aof_task_complete` and the others.
+    + - Why a task stands where it stands: `aof why ID`. More: `aof --help`, `aof COMMAND --help`, `aof man`.
+
+    CLAUDE.md
+    + 
+    + @AGENTS.md
+
+    .mcp.json
+    + {
+    +   "mcpServers": {
+    +     "aof": {
+    +       "command": "aof",
+    +       "args": [
+    +         "mcp"
+    +       ]
+    +     }
+    +   }
+    + }
+
+    .codex/config.toml
+    + 
+    + [mcp_servers.aof]
+    + command = "aof"
+    + args = ["mcp"]
+    + env_vars = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"]
+
+    .gemini/settings.json
+    + {
+    +   "mcpServers": {
+    +     "aof": {
+    +       "command": "aof",
+    +       "args": [
+    +         "mcp"
+    +       ]
+    +     }
+    +   }
+    + }
+
+    opencode.json
+    + {
+    +   "mcp": {
+    +     "aof": {
+    +       "type": "local",
+    +       "command": [
+    +         "aof",
+    +         "mcp"
+    +       ],
+    +       "enabled": true
+    +     }
+    +   }
+    + }
+    dry run: nothing was written
+    "#);
+    assert_eq!((env.head(), env.git(&["status", "--porcelain"])), (head, String::new()));
+    let bare = TestEnvironment::without_repository();
+    let output = bare.aof(&["init", "garden", "--agents", "--dry-run", "--json"]).success().json();
+    assert_eq!(output["agents"]["written"], json!(FILES), "{output}");
+    assert!(!bare.exists("garden"));
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn one_that_is_killed_anywhere_is_whole_or_nothing() {
+    for point in aof::stop::POINTS {
+        let env = TestEnvironment::new();
+        let house = "# House\n";
+        env.write("AGENTS.md", house);
+        env.commit_all("files of a person");
+        let mut command = env.aof_command(&["init", "--agents"]);
+        command.env("AOF_STOP_AT", point);
+        let killed = env.run(command);
+        let _ = env.new_task(&["The next command heals"]);
+        assert_eq!(env.git(&["status", "--porcelain"]), "", "{point}: {killed}");
+        let there = FILES.iter().filter(|file| env.exists(file)).count();
+        let whole = env.read("AGENTS.md") != house;
+        assert_eq!(there, if whole { 6 } else { 1 }, "{point}: {killed}");
+        let _ = env.aof(&["init", "--agents"]).success();
+        assert_eq!(
+            env.git(&["log", "--format=%s", "--", ".mcp.json"]).lines().count(),
+            1,
+            "{point}"
+        );
+        env.git(&["fsck", "--strict"]);
+        assert!(!env.is_in_the_middle(), "{point}");
+    }
+}

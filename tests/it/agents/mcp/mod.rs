@@ -1,0 +1,8 @@
+//! `aof mcp`.
+
+mod arguments;
+mod concurrent_calls;
+mod identity;
+mod protocol;
+mod refusals;
+mod tools;

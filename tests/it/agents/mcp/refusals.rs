@@ -1,0 +1,594 @@
+//! What `aof mcp` refuses: each refusal says what works, and changes nothing.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::support::checker::check;
+use crate::support::environment::{PROJECT, TestEnvironment};
+use crate::support::mcp_client::{Era, McpClient, WITH_BOSS, WITH_PERSON, shown, without_words};
+
+/// Makes a call that is refused, and returns its fields; nothing has changed.
+fn refusal(
+    env: &TestEnvironment,
+    client: &mut McpClient<'_>,
+    tool: &str,
+    arguments: Value,
+) -> String {
+    let head = env.head();
+    let told = client.refused(tool, arguments);
+    assert_eq!(env.head(), head, "a refusal changes nothing");
+    shown(env, &without_words(&told))
+}
+
+#[test]
+fn refusals_say_where_the_task_stands_and_what_works() {
+    let env = TestEnvironment::with_rules(WITH_PERSON, WITH_BOSS);
+    let id = env.new_task(&["Add login"]);
+    let mut worker = McpClient::of(&env, "agent-7");
+    let complete = "aof_task_complete";
+
+    let told = worker.refused(complete, json!({"outcome": "complete", "summary": "Done"}));
+    assert_snapshot!(shown(&env, &told), @r#"
+    {
+      "error": "no_current_task",
+      "message": "`agent-7` has no task now, and the call names none\n\ntake one with aof_task_next, or name one in `task`",
+      "yourAgentId": "agent-7",
+      "nextCall": {
+        "tool": "aof_task_next",
+        "arguments": {}
+      }
+    }
+    "#);
+    worker.follow(&told);
+
+    let told = worker.refused(complete, json!({"outcome": "done", "summary": "Finished the work"}));
+    assert_snapshot!(shown(&env, &told), @r#"
+    {
+      "error": "invalid_outcome",
+      "message": "`done` is not an outcome of gate `implement`\n\ndid you mean `complete`? valid here: `complete`, `blocked`, `skip`\n  `complete`  your work here is finished\n  `blocked`  something outside stops you (name it in `blockers`)\n  `skip`  this gate does not apply to the task\n\nExample:\n{\n  \"outcome\": \"complete\",\n  \"summary\": \"Added login with tokens; 14 tests, coverage 85%\"\n}",
+      "validOutcomes": [
+        "complete",
+        "blocked",
+        "skip"
+      ],
+      "gate": "implement",
+      "state": {
+        "task": "AOF-xxxxx",
+        "ticket": "AOF-xxxxx@0",
+        "title": "Add login",
+        "status": "in_progress",
+        "gate": "implement",
+        "agent": "agent-7",
+        "available": {
+          "outcomes": [
+            "complete",
+            "blocked",
+            "skip"
+          ],
+          "role": "backend",
+          "agents": [
+            "agent-7"
+          ]
+        }
+      },
+      "nextCall": {
+        "tool": "aof_task_complete",
+        "arguments": {
+          "outcome": "complete",
+          "summary": "Finished the work",
+          "task": "AOF-xxxxx@0"
+        }
+      }
+    }
+    "#);
+    assert_snapshot!(refusal(&env, &mut worker, complete, json!({"outcome": "complete"})), @r#"
+    {
+      "error": "missing_summary",
+      "requiredField": "summary",
+      "state": {
+        "task": "AOF-xxxxx",
+        "ticket": "AOF-xxxxx@0",
+        "title": "Add login",
+        "status": "in_progress",
+        "gate": "implement",
+        "agent": "agent-7",
+        "available": {
+          "outcomes": [
+            "complete",
+            "blocked",
+            "skip"
+          ],
+          "role": "backend",
+          "agents": [
+            "agent-7"
+          ]
+        }
+      },
+      "nextCall": {
+        "tool": "aof_task_complete",
+        "arguments": {
+          "outcome": "complete",
+          "summary": "<what you did, in one or two sentences>",
+          "task": "AOF-xxxxx@0"
+        }
+      }
+    }
+    "#);
+    assert_snapshot!(refusal(&env, &mut worker, complete, json!({"outcome": "blocked", "summary": "Stuck"})), @r#"
+    {
+      "error": "missing_blockers",
+      "requiredField": "blockers",
+      "state": {
+        "task": "AOF-xxxxx",
+        "ticket": "AOF-xxxxx@0",
+        "title": "Add login",
+        "status": "in_progress",
+        "gate": "implement",
+        "agent": "agent-7",
+        "available": {
+          "outcomes": [
+            "complete",
+            "blocked",
+            "skip"
+          ],
+          "role": "backend",
+          "agents": [
+            "agent-7"
+          ]
+        }
+      },
+      "nextCall": {
+        "tool": "aof_task_complete",
+        "arguments": {
+          "outcome": "blocked",
+          "summary": "Stuck",
+          "blockers": [
+            "<one thing that has to be mended, or that you wait for>"
+          ],
+          "task": "AOF-xxxxx@0"
+        }
+      }
+    }
+    "#);
+    assert_snapshot!(refusal(&env, &mut worker, complete, json!({"outcome": "blocked", "summary": "Stuck", "blockers": []})), @r#"
+    {
+      "error": "empty_blockers",
+      "requiredField": "blockers",
+      "state": {
+        "task": "AOF-xxxxx",
+        "ticket": "AOF-xxxxx@0",
+        "title": "Add login",
+        "status": "in_progress",
+        "gate": "implement",
+        "agent": "agent-7",
+        "available": {
+          "outcomes": [
+            "complete",
+            "blocked",
+            "skip"
+          ],
+          "role": "backend",
+          "agents": [
+            "agent-7"
+          ]
+        }
+      },
+      "nextCall": {
+        "tool": "aof_task_complete",
+        "arguments": {
+          "outcome": "blocked",
+          "summary": "Stuck",
+          "blockers": [
+            "<one thing that has to be mended, or that you wait for>"
+          ],
+          "task": "AOF-xxxxx@0"
+        }
+      }
+    }
+    "#);
+    assert_snapshot!(refusal(&env, &mut worker, complete, json!({"outcome": "needs_review", "summary": "Bad", "blockers": ["All of it"]})), @r#"
+    {
+      "error": "reject_not_allowed",
+      "gate": "implement",
+      "canReject": false,
+      "validOutcomes": [
+        "complete",
+        "blocked",
+        "skip"
+      ],
+      "state": {
+        "task": "AOF-xxxxx",
+        "ticket": "AOF-xxxxx@0",
+        "title": "Add login",
+        "status": "in_progress",
+        "gate": "implement",
+        "agent": "agent-7",
+        "available": {
+          "outcomes": [
+            "complete",
+            "blocked",
+            "skip"
+          ],
+          "role": "backend",
+          "agents": [
+            "agent-7"
+          ]
+        }
+      },
+      "nextCall": {
+        "tool": "aof_task_complete",
+        "arguments": {
+          "outcome": "blocked",
+          "summary": "Bad",
+          "blockers": [
+            "All of it"
+          ],
+          "task": "AOF-xxxxx@0"
+        }
+      }
+    }
+    "#);
+    assert_snapshot!(refusal(&env, &mut worker, complete, json!({"outcome": "complete", "summary": "Done", "task": "AOF-zzzzzzzzzzzz"})), @r#"
+    {
+      "error": "task_not_found",
+      "task": "AOF-zzzzzzzzzzzz",
+      "nextCall": {
+        "tool": "aof_task_list",
+        "arguments": {}
+      }
+    }
+    "#);
+    assert_snapshot!(refusal(&env, &mut worker, complete, json!({"outcome": "complete", "summary": "Done", "task": format!("{id}@7")})), @r#"
+    {
+      "error": "visit_ahead",
+      "task": "AOF-xxxxx",
+      "visit": 7,
+      "currentVisit": 0,
+      "state": {
+        "task": "AOF-xxxxx",
+        "ticket": "AOF-xxxxx@0",
+        "title": "Add login",
+        "status": "in_progress",
+        "gate": "implement",
+        "agent": "agent-7",
+        "available": {
+          "outcomes": [
+            "complete",
+            "blocked",
+            "skip"
+          ],
+          "role": "backend",
+          "agents": [
+            "agent-7"
+          ]
+        }
+      },
+      "nextCall": {
+        "tool": "aof_task_get",
+        "arguments": {
+          "task": "AOF-xxxxx"
+        }
+      }
+    }
+    "#);
+
+    // What is advised in place of a wrong outcome works as it stands.
+    let told = worker.follow(&told);
+    assert_eq!((&told["gate"], &told["way"]), (&json!("review"), &json!("implement -> review")));
+    let old = json!({"outcome": "complete", "summary": "Done", "task": format!("{id}@0")});
+    assert_snapshot!(refusal(&env, &mut worker, complete, old), @r#"
+    {
+      "error": "visit_ended",
+      "task": "AOF-xxxxx",
+      "visit": 0,
+      "gate": "implement",
+      "winningAgent": "agent-7",
+      "losingAgent": "agent-7",
+      "outcome": "complete",
+      "exited": "2026-02-16T10:00:05Z",
+      "state": {
+        "task": "AOF-xxxxx",
+        "ticket": "AOF-xxxxx@1",
+        "title": "Add login",
+        "status": "ready",
+        "gate": "review",
+        "agent": null,
+        "available": {
+          "outcomes": [
+            "complete",
+            "needs_review",
+            "blocked"
+          ],
+          "role": "architect",
+          "agents": [
+            "agent-3"
+          ]
+        }
+      },
+      "nextCall": {
+        "tool": "aof_task_next",
+        "arguments": {}
+      }
+    }
+    "#);
+    assert_snapshot!(refusal(&env, &mut worker, complete, json!({"outcome": "complete", "summary": "Done", "task": id})), @r#"
+    {
+      "error": "wrong_role",
+      "task": "AOF-xxxxx",
+      "gate": "review",
+      "expectedRole": "architect",
+      "actualRole": "backend",
+      "actualRoles": [
+        "backend"
+      ],
+      "yourAgentId": "agent-7",
+      "validAgents": [
+        "agent-3"
+      ],
+      "state": {
+        "task": "AOF-xxxxx",
+        "ticket": "AOF-xxxxx@1",
+        "title": "Add login",
+        "status": "ready",
+        "gate": "review",
+        "agent": null,
+        "available": {
+          "outcomes": [
+            "complete",
+            "needs_review",
+            "blocked"
+          ],
+          "role": "architect",
+          "agents": [
+            "agent-3"
+          ]
+        }
+      },
+      "nextCall": {
+        "tool": "aof_task_next",
+        "arguments": {}
+      }
+    }
+    "#);
+
+    let mut reviewer = McpClient::of(&env, "agent-3");
+    reviewer.call("aof_task_next", json!({}));
+    assert_snapshot!(refusal(&env, &mut worker, complete, json!({"outcome": "complete", "summary": "Done", "task": id})), @r#"
+    {
+      "error": "assigned_to_another",
+      "task": "AOF-xxxxx",
+      "assignedAgent": "agent-3",
+      "yourAgentId": "agent-7",
+      "state": {
+        "task": "AOF-xxxxx",
+        "ticket": "AOF-xxxxx@1",
+        "title": "Add login",
+        "status": "in_progress",
+        "gate": "review",
+        "agent": "agent-3",
+        "available": {
+          "outcomes": [
+            "complete",
+            "needs_review",
+            "blocked"
+          ],
+          "role": "architect",
+          "agents": [
+            "agent-3"
+          ]
+        }
+      },
+      "nextCall": {
+        "tool": "aof_task_next",
+        "arguments": {}
+      }
+    }
+    "#);
+    assert_snapshot!(refusal(&env, &mut reviewer, complete, json!({"summary": "Looks good"})), @r#"
+    {
+      "error": "missing_outcome",
+      "requiredField": "outcome",
+      "gate": "review",
+      "validOutcomes": [
+        "complete",
+        "needs_review",
+        "blocked"
+      ],
+      "state": {
+        "task": "AOF-xxxxx",
+        "ticket": "AOF-xxxxx@1",
+        "title": "Add login",
+        "status": "in_progress",
+        "gate": "review",
+        "agent": "agent-3",
+        "available": {
+          "outcomes": [
+            "complete",
+            "needs_review",
+            "blocked"
+          ],
+          "role": "architect",
+          "agents": [
+            "agent-3"
+          ]
+        }
+      },
+      "nextCall": {
+        "tool": "aof_task_complete",
+        "arguments": {
+          "summary": "Looks good",
+          "outcome": "<one of complete, needs_review, blocked>",
+          "task": "AOF-xxxxx@1"
+        }
+      }
+    }
+    "#);
+    let told = reviewer.refused(complete, json!({"outcome": "rejected", "summary": "Not yet"}));
+    assert_eq!(told["nextCall"]["arguments"]["outcome"], "needs_review");
+    // Nobody is led to pass a gate by a word that means nothing.
+    let told = reviewer.refused(complete, json!({"outcome": "hmm", "summary": "Not yet"}));
+    assert_eq!(
+        told["nextCall"]["arguments"]["outcome"],
+        "<one of complete, needs_review, blocked>"
+    );
+    reviewer.call(complete, json!({"outcome": "complete", "summary": "Good"}));
+    assert_snapshot!(refusal(&env, &mut reviewer, complete, json!({"outcome": "complete", "summary": "Done", "task": id})), @r#"
+    {
+      "error": "human_required",
+      "gate": "approve",
+      "requireHuman": true,
+      "yourAgentId": "agent-3",
+      "validAgents": [
+        "human-ada"
+      ],
+      "state": {
+        "task": "AOF-xxxxx",
+        "ticket": "AOF-xxxxx@2",
+        "title": "Add login",
+        "status": "ready",
+        "gate": "approve",
+        "agent": null,
+        "available": {
+          "outcomes": [
+            "complete",
+            "blocked"
+          ],
+          "role": "boss",
+          "agents": [
+            "human-ada"
+          ]
+        }
+      },
+      "nextCall": {
+        "tool": "aof_task_next",
+        "arguments": {}
+      }
+    }
+    "#);
+
+    // Whoever has another task is told of that one.
+    let other = env.new_task(&["Another"]);
+    let third = env.new_task(&["A third"]);
+    let mut second = McpClient::of(&env, "agent-8");
+    worker.call("aof_task_next", json!({}));
+    second.call("aof_task_next", json!({}));
+    let (mine, theirs) = if env.task_text(&other).contains("agent: agent-7") {
+        (other, third)
+    } else {
+        (third, other)
+    };
+    let told =
+        worker.refused(complete, json!({"outcome": "complete", "summary": "Done", "task": theirs}));
+    assert_eq!((&told["error"], &told["assignedTask"]), (&json!("wrong_task"), &json!(mine)));
+    assert_eq!(worker.follow(&told)["task"], json!(mine));
+    check(&env);
+}
+
+#[test]
+fn a_task_that_was_changed_by_hand_waits_for_a_person() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let mut worker = McpClient::of(&env, "agent-7");
+    worker.call("aof_task_next", json!({}));
+    env.edit(&env.task_path(&id), "current: implement", "current: review");
+    let told = worker.refused(
+        "aof_task_complete",
+        json!({"outcome": "complete", "summary": "Done", "task": id}),
+    );
+    assert_snapshot!(shown(&env, &told), @r#"
+    {
+      "error": "task_frozen",
+      "message": "`tasks/AOF-xxxxx.md` was changed by hand in what the engine keeps: gate\n\nsee the change with `git diff HEAD -- tasks/AOF-xxxxx.md` and take it back with `git restore --source=HEAD --staged --worktree tasks/AOF-xxxxx.md`; if you meant to move the task, do that first, then `aof task override AOF-xxxxx --to GATE --reason \"...\"`\n\nNo call mends this: tell the person you work for.",
+      "task": "AOF-xxxxx",
+      "path": "tasks/AOF-xxxxx.md",
+      "fields": [
+        "gate"
+      ],
+      "state": {
+        "task": "AOF-xxxxx",
+        "ticket": "AOF-xxxxx@0",
+        "title": "Add login",
+        "status": "in_progress",
+        "gate": "review",
+        "agent": "agent-7",
+        "available": {
+          "outcomes": [
+            "complete",
+            "needs_review",
+            "blocked"
+          ],
+          "role": "architect",
+          "agents": [
+            "agent-7"
+          ]
+        }
+      },
+      "nextCall": null
+    }
+    "#);
+    let told = worker.call("aof_task_get", json!({"task": id}));
+    assert_eq!(told["frozen"], json!(["gate"]));
+}
+
+#[test]
+fn a_server_that_only_looks_changes_nothing() {
+    let env = TestEnvironment::with_rules(WITH_PERSON, WITH_BOSS);
+    let id = env.new_task(&["Add login"]);
+    // Looking takes no proof: git's user, a person, will do.
+    let mut client = McpClient::start(&env, Era::Old, &["--read-only"]);
+    let tools = client.ask("tools/list", json!({}))["tools"].clone();
+    let names: Vec<&str> =
+        tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["aof_task_get", "aof_task_list", "aof_workflow_list", "aof_status"]);
+    assert_eq!(client.call("aof_status", json!({}))["agent"], "human-ada");
+    assert_eq!(client.call("aof_task_get", json!({"task": id}))["title"], "Add login");
+    assert_eq!(client.call("aof_task_list", json!({"mine": true}))["total"], 0);
+    assert_snapshot!(client.answer("tools/call", json!({"name": "aof_task_complete", "arguments": {"summary": "x"}}))["error"], @r#"{"code":-32602,"message":"`aof_task_complete` changes things, and this server was started with --read-only","data":{"tools":["aof_task_get","aof_task_list","aof_workflow_list","aof_status"]}}"#);
+    // No call is advised that is not there.
+    assert_eq!(client.refused("aof_task_get", json!({}))["nextCall"], Value::Null);
+    assert_eq!(client.ask("prompts/list", json!({}))["prompts"], json!([]));
+    check(&env);
+}
+
+#[test]
+fn without_a_project_every_tool_says_what_to_do() {
+    let env = TestEnvironment::without_repository();
+    let mut client = McpClient::of(&env, "agent-7");
+    let tools = client.ask("tools/list", json!({}))["tools"].clone();
+    for tool in tools.as_array().unwrap() {
+        let arguments = match tool["name"].as_str().unwrap() {
+            "aof_task_complete" => json!({"outcome": "complete", "summary": "x"}),
+            "aof_task_create" => json!({"title": "x"}),
+            "aof_workflow_start" => json!({"title": "x", "workflow": "default"}),
+            "aof_task_comment" => json!({"text": "x"}),
+            _ => json!({}),
+        };
+        let told = client.refused(tool["name"].as_str().unwrap(), arguments);
+        assert_eq!(told["error"], "no_project", "{told}");
+    }
+    assert_snapshot!(shown(&env, &client.refused("aof_status", json!({}))), @r#"
+    {
+      "error": "no_project",
+      "message": "no project at `$PROJECT` or above it\n\nstart one with `aof init`, or name its folder with `-C DIR`\n\nNo call mends this: tell the person you work for.",
+      "nextCall": null
+    }
+    "#);
+    assert_eq!(client.ask("resources/list", json!({}))["resources"].as_array().unwrap().len(), 1);
+    // Once there is a project, the same server works in it.
+    env.git(&["init", "--quiet", "--initial-branch=main"]);
+    env.write("project.yaml", PROJECT);
+    env.write(
+        "org.yaml",
+        "roles:\n  backend: {agents: [agent-7]}\n  architect: {agents: [agent-3]}\n",
+    );
+    assert_eq!(client.refused("aof_status", json!({}))["error"], "rules_not_committed");
+    env.commit_all("rules");
+    env.new_task(&["Add login"]);
+    assert_eq!(client.call("aof_task_next", json!({}))["task"]["title"], "Add login");
+    let bad = env.aof(&["mcp", "-C", "nowhere"]);
+    assert_snapshot!(bad, @"
+    exit 1
+    --- stderr
+    error: cannot enter `nowhere`: No such file or directory (os error 2)
+    ");
+}

@@ -1,0 +1,11 @@
+//! `aof run` and `aof workflow run`.
+
+mod attempts;
+mod configuration;
+mod failing_agents;
+mod interruption;
+mod selection;
+mod terminal;
+mod verdicts;
+mod whole_workflows;
+mod workflow_run;

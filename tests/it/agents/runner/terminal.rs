@@ -1,0 +1,293 @@
+//! Runners at a terminal: the live view, and people who are asked.
+
+use insta::assert_snapshot;
+
+use crate::support::checker::check;
+use crate::support::environment::TestEnvironment;
+use crate::support::scripted_agents::{history, project_of, send, shown, stand};
+use crate::support::signer::{has_ssh_keygen, ssh_key};
+use crate::support::terminal::Seat;
+
+fn environment() -> TestEnvironment {
+    let rules = "\
+workflow:
+  gates:
+    - {id: work, role: worker}
+    - {id: approve, role: lead, requireHuman: true, canReject: true}
+";
+    let script = "\
+echo thinking
+echo 'fn login() {}' > login.rs
+echo '{\"outcome\": \"complete\", \"summary\": \"Did it\"}' > \"$AOF_OUTPUT\"
+";
+    let env = project_of(rules, &[("coder", "worker", "", script), ("human-ada", "lead", "", "")]);
+    env.edit("org.yaml", "human-ada: {maxTasks: 5}", "human-ada: {email: ada@example.org}");
+    env.commit_all("people");
+    env
+}
+
+#[test]
+fn a_person_is_asked_and_what_is_said_counts() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    let mut seat = Seat::of(&env, &["run", "--task", &id]);
+    seat.shows("1/2: work");
+    seat.shows("work -> approve (complete)");
+    seat.shows("[y]es, [n]o, blocked, [d]iff, [l]ater?");
+    seat.types("perhaps");
+    seat.shows("`perhaps` is none of these");
+    seat.types("d");
+    seat.shows("the commit before the task was made:");
+    seat.shows("new files that git does not know yet");
+    seat.shows("  login.rs");
+    seat.types("n");
+    seat.shows("\n- ");
+    seat.types("");
+    seat.shows("it needs at least one");
+    seat.types("login.rs has no tests");
+    seat.shows("\n- ");
+    seat.types("");
+    seat.shows("A word on it (login.rs has no tests):");
+    seat.types("");
+    seat.shows("approve -> work (needs_review)");
+    seat.shows("[l]ater?");
+    seat.types("y");
+    seat.shows("A word on it (Approved):");
+    seat.types("Fine now");
+    let (status, screen) = seat.ends();
+    assert_eq!(status.code(), Some(0), "{screen}");
+    assert!(screen.contains(", 4 visits"), "{screen}");
+    assert_snapshot!(history(&env, &id), @"
+    work coder complete [file] Did it
+    approve human-ada needs_review [-] login.rs has no tests
+    work coder complete [file] Did it
+    approve human-ada complete [-] Fine now
+    ");
+    let _ = std::fs::remove_file(env.path("login.rs"));
+    check(&env);
+}
+
+#[test]
+fn an_approval_is_signed_where_the_person_has_a_key() {
+    if !has_ssh_keygen() {
+        return;
+    }
+    let env = environment();
+    let (_, public) = ssh_key(&env, "ada", &["-t", "ed25519"]);
+    let signs = format!("{{email: ada@example.org, signingKey: {public}}}");
+    env.edit("org.yaml", "human-ada: {email: ada@example.org}", &format!("human-ada: {signs}"));
+    env.commit_all("ada signs");
+    let id = env.new_task(&["Add login"]);
+    let mut seat = Seat::of(&env, &["run", "--task", &id]);
+    seat.shows("[l]ater?");
+    seat.types("y");
+    seat.shows("A word on it (Approved):");
+    seat.types("Fine");
+    // What cannot be signed is asked again, and what was said is kept.
+    seat.shows("could not be signed");
+    seat.shows("--sign-with");
+    env.git(&["config", "user.signingKey", "~/ada"]);
+    seat.shows("[l]ater?");
+    seat.types("y");
+    seat.shows("A word on it (Fine):");
+    seat.types("");
+    let (status, screen) = seat.ends();
+    assert_eq!(status.code(), Some(0), "{screen}");
+    assert!(
+        history(&env, &id).trim_end().ends_with("approve human-ada complete [-] Fine"),
+        "{}",
+        history(&env, &id)
+    );
+    let _ = std::fs::remove_file(env.path("login.rs"));
+    check(&env);
+}
+
+#[test]
+fn whoever_wants_to_answer_later_leaves_it_waiting() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    let mut seat = Seat::of(&env, &["run", "--task", &id]);
+    seat.shows("[l]ater?");
+    seat.types("l");
+    let (status, screen) = seat.ends();
+    assert_eq!(status.code(), Some(7), "{screen}");
+    assert_eq!(stand(&env, &id), "ready approve -");
+    let (status, screen) = Seat::of(&env, &["run", "--task", &id, "--no-ask"]).ends();
+    assert_eq!(status.code(), Some(7), "{screen}");
+    assert!(!screen.contains("[l]ater?"), "{screen}");
+}
+
+#[test]
+fn a_runner_can_be_stopped_while_it_asks() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    let mut seat = Seat::of(&env, &["run", "--task", &id]);
+    seat.shows("[l]ater?");
+    send("INT", &seat.child);
+    let (status, screen) = seat.ends();
+    assert_eq!(status.code(), Some(130), "{screen}");
+    assert_eq!(stand(&env, &id), "ready approve -");
+}
+
+#[test]
+fn a_terminal_without_a_cursor_is_told_in_lines() {
+    let env = environment();
+    for term in [Some("dumb"), None] {
+        let id = env.new_task(&["Add login"]);
+        let mut seat = Seat::with(&env, &["run", "--task", &id], |command| {
+            command.env_remove("TERM").envs(term.map(|term| ("TERM", term)));
+        });
+        seat.shows("Step 1/2: work: coder at ");
+        seat.shows("work -> approve (complete)");
+        seat.shows("[l]ater?");
+        seat.types("y");
+        seat.shows("A word on it (Approved):");
+        seat.types("");
+        seat.shows("approve -> complete (complete)");
+        let (status, screen) = seat.ends();
+        assert_eq!(status.code(), Some(0), "{screen}");
+    }
+}
+
+/// Returns a project where somebody who approves has to say which kind of release it is.
+fn environment_with_outputs() -> TestEnvironment {
+    let rules = "\
+workflow:
+  gates:
+    - id: approve
+      role: lead
+      requireHuman: true
+      outputs: {properties: {release: {enum: [major, minor]}, note: {type: string}}, required: [release]}
+";
+    let env = project_of(rules, &[("human-ada", "lead", "", "")]);
+    env.edit("org.yaml", "human-ada: {maxTasks: 5}", "human-ada: {email: ada@example.org}");
+    env.commit_all("people");
+    env
+}
+
+#[test]
+fn what_a_gate_wants_is_asked_for_and_a_refusal_asks_again() {
+    let env = environment_with_outputs();
+    let id = env.new_task(&["Add login"]);
+    let mut seat = Seat::of(&env, &["run", "--task", &id]);
+    seat.shows("[l]ater?");
+    seat.types("y");
+    seat.shows("release (one of ");
+    seat.types("");
+    seat.shows("the gate needs it");
+    seat.types("huge");
+    seat.shows("A word on it (Approved):");
+    seat.types("Goes out");
+    seat.shows("refused:");
+    seat.shows("hint:");
+    seat.shows("[l]ater?");
+    seat.types("y");
+    seat.shows("an empty line keeps \"huge\"");
+    seat.types("minor");
+    seat.shows("A word on it (Goes out):");
+    seat.types("");
+    seat.shows("approve -> ");
+    let (status, screen) = seat.ends();
+    assert_eq!(status.code(), Some(0), "{screen}");
+    assert_snapshot!(history(&env, &id), @"approve human-ada complete [-] Goes out");
+    assert_eq!(shown(&env, &id)["context"]["approve"]["release"], "minor");
+    check(&env);
+}
+
+#[test]
+fn a_refused_answer_can_be_left_for_later() {
+    let env = environment_with_outputs();
+    let id = env.new_task(&["Add login"]);
+    let mut seat = Seat::of(&env, &["run", "--task", &id]);
+    seat.shows("[l]ater?");
+    seat.types("y");
+    seat.shows("release (one of ");
+    seat.types("l");
+    let (status, screen) = seat.ends();
+    assert_eq!(status.code(), Some(7), "{screen}");
+    let mut seat = Seat::of(&env, &["run", "--task", &id]);
+    seat.shows("[l]ater?");
+    seat.types("blocked");
+    seat.shows("\n- ");
+    seat.types("No date");
+    seat.shows("\n- ");
+    seat.types("l");
+    let (status, screen) = seat.ends();
+    assert_eq!(status.code(), Some(7), "{screen}");
+    assert_eq!(stand(&env, &id), "ready approve -");
+}
+
+#[test]
+fn an_answer_that_comes_too_late_ends_no_run() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    let mut seat = Seat::of(&env, &["run", "--task", &id]);
+    seat.shows("[l]ater?");
+    seat.types("y");
+    seat.shows("A word on it (Approved):");
+    let words = ["--outcome", "complete", "--summary", "Fine", "--agent", "human-ada"];
+    let _ = env.aof(&[&["task", "complete", &id][..], &words].concat()).success();
+    seat.types("");
+    seat.shows("what was said came too late");
+    let (status, screen) = seat.ends();
+    assert_eq!(status.code(), Some(0), "{screen}");
+    assert!(history(&env, &id).contains("approve human-ada complete [-] Fine\n"));
+    check(&env);
+}
+
+#[test]
+fn an_answer_is_kept_while_the_task_is_frozen() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    let mut seat = Seat::of(&env, &["run", "--task", &id]);
+    seat.shows("[l]ater?");
+    let path = format!("tasks/{id}.md");
+    let text = env.read(&path);
+    env.write(&path, text.replace("summary: Did it", "summary: Did that"));
+    seat.types("y");
+    seat.shows("A word on it (Approved):");
+    seat.types("Fine");
+    seat.shows("it is tried again");
+    env.write(&path, text);
+    seat.shows("approve -> ");
+    let (status, screen) = seat.ends();
+    assert_eq!(status.code(), Some(0), "{screen}");
+    let _ = std::fs::remove_file(env.path("login.rs"));
+    check(&env);
+}
+
+#[test]
+fn a_line_that_is_no_text_is_asked_for_again() {
+    let env = environment();
+    let id = env.new_task(&["Add login"]);
+    let mut seat = Seat::of(&env, &["run", "--task", &id]);
+    seat.shows("[l]ater?");
+    seat.types_bytes(b"y\xff");
+    seat.shows("that line is not UTF-8");
+    seat.shows("[l]ater?");
+    seat.types("y");
+    seat.shows("A word on it (Approved):");
+    seat.types("");
+    let (status, screen) = seat.ends();
+    assert_eq!(status.code(), Some(0), "{screen}");
+}
+
+#[test]
+fn the_diff_begins_where_the_task_does_and_steers_no_terminal() {
+    let env = environment();
+    env.write("notes.md", "before the task\n");
+    env.commit_all("notes");
+    let id = env.new_task(&["Add login"]);
+    env.write("agents/evil.md", "\u{1b}]0;owned\u{7}\n");
+    env.commit_all("work");
+    let mut seat = Seat::of(&env, &["run", "--task", &id]);
+    seat.shows("[l]ater?");
+    seat.types("d");
+    seat.shows("+\\u{1b}]0;owned\\u{7}");
+    seat.shows("[l]ater?");
+    seat.types("l");
+    let (status, screen) = seat.ends();
+    assert_eq!(status.code(), Some(7), "{screen}");
+    assert!(!screen.contains("before the task\r\n") && !screen.contains("notes.md"), "{screen}");
+    assert!(!screen.contains("\u{1b}]0;"), "{screen}");
+}

@@ -1,0 +1,4 @@
+//! The command line as such.
+
+mod editors;
+mod usage;

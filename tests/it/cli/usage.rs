@@ -1,0 +1,119 @@
+//! The command line itself: arguments, variables, usage errors and the demo.
+
+use crate::support::environment::TestEnvironment;
+
+#[test]
+fn an_empty_variable_names_no_agent() {
+    let env = TestEnvironment::new();
+    let mut command = env.aof_command(&["task", "new", "Add login"]);
+    command.env("AOF_AGENT", "");
+    let _ = env.run(command).success();
+}
+
+#[test]
+fn usage_errors_are_json_where_json_is_wanted() {
+    let env = TestEnvironment::new();
+    for args in [
+        &["--json", "frobnicate"][..],
+        &["task", "show", "--json", "../x"],
+        &["task", "list", "--json", "--status=x"],
+    ] {
+        let output = env.aof(args).code(2);
+        assert_eq!(output.json()["error"], "usage", "{output}");
+        assert!(output.stderr.starts_with("error: "), "{output}");
+    }
+    assert_eq!(env.aof(&["frobnicate"]).code(2).stdout, "");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_printed_is_not_passed_over() {
+    let env = TestEnvironment::new();
+    env.new_task(&["Add login"]);
+    let mut command = env.aof_command(&["task", "list"]);
+    command.stdout(std::fs::File::options().write(true).open("/dev/full").unwrap());
+    command.stderr(std::process::Stdio::piped());
+    let output = command.spawn().unwrap().wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("cannot write to standard output"), "{said}");
+}
+
+#[test]
+fn every_text_may_begin_with_a_dash() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let _ = env
+        .aof(&["task", "edit", &id, "--title", "- a title", "--description", "-- a description"])
+        .success();
+    let _ = env.aof(&["task", "cancel", &id, "--reason", "- not needed"]).success();
+    let _ =
+        env.aof(&["task", "reopen", &id, "--to", "implement", "--reason", "- needed"]).success();
+    let _ = env.aof(&["task", "override", &id, "--to", "review", "--reason", "-x"]).success();
+    let _ = env.aof(&["task", "comment", &id, "--dry-run", "- a list"]).success();
+    assert!(!env.task_text(&id).contains("a list"), "a rehearsal writes nothing");
+    let _ = env.aof(&["task", "comment", &id, "- a list"]).success();
+    assert!(env.task_text(&id).contains("\n- a list\n"));
+}
+
+#[test]
+fn the_command_that_init_names_enters_the_folder() {
+    let env = TestEnvironment::without_repository();
+    let output = env.aof(&["init", "my garden's"]).success();
+    let line = output.stdout.lines().find(|line| line.trim_start().starts_with("cd ")).unwrap();
+    let mut shell = env.command("sh");
+    shell.args(["-c", &format!("{line} && ls")]);
+    let listed = env.run(shell).success();
+    assert!(listed.stdout.contains("project.yaml"), "{listed}");
+}
+
+#[test]
+fn a_variable_that_names_no_agent_is_named_itself() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    for args in [
+        &["task", "list"][..],
+        &["task", "next"],
+        &["task", "complete", &id, "-o", "complete", "-s", "done"],
+    ] {
+        let mut command = env.aof_command(args);
+        command.env("AOF_AGENT", "a b");
+        let output = env.run(command).code(2);
+        assert!(
+            output.stderr.contains("invalid value 'a b' for 'the variable AOF_AGENT'"),
+            "{output}"
+        );
+        assert!(!output.stderr.contains("--me"), "{output}");
+    }
+    // What somebody wrote is named as they wrote it.
+    let mut command = env.aof_command(&["task", "next", "--agent", "a b"]);
+    command.env("AOF_AGENT", "a b");
+    let output = env.run(command).code(2);
+    assert!(output.stderr.contains("for '--agent <ID>'"), "{output}");
+}
+
+#[test]
+fn the_demo_says_that_it_has_no_json() {
+    let env = TestEnvironment::without_repository();
+    let output = env.aof(&["demo", "--json"]).code(2);
+    assert_eq!(output.json()["error"], "usage", "{output}");
+    assert!(output.stderr.contains("has no JSON"), "{output}");
+}
+
+#[test]
+fn the_demo_says_that_git_is_missing() {
+    let env = TestEnvironment::without_repository();
+    let mut command = env.aof_command(&["demo"]);
+    command.env("PATH", env.home().join("nowhere"));
+    let output = env.run(command).code(1);
+    assert!(
+        output.stderr.contains("error: `git --no-pager init")
+            || output.stderr.contains("error: `git init"),
+        "{output}"
+    );
+    assert!(
+        output.stderr.contains("hint: see that git is installed, in one of the folders of `PATH`"),
+        "{output}"
+    );
+    assert!(!output.stderr.contains("stuck"), "{output}");
+}

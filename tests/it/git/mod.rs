@@ -1,0 +1,12 @@
+//! Repositories in all their states: indexes, worktrees, branches, damage.
+
+mod aof_folder;
+mod committed_aof_folder;
+mod damaged_repository;
+mod line_endings;
+mod project_branch;
+mod project_branch_checkout;
+mod repository_states;
+mod rewound_branch;
+mod sparse_checkout;
+mod stale_index;

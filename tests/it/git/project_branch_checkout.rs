@@ -1,0 +1,330 @@
+//! The folder that a project's own branch is checked out in is its people's: whatever stands there, no command takes it away.
+
+use std::fs;
+
+use insta::assert_snapshot;
+
+use crate::git::project_branch::{repository, without_its_folder};
+use crate::support::environment::{Output, TestEnvironment, eventually};
+
+/// Returns a project on a branch of its own, in whose folder somebody works: an edit, a staged one, a file that git does not know, and
+/// a completion that was delivered.
+fn with_work() -> (TestEnvironment, String) {
+    let env = repository();
+    let _ = env.aof(&["init", "--branch", "aof"]).success();
+    let id = env.new_task(&["Add login"]);
+    env.edit(&format!(".aof/branch/tasks/{id}.md"), "Add login", "Log in");
+    env.edit(".aof/branch/org.yaml", "roles:", "# mine\nroles:");
+    env.git(&["-C", ".aof/branch", "add", "org.yaml"]);
+    env.write(".aof/branch/notes.txt", "mine\n");
+    env.write(
+        ".aof/branch/.aof/inbox/one.yaml",
+        format!("task: {id}\noutcome: complete\nagent: nobody\nsummary: x\n"),
+    );
+    (env, id)
+}
+
+/// Returns all files below a folder, with what is in them.
+fn contents(env: &TestEnvironment, folder: &str) -> Vec<(String, Vec<u8>)> {
+    let files = env.files(folder).into_iter().filter(|path| !path.contains("/.aof/"));
+    files.map(|path| (path.clone(), fs::read(env.path(&path)).unwrap())).collect()
+}
+
+/// Expects that no command works, and that nothing in the folder is another than before.
+fn refused(env: &TestEnvironment) -> Output {
+    let before = contents(env, ".aof/branch");
+    let [first, ..] = [["status"], ["doctor"], ["sweep"]].map(|args| env.aof(&args).code(4));
+    assert_eq!(contents(env, ".aof/branch"), before);
+    assert!(env.exists(".aof/branch/.aof/inbox/one.yaml"));
+    assert!(!env.exists(".aof/branch-unfinished-1"));
+    assert!(first.stderr.contains("error: the project lives on the branch `"), "{first}");
+    first
+}
+
+/// Does what the hint says first.
+fn follow_hint(env: &TestEnvironment, said: &Output) {
+    let hint = said.stderr.split("hint: ").nth(1).unwrap();
+    let root = env.home().parent().unwrap().display().to_string();
+    let command = hint
+        .split('`')
+        .nth(1)
+        .unwrap()
+        .replace("$PROJECT", "$ROOT/project")
+        .replace("$ROOT", &root);
+    let mut shell = env.command("sh");
+    shell.args(["-c", &command]);
+    let _ = env.run(shell).success();
+}
+
+#[test]
+fn a_detached_head_is_told() {
+    let (env, id) = with_work();
+    env.git(&["-C", ".aof/branch", "checkout", "--quiet", "--detach"]);
+    let said = refused(&env);
+    assert_snapshot!(said.stderr, @"
+    error: the project lives on the branch `aof`, and `$PROJECT/.aof/branch`, where that is checked out, has no branch checked out (detached HEAD)
+
+    hint: bring the branch back with `git -C $PROJECT/.aof/branch switch aof`; or `git -C $PROJECT worktree move $PROJECT/.aof/branch ELSEWHERE`, and the branch is checked out anew
+    ");
+    follow_hint(&env, &said);
+    assert!(env.aof(&["task", "show", &id]).success().stdout.contains("Log in"));
+}
+
+#[test]
+fn another_branch_is_told() {
+    let (env, id) = with_work();
+    env.git(&["-C", ".aof/branch", "switch", "--quiet", "-c", "other"]);
+    let said = refused(&env);
+    assert_snapshot!(said.stderr, @"
+    error: the project lives on the branch `aof`, and `$PROJECT/.aof/branch`, where that is checked out, has the branch `other` checked out
+
+    hint: bring the branch back with `git -C $PROJECT/.aof/branch switch aof`; or `git -C $PROJECT worktree move $PROJECT/.aof/branch ELSEWHERE`, and the branch is checked out anew
+    ");
+    follow_hint(&env, &said);
+    assert!(env.aof(&["task", "show", &id]).success().stdout.contains("Log in"));
+    // The same where the project moves to another branch: what people have of the old one stays theirs.
+    env.git(&["branch", "tasks", "aof"]);
+    env.write("project.yaml", "git: {branch: tasks}\n");
+    env.git(&["commit", "--quiet", "-m", "elsewhere", "project.yaml"]);
+    let said = refused(&env);
+    assert!(said.stderr.contains("has the branch `aof` checked out"), "{said}");
+    env.git(&["worktree", "move", ".aof/branch", "../old"]);
+    let _ = env.aof(&["task", "show", &id]).success();
+    assert_eq!(env.git(&["-C", ".aof/branch", "branch", "--show-current"]), "tasks\n");
+    assert_eq!(env.read("../old/notes.txt"), "mine\n");
+}
+
+#[test]
+fn a_rebase_is_what_git_is_in_the_middle_of() {
+    let env = repository();
+    let _ = env.aof(&["init", "--branch", "aof"]).success();
+    let id = env.new_task(&["Add login"]);
+    let path = format!(".aof/branch/tasks/{id}.md");
+    let inside = |args: &[&str]| env.try_git(&[&["-C", ".aof/branch"], args].concat());
+    for (branch, title) in [("other", "Sign in"), ("aof", "Log in")] {
+        let _ = inside(&[
+            "switch",
+            "--quiet",
+            "-C",
+            branch,
+            if branch == "aof" { "aof" } else { "HEAD" },
+        ])
+        .success();
+        env.edit(&path, "title: Add login", &format!("title: {title}"));
+        let _ = inside(&["commit", "--quiet", "-a", "-m", title]).success();
+        if branch == "other" {
+            let _ = inside(&["switch", "--quiet", "aof"]).success();
+        }
+    }
+    assert_eq!(inside(&["rebase", "other"]).code, Some(1));
+    let before = contents(&env, ".aof/branch");
+    let status = env.aof(&["status"]).success();
+    assert!(status.stdout.contains("a rebase is in progress"), "{status}");
+    let late = env.aof(&["task", "new", "Another", "--wait", "0"]).code(7);
+    assert!(late.stderr.contains("a rebase is in progress"), "{late}");
+    assert_eq!(contents(&env, ".aof/branch"), before);
+    let _ = inside(&["rebase", "--abort"]).success();
+    assert!(env.aof(&["task", "show", &id]).success().stdout.contains("Log in"));
+}
+
+#[test]
+fn a_bisection_is_what_git_is_in_the_middle_of() {
+    let (env, _) = with_work();
+    env.git(&["-C", ".aof/branch", "stash", "--quiet"]);
+    env.git(&["-C", ".aof/branch", "bisect", "start", "aof", "aof~1"]);
+    env.git(&["-C", ".aof/branch", "checkout", "--quiet", "--detach"]);
+    let status = env.aof(&["status"]).success();
+    assert!(status.stdout.contains("bisect"), "{status}");
+    assert_eq!(env.read(".aof/branch/notes.txt"), "mine\n");
+}
+
+#[test]
+fn a_repository_that_was_moved_keeps_its_work() {
+    let (mut env, id) = with_work();
+    let moved = env.home().with_file_name("moved here");
+    fs::rename(env.path(""), &moved).unwrap();
+    env.enter(moved);
+    let said = refused(&env);
+    assert_snapshot!(said.stderr, @"
+    error: the project lives on the branch `aof`, and `$ROOT/moved here/.aof/branch`, where that is checked out, and the repository do not find each other: one of them was moved
+
+    hint: `git -C '$ROOT/moved here' worktree repair '$ROOT/moved here/.aof/branch'`
+    ");
+    follow_hint(&env, &said);
+    assert!(env.aof(&["task", "show", &id]).success().stdout.contains("Log in"));
+    assert_eq!(env.git(&["-C", ".aof/branch", "diff", "--cached", "--name-only"]), "org.yaml\n");
+}
+
+#[test]
+fn a_copy_of_a_repository_works_in_no_other_one() {
+    let (mut env, id) = with_work();
+    let copied = env.command("cp").args(["-r", ".", "../copy"]).status().unwrap();
+    assert!(copied.success());
+    let heads = env.git(&["rev-parse", "aof"]);
+    env.enter("../copy");
+    let said = refused(&env);
+    assert_snapshot!(said.stderr, @"
+    error: the project lives on the branch `aof`, and `$ROOT/copy/.aof/branch`, where that is checked out, belongs to another repository, `$PROJECT/.git/worktrees/branch`, as where one was copied
+
+    hint: move it elsewhere, with all that is in it, and the branch is checked out anew
+    ");
+    fs::rename(env.path(".aof/branch"), env.path("../kept")).unwrap();
+    let _ = env.aof(&["task", "comment", &id, "Here"]).success();
+    assert_ne!(env.git(&["rev-parse", "aof"]), heads);
+    env.enter("../project");
+    assert_eq!(env.git(&["rev-parse", "aof"]), heads);
+    assert!(!env.aof(&["task", "show", &id]).success().stdout.contains("Here"));
+}
+
+#[test]
+fn what_is_no_worktree_any_more_is_told() {
+    let (env, id) = with_work();
+    let link = env.read(".aof/branch/.git");
+    fs::remove_file(env.path(".aof/branch/.git")).unwrap();
+    let said = refused(&env);
+    assert_snapshot!(said.stderr, @"
+    error: the project lives on the branch `aof`, and `$PROJECT/.aof/branch`, where that is checked out, has lost its `.git`
+
+    hint: `git -C $PROJECT worktree repair`
+    ");
+    follow_hint(&env, &said);
+    assert_eq!(env.read(".aof/branch/.git"), link);
+    assert!(env.aof(&["task", "show", &id]).success().stdout.contains("Log in"));
+    // Where git has forgotten it, nobody can bring it back.
+    fs::remove_dir_all(env.path(".git/worktrees/branch")).unwrap();
+    let said = refused(&env);
+    assert_snapshot!(said.stderr, @"
+    error: the project lives on the branch `aof`, and `$PROJECT/.aof/branch`, where that is checked out, is a worktree of this repository that git has forgotten: `$PROJECT/.git/worktrees/branch` is gone
+
+    hint: move it elsewhere, with all that is in it, and the branch is checked out anew
+    ");
+    for torn in ["", "gitdir: ", "nonsense\n"] {
+        env.write(".aof/branch/.git", torn);
+        let _ = refused(&env);
+    }
+    fs::remove_file(env.path(".aof/branch/.git")).unwrap();
+    let said = refused(&env);
+    assert!(
+        said.stderr.contains("has files in it, and is no worktree of this repository"),
+        "{said}"
+    );
+    fs::rename(env.path(".aof/branch"), env.path("../kept")).unwrap();
+    let _ = env.aof(&["task", "show", &id]).success();
+}
+
+#[test]
+fn a_link_is_told_and_never_followed() {
+    let (env, id) = with_work();
+    fs::rename(env.path(".aof/branch"), env.path("../elsewhere")).unwrap();
+    std::os::unix::fs::symlink("../../elsewhere", env.path(".aof/branch")).unwrap();
+    let said = refused(&env);
+    assert_snapshot!(said.stderr, @"
+    error: the project lives on the branch `aof`, and `$PROJECT/.aof/branch`, where that is checked out, is a symbolic link to `$ROOT/elsewhere`, to where its worktree was moved
+
+    hint: `rm $PROJECT/.aof/branch && git -C $PROJECT worktree repair $ROOT/elsewhere` has git find it there, without a link
+    ");
+    follow_hint(&env, &said);
+    assert!(!env.exists(".aof/branch"));
+    assert!(env.aof(&["task", "show", &id]).success().stdout.contains("Log in"));
+    assert_eq!(env.read("../elsewhere/notes.txt"), "mine\n");
+    assert!(!env.exists(".aof/branch"));
+    // One that leads to what is no worktree, or nowhere.
+    env.git(&["worktree", "remove", "--force", "../elsewhere"]);
+    for target in ["../../other", "../../nowhere"] {
+        fs::create_dir_all(env.path("../other")).unwrap();
+        std::os::unix::fs::symlink(target, env.path(".aof/branch")).unwrap();
+        let said = env.aof(&["status"]).code(4);
+        assert!(said.stderr.contains(&format!("is a symbolic link to `{target}`")), "{said}");
+        follow_hint(&env, &said);
+        assert!(!env.aof(&["status"]).success().stdout.is_empty());
+        assert_eq!(fs::read_dir(env.path("../other")).unwrap().count(), 0);
+        env.git(&["worktree", "remove", "--force", ".aof/branch"]);
+    }
+}
+
+/// Has git stop in the middle of each checkout of a task file, until `go` is called.
+fn slow_checkouts(env: &TestEnvironment) {
+    env.write(".git/info/attributes", "tasks/** filter=slow\n");
+    let home = env.home();
+    let smudge =
+        format!("cd '{}'; touch begun; until test -e go; do sleep 0.01; done; cat", home.display());
+    env.git(&["config", "filter.slow.smudge", &smudge]);
+}
+
+/// Lets whoever waits there go on.
+fn go(env: &TestEnvironment) {
+    fs::write(env.home().join("go"), "").unwrap();
+}
+
+#[test]
+fn what_a_person_checks_out_is_waited_for() {
+    let (env, id) = without_its_folder();
+    slow_checkouts(&env);
+    fs::create_dir(env.path(".aof")).unwrap();
+    let mut git = env.command("git");
+    git.args(["worktree", "add", "--quiet", ".aof/branch", "aof"]);
+    let theirs = git.spawn().unwrap();
+    eventually("git checks out", || env.home().join("begun").exists());
+    let said = env.aof(&["status", "--wait", "0"]).code(4);
+    assert_snapshot!(said.stderr, @"
+    error: `$PROJECT/.aof/branch` was never checked out to the end
+
+    hint: if no git works there, remove it with `git worktree remove --force --force $PROJECT/.aof/branch`
+    ");
+    let waiting = env.start(&["task", "show", &id, "--wait", "1m"]);
+    go(&env);
+    assert!(env.finish("git", theirs).code == Some(0));
+    assert!(env.finish("aof", waiting).success().stdout.contains("Add login"));
+    assert!(!env.exists(".aof/branch-unfinished-1"));
+}
+
+#[test]
+fn who_is_not_first_waits_no_longer_than_told() {
+    let (env, id) = without_its_folder();
+    slow_checkouts(&env);
+    let first = env.start(&["task", "show", &id]);
+    eventually("git checks out", || env.home().join("begun").exists());
+    let said = env.aof(&["task", "show", &id, "--wait", "0"]).code(7);
+    assert!(said.stderr.contains("`aof task show`"), "{said}");
+    go(&env);
+    assert!(env.finish("aof", first).success().stdout.contains("Add login"));
+    assert!(!env.exists(".git/worktrees/branch/locked"));
+}
+
+#[test]
+fn what_a_git_of_ours_left_is_kept_and_told() {
+    let (env, id) = without_its_folder();
+    // Git and all that it started die in the middle.
+    env.write(".git/info/attributes", "tasks/** filter=deadly\n");
+    env.git(&["config", "filter.deadly.smudge", "kill -KILL 0"]);
+    let _ = env.aof(&["task", "show", &id]).code(1);
+    assert!(env.read(".git/worktrees/branch/locked").starts_with("aof"));
+    assert!(env.exists(".aof/branch/org.yaml"));
+    fs::remove_file(env.path(".git/info/attributes")).unwrap();
+    env.write(".aof/branch/.aof/inbox/one.yaml", "x\n");
+    env.write(".aof/branch/notes.txt", "mine\n");
+    let again = env.aof(&["task", "show", &id]).success();
+    assert_snapshot!(again.stderr, @"warning: git was killed while it checked out the branch that the project lives on; what stood in its folder is kept in `$PROJECT/.aof/branch-unfinished-1`");
+    assert_eq!(env.read(".aof/branch-unfinished-1/.aof/inbox/one.yaml"), "x\n");
+    assert_eq!(env.read(".aof/branch-unfinished-1/notes.txt"), "mine\n");
+    assert!(
+        env.exists(&format!(".aof/branch/tasks/{id}.md"))
+            && !env.exists(".aof/branch-unfinished-1/.git")
+    );
+    assert!(!env.aof(&["task", "show", &id]).success().stderr.contains("unfinished"));
+    let doctor = env.aof(&["doctor"]).to_string();
+    assert!(doctor.contains("branch-unfinished-1"), "{doctor}");
+}
+
+#[test]
+fn whoever_works_on_the_branch_in_the_main_worktree_has_it_there() {
+    let (env, id) = without_its_folder();
+    env.git(&["worktree", "add", "--quiet", "-b", "feature", "../feature"]);
+    env.git(&["switch", "--quiet", "aof"]);
+    let mut beside = env.aof_command(&["task", "comment", &id, "Seen"]);
+    beside.current_dir(env.path("../feature"));
+    let _ = env.run(beside).success();
+    assert!(!env.exists(".aof/branch/tasks") && !env.exists("../feature/.aof/branch"));
+    assert!(env.task_text(&id).contains("Seen"));
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+}

@@ -1,0 +1,306 @@
+//! A git that was overtaken, and took steps off the branch that a command had acknowledged.
+
+use std::fs;
+
+use crate::support::environment::{TestEnvironment, eventually};
+use crate::support::merge_scene::{aside, entries, verified};
+use crate::support::watcher::{Watcher, log};
+
+/// A project where nothing is left to do.
+fn scene() -> (TestEnvironment, String) {
+    let (env, id) = crate::support::merge_scene::scene();
+    let _ = env.aof(&["org", "reload"]).success();
+    (env, id)
+}
+
+/// What git writes down when it was overtaken.
+const RESET: &str = "reset: moving to HEAD";
+const ABORTED: &str = "rebase (abort): returning to refs/heads/main";
+
+/// Has git go back to where it had begun, as one that waited for the index's lock meanwhile; the files stay as they are.
+fn overtaken(env: &TestEnvironment, how: &str, begun: &str) {
+    env.git(&["read-tree", begun]);
+    env.git(&["update-ref", "-m", how, "refs/heads/main", begun]);
+}
+
+/// The same, with the files.
+fn taken_back(env: &TestEnvironment, how: &str, act: impl FnOnce()) {
+    let begun = env.head();
+    act();
+    overtaken(env, how, &begun);
+    env.git(&["reset", "--quiet", "--hard"]);
+}
+
+fn told(env: &TestEnvironment) -> Vec<(String, String)> {
+    let status = env.aof_aside(&["status", "--json"]).success().json();
+    let points = status["attention"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|point| point["code"] == "taken_back");
+    points
+        .map(|point| {
+            [&point["problem"], &point["fix"]].map(|text| text.as_str().unwrap().to_owned()).into()
+        })
+        .collect()
+}
+
+/// Does what is advised.
+fn follow(env: &TestEnvironment, fix: &str) {
+    let command = fix.split('`').nth(1).expect("a command");
+    env.git(&command.split(' ').skip(1).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_a_reset_or_an_abort_took_back_is_told_and_comes_back_by_the_command_that_is_named() {
+    for how in [RESET, ABORTED] {
+        let (env, id) = scene();
+        assert_eq!(told(&env), []);
+        taken_back(&env, how, || {
+            let _ = env.complete(&id, "agent-7").success();
+            let _ = env.aof(&["task", "comment", &id, "Look"]).success();
+        });
+        assert!(!env.task_text(&id).contains("agent-7"));
+        let points = told(&env);
+        assert_eq!(points.len(), 1);
+        let (problem, fix) = &points[0];
+        assert_eq!(problem, "git was overtaken and moved the branch back over 2 steps: AOF-xxxxx");
+        assert!(fix.starts_with("`git merge --ff-only "), "{fix}");
+        let doctor = env.aof_aside(&["doctor"]).stdout;
+        assert!(doctor.contains("[taken_back]"), "{doctor}");
+        follow(&env, fix);
+        assert_eq!(told(&env), []);
+        assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
+        let _ = verified(&env).success();
+    }
+}
+
+#[test]
+fn where_the_branch_has_gone_on_the_steps_are_picked() {
+    for same in [false, true] {
+        let (env, id) = scene();
+        let other = env.new_task(&["Write docs"]);
+        taken_back(&env, RESET, || {
+            let _ = env.complete(&id, "agent-7").success();
+        });
+        let _ = env.aof(&["task", "comment", if same { &id } else { &other }, "Look"]).success();
+        let points = told(&env);
+        assert!(points.len() == 1 && points[0].1.starts_with("`git cherry-pick "), "{points:?}");
+        follow(&env, &points[0].1);
+        assert_eq!(told(&env), []);
+        assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
+        assert!(env.task_text(if same { &id } else { &other }).contains("Look"));
+        let _ = verified(&env).success();
+    }
+}
+
+#[test]
+fn many_steps_are_picked_by_where_they_begin_and_end_and_what_is_back_already_is_not() {
+    let (env, id) = scene();
+    let other = env.new_task(&["Write docs"]);
+    let mut picked = String::new();
+    taken_back(&env, RESET, || {
+        let _ = env.complete(&id, "agent-7").success();
+        picked = env.head();
+        for word in ["one", "two", "three"] {
+            let _ = env.aof(&["task", "comment", &id, word]).success();
+        }
+    });
+    let _ = env.aof(&["task", "comment", &other, "Look"]).success();
+    let range = told(&env)[0].1.clone();
+    assert!(range.contains("..") && range.starts_with("`git cherry-pick "), "{range}");
+    env.git(&["cherry-pick", &picked]);
+    let points = told(&env);
+    assert!(points[0].0.contains("over 3 steps") && !points[0].1.contains(".."), "{points:?}");
+    follow(&env, &points[0].1);
+    assert_eq!(told(&env), []);
+    assert!(["one", "two", "three"].iter().all(|word| env.task_text(&id).contains(word)));
+    let _ = verified(&env).success();
+}
+
+#[test]
+fn what_the_files_still_have_is_committed_again_and_not_told() {
+    let (env, id) = scene();
+    let begun = env.head();
+    let _ = env.complete(&id, "agent-7").success();
+    let _ = env.aof(&["task", "comment", &id, "Look"]).success();
+    overtaken(&env, RESET, &begun);
+    assert_eq!(told(&env), []);
+    let _ = env.aof(&["watch", "--once"]).success();
+    assert_eq!(told(&env), []);
+    assert!(env.task_text(&id).contains("Look"));
+}
+
+#[test]
+fn what_a_person_takes_back_is_theirs() {
+    let (env, id) = scene();
+    let _ = env.complete(&id, "agent-7").success();
+    env.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+    assert_eq!(told(&env), []);
+    // A commit of one's own: who moved the branch over it was no command of aof's that overtook git.
+    taken_back(&env, RESET, || {
+        env.write("code.txt", "mine\n");
+        env.commit_all("mine");
+    });
+    env.git(&["reset", "--quiet"]);
+    assert_eq!(told(&env), []);
+}
+
+#[test]
+fn a_linked_worktree_has_the_same_reflog() {
+    let (env, id) = scene();
+    taken_back(&env, RESET, || drop(env.complete(&id, "agent-7").success()));
+    env.git(&["switch", "--quiet", "--detach"]);
+    let beside = env.path("../beside").display().to_string();
+    env.git(&["worktree", "add", "--quiet", &beside, "main"]);
+    let status = env.aof_aside(&["-C", &beside, "status", "--json"]).success();
+    assert!(status.stdout.contains("\"taken_back\""), "{status}");
+}
+
+/// Git as it is when it was overtaken, with what somebody has staged.
+fn taken_back_whole(env: &TestEnvironment, act: impl FnOnce()) {
+    let begun = env.head();
+    act();
+    env.git(&["read-tree", "-m", "-u", "HEAD", &begun]);
+    env.git(&["update-ref", "-m", RESET, "refs/heads/main", &begun]);
+}
+
+#[test]
+fn the_watcher_puts_it_back_and_what_is_staged_stays() {
+    let (env, id) = scene();
+    let _watcher = Watcher::start(&env);
+    eventually("it begins", || log(&env).contains("watching"));
+    env.write("code.txt", "staged\n");
+    env.git(&["add", "code.txt"]);
+    taken_back_whole(&env, || drop(env.complete(&id, "agent-7").success()));
+    eventually("it is put back", || log(&env).contains("1 step is on the branch again"));
+    assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
+    eventually("no record is left", || !env.is_in_the_middle());
+    assert_eq!(env.git(&["status", "--porcelain"]), "A  code.txt\n");
+    assert_eq!(told(&env), []);
+    let _ = verified(&env).success();
+}
+
+#[test]
+fn who_looks_once_has_it_too_and_so_has_the_doctor() {
+    for doctor in [false, true] {
+        let (env, id) = scene();
+        // A finished task is at another place.
+        taken_back_whole(&env, || {
+            let _ = env.complete(&id, "agent-7").success();
+            let _ = env.aof(&["task", "cancel", &id, "--reason", "Not now"]).success();
+        });
+        if doctor {
+            assert!(told(&env)[0].1.ends_with("; `aof doctor --fix` does it"));
+            assert!(env.aof(&["doctor", "--fix"]).stdout.contains("[taken_back]"));
+        } else {
+            let said = env.aof(&["watch", "--once", "--json"]).success().stdout;
+            assert!(
+                said.contains("\"event\":\"put_back\",\"tasks\":[\"AOF-xxxxx\"],\"steps\":2"),
+                "{said}"
+            );
+        }
+        assert_eq!(told(&env), []);
+        assert_eq!(entries(&env, &id).len(), 2);
+        assert_eq!(env.git(&["status", "--porcelain"]), "");
+        let _ = verified(&env).success();
+    }
+}
+
+#[test]
+fn what_is_in_the_way_stays_and_is_told_once() {
+    let (env, id) = scene();
+    env.write(
+        "project.yaml",
+        format!("{}watch: {{commitEdits: false}}\n", env.read("project.yaml")),
+    );
+    env.commit_all("own");
+    let path = env.task_path(&id);
+    taken_back_whole(&env, || drop(env.complete(&id, "agent-7").success()));
+    env.edit(&path, "Add login", "Add a login");
+    let (head, text) = (env.head(), env.read(&path));
+    let said = env.aof(&["watch", "--once"]);
+    let what = "git was overtaken and moved the branch back over 1 step: AOF-xxxxx";
+    assert_eq!(format!("{}{}", said.stdout, said.stderr).matches(what).count(), 1, "{said}");
+    assert_eq!((env.head(), env.read(&path)), (head, text));
+    assert!(!env.is_in_the_middle());
+    let fixed = env.aof(&["doctor", "--fix"]);
+    assert!(fixed.stdout.contains("[taken_back]"), "{fixed}");
+    let points = told(&env);
+    let (aside, rest) = points[0].1.split_once("; then ").expect("two things to do");
+    assert_eq!(aside, "put aside what you changed in tasks/AOF-xxxxx.md (`git stash`)");
+    env.git(&["stash", "--quiet"]);
+    follow(&env, rest);
+    assert_eq!(told(&env), []);
+    assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
+    let _ = verified(&env).success();
+}
+
+/// Says what git is told to be in the middle of, and does what is advised.
+fn given_up(env: &TestEnvironment, command: &str) {
+    let status = env.aof_aside(&["status", "--json"]).success().json();
+    let problem = status["attention"][0]["problem"].as_str().unwrap().to_owned();
+    assert!(
+        problem.contains("a rebase is in progress that can neither go on nor be taken back"),
+        "{problem}"
+    );
+    assert!(problem.contains(&format!("`{command}`")), "{problem}");
+    for one in command.split(" && ") {
+        env.git(&one.split(' ').skip(1).collect::<Vec<_>>());
+    }
+    let _ = verified(env).success();
+}
+
+#[test]
+fn a_rebase_that_was_overtaken_is_given_up_and_takes_nothing_back() {
+    let (env, id) = scene();
+    aside(&env, "side", || {
+        env.write("code.txt", "side\n");
+        env.commit_all("side");
+    });
+    let begun = env.head();
+    let _ = env.complete(&id, "agent-7").success();
+    let completed = env.head();
+    env.git(&["reset", "--quiet", "--hard", &begun]);
+    env.write("mine.txt", "mine\n");
+    env.git(&["add", "mine.txt"]);
+    env.git(&[
+        "-c",
+        "sequence.editor=echo break >>",
+        "rebase",
+        "--quiet",
+        "-i",
+        "--autostash",
+        "side",
+    ]);
+    // As long as nothing was committed since it began, it can be taken back.
+    let status = env.aof_aside(&["status"]).success().stdout;
+    assert!(status.contains("`git rebase --abort`"), "{status}");
+    env.git(&["update-ref", "refs/heads/main", &completed]);
+    assert_ne!(env.try_git(&["rebase", "--continue"]).code, Some(0));
+    given_up(&env, "git rebase --quit && git switch main");
+    assert_eq!(
+        (env.head(), entries(&env, &id)),
+        (completed, vec!["implement agent-7 complete".to_owned()])
+    );
+    env.git(&["stash", "pop", "--quiet"]);
+    assert_eq!(env.git(&["status", "--porcelain"]), "A  mine.txt\n");
+}
+
+#[test]
+fn a_rebase_that_only_put_aside_what_was_changed_is_given_up() {
+    let (env, id) = scene();
+    env.write("mine.txt", "mine\n");
+    env.git(&["add", "mine.txt"]);
+    let stash = env.git(&["stash", "create"]);
+    env.git(&["reset", "--quiet", "--hard"]);
+    fs::create_dir(env.path(".git/rebase-merge")).unwrap();
+    env.write(".git/rebase-merge/autostash", stash);
+    for way in ["--continue", "--abort"] {
+        assert_ne!(env.try_git(&["rebase", way]).code, Some(0));
+    }
+    given_up(&env, "git rebase --quit");
+    env.git(&["stash", "pop", "--quiet"]);
+    assert_eq!(env.git(&["status", "--porcelain"]), "A  mine.txt\n");
+    let _ = env.complete(&id, "agent-7").success();
+}

@@ -1,0 +1,64 @@
+//! Task files that git does not look for: a sparse checkout without them, and files that it was told to pass over.
+
+use std::fs;
+
+use crate::support::environment::TestEnvironment;
+use crate::support::merge_scene::verified;
+
+#[test]
+fn tasks_outside_of_a_sparse_checkout_are_not_gone() {
+    for tasks in [1, 2] {
+        let env = TestEnvironment::new();
+        let _ = env.aof(&["doctor", "--fix"]);
+        env.write("src/main.rs", "fn main() {}\n");
+        env.commit_all("code");
+        let id = env.new_task(&["Add login"]);
+        (1..tasks).for_each(|_| drop(env.new_task(&["Add logout"])));
+        env.git(&["sparse-checkout", "set", "--cone", "src"]);
+        assert!(!env.exists("tasks"));
+        let has = if tasks == 1 { "task has" } else { "tasks have" };
+        let problem =
+            format!("`tasks/` is not in this sparse checkout: {tasks} {has} no file here");
+        for told in [env.aof(&["status"]).success().stdout, env.aof(&["doctor"]).code(1).stdout] {
+            assert!(
+                told.contains(&problem) && told.contains("`git sparse-checkout add tasks`"),
+                "{told}"
+            );
+            assert!(!told.contains("is gone") && !told.contains("git restore"), "{told}");
+        }
+        let refused = env.say(&id, "agent-7", "complete", &[]).code(3);
+        let error =
+            "the file of task `AOF-xxxxx` is not in this sparse checkout: `tasks/AOF-xxxxx.md`";
+        assert!(refused.stderr.contains(error), "{refused}");
+        assert!(refused.stderr.contains("hint: `git sparse-checkout add tasks`"), "{refused}");
+        // What is dropped waits, and counts once the task is there.
+        env.write(
+            ".aof/inbox/c.yaml",
+            format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: x\n"),
+        );
+        let head = env.head();
+        let _ = env.aof(&["watch", "--once"]);
+        assert_eq!(env.head(), head);
+        env.git(&["sparse-checkout", "add", "tasks"]);
+        let _ = env.aof(&["watch", "--once"]).success();
+        assert!(env.task_text(&id).contains("outcome: complete"));
+        assert!(!env.aof(&["status"]).success().stdout.contains("sparse"));
+        let _ = verified(&env).success();
+    }
+}
+
+#[test]
+fn what_git_was_told_to_pass_over_is_told_as_that() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let path = format!("tasks/{id}.md");
+    env.git(&["update-index", "--skip-worktree", &path]);
+    fs::remove_file(env.path(&path)).unwrap();
+    let fix = env
+        .plain(&format!("`git update-index --no-skip-worktree {path}`, then `git restore {path}`"));
+    assert!(env.aof(&["status"]).success().stdout.contains(&fix));
+    assert!(env.say(&id, "agent-7", "complete", &[]).code(3).stderr.contains(&fix));
+    env.git(&["update-index", "--no-skip-worktree", &path]);
+    env.git(&["restore", &path]);
+    let _ = env.say(&id, "agent-7", "complete", &[]).success();
+}

@@ -1,0 +1,400 @@
+//! A person's `git commit` or `git merge` that a command overtook: git had read its index before, and wrote it back behind.
+
+use std::fs;
+
+use crate::support::environment::LAYOUTS;
+use crate::support::environment::{Output, TestEnvironment, eventually};
+use crate::support::merge_scene::{aside, entries, verified};
+use crate::support::watcher::{Watcher, log};
+
+/// A project with git's hook, where nothing is left to do.
+fn scene() -> (TestEnvironment, String) {
+    let (env, id) = crate::support::merge_scene::scene();
+    let _ = env.aof(&["org", "reload"]).success();
+    (env, id)
+}
+
+/// Has git's index be again what it was before that, as a git that had read it writes it.
+fn overtaken(env: &TestEnvironment, act: impl FnOnce()) {
+    let index = env.path(".git/index");
+    let read = fs::read(&index).unwrap();
+    act();
+    let lock = env.path(".git/index.lock");
+    fs::write(&lock, read).unwrap();
+    fs::rename(lock, index).unwrap();
+}
+
+fn complete(env: &TestEnvironment, id: &str) {
+    overtaken(env, || drop(env.complete(id, "agent-7")));
+}
+
+fn cancel(env: &TestEnvironment, id: &str) {
+    overtaken(env, || drop(env.aof(&["task", "cancel", id, "--reason", "Not now"]).success()));
+}
+
+fn staged(env: &TestEnvironment) -> String {
+    env.git(&["diff", "--cached", "--name-status", "--no-renames"])
+}
+
+/// What a person has staged, which is to stay as it is.
+fn own(env: &TestEnvironment) -> String {
+    let path = env.task_path(&env.new_task(&["Write docs"]));
+    env.edit(&path, "Write docs", "Write the docs");
+    env.write("code.txt", "staged\n");
+    env.git(&["add", &path, "code.txt"]);
+    format!("A\tcode.txt\nM\t{path}\n")
+}
+
+#[test]
+fn the_watcher_has_the_index_have_again_what_is_committed_and_what_is_staged_stays() {
+    let (env, id) = scene();
+    env.write(
+        "project.yaml",
+        format!("{}watch: {{commitEdits: false}}\n", env.read("project.yaml")),
+    );
+    env.write(&format!("tasks/{id}.plan.md"), "The plan\n");
+    env.commit_all("own");
+    let own = own(&env);
+    let _watcher = Watcher::start(&env);
+    eventually("it begins", || log(&env).contains("watching"));
+    complete(&env, &id);
+    eventually("the index has what is committed", || staged(&env) == own);
+    let told = format!(
+        "git's index had an earlier version of tasks/{id}.md, as a command of git's leaves it"
+    );
+    eventually("it is told", || log(&env).contains(&told));
+    // A finished task is at another place, with what is beside it.
+    cancel(&env, &id);
+    eventually("the index has what is committed", || staged(&env) == own);
+    eventually("no record is left", || !env.is_in_the_middle());
+}
+
+#[test]
+fn who_looks_once_has_it_too_whatever_the_layout_of_the_index() {
+    for layout in [&["update-index", "--no-split-index"][..]].into_iter().chain(LAYOUTS) {
+        let (env, id) = scene();
+        env.git(layout);
+        env.write("code.txt", "staged\n");
+        env.git(&["add", "code.txt"]);
+        complete(&env, &id);
+        assert_eq!(staged(&env), format!("A\tcode.txt\nM\ttasks/{id}.md\n"));
+        // Somebody who has git's index is not waited for.
+        fs::write(env.path(".git/index.lock"), "").unwrap();
+        let _ = env.aof(&["watch", "--once", "--json"]);
+        assert!(staged(&env).contains(&format!("tasks/{id}.md")));
+        fs::remove_file(env.path(".git/index.lock")).unwrap();
+        let told = env.aof(&["watch", "--once", "--json"]).success().stdout;
+        let event = "\"event\":\"index_caught_up\",\"files\":[\"tasks/AOF-xxxxx.md\"]";
+        assert!(told.contains(event), "{told}");
+        assert_eq!(staged(&env), "A\tcode.txt\n");
+        let again = env.aof(&["watch", "--once", "--json"]).success().stdout;
+        assert!(!again.contains("index_caught_up"), "{again}");
+    }
+}
+
+#[test]
+fn what_would_be_taken_back_is_told_by_status_and_mended_by_the_doctor() {
+    let (env, id) = scene();
+    env.write(&format!("tasks/{id}.plan.md"), "The plan\n");
+    env.commit_all("own");
+    let codes = |env: &TestEnvironment| -> Vec<String> {
+        let status = env.aof_aside(&["status", "--json"]).success().json();
+        let points = status["attention"].as_array().unwrap().iter();
+        points
+            .map(|point| point["code"].as_str().unwrap().to_owned())
+            .filter(|code| code != "no_watcher")
+            .collect()
+    };
+    assert!(codes(&env).is_empty());
+    complete(&env, &id);
+    assert_eq!(codes(&env), ["index_behind"]);
+    let told = env.aof_aside(&["status"]).success().stdout;
+    assert!(
+        told.contains("git's index has an earlier version of 1 task file: tasks/AOF-xxxxx.md"),
+        "{told}"
+    );
+    assert!(
+        told.contains("`git restore --staged tasks/AOF-xxxxx.md`; `aof doctor --fix` does it"),
+        "{told}"
+    );
+    assert!(env.aof(&["doctor", "--fix"]).stdout.contains("[index_behind]"));
+    assert_eq!((codes(&env), staged(&env)), (Vec::new(), String::new()));
+    // All that went into the archive, and what is there now.
+    cancel(&env, &id);
+    assert_eq!(staged(&env).lines().count(), 4);
+    assert_eq!(codes(&env), ["index_behind"]);
+    assert!(env.aof(&["doctor", "--fix"]).stdout.contains("[index_behind]"));
+    assert_eq!((codes(&env), staged(&env)), (Vec::new(), String::new()));
+    assert!(!env.is_in_the_middle());
+    let _ = env.aof_aside(&["verify"]).success();
+}
+
+fn commit(env: &TestEnvironment, more: &[&str]) -> Output {
+    env.try_git(&[&["commit", "--quiet", "--message", "own"], more].concat())
+}
+
+/// Expects that the hook stops a commit, and that what it tells helps.
+fn is_stopped(env: &TestEnvironment, id: &str) {
+    let head = env.head();
+    let refused = commit(env, &[]);
+    assert_ne!(refused.code, Some(0), "{refused}");
+    let told = refused.stderr.replace("AOF-xxxxx", id);
+    assert!(
+        told.contains(&format!("git's index has an earlier version of tasks/{id}.md")),
+        "{refused}"
+    );
+    assert_eq!(env.head(), head);
+    let command =
+        told.split('`').find(|part| part.starts_with("git restore --staged ")).expect("a command");
+    env.git(&command.split(' ').skip(1).collect::<Vec<_>>());
+    let _ = commit(env, &[]).success();
+}
+
+#[test]
+fn a_commit_that_would_take_a_completion_back_is_stopped_and_made_again() {
+    let (env, id) = scene();
+    env.write("code.txt", "mine\n");
+    env.git(&["add", "code.txt"]);
+    complete(&env, &id);
+    // What is committed alone, or as it stands, takes nothing back.
+    env.write("other.txt", "mine\n");
+    env.git(&["add", "other.txt"]);
+    let _ = commit(&env, &["--", "other.txt"]).success();
+    is_stopped(&env, &id);
+    assert_eq!(env.git(&["show", "--format=", "--name-only"]), "code.txt\n");
+    env.write("code.txt", "again\n");
+    env.git(&["add", "code.txt"]);
+    cancel(&env, &id);
+    is_stopped(&env, &id);
+    assert_eq!(env.git(&["show", "--format=", "--name-only"]), "code.txt\n");
+    assert_eq!(entries(&env, &id).len(), 2);
+    let _ = verified(&env).success();
+}
+
+#[test]
+fn a_merge_that_would_take_a_completion_back_is_stopped_and_made_again() {
+    let (env, id) = scene();
+    let path = format!("tasks/{id}.md");
+    aside(&env, "side", || {
+        env.write("code.txt", "side\n");
+        env.commit_all("side");
+    });
+    let earlier = env.git(&["rev-parse", &format!("HEAD:{path}")]);
+    let _ = env.complete(&id, "agent-7");
+    env.git(&["merge", "--quiet", "--no-ff", "--no-commit", "side"]);
+    env.git(&["update-index", "--cacheinfo", &format!("100644,{},{path}", earlier.trim())]);
+    is_stopped(&env, &id);
+    assert_eq!(env.git(&["log", "-1", "--format=%P"]).split(' ').count(), 2);
+    assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
+    let _ = verified(&env).success();
+}
+
+#[test]
+fn in_a_subfolder_it_is_stopped_as_well() {
+    let (mut env, _) = scene();
+    env.git(&["config", "commit.gpgSign", "false"]);
+    fs::create_dir_all(env.path("apps/web")).unwrap();
+    env.enter("apps/web");
+    let _ = env.aof(&["init", "--template", "sdlc"]).success();
+    let id = env.new_task(&["Add login"]);
+    let top = env.path("../../.git/index");
+    let read = fs::read(&top).unwrap();
+    let _ = env.aof(&["task", "comment", &id, "Look"]).success();
+    fs::write(&top, read).unwrap();
+    env.write("code.txt", "mine\n");
+    env.git(&["add", "code.txt"]);
+    let refused = commit(&env, &[]);
+    assert!(
+        refused.stderr.contains("`git restore --staged apps/web/tasks/AOF-xxxxx.md`"),
+        "{refused}"
+    );
+    let told = env.aof(&["doctor", "--fix"]).stdout;
+    assert!(told.contains("[index_behind]"), "{told}");
+    let _ = commit(&env, &[]).success();
+    assert_eq!(env.git(&["show", "--format=", "--name-only"]), "apps/web/code.txt\n");
+}
+
+#[test]
+fn what_a_person_does_to_task_files_goes_through() {
+    let (env, id) = scene();
+    let path = format!("tasks/{id}.md");
+    // An edit, the same amended, and back to what it was.
+    let edited = |from: &str, to: &str| {
+        env.edit(&path, from, to);
+        env.git(&["add", &path]);
+    };
+    edited("Add login", "Add a login");
+    let _ = commit(&env, &[]).success();
+    edited("Add a login", "Add the login");
+    let _ = commit(&env, &["--amend"]).success();
+    edited("Add the login", "Add login");
+    let _ = commit(&env, &[]).success();
+    let _ = env.try_git(&["revert", "--no-edit", "HEAD"]).success();
+    env.git(&["reset", "--quiet", "--soft", "HEAD~1"]);
+    let _ = commit(&env, &[]).success();
+    env.git(&["checkout", "--quiet", "HEAD~1", "--", &path]);
+    let _ = commit(&env, &[]).success();
+    // A task never leaves git as long as it stands; moved, or gone from the worktree too, is another thing.
+    env.git(&["rm", "--quiet", "--cached", &path]);
+    is_kept(&env, &path);
+    fs::create_dir(env.path("tasks/sub")).unwrap();
+    let there = format!("tasks/sub/{id}.md");
+    env.git(&["mv", &path, &there]);
+    let _ = commit(&env, &[]).success();
+    fs::copy(env.path(&there), env.path(&path)).unwrap();
+    env.git(&["add", &path]);
+    env.git(&["rm", "--quiet", "--cached", &there]);
+    let _ = commit(&env, &[]).success();
+    fs::remove_file(env.path(&there)).unwrap();
+    env.git(&["rm", "--quiet", &path]);
+    let _ = commit(&env, &[]).success();
+}
+
+/// Expects that the hook stops a commit that takes a task out of git, and that what it tells helps.
+fn is_kept(env: &TestEnvironment, path: &str) {
+    let head = env.head();
+    let refused = commit(env, &[]);
+    assert_ne!(refused.code, Some(0), "{refused}");
+    assert!(refused.stderr.contains("though it stands here"), "{refused}");
+    assert!(
+        refused.stderr.contains(&format!("`git restore --staged {}`", env.plain(path))),
+        "{refused}"
+    );
+    assert_eq!(env.head(), head);
+    env.git(&["restore", "--staged", path]);
+    assert_eq!(staged(env), "");
+}
+
+#[test]
+fn a_task_that_came_while_git_read_its_index_is_named_and_stays_in_git() {
+    let (env, _) = scene();
+    env.write("code.txt", "mine\n");
+    env.git(&["add", "code.txt"]);
+    let mut id = String::new();
+    overtaken(&env, || id = env.new_task(&["Write docs"]));
+    let path = format!("tasks/{id}.md");
+    let index = staged(&env);
+    assert_eq!(index, format!("A\tcode.txt\nD\t{path}\n"));
+    let told = env.aof_aside(&["status"]).success().stdout;
+    assert!(
+        told.contains(&format!(
+            "git's index does not have a task whose file stands: {}",
+            env.plain(&path)
+        )),
+        "{told}"
+    );
+    assert!(told.contains(&format!("`git restore --staged {}`", env.plain(&path))), "{told}");
+    assert!(env.aof(&["doctor", "--fix"]).stdout.contains("[task_taken_out]"));
+    let _ = env.aof(&["watch", "--once"]);
+    assert_eq!(staged(&env), index);
+    // With an edit it stands as well.
+    env.edit(&path, "Write docs", "Write the docs");
+    let refused = commit(&env, &[]);
+    assert_ne!(refused.code, Some(0), "{refused}");
+    assert!(refused.stderr.contains("though it stands here"), "{refused}");
+    // What nobody has taken up may leave.
+    env.write("tasks/AOF-own.md", "---\ntitle: Mine\n---\n");
+    env.git(&["restore", "--staged", &path]);
+    env.git(&["add", "tasks/AOF-own.md"]);
+    let _ = commit(&env, &[]).success();
+    env.git(&["rm", "--quiet", "--cached", "tasks/AOF-own.md"]);
+    let _ = commit(&env, &[]).success();
+    // Nor is what git itself does as it merges anybody's mistake.
+    env.git(&["checkout", "--quiet", "--", &path]);
+    aside(&env, "side", || {
+        env.git(&["rm", "--quiet", &path]);
+        let _ = commit(&env, &[]).success();
+    });
+    env.git(&["merge", "--quiet", "--no-ff", "--no-commit", "side"]);
+    env.write(&path, "What is left\n");
+    let _ = commit(&env, &[]).success();
+}
+
+#[test]
+fn an_edit_on_top_of_what_is_committed_makes_nobody_s_of_what_git_left() {
+    let (env, id) = scene();
+    let path = format!("tasks/{id}.md");
+    env.write("code.txt", "mine\n");
+    env.git(&["add", "code.txt"]);
+    complete(&env, &id);
+    env.edit(&path, "Add login", "Add a login");
+    let told = env.aof_aside(&["status"]).success().stdout;
+    assert!(told.contains("git's index has an earlier version of 1 task file"), "{told}");
+    is_stopped(&env, &id);
+    assert_eq!(env.git(&["show", "--format=", "--name-only"]), "code.txt\n");
+    assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
+    assert!(env.task_text(&id).contains("title: Add a login"));
+    assert_eq!(env.git(&["diff", "--name-only"]), format!("{path}\n"));
+    let _ = verified(&env).success();
+    // What is staged as it stands, somebody is at: as after `git checkout REV -- FILE`.
+    env.git(&["checkout", "--quiet", "HEAD~2", "--", &path]);
+    assert_eq!(staged(&env), format!("M\t{path}\n"));
+    assert!(!env.aof_aside(&["status"]).success().stdout.contains("earlier version"));
+}
+
+#[test]
+fn what_a_person_has_as_it_was_before_their_own_commit_stays_staged_so() {
+    let (env, id) = scene();
+    let path = format!("tasks/{id}.md");
+    env.write("tasks/README.md", "One\n");
+    env.commit_all("own");
+    env.write("tasks/README.md", "Two\n");
+    env.write("code.txt", "mine\n");
+    env.edit(&path, "Add login", "Add a login");
+    env.commit_all("mine");
+    // What is taken out of the last commit stays in the worktree.
+    let out = || env.git(&["reset", "--quiet", "HEAD^", "--", "tasks/README.md", &path]);
+    out();
+    let own = format!("M\ttasks/{id}.md\nM\ttasks/README.md\n").replace(&id, "AOF-xxxxx");
+    assert_eq!(staged(&env).replace(&id, "AOF-xxxxx"), own);
+    let index = env.git(&["ls-files", "--stage"]);
+    let told = env.aof(&["watch", "--once", "--json"]).success().stdout;
+    assert!(!told.contains("index_caught_up"), "{told}");
+    assert!(!env.aof_aside(&["status"]).success().stdout.contains("earlier version"));
+    assert!(!env.aof(&["doctor", "--fix"]).stdout.contains("[index_behind]"));
+    let refused = env.aof(&["task", "comment", &id, "Look"]).code(5);
+    assert!(refused.stderr.contains("staged"), "{refused}");
+    assert_eq!(env.git(&["ls-files", "--stage"]), index);
+    let _ = commit(&env, &["--amend"]).success();
+    assert!(env.git(&["show", &format!("HEAD:{path}")]).contains("title: Add login"));
+    assert_eq!(env.git(&["show", "HEAD:tasks/README.md"]), "One\n");
+    assert!(env.read(&path).contains("title: Add a login"));
+}
+
+#[test]
+fn what_a_sync_brought_meanwhile_is_not_taken_back_either() {
+    let (env, id) = scene();
+    let path = format!("tasks/{id}.md");
+    let remote = env.path("../remote.git");
+    let remote = remote.to_str().unwrap();
+    env.git(&["clone", "--quiet", "--bare", ".", remote]);
+    env.git(&["remote", "add", "origin", remote]);
+    env.git(&["fetch", "--quiet"]);
+    env.git(&["branch", "--quiet", "--set-upstream-to", "origin/main"]);
+    // A colleague commits an edit themselves.
+    aside(&env, "side", || {
+        env.edit(&path, "Add login", "Add a login");
+        env.commit_all("theirs");
+        env.git(&["push", "--quiet", "origin", "side:main"]);
+    });
+    env.write("code.txt", "mine\n");
+    env.git(&["add", "code.txt"]);
+    overtaken(&env, || drop(env.aof(&["sync"]).success()));
+    assert_eq!(staged(&env), format!("A\tcode.txt\nM\t{path}\n"));
+    is_stopped(&env, &id);
+    assert!(env.git(&["show", &format!("HEAD:{path}")]).contains("title: Add a login"));
+}
+
+#[test]
+fn an_edit_beside_a_task_that_was_committed_meanwhile_is_not_taken_back() {
+    let (env, id) = scene();
+    let plan = format!("tasks/{id}.plan.md");
+    env.write(&plan, "The plan\n");
+    env.commit_all("own");
+    env.write(&plan, "Another plan\n");
+    env.write("code.txt", "mine\n");
+    env.git(&["add", "code.txt"]);
+    cancel(&env, &id);
+    let _ = env.aof(&["watch", "--once"]).success();
+    assert_eq!(staged(&env), "A\tcode.txt\n");
+}

@@ -1,0 +1,4 @@
+//! `aof status` and `aof doctor`.
+
+mod doctor;
+mod status;

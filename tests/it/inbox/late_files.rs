@@ -1,0 +1,216 @@
+//! Completion files that wait while their visit is ended by another word: they never count for the next gate.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::time::{Duration, SystemTime};
+
+use crate::support::checker::check;
+use crate::support::environment::{PROJECT, TestEnvironment, eventually};
+use crate::support::watcher::drop_file;
+use crate::support::watcher::{Watcher, log};
+
+/// One agent does everything.
+const ALONE: &str = "\
+roles:
+  backend: {agents: [agent-7]}
+  architect: {agents: [agent-7]}
+";
+
+/// What keeps the files of a task back, and what ends that.
+type Trouble = (fn(&TestEnvironment, &str), fn(&TestEnvironment, &str));
+
+const TROUBLES: [Trouble; 3] = [
+    (
+        |env, id| fs::rename(env.path(&env.task_path(id)), env.path("away")).unwrap(),
+        |env, id| fs::rename(env.path("away"), env.path(&format!("tasks/{id}.md"))).unwrap(),
+    ),
+    (
+        |env, id| env.edit(&env.task_path(id), "current: implement", "current: review"),
+        |env, id| drop(env.git(&["restore", &env.task_path(id)])),
+    ),
+    (
+        |env, id| {
+            let (path, text) = (env.task_path(id), env.task_text(id));
+            env.write(&path, text.clone() + "Staged\n");
+            env.git(&["add", &path]);
+            env.write(&path, text);
+        },
+        |env, id| drop(env.git(&["restore", "--staged", &env.task_path(id)])),
+    ),
+];
+
+/// Drops a completion, long ago.
+fn dropped(env: &TestEnvironment, name: &str, ticket: &str) {
+    let path = format!(".aof/inbox/{name}");
+    env.write(
+        &path,
+        format!("task: {ticket}\nagent: agent-7\noutcome: complete\nsummary: From {name}\n"),
+    );
+    let long_ago = SystemTime::UNIX_EPOCH + Duration::from_hours(24 * 365 * 50);
+    File::options().write(true).open(env.path(&path)).unwrap().set_modified(long_ago).unwrap();
+}
+
+/// Returns a project with a task, and a completion `x.yaml` of it that was taken and waits.
+fn waiting(begin: fn(&TestEnvironment, &str)) -> (TestEnvironment, String) {
+    let env = TestEnvironment::with_rules(PROJECT, ALONE);
+    let id = env.new_task(&["Add login"]);
+    begin(&env, &id);
+    dropped(&env, "x.yaml", &id);
+    let output = env.aof(&["watch", "--once"]).code(1);
+    assert_eq!(
+        (env.files(".aof/inbox").len(), env.files(".aof/refused").len()),
+        (1, 0),
+        "{output}"
+    );
+    (env, id)
+}
+
+/// Says that the task was completed once, and which file came too late.
+fn counted_once(env: &TestEnvironment, id: &str, late: &str) {
+    let text = env.task_text(id);
+    assert!(text.contains("current: review"), "{text}");
+    let reason = env.read(&format!(".aof/refused/{late}.reason.json"));
+    assert!(reason.contains("\"visit_ended\"") && reason.contains(&format!("{id}@0")), "{reason}");
+    assert_eq!(env.files(".aof/inbox"), [""; 0]);
+    check(env);
+}
+
+#[test]
+fn what_waits_is_late_once_another_file_has_ended_its_visit() {
+    for (begin, end) in TROUBLES {
+        let (env, id) = waiting(begin);
+        end(&env, &id);
+        dropped(&env, "y.yaml", &id);
+        let _ = env.aof(&["watch", "--once"]);
+        // Which of the two is first does not matter: neither counts for the review.
+        let late = if env.exists(".aof/refused/x.yaml") { "x.yaml" } else { "y.yaml" };
+        counted_once(&env, &id, late);
+    }
+}
+
+#[test]
+fn what_waits_is_late_once_its_visit_was_ended_by_another_door() {
+    for (begin, end) in TROUBLES {
+        let (env, id) = waiting(begin);
+        // A second look at what waits, by another process, finds it as it was.
+        let _ = env.aof(&["watch", "--once"]).code(1);
+        end(&env, &id);
+        let _ = env.complete(&id, "agent-7");
+        let _ = env.aof(&["watch", "--once"]);
+        counted_once(&env, &id, "x.yaml");
+    }
+}
+
+#[test]
+fn what_waits_counts_for_its_visit_and_what_names_a_visit_keeps_it() {
+    for (begin, end) in TROUBLES {
+        let (env, id) = waiting(begin);
+        dropped(&env, "y.yaml", &format!("{id}@1"));
+        end(&env, &id);
+        let _ = env.aof(&["watch", "--once"]).success();
+        assert!(env.task_path(&id).starts_with("tasks/archive/"), "{}", env.task_text(&id));
+        check(&env);
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_was_dropped_before_the_first_word_counted_is_late_and_what_comes_after_is_the_next() {
+    let env = TestEnvironment::with_rules(PROJECT, ALONE);
+    let id = env.new_task(&["Add login"]);
+    let watcher = Watcher::start(&env);
+    eventually("it watches", || log(&env).contains("watching"));
+    let text = |name: &str| {
+        format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: From {name}\n")
+    };
+    // A file that somebody has open is left alone: this one comes first, and is taken behind the other.
+    let mut open = File::create(env.path(".aof/inbox/y.yaml")).unwrap();
+    open.write_all(text("y.yaml").as_bytes()).unwrap();
+    drop_file(&env, "x.yaml", text("x.yaml"));
+    eventually("the other one counts", || env.task_text(&id).contains("current: review"));
+    drop(open);
+    eventually("it is late", || env.exists(".aof/refused/y.yaml"));
+    counted_once(&env, &id, "y.yaml");
+    drop_file(&env, "z.yaml", text("z.yaml"));
+    eventually("what comes after is of the next visit", || log(&env).contains("review -> end"));
+    watcher.stop("-TERM");
+    check(&env);
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn whoever_sees_that_the_first_word_counts_may_say_the_next_at_once() {
+    for point in ["ops.file-written", "audit.ref-moved", "ops.committed"] {
+        let env = TestEnvironment::with_rules(PROJECT, ALONE);
+        let id = env.new_task(&["Add login"]);
+        let pipe = env.home().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let watcher =
+            Watcher::start_with(&env, &[("AOF_WAIT_AT", &format!("{point}:{}", pipe.display()))]);
+        eventually("it watches", || log(&env).contains("watching"));
+        let text = |name: &str| {
+            format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: From {name}\n")
+        };
+        drop_file(&env, "x.yaml", text("x.yaml"));
+        eventually("it can be seen", || pipe.with_extension("reached").exists());
+        assert!(env.task_text(&id).contains("current: review"), "{point}");
+        drop_file(&env, "y.yaml", text("y.yaml"));
+        let opened = File::options().read(true).write(true).open(&pipe).unwrap();
+        eventually("the next counts", || {
+            log(&env).contains("review -> end") || env.exists(".aof/refused/y.yaml")
+        });
+        assert_eq!(env.files(".aof/refused"), [""; 0], "{point}: {}", log(&env));
+        watcher.stop("-TERM");
+        drop(opened);
+        check(&env);
+    }
+}
+
+#[test]
+fn a_wrong_ticket_says_nothing_of_the_words_without_one() {
+    for visit in [0, 7] {
+        let env = TestEnvironment::with_rules(PROJECT, ALONE);
+        let id = env.new_task(&["Add login"]);
+        let _ = env.complete(&id, "agent-7").success();
+        dropped(&env, "x.yaml", &format!("{id}@{visit}"));
+        dropped(&env, "y.yaml", &id);
+        let output = env.aof(&["watch", "--once"]);
+        assert!(env.task_path(&id).starts_with("tasks/archive/"), "{output}");
+        assert!(
+            env.exists(".aof/refused/x.yaml") && !env.exists(".aof/refused/y.yaml"),
+            "{output}"
+        );
+        check(&env);
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_one_program_closes_and_another_has_open_is_not_whole() {
+    let env = TestEnvironment::new();
+    let (id, other) = (env.new_task(&["Add login"]), env.new_task(&["Tidy up"]));
+    let watcher = Watcher::start(&env);
+    eventually("it watches", || log(&env).contains("watching"));
+    let path = env.path(".aof/inbox/x.md");
+    let mut open = File::create(&path).unwrap();
+    let front = format!("---\ntask: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n---\n");
+    open.write_all((front + "First\n").as_bytes()).unwrap();
+    let mut appended = File::options().append(true).open(&path).unwrap();
+    appended.write_all(b"Second\n").unwrap();
+    drop(appended);
+    // What was closed a moment later is taken by now.
+    let text = format!("task: {other}\nagent: agent-7\noutcome: complete\nsummary: Done\n");
+    env.write(".aof/inbox/y.yaml", text);
+    eventually("the other counts", || env.task_text(&other).contains("current: review"));
+    assert!(env.exists(".aof/inbox/x.md"), "{}", log(&env));
+    open.set_len(0).unwrap();
+    std::io::Seek::rewind(&mut open).unwrap();
+    let whole = format!(
+        "---\ntask: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n---\nAll of it\n"
+    );
+    open.write_all(whole.as_bytes()).unwrap();
+    drop(open);
+    eventually("all of it counts", || env.task_text(&id).contains("All of it"));
+    watcher.stop("-TERM");
+    check(&env);
+}

@@ -1,0 +1,6 @@
+//! Completion files, and the watcher that takes them.
+
+mod delivery;
+mod late_files;
+mod pending_files;
+mod watcher;

@@ -1,0 +1,5 @@
+//! The event stream.
+
+mod branches;
+mod contents;
+mod stream_file;

@@ -1,0 +1,729 @@
+//! A task that is finished moves to the archive: what goes with it, what stays, and what is in the way there.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use insta::{allow_duplicates, assert_snapshot};
+use serde_json::Value;
+
+use crate::support::checker::check;
+use crate::support::environment::LAYOUTS;
+use crate::support::environment::executable;
+use crate::support::environment::{TestEnvironment, eventually};
+
+/// A task that the next completion finishes, and where its file goes then.
+fn last_gate(env: &TestEnvironment) -> (String, String) {
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7");
+    let place = format!("tasks/archive/2026/02/16/{id}.md");
+    (id, place)
+}
+
+#[test]
+fn what_a_person_has_at_its_place_in_the_archive_stays_theirs() {
+    let env = TestEnvironment::new();
+    let (id, place) = last_gate(&env);
+    env.write(&place, "My notes\n");
+    let head = env.head();
+    let refused = env.say(&id, "agent-3", "complete", &[]).code(1);
+    assert!(refused.stderr.contains(&env.plain(&place)), "{refused}");
+    // Nobody has chosen a name.
+    let hint =
+        format!("hint: move `$PROJECT/{}` away, then run the command again", env.plain(&place));
+    assert!(refused.stderr.contains(&hint), "{refused}");
+    assert_eq!((env.read(&place), env.head()), ("My notes\n".to_owned(), head));
+    fs::remove_file(env.path(&place)).unwrap();
+    let _ = env.complete(&id, "agent-3");
+    assert!(env.read(&place).contains("status: complete"));
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn what_a_person_has_at_the_place_of_a_companion_stays_theirs() {
+    for theirs in ["My notes\n", "the log\n"] {
+        let env = TestEnvironment::new();
+        let (id, place) = last_gate(&env);
+        let (here, there) = (format!("tasks/{id}.log"), place.replace(".md", ".log"));
+        env.write(&here, "the log\n");
+        env.commit_all("log");
+        env.write(&there, theirs);
+        let head = env.head();
+        let refused = env.say(&id, "agent-3", "complete", &[]).code(1);
+        assert!(refused.stderr.contains(&env.plain(&there)), "{refused}");
+        assert_eq!(
+            (env.read(&there), env.read(&here), env.head()),
+            (theirs.to_owned(), "the log\n".to_owned(), head)
+        );
+        assert!(!env.exists(&place) && env.task_text(&id).contains("status: ready"));
+    }
+}
+
+#[test]
+fn what_git_ignores_and_what_is_too_large_stays() {
+    let env = TestEnvironment::new();
+    let (id, place) = last_gate(&env);
+    env.write(".gitignore", "*.log\n");
+    env.commit_all("ignore");
+    env.write(&format!("tasks/{id}.log"), "not for git\n");
+    env.write(&format!("tasks/{id}.mp4"), vec![b'x'; 17 * 1024 * 1024]);
+    env.write(&format!("tasks/{id}.plan.md"), "the plan\n");
+    let said = env.say(&id, "agent-3", "complete", &["--json"]).success().json();
+    let stays = &said["warnings"][0];
+    assert_eq!(
+        (&stays["warning"], &stays["ignored"][0]),
+        (&"companions_stay".into(), &"tasks/AOF-xxxxx.log".into())
+    );
+    assert_eq!(stays["tooLarge"][0], "tasks/AOF-xxxxx.mp4");
+    assert_snapshot!(stays["message"].as_str().unwrap(), @"the task has moved without `tasks/AOF-xxxxx.log` (which git is told to ignore) and `tasks/AOF-xxxxx.mp4` (too large to be committed): move or remove that yourself");
+    assert_eq!(
+        env.files("tasks"),
+        [
+            format!("tasks/{id}.log"),
+            format!("tasks/{id}.mp4"),
+            place.clone(),
+            place.replace(".md", ".plan.md")
+        ]
+    );
+    assert_eq!(env.git(&["status", "--porcelain"]), format!("?? tasks/{id}.mp4\n"));
+}
+
+#[test]
+fn what_stayed_is_named_until_somebody_moves_it() {
+    let env = TestEnvironment::new();
+    let _ = env.aof(&["doctor", "--fix"]).success();
+    let (id, place) = last_gate(&env);
+    env.write(".gitattributes", env.read(".gitattributes") + "*.plan.md filter=up\n");
+    for name in ["log", "plan.md", "txt"] {
+        env.write(&format!("tasks/{id}.{name}"), "beside\n");
+    }
+    env.write(".gitignore", "*.log\n");
+    env.commit_all("beside");
+    let told = || {
+        let status = env.aof(&["--json", "status"]).success().json();
+        let of = |list: &Value| {
+            list.as_array().unwrap().iter().find(|one| one["code"] == "companions_stayed").cloned()
+        };
+        let doctor = env.aof(&["--json", "doctor"]).success().json();
+        (of(&status["attention"]), of(&doctor["complaints"]))
+    };
+    assert_eq!(told(), (None, None));
+    let _ = env.complete(&id, "agent-3");
+    let moves = ["log", "plan.md"]
+        .map(|name| (format!("tasks/{id}.{name}"), place.replace(".md", &format!(".{name}"))));
+    for (at, (here, there)) in moves.iter().enumerate() {
+        let (Some(point), Some(complaint)) = told() else { panic!("nothing is told of {here}") };
+        // Whatever it is called, it is no task.
+        let _ = env.aof(&["task", "list", "--all"]).success();
+        assert!(!env.aof(&["status"]).stdout.contains("cannot be read"));
+        let left: Vec<String> = moves[at..].iter().map(|(here, _)| env.plain(here)).collect();
+        let problem = point["problem"].as_str().unwrap();
+        assert!(
+            problem.starts_with(&format!("{} file", left.len()))
+                && problem.ends_with(&left.join(", ")),
+            "{problem}"
+        );
+        assert_eq!([&complaint["problem"], &complaint["fix"]], [&point["problem"], &point["fix"]]);
+        assert_eq!(complaint["weight"], "advice");
+        let command = if at == 0 { "mv" } else { "git mv" };
+        let fix = point["fix"].as_str().unwrap();
+        assert!(fix.contains(&env.plain(&format!("`{command} {here} {there}`"))), "{fix}");
+        let mut shell = env.command("sh");
+        shell.args(["-c", &format!("{command} {here} {there}")]).current_dir(env.path("."));
+        let _ = env.run(shell).success();
+    }
+    assert_eq!(told(), (None, None));
+    env.commit_all("beside its task");
+    let _ = env.aof(&["verify"]).success();
+}
+
+#[test]
+fn a_list_does_not_ask_the_archive_whose_companion_that_is() {
+    let env = TestEnvironment::new();
+    let _ = last_gate(&env);
+    env.write("tasks/AOF-nobody.plan.md", "the plan\n");
+    for args in [&["task", "list"][..], &["task", "list", "--all"], &["sweep"]] {
+        let listed = env.aof(args).success();
+        assert!(!listed.stderr.contains("AOF-nobody"), "{listed}");
+    }
+    // Whether it belongs to a finished task takes the archive: these look there.
+    let unread = |text: String| text.contains("`tasks/AOF-nobody.plan.md` cannot be read");
+    assert!(unread(env.aof(&["status"]).stdout) && unread(env.aof(&["doctor"]).stdout));
+}
+
+#[test]
+fn what_stayed_when_a_task_was_moved_by_hand_is_its_companion() {
+    for is_committed in [true, false] {
+        let env = TestEnvironment::new();
+        let _ = env.aof(&["doctor", "--fix"]);
+        let (id, _) = last_gate(&env);
+        for name in ["plan.md", "tests.yaml"] {
+            env.write(&format!("tasks/{id}.{name}"), "beside\n");
+        }
+        if is_committed {
+            env.commit_all("beside");
+        }
+        env.write("tasks/sprint/README.md", "This sprint\n");
+        fs::rename(env.path(&format!("tasks/{id}.md")), env.path(&format!("tasks/sprint/{id}.md")))
+            .unwrap();
+        for args in
+            [&["task", "list"][..], &["task", "list", "--all"], &["gate", "status"], &["sweep"]]
+        {
+            let listed = env.aof(args).success();
+            assert!(!listed.stderr.contains("plan.md"), "{listed}");
+        }
+        let watched = env.aof(&["watch", "--once"]).success();
+        assert!(!format!("{watched}").contains("plan.md"), "{watched}");
+        let told = env.aof(&["status"]).success().stdout;
+        let command = if is_committed { "git mv" } else { "mv" };
+        for part in [
+            format!(
+                "2 files stayed behind when their tasks were moved: tasks/{id}.plan.md, tasks/{id}.tests.yaml"
+            ),
+            format!("`{command} tasks/{id}.plan.md tasks/sprint/{id}.plan.md`"),
+        ] {
+            assert!(told.contains(&env.plain(&part)), "{part}\n{told}");
+        }
+        assert!(!told.contains("cannot be read"), "{told}");
+        let doctor = env.aof(&["doctor"]).success();
+        assert!(doctor.stdout.contains("stayed behind"), "{doctor}");
+        for name in ["plan.md", "tests.yaml"] {
+            let [from, to] =
+                ["tasks", "tasks/sprint"].map(|folder| env.path(&format!("{folder}/{id}.{name}")));
+            fs::rename(from, to).unwrap();
+        }
+        assert!(!env.aof(&["status"]).success().stdout.contains("stayed behind"));
+        let _ = env.complete(&id, "agent-3").success();
+        assert_eq!(env.files("tasks/archive").len(), 3);
+        // People sort what is finished, too, and leave something behind.
+        fs::create_dir_all(env.path("tasks/archive/2026-Q1")).unwrap();
+        fs::rename(
+            env.path(&env.task_path(&id)),
+            env.path(&format!("tasks/archive/2026-Q1/{id}.md")),
+        )
+        .unwrap();
+        env.commit_all("sorted");
+        let _ = env.aof(&["task", "list", "--all"]).success();
+    }
+}
+
+#[test]
+fn what_git_encrypts_or_stores_elsewhere_stays_as_git_has_it() {
+    // By where it stands, by where it would go, and where only git can read its index.
+    let cases = [
+        (".gitattributes", "*.log filter=up\n", None),
+        ("tasks/archive/.gitattributes", "*.log filter=up\n", None),
+        (".gitattributes", "*.log working-tree-encoding=UTF-16\n", None),
+        (".gitattributes", "*.log ident\n", None),
+        (".gitattributes", "*.log filter=up\n", Some(LAYOUTS[0])),
+        (".gitattributes", "*.log filter=up\n", Some(LAYOUTS[1])),
+        (".gitattributes", "*.log filter=nowhere\n", None),
+    ];
+    for (file, line, layout) in cases {
+        let env = TestEnvironment::new();
+        env.git(&["config", "filter.up.clean", "tr a-z A-Z"]);
+        env.git(&["config", "filter.up.smudge", "tr A-Z a-z"]);
+        let (id, place) = last_gate(&env);
+        env.write(file, line);
+        env.write(&format!("tasks/{id}.txt"), "the text\n");
+        let here = format!("tasks/{id}.log");
+        let text: Vec<u8> = if line.contains("encoding") {
+            "\u{feff}token".encode_utf16().flat_map(u16::to_be_bytes).collect()
+        } else {
+            b"token".to_vec()
+        };
+        env.write(&here, &text);
+        env.write("src/main.rs", "fn main() {}\n");
+        env.commit_all("log");
+        let blob = env.git(&["rev-parse", &format!("HEAD:{here}")]);
+        if let Some(layout) = layout {
+            env.git(layout);
+        }
+        let said = env.say(&id, "agent-3", "complete", &["--json"]).success().json();
+        let stays = &said["warnings"][0];
+        assert_eq!(
+            (&stays["warning"], &stays["filtered"][0]),
+            (&"companions_stay".into(), &"tasks/AOF-xxxxx.log".into())
+        );
+        let message = stays["message"].as_str().unwrap();
+        assert!(
+            message.contains("`tasks/AOF-xxxxx.log` (which git changes on the way into a commit: `filter`, `ident` or"),
+            "{message}"
+        );
+        assert_eq!(env.git(&["rev-parse", &format!("HEAD:{here}")]), blob);
+        assert!(env.exists(&here) && !env.exists(&place.replace(".md", ".log")), "{file}: {line}");
+        assert!(
+            env.exists(&place.replace(".md", ".txt")) && !env.exists(&format!("tasks/{id}.txt"))
+        );
+        assert_eq!(env.git(&["status", "--porcelain"]), "", "{file}: {line}");
+    }
+}
+
+#[test]
+fn attributes_that_change_nothing_keep_nothing_back() {
+    for line in [
+        "*.log -filter\n",
+        "*.log filter\n",
+        "*.log -ident\n",
+        "*.log working-tree-encoding=utf-8\n",
+        "*.png filter=lfs\n",
+    ] {
+        let env = TestEnvironment::new();
+        let (id, place) = last_gate(&env);
+        env.write(".gitattributes", line);
+        env.write(&format!("tasks/{id}.log"), "the log\n");
+        env.commit_all("log");
+        let said = env.say(&id, "agent-3", "complete", &["--json"]).success().json();
+        assert_eq!(said["warnings"], serde_json::json!([]), "{line}: {said}");
+        assert_eq!(env.read(&place.replace(".md", ".log")), "the log\n", "{line}");
+        assert_eq!(env.git(&["status", "--porcelain"]), "", "{line}");
+    }
+}
+
+#[test]
+fn what_can_be_run_can_be_run_there() {
+    let env = TestEnvironment::new();
+    let (id, place) = last_gate(&env);
+    // One is committed, one is not; nor can another be run.
+    for name in ["check.sh", "fix.sh", "log"] {
+        env.write(&format!("tasks/{id}.{name}"), "#!/bin/sh\n");
+    }
+    executable(&env.path(&format!("tasks/{id}.check.sh")));
+    env.commit_all("check");
+    executable(&env.path(&format!("tasks/{id}.fix.sh")));
+    env.git(&["commit", "--quiet", "--no-verify", "--all", "--message", "fix"]);
+    let there = |name: &str| place.replace(".md", &format!(".{name}"));
+    env.write(&format!("tasks/{id}.new.sh"), "#!/bin/sh\n");
+    executable(&env.path(&format!("tasks/{id}.new.sh")));
+    let _ = env.complete(&id, "agent-3");
+    for (name, runs) in
+        [("check.sh", true), ("fix.sh", true), ("new.sh", true), ("log", false), ("md", false)]
+    {
+        let mode = fs::metadata(env.path(&there(name))).unwrap().permissions().mode();
+        assert_eq!(mode & 0o111 != 0, runs, "{name}");
+        let listed = env.git(&["ls-tree", "HEAD", &there(name)]);
+        assert_eq!(listed.starts_with("100755"), runs, "{listed}");
+    }
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    let _ = env.aof(&["verify"]).success();
+}
+
+#[test]
+fn where_git_takes_no_heed_of_modes_the_committed_one_counts() {
+    let env = TestEnvironment::new();
+    let (id, place) = last_gate(&env);
+    let here = format!("tasks/{id}.check.sh");
+    env.write(&here, "#!/bin/sh\n");
+    executable(&env.path(&here));
+    env.commit_all("check");
+    env.git(&["config", "core.fileMode", "false"]);
+    fs::set_permissions(env.path(&here), fs::Permissions::from_mode(0o644)).unwrap();
+    let _ = env.complete(&id, "agent-3");
+    let listed = env.git(&["ls-tree", "HEAD", &place.replace(".md", ".check.sh")]);
+    assert!(listed.starts_with("100755"), "{listed}");
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_companion_whose_name_ends_as_that_of_a_task_is_none() {
+    let env = TestEnvironment::new();
+    let _ = env.aof(&["doctor", "--fix"]).success();
+    let (id, place) = last_gate(&env);
+    let plan = format!("tasks/{id}.plan.md");
+    env.write(&plan, "The plan\n");
+    env.commit_all("plan");
+    let is_quiet = || {
+        for args in [&["status"][..], &["doctor"], &["task", "list", "--all"]] {
+            let output = env.aof(args).success();
+            assert!(!output.to_string().contains("plan.md"), "{output}");
+        }
+    };
+    is_quiet();
+    let _ = env.complete(&id, "agent-3");
+    assert!(env.exists(&place.replace(".md", ".plan.md")) && !env.exists(&plan));
+    is_quiet();
+    let _ = env.aof(&["verify"]).success();
+    // Without its task it is nobody's.
+    env.write("tasks/AOF-zzz.plan.md", "The plan\n");
+    assert!(env.aof(&["status"]).stdout.contains("plan.md` cannot be read"));
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn what_cannot_be_cleared_away_behind_a_commit_is_no_failure_of_the_act() {
+    let env = TestEnvironment::new();
+    let (id, place) = last_gate(&env);
+    let pipe = env.path("../pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut command =
+        env.aof_command(&["task", "complete", &id, "--agent", "agent-3", "--outcome", "complete"]);
+    command
+        .args(["--summary", "Fine"])
+        .env("AOF_WAIT_AT", format!("ops.committed:{}", pipe.display()));
+    let before = env.head();
+    let child = command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    eventually("it is committed", || env.head() != before);
+    // What is no file cannot be removed as one.
+    fs::remove_file(env.path(&format!("tasks/{id}.md"))).unwrap();
+    fs::create_dir(env.path(&format!("tasks/{id}.md"))).unwrap();
+    let opened = fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+    let said = env.finish("task complete", child).success();
+    drop(opened);
+    assert!(said.stderr.is_empty(), "{said}");
+    fs::remove_dir(env.path(&format!("tasks/{id}.md"))).unwrap();
+    env.new_task(&["Another task"]);
+    assert!(env.read(&place).contains("status: complete"));
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn what_could_not_be_cleared_away_is_found_by_the_doctor() {
+    let env = TestEnvironment::new();
+    let (id, place) = last_gate(&env);
+    let mut command =
+        env.aof_command(&["task", "complete", &id, "--agent", "agent-3", "--outcome", "complete"]);
+    command.args(["--summary", "Fine"]).env("AOF_STOP_AT", "ops.committed");
+    assert_eq!(env.run(command).code, None);
+    // Healing that cannot remove the old file either keeps nobody waiting for it, and then nothing tells of it any more.
+    fs::write(env.path(".aof/intent"), " ".repeat(4096)).unwrap();
+    let left = format!("tasks/{id}.md");
+    let told = env.aof(&["doctor"]).code(1);
+    assert!(
+        told.stdout
+            .contains("`tasks/AOF-xxxxx.md` is a copy that nobody committed, or was left behind"),
+        "{told}"
+    );
+    let _ = env.aof(&["doctor", "--fix"]);
+    let _ = env.aof(&["doctor"]).success();
+    assert!(!env.exists(&left));
+    assert!(env.read(&place).contains("status: complete"));
+
+    // What a person made of it is theirs.
+    env.write(&left, "---\ntitle: Mine\n---\n");
+    let told = env.aof(&["doctor", "--fix"]).code(1);
+    assert!(told.stdout.contains("see what differs, keep one"), "{told}");
+    assert!(env.exists(&left));
+}
+
+#[test]
+fn a_task_does_not_end_while_another_active_file_has_its_id() {
+    for place in ["sprint", "qa", "sprint/deep"] {
+        let env = TestEnvironment::new();
+        let (id, archived) = last_gate(&env);
+        let own = format!("tasks/{id}.md");
+        let copy = format!("tasks/{place}/{id}.md");
+        env.write(&copy, env.read(&own));
+        let head = env.head();
+        let refused = env.aof(&[
+            "--json",
+            "task",
+            "complete",
+            &id,
+            "--agent",
+            "agent-3",
+            "--outcome",
+            "complete",
+            "--summary",
+            "Good",
+        ]);
+        let refused = refused.code(6).json();
+        assert_eq!(refused["error"], "task_doubled", "{refused}");
+        assert_eq!(refused["task"], "AOF-xxxxx", "{refused}");
+        let paths = [&own, &copy].map(|path| env.plain(path));
+        assert_eq!(refused["paths"], serde_json::json!(paths), "{refused}");
+        let _ = env.aof(&["task", "cancel", &id, "--reason", "Not needed"]).code(6);
+        // What is left open is no damage.
+        let _ = env.aof(&["task", "comment", &id, "Seen"]).success();
+        assert!(env.head() != head && !env.exists(&archived) && env.exists(&copy));
+        fs::remove_file(env.path(&copy)).unwrap();
+        let _ = env.complete(&id, "agent-3");
+        assert!(env.exists(&archived));
+    }
+}
+
+#[test]
+fn what_no_task_can_rise_from_keeps_none_from_ending() {
+    let folder = |env: &TestEnvironment, place: &str| fs::create_dir_all(env.path(place)).unwrap();
+    let link = |env: &TestEnvironment, place: &str| {
+        fs::create_dir_all(env.path(place).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(
+            format!("../{}", place.rsplit('/').next().unwrap()),
+            env.path(place),
+        )
+        .unwrap();
+    };
+    for inside in ["mine", "qa"] {
+        for make in [&folder as &dyn Fn(&TestEnvironment, &str), &link] {
+            let env = TestEnvironment::new();
+            let (id, archived) = last_gate(&env);
+            make(&env, &format!("tasks/{inside}/{id}.md"));
+            let _ = env.complete(&id, "agent-3");
+            assert!(env.exists(&archived), "{inside}");
+        }
+    }
+    // Nobody sees a task where nobody may look.
+    let env = TestEnvironment::new();
+    let (id, archived) = last_gate(&env);
+    for inside in ["qa", "private"] {
+        fs::create_dir(env.path(&format!("tasks/{inside}"))).unwrap();
+        fs::set_permissions(
+            env.path(&format!("tasks/{inside}")),
+            fs::Permissions::from_mode(0o000),
+        )
+        .unwrap();
+    }
+    let _ = env.complete(&id, "agent-3");
+    assert!(env.exists(&archived));
+    for inside in ["qa", "private"] {
+        fs::set_permissions(
+            env.path(&format!("tasks/{inside}")),
+            fs::Permissions::from_mode(0o755),
+        )
+        .unwrap();
+    }
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn what_a_copy_keeps_from_being_finished_after_a_kill_is_told() {
+    let env = TestEnvironment::new();
+    let (id, other) = (env.new_task(&["Add login"]), env.new_task(&["Tidy up"]));
+    let text = env.task_text(&id);
+    let mut command = env.aof_command(&["task", "cancel", &id, "--reason", "Not needed"]);
+    command.env("AOF_STOP_AT", "ops.file-written");
+    assert_eq!(env.run(command).code, None);
+    env.write(&format!("tasks/sprint/{id}.md"), text);
+    let output = env.aof(&["task", "comment", &other, "Hello"]).success();
+    assert!(
+        output.stderr.contains("what a command was stopped in could not be finished: task"),
+        "{output}"
+    );
+    assert!(output.stderr.contains("has 2 files") && output.stderr.contains("sprint/"), "{output}");
+    let output = env.aof(&["task", "comment", &other, "Hello again"]).success();
+    assert_eq!(output.stderr, "", "{output}");
+    fs::remove_file(env.path(&format!("tasks/sprint/{id}.md"))).unwrap();
+    let _ = env.aof(&["watch", "--once"]);
+    crate::support::checker::check(&env);
+}
+
+/// A task that somebody moved into a folder, of which the commit has the new place and the old one still; and both.
+fn half_moved(env: &TestEnvironment) -> (String, String, String) {
+    let (id, _) = last_gate(env);
+    let (old, new) = (format!("tasks/{id}.md"), format!("tasks/sprint/{id}.md"));
+    env.write(&new, env.read(&old));
+    fs::remove_file(env.path(&old)).unwrap();
+    env.git(&["add", &new]);
+    env.git(&["commit", "--quiet", "--message", "sorted"]);
+    (id, old, new)
+}
+
+#[test]
+fn a_task_that_ends_is_gone_from_where_the_branch_still_has_it() {
+    // The removal may be staged by now.
+    for staged in [false, true] {
+        let env = TestEnvironment::new();
+        let (id, old, new) = half_moved(&env);
+        let told = |of: &str, list: &str| {
+            let said = env.aof(&["--json", of]).json();
+            let point = said[list]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find(|point| point["code"] == "task_left_behind")
+                .cloned();
+            point.map(|point| {
+                env.plain(&format!(
+                    "{}: {}",
+                    point["problem"].as_str().unwrap(),
+                    point["fix"].as_str().unwrap()
+                ))
+            })
+        };
+        let expected = "HEAD has AOF-xxxxx twice: `tasks/AOF-xxxxx.md`, which is gone here, as well: commit that it is gone: `git rm \
+                        tasks/AOF-xxxxx.md`, then `git commit`";
+        assert_eq!(told("status", "attention").as_deref(), Some(expected));
+        assert_eq!(told("doctor", "complaints").as_deref(), Some(expected));
+        if staged {
+            env.git(&["rm", "--quiet", &old]);
+        }
+        let _ = env.say(&id, "agent-3", "complete", &["--dry-run"]).success();
+        let _ = env.complete(&id, "agent-3");
+        let place = format!("tasks/archive/2026/02/16/{id}.md");
+        assert_eq!(
+            env.git(&["ls-tree", "-r", "--name-only", "HEAD", "tasks"]),
+            format!("{place}\n")
+        );
+        let log =
+            env.git_plain(&["log", "-3", "--format=%an: %s", "--name-status", "--no-renames"]);
+        allow_duplicates!(assert_snapshot!(log, @"
+        agent-3: AOF-xxxxx: review -> end (complete)
+
+        A	tasks/archive/2026/02/16/AOF-xxxxx.md
+        D	tasks/sprint/AOF-xxxxx.md
+        Ada: AOF-xxxxx: moved by hand
+
+        D	tasks/AOF-xxxxx.md
+        Ada: sorted
+
+        A	tasks/sprint/AOF-xxxxx.md
+        "));
+        assert_eq!(env.git(&["status", "--porcelain"]), "");
+        assert!(!env.exists(&new) && !env.exists(&old));
+        assert_eq!((told("status", "attention"), told("doctor", "complaints")), (None, None));
+        env.git(&["clone", "--quiet", ".", "../clone"]);
+        let clone = env.home().parent().unwrap().join("clone");
+        let mut list = env.aof_command(&["task", "list", "--all", "--json"]);
+        list.current_dir(clone);
+        let listed = env.run(list).success().json();
+        assert_eq!(listed["tasks"].as_array().map(Vec::len), Some(1), "{listed}");
+    }
+}
+
+#[test]
+fn a_task_does_not_end_where_the_branch_has_it_at_a_place_that_something_else_has_taken() {
+    let env = TestEnvironment::new();
+    let (id, _) = last_gate(&env);
+    let (here, other) = (format!("tasks/{id}.md"), format!("tasks/sprint/{id}.md"));
+    env.write(&other, env.read(&here));
+    env.commit_all("copied");
+    fs::remove_file(env.path(&other)).unwrap();
+    fs::create_dir(env.path(&other)).unwrap();
+    let head = env.head();
+    let refused = env.say(&id, "agent-3", "complete", &["--json"]).code(6).json();
+    assert_eq!(refused["error"], "task_doubled");
+    assert_eq!(refused["paths"], serde_json::json!([env.plain(&here), env.plain(&other)]));
+    assert_eq!(env.head(), head);
+    fs::remove_dir(env.path(&other)).unwrap();
+    let _ = env.complete(&id, "agent-3");
+    assert_eq!(env.git(&["ls-tree", "-r", "--name-only", "HEAD", "tasks"]).lines().count(), 1);
+}
+
+#[test]
+fn what_a_person_wrote_beside_a_task_is_committed_as_theirs_before_the_task_ends() {
+    for staged in [false, true] {
+        let env = TestEnvironment::new();
+        let (id, place) = last_gate(&env);
+        let beside = |name: &str| format!("tasks/{id}.{name}");
+        for name in ["plan.md", "log"] {
+            env.write(&beside(name), "as it was\n");
+        }
+        env.commit_all("beside");
+        env.write(&beside("plan.md"), "as it was\nAda's own thought\n");
+        env.write(&beside("txt"), "new\n");
+        env.edit(&env.task_path(&id), "title: Add login", "title: Add a login");
+        if staged {
+            env.git(&["add", &beside("plan.md")]);
+        }
+        let _ = env.say(&id, "agent-3", "complete", &["--dry-run"]).success();
+        let _ = env.complete(&id, "agent-3");
+        let log =
+            env.git_plain(&["log", "-3", "--format=%an: %s", "--name-status", "--no-renames"]);
+        allow_duplicates!(assert_snapshot!(log, @"
+        agent-3: AOF-xxxxx: review -> end (complete)
+
+        D	tasks/AOF-xxxxx.log
+        D	tasks/AOF-xxxxx.md
+        D	tasks/AOF-xxxxx.plan.md
+        A	tasks/archive/2026/02/16/AOF-xxxxx.log
+        A	tasks/archive/2026/02/16/AOF-xxxxx.md
+        A	tasks/archive/2026/02/16/AOF-xxxxx.plan.md
+        A	tasks/archive/2026/02/16/AOF-xxxxx.txt
+        Ada: AOF-xxxxx: edited by hand
+
+        M	tasks/AOF-xxxxx.md
+        Ada: AOF-xxxxx: companions edited by hand
+
+        M	tasks/AOF-xxxxx.plan.md
+        "));
+        assert_eq!(
+            env.git(&["show", &format!("HEAD~2:{}", beside("plan.md"))]),
+            "as it was\nAda's own thought\n"
+        );
+        let there = place.replace(".md", ".plan.md");
+        assert_eq!(
+            env.git(&["diff", &format!("HEAD~2:{}", beside("plan.md")), &format!("HEAD:{there}")]),
+            ""
+        );
+        assert_eq!(env.git(&["status", "--porcelain"]), "");
+        let _ = env.aof(&["verify"]).success();
+    }
+}
+
+#[test]
+fn a_companion_whose_name_no_commit_can_have_stays() {
+    for (name, shown) in [("a\nb.log", "a\\nb.log"), ("a\\b.log", "a\\\\b.log")] {
+        let env = TestEnvironment::new();
+        let (id, place) = last_gate(&env);
+        let path = format!("tasks/{id}.{name}");
+        env.write(&path, "mine\n");
+        env.write(
+            &format!(".aof/inbox/{id}.yaml"),
+            format!("task: {id}\nagent: agent-3\noutcome: complete\nsummary: x\n"),
+        );
+        let said = env.aof(&["watch", "--once"]).success().stdout;
+        assert!(
+            said.contains(&format!(
+                "the task has moved without `tasks/AOF-xxxxx.{shown}` (whose name cannot be"
+            )),
+            "{said}"
+        );
+        assert!(
+            env.exists(&place)
+                && env.read(&path) == "mine\n"
+                && env.files(".aof/refused").is_empty()
+        );
+        let status = env.aof(&["status"]).success().stdout;
+        assert!(
+            status.contains(&format!("when its task was finished: tasks/AOF-xxxxx.{shown}\n")),
+            "{status}"
+        );
+        fs::remove_file(env.path(&path)).unwrap();
+        check(&env);
+    }
+}
+
+#[test]
+fn the_watcher_takes_no_companion_that_stayed_for_a_task() {
+    let env = TestEnvironment::new();
+    let (id, _) = last_gate(&env);
+    env.write(".git/info/exclude", "*.plan.md\n");
+    env.write(&format!("tasks/{id}.plan.md"), "the plan\n");
+    env.write("tasks/AOF-nobody.plan.md", "of no task\n");
+    let _ = env.say(&id, "agent-3", "complete", &[]).success();
+    let said = env.aof(&["watch", "--once"]).success().stdout;
+    assert!(
+        said.contains("`tasks/AOF-nobody.plan.md` is no task") && !said.contains(&env.plain(&id)),
+        "{said}"
+    );
+    assert!(env.aof(&["status", "--json"]).success().stdout.contains("companions_stayed"));
+}
+
+#[test]
+fn what_is_no_file_hides_no_finished_task() {
+    let env = TestEnvironment::new();
+    let (id, place) = last_gate(&env);
+    let _ = env.say(&id, "agent-3", "complete", &[]).success();
+    let here = env.path(&format!("tasks/{id}.md"));
+    let show = || {
+        let shown = env.aof(&["task", "show", &id, "--json"]).success().json();
+        assert_eq!(shown["path"], env.plain(&place));
+        let _ = env.aof(&["task", "history", &id]).success();
+    };
+    std::os::unix::fs::symlink("/nowhere", &here).unwrap();
+    show();
+    // Nothing of anybody's is written over.
+    let refused = env.aof(&["task", "reopen", &id, "--to", "review", "--reason", "x"]).code(1);
+    assert!(refused.stderr.contains("already exists"), "{refused}");
+    fs::remove_file(&here).unwrap();
+    fs::create_dir(&here).unwrap();
+    show();
+    fs::remove_dir(&here).unwrap();
+    fs::create_dir(env.path("tasks/sprint")).unwrap();
+    std::os::unix::fs::symlink("/nowhere", env.path(&format!("tasks/sprint/{id}.md"))).unwrap();
+    show();
+    let _ = env.aof(&["task", "reopen", &id, "--to", "review", "--reason", "x"]).success();
+    assert!(env.read(&format!("tasks/{id}.md")).contains("current: review"));
+}

@@ -1,0 +1,284 @@
+//! `aof task new`.
+
+use insta::assert_snapshot;
+
+use crate::support::checker::{check, parse};
+use crate::support::environment::TestEnvironment;
+
+#[test]
+fn a_new_task_says_all_that_was_said_of_it() {
+    let env = TestEnvironment::new();
+    let output = env.aof(&[
+        "task",
+        "new",
+        "Add login: with \"tokens\" # now",
+        "--description",
+        "Users want in",
+        "--body",
+        "# Why\n\n---\n\nBecause.",
+        "--tag",
+        "auth",
+        "--tag",
+        "no",
+        "--meta",
+        "priority=high",
+        "--meta",
+        "estimate=3",
+        "--context",
+        "repo=web",
+        "--context",
+        "files=[\"a\"]",
+    ]);
+    assert_snapshot!(output, @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: created, tasks/AOF-xxxxx.md
+      now at implement, ready for agent-7 or agent-8
+    ");
+    let path = env.files("tasks").remove(0);
+    assert_snapshot!(env.plain(&env.read(&path)), @r#"
+    ---
+    id: AOF-xxxxx
+    title: "Add login: with \"tokens\" # now"
+    description: Users want in
+    status: ready
+    created: 2026-02-16T10:00:04Z
+    updated: 2026-02-16T10:00:04Z
+    routing:
+      workflow: default
+      role: backend
+    gate:
+      current: implement
+      entered: 2026-02-16T10:00:04Z
+      visit: 0
+    context:
+      input:
+        repo: web
+        files:
+          - a
+    workflowHash: HASH
+    tags:
+      - auth
+      - "no"
+    metadata:
+      priority: high
+      estimate: 3
+    ---
+
+    # Why
+
+    ---
+
+    Because.
+    "#);
+    assert_eq!(parse(env.read(&path).as_bytes()).unwrap()["tags"][1], "no");
+    check(&env);
+}
+
+#[test]
+fn programs_are_told_the_same() {
+    let env = TestEnvironment::new();
+    assert_snapshot!(env.aof(&["task", "new", "Add login", "--json"]), @r#"
+    exit 0
+    --- stdout
+    {
+      "id": "AOF-xxxxx",
+      "title": "Add login",
+      "status": "ready",
+      "created": "2026-02-16T10:00:04Z",
+      "updated": "2026-02-16T10:00:04Z",
+      "routing": {
+        "workflow": "default",
+        "role": "backend"
+      },
+      "gate": {
+        "current": "implement",
+        "entered": "2026-02-16T10:00:04Z",
+        "visit": 0
+      },
+      "workflowHash": "HASH",
+      "body": "",
+      "path": "tasks/AOF-xxxxx.md",
+      "version": 0,
+      "ticket": "AOF-xxxxx@0",
+      "available": {
+        "outcomes": [
+          "complete",
+          "blocked"
+        ],
+        "role": "backend",
+        "agents": [
+          "agent-7",
+          "agent-8"
+        ]
+      },
+      "warnings": [],
+      "commit": "COMMIT",
+      "jsonVersion": 1
+    }
+    "#);
+    check(&env);
+}
+
+#[test]
+fn many_tasks_are_made_at_once_and_each_has_its_commit() {
+    let env = TestEnvironment::new();
+    env.write("list.json", r#"[{"title": "One", "tags": ["a"]}, {"title": "Two", "body": "Text"}, {"title": "Three", "metadata": {"priority": "low"}}]"#);
+    assert_snapshot!(env.aof(&["task", "new", "--from", "list.json"]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: created, tasks/AOF-xxxxx.md
+      now at implement, ready for agent-7 or agent-8
+    AOF-xxxxx: created, tasks/AOF-xxxxx.md
+      now at implement, ready for agent-7 or agent-8
+    AOF-xxxxx: created, tasks/AOF-xxxxx.md
+      now at implement, ready for agent-7 or agent-8
+    ");
+    assert_snapshot!(env.log(), @"
+    Ada: AOF-xxxxx: created at implement
+    Ada: AOF-xxxxx: created at implement
+    Ada: AOF-xxxxx: created at implement
+    Ada: rules
+    ");
+    check(&env);
+
+    let list = format!("[{}]", vec![r#"{"title": "Again"}"#; 250].join(","));
+    let _ = env.aof_reading(&["task", "new", "--from", "-", "--json"], list.as_bytes()).success();
+    assert_eq!(env.files("tasks").len(), 253);
+    check(&env);
+}
+
+#[test]
+fn what_is_no_task_is_refused_whole() {
+    let env = TestEnvironment::new();
+    assert_snapshot!(env.aof(&["task", "new", "  "]), @"
+    exit 4
+    --- stderr
+    error: a task needs a title
+
+    hint: say what is to be done in a few words, as in `Add login`
+    ");
+    assert_snapshot!(env.aof(&["task", "new", "Add login", "--workflow", "defaul"]), @"
+    exit 3
+    --- stderr
+    error: there is no workflow `defaul`
+
+    hint: did you mean `default`?
+    ");
+    assert_snapshot!(env.aof_reading(&["task", "new", "--from", "-"], b"{\"title\": \"One\"}"), @r#"
+    exit 4
+    --- stderr
+    error: standard input is an object, not a list of tasks
+
+    hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
+    "#);
+    assert_snapshot!(env.aof_reading(&["task", "new", "--from", "-", "--json"], b"[{\"title\": \"One\"}, {\"titel\": \"Two\"}]"), @r#"
+    exit 4
+    --- stdout
+    {
+      "error": "invalid_tasks",
+      "message": "standard input cannot be taken: task 2: there is no field `titel`; did you mean `title`?\n\ngive a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`",
+      "jsonVersion": 1
+    }
+    --- stderr
+    standard input cannot be taken: task 2: there is no field `titel`; did you mean `title`?
+    "#);
+    env.write(
+        "tasks.json",
+        r#"[{"title": "One", "tags": "x", "dependsOn": ["AOF-abc", "x"]}, 3, {"metadata": [1]}]"#,
+    );
+    assert_snapshot!(env.aof(&["task", "new", "--from", "tasks.json"]), @r#"
+    exit 4
+    --- stderr
+    error: `tasks.json` cannot be taken: task 1: `tags` is a list of texts, and this is a text; task 1: `x` is not a task id: it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`; task 2: it is a number, not an object; task 3: `metadata` is an object, and this is a list of other things; task 3: it has no `title`
+
+    hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
+    "#);
+    env.write("tasks.json", r#"[{"title": "#);
+    assert_snapshot!(env.aof(&["task", "new", "--from", "tasks.json"]), @r#"
+    exit 4
+    --- stderr
+    error: `tasks.json` is no JSON: EOF while parsing a value at line 1 column 11
+
+    hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
+    "#);
+    assert_snapshot!(env.aof_reading(&["task", "new", "--from", "-"], b"[{\"title\": \"One\"}, {\"title\": \"\"}, {\"title\": \"Two\", \"workflow\": \"defaul\"}]"), @r#"
+    exit 4
+    --- stderr
+    error: standard input cannot be taken: task 2: a task needs a title; task 3: there is no workflow `defaul`
+
+    hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
+    "#);
+    // As in a completion: nobody sees which of the two would count.
+    assert_snapshot!(env.aof_reading(&["task", "new", "--from", "-"], b"[{\"title\": \"One\",\n\"title\": \"Two\"}]"), @r#"
+    exit 4
+    --- stderr
+    error: standard input cannot be taken: the key `title` on line 2 is already defined on line 1
+
+    hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
+    "#);
+    assert_snapshot!(env.aof_reading(&["task", "new", "--from", "-"], b"[]"), @"
+    exit 0
+    --- stderr
+    nothing was created: the list is empty
+    ");
+    assert_snapshot!(env.aof(&["task", "new", "Add login", "--depends", "nonsense"]), @"
+    exit 2
+    --- stderr
+    error: invalid value 'nonsense' for '--depends <ID>': `nonsense` is not a task id: it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`
+
+    For more information, try '--help'.
+    ");
+    let _ = env.aof(&["task", "new", "Add login", "--dry-run"]).success();
+    assert_eq!(env.log(), "Ada: rules\n");
+    assert!(!env.exists("tasks"));
+}
+
+#[test]
+fn agents_make_tasks_where_they_may() {
+    let env = TestEnvironment::with_rules(
+        crate::support::environment::PROJECT,
+        "roles:\n  backend: {agents: [agent-7]}\n  architect: {agents: [agent-3]}\nagents:\n  agent-3: {may: [new]}\n  agent-7: {}\n",
+    );
+    assert_snapshot!(env.aof(&["task", "new", "Add login", "--agent", "agent-7"]), @"
+    exit 4
+    --- stderr
+    error: `agent-7` may not create tasks: that is for people
+
+    hint: ask a person, or allow it in org.yaml: `agents: {agent-7: {may: [new]}}`
+    ");
+    let _ = env.aof(&["task", "new", "Add login", "--agent", "agent-3"]).success();
+    assert_snapshot!(env.log(), @"
+    agent-3: AOF-xxxxx: created at implement
+    Ada: rules
+    ");
+    check(&env);
+}
+
+#[test]
+fn a_task_that_no_gate_applies_to_is_refused() {
+    let env = TestEnvironment::with_rules(
+        "workflow:\n  gates:\n    - {id: security, role: backend, when: \"tags.includes('auth')\"}\n",
+        crate::support::environment::ORG,
+    );
+    assert_snapshot!(env.aof(&["task", "new", "Fix a typo"]), @"
+    exit 4
+    --- stderr
+    error: no gate of workflow `default` applies to this task: every `when` is false
+
+    hint: see the conditions with `aof workflow show default`, or choose another with `--workflow`
+    ");
+    let _ = env.new_task(&["Add login", "--tag", "auth"]);
+    check(&env);
+}
+
+#[test]
+fn ids_begin_as_the_project_wants() {
+    let env = TestEnvironment::with_rules(
+        &format!("project: {{idPrefix: WEB}}\n{}", crate::support::environment::PROJECT),
+        crate::support::environment::ORG,
+    );
+    let id = env.new_task(&["Add login"]);
+    assert!(id.starts_with("WEB-"), "{id}");
+    let _ = env.complete(&id, "agent-7");
+}

@@ -1,0 +1,16 @@
+//! Tasks and their files: made, completed, changed, finished, and as people edit them.
+
+mod actions;
+mod adoption;
+mod archive;
+mod completion;
+mod completion_refusals;
+mod creation;
+mod dispatch;
+mod hostile_input;
+mod lossless_edits;
+mod manual_edits;
+mod moved_files;
+mod numbers;
+mod time_limits;
+mod viewing;

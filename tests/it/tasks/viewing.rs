@@ -1,0 +1,224 @@
+//! Looking: lists, tasks, histories; nothing that is broken hides the rest, and nothing that is read is changed.
+
+use insta::assert_snapshot;
+
+use crate::support::checker::check;
+use crate::support::environment::TestEnvironment;
+
+/// A project in which much has gone well, and something has not.
+fn project() -> TestEnvironment {
+    let env = TestEnvironment::new();
+    for (id, title) in [("AOF-aaa", "Add login"), ("AOF-bbb", "Tidy up"), ("AOF-ccc", "Fix it")] {
+        env.hand_made(id, title);
+        let _ = env.complete(id, "agent-7");
+    }
+    let _ = env
+        .say("AOF-bbb", "agent-3", "needs_review", &["--blocker", "The cellar is still untidy"])
+        .success();
+    let _ = env.complete("AOF-ccc", "agent-3");
+    env
+}
+
+#[test]
+fn one_unreadable_task_never_hides_the_others() {
+    let env = project();
+    env.write("tasks/AOF-bad.md", "---\ntitle: [\n---\n");
+    assert_snapshot!(env.aof(&["task", "list"]), @"
+    exit 6
+    --- stdout
+    ID       TITLE      GATE       STATUS  WHO        AGE
+    AOF-aaa  Add login  review     ready   architect   5s
+    AOF-bbb  Tidy up    implement  ready   backend     2s
+    --- stderr
+    error: `tasks/AOF-bad.md:2:8` cannot be read as a task: not valid YAML: unclosed bracket '['
+    see more of each, and all of them, with `-v`
+    ");
+    let listed = env.aof(&["task", "list", "--json"]).code(6).json();
+    let ids: Vec<&str> = listed["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|task| task["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids, ["AOF-aaa", "AOF-bbb"]);
+    for args in [
+        &["status"][..],
+        &["gate", "status"],
+        &["task", "show", "AOF-aaa"],
+        &["task", "history", "AOF-aaa"],
+    ] {
+        let output = env.aof(args);
+        assert!(!output.stdout.is_empty(), "{args:?}: {output}");
+    }
+    let _ = env.aof(&["task", "next", "--agent", "agent-3"]).success();
+}
+
+#[test]
+fn reading_changes_nothing_and_needs_no_right_to_write() {
+    let env = project();
+    let everything = || (env.files("tasks"), env.files(".git"), env.head());
+    let was = everything();
+    for args in [
+        &["task", "list", "--all"][..],
+        &["task", "show", "AOF-aaa"],
+        &["task", "history", "AOF-bbb"],
+        &["task", "brief", "AOF-bbb"],
+        &["why", "AOF-bbb"],
+        &["status"],
+        &["gate", "status"],
+        &["stats"],
+        &["workflow", "list"],
+        &["workflow", "show"],
+        &["workflow", "graph"],
+        &["workflow", "validate"],
+        &["org", "show"],
+        &["org", "validate"],
+    ] {
+        let output = env.aof(args).success();
+        assert!(!output.stdout.is_empty(), "{args:?}");
+        let json = env.aof(&[args, &["--json"]].concat()).success().json();
+        assert_eq!(json["jsonVersion"], 1, "{args:?}");
+    }
+    assert_eq!(everything(), was);
+    check(&env);
+}
+
+#[test]
+fn while_git_is_busy_reading_goes_on() {
+    let env = project();
+    env.git(&["checkout", "--quiet", "--detach"]);
+    env.write(".git/index.lock", "");
+    for args in [
+        &["task", "list"][..],
+        &["task", "show", "AOF-aaa"],
+        &["task", "history", "AOF-aaa"],
+        &["status"],
+    ] {
+        let _ = env.aof(args).success();
+    }
+}
+
+#[test]
+fn what_agents_wrote_cannot_speak_to_the_terminal() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["\u{1b}[31mAdd\u{7} login\u{202e}", "--tag", "\u{1b}[32mtag\u{202e}"]);
+    let _ = env
+        .say(
+            &id,
+            "agent-7",
+            "blocked",
+            &["--blocker", "\u{1b}]0;owned\u{7}", "--notes", "\u{9b}31m"],
+        )
+        .success();
+    for args in [
+        &["task", "list"][..],
+        &["task", "show", &id],
+        &["task", "history", &id],
+        &["task", "brief", &id],
+        &["why", &id],
+        &["status"],
+        &["stats"],
+        &["stats", "--by", "tag"],
+    ] {
+        let output = env.aof(args);
+        let bad = |c: char| c.is_control() && c != '\n' || matches!(c, '\u{202a}'..='\u{202e}');
+        assert!(
+            !output.stdout.contains(bad) && !output.stderr.contains(bad),
+            "{args:?}: {:?}",
+            output.stdout
+        );
+    }
+}
+
+#[test]
+fn a_history_reads_like_a_story() {
+    let env = project();
+    assert_snapshot!(env.aof(&["task", "history", "AOF-bbb"]), @"
+    exit 0
+    --- stdout
+    Gate: implement (backend)
+      Agent: agent-7
+      Duration: 0s
+      Outcome: complete -> review
+      Summary: Did it
+
+    Gate: review (architect)
+      Agent: agent-3
+      Duration: 2s
+      Outcome: needs_review -> implement
+      Summary: Did it
+      Blockers:
+        - The cellar is still untidy
+
+    Gate: implement (backend) [CURRENT]
+      Duration: 2s (waiting)
+      Review context: 1 blocker from review
+    ");
+}
+
+#[test]
+fn a_frozen_task_is_shown_as_frozen_with_the_way_back() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    env.edit(&env.task_path(&id), "current: implement", "current: review");
+
+    let output = env.aof(&["task", "show", &id]).success();
+    assert!(output.stderr.contains("changed by hand in what the engine keeps: gate"), "{output}");
+    assert_eq!(env.aof(&["--json", "task", "show", &id]).success().json()["frozen"][0], "gate");
+
+    let refused = env.say(&id, "agent-3", "complete", &[]).code(5);
+    let hint = refused.stderr.split("hint: ").nth(1).unwrap().replace("AOF-xxxxx", &id);
+    let commands: Vec<&str> = hint.split('`').skip(1).step_by(2).collect();
+    let restore = commands.iter().find(|command| command.starts_with("git restore")).unwrap();
+    env.git(&restore.strip_prefix("git ").unwrap().split(' ').collect::<Vec<_>>());
+    let step = commands.iter().find(|command| command.starts_with("aof task override")).unwrap();
+    let step = step.replace("GATE", "review").replace("\"...\"", "why");
+    let _ = env.aof(&step.split(' ').skip(1).collect::<Vec<_>>()).success();
+}
+
+#[test]
+fn what_is_said_of_an_unreadable_file_can_be_done() {
+    let env = TestEnvironment::new();
+    let fix = |env: &TestEnvironment| {
+        let status = env.aof(&["--json", "status"]).success().json();
+        let points = status["attention"].as_array().unwrap();
+        let point = points
+            .iter()
+            .find(|point| point["code"] == "unreadable_task")
+            .expect("it cannot be read");
+        point["fix"].as_str().unwrap().to_owned()
+    };
+    // Nobody committed it: there is nothing to bring back.
+    env.write("tasks/AOF-open.md", "---\ntitle: x\n");
+    assert_eq!(fix(&env), "mend it: add a line that is exactly `---` after the last key");
+    // HEAD has the same.
+    env.commit_all("broken");
+    assert_eq!(fix(&env), "mend it: add a line that is exactly `---` after the last key");
+    env.write("tasks/AOF-open.md", "---\ntitle: x\n---\n");
+    env.commit_all("mended");
+    env.write("tasks/AOF-open.md", "---\ntitle: [\n---\n");
+    assert!(fix(&env).contains("`git restore --source=HEAD tasks/AOF-open.md`"), "{}", fix(&env));
+}
+
+#[test]
+fn a_readme_among_the_tasks_is_no_broken_task() {
+    let env = TestEnvironment::new();
+    env.write("tasks/README.md", "What we work on.\n");
+    let _ = env.aof(&["task", "list"]).success();
+    let status = env.aof(&["status"]).success();
+    assert!(!status.stdout.contains("README"), "{status}");
+}
+
+#[test]
+fn who_wrote_an_edit_need_not_be_known_to_look_at_it() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    env.edit(&env.task_path(&id), "title: Add login", "title: Add a login");
+    std::fs::write(env.home().join(".gitconfig"), "").unwrap();
+
+    let _ = env.aof(&["why", &id]).success();
+    let status = env.aof(&["status"]).success();
+    assert!(status.stdout.contains("1 edit of a task is not committed"), "{status}");
+    let output = env.say(&id, "agent-7", "complete", &[]).code(1);
+    assert!(output.stderr.contains("git does not know who you are"), "{output}");
+}

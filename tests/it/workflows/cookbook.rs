@@ -1,0 +1,198 @@
+//! What the documentation shows is true: every workflow on its pages is valid and can be walked, every command does what is said.
+
+use std::fs;
+use std::path::Path;
+
+use aof::engine::Rules;
+use aof::format::config::{Configuration, Source, load};
+use aof::format::diagnostic::{Paint, render_all};
+use aof::model::{Duty, Severity, Target, Workflow};
+
+use crate::support::environment::TestEnvironment;
+use crate::support::workflow_walker::walk;
+
+/// The id that pages use for whichever task was made last.
+const ID: &str = "AOF-7qk";
+
+/// A block of code on a page.
+struct Block {
+    kind: String,
+    line: usize,
+    text: String,
+}
+
+fn blocks(page: &str) -> Vec<Block> {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut open = false;
+    for (number, line) in text.lines().enumerate() {
+        match (line.strip_prefix("```"), open) {
+            (Some(kind), false) => {
+                blocks.push(Block { kind: kind.to_owned(), line: number + 1, text: String::new() });
+                open = true;
+            }
+            (Some(_), true) => open = false,
+            (None, true) => {
+                let block = blocks.last_mut().unwrap();
+                block.text.push_str(line);
+                block.text.push('\n');
+            }
+            (None, false) => {}
+        }
+    }
+    blocks
+}
+
+/// Returns what a page shows of a workflow as a whole one.
+fn whole(text: &str) -> String {
+    let indented = |by: &str| text.lines().map(|line| format!("{by}{line}\n")).collect::<String>();
+    if text.lines().any(|line| line.starts_with("gates:")) {
+        return text.to_owned();
+    }
+    match text.trim_start().split(':').next().unwrap() {
+        "context" => format!("{text}gates: [{{id: work, role: worker}}]\n"),
+        "routes" => {
+            format!(
+                "gates:\n  - {{id: start, role: worker}}\n  - id: review\n    role: reviewer\n{}",
+                indented("    ")
+            )
+        }
+        _ => format!("gates:\n  - {{id: start, role: worker}}\n{text}"),
+    }
+}
+
+/// Returns the workflow with a gate for every name that it mentions and does not have.
+fn completed(text: &str) -> String {
+    let text = whole(text);
+    let workflow = configuration(&text, "").project.workflows.remove(0);
+    let mut lacking: Vec<String> = Vec::new();
+    for gate in &workflow.gates {
+        for (_, route) in gate.exits.written() {
+            let to = match &route.to {
+                Target::Gate(to) => Some(to),
+                _ => None,
+            };
+            lacking.extend(to.into_iter().chain(&route.clear).map(ToString::to_string));
+        }
+        let context =
+            gate.when.as_deref().and_then(|when| when.split("context.").nth(1)?.split('.').next());
+        lacking.extend(context.map(str::to_owned));
+    }
+    lacking.retain(|name| !workflow.gates.iter().any(|gate| gate.id.as_str() == name));
+    lacking.dedup();
+    let stubs: String =
+        lacking.iter().map(|name| format!("  - {{id: {name}, role: worker}}\n")).collect();
+    text.replacen("gates:\n", &format!("gates:\n{stubs}"), 1)
+}
+
+fn configuration(workflow: &str, org: &str) -> Configuration {
+    let source = |name: &str, text: &str| Source { name: name.to_owned(), bytes: text.into() };
+    load(&[source("workflows/shown.yaml", workflow), source("org.yaml", org)])
+        .unwrap_or_else(|faults| panic!("{}\n{workflow}", render_all(&faults, Paint::Plain)))
+}
+
+/// Returns an org.yaml in which each role has an agent of its name; a person where a gate is for people, or who steps in there.
+fn org(workflow: &Workflow) -> String {
+    let mut roles: Vec<String> = workflow.roles().iter().map(ToString::to_string).collect();
+    roles.extend(
+        workflow
+            .visible_to
+            .iter()
+            .filter(|name| !roles.contains(name))
+            .cloned()
+            .collect::<Vec<_>>(),
+    );
+    let people = |role: &String| {
+        let mut duties = workflow.gates.iter().filter_map(|gate| gate.duty());
+        let works = |duty: &Duty| {
+            duty.role.as_str() == role
+                || duty.escalate_to.as_ref().is_some_and(|to| to.as_str() == role)
+        };
+        duties.any(|duty| duty.require_human && works(duty))
+    };
+    let line = |role: &String| {
+        let kind = if people(role) { "human" } else { "agent" };
+        format!("  {role}: {{agents: [{kind}-{role}]}}\n")
+    };
+    format!("roles:\n{}", roles.iter().map(line).collect::<String>())
+}
+
+fn rules(text: &str) -> Rules {
+    let workflow = configuration(text, "").project.workflows.remove(0);
+    let configuration = configuration(text, &org(&workflow));
+    Rules::new(configuration.project, configuration.org)
+        .unwrap_or_else(|found| panic!("{found:#?}\n{text}"))
+        .0
+}
+
+#[test]
+fn every_recipe_is_valid_without_a_warning_and_can_be_walked() {
+    let blocks = blocks("docs/cookbook.md");
+    let recipes: Vec<&Block> = blocks.iter().filter(|block| block.kind == "yaml").collect();
+    assert!(recipes.len() >= 15, "only {} recipes", recipes.len());
+    for block in recipes {
+        let workflow = configuration(&block.text, "").project.workflows.remove(0);
+        let configuration = configuration(&block.text, &org(&workflow));
+        let (rules, findings) = Rules::new(configuration.project, configuration.org).unwrap();
+        let worse: Vec<_> =
+            findings.iter().filter(|finding| finding.severity > Severity::Note).collect();
+        assert!(worse.is_empty(), "docs/cookbook.md:{}: {worse:#?}", block.line);
+        walk(&rules, &rules.project.workflows[0]);
+    }
+}
+
+#[test]
+fn every_example_of_the_language_is_valid() {
+    let blocks = blocks("docs/workflows.md");
+    let examples: Vec<&Block> = blocks.iter().filter(|block| block.kind == "yaml").collect();
+    assert!(examples.len() >= 8, "only {} examples", examples.len());
+    for block in examples {
+        rules(&completed(&block.text));
+    }
+}
+
+#[test]
+fn every_command_of_the_recipes_says_what_is_shown() {
+    let blocks = blocks("docs/cookbook.md");
+    let mut recipe: Option<&Block> = None;
+    let mut ran = 0;
+    for block in &blocks {
+        match block.kind.as_str() {
+            "yaml" => recipe = Some(block),
+            "console" => ran += run(recipe.unwrap(), block),
+            other => panic!("docs/cookbook.md:{}: a block of `{other}`", block.line),
+        }
+    }
+    assert!(ran >= 10, "only {ran} commands");
+}
+
+/// Runs the commands in a project of the recipe, and returns how many there are.
+fn run(recipe: &Block, session: &Block) -> usize {
+    let env = TestEnvironment::without_rules();
+    let name = recipe.text.lines().next().and_then(|line| line.strip_prefix("# ")).unwrap();
+    env.write("project.yaml", "project: {name: Garden}\n");
+    env.write(name, &recipe.text);
+    env.write("org.yaml", org(&configuration(&recipe.text, "").project.workflows[0]));
+    env.commit_all("rules");
+    let commands: Vec<&str> = session.text.split("$ ").filter(|text| !text.is_empty()).collect();
+    let folder = Path::new(env!("CARGO_BIN_EXE_aof")).parent().unwrap();
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let mut last = String::new();
+    for text in &commands {
+        let (line, shown) = text.split_once('\n').unwrap();
+        let mut shell = env.command("sh");
+        shell.args(["-c", &line.replace(ID, &last)]).env("PATH", &path);
+        let known = env.files("tasks");
+        let output = env.run(shell).success();
+        let made = env
+            .files("tasks")
+            .into_iter()
+            .find(|path| !known.contains(path) && line.contains("task new"));
+        last = made.map_or(last, |path| {
+            Path::new(&path).file_stem().unwrap().to_str().unwrap().to_owned()
+        });
+        let said = format!("{}{}", output.stdout, output.stderr).replace("AOF-xxxxx", ID);
+        assert_eq!(said, shown, "docs/cookbook.md:{}: {line}", session.line);
+    }
+    commands.len()
+}

@@ -1,0 +1,195 @@
+//! The rules in force are the committed ones.
+
+use insta::assert_snapshot;
+
+use crate::support::checker::check;
+use crate::support::environment::{ORG, PROJECT, TestEnvironment};
+
+#[test]
+fn rules_count_once_they_are_committed() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    env.write("project.yaml", PROJECT.replace("review", "inspect"));
+    assert_snapshot!(env.complete(&id, "agent-7"), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: implement -> review (complete)
+      now at review, ready for agent-3
+    --- stderr
+    warning: project.yaml differs from what is committed; the committed rules count
+    ");
+    env.git(&["checkout", "--quiet", "project.yaml"]);
+    let tidy = env.new_task(&["Tidy up"]);
+    env.write("project.yaml", PROJECT.replace("review", "inspect"));
+    env.commit_all("inspect");
+    assert_snapshot!(env.complete(&tidy, "agent-7"), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: implement -> inspect (complete)
+      now at inspect, ready for agent-3
+    ");
+    check(&env);
+}
+
+#[test]
+fn line_endings_that_git_wrote_are_no_other_rules() {
+    let env = TestEnvironment::new();
+    env.write("project.yaml", PROJECT.replace('\n', "\r\n"));
+    assert_eq!(env.aof(&["task", "list"]).success().stderr, "no tasks\n");
+    env.write("project.yaml", PROJECT.replace("review", "inspect").replace('\n', "\r\n"));
+    let warning =
+        "warning: project.yaml differs from what is committed; the committed rules count\n";
+    assert_eq!(env.aof(&["task", "list"]).success().stderr, format!("{warning}no tasks\n"));
+}
+
+#[test]
+fn a_task_at_a_gate_that_is_gone_says_so() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7");
+    env.write("project.yaml", PROJECT.replace("review", "inspect"));
+    env.commit_all("inspect");
+    assert_snapshot!(env.say(&id, "agent-3", "complete", &[]), @"
+    exit 5
+    --- stderr
+    error: `AOF-xxxxx@1` at gate `review` has ended: the rules changed, and the task was moved at 2026-02-16T10:00:08Z
+
+    hint: nothing was changed and nothing is to be done; see where it stands now with `aof task show AOF-xxxxx`
+    ");
+    check(&env);
+}
+
+#[test]
+fn invalid_rules_leave_the_older_ones_in_force_and_are_loud() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    env.write(
+        "project.yaml",
+        "workflow:\n  gates:\n    - {id: implement, role: backend, canReject: yes}\n    - {role: nobody}\n",
+    );
+    env.commit_all("broken");
+    assert_snapshot!(env.complete(&id, "agent-7"), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: implement -> review (complete)
+      now at review, ready for agent-3
+    --- stderr
+    warning: the committed rules are invalid, so those of commit COMMIT stay in force; see `aof workflow validate`
+    ");
+    env.write("project.yaml", "workflow: [\n");
+    env.commit_all("more broken");
+    let _ = env.complete(&id, "agent-3");
+    env.write("project.yaml", PROJECT);
+    env.commit_all("mended");
+    let output = env.aof(&["task", "new", "Tidy up"]).success();
+    assert_eq!(output.stderr, "");
+    check(&env);
+}
+
+#[test]
+fn rules_that_were_never_committed_do_not_count() {
+    let env = TestEnvironment::without_rules();
+    env.write("project.yaml", PROJECT);
+    env.write("org.yaml", ORG);
+    assert_snapshot!(env.aof(&["task", "new", "Add login"]), @r#"
+    exit 6
+    --- stderr
+    error: the rules of this project are not committed yet: project.yaml, org.yaml
+
+    hint: they count once they are: `git add project.yaml org.yaml && git commit -m "rules" -- project.yaml org.yaml`
+    "#);
+    assert_snapshot!(env.aof(&["task", "new", "Add login", "--json"]), @r#"
+    exit 6
+    --- stdout
+    {
+      "error": "rules_not_committed",
+      "message": "the rules of this project are not committed yet: project.yaml, org.yaml\n\nthey count once they are: `git add project.yaml org.yaml && git commit -m \"rules\" -- project.yaml org.yaml`",
+      "jsonVersion": 1
+    }
+    --- stderr
+    the rules of this project are not committed yet: project.yaml, org.yaml
+    "#);
+    assert!(!env.exists("tasks"));
+    env.commit_all("rules");
+    env.new_task(&["Add login"]);
+    check(&env);
+}
+
+#[test]
+fn rules_that_were_never_valid_are_explained_whole() {
+    let env = TestEnvironment::with_rules(
+        "workflow:\n  gates:\n    - id: implement\n      role: backendd\n    - id: implement\n      role: architect\n      canRejct: true\n",
+        ORG,
+    );
+    assert_snapshot!(env.aof(&["task", "new", "Add login"]), @"
+    exit 6
+    --- stderr
+    error: the configuration is invalid
+
+    error[unknown_role]: there is no role `backendd` in org.yaml
+     --> project.yaml:4:13
+      |
+    4 |       role: backendd
+      |             ^^^^^^^^
+      |
+      = help: did you mean `backend`? the roles of org.yaml are `backend`, `architect`
+
+    error[duplicate_gate]: gate `implement` is defined twice: it is also number 1 of this list
+     --> project.yaml:5:11
+      |
+    5 |     - id: implement
+      |           ^^^^^^^^^
+      |
+      = help: give each gate of a workflow a name of its own
+
+    error[unknown_field]: a gate has no field `canRejct`
+     --> project.yaml:7:7
+      |
+    7 |       canRejct: true
+      |       ^^^^^^^^
+      |
+      = help: did you mean `canReject`?
+    ");
+    assert_eq!(
+        env.aof(&["task", "new", "Add login", "--json"]).code(6).json()["error"],
+        "workflow_config_invalid"
+    );
+}
+
+#[test]
+fn a_workflow_may_have_a_file_of_its_own() {
+    let env = TestEnvironment::without_rules();
+    env.write("project.yaml", "defaultWorkflow: fast\n");
+    env.write("org.yaml", ORG);
+    env.write("workflows/fast.yaml", "gates:\n  - {id: do, role: backend}\n");
+    env.write("workflows/notes.txt", "not a workflow\n");
+    env.commit_all("rules");
+    let id = env.new_task(&["Add login"]);
+    let _ = env.complete(&id, "agent-7");
+    assert!(env.task_path(&id).starts_with("tasks/archive/"));
+    check(&env);
+}
+
+#[test]
+fn without_any_rules_there_is_one_gate_for_everybody() {
+    let env = TestEnvironment::without_rules();
+    env.write("README", "x\n");
+    env.write(".aof/.gitignore", "*\n");
+    env.commit_all("first");
+    let output = env.aof(&["task", "new", "Add login"]);
+    assert_snapshot!(output, @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: created, tasks/AOF-xxxxx.md
+      now at complete, ready for anybody
+    ");
+    let path = env.files("tasks").remove(0);
+    let id = path.trim_start_matches("tasks/").trim_end_matches(".md").to_owned();
+    assert_snapshot!(env.say(&id, "anybody", "complete", &[]), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: complete -> end (complete)
+      now complete; archived as tasks/archive/2026/02/16/AOF-xxxxx.md
+    ");
+    check(&env);
+}
