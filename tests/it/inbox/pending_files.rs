@@ -56,7 +56,7 @@ fn what_keeps_a_completion_back_is_said_before_and_after_it_is_taken() {
             "tasks/archive/2026/02/16/AOF-xxxxx.md` already exists",
             "move `",
             |env, id| {
-                fs::remove_file(env.path(&format!("tasks/archive/2026/02/16/{id}.md"))).unwrap()
+                fs::remove_file(env.path(&format!("tasks/archive/2026/02/16/{id}.md"))).unwrap();
             },
         ),
         (

@@ -32,7 +32,7 @@ fn editor(env: &TestEnvironment, script: &str) -> String {
 #[test]
 fn every_way_to_commit_a_merge_lists_what_it_superseded_once() {
     let said = |env: &TestEnvironment, id: &str| {
-        env.write("said", format!("Together\n\n{}\n", trailer(id)))
+        env.write("said", format!("Together\n\n{}\n", trailer(id)));
     };
     for (ways, subject) in [
         (&["commit", "-q", "-m", "Together"][..], "Together"),

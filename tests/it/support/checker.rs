@@ -118,7 +118,7 @@ fn history_faults(env: &TestEnvironment) -> Vec<String> {
                     changed.insert(id, history(&front));
                 }
                 Err(problem) if by_engine => {
-                    faults.push(format!("I1: {} {path}: {problem}", commit.id))
+                    faults.push(format!("I1: {} {path}: {problem}", commit.id));
                 }
                 Err(_) => {}
             }

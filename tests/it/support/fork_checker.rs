@@ -44,7 +44,7 @@ pub(crate) fn fork_faults(id: &str, front: &Value) -> Vec<String> {
         match &open {
             None => open = Some((fork.to_owned(), index)),
             Some((of, _)) if of != fork => {
-                fault(format!("entry {index} is of `{fork}`, and `{of}` is open"))
+                fault(format!("entry {index} is of `{fork}`, and `{of}` is open"));
             }
             Some(_) => {}
         }
@@ -73,7 +73,7 @@ pub(crate) fn fork_faults(id: &str, front: &Value) -> Vec<String> {
                 fault(format!("entry {index} passes `{fork}`, and no branch did"));
             }
             Some("failed") if count("reject") == 0 => {
-                fault(format!("entry {index} fails `{fork}`, and no branch did"))
+                fault(format!("entry {index} fails `{fork}`, and no branch did"));
             }
             _ => {}
         }

@@ -61,10 +61,10 @@ fn what_is_more_than_the_content_of_a_file_is_left_to_git() {
     type Change = fn(&Path);
     let table: [(&str, &str, Change); 6] = [
         ("tasks/tool.sh", "whether it can be run was changed", |tasks| {
-            executable(&tasks.join("tool.sh"))
+            executable(&tasks.join("tool.sh"));
         }),
         ("tasks/new", "it is or was a link", |tasks| {
-            symlink("tool.sh", tasks.join("new")).unwrap()
+            symlink("tool.sh", tasks.join("new")).unwrap();
         }),
         ("tasks/link", "it is or was a link", |tasks| fs::remove_file(tasks.join("link")).unwrap()),
         ("tasks/tool.sh", "it is or was a link", |tasks| {

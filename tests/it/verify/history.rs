@@ -178,7 +178,7 @@ fn what_is_committed_beside_a_step_is_found_whatever_it_is_called_and_wherever_i
         let _ = env.run(git).success();
     };
     let odd = beside(&|env| {
-        entered(env, &[format!("100644 {}\tf", blob(env)).as_bytes(), b"\xe9\n"].concat())
+        entered(env, &[format!("100644 {}\tf", blob(env)).as_bytes(), b"\xe9\n"].concat());
     });
     assert!(odd.contains("`f\u{fffd}` changed with it"), "{odd}");
     let repository =

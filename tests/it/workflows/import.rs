@@ -180,7 +180,7 @@ fn verdicts_and_keys_of_replies_are_read_as_they_were() {
             env.task_text(&id).contains(&format!("current: {gate}\n")),
             "{}",
             env.task_text(&id)
-        )
+        );
     };
     let _ = reply("agent-1", "STATUS: done\nRECIPE_FILE: soup.md\nSEASON: winter\n");
     at("cook");
