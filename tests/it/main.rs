@@ -6,6 +6,7 @@
 
 mod agents;
 mod cli;
+mod contract;
 mod git;
 mod health;
 mod house;

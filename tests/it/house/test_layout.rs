@@ -16,7 +16,7 @@ fn look(folder: &Path, root: &str, depth: usize, faults: &mut Vec<String>) {
         let path = entry.path();
         let shown = path.display();
         let name = entry.file_name().into_string().unwrap();
-        if name == "main.rs" {
+        if name == "main.rs" || name == "snapshots" {
             continue;
         }
         entries += 1;
