@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use aof::engine::condition::Condition;
+use aof::rules::condition::Condition;
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::json;
 

@@ -2,9 +2,9 @@
 
 use std::hint::black_box;
 
-use aof::engine::{Hands, Rules, Waiting, dispatch};
-use aof::format::config::{Source, load};
-use aof::model::{AgentId, Priority, RoleId, Ticket, Timestamp};
+use aof::domain::{AgentId, Priority, RoleId, Ticket, Timestamp};
+use aof::files::config::config::{Source, load};
+use aof::rules::{Hands, Rules, Waiting, dispatch};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 const TASKS: usize = 1_000;

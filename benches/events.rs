@@ -10,7 +10,11 @@ mod story;
 
 use std::time::{Duration, Instant};
 
-use aof::ops::{DryRun, NewTask, Workspace, catch_up_events, create, rebuild_events};
+use aof::observability::events::catch_up::catch_up_events;
+use aof::observability::events::rebuild::rebuild_events;
+use aof::project::workspace::Workspace;
+use aof::tasks::apply::change::DryRun;
+use aof::tasks::create::{NewTask, create};
 
 use story::{git, open, project};
 

@@ -11,10 +11,12 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use aof::model::Completion;
-use aof::ops::{DryRun, Network, NewTask, Workspace, create};
-use aof::process::{Attendant, Limits, Orphans, Program, Stream};
-use aof::runner::{Asked, Audience, News, Pace, Project, Wish, work};
+use aof::agents::runner::{Asked, Audience, News, Pace, Project, Wish, work};
+use aof::domain::Completion;
+use aof::project::workspace::{Network, Workspace};
+use aof::system::process::{Attendant, Limits, Orphans, Program, Stream};
+use aof::tasks::apply::change::DryRun;
+use aof::tasks::create::{NewTask, create};
 use jiff::Timestamp;
 
 const SAMPLES: usize = 60;

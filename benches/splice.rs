@@ -8,9 +8,10 @@
 
 use std::hint::black_box;
 
-use aof::format::frontmatter::{emit_document, parse};
-use aof::format::task_file::{self, Defaults, TaskFile};
-use aof::model::{OpenVisit, Status, Task, TaskId, Timestamp};
+use aof::domain::{OpenVisit, Status, Task, TaskId, Timestamp};
+use aof::files::frontmatter::{emit_document, parse};
+use aof::files::task_file;
+use aof::files::task_file::{Defaults, TaskFile};
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::{Value, json};
 

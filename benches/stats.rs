@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use aof::format::frontmatter::emit_document;
+use aof::files::frontmatter::emit_document;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 

@@ -14,13 +14,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use aof::format::task_file;
-use aof::model::{
+use aof::domain::{
     Completion, GateId, Layout, Map, OpenVisit, RoleId, Routing, Status, Task, TaskId, Ticket,
     Timestamp, WorkflowName,
 };
-use aof::ops::{DryRun, Workspace, complete};
-use aof::store::layout::task_path;
+use aof::files::task_file;
+use aof::project::workspace::Workspace;
+use aof::storage::layout::task_path;
+use aof::tasks::apply::change::DryRun;
+use aof::tasks::complete::complete;
 
 const SAMPLES: usize = 40;
 const RULES: &str = "workflow:\n  gates:\n    - {id: implement, role: backend}\n    - {id: review, role: reviewer, canReject: true}\n";

@@ -2,10 +2,10 @@
 
 use std::hint::black_box;
 
-use aof::engine::{Act, Decision, Rules, decide, edges, preview};
-use aof::format::config::{Source, load};
-use aof::model::{Completion, Map, Outcome, Task, Ticket, Timestamp};
-use aof::ops::{NewTask, new_from};
+use aof::domain::{Completion, Map, Outcome, Task, Ticket, Timestamp};
+use aof::files::config::config::{Source, load};
+use aof::rules::{Act, Decision, Rules, decide, edges, preview};
+use aof::tasks::create::{NewTask, new_from};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 const ORG: &str = "\

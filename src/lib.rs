@@ -1,52 +1,66 @@
 //! `aof`: task files are the database, gates are the state machine, git is the log.
 //!
-//! # The house
-//! Imports go down only; `tests/it/architecture.rs` proves it.
+//! # Words
+//! A *task* stands at a *gate* of a *workflow*. An agent *completes* the *visit* with an *outcome*; a *route* says where the
+//! task goes next. A *claim* gives a visit to one agent. A *brief* is what an agent is told at a gate. A *refusal* is the rules
+//! saying no. A *notice* is a message to somebody about an *event*.
 //!
-//! | floor | rooms | what is done there |
-//! |---|---|---|
-//! | 5 doors | [`cli`], [`mcp`], [`runner`], [`watch`] | translate, call ops, show; never each other's rooms |
-//! | 4 operations | [`ops`] | the only place that joins rules and disk |
-//! | 3 ground | [`store`], [`audit`], [`observe`] | files, the lock, the inbox; the git repository; telling others |
-//! | 2 rules and shapes | [`engine`], [`format`](mod@format) | pure decisions; bytes to nouns and back; they do not see each other |
-//! | 1 nouns | [`model`] | what a task, a visit, a gate, a completion is |
+//! # Layers
+//! A folder imports only from folders below it; `tests/it/house/architecture.rs` proves that.
 //!
-//! Four leaves lie below them all: [`stop`], named points at which crash tests stop the process, [`disk`], the wait for files
-//! to get there, [`process`], other people's programs, and [`signals`], by which others ask this one to stop.
+//! | folder | contents |
+//! |---|---|
+//! | `cli` | parses arguments, calls one operation, renders the result; starts the other doors |
+//! | `watch`, `agents` | the watcher; the MCP server and the runner |
+//! | `health`, `setup`, `dispatch` | status and doctor; init, templates and imports; claims, hand-outs and the sweep |
+//! | `observability` | the event stream, notices, metrics, statistics |
+//! | `history` | what reads or joins commits: verify, merge, sync |
+//! | `tasks` | use cases of tasks; `tasks::apply` is the only way a task changes |
+//! | `project` | an opened project: workspace, rules in force, errors |
+//! | `storage`, `git` | files, lock, journal, inbox; the git repository |
+//! | `rules`, `files` | pure decisions; bytes to nouns and back. Neither sees the other |
+//! | `domain` | what a task, a visit, a gate, a completion is |
+//! | `system` | waits for the disk, other people's programs, signals |
 //!
 //! # Files
-//! | on disk | read and written by |
+//! | on disk | module |
 //! |---|---|
-//! | `project.yaml`, `org.yaml`, `workflows/` | `format::config`; `format::import` (those of other systems); never changed, new ones by `aof init` and `aof workflow import` |
-//! | `tasks/**/AOF-abc.md` | `format::task_file` (what it says), `store::tasks` (where it is) |
-//! | `.aof/inbox`, `.aof/refused` | `store::inbox` |
-//! | `.aof/lock`, `.aof/intent`, `.aof/cache` | `store::lock`, `store::intent`, `store::cache` |
-//! | `.aof/outbox` | `store::outbox` |
-//! | `.aof/contact`, `.aof/archive` | `store::contact`, `store::archived` |
-//! | `.aof/branch`, a worktree | `ops::branch`, `ops::checkout`, `audit` |
-//! | `.aof/coming_*`, while files are brought in | `audit::coming` |
-//! | `.aof/runs` | `store::runs` |
-//! | `.aof/events.jsonl`, `.aof/events` | `store::stream` |
-//! | `monitoring/` | `format::monitoring_file`; new ones by `aof init --observability`, never changed |
-//! | `.gitattributes`, `merge.aof.*` in git's configuration, the hook `prepare-commit-msg` | `ops::merge_driver`, which adds what is missing |
-//! | the branch, git's index | `audit` |
+//! | `project.yaml`, `org.yaml`, `workflows/` | `files::config`; never changed, new ones by `setup` |
+//! | `tasks/**/AOF-abc.md` | `files::task_file` (contents), `storage::tasks` (location) |
+//! | `.aof/inbox`, `.aof/refused` | `storage::inbox` |
+//! | `.aof/lock`, `.aof/intent`, `.aof/cache` | `storage::lock`, `storage::journal`, `storage::header_cache` |
+//! | `.aof/outbox` | `storage::outbox` |
+//! | `.aof/contact`, `.aof/archive`, `.aof/horizon` | `storage::state` |
+//! | `.aof/branch`, a worktree | `project::branch`, `project::branch_checkout` |
+//! | `.aof/coming_*`, while files are brought in | `git::checkout` |
+//! | `.aof/runs` | `storage::runs` |
+//! | `.aof/events.jsonl`, `.aof/events` | `storage::event_log` |
+//! | `monitoring/` | `setup::monitoring` |
+//! | `.gitattributes`, `merge.aof.*` in git's configuration, git hooks | `history::merge_driver` |
+//! | the branch, git's index | `git::transaction`, `git::index` |
 //!
-//! # What always holds
-//! A history only grows, by one entry a commit. Nothing is acknowledged before it is committed. Nothing of a file changes but
-//! what the change is about. What people staged, modified or left untracked stays as it is.
+//! # Invariants
+//! A history only grows, by one entry a commit. Nothing is acknowledged before it is committed. A write changes only the bytes
+//! that the change is about. What people staged, modified or left untracked stays as it is.
 
-pub mod audit;
+#![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "nearly every module is private: the docs are for its developers"
+)]
+
+pub mod agents;
 pub mod cli;
-pub mod disk;
-pub mod engine;
-pub mod format;
-pub mod mcp;
-pub mod model;
-pub mod observe;
-pub mod ops;
-pub mod process;
-pub mod runner;
-pub mod signals;
-pub mod stop;
-pub mod store;
-pub mod watch;
+mod dispatch;
+pub mod domain;
+pub mod files;
+mod git;
+mod health;
+mod history;
+pub mod observability;
+pub mod project;
+pub mod rules;
+pub mod setup;
+pub mod storage;
+pub mod system;
+pub mod tasks;
+mod watch;

@@ -1,3 +1,3 @@
 fn main() -> std::process::ExitCode {
-    aof::cli::main()
+    aof::cli::program::main()
 }

@@ -4,9 +4,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use aof::model::{Completion, Map, TaskId};
-use aof::ops::{DryRun, NewTask, Workspace, complete, create};
-use aof::store::random::DeliveryId;
+use aof::domain::{Completion, Map, TaskId};
+use aof::project::workspace::Workspace;
+use aof::storage::random::DeliveryId;
+use aof::tasks::apply::change::DryRun;
+use aof::tasks::complete::complete;
+use aof::tasks::create::{NewTask, create};
 use jiff::Timestamp;
 
 const RULES: &str = "\

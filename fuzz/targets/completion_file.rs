@@ -2,7 +2,8 @@
 
 #![no_main]
 
-use aof::format::completion_file::{self, Syntax};
+use aof::files::completion_file;
+use aof::files::completion_file::Syntax;
 use libfuzzer_sys::fuzz_target;
 
 const SYNTAXES: [Syntax; 3] = [Syntax::Yaml, Syntax::Json, Syntax::Markdown];

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use aof::engine::condition::Condition;
+use aof::rules::condition::Condition;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 

@@ -2,9 +2,9 @@
 
 #![no_main]
 
-use aof::engine::Rules;
-use aof::format::config::{Source, read};
-use aof::format::diagnostic::{Diagnostic, Paint};
+use aof::rules::Rules;
+use aof::files::config::config::{Source, read};
+use aof::files::diagnostic::diagnostic::{Diagnostic, Paint};
 use libfuzzer_sys::fuzz_target;
 
 // org.yaml, a zero byte, project.yaml.

@@ -2,11 +2,13 @@
 
 #![no_main]
 
-use aof::engine::{Act, Decision, Rules, decide};
-use aof::format::completion_file::{self, Syntax};
-use aof::format::config::{Source, load};
-use aof::format::task_file::{self, Defaults};
-use aof::model::Timestamp;
+use aof::rules::{Act, Decision, Rules, decide};
+use aof::files::completion_file;
+use aof::files::completion_file::Syntax;
+use aof::files::config::config::{Source, load};
+use aof::files::task_file;
+use aof::files::task_file::Defaults;
+use aof::domain::Timestamp;
 use libfuzzer_sys::fuzz_target;
 
 const PROJECT: &str = "workflow:

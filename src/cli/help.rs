@@ -3,7 +3,7 @@
 use clap::Command;
 use unicode_width::UnicodeWidthStr;
 
-use super::table;
+use super::render::table;
 
 /// Wider than this, clap wraps as well.
 const WIDEST: usize = 100;
@@ -30,7 +30,7 @@ const TEMPLATE: &str =
     "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}";
 
 /// Returns the command line with its commands listed in groups.
-pub(super) fn grouped(command: Command) -> Command {
+pub(crate) fn grouped(command: Command) -> Command {
     with_list(command.mut_subcommand("task", |task| with_list(task, TASK)), TOP)
 }
 
@@ -84,7 +84,7 @@ fn hanging(text: &str, room: usize, indent: usize) -> String {
 mod tests {
     #[test]
     fn every_command_is_listed_once() {
-        let command = crate::cli::command();
+        let command = crate::cli::program::command();
         for (command, groups) in
             [(&command, super::TOP), (command.find_subcommand("task").unwrap(), super::TASK)]
         {
@@ -101,6 +101,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_well_formed() {
-        crate::cli::command().debug_assert();
+        crate::cli::program::command().debug_assert();
     }
 }

@@ -14,7 +14,7 @@ use super::session::now;
 
 /// How the log is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum LogFormat {
+pub(crate) enum LogFormat {
     /// For people
     Text,
     /// One JSON object a line
@@ -22,7 +22,7 @@ pub(super) enum LogFormat {
 }
 
 /// Begins to tell as much as is wanted.
-pub(super) fn begin(verbosity: u8, format: LogFormat) {
+pub(crate) fn begin(verbosity: u8, format: LogFormat) {
     let level = match verbosity {
         0 => return,
         1 => Level::INFO,

@@ -7,19 +7,23 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::arguments::Global;
-use super::log::{self, LogFormat};
-use super::output::{Output, YELLOW, styled};
-use super::trouble::Trouble;
-use crate::engine::Warning;
-use crate::format::plain::inert;
-use crate::model::Timestamp;
-use crate::ops::{
-    Aside, GitWords, InForce, OpsError, Past, Patience, Remark, Tell, Workspace, warn_in_log,
-};
+use super::error::Trouble;
+use super::input::arguments::Global;
+use super::log;
+use super::log::LogFormat;
+use super::render::output::{Output, YELLOW, styled};
+use crate::domain::Timestamp;
+use crate::files::printable::inert;
+use crate::history::verify::past::Past;
+use crate::project::active_rules::{InForce, Remark};
+use crate::project::branch_checkout::Patience;
+use crate::project::error::error::OpsError;
+use crate::project::git_hints::GitWords;
+use crate::project::workspace::{Aside, Tell, Workspace, warn_in_log};
+use crate::rules::Warning;
 
 /// One run of the command line.
-pub(super) struct Session {
+pub(crate) struct Session {
     pub output: Output,
     pub directory: PathBuf,
     pub wait: Duration,
@@ -30,7 +34,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(global: Global) -> Self {
+    pub(crate) fn new(global: Global) -> Self {
         log::begin(global.verbose, global.log_format);
         Self {
             output: Output::new(global.json, global.color),
@@ -43,7 +47,7 @@ impl Session {
     }
 
     /// Returns what people are to do, with commands of git as they have to be where people stand.
-    pub(super) fn git_said(&self, text: String) -> String {
+    pub(crate) fn git_said(&self, text: String) -> String {
         match self.git_words.get() {
             Some(words) => words.said(text),
             None => text,
@@ -51,7 +55,7 @@ impl Session {
     }
 
     /// Does so with the sentences of an object that people may read.
-    pub(super) fn git_said_in(&self, value: &mut Value) {
+    pub(crate) fn git_said_in(&self, value: &mut Value) {
         for key in ["message", "problem", "fix"] {
             if let Some(Value::String(text)) = value.get_mut(key) {
                 *text = self.git_said(std::mem::take(text));
@@ -60,12 +64,12 @@ impl Session {
     }
 
     /// Opens the project for a command: `task complete`.
-    pub(super) fn workspace(&self, command: &str) -> Result<Workspace, Trouble> {
+    pub(crate) fn workspace(&self, command: &str) -> Result<Workspace, Trouble> {
         self.open(command, tell_beside)
     }
 
     /// Does so for a command that nobody waits for: it says nothing of short waits.
-    pub(super) fn workspace_in_background(&self, command: &str) -> Result<Workspace, Trouble> {
+    pub(crate) fn workspace_in_background(&self, command: &str) -> Result<Workspace, Trouble> {
         self.open(command, warn_in_log)
     }
 
@@ -91,40 +95,40 @@ impl Session {
     }
 
     /// Opens the commits of the repository for a command that looks at nothing else.
-    pub(super) fn past(&self, command: &str) -> Result<Past, Trouble> {
+    pub(crate) fn past(&self, command: &str) -> Result<Past, Trouble> {
         let opened = Past::open(&self.directory, format!("aof {command}"), now);
         opened.map_err(|error| self.unopened(error))
     }
 
     /// Returns whether files may stand there, and not only commits.
-    pub(super) fn is_in_worktree(&self) -> Result<bool, Trouble> {
+    pub(crate) fn is_in_worktree(&self) -> Result<bool, Trouble> {
         Past::has_files(&self.directory).map_err(|error| self.unopened(error))
     }
 
     /// Opens a project that is only just being made.
-    pub(super) fn new_workspace(&self, root: &Path) -> Result<Workspace, OpsError> {
+    pub(crate) fn new_workspace(&self, root: &Path) -> Result<Workspace, OpsError> {
         self.workspace_at(root, "init")
     }
 
     /// Opens the project in that very folder for a command.
-    pub(super) fn workspace_at(&self, root: &Path, command: &str) -> Result<Workspace, OpsError> {
+    pub(crate) fn workspace_at(&self, root: &Path, command: &str) -> Result<Workspace, OpsError> {
         Workspace::at(root, format!("aof {command}"), now, self.wait, tell_beside)
     }
 
     /// Returns how a command waits for whoever checks out the branch of a project.
-    pub(super) fn patience(&self, command: &str) -> Patience {
+    pub(crate) fn patience(&self, command: &str) -> Patience {
         Patience::new(format!("aof {command}"), now(), self.wait, tell_beside)
     }
 
     /// Returns the rules in force, and warns where the worktree's are others.
-    pub(super) fn rules(&self, workspace: &Workspace) -> Result<InForce, Trouble> {
+    pub(crate) fn rules(&self, workspace: &Workspace) -> Result<InForce, Trouble> {
         let in_force = workspace.rules()?;
         self.warn_of_rules(&in_force);
         Ok(in_force)
     }
 
     /// Warns where the rules in force are not those that people see.
-    pub(super) fn warn_of_rules(&self, in_force: &InForce) {
+    pub(crate) fn warn_of_rules(&self, in_force: &InForce) {
         for remark in &in_force.remarks {
             match remark {
                 Remark::Uncommitted(files) => {
@@ -145,19 +149,19 @@ impl Session {
     }
 
     /// Says something that stops nothing.
-    pub(super) fn warn(&self, text: &str) {
+    pub(crate) fn warn(&self, text: &str) {
         self.output.say(format!("{} {text}", styled(YELLOW, "warning:")));
     }
 
     /// Says what a completion should know.
-    pub(super) fn warn_all(&self, warnings: &[Warning]) {
+    pub(crate) fn warn_all(&self, warnings: &[Warning]) {
         for warning in warnings {
             self.warn(&inert(&warning.message()));
         }
     }
 
     /// Returns whether a person sits at the other end.
-    pub(super) fn at_terminal() -> bool {
+    pub(crate) fn at_terminal() -> bool {
         std::io::stdin().is_terminal()
     }
 }
@@ -173,7 +177,7 @@ fn tell_beside(aside: Aside<'_>) {
 }
 
 /// Returns the time. Tests of a debug build set it; a release build knows only the clock.
-pub(super) fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     #[cfg(debug_assertions)]
     if let Some(now) = std::env::var("AOF_NOW").ok().and_then(|text| text.parse().ok()) {
         return now;

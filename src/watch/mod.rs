@@ -1,99 +1,17 @@
-//! The watcher: reacts to dropped completion files, to people's edits of task files, and to commits. May use `ops` and below.
-//!
-//! It is level-triggered: what the system tells of files (`bell`, `sight`) only wakes it, and says which inbox files are
-//! finished; what it does comes from looking at the inbox, the tasks and git (`rounds`). A lost event costs a few seconds,
-//! not a completion. It keeps no state on disk but the mark that it lives, so any number of watchers may run, and a killed
-//! one leaves nothing that the next does not finish.
-//!
-//! Nothing it meets ends it: trouble is said once, and tried again after a while. It ends on SIGINT and SIGTERM, after the change
-//! under way.
+//! The watcher: reacts to completion files, edits of task files, commits and timers. Does only what `dispatch::sweep` does.
 
-mod backlog;
-mod bell;
-mod board;
-mod courier;
-mod desk;
-mod errands;
-mod halt;
-mod journal;
-mod mail;
-mod queue;
-mod report;
-mod rounds;
-mod rules;
-mod schedule;
-mod sight;
-mod tasks;
-
-use std::sync::Arc;
-use std::time::Duration;
-
-pub use report::{Report, Sight};
-
-use crate::observe::endpoint::Endpoint;
-use crate::ops::{OpsError, Workspace};
-use crate::signals;
-use crate::store::StoreError;
-use crate::store::presence::Presence;
-
-use bell::Bell;
-use board::Counting;
-use courier::Courier;
-use errands::Errands;
-use rounds::Rounds;
-
-/// Watches until it is told to stop. Whoever asks at the endpoint is shown the project in numbers.
-pub fn watch(
-    workspace: Workspace,
-    wait: Duration,
-    endpoint: Option<Endpoint>,
-    tell: &mut dyn FnMut(Report),
-) -> Result<(), OpsError> {
-    workspace.own_folder_is_ours()?;
-    let bell = bell_of(&workspace)?;
-    let fault = |doing, cause| StoreError::Io { doing, path: workspace.paths.root().into(), cause };
-    // Fails early where no watcher can work at all; later it is only trouble.
-    let presence = Presence::announce(&workspace.paths)?;
-    let mut serving = None;
-    let mut counting = None;
-    if let Some(endpoint) = endpoint {
-        let begun = Counting::begin(&workspace, wait)
-            .map_err(|cause| fault("count the tasks of", cause))?;
-        let board = Arc::clone(&begun.board);
-        serving =
-            Some(Report::Serving { address: endpoint.address(), exposed: endpoint.is_exposed() });
-        endpoint
-            .serve(Arc::new(move |format| board.page(format)))
-            .map_err(|cause| fault("serve metrics of", cause))?;
-        counting = Some(begun);
-    }
-    let courier = Courier::begin(&workspace, wait).map_err(|cause| fault("sync", cause))?;
-    Rounds::new(workspace, wait, bell, tell)
-        .showing(counting)
-        .sending(Errands::new(courier))
-        .watch(presence, serving);
-    Ok(())
-}
-
-/// Looks once: takes what is there, waits for what is still being written, and returns whether everything could be done.
-pub fn watch_once(
-    workspace: Workspace,
-    wait: Duration,
-    tell: &mut dyn FnMut(Report),
-) -> Result<bool, OpsError> {
-    workspace.own_folder_is_ours()?;
-    let bell = bell_of(&workspace)?;
-    Ok(Rounds::new(workspace, wait, bell, tell).once())
-}
-
-/// Returns the bell that wakes the watcher; whoever wants the process to stop rings it.
-fn bell_of(workspace: &Workspace) -> Result<Arc<Bell>, StoreError> {
-    let bell = Arc::new(Bell::default());
-    let rung = Arc::clone(&bell);
-    signals::on_stop(move || rung.stop()).map_err(|cause| StoreError::Io {
-        doing: "listen for signals in",
-        path: workspace.paths.root().into(),
-        cause,
-    })?;
-    Ok(bell)
-}
+pub(crate) mod event_worker;
+pub(crate) mod file_events;
+pub(crate) mod inbox;
+pub(crate) mod metrics_worker;
+pub(crate) mod notice_worker;
+pub(crate) mod pause;
+pub(crate) mod report;
+pub(crate) mod rules;
+pub(crate) mod run;
+pub(crate) mod schedule;
+pub(crate) mod sync_requests;
+pub(crate) mod sync_worker;
+pub(crate) mod tasks;
+pub(crate) mod wakeup;
+pub(crate) mod watch;

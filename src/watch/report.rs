@@ -4,13 +4,18 @@ use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::audit::CommitId;
-use crate::format::diagnostic::Diagnostic;
-use crate::model::TaskId;
-use crate::ops::{Changed, Delivered, Dependent, Given, OpsError, PutBack, Synced};
+use crate::dispatch::hand_out::{Dependent, Given};
+use crate::domain::TaskId;
+use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::git::CommitId;
+use crate::history::lost_steps::PutBack;
+use crate::history::sync::sync::Synced;
+use crate::project::error::error::OpsError;
+use crate::tasks::apply::change::Changed;
+use crate::tasks::inbox::recipient::Delivered;
 
 /// Something that the watcher did, or met.
-pub enum Report {
+pub(crate) enum Report {
     /// It begins.
     Watching {
         /// The project's folder.
@@ -133,7 +138,7 @@ pub enum Report {
 
 /// How the watcher notices what happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sight {
+pub(crate) enum Sight {
     /// The system tells it at once.
     Events,
     /// It looks every second.
@@ -145,20 +150,20 @@ pub enum Sight {
 
 /// Remembers trouble that was told, so that it is told once while it lasts.
 #[derive(Default)]
-pub(super) struct Told {
+pub(crate) struct Told {
     met: HashSet<String>,
     before: HashSet<String>,
 }
 
 impl Told {
     /// Returns whether that is news.
-    pub(super) fn is_news(&mut self, text: String) -> bool {
+    pub(crate) fn is_news(&mut self, text: String) -> bool {
         let known = self.before.contains(&text);
         self.met.insert(text) && !known
     }
 
     /// Ends a look at everything there is: what was not met again is over.
-    pub(super) fn forget_the_rest(&mut self) {
+    pub(crate) fn forget_the_rest(&mut self) {
         self.before = std::mem::take(&mut self.met);
     }
 }

@@ -1,25 +1,28 @@
 //! What the watcher has seen of the rules: which are in force, and whether people see others. Follows none of them itself.
 
-use super::desk::Desk;
+use super::inbox::inbox::Desk;
 use super::report::Report;
-use crate::audit::{CommitId, Head, TreeFile};
-use crate::ops::{OpsError, Remark, Workspace, rules_mark};
+use crate::git::{CommitId, Head, TreeFile};
+use crate::project::active_rules::Remark;
+use crate::project::error::error::OpsError;
+use crate::project::rule_sources::rules_mark;
+use crate::project::workspace::Workspace;
 
 /// What was seen of the rules.
 #[derive(Default)]
-pub(super) struct Rules {
+pub(crate) struct Rules {
     mark: Option<(Option<CommitId>, Vec<TreeFile>)>,
     uncommitted: Vec<String>,
 }
 
 impl Rules {
     /// Has their files looked at again, whatever the commit.
-    pub(super) fn look_again(&mut self) {
+    pub(crate) fn look_again(&mut self) {
         self.mark = self.mark.take().map(|(_, mark)| (None, mark));
     }
 
     /// Looks which rules are in force, and tells where they are others than before, or than those that people see.
-    pub(super) fn look(
+    pub(crate) fn look(
         &mut self,
         workspace: &Workspace,
         head: &Head,

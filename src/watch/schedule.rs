@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::bell::Place;
-use super::sight::Eyes;
+use super::file_events::Eyes;
+use super::wakeup::Place;
 
 /// How often everything is looked at, whatever events say.
 const ROUND: Duration = Duration::from_secs(5);
 /// The same while there are no events.
-pub(super) const POLL: Duration = Duration::from_secs(1);
+pub(crate) const POLL: Duration = Duration::from_secs(1);
 /// Between two looks at the tasks, at least: edits wait to be quiet anyway.
 const TENDING: Duration = Duration::from_millis(500);
 /// Between two looks at the clocks, at least, when tasks change.
@@ -22,7 +22,7 @@ const CLOCKS: Duration = Duration::from_secs(30);
 const HAND_OUT_SHARE: u32 = 9;
 
 /// When what is due.
-pub(super) struct Schedule {
+pub(crate) struct Schedule {
     /// When the tasks are to be looked at.
     tend_at: Instant,
     tended_at: Option<Instant>,
@@ -55,7 +55,7 @@ enum Goes {
 
 impl Schedule {
     /// Has everything looked at from then on.
-    pub(super) fn new(now: Instant) -> Self {
+    pub(crate) fn new(now: Instant) -> Self {
         Self {
             tend_at: now,
             tended_at: None,
@@ -71,13 +71,13 @@ impl Schedule {
     }
 
     /// Has everything looked at once more before the end, and nothing later.
-    pub(super) fn end_with(&mut self, end: Instant, now: Instant) {
+    pub(crate) fn end_with(&mut self, end: Instant, now: Instant) {
         (self.round_at, self.tend_at) = (end + ROUND, now);
         (self.hand_out_at, self.index_after, self.goes) = (now, now, Goes::Once);
     }
 
     /// Brings forward what is to be looked at where something may have happened.
-    pub(super) fn note(&mut self, touched: &BTreeSet<Place>, now: Instant) {
+    pub(crate) fn note(&mut self, touched: &BTreeSet<Place>, now: Instant) {
         let touched = |place| touched.contains(&place);
         if touched(Place::Anywhere) {
             self.round_at = now;
@@ -95,7 +95,7 @@ impl Schedule {
     }
 
     /// Returns whether everything is to be looked at, and if so when that is to be the next time.
-    pub(super) fn begins_round(&mut self, eyes: &Eyes, now: Instant) -> bool {
+    pub(crate) fn begins_round(&mut self, eyes: &Eyes, now: Instant) -> bool {
         let begins = now >= self.round_at;
         if begins {
             self.round_at = now + if eyes.see() { ROUND } else { POLL };
@@ -106,23 +106,23 @@ impl Schedule {
     }
 
     /// Returns whether the tasks are to be looked at.
-    pub(super) fn is_tending_due(&self, now: Instant) -> bool {
+    pub(crate) fn is_tending_due(&self, now: Instant) -> bool {
         now >= self.tend_at
     }
 
     /// Notes that the tasks were looked at, and how many files were changed too recently.
-    pub(super) fn tended(&mut self, growing: usize, now: Instant) {
+    pub(crate) fn tended(&mut self, growing: usize, now: Instant) {
         self.tended_at = Some(now);
         self.tend_at = if growing > 0 { now + TENDING } else { self.round_at.max(now + TENDING) };
     }
 
     /// Returns whether git's index is to be looked at.
-    pub(super) fn is_index_due(&self, now: Instant) -> bool {
+    pub(crate) fn is_index_due(&self, now: Instant) -> bool {
         self.index_at.is_some_and(|at| now >= at)
     }
 
     /// Notes from when to when it was looked at: where it is large that takes its time, and never more than a tenth of all.
-    pub(super) fn looked_at_index(&mut self, start: Instant, now: Instant) {
+    pub(crate) fn looked_at_index(&mut self, start: Instant, now: Instant) {
         let rest = match self.goes {
             Goes::On => LOOKING.max((now - start) * 10),
             Goes::Once => Duration::ZERO,
@@ -131,12 +131,12 @@ impl Schedule {
     }
 
     /// Returns whether something may have run out.
-    pub(super) fn are_clocks_due(&self, now: Instant) -> bool {
+    pub(crate) fn are_clocks_due(&self, now: Instant) -> bool {
         now >= self.clocks_at
     }
 
     /// Notes from when to when the clocks were looked at, and how soon the next thing runs out.
-    pub(super) fn read_clocks(&mut self, start: Instant, now: Instant, next: Option<Duration>) {
+    pub(crate) fn read_clocks(&mut self, start: Instant, now: Instant, next: Option<Duration>) {
         // Looking costs more where there are more tasks: changes of them never make it take more than a tenth of the time.
         self.clocks_after = now + RECOUNTING.max((now - start) * 10);
         // The clock may jump meanwhile, so it is asked again every so often.
@@ -144,13 +144,13 @@ impl Schedule {
     }
 
     /// Returns whether work may be handed out; if not, that is waited for.
-    pub(super) fn may_hand_out(&mut self, now: Instant) -> bool {
+    pub(crate) fn may_hand_out(&mut self, now: Instant) -> bool {
         self.hand_out_due = now < self.hand_out_at;
         !self.hand_out_due
     }
 
     /// Notes from when to when work was handed out.
-    pub(super) fn handed_out(&mut self, start: Instant, now: Instant) {
+    pub(crate) fn handed_out(&mut self, start: Instant, now: Instant) {
         let rest = match self.goes {
             Goes::On => (now - start) * HAND_OUT_SHARE,
             Goes::Once => Duration::ZERO,
@@ -159,19 +159,19 @@ impl Schedule {
     }
 
     /// Returns when to look again if nothing happens, but for the clocks: they are waited for once all else is done.
-    pub(super) fn next(&self) -> Instant {
+    pub(crate) fn next(&self) -> Instant {
         let hand_out = if self.hand_out_due { self.hand_out_at } else { self.round_at };
         let index = self.index_at.unwrap_or(self.round_at);
         self.round_at.min(self.tend_at).min(hand_out).min(index)
     }
 
     /// Returns when to look at the clocks.
-    pub(super) fn clocks_at(&self) -> Instant {
+    pub(crate) fn clocks_at(&self) -> Instant {
         self.clocks_at
     }
 
     /// Returns whether that is before everything is looked at anyway.
-    pub(super) fn is_before_round(&self, until: Instant) -> bool {
+    pub(crate) fn is_before_round(&self, until: Instant) -> bool {
         until < self.round_at
     }
 }
@@ -180,8 +180,8 @@ impl Schedule {
 mod tests {
     use std::path::PathBuf;
 
-    use super::super::bell::Places;
     use super::*;
+    use crate::watch::wakeup::Places;
 
     fn blind() -> Eyes {
         let nowhere = PathBuf::new;

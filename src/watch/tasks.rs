@@ -4,22 +4,26 @@ use std::time::{Duration, Instant};
 
 use tracing::warn;
 
-use super::desk::Desk;
+use super::inbox::inbox::Desk;
 use super::report::Report;
 use super::schedule::Schedule;
-use crate::model::TaskId;
-use crate::ops::{
-    BranchSeen, DryRun, Exhausted, HandedOut, IndexSeen, OpsError, Retaken, Seen, Workspace,
-    hand_out, run_out, tend, tend_branch, tend_index,
-};
-use crate::store::inbox::QUIET;
+use crate::dispatch::hand_out::{Exhausted, HandedOut, hand_out};
+use crate::domain::TaskId;
+use crate::history::lost_steps::{BranchSeen, Retaken, tend_branch};
+use crate::history::stale_index::{IndexSeen, tend_index};
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::storage::inbox::scan::QUIET;
+use crate::tasks::adopt::adopt::{Seen, tend};
+use crate::tasks::apply::change::DryRun;
+use crate::tasks::automatic::timeouts::run_out;
 
 /// So many of what only looks like a task are told.
 const STRAYS: usize = 20;
 
 /// What is known of the tasks.
 #[derive(Default)]
-pub(super) struct Tasks {
+pub(crate) struct Tasks {
     seen: Seen,
     /// The commit under which nothing was left to hand out.
     exhausted: Exhausted,
@@ -27,12 +31,12 @@ pub(super) struct Tasks {
 
 impl Tasks {
     /// Has work handed out that was not to be under the same commit.
-    pub(super) fn look_again(&mut self) {
+    pub(crate) fn look_again(&mut self) {
         self.exhausted = Exhausted::default();
     }
 
     /// Commits what people changed, and sees to what does not stand as it should.
-    pub(super) fn tend(
+    pub(crate) fn tend(
         &mut self,
         workspace: &mut Workspace,
         wait: Duration,
@@ -70,7 +74,7 @@ impl Tasks {
     }
 
     /// Hands work out. Returns whether something is left that counts once the remote has it.
-    pub(super) fn hand_out(
+    pub(crate) fn hand_out(
         &mut self,
         workspace: &mut Workspace,
         wait: Duration,
@@ -86,7 +90,7 @@ impl Tasks {
 }
 
 /// Moves what has run out, and learns when the next thing does.
-pub(super) fn look_at_clocks(
+pub(crate) fn look_at_clocks(
     workspace: &mut Workspace,
     wait: Duration,
     schedule: &mut Schedule,
@@ -106,7 +110,7 @@ pub(super) fn look_at_clocks(
 }
 
 /// Has git's index have again of the tasks what is committed, where a command of git's was overtaken.
-pub(super) fn look_at_index(
+pub(crate) fn look_at_index(
     workspace: &mut Workspace,
     wait: Duration,
     seen: &mut IndexSeen,
@@ -125,7 +129,7 @@ pub(super) fn look_at_index(
 }
 
 /// Has the branch have again what a command of git's that was overtaken took off it.
-pub(super) fn look_at_branch(
+pub(crate) fn look_at_branch(
     workspace: &mut Workspace,
     wait: Duration,
     seen: &mut BranchSeen,
@@ -148,7 +152,7 @@ pub(super) fn look_at_branch(
 }
 
 /// Tells what was handed out, and what became of dependencies.
-pub(super) fn tell_of_handed_out(done: HandedOut, desk: &mut Desk<'_>) {
+pub(crate) fn tell_of_handed_out(done: HandedOut, desk: &mut Desk<'_>) {
     for dependent in done.dependents {
         desk.tell(Report::Dependent(dependent));
     }

@@ -10,9 +10,9 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::model::TaskId;
+use crate::domain::TaskId;
 
-pub(super) const PROJECT: &str = "\
+pub(crate) const PROJECT: &str = "\
 project:
   name: demo
 workflow:
@@ -30,7 +30,7 @@ workflow:
       requireHuman: true
 ";
 
-pub(super) const ORG: &str = "\
+pub(crate) const ORG: &str = "\
 roles:
   developer: {agents: [agent-7]}
   writer: {agents: [agent-5]}
@@ -44,13 +44,13 @@ agents:
 ";
 
 /// The tasks of the play.
-pub(super) struct Cast {
+pub(crate) struct Cast {
     pub login: TaskId,
     pub guide: TaskId,
 }
 
 /// Something to be told.
-pub(super) enum Note {
+pub(crate) enum Note {
     /// An agent dropped a file.
     Dropped { agent: &'static str, file: &'static str, says: &'static str },
     /// The watcher told of an event.
@@ -72,7 +72,7 @@ struct Act {
 }
 
 /// What the audience was told so far; agents act when it is their turn, and one after the other is easier to follow.
-pub(super) struct Scene {
+pub(crate) struct Scene {
     inbox: PathBuf,
     told: Mutex<Progress>,
     changed: Condvar,
@@ -87,12 +87,12 @@ struct Progress {
 }
 
 impl Scene {
-    pub(super) fn new(inbox: PathBuf) -> Self {
+    pub(crate) fn new(inbox: PathBuf) -> Self {
         Self { inbox, told: Mutex::default(), changed: Condvar::new() }
     }
 
     /// Notes an event that was told.
-    pub(super) fn note(&self, event: &Value) {
+    pub(crate) fn note(&self, event: &Value) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         match event["event"].as_str() {
             Some("completed") => {
@@ -117,7 +117,7 @@ impl Scene {
 }
 
 /// Lets every agent play its part, in a thread of its own.
-pub(super) fn start_agents(
+pub(crate) fn start_agents(
     cast: &Cast,
     scene: &Arc<Scene>,
     deadline: Instant,

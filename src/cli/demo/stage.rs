@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::failed;
+use super::command::failed;
 use super::script::{Note, ORG, PROJECT};
-use crate::audit::AuditError;
-use crate::cli::trouble::Trouble;
-use crate::store::Paths;
-use crate::store::presence::is_watched;
+use crate::cli::error::Trouble;
+use crate::git::AuditError;
+use crate::storage::Paths;
+use crate::storage::state::watcher_presence::is_watched;
 
 const STOPPING: Duration = Duration::from_secs(5);
 
 /// The project and its watcher.
-pub(super) struct Stage {
+pub(crate) struct Stage {
     folder: Option<TempDir>,
     project: PathBuf,
     watcher: Option<Child>,
@@ -29,7 +29,7 @@ pub(super) struct Stage {
 
 impl Stage {
     /// Makes the project: a repository with the rules in its first commit.
-    pub(super) fn build() -> Result<Self, Trouble> {
+    pub(crate) fn build() -> Result<Self, Trouble> {
         let folder = tempfile::Builder::new()
             .prefix("aof-demo-")
             .tempdir()
@@ -57,34 +57,34 @@ impl Stage {
         Ok(stage)
     }
 
-    pub(super) fn inbox(&self) -> PathBuf {
+    pub(crate) fn inbox(&self) -> PathBuf {
         Paths::at(&self.project).inbox()
     }
 
     /// Leaves the folder, and says where it is.
-    pub(super) fn keep(&mut self) -> PathBuf {
+    pub(crate) fn keep(&mut self) -> PathBuf {
         self.folder
             .take()
             .map_or_else(|| self.project.clone(), |folder| folder.keep().join("project"))
     }
 
     /// Runs git and returns what it prints.
-    pub(super) fn git(&self, arguments: &[&str]) -> Result<String, Trouble> {
+    pub(crate) fn git(&self, arguments: &[&str]) -> Result<String, Trouble> {
         self.finish(self.hermetic("git").arg("--no-pager").args(arguments), "git", arguments)
     }
 
     /// Runs this program and returns what it prints.
-    pub(super) fn aof(&self, arguments: &[&str]) -> Result<String, Trouble> {
+    pub(crate) fn aof(&self, arguments: &[&str]) -> Result<String, Trouble> {
         self.finish(self.own()?.args(arguments), "aof", arguments)
     }
 
     /// Does it as that agent.
-    pub(super) fn aof_as(&self, agent: &str, arguments: &[&str]) -> Result<String, Trouble> {
+    pub(crate) fn aof_as(&self, agent: &str, arguments: &[&str]) -> Result<String, Trouble> {
         self.finish(self.own()?.env("AOF_AGENT", agent).args(arguments), "aof", arguments)
     }
 
     /// Starts `aof watch`; what it tells arrives as notes, and so does what others send.
-    pub(super) fn start_watcher(&mut self) -> Result<(Receiver<Note>, Sender<Note>), Trouble> {
+    pub(crate) fn start_watcher(&mut self) -> Result<(Receiver<Note>, Sender<Note>), Trouble> {
         let log = self.project.with_file_name("watcher.log");
         let log = File::create(&log).map_err(|cause| self.io("write", "watcher.log", &cause))?;
         let mut child = self
@@ -117,7 +117,7 @@ impl Stage {
     }
 
     /// Asks the watcher to stop, and sees to it that it does.
-    pub(super) fn stop_watcher(&mut self) {
+    pub(crate) fn stop_watcher(&mut self) {
         let Some(mut child) = self.watcher.take() else { return };
         let asked =
             Command::new("sh").args(["-c", "kill -TERM \"$0\"", &child.id().to_string()]).status();
@@ -134,7 +134,7 @@ impl Stage {
     }
 
     /// Says that the play does not go on, and what the watcher had to say about it.
-    pub(super) fn stuck(&self, what: &str) -> Trouble {
+    pub(crate) fn stuck(&self, what: &str) -> Trouble {
         let log =
             fs::read_to_string(self.project.with_file_name("watcher.log")).unwrap_or_default();
         failed(what, &log, Some(&self.project))

@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use super::shown;
-use crate::cli::arguments::{Away, Rehearsal, Who};
+use crate::cli::error::Trouble;
+use crate::cli::input::arguments::{Away, Rehearsal, Who};
 use crate::cli::session::Session;
-use crate::cli::trouble::Trouble;
-use crate::model::{AgentId, Ticket};
-use crate::ops::assign;
+use crate::domain::{AgentId, Ticket};
+use crate::tasks::actions::assign;
 
 /// Give a task to an agent, whoever has it now
 #[derive(Debug, clap::Args)]
@@ -15,7 +15,7 @@ use crate::ops::assign;
 Examples:
   aof task assign AOF-7qk agent-2               the task, at the gate where it stands
   aof task assign AOF-7qk@3/security human-ann  a branch of it")]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// The task, as in `AOF-abc`, or a branch of it, as in `AOF-abc@3/security`
     #[arg(value_name = "ID")]
     ticket: Ticket,
@@ -30,7 +30,7 @@ pub(in crate::cli) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let mut workspace = session.workspace("task assign")?;
     workspace.network = args.away.network();
     let in_force = session.rules(&workspace)?;

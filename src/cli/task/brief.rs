@@ -4,20 +4,20 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 
-use crate::cli::page::{Page, not_taken_up, warn_of_visit};
+use crate::cli::error::Trouble;
+use crate::cli::render::page::{Page, not_taken_up, warn_of_visit};
 use crate::cli::session::{Session, now};
-use crate::cli::trouble::Trouble;
-use crate::engine::brief::GateContext;
-use crate::format::plain::one_line;
-use crate::format::task_file::{Origin, TaskFile};
-use crate::model::Ticket;
-use crate::ops::{
-    brief_markdown, brief_value, briefed, output_lines, verdict_in_words, warnings_value,
-};
+use crate::domain::Ticket;
+use crate::files::printable::one_line;
+use crate::files::task_file::{Origin, TaskFile};
+use crate::rules::brief::brief::GateContext;
+use crate::tasks::view::brief::{brief_value, briefed};
+use crate::tasks::view::brief_markdown::{brief_markdown, output_lines, verdict_in_words};
+use crate::tasks::view::changed::warnings_value;
 
 /// Show what an agent is told at a task's gate
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// The task, as in `AOF-abc`, or a branch of it, as in `AOF-abc@3/security`
     #[arg(value_name = "ID")]
     ticket: Ticket,
@@ -37,7 +37,7 @@ enum Form {
     Json,
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task brief")?;
     let (file, context, in_force) = briefed(&workspace, &args.ticket)?;
     session.warn_of_rules(&in_force);
@@ -62,7 +62,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 }
 
 /// Returns the brief as a person reads it.
-pub(super) fn text(file: &TaskFile, context: &GateContext) -> String {
+pub(crate) fn text(file: &TaskFile, context: &GateContext) -> String {
     let mut page = Page::of(&file.task);
     page.line(format!("  gate {}, ticket {}", context.gate, context.ticket));
     if let Some(prompt) = &context.prompt {

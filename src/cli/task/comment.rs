@@ -3,16 +3,18 @@
 use std::process::ExitCode;
 
 use super::shown;
-use crate::cli::arguments::{Rehearsal, Who};
-use crate::cli::input;
+use crate::cli::error::Trouble;
+use crate::cli::input::arguments::{Rehearsal, Who};
+use crate::cli::input::text;
 use crate::cli::session::Session;
-use crate::cli::trouble::Trouble;
-use crate::model::{TaskId, Ticket};
-use crate::ops::{Comment, Workspace, comment, show};
+use crate::domain::{TaskId, Ticket};
+use crate::project::workspace::Workspace;
+use crate::tasks::edit::{Comment, comment};
+use crate::tasks::view::task_view::show;
 
 /// Say something about a task, at the end of its body
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
     ticket: Ticket,
@@ -25,12 +27,12 @@ pub(in crate::cli) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task comment")?;
     let in_force = session.rules(&workspace)?;
     let id = &args.ticket.task;
     let text = match &args.text {
-        Some(text) => input::given(text)?,
+        Some(text) => text::given(text)?,
         None if Session::at_terminal() => written(session, &workspace, id)?,
         // What says nothing is refused where every door's comments are.
         None => String::new(),
@@ -46,6 +48,6 @@ fn written(session: &Session, workspace: &Workspace, id: &TaskId) -> Result<Stri
     show(workspace, id)?;
     let hint =
         format!("<!-- What is to be said about {id}, as Markdown. This line does not count. -->\n");
-    let text = input::edited(session, &format!("\n{hint}"), ".md")?;
+    let text = text::edited(session, &format!("\n{hint}"), ".md")?;
     Ok(text.replace(hint.trim_end(), "").trim().to_owned())
 }

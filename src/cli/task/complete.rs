@@ -3,17 +3,20 @@
 use std::process::ExitCode;
 
 use super::shown;
-use crate::cli::arguments::{Rehearsal, SignWith, Who, key_value, object, run_under_way};
-use crate::cli::input;
+use crate::cli::error::Trouble;
+use crate::cli::input::arguments::{Rehearsal, SignWith, Who, key_value, object, run_under_way};
+use crate::cli::input::text;
 use crate::cli::session::{Session, now};
-use crate::cli::trouble::Trouble;
-use crate::engine::{Post, Rules, branch_of};
-use crate::model::{AgentId, Completion, CompletionId, Ticket};
-use crate::ops::{
-    DryRun, Workspace, acting_agent, add_text, complete, complete_signed, ended, note_run, show,
-    way,
-};
-use crate::store::random::DeliveryId;
+use crate::domain::{AgentId, Completion, CompletionId, Ticket};
+use crate::project::author::acting_agent;
+use crate::project::workspace::Workspace;
+use crate::rules::{Post, Rules, branch_of};
+use crate::storage::random::DeliveryId;
+use crate::tasks::apply::change::DryRun;
+use crate::tasks::complete::{add_text, complete, note_run};
+use crate::tasks::signing::complete_signed;
+use crate::tasks::view::changed::{ended, way};
+use crate::tasks::view::task_view::show;
 
 /// Say that the work at a task's gate is done, rejected or blocked
 #[derive(Debug, clap::Args)]
@@ -30,7 +33,7 @@ At a terminal, an editor opens for a summary or blockers that are missing.
 Where org.yaml has a `signingKey` of yours, the completion is signed: with the key of --sign-with, else with the one that git \
 signs with (`user.signingKey`), else through the ssh agent.
 A ticket such as AOF-7qk@3 counts for that visit alone: if it has ended, nothing happens twice.")]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// The task, or one visit or branch of it, as in `AOF-abc`, `AOF-abc@3` or `AOF-abc@3/security`
     #[arg(value_name = "ID")]
     ticket: Ticket,
@@ -66,7 +69,7 @@ pub(in crate::cli) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let mut workspace = session.workspace("task complete")?;
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;
@@ -124,7 +127,7 @@ fn completion(args: &Args, agent: AgentId) -> Result<Completion, Trouble> {
         id,
         signature: None,
     };
-    if let Some(text) = args.file.as_deref().map(input::text).transpose()? {
+    if let Some(text) = args.file.as_deref().map(text::text).transpose()? {
         add_text(&mut completion, text);
     }
     // What else an agent that is run completes is no part of its run.
@@ -150,7 +153,7 @@ fn with_words(completion: &Completion) -> Completion {
 
 /// Keeps what was written for a completion that was refused after all.
 fn keep(session: &Session, written: Option<&str>) {
-    if let Some(Ok(path)) = written.map(|text| input::kept(text.as_bytes(), ".md")) {
+    if let Some(Ok(path)) = written.map(|text| text::kept(text.as_bytes(), ".md")) {
         session.output.say(format!("what you wrote is kept in `{}`", path.display()));
     }
 }
@@ -188,7 +191,7 @@ fn ask(
          # waited for, a line that begins with `- `. Lines that begin with `#` do not count, and an empty text\n\
          # gives up.\n",
     );
-    let text = input::edited(session, &template, ".md")?;
+    let text = text::edited(session, &template, ".md")?;
     let (summary, blockers) = read(&text);
     if summary.is_empty() && blockers.is_empty() {
         return Err(Trouble::Editor {

@@ -5,12 +5,14 @@ use std::process::ExitCode;
 use clap::builder::NonEmptyStringValueParser;
 
 use super::shown;
-use crate::cli::arguments::{Rehearsal, Who, key_value, object};
-use crate::cli::input;
+use crate::cli::error::Trouble;
+use crate::cli::input::arguments::{Rehearsal, Who, key_value, object};
+use crate::cli::input::text;
 use crate::cli::session::Session;
-use crate::cli::trouble::Trouble;
-use crate::model::{TaskId, Ticket};
-use crate::ops::{Changed, DryRun, Fields, Workspace, edit_fields, edit_text, open_manuscript};
+use crate::domain::{TaskId, Ticket};
+use crate::project::workspace::Workspace;
+use crate::tasks::apply::change::{Changed, DryRun};
+use crate::tasks::edit::{Fields, edit_fields, edit_text, open_manuscript};
 
 /// Change what people say of a task: in an editor, or by these options
 #[derive(Debug, clap::Args)]
@@ -21,7 +23,7 @@ Examples:
   aof task edit AOF-7qk --meta priority=high --depends AOF-m2x
 
 In KEY=VALUE the value is JSON, else a text; a number that would not come back as it is typed (1.10, 1e3) is a text, too.")]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
     ticket: Ticket,
@@ -58,7 +60,7 @@ pub(in crate::cli) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task edit")?;
     let in_force = session.rules(&workspace)?;
     let mode = args.rehearsal.mode();
@@ -91,7 +93,7 @@ fn fields(args: &Args) -> Result<Fields, Trouble> {
     Ok(Fields {
         title: args.title.clone(),
         description: args.description.clone(),
-        body: args.body.as_deref().map(input::given).transpose()?,
+        body: args.body.as_deref().map(text::given).transpose()?,
         tags: args.tags.clone(),
         untags: args.untags.clone(),
         metadata: object(&args.metadata),
@@ -121,7 +123,7 @@ fn by_hand(
     let manuscript = open_manuscript(workspace, id, agent, mode)?;
     let mut text = manuscript.bytes.clone();
     loop {
-        text = input::edited_bytes(session, &text, &suffix)?;
+        text = text::edited_bytes(session, &text, &suffix)?;
         let trouble: Trouble = match edit_text(workspace, id, agent, &manuscript, &text, mode) {
             Ok(changed) => return Ok(Attempt::Taken(Box::new(changed))),
             Err(error) => error.into(),
@@ -129,11 +131,11 @@ fn by_hand(
         let code = trouble.show(session);
         if trouble.is_mendable() {
             session.output.say("\ngo on editing? [Y/n]");
-            if input::agreed() {
+            if text::agreed() {
                 continue;
             }
         }
-        let path = input::kept(&text, &suffix)?;
+        let path = text::kept(&text, &suffix)?;
         session.output.say(format!("\nwhat you wrote is kept in `{}`", path.display()));
         return Ok(Attempt::GivenUp(code));
     }

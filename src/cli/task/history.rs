@@ -6,15 +6,17 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::cli::length::length;
-use crate::cli::output::{BOLD, CYAN, GREEN, RED, YELLOW, styled};
-use crate::cli::page::warn_of_visit;
+use crate::cli::error::Trouble;
+use crate::cli::input::length::length;
+use crate::cli::render::output::{BOLD, CYAN, GREEN, RED, YELLOW, styled};
+use crate::cli::render::page::warn_of_visit;
 use crate::cli::session::Session;
-use crate::cli::trouble::Trouble;
-use crate::engine::NAMESPACE;
-use crate::format::plain::{inert, one_line};
-use crate::model::{Destination, Ending, GateId, Outcome, Status, Ticket, Visit};
-use crate::ops::{HistoryView, Workspace, evidence, history, history_value};
+use crate::domain::{Destination, Ending, GateId, Outcome, Status, Ticket, Visit};
+use crate::files::printable::{inert, one_line};
+use crate::history::evidence::evidence;
+use crate::project::workspace::Workspace;
+use crate::rules::NAMESPACE;
+use crate::tasks::view::history::{HistoryView, history, history_value};
 
 /// Show a task's way through its gates
 #[derive(Debug, clap::Args)]
@@ -22,7 +24,7 @@ use crate::ops::{HistoryView, Workspace, evidence, history, history_value};
 Examples:
   aof task history AOF-7qk
   aof task history AOF-7qk@3 --export DIR      what was signed at that visit, for `ssh-keygen -Y verify`")]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
     ticket: Ticket,
@@ -31,7 +33,7 @@ pub(in crate::cli) struct Args {
     export: Option<PathBuf>,
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task history")?;
     if let Some(folder) = &args.export {
         return export(session, &workspace, &args.ticket, folder);

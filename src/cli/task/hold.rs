@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use super::shown;
-use crate::cli::arguments::{Rehearsal, Who};
+use crate::cli::error::Trouble;
+use crate::cli::input::arguments::{Rehearsal, Who};
 use crate::cli::session::Session;
-use crate::cli::trouble::Trouble;
-use crate::model::Ticket;
-use crate::ops::hold;
+use crate::domain::Ticket;
+use crate::tasks::actions::hold;
 
 /// Hold a task where it is, until it is unblocked
 #[derive(Debug, clap::Args)]
@@ -17,7 +17,7 @@ Nothing is completed while a task is held, and its time limits stand still. Whoe
 Example:
   aof task hold AOF-7qk --reason \"The customer wants to talk first\"
   aof task unblock AOF-7qk")]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
     ticket: Ticket,
@@ -30,7 +30,7 @@ pub(in crate::cli) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task hold")?;
     let in_force = session.rules(&workspace)?;
     let mode = args.rehearsal.mode();

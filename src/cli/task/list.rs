@@ -6,22 +6,26 @@ use anstyle::Style;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use crate::cli::length::length;
-use crate::cli::output::{CYAN, DIM, GREEN, RED, YELLOW};
+use crate::cli::error::Trouble;
+use crate::cli::input::length::length;
+use crate::cli::render::output::{CYAN, DIM, GREEN, RED, YELLOW};
+use crate::cli::render::table::{Cell, Column, Table, width};
+use crate::cli::render::unreadable_files;
 use crate::cli::session::Session;
-use crate::cli::table::{Cell, Column, Table, width};
-use crate::cli::trouble::Trouble;
-use crate::cli::unreadable;
-use crate::engine::Warning;
-use crate::model::{AgentId, GateId, Priority, RoleId, Status, WorkflowName};
-use crate::ops::{
-    Filter, Header, InForce, Listing, NEW, Part, Sort, Workspace, acting_agent, header_value,
-    known_names, list, warnings_value,
-};
+use crate::domain::{AgentId, GateId, Priority, RoleId, Status, WorkflowName};
+use crate::project::active_rules::InForce;
+use crate::project::author::acting_agent;
+use crate::project::workspace::Workspace;
+use crate::rules::Warning;
+use crate::tasks::headers::header::{Header, NEW, Part, header_value};
+use crate::tasks::headers::list::{Filter, Sort, list};
+use crate::tasks::headers::listing::Listing;
+use crate::tasks::lookup::known_names::known_names;
+use crate::tasks::view::changed::warnings_value;
 
 /// List tasks
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// Only at this gate; may be given more than once
     #[arg(long = "gate", value_name = "GATE")]
     gates: Vec<GateId>,
@@ -121,7 +125,7 @@ impl Order {
     }
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task list")?;
     let in_force = session.rules(&workspace)?;
     let filter = filter(args, &workspace, &in_force)?;
@@ -132,7 +136,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     if session.output.is_json() {
         let tasks: Vec<Value> =
             listing.tasks.iter().map(|(header, path)| header_value(header, path)).collect();
-        let unreadable = unreadable::values(&listing.unreadable);
+        let unreadable = unreadable_files::values(&listing.unreadable);
         session.output.data(
             json!({"tasks": tasks, "unreadable": unreadable, "warnings": warnings_value(&circles)}),
         );
@@ -142,7 +146,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         session.output.print(&table(&listing, workspace.now().as_second()).render(width()));
     }
     session.warn_all(&circles);
-    Ok(unreadable::tell(session, &listing.unreadable))
+    Ok(unreadable_files::tell(session, &listing.unreadable))
 }
 
 fn filter(args: &Args, workspace: &Workspace, in_force: &InForce) -> Result<Filter, Trouble> {

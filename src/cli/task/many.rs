@@ -3,11 +3,13 @@
 
 use serde_json::{Map, Value};
 
-use crate::cli::trouble::Trouble;
-use crate::engine::Rules;
-use crate::format::json;
-use crate::model::nearest;
-use crate::ops::{NewTask, OpsError, check_new, workflow_named};
+use crate::cli::error::Trouble;
+use crate::domain::nearest;
+use crate::files::json::json;
+use crate::project::error::error::OpsError;
+use crate::rules::Rules;
+use crate::tasks::create::{NewTask, check_new};
+use crate::tasks::lookup::known_names::workflow_named;
 
 /// What an entry may have, and what each is.
 const FIELDS: [(&str, Kind); 8] = [
@@ -49,7 +51,7 @@ impl Kind {
 }
 
 /// Reads the file of that name.
-pub(super) fn many(name: &str, text: &str, rules: &Rules) -> Result<Vec<NewTask>, Trouble> {
+pub(crate) fn many(name: &str, text: &str, rules: &Rules) -> Result<Vec<NewTask>, Trouble> {
     let name = if name == "-" { "standard input".to_owned() } else { format!("`{name}`") };
     let unfit = |problem: String| Trouble::Unfit {
         code: "invalid_tasks",
@@ -57,8 +59,8 @@ pub(super) fn many(name: &str, text: &str, rules: &Rules) -> Result<Vec<NewTask>
         fix: "give a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`"
             .to_owned(),
     };
-    let value: Value =
-        json::read(text).map_err(|error| unfit(format!("{name} is no JSON: {error}")))?;
+    let value: Value = crate::files::json::numbers::read(text)
+        .map_err(|error| unfit(format!("{name} is no JSON: {error}")))?;
     if let Some(twice) = json::said_twice(text) {
         return Err(unfit(format!("{name} cannot be taken: {twice}")));
     }
@@ -128,9 +130,9 @@ fn entry_of(entry: &Value, fault: &mut dyn FnMut(String)) -> Option<NewTask> {
     let workflow = text("workflow").map(|name| name.parse()).transpose();
     let depends_on: Result<Vec<_>, _> = texts("dependsOn").map(str::parse).collect();
     let workflow =
-        workflow.map_err(|wrong: crate::model::IdFault| fault(wrong.to_string())).ok()?;
+        workflow.map_err(|wrong: crate::domain::IdFault| fault(wrong.to_string())).ok()?;
     let depends_on =
-        depends_on.map_err(|wrong: crate::model::IdFault| fault(wrong.to_string())).ok()?;
+        depends_on.map_err(|wrong: crate::domain::IdFault| fault(wrong.to_string())).ok()?;
     Some(NewTask {
         title: text("title").unwrap_or_default(),
         description: text("description"),

@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use super::many::many;
 use super::shown;
-use crate::cli::arguments::{Rehearsal, Who, context, key_value, object};
-use crate::cli::input;
+use crate::cli::error::Trouble;
+use crate::cli::input::arguments::{Rehearsal, Who, context, key_value, object};
+use crate::cli::input::text;
 use crate::cli::session::Session;
-use crate::cli::trouble::Trouble;
-use crate::model::{TaskId, WorkflowName};
-use crate::ops::{NewTask, changed_value, create};
+use crate::domain::{TaskId, WorkflowName};
+use crate::tasks::create::{NewTask, create};
+use crate::tasks::view::changed::changed_value;
 
 /// Create a task, or many
 #[derive(Debug, clap::Args)]
@@ -22,7 +23,7 @@ Examples:
 
 In KEY=VALUE the value is JSON, else a text; a number that would not come back as it is typed (1.10, 1e3) is a text, too, and so \
 it is in JSON.")]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// What is to be done, in a few words
     #[arg(required_unless_present = "from", allow_hyphen_values = true)]
     title: Option<String>,
@@ -56,11 +57,11 @@ pub(in crate::cli) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task new")?;
     let in_force = session.rules(&workspace)?;
     let wanted = match &args.from {
-        Some(name) => many(name, &input::text(name)?, &in_force.rules)?,
+        Some(name) => many(name, &text::text(name)?, &in_force.rules)?,
         None => vec![one(args)?],
     };
     let mode = args.rehearsal.mode();
@@ -82,7 +83,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 }
 
 fn one(args: &Args) -> Result<NewTask, Trouble> {
-    let body = args.body.as_deref().map(input::given).transpose()?.unwrap_or_default();
+    let body = args.body.as_deref().map(text::given).transpose()?.unwrap_or_default();
     Ok(NewTask {
         title: args.title.clone().unwrap_or_default(),
         description: args.description.clone(),

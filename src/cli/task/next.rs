@@ -5,19 +5,21 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::brief;
-use crate::cli::arguments::{Away, Rehearsal, Who};
+use crate::cli::error::Trouble;
+use crate::cli::input::arguments::{Away, Rehearsal, Who};
 use crate::cli::session::Session;
-use crate::cli::trouble::Trouble;
-use crate::engine::{Post, Rules};
-use crate::model::{AgentId, RoleId, Ticket, listed};
-use crate::ops::{
-    Changed, DryRun, Next, Wanted, acting_agent, brief_of, brief_value, changed_value,
-    known_worker, next,
-};
+use crate::dispatch::next::{Next, Wanted, next};
+use crate::domain::{AgentId, RoleId, Ticket, listed};
+use crate::project::author::acting_agent;
+use crate::rules::{Post, Rules};
+use crate::tasks::apply::change::{Changed, DryRun};
+use crate::tasks::lookup::known_names::known_worker;
+use crate::tasks::view::brief::{brief_of, brief_value};
+use crate::tasks::view::changed::changed_value;
 
 /// Take your next task, and show what is to be done
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// Only of this role
     #[arg(long, value_name = "ROLE")]
     role: Option<RoleId>,
@@ -32,7 +34,7 @@ pub(in crate::cli) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let mut workspace = session.workspace("task next")?;
     workspace.network = args.away.network();
     let in_force = session.rules(&workspace)?;

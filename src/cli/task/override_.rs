@@ -3,15 +3,16 @@
 use std::process::ExitCode;
 
 use super::shown;
-use crate::cli::arguments::{Rehearsal, Who};
+use crate::cli::error::Trouble;
+use crate::cli::input::arguments::{Rehearsal, Who};
 use crate::cli::session::Session;
-use crate::cli::trouble::Trouble;
-use crate::model::{GateId, Ticket};
-use crate::ops::{override_to, way};
+use crate::domain::{GateId, Ticket};
+use crate::tasks::actions::override_to;
+use crate::tasks::view::changed::way;
 
 /// Move a task to a gate against its workflow
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
     ticket: Ticket,
@@ -27,7 +28,7 @@ pub(in crate::cli) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task override")?;
     let in_force = session.rules(&workspace)?;
     let mode = args.rehearsal.mode();

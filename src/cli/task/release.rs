@@ -3,15 +3,16 @@
 use std::process::ExitCode;
 
 use super::shown;
-use crate::cli::arguments::{Rehearsal, Who};
+use crate::cli::error::Trouble;
+use crate::cli::input::arguments::{Rehearsal, Who};
 use crate::cli::session::Session;
-use crate::cli::trouble::Trouble;
-use crate::model::Ticket;
-use crate::ops::{acting_agent, release};
+use crate::domain::Ticket;
+use crate::project::author::acting_agent;
+use crate::tasks::actions::release;
 
 /// Give a claimed task back
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// The task, as in `AOF-abc`, or a branch of it, as in `AOF-abc@3/security`
     #[arg(value_name = "ID")]
     ticket: Ticket,
@@ -21,7 +22,7 @@ pub(in crate::cli) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task release")?;
     let in_force = session.rules(&workspace)?;
     let org = &in_force.rules.org;

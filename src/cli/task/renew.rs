@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 
 use super::shown;
-use crate::cli::arguments::{Rehearsal, Who};
+use crate::cli::error::Trouble;
+use crate::cli::input::arguments::{Rehearsal, Who};
 use crate::cli::session::Session;
-use crate::cli::trouble::Trouble;
-use crate::model::Ticket;
-use crate::ops::{acting_agent, renew};
+use crate::domain::Ticket;
+use crate::project::author::acting_agent;
+use crate::tasks::actions::renew;
 
 /// Say that you are still at work, so that your claim lasts
 #[derive(Debug, clap::Args)]
@@ -16,7 +17,7 @@ Where a workflow or a gate has a `lease`, a claim that is not renewed ends, and 
 
 Example:
   aof task renew AOF-7qk --note \"The tests pass, the docs are missing\"")]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// The task, as in `AOF-abc`, or a branch of it, as in `AOF-abc@3/security`
     #[arg(value_name = "ID")]
     ticket: Ticket,
@@ -29,7 +30,7 @@ pub(in crate::cli) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task renew")?;
     let in_force = session.rules(&workspace)?;
     let org = &in_force.rules.org;

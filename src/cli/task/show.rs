@@ -4,24 +4,24 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::cli::page::{Page, branches, not_taken_up, place, status, turn, warn_of_visit};
+use crate::cli::error::Trouble;
+use crate::cli::render::page::{Page, branches, not_taken_up, place, status, turn, warn_of_visit};
 use crate::cli::session::Session;
-use crate::cli::trouble::Trouble;
-use crate::engine::Rules;
-use crate::format::plain::{inert, one_line};
-use crate::format::task_file::Origin;
-use crate::model::{Priority, TaskId, Ticket, Timestamp};
-use crate::ops::{View, frozen, is_drifted, show, task_value};
+use crate::domain::{Priority, TaskId, Ticket, Timestamp};
+use crate::files::printable::{inert, one_line};
+use crate::files::task_file::Origin;
+use crate::rules::Rules;
+use crate::tasks::view::task_view::{View, frozen, is_drifted, show, task_value};
 
 /// Show a task
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
     ticket: Ticket,
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task show")?;
     let (view, in_force) = show(&workspace, &args.ticket.task)?;
     session.warn_of_rules(&in_force);

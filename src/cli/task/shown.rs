@@ -1,14 +1,17 @@
 //! How a changed task is shown.
 
-use crate::cli::output::{CYAN, GREEN, YELLOW, styled};
+use crate::cli::render::output::{CYAN, GREEN, YELLOW, styled};
 use crate::cli::session::Session;
-use crate::engine::Rules;
-use crate::format::plain::inert;
-use crate::model::{Event, OpenBranch, Status};
-use crate::ops::{Changed, DryRun, Following, changed_value, following, way, who};
+use crate::domain::{Event, OpenBranch, Status};
+use crate::files::printable::inert;
+use crate::rules::Rules;
+use crate::tasks::apply::change::{Changed, DryRun};
+use crate::tasks::automatic::rule_effects::{Following, following};
+use crate::tasks::view::changed::{changed_value, way};
+use crate::tasks::view::task_view::who;
 
 /// Shows what was done to a task: one line of what, one of what is next.
-pub(in crate::cli) fn changed(
+pub(crate) fn changed(
     session: &Session,
     rules: &Rules,
     changed: &Changed,
@@ -101,7 +104,7 @@ fn standing(rules: &Rules, changed: &Changed) -> String {
 }
 
 /// Says what the rules, which have changed, did to a task.
-pub(in crate::cli) fn followed(changed: &Changed) -> String {
+pub(crate) fn followed(changed: &Changed) -> String {
     let task = &changed.after.task;
     let before = changed.before.as_ref().map_or(task, |file| &file.task);
     if let Some(visit) = task.history.get(before.history.len()) {

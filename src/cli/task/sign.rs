@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::cli::arguments::SignWith;
+use crate::cli::error::Trouble;
+use crate::cli::input::arguments::SignWith;
 use crate::cli::session::{Session, now};
-use crate::cli::trouble::Trouble;
-use crate::engine::NAMESPACE;
-use crate::ops::{completion_in, sign_file, what_to_sign};
-use crate::store::random::DeliveryId;
+use crate::rules::NAMESPACE;
+use crate::storage::random::DeliveryId;
+use crate::tasks::signing::{completion_in, sign_file, what_to_sign};
 
 /// Sign a completion file
 #[derive(Debug, clap::Args)]
@@ -22,7 +22,7 @@ Examples:
   ssh-keygen -Y sign -n aof -f KEY to-sign      .. whose signature then goes into the file, as `signature`
 
 The signature is for the visit that is open now, and for nothing else. Then drop the file into .aof/inbox.")]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// The completion, as `*.yaml`, `*.json` or `*.md`
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -33,7 +33,7 @@ pub(in crate::cli) struct Args {
     signing: SignWith,
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task sign")?;
     let name = args.file.display().to_string();
     let bytes =

@@ -3,15 +3,15 @@
 use std::process::ExitCode;
 
 use super::shown;
-use crate::cli::arguments::{Rehearsal, Who};
+use crate::cli::error::Trouble;
+use crate::cli::input::arguments::{Rehearsal, Who};
 use crate::cli::session::Session;
-use crate::cli::trouble::Trouble;
-use crate::model::Ticket;
-use crate::ops::unblock;
+use crate::domain::Ticket;
+use crate::tasks::actions::unblock;
 
 /// Set a blocked task going again
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// The task, as in `AOF-abc`, or a branch of it, as in `AOF-abc@3/security`
     #[arg(value_name = "ID")]
     ticket: Ticket,
@@ -24,7 +24,7 @@ pub(in crate::cli) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("task unblock")?;
     let in_force = session.rules(&workspace)?;
     let mode = args.rehearsal.mode();

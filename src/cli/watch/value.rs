@@ -2,15 +2,19 @@
 
 use serde_json::{Value, json};
 
-use super::polling;
+use super::command::polling;
+use crate::cli::render::{assignments, expired};
 use crate::cli::session::Session;
-use crate::cli::{handed_out, ran_out};
-use crate::format::diagnostic::Diagnostic;
-use crate::ops::{Changed, Delivered, reason_of, sync_value, warnings_value};
-use crate::watch::Report;
+use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::history::sync::show::sync_value;
+use crate::project::error::reason::reason_of;
+use crate::tasks::apply::change::Changed;
+use crate::tasks::inbox::recipient::Delivered;
+use crate::tasks::view::changed::warnings_value;
+use crate::watch::report::Report;
 
 /// Returns what stands for an event in JSON, with commands of git as they have to be where people stand.
-pub(super) fn value_of(session: &Session, report: &Report) -> Value {
+pub(crate) fn value_of(session: &Session, report: &Report) -> Value {
     let mut value = of_report(report);
     session.git_said_in(&mut value);
     if let Some(reason) = value.get_mut("reason") {
@@ -56,8 +60,8 @@ fn of_report(report: &Report) -> Value {
             value
         }
         Report::Passed(changed) => of_change("passed", changed),
-        Report::TimedOut(changed) => ran_out::value("timeout", changed),
-        Report::Lapsed(changed) => ran_out::value("lapsed", changed),
+        Report::TimedOut(changed) => expired::value("timeout", changed),
+        Report::Lapsed(changed) => expired::value("lapsed", changed),
         Report::Followed(changed) => of_change("followed", changed),
         Report::Moved(changed) => of_change("moved", changed),
         Report::Committed(changed) => of_change("edited", changed),
@@ -68,8 +72,8 @@ fn of_report(report: &Report) -> Value {
         Report::TakenBack { problem, fix } => {
             json!({"event": "taken_back", "problem": problem, "fix": fix})
         }
-        Report::Given(given) => handed_out::given_value(given),
-        Report::Dependent(dependent) => handed_out::dependent_value(dependent),
+        Report::Given(given) => assignments::given_value(given),
+        Report::Dependent(dependent) => assignments::dependent_value(dependent),
         Report::Troubled { task, error } => {
             json!({"event": "troubled", "task": task.as_str(), "reason": reason_of(error)})
         }

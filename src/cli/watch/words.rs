@@ -5,21 +5,26 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Again, polling};
-use crate::audit::CommitId;
-use crate::cli::output::{BOLD, CYAN, RED, YELLOW, styled};
+use super::command::{Again, polling};
+use crate::cli::render::output::{BOLD, CYAN, RED, YELLOW, styled};
+use crate::cli::render::{assignments, expired};
 use crate::cli::session::Session;
 use crate::cli::task::shown::followed;
-use crate::cli::{handed_out, ran_out};
-use crate::format::diagnostic::{Diagnostic, render_all};
-use crate::format::plain::inert;
-use crate::model::TaskId;
-use crate::ops::{Changed, Delivered, OpsError, PutBack, Synced, way};
-use crate::store::layout::{BRANCH, INBOX};
-use crate::watch::{Report, Sight};
+use crate::domain::TaskId;
+use crate::files::diagnostic::diagnostic::{Diagnostic, render_all};
+use crate::files::printable::inert;
+use crate::git::CommitId;
+use crate::history::lost_steps::PutBack;
+use crate::history::sync::sync::Synced;
+use crate::project::error::error::OpsError;
+use crate::storage::layout::{BRANCH, INBOX};
+use crate::tasks::apply::change::Changed;
+use crate::tasks::inbox::recipient::Delivered;
+use crate::tasks::view::changed::way;
+use crate::watch::report::{Report, Sight};
 
 /// Returns the words for an event.
-pub(super) fn words_of(session: &Session, report: &Report, again: Again) -> String {
+pub(crate) fn words_of(session: &Session, report: &Report, again: Again) -> String {
     let warning = styled(YELLOW, "warning:");
     match report {
         Report::Watching { project, branch, sight } => watching(project, branch.as_deref(), sight),
@@ -72,10 +77,10 @@ pub(super) fn words_of(session: &Session, report: &Report, again: Again) -> Stri
             format!("{}  went on by itself, now{}", named(&changed.after.task.id), at_gate(changed))
         }
         Report::TimedOut(changed) => {
-            format!("{}  {}", named(&changed.after.task.id), inert(&ran_out::timed_out(changed)))
+            format!("{}  {}", named(&changed.after.task.id), inert(&expired::timed_out(changed)))
         }
         Report::Lapsed(changed) => {
-            format!("{}  {}", named(&changed.after.task.id), inert(&ran_out::lapsed(changed)))
+            format!("{}  {}", named(&changed.after.task.id), inert(&expired::lapsed(changed)))
         }
         Report::Followed(changed) => {
             format!("{}  {}", named(&changed.after.task.id), inert(&followed(changed)))
@@ -96,10 +101,10 @@ pub(super) fn words_of(session: &Session, report: &Report, again: Again) -> Stri
             format!("{} {}\n  {}", styled(YELLOW, "needs a look:"), inert(problem), inert(fix))
         }
         Report::Given(given) => {
-            format!("{}  {}", styled(CYAN, &given.ticket), handed_out::given(given))
+            format!("{}  {}", styled(CYAN, &given.ticket), assignments::given(given))
         }
         Report::Dependent(dependent) => {
-            format!("{}  {}", named(&dependent.task), inert(&handed_out::dependent(dependent)))
+            format!("{}  {}", named(&dependent.task), inert(&assignments::dependent(dependent)))
         }
         Report::Troubled { task, error } => {
             format!("{}  {} {}", named(task), styled(YELLOW, "needs a look:"), told(session, error))

@@ -4,13 +4,15 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::cli::arguments::{Rehearsal, template};
-use crate::cli::output::{BOLD, CYAN, styled};
+use crate::cli::error::Trouble;
+use crate::cli::input::arguments::{Rehearsal, template};
+use crate::cli::render::output::{BOLD, CYAN, styled};
 use crate::cli::session::Session;
-use crate::cli::trouble::Trouble;
-use crate::format::template::{Part, Template};
-use crate::model::{AgentId, WorkflowName, listed};
-use crate::ops::{DryRun, Fate, NewWorkflow, WorkflowFile, create_workflow};
+use crate::domain::{AgentId, WorkflowName, listed};
+use crate::setup::create_workflow::{Fate, NewWorkflow, WorkflowFile, create_workflow};
+use crate::setup::template::people::Part;
+use crate::setup::template::template::Template;
+use crate::tasks::apply::change::DryRun;
 
 /// Begin a workflow from a template: a commented file of its own, in one commit
 #[derive(Debug, clap::Args)]
@@ -21,7 +23,7 @@ Examples:
   aof workflow create --list                               what each template is for
 
 A workflow whose roles org.yaml lacks is written and not committed; what to add is said.")]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// What the workflow will be called
     #[arg(required_unless_present = "list")]
     name: Option<WorkflowName>,
@@ -35,7 +37,7 @@ pub(in crate::cli) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let (Some(name), Some(template)) = (&args.name, args.template) else {
         list(session);
         return Ok(ExitCode::SUCCESS);
@@ -80,7 +82,7 @@ fn show(session: &Session, new: &NewWorkflow, made: &WorkflowFile, mode: DryRun)
     }
     match &made.fate {
         Fate::Ready => {
-            output.say(format!("dry run: nothing was written; `{}` could be committed", made.path))
+            output.say(format!("dry run: nothing was written; `{}` could be committed", made.path));
         }
         Fate::Committed(commit) => {
             let commit = commit.to_string();
@@ -124,7 +126,7 @@ fn lacking(roles: &[Part]) -> String {
 }
 
 /// Returns what org.yaml needs, as a person can paste it.
-pub(super) fn lacking_text(roles: &[Part], agents: &[AgentId]) -> String {
+pub(crate) fn lacking_text(roles: &[Part], agents: &[AgentId]) -> String {
     let parts: String = roles.iter().map(Part::text).collect();
     let mut text = format!("add to `roles` in org.yaml, with agents of yours:\n\n{parts}");
     if !agents.is_empty() {

@@ -4,16 +4,16 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::audit::CommitId;
-use crate::cli::output::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, styled};
+use crate::cli::error::Trouble;
+use crate::cli::render::output::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, styled};
+use crate::cli::render::unreadable_files;
 use crate::cli::session::Session;
-use crate::cli::trouble::Trouble;
-use crate::cli::unreadable;
-use crate::engine::{Difference, DifferenceKind, Subject};
-use crate::format::diagnostic::{Diagnostic, render_all};
-use crate::format::plain::inert;
-use crate::model::GateId;
-use crate::ops::{Prospect, RulesDiff, TaskFate, Turn, diff_rules};
+use crate::domain::GateId;
+use crate::files::diagnostic::diagnostic::{Diagnostic, render_all};
+use crate::files::printable::inert;
+use crate::git::CommitId;
+use crate::rules::{Difference, DifferenceKind, Subject};
+use crate::setup::rules_diff::{Fate as TaskFate, Prospect, RulesDiff, Turn, diff_rules};
 
 /// Show what changed in the rules, and what that does to each task under way
 #[derive(Debug, clap::Args)]
@@ -25,13 +25,13 @@ Examples:
   aof workflow diff             what committing project.yaml, org.yaml and workflows/ would do
   aof workflow diff HEAD~5      what has changed since
   aof workflow diff --json")]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// A commit, a branch or a tag to compare the rules in force with
     #[arg(value_name = "REV")]
     revision: Option<String>,
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("workflow diff")?;
     let diff = diff_rules(&workspace, args.revision.as_deref())?;
     if session.output.is_json() {
@@ -45,7 +45,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         }
         session.output.print(&page(&diff));
     }
-    Ok(unreadable::tell(session, &diff.unreadable))
+    Ok(unreadable_files::tell(session, &diff.unreadable))
 }
 
 fn page(diff: &RulesDiff) -> String {
@@ -155,7 +155,7 @@ fn value(diff: &RulesDiff) -> Value {
         "tasks": diff.prospects.iter().map(task_value).collect::<Vec<_>>(),
         "untouched": diff.untouched,
         "diagnostics": diff.diagnostics.iter().map(Diagnostic::to_value).collect::<Vec<_>>(),
-        "unreadable": unreadable::values(&diff.unreadable),
+        "unreadable": unreadable_files::values(&diff.unreadable),
     })
 }
 

@@ -1,11 +1,11 @@
 //! A workflow as a graph for Graphviz.
 
 use super::picture::{label, lines};
-use crate::engine::{Way, edges, first};
-use crate::model::{Destination, GateKind, Workflow};
-use crate::ops::GateRow;
+use crate::domain::{Destination, GateKind, Workflow};
+use crate::observability::gate_report::GateRow;
+use crate::rules::{Way, edges, first};
 
-pub(super) fn render(workflow: &Workflow, rows: &[GateRow]) -> String {
+pub(crate) fn render(workflow: &Workflow, rows: &[GateRow]) -> String {
     let mut text = format!("digraph {} {{\n", quoted(workflow.name.as_str()));
     text.push_str("  node [shape=box, style=rounded, fontname=\"sans-serif\"];\n");
     text.push_str("  edge [fontname=\"sans-serif\", fontsize=10];\n");

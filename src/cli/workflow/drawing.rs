@@ -3,18 +3,18 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::rail::Rail;
-use crate::cli::length::length;
-use crate::cli::output::{BOLD, CYAN, DIM, YELLOW, styled};
-use crate::engine::{Limits, Post, Rules, asked_for, edges, reads};
-use crate::format::plain::one_line;
-use crate::model::{
+use crate::cli::input::length::length;
+use crate::cli::render::output::{BOLD, CYAN, DIM, YELLOW, styled};
+use crate::domain::{
     AgentId, Branch, Duty, Exhausted, Fork, Gate, GateId, JoinStrategy, OnConditionError, Outcome,
     RejectionStrategy, Target, Verdict, Workflow,
 };
-use crate::ops::GateRow;
+use crate::files::printable::one_line;
+use crate::observability::gate_report::GateRow;
+use crate::rules::{Limits, Post, Rules, asked_for, edges, reads};
 
 /// Returns the drawing; `rows` say what stands where, if that is to be seen.
-pub(super) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> String {
+pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> String {
     let mut text = styled(BOLD, &workflow.name);
     if let Some(description) = &workflow.description {
         text.push_str(&format!("  {}", one_line(description)));
@@ -61,7 +61,7 @@ pub(super) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> Stri
 }
 
 /// Returns how many tasks stand at the gate; nothing where none does.
-pub(super) fn standing(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) -> Option<String> {
+pub(crate) fn standing(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) -> Option<String> {
     let row = rows
         .iter()
         .find(|row| row.workflow == workflow.name.as_str() && row.gate == gate.id.as_str())?;
@@ -86,7 +86,7 @@ fn staff(rules: &Rules, gate: &Gate) -> String {
 }
 
 /// Returns what a fork waits for.
-pub(super) fn joining(fork: &Fork) -> String {
+pub(crate) fn joining(fork: &Fork) -> String {
     let how = match fork.join {
         JoinStrategy::All => "all of them pass",
         JoinStrategy::Any => "one of them passes",
@@ -163,7 +163,7 @@ fn duty_notes(workflow: &Workflow, duty: &Duty) -> Vec<String> {
 }
 
 /// Returns which values a gate's texts ask for, and which its completions hand on.
-pub(super) fn keys(duty: &Duty) -> Vec<String> {
+pub(crate) fn keys(duty: &Duty) -> Vec<String> {
     let handed = duty.outputs.names().into_iter().map(str::to_owned).collect();
     let lists = [("reads", reads(duty)), ("hands on", handed)];
     let told = lists.iter().filter(|(_, names)| !names.is_empty());
@@ -191,7 +191,7 @@ fn branch_notes(workflow: &Workflow, branch: &Branch) -> Vec<String> {
 }
 
 /// Returns a number of times in words.
-pub(super) fn counted(times: u32) -> String {
+pub(crate) fn counted(times: u32) -> String {
     if times == 1 { "once".to_owned() } else { format!("{times} times") }
 }
 

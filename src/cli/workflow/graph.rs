@@ -5,14 +5,15 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
+use super::command::named;
 use super::drawing::draw;
-use super::{dot, mermaid, named};
+use super::{dot, mermaid};
+use crate::cli::error::Trouble;
+use crate::cli::render::unreadable_files;
 use crate::cli::session::Session;
-use crate::cli::trouble::Trouble;
-use crate::cli::unreadable;
-use crate::engine::{Edge, Way, edges};
-use crate::model::{Branch, GateKind, GateType, Outcome, RoleId, Workflow, WorkflowName};
-use crate::ops::{GateReport, gate_report_value, gate_status};
+use crate::domain::{Branch, GateKind, GateType, Outcome, RoleId, Workflow, WorkflowName};
+use crate::observability::gate_report::{GateReport, gate_report_value, gate_status};
+use crate::rules::{Edge, Way, edges};
 
 /// Draw the ways that a task can go, and where tasks stand now
 #[derive(Debug, clap::Args)]
@@ -21,7 +22,7 @@ Examples:
   aof workflow graph                                     the default workflow, here
   aof workflow graph release --format mermaid            for a Markdown file, in a block of ```mermaid
   aof workflow graph --format dot | dot -Tsvg > way.svg  with Graphviz")]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// The workflow; the project's default if none is named
     name: Option<WorkflowName>,
     /// How it is drawn
@@ -40,7 +41,7 @@ enum Format {
     Dot,
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("workflow graph")?;
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;
@@ -55,7 +56,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
             Format::Dot => dot::render(workflow, &report.rows),
         });
     }
-    Ok(unreadable::tell(session, &report.unreadable))
+    Ok(unreadable_files::tell(session, &report.unreadable))
 }
 
 fn value(workflow: &Workflow, report: &GateReport) -> Value {

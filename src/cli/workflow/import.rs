@@ -6,19 +6,21 @@ use std::process::ExitCode;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 
-use crate::audit::AuditError;
-use crate::cli::arguments::Rehearsal;
-use crate::cli::output::{BOLD, CYAN, DIM, RED, YELLOW, styled};
+use crate::cli::error::Trouble;
+use crate::cli::input::arguments::Rehearsal;
+use crate::cli::render::output::{BOLD, CYAN, DIM, RED, YELLOW, styled};
 use crate::cli::session::Session;
-use crate::cli::trouble::Trouble;
-use crate::format::diagnostic::{Diagnostic, render_all};
-use crate::format::import::{Fate, Imported, Remark, System};
-use crate::format::plain::inert;
-use crate::model::WorkflowName;
-use crate::ops::{
-    Brought, DryRun, Fidelity, OpsError, Workspace, bring_in, read_foreign, roles_snippet,
-};
-use crate::store::{ProjectPath, StoreError};
+use crate::domain::WorkflowName;
+use crate::files::diagnostic::diagnostic::{Diagnostic, render_all};
+use crate::files::printable::inert;
+use crate::git::AuditError;
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::setup::import::import::{Imported, System};
+use crate::setup::import::report::{Fate, Remark};
+use crate::setup::import_workflow::{Brought, Fidelity, bring_in, read_foreign, roles_snippet};
+use crate::storage::{ProjectPath, StoreError};
+use crate::tasks::apply::change::DryRun;
 
 /// Make a workflow of another system's file, and say what became of each of its fields
 #[derive(Debug, clap::Args)]
@@ -30,7 +32,7 @@ Examples:
   aof workflow import workflow.yml --dry-run     see the workflow, and the report beside it
   aof workflow import config.toml --name loop    write and commit workflows/loop.yaml
   aof workflow import old.json --from openagents")]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// The file: YAML, JSON or TOML; `-` for stdin
     #[arg(value_name = "FILE")]
     file: String,
@@ -52,7 +54,7 @@ fn system() -> impl TypedValueParser<Value = System> {
         .try_map(|word| word.parse::<System>())
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let mode = args.rehearsal.mode();
     let bytes = bytes(session, &args.file)?;
     let imported = read_foreign(&args.file, &bytes, args.from, args.name.as_ref())?;
@@ -149,7 +151,7 @@ fn show(session: &Session, imported: &Imported, brought: &Brought, mode: DryRun)
     let paths = paths.join(" ");
     match (brought.commit, mode) {
         (Some(commit), _) => {
-            lines.push(format!("\nimported {paths}, commit {:.7}", commit.to_string()))
+            lines.push(format!("\nimported {paths}, commit {:.7}", commit.to_string()));
         }
         (None, DryRun::Yes) => {}
         (None, DryRun::No) => {

@@ -1,11 +1,11 @@
 //! A workflow as a Mermaid flowchart, which Markdown viewers draw.
 
 use super::picture::{label, lines};
-use crate::engine::{Way, edges, first};
-use crate::model::{Destination, GateId, GateKind, Workflow};
-use crate::ops::GateRow;
+use crate::domain::{Destination, GateId, GateKind, Workflow};
+use crate::observability::gate_report::GateRow;
+use crate::rules::{Way, edges, first};
 
-pub(super) fn render(workflow: &Workflow, rows: &[GateRow]) -> String {
+pub(crate) fn render(workflow: &Workflow, rows: &[GateRow]) -> String {
     let mut text = String::from("flowchart TD\n  start(( ))\n");
     for (index, gate) in workflow.gates.iter().enumerate() {
         let lines: Vec<String> =

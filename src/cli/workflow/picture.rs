@@ -1,13 +1,13 @@
 //! What the formats for pictures have in common: the words at gates and ways.
 
 use super::drawing::{counted, joining, keys, standing};
-use crate::engine::{Edge, Way};
-use crate::format::plain::one_line;
-use crate::model::{Exhausted, Gate, GateKind, Outcome, Workflow};
-use crate::ops::GateRow;
+use crate::domain::{Exhausted, Gate, GateKind, Outcome, Workflow};
+use crate::files::printable::one_line;
+use crate::observability::gate_report::GateRow;
+use crate::rules::{Edge, Way};
 
 /// Returns the lines that stand at a gate.
-pub(super) fn lines(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) -> Vec<String> {
+pub(crate) fn lines(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) -> Vec<String> {
     let mut lines = vec![gate.id.to_string()];
     lines.extend(gate.role().map(ToString::to_string));
     if let Some(fork) = gate.fork() {
@@ -27,7 +27,7 @@ pub(super) fn lines(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) -> Vec<S
 }
 
 /// Returns what stands at a way.
-pub(super) fn label(workflow: &Workflow, edge: &Edge) -> String {
+pub(crate) fn label(workflow: &Workflow, edge: &Edge) -> String {
     let outcomes = edge.outcomes.iter().map(Outcome::as_str).collect::<Vec<_>>().join(" / ");
     match edge.way {
         Way::On | Way::Return => outcomes,

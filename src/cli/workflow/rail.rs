@@ -7,11 +7,11 @@
 //! ╰───○  approve    (leads back to plan)
 //! ```
 
-use crate::engine::{Edge, Way};
-use crate::model::{Destination, Workflow};
+use crate::domain::{Destination, Workflow};
+use crate::rules::{Edge, Way};
 
 /// The lanes, the innermost last.
-pub(super) struct Rail {
+pub(crate) struct Rail {
     columns: Vec<Vec<Lane>>,
 }
 
@@ -32,7 +32,7 @@ impl Lane {
 }
 
 impl Rail {
-    pub(super) fn of(workflow: &Workflow, edges: &[Edge]) -> Self {
+    pub(crate) fn of(workflow: &Workflow, edges: &[Edge]) -> Self {
         let mut lanes: Vec<Lane> = Vec::new();
         for edge in edges.iter().filter(|edge| matches!(edge.way, Way::Back(_) | Way::Exhausted(_)))
         {
@@ -66,7 +66,7 @@ impl Rail {
     }
 
     /// Returns what stands before the gate of that number.
-    pub(super) fn at(&self, index: usize) -> String {
+    pub(crate) fn at(&self, index: usize) -> String {
         if self.columns.is_empty() {
             return String::new();
         }
@@ -93,7 +93,7 @@ impl Rail {
     }
 
     /// Returns what stands before the lines below the gate of that number.
-    pub(super) fn after(&self, index: usize) -> String {
+    pub(crate) fn after(&self, index: usize) -> String {
         if self.columns.is_empty() {
             return String::new();
         }

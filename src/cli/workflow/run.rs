@@ -6,20 +6,24 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::create::lacking_text;
-use crate::cli::arguments::context;
-use crate::cli::output::{CYAN, styled};
-use crate::cli::running::{How, ended, go, preview, project};
+use crate::agents::runner::attempt::printed::shortened;
+use crate::agents::runner::{Pace, Wish, preview_of};
+use crate::cli::agents::run::command::{How, ended, go, project};
+use crate::cli::agents::run::preview;
+use crate::cli::error::Trouble;
+use crate::cli::input::arguments::context;
+use crate::cli::render::output::{CYAN, styled};
 use crate::cli::session::Session;
-use crate::cli::trouble::Trouble;
-use crate::format::plain::one_line;
-use crate::format::template::Template;
-use crate::model::{Map, Workflow, WorkflowName};
-use crate::ops::{
-    DryRun, Fate, InForce, NewTask, NewWorkflow, OpsError, Workspace, check_new, create,
-    create_workflow, workflow_named,
-};
-use crate::runner::printed::shortened;
-use crate::runner::{Pace, Wish, preview_of};
+use crate::domain::{Map, Workflow, WorkflowName};
+use crate::files::printable::one_line;
+use crate::project::active_rules::InForce;
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::setup::create_workflow::{Fate, NewWorkflow, create_workflow};
+use crate::setup::template::template::Template;
+use crate::tasks::apply::change::DryRun;
+use crate::tasks::create::{NewTask, check_new, create};
+use crate::tasks::lookup::known_names::workflow_named;
 
 /// The longest title that is made of an input, in characters.
 const TITLE: usize = 80;
@@ -37,7 +41,7 @@ In KEY=VALUE the value is JSON, else a text; a number that would not come back a
 The task file is the state: `aof run --task ID` goes on where a run stood, here or on any machine that has the repository.
 A template that the project has no workflow of is begun as one first (`workflows/NAME.yaml`).
 Exit codes: 0 complete, 1 failed, 7 it waits for somebody, 130 stopped.")]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// The workflow, or a template
     #[arg(value_name = "WORKFLOW")]
     workflow: WorkflowName,
@@ -60,7 +64,7 @@ pub(in crate::cli) struct Args {
     how: How,
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     ended(session, &args.how, start(session, args))
 }
 

@@ -4,21 +4,21 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
+use super::command::named;
 use super::drawing::draw;
-use super::named;
+use crate::cli::error::Trouble;
 use crate::cli::session::Session;
-use crate::cli::trouble::Trouble;
-use crate::engine::{Limits, Post, Rules, reads};
-use crate::model::{Branch, Gate, GateId, Outcome, RoleId, Workflow, WorkflowName};
+use crate::domain::{Branch, Gate, GateId, Outcome, RoleId, Workflow, WorkflowName};
+use crate::rules::{Limits, Post, Rules, reads};
 
 /// Show a workflow's gates in order, and where each outcome leads
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// The workflow; the project's default if none is named
     name: Option<WorkflowName>,
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("workflow show")?;
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;

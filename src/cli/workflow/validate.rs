@@ -3,21 +3,22 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use crate::cli::error::Trouble;
+use crate::cli::render::rule_findings;
 use crate::cli::session::Session;
-use crate::cli::trouble::Trouble;
-use crate::cli::validated;
-use crate::engine::Rules;
-use crate::format::config::Subject;
-use crate::ops::{Workspace, check_worktree};
+use crate::files::config::config::Subject;
+use crate::project::rule_check::check_worktree;
+use crate::project::workspace::Workspace;
+use crate::rules::Rules;
 
 /// Check project.yaml, org.yaml and workflows/ as they stand in the worktree
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// Tell only of these files
     files: Vec<PathBuf>,
 }
 
-pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     let workspace = session.workspace("workflow validate")?;
     let wanted: Vec<String> =
         args.files.iter().map(|file| named(session, &workspace, file)).collect::<Result<_, _>>()?;
@@ -26,7 +27,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         diagnostics.retain(|diagnostic| wanted.contains(&diagnostic.file));
     }
     let well = rules.as_ref().map_or_else(|| wanted.join(", "), counts);
-    Ok(validated::show(session, &diagnostics, &well))
+    Ok(rule_findings::show(session, &diagnostics, &well))
 }
 
 /// Returns the name that diagnostics know a file of the rules by.

@@ -362,7 +362,7 @@ fn a_rehearsal_shows_each_line_and_writes_nothing() {
 #[cfg(debug_assertions)]
 #[test]
 fn one_that_is_killed_anywhere_is_whole_or_nothing() {
-    for point in aof::stop::POINTS {
+    for point in aof::system::crash_points::POINTS {
         let env = TestEnvironment::new();
         let house = "# House\n";
         env.write("AGENTS.md", house);

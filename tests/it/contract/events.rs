@@ -167,7 +167,7 @@ fn events_have_these_keys_in_this_order() {
             kinds += &format!("{}\n", render(&shape(line)));
         }
     }
-    let all = aof::model::EventKind::ALL.iter().map(|kind| kind.as_str());
+    let all = aof::domain::EventKind::ALL.iter().map(|kind| kind.as_str());
     let missing: Vec<&str> = all.filter(|kind| !known.contains(kind)).collect();
     assert_eq!(missing, [""; 0], "kinds of events that this story lacks");
     assert_snapshot!("stream", stream);

@@ -23,7 +23,7 @@ fn planted(env: &TestEnvironment, project: &str, id: &str) -> String {
         "{{\"index\":{{\"temp\":{victim:?},\"device\":1,\"inode\":1,\"born\":1}},\"branch\":null,\"files\":\"untouched\"}}"
     );
     let record = format!("{{\"pid\":1,\"writes\":[],\"locks\":{locks}}}");
-    let digest = aof::model::Digest::of(record.as_bytes());
+    let digest = aof::domain::Digest::of(record.as_bytes());
     env.write(&format!("{project}.aof/intent"), format!("{}\n{record}", digest.as_str()));
     victim
 }

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use aof::engine::Rules;
-use aof::format::config::{Source, Subject, load};
-use aof::format::task_file::{self, Defaults, Origin};
-use aof::model::{Severity, TaskId};
+use aof::domain::{Severity, TaskId};
+use aof::files::config::config::{Source, Subject, load};
+use aof::files::task_file;
+use aof::files::task_file::{Defaults, Origin};
+use aof::rules::Rules;
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))

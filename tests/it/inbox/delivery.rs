@@ -531,7 +531,7 @@ fn a_refusal_that_is_killed_leaves_no_reason_without_its_file() {
 #[cfg(debug_assertions)]
 fn a_delivery_that_is_killed_anywhere_is_finished_by_the_next() {
     let mut findings = Vec::new();
-    for point in aof::stop::POINTS {
+    for point in aof::system::crash_points::POINTS {
         let env = TestEnvironment::new();
         let ids = dropped(&env, 3);
         let mut command = env.aof_command(&["watch", "--once"]);

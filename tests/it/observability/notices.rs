@@ -199,7 +199,7 @@ agents:
 
 #[test]
 fn a_crash_at_any_point_delivers_all_and_under_the_same_ids() {
-    for point in aof::stop::OUTBOX_POINTS {
+    for point in aof::system::crash_points::OUTBOX_POINTS {
         let env = project_with(&format!("notify: [{{on: all, {}}}]\n", into("told")));
         let id = env.new_task(&["Add login"]);
         let _ = env.complete(&id, "agent-7");
@@ -397,7 +397,7 @@ fn a_kill_after_a_message_was_given_up_leaves_that_to_be_told() {
     env.write("project.yaml", rules);
     env.commit_all("another receiver");
     let mut command = env.aof_command(&["notices", "--deliver"]);
-    command.env("AOF_STOP_AT", aof::stop::GIVEN_UP_POINTS[0]);
+    command.env("AOF_STOP_AT", aof::system::crash_points::GIVEN_UP_POINTS[0]);
     assert_eq!(env.run(command).code, None);
     for _ in 0..2 {
         let _ = env.aof(&["notices", "--deliver"]).success();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use aof::stop::POINTS;
+use aof::system::crash_points::POINTS;
 
 use crate::support::checker;
 use crate::support::environment::TestEnvironment;

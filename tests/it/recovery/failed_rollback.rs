@@ -5,7 +5,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use aof::stop::POINTS;
+use aof::system::crash_points::POINTS;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use crate::support::checker;
@@ -172,7 +172,7 @@ fn what_is_to_be_undone_is_undone_wherever_it_got_to() {
                     .trim_end()
                     .replace("{\"undo\":0,", "{\"undo\":1,");
                 assert_ne!(noted, record);
-                let digest = aof::model::Digest::of(noted.as_bytes());
+                let digest = aof::domain::Digest::of(noted.as_bytes());
                 env.write(".aof/intent", format!("{}\n{noted}", digest.as_str()));
             }
             findings.expect(&how, Some(0), &scene.touch_other(None));

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use aof::stop::POINTS;
+use aof::system::crash_points::POINTS;
 
 use crate::support::checker;
 use crate::support::environment::{PROJECT, TestEnvironment};
@@ -227,7 +227,7 @@ fn what_a_record_of_an_earlier_version_says_of_locks_is_enough_to_go_on() {
             write["old"] = write["old"]["path"].clone();
         }
         let said = said.to_string();
-        let digest = aof::model::Digest::of(said.as_bytes());
+        let digest = aof::domain::Digest::of(said.as_bytes());
         scene.env.write(".aof/intent", format!("{}\n{said}", digest.as_str()));
         findings.expect("another task", Some(0), &scene.touch_other(None));
         assert!(!lock.exists());

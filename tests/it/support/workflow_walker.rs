@@ -3,17 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aof::engine::outputs::{example, judge};
-use aof::engine::{
-    Act, Decision, Edge, Post, Rules, Way, decide, edges, may_complete, passes_by_itself,
-    unanswered,
-};
-use aof::format::config::{Source, load};
-use aof::model::{
+use aof::domain::{
     BranchStatus, Completion, Destination, Gate, Map, Outcome, Outputs, Status, Target, Task,
     Ticket, Timestamp, Visit, Workflow,
 };
-use aof::ops::{NewTask, new_from};
+use aof::files::config::config::{Source, load};
+use aof::rules::outputs::{example, judge};
+use aof::rules::{
+    Act, Decision, Edge, Post, Rules, Way, decide, edges, may_complete, passes_by_itself,
+    unanswered,
+};
+use aof::tasks::create::{NewTask, new_from};
 
 /// So many different situations are enough for any workflow that people can follow.
 const MOST: usize = 100_000;

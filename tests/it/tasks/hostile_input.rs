@@ -477,7 +477,7 @@ fn a_full_disk_stops_a_write_and_nothing_is_lost() {
 
 /// Returns what a record of a write says, with the digest that shows it to be whole.
 fn signed(record: &str) -> String {
-    format!("{}\n{record}", aof::model::Digest::of(record.as_bytes()).as_str())
+    format!("{}\n{record}", aof::domain::Digest::of(record.as_bytes()).as_str())
 }
 
 #[test]
@@ -494,7 +494,7 @@ fn a_record_of_a_write_that_is_nonsense_harms_nobody() {
             assert!(!env.is_in_the_middle());
         }
     }
-    let digest = aof::model::Digest::of(b"text");
+    let digest = aof::domain::Digest::of(b"text");
     let digest = digest.as_str();
     let evil = format!(
         "{{\"pid\":1,\"writes\":[{{\"task\":\"{id}\",\"old\":{{\"path\":\"tasks/{id}.md\",\"sha256\":\"{digest}\"}},\"new\":\"tasks/archive/2026/02/16/{id}.md\",\"sha256\":\"{digest}\",\"companions\":[[\"project.yaml\",\"org.yaml\"]]}}],\"locks\":null}}"

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use aof::engine::Rules;
-use aof::format::config::{Configuration, Source, load};
-use aof::format::diagnostic::{Paint, render_all};
-use aof::model::{Duty, Severity, Target, Workflow};
+use aof::domain::{Duty, Severity, Target, Workflow};
+use aof::files::config::config::{Configuration, Source, load};
+use aof::files::diagnostic::diagnostic::{Paint, render_all};
+use aof::rules::Rules;
 
 use crate::support::environment::TestEnvironment;
 use crate::support::workflow_walker::walk;

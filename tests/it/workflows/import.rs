@@ -228,7 +228,7 @@ fn agents_side_by_side_become_branches_that_join() {
 #[test]
 #[cfg(debug_assertions)]
 fn an_import_that_is_killed_anywhere_is_whole_or_nothing() {
-    for point in aof::stop::POINTS {
+    for point in aof::system::crash_points::POINTS {
         let env = kitchen();
         env.write("bug.json", BUG);
         let mut command = env.aof_command(&["workflow", "import", "bug.json"]);

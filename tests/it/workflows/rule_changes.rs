@@ -428,7 +428,7 @@ fn a_move_that_is_killed_anywhere_is_finished_or_made_anew() {
         let ready = environment();
         let (one, _) = (task_past(&ready, 2), task_past(&ready, 2));
         change(&ready, "project.yaml", from, to);
-        for point in aof::stop::POINTS {
+        for point in aof::system::crash_points::POINTS {
             let env = ready.copy();
             let mut command = env.aof_command(&["org", "reload"]);
             command.env("AOF_STOP_AT", point);

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use aof::engine::Rules;
-use aof::format::config::{Source, load};
-use aof::format::template::{Founder, Template};
-use aof::model::Severity;
+use aof::domain::Severity;
+use aof::files::config::config::{Source, load};
+use aof::rules::Rules;
+use aof::setup::template::people::Founder;
+use aof::setup::template::template::Template;
 use insta::assert_snapshot;
 
 use crate::support::checker::check;
@@ -298,7 +299,7 @@ fn the_templates_are_listed() {
 #[cfg(debug_assertions)]
 #[test]
 fn a_beginning_that_was_killed_is_no_half_a_workflow() {
-    for point in aof::stop::POINTS {
+    for point in aof::system::crash_points::POINTS {
         let org = "roles:\n  worker: {agents: [agent-1]}\n  reviewer: {agents: [agent-2]}\n";
         let env =
             TestEnvironment::with_rules("workflow: {gates: [{id: work, role: worker}]}\n", org);

@@ -401,7 +401,7 @@ fn every_kind_of_event_is_as_its_schema_says() {
         }
         kinds.insert(name);
     }
-    let missing: Vec<&str> = aof::model::EventKind::ALL
+    let missing: Vec<&str> = aof::domain::EventKind::ALL
         .iter()
         .map(|kind| kind.as_str())
         .filter(|kind| !kinds.contains(*kind))

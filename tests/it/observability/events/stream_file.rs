@@ -252,7 +252,7 @@ fn a_stream_without_its_beginning_is_made_again() {
 #[cfg(debug_assertions)]
 #[test]
 fn a_kill_at_any_point_neither_loses_nor_doubles_a_line() {
-    use aof::stop::EVENT_POINTS;
+    use aof::system::crash_points::EVENT_POINTS;
     let expected = [
         "task_created",
         "gate_transition",

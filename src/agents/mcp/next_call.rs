@@ -1,0 +1,272 @@
+//! After a refusal: the call that works in place of the one that did not.
+//!
+//! What the model itself has to say stands between `<` and `>`: a made-up summary would be a false one.
+
+use serde_json::{Value, json};
+
+use super::schema::Form;
+use super::tool_error::Trouble;
+use super::tools::tool::Tool;
+use crate::domain::{AgentId, Map, Outcome, nearest};
+use crate::project::error::error::OpsError;
+use crate::project::error::kind::Kind;
+use crate::rules::Refusal;
+
+const SUMMARY: &str = "<what you did, in one or two sentences>";
+const BLOCKER: &str = "<one thing that has to be mended, or that you wait for>";
+
+/// Returns a call.
+pub(crate) fn call(tool: &str, arguments: impl Into<Value>) -> Value {
+    json!({"tool": tool, "arguments": arguments.into()})
+}
+
+/// Returns the call that takes the next task.
+pub(crate) fn next_task() -> Value {
+    call("aof_task_next", json!({}))
+}
+
+/// Returns the call that looks at a task.
+pub(crate) fn look(task: impl std::fmt::Display) -> Value {
+    call("aof_task_get", json!({"task": task.to_string()}))
+}
+
+/// Returns the call that works; nothing where none does.
+pub(crate) fn next_call(
+    trouble: &Trouble,
+    tool: &Tool,
+    given: &Map,
+    state: Option<&Value>,
+    agent: Option<&AgentId>,
+) -> Option<Value> {
+    let mended = Mended { tool, map: given.clone(), state, agent };
+    Some(match trouble {
+        Trouble::NoCurrent { .. } => next_task(),
+        Trouble::SeveralCurrent { claims, .. } => {
+            mended.of_task(&claims.first()?.ticket.to_string())
+        }
+        Trouble::Argument { name, .. } => mended.argument(name),
+        Trouble::Ops(error) => return of_error(error, mended),
+    })
+}
+
+fn of_error(error: &OpsError, mended: Mended<'_>) -> Option<Value> {
+    Some(match error {
+        OpsError::Refused(refusal) => return of_refusal(refusal, mended),
+        OpsError::NoTask { nearest: Some(near), .. } => mended.of_task(near.as_str()),
+        OpsError::NoTask { nearest: None, committed: None, .. } => call("aof_task_list", json!({})),
+        OpsError::Unknown { kind: Kind::Agent, .. } => return None,
+        OpsError::Unknown { kind, known, given } => {
+            match nearest(given, known.iter().map(String::as_str)) {
+                Some(near) => mended.replacing(given, near),
+                None if *kind == Kind::Role => call("aof_status", json!({})),
+                None => call("aof_workflow_list", json!({})),
+            }
+        }
+        OpsError::Unfit { code: "empty_comment", .. } => {
+            mended.with("text", json!("<what is to be said>"))
+        }
+        OpsError::Unfit { code: "missing_title", .. } => {
+            mended.with("title", json!("<what is to be done, in a few words>"))
+        }
+        OpsError::Unfit { code: "wrong_role", .. } => next_task(),
+        // The same call, once more.
+        OpsError::Restless { .. } => mended.done(),
+        _ => return None,
+    })
+}
+
+fn of_refusal(refusal: &Refusal, mended: Mended<'_>) -> Option<Value> {
+    match refusal {
+        // Nobody but the caller knows how it went: what it is to say is not put into its mouth.
+        Refusal::MissingOutcome { valid, .. } | Refusal::SkipNotAllowed { valid, .. } => {
+            return Some(mended.with("outcome", one_of(valid)));
+        }
+        Refusal::InvalidOutcome { valid, .. } if refusal.meant().is_none() => {
+            return Some(mended.with("outcome", one_of(valid)));
+        }
+        _ => {}
+    }
+    if let Some(example) = refusal.example() {
+        return Some(mended.like(&example));
+    }
+    Some(match refusal {
+        Refusal::TooLong { field, .. } => mended.shorter(field),
+        Refusal::ContradictoryStatus { .. } | Refusal::ContradictoryVerdict { .. } => {
+            mended.without("outcome")
+        }
+        Refusal::WrongTask { assigned, .. } => mended.of_task(assigned.as_str()),
+        Refusal::BranchNeeded { open, .. } | Refusal::NoSuchBranch { open, .. } => {
+            let ticket = mended
+                .own_branch()
+                .or_else(|| open.first().map(|(ticket, _)| ticket.to_string()))?;
+            mended.of_task(&ticket)
+        }
+        Refusal::VisitAhead { task, .. } => look(task),
+        Refusal::CompletionReused { .. } => mended.without("id"),
+        Refusal::MissingInput { missing, .. } => mended.with_input(missing),
+        Refusal::UnknownInput { given, .. } => mended.without_input(given),
+        Refusal::UnknownWorkflow { .. } | Refusal::NotVisible { .. } => {
+            call("aof_workflow_list", json!({}))
+        }
+        Refusal::VisitEnded { .. }
+        | Refusal::Finished { .. }
+        | Refusal::AssignedToAnother { .. }
+        | Refusal::ClaimLost { .. }
+        | Refusal::WrongRole { .. }
+        | Refusal::HumanRequired { .. }
+        | Refusal::NotYourBranch { .. }
+        | Refusal::NotClaimed { .. }
+        | Refusal::Held { .. }
+        | Refusal::Blocked { .. }
+        | Refusal::NotSeparate { .. } => next_task(),
+        _ => return None,
+    })
+}
+
+fn one_of(valid: &[Outcome]) -> Value {
+    let words: Vec<&str> = valid.iter().map(Outcome::as_str).collect();
+    json!(format!("<one of {}>", words.join(", ")))
+}
+
+/// The call as it came, about to be mended.
+struct Mended<'a> {
+    tool: &'a Tool,
+    map: Map,
+    state: Option<&'a Value>,
+    agent: Option<&'a AgentId>,
+}
+
+impl Mended<'_> {
+    /// Returns the call. It names the visit that is meant, so that it cannot end another one.
+    fn done(mut self) -> Value {
+        let takes_task = self.tool.arguments.iter().any(|argument| argument.name == "task");
+        let ticket = self.state.map(|state| state["ticket"].clone()).filter(|_| takes_task);
+        if let Some(ticket) = ticket.filter(|_| !self.map.contains_key("task")) {
+            self.map.insert("task".to_owned(), ticket);
+        }
+        call(self.tool.name, self.map)
+    }
+
+    /// Returns the open branch that is the agent's to work at.
+    fn own_branch(&self) -> Option<String> {
+        let branches = self.state?["available"]["branches"].as_array()?;
+        let own = |branch: &&Value| {
+            let agents = branch["agents"].as_array();
+            agents.is_some_and(|agents| {
+                agents.iter().any(|agent| agent.as_str() == self.agent.map(AgentId::as_str))
+            })
+        };
+        branches.iter().find(own).and_then(|branch| branch["ticket"].as_str()).map(str::to_owned)
+    }
+
+    fn with(mut self, name: &str, value: Value) -> Value {
+        self.map.insert(name.to_owned(), value);
+        self.done()
+    }
+
+    fn without(mut self, name: &str) -> Value {
+        self.map.shift_remove(name);
+        self.done()
+    }
+
+    fn of_task(self, task: &str) -> Value {
+        self.with("task", json!(task))
+    }
+
+    /// Says what an example of the rules says, in the caller's own words as far as it has said any.
+    fn like(mut self, example: &Value) -> Value {
+        let blank = |value: Option<&Value>| match value {
+            Some(Value::String(text)) => text.trim().is_empty(),
+            Some(Value::Array(items)) => {
+                items.iter().all(|item| item.as_str().is_none_or(|text| text.trim().is_empty()))
+            }
+            _ => true,
+        };
+        self.map.insert("outcome".to_owned(), example["outcome"].clone());
+        if blank(self.map.get("summary")) {
+            self.map.insert("summary".to_owned(), json!(SUMMARY));
+        }
+        if example.get("blockers").is_some() && blank(self.map.get("blockers")) {
+            self.map.insert("blockers".to_owned(), json!([BLOCKER]));
+        }
+        if let Some(outputs) = example.get("outputs") {
+            self.map.insert("outputs".to_owned(), outputs.clone());
+        }
+        self.done()
+    }
+
+    fn shorter(mut self, field: &str) -> Value {
+        // A file that is too long is handed on in few words of its own.
+        let of_file = field == "body" && self.map.shift_remove("file").is_some();
+        let name = match field {
+            "body" if of_file || self.map.contains_key("text") => "text",
+            "comment" => "text",
+            "rejectionNotes" | "notes" => "rejectionNotes",
+            field => field,
+        };
+        let words = json!("<the same, shorter; the rest belongs into a file that it names>");
+        let value = if matches!(self.map.get(name), Some(Value::Array(_))) {
+            json!([words])
+        } else {
+            words
+        };
+        let name = name.to_owned();
+        self.with(&name, value)
+    }
+
+    fn with_input(mut self, missing: &[String]) -> Value {
+        let mut input =
+            self.map.get("context").and_then(Value::as_object).cloned().unwrap_or_default();
+        input.extend(missing.iter().map(|name| (name.clone(), json!(format!("<{name}>")))));
+        self.map.insert("context".to_owned(), Value::Object(input));
+        self.done()
+    }
+
+    fn without_input(mut self, unknown: &[String]) -> Value {
+        if let Some(Value::Object(input)) = self.map.get_mut("context") {
+            input.retain(|name, _| !unknown.contains(name));
+        }
+        self.done()
+    }
+
+    /// Puts a name right wherever it stands.
+    fn replacing(mut self, given: &str, near: &str) -> Value {
+        for value in self.map.values_mut().filter(|value| value.as_str() == Some(given)) {
+            *value = json!(near);
+        }
+        self.done()
+    }
+
+    /// Puts an argument right: its name, or what stands in it.
+    fn argument(mut self, name: &str) -> Value {
+        let arguments = self.tool.arguments;
+        let Some(known) = arguments.iter().find(|argument| argument.name == name) else {
+            let value = self.map.shift_remove(name);
+            let near = nearest(name, arguments.iter().map(|argument| argument.name));
+            if let Some((near, value)) = near.zip(value) {
+                self.map.entry(near.to_owned()).or_insert(value);
+            }
+            return self.done();
+        };
+        let value = match (known.form, self.map.get(name)) {
+            (Form::Texts, Some(Value::String(text))) => json!([text]),
+            (Form::Texts, _) => json!([format!("<{name}>")]),
+            (Form::Text, _) => json!(format!("<{name}>")),
+            (Form::Count, _) => json!(0),
+            (Form::Flag, Some(Value::String(text))) => json!(text == "true"),
+            (Form::Flag, _) => json!(true),
+            (Form::Word(words), given) => {
+                let near = given
+                    .and_then(Value::as_str)
+                    .and_then(|given| nearest(given, words.iter().copied()));
+                match near {
+                    Some(near) => json!(near),
+                    None => return self.without(name),
+                }
+            }
+            (Form::Object, _) => json!({}),
+        };
+        let name = name.to_owned();
+        self.with(&name, value)
+    }
+}

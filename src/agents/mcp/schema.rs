@@ -1,0 +1,151 @@
+//! What a tool takes and what it answers, said once: as JSON Schema for clients, and as the check of what they send.
+
+use serde_json::{Map, Value, json};
+
+/// One argument of a tool.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Argument {
+    pub(crate) name: &'static str,
+    pub(crate) form: Form,
+    pub(crate) need: Need,
+    pub(crate) about: &'static str,
+}
+
+/// Whether an argument may be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    Required,
+    /// It is required, and the rules say so themselves when it is missing.
+    ByRule,
+    Optional,
+}
+
+/// What an argument looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Text,
+    Texts,
+    Count,
+    Flag,
+    Word(&'static [&'static str]),
+    Object,
+}
+
+impl Argument {
+    pub(crate) const fn required(name: &'static str, form: Form, about: &'static str) -> Self {
+        Self { name, form, need: Need::Required, about }
+    }
+
+    pub(crate) const fn by_rule(name: &'static str, form: Form, about: &'static str) -> Self {
+        Self { name, form, need: Need::ByRule, about }
+    }
+
+    pub(crate) const fn optional(name: &'static str, form: Form, about: &'static str) -> Self {
+        Self { name, form, need: Need::Optional, about }
+    }
+}
+
+impl Form {
+    fn schema(self) -> Value {
+        match self {
+            Self::Text => json!({"type": "string"}),
+            Self::Texts => json!({"type": "array", "items": {"type": "string"}}),
+            Self::Count => json!({"type": "integer", "minimum": 0}),
+            Self::Flag => json!({"type": "boolean"}),
+            Self::Word(words) => json!({"type": "string", "enum": words}),
+            Self::Object => json!({"type": "object"}),
+        }
+    }
+
+    pub(crate) fn fits(self, value: &Value) -> bool {
+        match self {
+            Self::Text => value.is_string(),
+            Self::Texts => value.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
+            Self::Count => value.is_u64(),
+            Self::Flag => value.is_boolean(),
+            Self::Word(words) => value.as_str().is_some_and(|word| words.contains(&word)),
+            Self::Object => value.is_object(),
+        }
+    }
+
+    /// Returns what is wanted, in words.
+    pub(crate) fn noun(self) -> String {
+        match self {
+            Self::Text => "a text".to_owned(),
+            Self::Texts => "a list of texts".to_owned(),
+            Self::Count => "a whole number, not less than 0".to_owned(),
+            Self::Flag => "true or false".to_owned(),
+            Self::Word(words) => format!("one of {}", crate::domain::listed(words)),
+            Self::Object => "an object".to_owned(),
+        }
+    }
+}
+
+/// Returns the schema of what a tool takes.
+pub(crate) fn input(arguments: &[Argument]) -> Map<String, Value> {
+    let mut properties = Map::new();
+    for argument in arguments {
+        let mut schema = argument.form.schema();
+        if !argument.about.is_empty() {
+            schema["description"] = json!(argument.about);
+        }
+        properties.insert(argument.name.to_owned(), schema);
+    }
+    let needed = arguments.iter().filter(|argument| argument.need != Need::Optional);
+    let required: Vec<&str> = needed.map(|argument| argument.name).collect();
+    let mut map = object(properties);
+    if !required.is_empty() {
+        map.insert("required".to_owned(), json!(required));
+    }
+    map.insert("additionalProperties".to_owned(), json!(false));
+    map
+}
+
+/// What a field of an answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Field {
+    Text,
+    MaybeText,
+    Count,
+    Flag,
+    List,
+    Object,
+    MaybeObject,
+    /// A task with its brief, or none; in a refusal, the id of the task that it is about.
+    Task,
+}
+
+impl Field {
+    fn schema(self) -> Value {
+        let any = |kinds: &[&str]| json!({"anyOf": kinds.iter().map(|kind| json!({"type": kind})).collect::<Vec<_>>()});
+        match self {
+            Self::Text => json!({"type": "string"}),
+            Self::MaybeText => any(&["string", "null"]),
+            Self::Count => json!({"type": "integer"}),
+            Self::Flag => json!({"type": "boolean"}),
+            Self::List => json!({"type": "array"}),
+            Self::Object => json!({"type": "object"}),
+            Self::MaybeObject => any(&["object", "null"]),
+            Self::Task => any(&["object", "string", "null"]),
+        }
+    }
+}
+
+/// Returns the schema of what a tool answers: these fields, or what every refusal has.
+pub(crate) fn output(fields: &[(&str, Field)]) -> Map<String, Value> {
+    let properties = fields.iter().map(|(name, field)| ((*name).to_owned(), field.schema()));
+    let mut map = object(properties.collect());
+    let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
+    map.insert(
+        "anyOf".to_owned(),
+        json!([{"required": names}, {"required": ["error", "message"]}]),
+    );
+    map
+}
+
+fn object(properties: Map<String, Value>) -> Map<String, Value> {
+    Map::from_iter([
+        ("type".to_owned(), json!("object")),
+        ("properties".to_owned(), Value::Object(properties)),
+    ])
+}

@@ -1,0 +1,162 @@
+//! `aof_task_complete`
+
+use serde_json::{Value, json};
+
+use super::tool::{Effect, Tool, standing};
+use crate::agents::mcp::arguments::Given;
+use crate::agents::mcp::next_call::next_task;
+use crate::agents::mcp::schema::{Argument, Field, Form};
+use crate::agents::mcp::session::Project;
+use crate::agents::mcp::text_file;
+use crate::agents::mcp::tool_error::Trouble;
+use crate::domain::ssh::SshFault;
+use crate::domain::{Completion, Signature};
+use crate::git::Asking;
+use crate::project::error::error::OpsError;
+use crate::rules::{Flaw, Refusal};
+use crate::storage::random::DeliveryId;
+use crate::tasks::apply::change::DryRun;
+use crate::tasks::complete::{Completed, add_text, complete, note_run};
+use crate::tasks::signing::{Signing, complete_signed};
+use crate::tasks::view::changed::{ended, warnings_value, way};
+
+pub(crate) const TOOL: Tool = Tool {
+    name: "aof_task_complete",
+    title: "Say how a task went",
+    description: r#"Mark your current task as done at its gate. Call it once, when the work is finished or cannot go on; where the task goes then is not your concern.
+
+outcome:
+- "complete": your work is done and ready to go on
+- "needs_review": you reviewed it and found problems that somebody else has to fix; list them in blockers
+- "blocked": something outside stops you; name it in blockers
+- "skip", "failed", or a decision of this gate: only where `outcomes` of the brief names it
+summary: what you did, in one or two sentences. blockers: one entry for each thing, so concrete that somebody can act on it: "No error handling for expired tokens", not "needs work".
+
+Examples:
+{"outcome": "complete", "summary": "Added login with tokens; 14 tests, coverage 85%"}
+{"outcome": "needs_review", "summary": "Two things to mend", "blockers": ["No error handling for expired tokens", "Coverage is 65%, the target is 80%"], "rejectionNotes": "The rest is fine"}
+{"outcome": "blocked", "summary": "Cannot go on without the API description", "blockers": ["The platform team has not sent the API description"]}
+
+A refusal changes nothing and says how to put it right."#,
+    arguments: &[
+        Argument::by_rule("summary", Form::Text, "What you did"),
+        Argument::optional("outcome", Form::Text, "How it went; needed unless `text` says it"),
+        Argument::optional("blockers", Form::Texts, "Needed with needs_review and blocked"),
+        Argument::optional("rejectionNotes", Form::Text, "A word to whoever mends it"),
+        crate::agents::mcp::tools::tool::TASK,
+        Argument::optional("outputs", Form::Object, "What the brief asks you to hand on"),
+        Argument::optional("metadata", Form::Object, "Facts for the record"),
+        Argument::optional("text", Form::Text, "Markdown of up to 64 KiB for the task's body"),
+        Argument::optional("file", Form::Text, "The same from a file below the project"),
+        Argument::optional(
+            "id",
+            Form::Text,
+            "Any id of your own: however often it is sent, it counts once",
+        ),
+        Argument::optional(
+            "signature",
+            Form::Text,
+            "Only where a refusal asks for it: your SSH signature of its `toSign`",
+        ),
+    ],
+    answer: &[
+        ("task", Field::Text),
+        ("outcome", Field::Text),
+        ("way", Field::Text),
+        ("gate", Field::MaybeText),
+        ("status", Field::Text),
+        ("settled", Field::Flag),
+        ("commit", Field::MaybeText),
+        ("message", Field::Text),
+        ("warnings", Field::List),
+        ("nextCall", Field::MaybeObject),
+    ],
+    effect: Effect::Adds,
+    run,
+};
+
+fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
+    let agent = project.agent()?;
+    let ticket = given.task(project)?;
+    let id = match given.id("id")? {
+        Some(id) => id,
+        None => DeliveryId::new(project.workspace.now())?.completion(),
+    };
+    let mut completion = Completion {
+        ticket,
+        agent,
+        outcome: given.text("outcome"),
+        summary: given.text("summary"),
+        blockers: given.texts("blockers"),
+        rejection_notes: given.text("rejectionNotes"),
+        outputs: given.object("outputs"),
+        metadata: given.object("metadata"),
+        body: None,
+        id,
+        signature: signature(given)?,
+    };
+    if let Some(text) = text(project, given)? {
+        add_text(&mut completion, text);
+    }
+    // What else an agent that is run completes is no part of its run.
+    if let Some((_, run)) = project.run().filter(|(own, _)| own.task == completion.ticket.task) {
+        note_run(&mut completion, run);
+    }
+    let changed = completed(project, &completion)?.changed;
+    let task = &changed.after.task;
+    let said = ended(&changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
+    let (now, _) = standing(project, &changed);
+    let again =
+        if changed.settled { "this had counted already, and nothing was done twice; " } else { "" };
+    Ok(json!({
+        "task": task.id.as_str(),
+        "outcome": said,
+        "way": way(&changed),
+        "gate": task.gate.as_ref().map(|open| open.current.as_str()),
+        "status": task.status.as_str(),
+        "settled": changed.settled,
+        "commit": changed.commit.map(|commit| commit.to_string()),
+        "message": format!("{again}{now}"),
+        "warnings": warnings_value(&changed.warnings),
+        "nextCall": next_task(),
+    }))
+}
+
+/// Completes; signs where that is wanted and nobody has to be asked. Else the refusal says what is to be signed.
+fn completed(project: &Project<'_>, completion: &Completion) -> Result<Completed, OpsError> {
+    let refused = match complete(&project.workspace, completion, DryRun::No) {
+        Err(OpsError::Refused(Refusal::Signature(wanted))) if wanted.flaw == Flaw::Missing => {
+            wanted
+        }
+        done => return done,
+    };
+    let signing = Signing { key_file: None, asking: Asking::Window };
+    match complete_signed(&project.workspace, completion, signing, DryRun::No) {
+        Err(OpsError::Unfit { code: "cannot_sign", .. }) => Err(Refusal::Signature(refused).into()),
+        done => done,
+    }
+}
+
+fn signature(given: &Given) -> Result<Option<Signature>, Trouble> {
+    let Some(text) = given.text("signature") else { return Ok(None) };
+    text.parse().map(Some).map_err(|SshFault { problem, fix }| Trouble::Argument {
+        code: "invalid_argument",
+        name: "signature".to_owned(),
+        problem,
+        fix: fix.to_owned(),
+    })
+}
+
+/// Returns the text for the task's body.
+fn text(project: &Project<'_>, given: &Given) -> Result<Option<String>, Trouble> {
+    let Some(name) = given.text("file") else { return Ok(given.text("text")) };
+    if given.text("text").is_some() {
+        return Err(Trouble::Argument {
+            code: "invalid_argument",
+            name: "file".to_owned(),
+            problem: "`text` and `file` both bring a text".to_owned(),
+            fix: "give one of them".to_owned(),
+        });
+    }
+    text_file::read(project, &name).map(Some)
+}

@@ -1,0 +1,179 @@
+//! What would be started, and with which words. Changes nothing, starts nothing.
+
+use super::attempt::launch::command;
+use super::attempt::plan::{Places, Trial};
+use super::attempt::prompt::Count;
+use super::news::Waits;
+use super::project::Project;
+use super::request::Wish;
+use super::rounds::work::{Found, Rounds};
+use super::visit::bounds;
+use super::visit_state::{Open, Standing, standing};
+use crate::dispatch::claimable_work::Opening;
+use crate::domain::{AgentId, RunBounds, Station, Ticket};
+use crate::files::task_file::TaskFile;
+use crate::project::active_rules::InForce;
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::rules::Post;
+use crate::storage::ProjectPath;
+use crate::tasks::apply::change::DryRun;
+use crate::tasks::view::brief::brief_of;
+use crate::tasks::view::task_view::who_at;
+
+/// A run that would be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preview {
+    /// The visit.
+    pub ticket: Ticket,
+    /// The gate, or the branch of it.
+    pub station: Station,
+    /// Who would be started.
+    pub agent: AgentId,
+    /// The program and its arguments.
+    pub words: Vec<String>,
+    /// The names of the variables that it would find besides those that are inherited.
+    pub environment: Vec<String>,
+    /// What it would be told.
+    pub prompt: String,
+    /// How.
+    pub prompt_by: &'static str,
+    /// What would bound it.
+    pub bounds: RunBounds,
+}
+
+/// Returns the runs that could be made now, and what waits.
+pub fn preview(project: &Project, wish: &Wish) -> Result<(Vec<Preview>, Vec<Waits>), OpsError> {
+    let mut rounds = Rounds::new(project, wish)?;
+    let mut previews = Vec::new();
+    loop {
+        match rounds.find(DryRun::Yes)? {
+            Found::Work(assignment) => {
+                let workspace = project.open()?;
+                let found =
+                    standing(&workspace, &assignment.ticket, &assignment.agent, usize::MAX)?;
+                if let Standing::Open(open) = found {
+                    previews.extend(of(project, open.as_ref(), &assignment.agent));
+                }
+                let is_seen = rounds.pass_over(&assignment);
+                // An agent takes one task after the other: what it takes next depends on what comes of the first.
+                if matches!(wish, Wish::Agents { .. }) || is_seen {
+                    return Ok((previews, Vec::new()));
+                }
+            }
+            Found::Nothing(waits) => {
+                let is_other =
+                    |waits: &Waits| previews.iter().all(|seen| seen.ticket != waits.ticket);
+                let others = waits.into_iter().filter(is_other).collect();
+                return Ok((previews, others));
+            }
+            Found::Finished(_) => return Ok((previews, Vec::new())),
+        }
+    }
+}
+
+/// Returns the runs of all gates of a task that is not there yet, in the order of its workflow, as far as somebody can be
+/// started there; what depends on earlier gates is not in the prompts.
+pub fn preview_of(
+    project: &Project,
+    workspace: &Workspace,
+    file: &TaskFile,
+    path: &ProjectPath,
+) -> Result<Vec<Preview>, OpsError> {
+    let gates = {
+        let in_force = workspace.rules()?;
+        in_force
+            .rules
+            .workflow_of(&file.task)
+            .map(|workflow| workflow.gates.clone())
+            .unwrap_or_default()
+    };
+    let mut previews = Vec::new();
+    for gate in &gates {
+        let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
+        let posts = Post::at(gate)
+            .into_iter()
+            .chain(branches.iter().map(|branch| Post::at_branch(gate, branch)));
+        for post in posts {
+            let in_force = workspace.rules()?;
+            previews.extend(at_post(project, in_force, file, path, &post));
+        }
+    }
+    Ok(previews)
+}
+
+fn at_post(
+    project: &Project,
+    in_force: InForce,
+    file: &TaskFile,
+    path: &ProjectPath,
+    post: &Post<'_>,
+) -> Option<Preview> {
+    let rules = &in_force.rules;
+    let agents = who_at(rules, &file.task, post);
+    let agent = agents
+        .iter()
+        .find(|agent| rules.org.agent(agent).is_some_and(|known| known.run.is_some()))?
+        .clone();
+    let opening = Opening {
+        ticket: file.task.ticket_of(post.branch()),
+        station: post.station(),
+        role: post.role.clone(),
+        holder: None,
+        agents,
+        people_only: post.requires_human(rules),
+        blockers: None,
+    };
+    let context = brief_of(rules, file, post)?;
+    let open = Open { file: file.clone(), path: path.clone(), opening, context, in_force };
+    at(project, &open, post, &agent)
+}
+
+fn of(project: &Project, open: &Open, agent: &AgentId) -> Option<Preview> {
+    let post =
+        Post::meant(&open.in_force.rules, &open.file.task, open.opening.station.branch.as_ref())?;
+    at(project, open, &post, agent)
+}
+
+fn at(project: &Project, open: &Open, post: &Post<'_>, agent: &AgentId) -> Option<Preview> {
+    let launch = open.in_force.rules.org.agent(agent)?.run.as_ref()?;
+    let bounds = bounds(open, post, launch);
+    let ticket = &open.opening.ticket;
+    let trial = Trial {
+        project,
+        ticket,
+        agent,
+        open,
+        post,
+        launch,
+        bounds: &bounds,
+        count: Count { attempt: 1, attempts: bounds.attempts },
+        earlier: None,
+        since: 0,
+        lease: None,
+        run: "preview".parse().ok()?,
+    };
+    let folder =
+        project.root.join(".aof/runs").join(ticket.to_string().replace('/', "+")).join("1");
+    let facts = trial.facts(Places {
+        prompt: folder.join("prompt.md"),
+        output: folder.join("output"),
+        mcp: folder.join("mcp.json"),
+    });
+    let command = command(launch, &facts);
+    let prompt_by = if command.stdin.is_empty() { "in the command" } else { "on stdin" };
+    let words = command
+        .words
+        .iter()
+        .map(|word| if *word == facts.prompt { "{prompt}".to_owned() } else { word.clone() });
+    Some(Preview {
+        ticket: ticket.clone(),
+        station: open.opening.station.clone(),
+        agent: agent.clone(),
+        words: words.collect(),
+        environment: command.environment.iter().map(|(name, _)| name.clone()).collect(),
+        prompt: facts.prompt,
+        prompt_by,
+        bounds,
+    })
+}

@@ -1,0 +1,93 @@
+//! What a runner is asked for, who listens to it, and what it answers.
+
+use std::collections::BTreeMap;
+
+use super::news::{News, Waits};
+use super::rounds::asking::Refused;
+use crate::dispatch::claimable_work::Opening;
+use crate::domain::{AgentId, Completion, RoleId, Status, TaskId, Ticket};
+use crate::files::task_file::TaskFile;
+use crate::rules::brief::brief::GateContext;
+use crate::storage::ProjectPath;
+
+/// What is to be worked at.
+#[derive(Debug, Clone)]
+pub enum Wish {
+    /// Whatever there is for these agents.
+    Agents {
+        /// The agents, in the order in which they are served.
+        agents: Vec<AgentId>,
+        /// Only work of this role.
+        role: Option<RoleId>,
+    },
+    /// One task, to its end.
+    Task(TaskId),
+}
+
+/// How far to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// As far as it goes.
+    Through,
+    /// One visit.
+    OneVisit,
+}
+
+/// Why a runner has stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// There is nothing that these agents could do.
+    NothingLeft,
+    /// The task has ended.
+    Finished(Status),
+    /// The task goes no further without somebody else.
+    Waiting(Vec<Waits>),
+    /// One visit was wanted, and made.
+    Stepped,
+    /// Somebody wanted it to stop.
+    Stopped,
+}
+
+/// What a runner did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// How many visits it ended.
+    pub visits: usize,
+    /// The agents that could not be started, each with why.
+    pub unavailable: BTreeMap<AgentId, String>,
+    /// How many of them came to nothing, each with why.
+    pub given_up: Vec<(Ticket, String)>,
+    /// Why it stopped.
+    pub end: End,
+}
+
+/// What a person is asked about.
+pub struct Asked<'a> {
+    /// The place.
+    pub opening: &'a Opening,
+    /// The task.
+    pub file: &'a TaskFile,
+    /// Where its file is.
+    pub path: &'a ProjectPath,
+    /// What the gate is about.
+    pub context: &'a GateContext,
+    /// What was said before and refused, if anything was.
+    pub refused: Option<&'a Refused>,
+}
+
+/// Who sits at the other end.
+pub trait Audience {
+    /// Hears what happens.
+    fn hear(&mut self, news: &News);
+
+    /// Has time to show that time passes.
+    fn tick(&mut self) {}
+
+    /// Lets something happen that may ask at the terminal itself.
+    fn aside(&mut self, something: &mut dyn FnMut()) {
+        something();
+    }
+
+    /// Says what it says at a gate for people; nothing where nobody sits there, or not now.
+    fn decide(&mut self, asked: &Asked<'_>) -> Option<Completion>;
+}

@@ -1,0 +1,5 @@
+//! Commands that start agents.
+
+pub(crate) mod mcp;
+pub(crate) mod run;
+pub(crate) mod runner;

@@ -1,0 +1,5 @@
+//! Commands about commits.
+
+pub(crate) mod merge_driver;
+pub(crate) mod sync;
+pub(crate) mod verify;

@@ -1,0 +1,101 @@
+//! `aof metrics`
+
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use serde_json::json;
+
+use crate::cli::error::Trouble;
+use crate::cli::render::unreadable_files;
+use crate::cli::session::Session;
+use crate::files::printable::inert;
+use crate::observability::exposition::{Format, render, value};
+use crate::observability::metrics::numbers::numbers;
+
+/// Print the project in numbers, for Prometheus
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+What the metrics mean is told in docs/metrics.md. `aof watch --metrics ADDRESS` serves them.
+
+Where no watcher runs, the node exporter's textfile collector takes them from cron:
+  * * * * *  aof -C /path/to/project metrics --output /var/lib/node_exporter/textfile/aof.prom")]
+pub(crate) struct Args {
+    /// Write them to this file instead, whole or not at all; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// How they are written: `text` or `openmetrics`
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        hide_possible_values = true,
+        conflicts_with = "json"
+    )]
+    format: Written,
+}
+
+/// How metrics are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Written {
+    /// Prometheus' own format
+    Text,
+    /// `OpenMetrics`
+    #[value(name = "openmetrics")]
+    OpenMetrics,
+}
+
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("metrics")?;
+    let in_force = session.rules(&workspace)?;
+    let numbers = numbers(&workspace, &in_force)?;
+    let ages = numbers.ages(workspace.now());
+    let families = numbers.families.iter().chain([&ages]);
+    let text = if session.output.is_json() {
+        session.output.document(json!({"metrics": value(families)}))
+    } else {
+        let format = if args.format == Written::Text { Format::Text } else { Format::OpenMetrics };
+        render(families, format)
+    };
+    match &args.output {
+        None => session.output.print(&text),
+        Some(path) if path.as_os_str() == "-" => session.output.print(&text),
+        Some(path) => {
+            let path = session.directory.join(path);
+            replace(&path, &text).map_err(|cause| Trouble::Output { path, cause })?;
+        }
+    }
+    if let Some(error) = &numbers.untold {
+        session.warn(&format!(
+            "what only the event stream tells is left out: {}",
+            inert(&error.to_string())
+        ));
+    }
+    // They are counted as they were committed last, and nobody overlooks them.
+    Ok(unreadable_files::tell(session, &numbers.unreadable))
+}
+
+/// Replaces the file at once: a collector never reads half of it. It stays readable for whom it was.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let (path, mode) = match fs::metadata(path) {
+        Ok(found) if !found.is_file() => return Err(io::Error::other("it is no file")),
+        Ok(found) => (fs::canonicalize(path)?, found.permissions()),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+            (path.to_owned(), Permissions::from_mode(0o644))
+        }
+        Err(cause) => return Err(cause),
+    };
+    let folder =
+        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return Err(io::Error::other("there is no such folder"));
+    }
+    let mut file =
+        tempfile::Builder::new().prefix(".aof-metrics-").permissions(mode).tempfile_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.persist(&path)?;
+    Ok(())
+}

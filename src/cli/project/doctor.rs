@@ -1,0 +1,117 @@
+//! `aof doctor`
+
+use std::process::ExitCode;
+
+use crate::cli::error::Trouble;
+use crate::cli::input::arguments::Rehearsal;
+use crate::cli::render::output::{BOLD, DIM, GREEN, RED, YELLOW, styled};
+use crate::cli::session::Session;
+use crate::files::printable::inert;
+use crate::health::doctor::{Outcome, Treated, Weight, doctor_value, examine, leave, treat};
+use crate::storage::state::watcher_presence::is_watched;
+use crate::tasks::apply::change::DryRun;
+
+/// So many things of one kind are shown before it is enough.
+const FEW: usize = 5;
+
+/// Find everything that is wrong with the project around its tasks, and mend what can be mended
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof doctor                   what is wrong, why it matters, and what to do
+  aof doctor --fix --dry-run   what `--fix` would do
+  aof doctor --fix             do it
+
+Nothing that is a person's is touched: what is theirs to decide is only told. Exits with 1 if something is wrong that was not mended;
+advice alone is none.")]
+pub(crate) struct Args {
+    /// Mend what can be mended without asking anybody
+    #[arg(long)]
+    fix: bool,
+    #[command(flatten)]
+    rehearsal: Rehearsal,
+}
+
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+    let mut workspace = session.workspace("doctor")?;
+    let complaints = examine(&workspace, is_watched(&workspace.paths))?;
+    let treated = match (args.fix, args.rehearsal.mode()) {
+        (false, DryRun::No) => leave(complaints),
+        (_, mode) => treat(&mut workspace, complaints, mode),
+    };
+    if session.output.is_json() {
+        session.output.data(doctor_value(&treated));
+    } else {
+        session.output.print(&page(&treated));
+    }
+    Ok(if treated.iter().any(Treated::is_wrong) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn page(treated: &[Treated]) -> String {
+    let mut text = String::new();
+    for alike in
+        treated.chunk_by(|a, b| a.complaint.code == b.complaint.code && a.outcome == b.outcome)
+    {
+        text.extend(alike.iter().take(FEW).map(shown));
+        if alike.len() > FEW {
+            text.push_str(&format!(
+                "... and {} more of the kind [{}]\n",
+                alike.len() - FEW,
+                alike[0].complaint.code
+            ));
+        }
+    }
+    text + &end(treated)
+}
+
+fn shown(treated: &Treated) -> String {
+    let Treated { complaint, outcome } = treated;
+    let head = match (outcome, complaint.weight) {
+        (Outcome::Cured, _) => styled(GREEN, "mended:"),
+        (Outcome::Curable, _) => styled(YELLOW, "would mend:"),
+        (Outcome::Uncured(_), _) => styled(RED, "not mended:"),
+        (Outcome::Told, Weight::Wrong) => styled(RED, "wrong:"),
+        (Outcome::Told, Weight::Advice) => styled(YELLOW, "advice:"),
+    };
+    let mut text = format!(
+        "{head} {} {}\n",
+        lines(&complaint.problem),
+        styled(DIM, format!("[{}]", complaint.code))
+    );
+    if matches!(outcome, Outcome::Told | Outcome::Uncured(_)) {
+        text.push_str(&format!("  why  {}\n", lines(&complaint.why)));
+    }
+    match outcome {
+        Outcome::Told => text.push_str(&format!("  fix  {}\n", lines(&complaint.fix))),
+        Outcome::Uncured(error) => text.push_str(&format!("  but  {}\n", lines(error))),
+        Outcome::Cured | Outcome::Curable => {}
+    }
+    text
+}
+
+fn end(treated: &[Treated]) -> String {
+    let wrong = treated.iter().filter(|one| one.is_wrong()).count();
+    let curable = treated
+        .iter()
+        .filter(|one| one.outcome == Outcome::Told && one.complaint.is_curable())
+        .count();
+    if wrong == 0 {
+        let well = if treated.is_empty() { "all is well" } else { "nothing is wrong" };
+        return format!("{}\n", styled(GREEN, well));
+    }
+    let things = if wrong == 1 {
+        "1 thing is wrong".to_owned()
+    } else {
+        format!("{wrong} things are wrong")
+    };
+    let offer = match curable {
+        0 => String::new(),
+        _ => format!("; `aof doctor --fix` mends {curable} of what was found"),
+    };
+    format!("{}{offer}\n", styled(BOLD, things))
+}
+
+fn lines(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(inert).collect();
+    lines.join("\n       ")
+}

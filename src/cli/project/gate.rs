@@ -1,0 +1,99 @@
+//! `aof gate ...`
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use crate::cli::error::Trouble;
+use crate::cli::input::length::length;
+use crate::cli::render::output::{CYAN, DIM, RED, YELLOW};
+use crate::cli::render::table::{Cell, Column, Table, width};
+use crate::cli::render::unreadable_files;
+use crate::cli::session::Session;
+use crate::files::printable::inert;
+use crate::observability::gate_report::{GateReport, GateRow, gate_report_value, gate_status};
+
+/// So many ids are named before it is enough.
+const FEW: usize = 5;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show what waits at each gate, and how long things take there
+    Status,
+}
+
+pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, Trouble> {
+    match command {
+        Command::Status => status(session),
+    }
+}
+
+fn status(session: &Session) -> Result<ExitCode, Trouble> {
+    let workspace = session.workspace("gate status")?;
+    let in_force = session.rules(&workspace)?;
+    let report = gate_status(&workspace, &in_force);
+    if session.output.is_json() {
+        session.output.data(gate_report_value(&report));
+    } else {
+        session.output.print(&table(&report).render(width()));
+        elsewhere(session, &report.elsewhere);
+    }
+    Ok(unreadable_files::tell(session, &report.unreadable))
+}
+
+/// Tasks that no row counts are not passed over in silence.
+fn elsewhere(session: &Session, ids: &[String]) {
+    let what = match ids {
+        [] => return,
+        [_] => "task stands at none of these gates",
+        _ => "tasks stand at none of these gates",
+    };
+    let more = if ids.len() > FEW { ", ..." } else { "" };
+    let names = ids[..ids.len().min(FEW)].join(", ");
+    session.output.say(inert(&format!("{} {what}: {names}{more}; see `aof why ID`", ids.len())));
+}
+
+fn table(report: &GateReport) -> Table {
+    let mut table = Table::new(&[
+        Column::left("WORKFLOW"),
+        Column::left("GATE"),
+        Column::left("ROLE").extra(0),
+        Column::right("WAITING"),
+        Column::right("IN PROGRESS"),
+        Column::right("BLOCKED"),
+        Column::right("OLDEST"),
+        Column::right("MEDIAN").extra(1),
+        Column::right("REJECTED"),
+    ]);
+    let several = report.rows.iter().any(|row| row.workflow != report.rows[0].workflow);
+    for row in &report.rows {
+        table.row([
+            Cell::from(if several { row.workflow.as_str() } else { "" }),
+            Cell::styled(CYAN, &row.gate),
+            Cell::styled(DIM, row.role.as_deref().unwrap_or_default()),
+            Cell::from(row.waiting),
+            Cell::from(row.in_progress),
+            if row.blocked > 0 { Cell::styled(YELLOW, row.blocked) } else { Cell::from(0) },
+            Cell::from(time(row.oldest)),
+            Cell::from(time(row.median)),
+            rejected(row),
+        ]);
+    }
+    table
+}
+
+fn time(seconds: Option<u64>) -> String {
+    seconds.map_or_else(|| "-".to_owned(), length)
+}
+
+fn rejected(row: &GateRow) -> Cell {
+    match row.rejection_rate {
+        None => Cell::from("-"),
+        Some(rate) if rate > 0.5 => Cell::styled(RED, percent(rate)),
+        Some(rate) => Cell::from(percent(rate)),
+    }
+}
+
+fn percent(rate: f64) -> String {
+    format!("{:.0}%", rate * 100.0)
+}

@@ -1,0 +1,10 @@
+//! Commands about the project.
+
+pub(crate) mod doctor;
+pub(crate) mod gate;
+pub(crate) mod init;
+pub(crate) mod migrate;
+pub(crate) mod org;
+pub(crate) mod pages;
+pub(crate) mod schema;
+pub(crate) mod status;

@@ -1,0 +1,80 @@
+//! Where somebody is to work at one task, and who may: what a runner goes by. Reads only.
+
+use super::synced_claims::{Claims, confirm, look_around};
+use crate::domain::{AgentId, BranchStatus, RoleId, Station, Status, Task, Ticket, Timestamp};
+use crate::git::{LeftBehind, Repository};
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::rules::{Post, Rules};
+use crate::tasks::actions::choose_claim;
+use crate::tasks::apply::change::{Changed, DryRun, change};
+use crate::tasks::state::task_state::Standing;
+use crate::tasks::view::task_view::who_at;
+
+/// A place of a task where somebody is to work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opening {
+    /// The visit, or the branch of it.
+    pub ticket: Ticket,
+    /// The gate, or the branch of it.
+    pub station: Station,
+    /// Whose work it is.
+    pub role: RoleId,
+    /// Who has it.
+    pub holder: Option<AgentId>,
+    /// Who may complete it now: the holder alone where there is one.
+    pub agents: Vec<AgentId>,
+    /// Whether it is for people only.
+    pub people_only: bool,
+    /// What it waits for, where it is blocked.
+    pub blockers: Option<Vec<String>>,
+}
+
+/// Returns the places at which the task is open, in the order of the workflow.
+pub(crate) fn openings(rules: &Rules, task: &Task) -> Vec<Opening> {
+    let opening = |post: &Post<'_>| {
+        let own = post.branch().and_then(|id| task.gate.as_ref()?.branch(id));
+        let blockers = match own {
+            Some(own) if own.status == BranchStatus::Blocked => Some(own.blockers.clone()),
+            _ if task.status == Status::Blocked => Some(task.blockers.clone()),
+            _ => None,
+        };
+        Opening {
+            ticket: task.ticket_of(post.branch()),
+            station: post.station(),
+            role: post.role.clone(),
+            holder: post.holder.cloned(),
+            agents: who_at(rules, task, post),
+            people_only: post.requires_human(rules),
+            blockers,
+        }
+    };
+    Post::open(rules, task).iter().map(opening).collect()
+}
+
+/// Takes what the ticket names for the agent.
+pub(crate) fn claim(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: &AgentId,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    let shared = dry_run == DryRun::No && Claims::here(workspace)? == Claims::Shared;
+    if shared {
+        look_around(workspace)?;
+    }
+    let mut choose = |standing: &Standing| choose_claim(workspace, standing, ticket, agent);
+    let changed = change(workspace, &ticket.task, dry_run, &mut choose)?;
+    if shared {
+        confirm(workspace, ticket, agent, &changed)?;
+    }
+    Ok(changed)
+}
+
+/// Returns what was changed in the worktree since then and is not committed, task files aside.
+pub(crate) fn left_behind(workspace: &Workspace, since: Timestamp) -> Result<LeftBehind, OpsError> {
+    if workspace.checkout == workspace.paths.root() {
+        return Ok(workspace.repository.left_behind(since.as_second())?);
+    }
+    Ok(Repository::discover(&workspace.checkout)?.left_behind(since.as_second())?)
+}

@@ -1,0 +1,319 @@
+//! Handing out: what waits is given to agents, as claims of theirs, and tasks are stopped or set going by what became of those
+//! that they depend on. The engine decides who gets what; here that is carried out, in batches.
+//!
+//! What is decided holds for the commit that it was decided on. If the branch has moved by the time of the lock nothing of the
+//! batch is written, and all is decided anew: so two that hand out at once give no task to two agents, and no agent too much.
+//!
+//! In a synced project nothing is given here: what is given counts once the remote has it, and `sync::gifts` sees to that.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use super::claim::is_of_the_task;
+use super::synced_claims::Claims;
+use super::workplaces::{hands, waiting};
+use crate::domain::{AgentId, HandOut, LostDependency, TaskId, Ticket};
+use crate::git::{AuditError, CommitId, Head};
+use crate::project::active_rules::{InForce, in_force};
+use crate::project::author::agent_author;
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::rules::{Act, Rules, Waiting, dispatch};
+use crate::tasks::actions::choose;
+use crate::tasks::apply::batch::{MOST, carry_out_together, is_due_first};
+use crate::tasks::apply::change::{Changed, Choice, DryRun};
+use crate::tasks::apply::commit_message;
+use crate::tasks::automatic::dependencies::Dependencies;
+use crate::tasks::headers::list::is_ready;
+use crate::tasks::headers::listing::{Scope, read_all};
+use crate::tasks::recovery::recover::heal_if_pending;
+use crate::tasks::state::task_state::Standing;
+
+/// How often everything is decided anew at most because somebody else was faster.
+const ATTEMPTS: usize = 100;
+
+/// What was handed out, and what was done about dependencies.
+#[derive(Default)]
+pub(crate) struct HandedOut {
+    /// What was given to whom, the most urgent first.
+    pub given: Vec<Given>,
+    /// Tasks that were stopped since something that they depend on has failed or was called off, and those that were set going
+    /// again.
+    pub dependents: Vec<Dependent>,
+    /// Whether the rules have anything handed out; else agents ask for their work.
+    pub hands_out: bool,
+    /// How many places of work are left, of those that are handed out: nobody has room for them, or nobody may have them.
+    pub left: usize,
+    /// Whether something is left to be given that counts once the remote has it: `sync_and_hand_out` is for that.
+    pub to_share: bool,
+    /// Why the remote has not confirmed what was to be given, or what kept it from going on; no more was given than is told.
+    pub unconfirmed: Option<OpsError>,
+    /// Tasks that somebody has to look at, with why.
+    pub troubled: Vec<(TaskId, OpsError)>,
+}
+
+/// Something that was given to an agent.
+pub(crate) struct Given {
+    /// What.
+    pub ticket: Ticket,
+    /// To whom.
+    pub agent: AgentId,
+    /// The claim; nothing where it is only shown what would be done.
+    pub changed: Option<Box<Changed>>,
+}
+
+/// A task that was stopped or set going by its dependencies.
+pub(crate) struct Dependent {
+    /// The task.
+    pub task: TaskId,
+    /// What it waits for now; nothing where it goes on.
+    pub lost: Vec<LostDependency>,
+    /// The change; nothing where it is only shown what would be done.
+    pub changed: Option<Box<Changed>>,
+}
+
+/// The commit under which nothing was left to hand out. As long as it is the branch's there is hardly anything new: what people
+/// have not committed may be, so whoever keeps this forgets it now and then.
+#[derive(Debug, Default)]
+pub(crate) struct Exhausted(Option<CommitId>);
+
+/// Returns whether the rules have anything handed out.
+pub(crate) fn hands_out(rules: &Rules) -> bool {
+    rules.org.roles.iter().any(|(_, role)| rules.project.way_of(role) != HandOut::Ask)
+}
+
+/// Something to be done with a task.
+pub(crate) enum Want {
+    Give(Ticket, AgentId),
+    Depend(TaskId, Vec<LostDependency>),
+}
+
+impl Want {
+    pub(crate) fn task(&self) -> &TaskId {
+        match self {
+            Self::Give(ticket, _) => &ticket.task,
+            Self::Depend(task, _) => task,
+        }
+    }
+}
+
+/// Hands out what waits, and settles what depends on tasks that have ended. `rest` is called between batches with how long one
+/// took, and says whether to go on.
+pub(crate) fn hand_out(
+    workspace: &mut Workspace,
+    wait: Duration,
+    exhausted: &mut Exhausted,
+    dry_run: DryRun,
+    rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
+) -> Result<HandedOut, OpsError> {
+    let mut done = HandedOut::default();
+    let mut passed_over = HashSet::new();
+    for _ in 0..ATTEMPTS {
+        workspace.restart_wait(wait);
+        heal_if_pending(workspace)?;
+        let mut head = workspace.head()?;
+        if exhausted.0.is_some() && exhausted.0 == head.commit {
+            break;
+        }
+        let in_force = Rc::new(in_force(workspace, &head)?);
+        done.hands_out = hands_out(&in_force.rules);
+        let (mut wants, left) = wanted(workspace, &in_force, &passed_over);
+        done.left = left;
+        if dry_run == DryRun::No && Claims::of(workspace, &in_force) == Claims::Shared {
+            let all = wants.len();
+            wants.retain(|want| matches!(want, Want::Depend(..)));
+            done.to_share = wants.len() < all;
+        }
+        if wants.is_empty() {
+            exhausted.0 = head.commit;
+            break;
+        }
+        if dry_run == DryRun::Yes {
+            workspace.own_folder_is_ours()?;
+            for want in wants {
+                done.note(want, None);
+            }
+            break;
+        }
+        // Until somebody else commits, what was decided goes on to hold.
+        while !wants.is_empty() {
+            let start = Instant::now();
+            let batch = first_of_each(&mut wants);
+            let last = carry_out(workspace, &head, &in_force, batch, &mut done, &mut passed_over)?;
+            if rest(start.elapsed()).is_break() {
+                return Ok(done);
+            }
+            workspace.restart_wait(wait);
+            head = workspace.head()?;
+            if last.is_none() || head.commit != last {
+                break;
+            }
+        }
+    }
+    Ok(done)
+}
+
+/// Returns what is to be done now, and how much is left of what is handed out.
+pub(crate) fn wanted(
+    workspace: &Workspace,
+    in_force: &InForce,
+    passed_over: &HashSet<TaskId>,
+) -> (Vec<Want>, usize) {
+    let listing = read_all(workspace, in_force, Scope::Recent);
+    let dependencies = Dependencies::of(workspace, in_force, &listing);
+    let headers = || listing.tasks.iter().map(|(header, _)| header);
+    let considered = |id: &str| passed_over.iter().all(|passed| passed.as_str() != id);
+    let depend = headers().filter(|header| considered(&header.id)).filter_map(|header| {
+        Some(Want::Depend(header.id.parse().ok()?, dependencies.news_for(header)?))
+    });
+    let mut wants: Vec<Want> = depend.collect();
+    let rules = &in_force.rules;
+    if !hands_out(rules) {
+        return (wants, 0);
+    }
+    let handed = |place: &Waiting| {
+        rules.org.role(&place.role).is_some_and(|role| rules.project.way_of(role) != HandOut::Ask)
+    };
+    let places: Vec<Waiting> = headers()
+        .filter(|header| is_ready(header, &dependencies) && considered(&header.id))
+        .flat_map(|header| waiting(in_force, header))
+        .filter(handed)
+        .collect();
+    let given = dispatch(rules, &places, &hands(headers()));
+    let left = places.len() - given.len();
+    wants.extend(given.into_iter().map(|(place, agent)| Want::Give(place.ticket.clone(), agent)));
+    (wants, left)
+}
+
+/// Takes what can go together out of the list: one thing a task. What is left keeps its order.
+pub(crate) fn first_of_each(wants: &mut Vec<Want>) -> Vec<Want> {
+    let mut seen = HashSet::new();
+    let (batch, rest) = std::mem::take(wants)
+        .into_iter()
+        .partition(|want| seen.len() < MOST && seen.insert(want.task().clone()));
+    *wants = rest;
+    batch
+}
+
+/// Carries out what can be of the batch; returns the last commit, or nothing where it has to be decided anew.
+fn carry_out(
+    workspace: &Workspace,
+    head: &Head,
+    in_force: &Rc<InForce>,
+    batch: Vec<Want>,
+    done: &mut HandedOut,
+    passed_over: &mut HashSet<TaskId>,
+) -> Result<Option<CommitId>, OpsError> {
+    let (mut wants, mut chosen) = (Vec::new(), Vec::new());
+    let mut as_decided = true;
+    for want in batch {
+        match chosen_for(workspace, head, in_force, &want) {
+            Ok((standing, choice)) => {
+                wants.push(want);
+                chosen.push((standing, choice));
+            }
+            Err(error) => {
+                as_decided = false;
+                done.pass_over(&want, error, passed_over)?;
+            }
+        }
+    }
+    let mut last = None;
+    for (want, result) in wants.into_iter().zip(carry_out_together(workspace, head, chosen)?) {
+        match result {
+            Ok(Some(changed)) if changed.settled => drop(passed_over.insert(want.task().clone())),
+            Ok(Some(changed)) => {
+                last = changed.commit.or(last);
+                done.note(want, Some(Box::new(changed)));
+            }
+            // The branch, or the file, is not what it was decided on.
+            Ok(None) => as_decided = false,
+            Err(error) => {
+                as_decided = false;
+                done.pass_over(&want, error, passed_over)?;
+            }
+        }
+    }
+    Ok(last.filter(|_| as_decided))
+}
+
+pub(crate) fn chosen_for(
+    workspace: &Workspace,
+    head: &Head,
+    in_force: &Rc<InForce>,
+    want: &Want,
+) -> Result<(Standing, Choice), OpsError> {
+    let standing = Standing::read_under(workspace, want.task(), head.clone(), Rc::clone(in_force))?
+        .thawed()?;
+    if is_due_first(&standing) {
+        return Err(OpsError::Restless { id: want.task().clone() });
+    }
+    let choice = match want {
+        Want::Give(ticket, agent) => {
+            let act = Act::Claim { agent: agent.clone(), branch: ticket.branch.clone() };
+            match choose(workspace, &standing, &act, agent_author(&in_force.rules.org, agent)?)? {
+                Choice::Step { step, author, authored, .. } => {
+                    let message =
+                        commit_message::of_gift(agent, ticket.branch.as_ref(), &step.task);
+                    Choice::Step { step, message, author, authored }
+                }
+                settled => settled,
+            }
+        }
+        Want::Depend(_, lost) => {
+            let act = Act::Depend { lost: lost.clone() };
+            choose(workspace, &standing, &act, workspace.repository.author_identity()?)?
+        }
+    };
+    Ok((standing, choice))
+}
+
+/// Returns whether the task waits until a person has seen to what is staged of its file: whoever asks for work gets another one, but
+/// here it would be left out each time, and nobody told.
+fn is_for_a_person(error: &OpsError) -> bool {
+    matches!(
+        error,
+        OpsError::Audit(
+            AuditError::StagedElsewise { .. }
+                | AuditError::Unmerged { .. }
+                | AuditError::IntentToAdd { .. }
+        )
+    )
+}
+
+impl HandedOut {
+    /// Adds what was given by way of the remote.
+    pub(crate) fn add(&mut self, shared: Self) {
+        self.given.extend(shared.given);
+        self.troubled.extend(shared.troubled);
+        self.left = shared.left;
+        (self.to_share, self.unconfirmed) = (shared.to_share, shared.unconfirmed);
+    }
+
+    pub(crate) fn note(&mut self, want: Want, changed: Option<Box<Changed>>) {
+        match want {
+            Want::Give(ticket, agent) => self.given.push(Given { ticket, agent, changed }),
+            Want::Depend(task, lost) => self.dependents.push(Dependent { task, lost, changed }),
+        }
+    }
+
+    /// Leaves a task for this time; what is everybody's trouble ends the work.
+    pub(crate) fn pass_over(
+        &mut self,
+        want: &Want,
+        error: OpsError,
+        passed_over: &mut HashSet<TaskId>,
+    ) -> Result<(), OpsError> {
+        if error.is_general() {
+            return Err(error);
+        }
+        let task = want.task().clone();
+        passed_over.insert(task.clone());
+        if !is_of_the_task(&error) || is_for_a_person(&error) {
+            self.troubled.push((task, error));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,258 @@
+//! The next task of an agent: the one it has, else the most urgent one that it may take, which it then claims.
+
+use std::collections::{HashSet, VecDeque};
+
+use super::claim::{Taken, is_offline, taken};
+use super::synced_claims::{Claims, look_around};
+use super::workplaces::{held_by, waiting};
+use crate::domain::{AgentId, RoleId, TaskId, Ticket, listed};
+use crate::project::active_rules::InForce;
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::rules::Waiting;
+use crate::tasks::apply::change::{Changed, DryRun};
+use crate::tasks::automatic::dependencies::Dependencies;
+use crate::tasks::automatic::rule_changes::follow;
+use crate::tasks::headers::header::Header;
+use crate::tasks::headers::list::{Filter, Sort, is_ready, list};
+use crate::tasks::headers::stand::is_owed;
+
+/// How often everything is looked at anew at most because somebody else was faster.
+const ATTEMPTS: usize = 100;
+
+/// What there is to do for an agent.
+pub(crate) enum Next {
+    /// This task, claimed.
+    Task {
+        /// The change.
+        changed: Box<Changed>,
+        /// What was claimed: the task, or a branch of it.
+        ticket: Ticket,
+        /// What else the agent could do.
+        besides: Besides,
+    },
+    /// Nothing.
+    Nothing {
+        /// The roles that were looked at.
+        roles: Vec<RoleId>,
+        /// How many tasks of these roles are there but blocked, waiting for others, or taken.
+        waiting: usize,
+    },
+}
+
+/// What else a look at all tasks showed that an agent could do. It grows old; [`crate::dispatch::claim()`] sees whether it still holds.
+#[derive(Debug, Default)]
+pub(crate) struct Besides {
+    /// What it has already, then what it could take, the most urgent first. Nothing for an agent that may have so many at once only,
+    /// and where no visits were named that are not wanted: nobody asks twice there.
+    pub tickets: VecDeque<Ticket>,
+    /// The tasks that others wait for: once one of them is done, there may be something more urgent.
+    pub awaited: HashSet<TaskId>,
+}
+
+/// Which task is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted<'t> {
+    /// The one that the agent has, if it has one.
+    Next,
+    /// One more, whatever it has.
+    Another,
+    /// One that the agent has, else one more, and none of these visits.
+    But(&'t [Ticket]),
+}
+
+/// Returns the agent's next task and claims it. `role` narrows the search to one role.
+pub(crate) fn next(
+    workspace: &Workspace,
+    in_force: &InForce,
+    agent: &AgentId,
+    role: Option<&RoleId>,
+    wanted: Wanted<'_>,
+    dry_run: DryRun,
+) -> Result<Next, OpsError> {
+    if dry_run == DryRun::No
+        && Claims::of(workspace, in_force) == Claims::Shared
+        && let Err(error) = look_around(workspace)
+    {
+        // What it has, and the remote knows of, is its own.
+        if is_offline(&error)
+            && let Found::Next(next @ Next::Task { .. }) =
+                search(workspace, in_force, agent, role, (wanted, Among::Held), dry_run)?
+        {
+            return Ok(next);
+        }
+        return Err(error);
+    }
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        match search(workspace, in_force, agent, role, (wanted, Among::All), dry_run)? {
+            Found::Next(next) => return Ok(next),
+            Found::Moved(id) if attempts == ATTEMPTS => return Err(OpsError::Restless { id }),
+            Found::Moved(_) => {}
+        }
+    }
+}
+
+/// Among which tasks one is searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Among {
+    /// All that the agent has, or may have.
+    All,
+    /// Those that it has.
+    Held,
+}
+
+/// What a search came to.
+enum Found {
+    Next(Next),
+    /// What it went by held no more when that task was about to be claimed.
+    Moved(TaskId),
+}
+
+/// Looks for the next task.
+fn search(
+    workspace: &Workspace,
+    in_force: &InForce,
+    agent: &AgentId,
+    role: Option<&RoleId>,
+    (wanted, among): (Wanted<'_>, Among),
+    dry_run: DryRun,
+) -> Result<Found, OpsError> {
+    let rules = &in_force.rules;
+    let limit = rules.org.agent(agent).and_then(|known| known.max_tasks);
+    // How much an agent with a limit has is known of one commit only.
+    let look = || -> Result<_, OpsError> {
+        let seen = limit.map(|_| workspace.head()).transpose()?.and_then(|head| head.commit);
+        Ok((seen, list(workspace, in_force, &Filter::default(), Sort::Priority)))
+    };
+    let (mut seen, mut listing) = look()?;
+    if dry_run == DryRun::No && listing.tasks.iter().any(|(header, _)| is_owed(rules, header)) {
+        // Where the rules have changed, tasks wait for others than it seems.
+        follow(workspace)?;
+        (seen, listing) = look()?;
+    }
+    let headers = || listing.tasks.iter().map(|(header, _)| header);
+    let held: Vec<Ticket> = headers().flat_map(|header| held_by(header, agent, None)).collect();
+    let is_other = |header: &Header, ticket: &Ticket| {
+        let same = |other: &Ticket| (&other.task, &other.branch) == (&ticket.task, &ticket.branch);
+        let Wanted::But(others) = wanted else { return true };
+        !others.iter().any(|other| same(other) && other.visit == Some(header.visit))
+    };
+    let besides = |tickets: VecDeque<Ticket>| match (limit, wanted) {
+        (None, Wanted::But(_)) => Besides {
+            tickets,
+            awaited: headers()
+                .flat_map(|header| &header.depends_on)
+                .filter_map(|id| id.parse().ok())
+                .collect(),
+        },
+        _ => Besides::default(),
+    };
+    let own: Vec<Ticket> = match wanted {
+        Wanted::Another => Vec::new(),
+        // What a person holds is kept for the agent, and nothing can be done with it now.
+        Wanted::Next | Wanted::But(_) => headers()
+            .filter(|header| !header.held)
+            .flat_map(|header| {
+                held_by(header, agent, role)
+                    .into_iter()
+                    .filter(move |ticket| is_other(header, ticket))
+            })
+            .collect(),
+    };
+    for (at, ticket) in own.iter().enumerate() {
+        if let Taken::Claimed(changed) = taken(workspace, None, ticket, agent, dry_run)? {
+            let besides = besides(own[at + 1..].iter().cloned().collect());
+            return Ok(Found::Next(Next::Task { changed, ticket: ticket.clone(), besides }));
+        }
+    }
+    if among == Among::Held {
+        return Ok(Found::Next(Next::Nothing { roles: Vec::new(), waiting: 0 }));
+    }
+    has_room(limit, agent, &held)?;
+    let dependencies = Dependencies::of(workspace, in_force, &listing);
+    let mut free: Vec<Waiting> = headers()
+        .filter(|header| is_ready(header, &dependencies))
+        .flat_map(|header| {
+            waiting(in_force, header)
+                .into_iter()
+                .filter(move |place| is_other(header, &place.ticket))
+        })
+        .filter(|place| role.is_none_or(|role| *role == place.role) && place.suits(rules, agent))
+        .collect();
+    // Of what is equally urgent, whatever comes back to the agent is first.
+    let order = |place: &Waiting| (place.priority, place.before.as_ref() != Some(agent));
+    free.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| a.urgency().cmp(&b.urgency())));
+    for (at, Waiting { ticket, .. }) in free.iter().enumerate() {
+        match taken(workspace, seen, ticket, agent, dry_run)? {
+            Taken::Claimed(changed) => {
+                let besides =
+                    besides(free[at + 1..].iter().map(|place| place.ticket.clone()).collect());
+                return Ok(Found::Next(Next::Task { changed, ticket: ticket.clone(), besides }));
+            }
+            Taken::Moved => return Ok(Found::Moved(ticket.task.clone())),
+            Taken::Gone => {}
+        }
+    }
+    let roles: Vec<RoleId> = match role {
+        Some(role) => vec![role.clone()],
+        None => rules.org.roles_of(agent).cloned().collect(),
+    };
+    let own = |of: &&str| {
+        of.parse().is_ok_and(|of| roles.contains(&of) || role.is_none() && rules.is_open(&of))
+    };
+    let waiting = headers().filter(|header| header.roles().iter().any(&own)).count();
+    Ok(Found::Next(Next::Nothing { roles, waiting }))
+}
+
+/// Returns whether the agent may have one more than what it holds.
+fn has_room(limit: Option<u32>, agent: &AgentId, held: &[Ticket]) -> Result<(), OpsError> {
+    let Some(limit) =
+        limit.filter(|limit| held.len() >= usize::try_from(*limit).unwrap_or(usize::MAX))
+    else {
+        return Ok(());
+    };
+    let has = match held {
+        [] => String::new(),
+        held => format!(", and it has {}", listed(held)),
+    };
+    let tasks = if limit == 1 { "1 task" } else { &format!("{limit} tasks") };
+    Err(OpsError::Unfit {
+        code: "too_many_tasks",
+        problem: format!("`{agent}` may have {tasks} at once{has}"),
+        fix: match held {
+            [] => "whoever keeps org.yaml can raise its `maxTasks`".to_owned(),
+            [first, ..] => format!(
+                "complete one of them, or give it back with `aof task release {first}`; `maxTasks` in org.yaml is the limit"
+            ),
+        },
+    })
+}
+
+/// Something that an agent has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Claim {
+    /// The task, or a branch of it.
+    pub ticket: Ticket,
+    /// What the task is called.
+    pub title: String,
+    /// Whether a person holds the task where it is.
+    pub held: bool,
+}
+
+/// Returns what the agent has, the most urgent first; of that role alone, where one is named.
+pub(crate) fn claimed(
+    workspace: &Workspace,
+    in_force: &InForce,
+    agent: &AgentId,
+    role: Option<&RoleId>,
+) -> Vec<Claim> {
+    let filter = Filter { agent: Some(agent.clone()), ..Filter::default() };
+    let listing = list(workspace, in_force, &filter, Sort::Priority);
+    let claims = |header: &Header| {
+        let claim = |ticket| Claim { ticket, title: header.title.clone(), held: header.held };
+        held_by(header, agent, role).into_iter().map(claim).collect::<Vec<_>>()
+    };
+    listing.tasks.iter().flat_map(|(header, _)| claims(header)).collect()
+}

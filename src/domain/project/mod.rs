@@ -1,0 +1,4 @@
+//! A project: its settings.
+
+pub(crate) mod project;
+pub(crate) mod sync_settings;

@@ -1,0 +1,260 @@
+//! A task: what people wrote of it, where it stands, and every gate it went through.
+
+use jiff::Timestamp;
+
+use super::values::word_enum::words;
+use super::{AgentId, GateId, Map, RoleId, Station, Status, TaskId, Ticket, Visit, WorkflowName};
+
+/// A task as its file says it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// Its id; the file is named after it.
+    pub id: TaskId,
+    /// What it is called.
+    pub title: String,
+    /// What is to be done, in short; the body says it at length.
+    pub description: Option<String>,
+    /// Where it stands.
+    pub status: Status,
+    /// When it was made.
+    pub created: Timestamp,
+    /// When the engine last changed it.
+    pub updated: Timestamp,
+    /// Which workflow it follows, and whose it is.
+    pub routing: Routing,
+    /// The open visit; absent in a task that has ended, and in one that has not been adopted yet.
+    pub gate: Option<OpenVisit>,
+    /// The visits that have ended, oldest first.
+    pub history: Vec<Visit>,
+    /// What the last rejection wants, until the gate that sent the task back has passed it.
+    pub review: Option<ReviewContext>,
+    /// Why it is blocked.
+    pub blockers: Vec<String>,
+    /// What the task started with, and each gate's latest outputs under the gate's name.
+    pub context: Map,
+    /// The hash of the workflow that last moved it.
+    pub workflow_hash: Option<String>,
+    /// A person's labels; conditions see them.
+    pub tags: Vec<String>,
+    /// A person's facts; conditions see them.
+    pub metadata: Map,
+    /// Tasks that must be complete before this one is handed out.
+    pub depends_on: Vec<TaskId>,
+}
+
+impl Task {
+    /// Returns the number of the open visit as a ticket, or the bare id when none is open.
+    pub fn ticket(&self) -> Ticket {
+        Ticket {
+            task: self.id.clone(),
+            visit: self.gate.as_ref().map(|gate| gate.visit),
+            branch: None,
+        }
+    }
+
+    /// Returns the ticket of a branch of the open visit.
+    pub fn ticket_of(&self, branch: Option<&GateId>) -> Ticket {
+        Ticket { branch: branch.cloned(), ..self.ticket() }
+    }
+
+    /// Returns whether the agent has claimed the task, or a branch of it.
+    pub fn is_held_by(&self, agent: &AgentId) -> bool {
+        let branches = self.gate.iter().flat_map(|open| &open.branches);
+        let mut holders = branches.map(|branch| &branch.agent).chain([&self.routing.agent]);
+        holders.any(|holder| holder.as_ref() == Some(agent))
+    }
+
+    /// Returns `metadata.priority`; absent or foreign words count as medium.
+    pub fn priority(&self) -> Priority {
+        self.metadata
+            .get("priority")
+            .and_then(|value| value.as_str())
+            .and_then(|word| word.parse().ok())
+            .unwrap_or(Priority::Medium)
+    }
+
+    /// Returns the time before which nothing can happen to this task any more: its history only moves forward.
+    pub fn latest(&self) -> Timestamp {
+        let entered = self.gate.as_ref().map(|gate| gate.entered);
+        let exited = self.history.last().map(|visit| visit.exited);
+        entered.max(exited).unwrap_or(self.created)
+    }
+}
+
+words!(
+    /// How urgent a task is, the most urgent first.
+    Priority, "a priority", {
+        /// Before everything else.
+        Critical = "critical",
+        /// Before the usual.
+        High = "high",
+        /// The usual.
+        Medium = "medium",
+        /// When nothing else waits.
+        Low = "low",
+    }
+);
+
+/// Which workflow a task follows, and whose it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Routing {
+    /// The workflow.
+    pub workflow: WorkflowName,
+    /// The role of the open visit's gate; absent when no visit is open, and at a fork, where it is the branches'.
+    pub role: Option<RoleId>,
+    /// Who has claimed the task.
+    pub agent: Option<AgentId>,
+    /// When it was claimed, or the claim last renewed.
+    pub claimed: Option<Timestamp>,
+    /// Who had claimed it in this visit and let the lease run out.
+    pub lost: Option<AgentId>,
+}
+
+impl Routing {
+    /// Returns the routing of a task of that workflow that stands nowhere.
+    pub fn of(workflow: WorkflowName) -> Self {
+        Self { workflow, role: None, agent: None, claimed: None, lost: None }
+    }
+}
+
+/// The stay of a task at a gate that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenVisit {
+    /// The gate.
+    pub current: GateId,
+    /// When the task came to it.
+    pub entered: Timestamp,
+    /// The length of the history when the visit opened: a visit's number. It stays while branches of a fork are open.
+    pub visit: usize,
+    /// The role that this visit belongs to in place of the gate's.
+    pub escalated: Option<RoleId>,
+    /// When it was last set going again: time limits count from then on.
+    pub resumed: Option<Timestamp>,
+    /// When its time limit ran out, where nobody steps in for that.
+    pub overdue: Option<Timestamp>,
+    /// Since when a person holds it: nothing is completed meanwhile.
+    pub held: Option<Timestamp>,
+    /// The branches, where the gate is a fork; in the order of the workflow when it opened.
+    pub branches: Vec<OpenBranch>,
+}
+
+impl OpenVisit {
+    /// Returns the visit of a gate that begins then, as the history's entry of that number.
+    pub fn at(current: GateId, entered: Timestamp, visit: usize) -> Self {
+        Self {
+            current,
+            entered,
+            visit,
+            escalated: None,
+            resumed: None,
+            overdue: None,
+            held: None,
+            branches: Vec::new(),
+        }
+    }
+
+    /// Returns the branch of that name.
+    pub fn branch(&self, id: &GateId) -> Option<&OpenBranch> {
+        self.branches.iter().find(|branch| branch.id == *id)
+    }
+}
+
+/// One branch of an open fork.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenBranch {
+    /// Its name.
+    pub id: GateId,
+    /// Whose it is.
+    pub role: RoleId,
+    /// The role that it belongs to in place of its own: `role` is this one then.
+    pub escalated: Option<RoleId>,
+    /// Who has claimed it.
+    pub agent: Option<AgentId>,
+    /// When it was claimed, or the claim last renewed.
+    pub claimed: Option<Timestamp>,
+    /// Who had claimed it and let the lease run out.
+    pub lost: Option<AgentId>,
+    /// When it was last set going again: time limits count from then on.
+    pub resumed: Option<Timestamp>,
+    /// When its time limit ran out, where nobody steps in for that.
+    pub overdue: Option<Timestamp>,
+    /// How far it is.
+    pub status: BranchStatus,
+    /// Why it is blocked.
+    pub blockers: Vec<String>,
+}
+
+impl OpenBranch {
+    /// Returns the branch as it opens.
+    pub fn of(id: GateId, role: RoleId) -> Self {
+        Self {
+            id,
+            role,
+            escalated: None,
+            agent: None,
+            claimed: None,
+            lost: None,
+            resumed: None,
+            overdue: None,
+            status: BranchStatus::Ready,
+            blockers: Vec::new(),
+        }
+    }
+}
+
+words!(
+    /// How far a branch of an open fork is.
+    BranchStatus, "a branch's status", {
+        /// It waits for an agent.
+        Ready = "ready",
+        /// An agent has it.
+        InProgress = "in_progress",
+        /// It waits for something outside.
+        Blocked = "blocked",
+        /// It has passed the task.
+        Complete = "complete",
+        /// It wants something mended.
+        Rejected = "rejected",
+        /// It does not apply.
+        Skipped = "skipped",
+    }
+);
+
+impl BranchStatus {
+    /// Returns whether somebody may still say something there.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Ready | Self::InProgress | Self::Blocked)
+    }
+}
+
+/// What the last rejection wants (spec 1, appendix B).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReviewContext {
+    /// The gate that sent the task back.
+    pub from_gate: GateId,
+    /// Who did.
+    pub from_agent: Option<AgentId>,
+    /// In what role; absent where nobody decided.
+    pub from_role: Option<RoleId>,
+    /// When.
+    pub timestamp: Timestamp,
+    /// What must be mended.
+    pub blockers: Vec<String>,
+    /// What the reviewer adds.
+    pub notes: Option<String>,
+}
+
+/// A text that a completion brings; it is appended to the body of the task file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Work {
+    /// The visit it belongs to.
+    pub ticket: Ticket,
+    /// The gate of that visit, or the branch.
+    pub gate: Station,
+    /// Who wrote it.
+    pub agent: Option<AgentId>,
+    /// When it was handed in.
+    pub at: Timestamp,
+    /// The text, as it came.
+    pub text: String,
+}

@@ -1,0 +1,55 @@
+//! Closed sets of words: an enum that reads and shows itself as the words of files and of the command line.
+
+/// A word that is none of its kind; `known` lists those that are.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not {kind}; known: {}", .known.join(", "))]
+pub struct Unknown {
+    /// What was wanted, with its article.
+    pub kind: &'static str,
+    /// What was given.
+    pub text: String,
+    /// What there is.
+    pub known: Vec<&'static str>,
+}
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(unreachable_pub, reason = "words of public and of private modules are defined alike")]
+        pub enum $name {
+            $($(#[$vdoc])* $variant),+
+        }
+
+        #[allow(unreachable_pub, dead_code, reason = "not every set of words is listed somewhere")]
+        impl $name {
+            /// All of them, in the order of the definition.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// Returns the word that stands for it in files and on the command line.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word),+
+                }
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::domain::Unknown;
+
+            fn from_str(text: &str) -> Result<Self, $crate::domain::Unknown> {
+                match text {
+                    $($word => Ok(Self::$variant),)+
+                    _ => Err($crate::domain::Unknown { kind: $kind, text: text.to_owned(), known: vec![$($word),+] }),
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use words;

@@ -1,0 +1,229 @@
+//! How an agent is started, and how long, how often and with what it may run (`run` of an agent, a workflow, a gate). Who
+//! starts it is no matter of this module.
+
+use crate::domain::values::word_enum::words;
+use crate::domain::{Outcome, Period};
+
+words!(
+    /// A program that aof knows how to start and to read.
+    Preset, "a preset", {
+        /// Claude Code.
+        Claude = "claude",
+        /// Codex CLI.
+        Codex = "codex",
+        /// Gemini CLI.
+        Gemini = "gemini",
+        /// `OpenCode`.
+        Opencode = "opencode",
+        /// Any program: its `command` says all.
+        Command = "command",
+    }
+);
+
+words!(
+    /// How what a program prints is read.
+    Reads, "a way to read what is printed", {
+        /// The result object, or the stream of them, of Claude Code.
+        Claude = "claude",
+        /// The event lines of Codex CLI.
+        Codex = "codex",
+        /// The result object of Gemini CLI.
+        Gemini = "gemini",
+        /// The event lines of `OpenCode`.
+        Opencode = "opencode",
+        /// One JSON object.
+        Json = "json",
+        /// Text.
+        Text = "text",
+    }
+);
+
+words!(
+    /// What is filled in where a command names it in braces: `{task}`.
+    Placeholder, "a placeholder", {
+        /// The task's id.
+        Task = "task",
+        /// The visit, or the branch of it.
+        Ticket = "ticket",
+        /// The gate, or the branch of it.
+        Gate = "gate",
+        /// The task's workflow.
+        Workflow = "workflow",
+        /// The agent that is started.
+        Agent = "agent",
+        /// The folder of the project.
+        Project = "project",
+        /// Which attempt of the visit it is, from 1.
+        Attempt = "attempt",
+        /// The model.
+        Model = "model",
+        /// The whole prompt.
+        Prompt = "prompt",
+        /// The path of the file with the prompt.
+        PromptFile = "promptFile",
+        /// The path of the file that the agent may write its completion to.
+        OutputFile = "outputFile",
+        /// The path of a file that tells MCP clients of aof's server.
+        McpConfig = "mcpConfig",
+        /// The path of aof itself.
+        Aof = "aof",
+    }
+);
+
+impl Placeholder {
+    /// Returns the names that stand in braces, known or not.
+    pub fn names(word: &str) -> impl Iterator<Item = &str> {
+        let closed = word.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
+        closed
+            .map(|(name, _)| name)
+            .filter(|name| !name.is_empty() && name.bytes().all(|c| c.is_ascii_alphanumeric()))
+    }
+}
+
+/// How an agent is started.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Launch {
+    /// What it is.
+    pub preset: Preset,
+    /// The program and its arguments in place of the preset's; empty only where the preset has its own.
+    pub command: Vec<String>,
+    /// How what it prints is read, where that is not the preset's way.
+    pub reads: Option<Reads>,
+    /// What is added to its environment.
+    pub env: Vec<(String, String)>,
+    /// The environment variables that it needs and whose values nobody else may see.
+    pub secrets: Vec<String>,
+    /// What bounds its runs.
+    pub limits: RunLimits,
+}
+
+impl Launch {
+    /// Returns how what it prints is read.
+    pub fn reads(&self) -> Reads {
+        self.reads.unwrap_or(match self.preset {
+            Preset::Claude => Reads::Claude,
+            Preset::Codex => Reads::Codex,
+            Preset::Gemini => Reads::Gemini,
+            Preset::Opencode => Reads::Opencode,
+            Preset::Command => Reads::Text,
+        })
+    }
+}
+
+/// What a gate, an agent or a workflow says of runs; what is absent is said by the next wider one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RunLimits {
+    /// How long one attempt may take.
+    pub timeout: Option<Period>,
+    /// How long it may print nothing.
+    pub idle: Option<Period>,
+    /// The model that the agent is told to use.
+    pub model: Option<String>,
+    /// How many attempts a visit has, the first included; never 0.
+    pub attempts: Option<u32>,
+    /// The pause after the first attempt.
+    pub delay: Option<Period>,
+    /// What each pause is multiplied with for the next; never 0.
+    pub factor: Option<u32>,
+    /// The longest pause.
+    pub longest: Option<Period>,
+}
+
+/// What bounds one run: every question answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunBounds {
+    /// How long one attempt may take.
+    pub timeout: Period,
+    /// How long it may print nothing.
+    pub idle: Period,
+    /// The model, where somebody names one.
+    pub model: Option<String>,
+    /// How many attempts a visit has.
+    pub attempts: u32,
+    delay: Period,
+    factor: u32,
+    longest: Period,
+}
+
+impl RunBounds {
+    /// The time that one attempt has where nobody says anything, in seconds.
+    pub const TIMEOUT: u64 = 30 * 60;
+    /// How long it may print nothing then.
+    pub const IDLE: u64 = 10 * 60;
+    /// How many attempts a visit has then.
+    pub const ATTEMPTS: u32 = 2;
+    /// The first pause, the factor and the longest pause then.
+    pub const RETRY: (u64, u32, u64) = (5, 2, 5 * 60);
+
+    /// Returns what holds where these speak, the narrowest first.
+    pub fn of(narrowest_first: &[&RunLimits]) -> Self {
+        fn first<T>(all: &[&RunLimits], of: impl Fn(&RunLimits) -> Option<T>) -> Option<T> {
+            all.iter().find_map(|limits| of(limits))
+        }
+        let all = narrowest_first;
+        let period = |of: fn(&RunLimits) -> Option<Period>, usual| {
+            first(all, of).unwrap_or(Period::of_seconds(usual))
+        };
+        let (delay, factor, longest) = Self::RETRY;
+        Self {
+            timeout: period(|limits| limits.timeout, Self::TIMEOUT),
+            idle: period(|limits| limits.idle, Self::IDLE),
+            model: first(all, |limits| limits.model.clone()),
+            attempts: first(all, |limits| limits.attempts).unwrap_or(Self::ATTEMPTS),
+            delay: period(|limits| limits.delay, delay),
+            factor: first(all, |limits| limits.factor).unwrap_or(factor),
+            longest: period(|limits| limits.longest, longest),
+        }
+    }
+
+    /// Returns the pause after that many failed attempts, in seconds, before chance shortens it.
+    pub fn pause(&self, failed: u32) -> u64 {
+        let factor = u64::from(self.factor).saturating_pow(failed.saturating_sub(1));
+        self.delay
+            .seconds()
+            .saturating_mul(factor)
+            .min(self.longest.seconds().max(self.delay.seconds()))
+    }
+}
+
+/// What a gate or a branch says of the runs of its agents.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GateRun {
+    /// What bounds them.
+    pub limits: RunLimits,
+    /// What exit statuses mean; where it is empty they mean nothing.
+    pub exit: Vec<(u8, Outcome)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_narrowest_wins() {
+        let period = |text: &str| Some(text.parse::<Period>().unwrap());
+        let gate = RunLimits { timeout: period("1h"), ..RunLimits::default() };
+        let agent = RunLimits {
+            timeout: period("2h"),
+            attempts: Some(4),
+            model: Some("small".to_owned()),
+            ..RunLimits::default()
+        };
+        let workflow = RunLimits { idle: period("1m"), attempts: Some(9), ..RunLimits::default() };
+        let bounds = RunBounds::of(&[&gate, &agent, &workflow]);
+        assert_eq!((bounds.timeout.seconds(), bounds.idle.seconds()), (3_600, 60));
+        assert_eq!((bounds.attempts, bounds.model.as_deref()), (4, Some("small")));
+    }
+
+    #[test]
+    fn pauses_grow_up_to_the_longest() {
+        let pauses = |limits: RunLimits| {
+            let bounds = RunBounds::of(&[&limits]);
+            [1, 2, 3, 4, 100].map(|failed| bounds.pause(failed))
+        };
+        assert_eq!(pauses(RunLimits::default()), [5, 10, 20, 40, 300]);
+        let period = |seconds| Some(Period::of_seconds(seconds));
+        let fixed = RunLimits { factor: Some(1), delay: period(600), ..RunLimits::default() };
+        assert_eq!(pauses(fixed), [600; 5], "a delay that is longer than the longest counts");
+    }
+}

@@ -1,0 +1,215 @@
+//! What a value must look like: the part of JSON Schema that the outputs of a gate are declared in. Definitions only;
+//! `rules::outputs` judges values, `files::config::shape_file` reads and writes the schemas.
+
+pub(crate) mod number;
+
+use serde_json::{Number, Value};
+
+pub(crate) use number::{compare, is_whole, same};
+
+/// How many shapes may lie inside each other.
+pub(crate) const DEPTH_LIMIT: usize = 16;
+
+/// How many nodes the declaration of a gate's outputs may have.
+pub(crate) const NODE_LIMIT: usize = 2_000;
+
+/// What a value must look like. Everything that is said must hold; what is empty says nothing.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Shape {
+    /// What people are told; it decides nothing.
+    pub about: About,
+    /// What kinds of values there may be, each with its bounds; none means every kind. No kind is named twice.
+    pub kinds: Vec<Kind>,
+    /// The values that there may be (`const` is one, `enum` are several); none means any.
+    pub values: Vec<Value>,
+    /// Shapes of which one must hold as well; none means no such wish.
+    pub any_of: Vec<Shape>,
+}
+
+/// What a shape says to its readers.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct About {
+    /// A short name.
+    pub title: Option<String>,
+    /// What the value is for.
+    pub description: Option<String>,
+    /// How a text is written: `uri`, `date`. Nothing checks it.
+    pub format: Option<String>,
+    /// What an absent value is taken for by those who write.
+    pub default: Option<Value>,
+    /// Values as they could be.
+    pub examples: Vec<Value>,
+}
+
+/// A kind of value, with the bounds that only this kind has.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// Names and values.
+    Object(Fields),
+    /// Values in a row.
+    List(List),
+    /// A text; its bounds count characters.
+    Text(Count),
+    /// Any number.
+    Number(Interval),
+    /// A number without a fraction.
+    Integer(Interval),
+    /// True or false.
+    Bool,
+    /// Null.
+    Null,
+}
+
+/// What an object has.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Fields {
+    /// The declared fields, in the order of the declaration.
+    pub properties: Vec<(String, Shape)>,
+    /// The fields that must be there.
+    pub required: Vec<String>,
+    /// What happens to a field that is not declared.
+    pub others: Others,
+}
+
+/// What an object does with fields that are not declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Others {
+    /// They are refused.
+    #[default]
+    Refused,
+    /// They pass, whatever they are.
+    Welcome,
+}
+
+/// What a list has.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct List {
+    /// What each item must look like; absent means anything.
+    pub items: Option<Box<Shape>>,
+    /// How many items there may be.
+    pub length: Count,
+}
+
+/// How many there may be, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Count {
+    /// At least.
+    pub least: Option<u64>,
+    /// At most.
+    pub most: Option<u64>,
+}
+
+/// How large a number may be, both ends included.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Interval {
+    /// At least.
+    pub least: Option<Number>,
+    /// At most.
+    pub most: Option<Number>,
+}
+
+/// What a gate's completions hand on.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Outputs {
+    /// Nothing is declared: anything goes.
+    #[default]
+    Open,
+    /// The same for every way out.
+    One(Shape),
+    /// A shape for each way out; never empty, and no status twice.
+    Variants(Vec<Variant>),
+}
+
+/// What one way out of a gate hands on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Variant {
+    /// The word in `$status` that chooses it.
+    pub status: String,
+    /// What comes with it, `$status` aside.
+    pub shape: Shape,
+}
+
+impl Kind {
+    /// Returns the word for it in schemas.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Object(_) => "object",
+            Self::List(_) => "array",
+            Self::Text(_) => "string",
+            Self::Number(_) => "number",
+            Self::Integer(_) => "integer",
+            Self::Bool => "boolean",
+            Self::Null => "null",
+        }
+    }
+
+    /// Returns what it is, with its article, for messages.
+    pub const fn noun(&self) -> &'static str {
+        match self {
+            Self::Object(_) => "an object",
+            Self::List(_) => "a list",
+            Self::Text(_) => "a text",
+            Self::Number(_) => "a number",
+            Self::Integer(_) => "a whole number",
+            Self::Bool => "`true` or `false`",
+            Self::Null => "null",
+        }
+    }
+}
+
+impl Shape {
+    /// Returns what an object of this shape has, if it may be one.
+    pub fn fields(&self) -> Option<&Fields> {
+        self.kinds.iter().find_map(|kind| match kind {
+            Kind::Object(fields) => Some(fields),
+            _ => None,
+        })
+    }
+}
+
+impl Fields {
+    /// Returns the shape of a declared field.
+    pub fn get(&self, name: &str) -> Option<&Shape> {
+        self.properties.iter().find(|(known, _)| known == name).map(|(_, shape)| shape)
+    }
+
+    /// Tells whether the field must be there.
+    pub fn requires(&self, name: &str) -> bool {
+        self.required.iter().any(|known| known == name)
+    }
+}
+
+impl Outputs {
+    /// Returns the shape of what a way out hands on, where one is declared.
+    pub fn shape(&self, status: &str) -> Option<&Shape> {
+        match self {
+            Self::Open => None,
+            Self::One(shape) => Some(shape),
+            Self::Variants(variants) => variants
+                .iter()
+                .find(|variant| variant.status.eq_ignore_ascii_case(status))
+                .map(|variant| &variant.shape),
+        }
+    }
+
+    /// Returns the names of all fields that are declared, whatever the way out, each once.
+    pub fn names(&self) -> Vec<&str> {
+        let shapes: Vec<&Shape> = match self {
+            Self::Open => Vec::new(),
+            Self::One(shape) => vec![shape],
+            Self::Variants(variants) => variants.iter().map(|variant| &variant.shape).collect(),
+        };
+        let mut names: Vec<&str> = Vec::new();
+        for (name, _) in
+            shapes.iter().filter_map(|shape| shape.fields()).flat_map(|fields| &fields.properties)
+        {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        names
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod random;

@@ -1,0 +1,97 @@
+//! A workflow: the ordered gates that a class of tasks goes through. Definitions only; where a task stands is the task's.
+
+use super::context::ContextRules;
+use super::fork::Branch;
+use super::gate::{Duty, Gate};
+use super::route::Exhausted;
+
+use crate::domain::values::word_enum::words;
+use crate::domain::{GateId, Outcome, Period, RoleId, RunLimits, WorkflowName};
+
+/// An ordered list of gates (spec 1, 1.2 and appendix A).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workflow {
+    /// What tasks call it in `routing.workflow`.
+    pub name: WorkflowName,
+    /// What it is for.
+    pub description: Option<String>,
+    /// What people call this edition of it; decides nothing.
+    pub version: Option<String>,
+    /// The roles and agents that may see and start it; empty means everybody.
+    pub visible_to: Vec<String>,
+    /// What an omitted outcome means at gates that cannot reject.
+    pub default_outcome: Outcome,
+    /// Where a rejection leads.
+    pub rejection: RejectionStrategy,
+    /// Whether `needs_review` sends back (the default), or holds the task at the gate for a person.
+    pub holds_rejections: bool,
+    /// How long a visit may take at gates that do not say.
+    pub timeout: Option<Period>,
+    /// How long a claim lasts, where it is not renewed, at gates that do not say.
+    pub lease: Option<Period>,
+    /// What bounds the runs of agents at gates that do not say.
+    pub run: RunLimits,
+    /// What tasks start with, and what gates hand on.
+    pub context: ContextRules,
+    /// The gates, in order; never empty.
+    pub gates: Vec<Gate>,
+}
+
+impl Workflow {
+    /// Returns the gate of that id and its place in the list.
+    pub fn gate(&self, id: &GateId) -> Option<(usize, &Gate)> {
+        self.gates.iter().enumerate().find(|(_, gate)| gate.id == *id)
+    }
+
+    /// Returns every role that it names, each once, in the order of the gates; those that only step in come last.
+    pub fn roles(&self) -> Vec<&RoleId> {
+        let working = self.gates.iter().flat_map(Gate::roles);
+        let stepping_in = self.gates.iter().flat_map(|gate| {
+            let exhausted = match &gate.exits.on_exhausted {
+                Exhausted::Escalate(role) => Some(role),
+                Exhausted::Block | Exhausted::Route(_) => None,
+            };
+            let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
+            let duties = gate.duty().into_iter().chain(branches.iter().map(Branch::duty));
+            exhausted.into_iter().chain(duties.filter_map(|duty| duty.escalate_to.as_ref()))
+        });
+        let mut roles = Vec::new();
+        for role in working.chain(stepping_in) {
+            if !roles.contains(&role) {
+                roles.push(role);
+            }
+        }
+        roles
+    }
+
+    /// Tells whether the name always means what a task starts with.
+    pub fn protects(&self, name: &str) -> bool {
+        let declares = |duty: &Duty| duty.outputs.names().contains(&name);
+        let declared = |gate: &Gate| {
+            gate.duty().is_some_and(declares)
+                || gate
+                    .fork()
+                    .is_some_and(|fork| fork.branches.iter().any(|branch| declares(branch.duty())))
+        };
+        match &self.context.protected {
+            Some(names) => names.iter().any(|known| known == name),
+            None => {
+                ContextRules::USUALLY_PROTECTED.contains(&name)
+                    && self.context.declares(name)
+                    && !self.gates.iter().any(declared)
+            }
+        }
+    }
+}
+
+words!(
+    /// Where a rejection leads (spec 1, 1.2).
+    RejectionStrategy, "a rejection strategy", {
+        /// To the first gate that applies.
+        Origin = "origin",
+        /// To the gate that passed the task on.
+        Previous = "previous",
+        /// To the gate that the rejecting gate names in `rejectTo`.
+        Named = "named",
+    }
+);

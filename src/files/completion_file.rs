@@ -1,0 +1,352 @@
+//! Completion files: what agents drop, as YAML, JSON, or Markdown with frontmatter.
+
+use serde_json::Value;
+
+use super::config::decode::Fields;
+use super::frontmatter;
+use super::json::json;
+use super::yaml;
+use super::yaml::{Fault, Limits, Node};
+use crate::domain::{AgentId, Completion, CompletionId, Map, Signature, Ticket};
+
+/// How a completion file is written; its suffix says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Syntax {
+    /// `.yaml`, `.yml`
+    Yaml,
+    /// `.json`
+    Json,
+    /// `.md`, `.markdown`: the body is a text for the task.
+    Markdown,
+}
+
+impl Syntax {
+    /// Returns the syntax that a file name's suffix stands for.
+    pub fn of(name: &str) -> Option<Self> {
+        // Some systems write it large.
+        match name.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
+            "yaml" | "yml" => Some(Self::Yaml),
+            "json" => Some(Self::Json),
+            "md" | "markdown" => Some(Self::Markdown),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the completion that the bytes say, or everything that is wrong with them. `id` counts where the file has none of
+/// its own.
+pub fn parse(bytes: &[u8], syntax: Syntax, id: &CompletionId) -> Result<Completion, Vec<Fault>> {
+    if syntax == Syntax::Markdown {
+        let front = frontmatter::parse(bytes)?;
+        let body = Some(front.body().to_owned()).filter(|body| !body.trim().is_empty());
+        return read_with(front.root(), body, id, Strangers::AreOutputs);
+    }
+    let text = utf8(bytes)?;
+    match syntax {
+        Syntax::Json => read(&json::parse(text).map_err(|fault| vec![fault])?, None, id),
+        _ => read(&yaml::parse(text, &Limits::default())?, None, id),
+    }
+}
+
+/// A completion whose task and agent are known from elsewhere: what a program says that was started for one visit.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Answer {
+    /// The task, if it names one.
+    pub ticket: Option<Ticket>,
+    /// The agent, if it names one.
+    pub agent: Option<AgentId>,
+    /// What makes it count once, if it says so.
+    pub id: Option<CompletionId>,
+    /// The outcome's word.
+    pub outcome: Option<String>,
+    /// What was done.
+    pub summary: Option<String>,
+    /// What stands in the way, or must be mended.
+    pub blockers: Option<Vec<String>>,
+    /// What a reviewer adds.
+    pub rejection_notes: Option<String>,
+    /// What is handed on; `$status` and what stands beside it included.
+    pub outputs: Map,
+    /// What is added for the record.
+    pub metadata: Map,
+    /// A text for the task's body.
+    pub body: Option<String>,
+    /// A signature of the entry that comes of it.
+    pub signature: Option<Signature>,
+}
+
+impl Answer {
+    /// Returns the word that says the outcome, as such or as `$status`; nothing where two are given.
+    pub fn word(&self) -> Option<&str> {
+        let status = self.outputs.get(STATUS).and_then(Value::as_str);
+        match (self.outcome.as_deref(), status) {
+            (Some(outcome), Some(status)) if !outcome.eq_ignore_ascii_case(status) => None,
+            (outcome, status) => outcome.or(status),
+        }
+    }
+}
+
+/// Returns the answer that the bytes say, or everything that is wrong with them. How they begin tells JSON and Markdown from
+/// YAML.
+pub fn answer(bytes: &[u8]) -> Result<Answer, Vec<Fault>> {
+    let text = utf8(bytes)?;
+    let start = text.trim_start();
+    if start.starts_with(['{', '[']) {
+        return json_answer(text);
+    }
+    // YAML may begin with the same line; frontmatter has an end.
+    if frontmatter::split(text.as_bytes()).is_ok() {
+        let front = frontmatter::parse(text.as_bytes())?;
+        return answer_in(front.root(), Some(front.body()));
+    }
+    answer_in(&yaml::parse(text, &Limits::default())?, None)
+}
+
+/// Returns the answer that a JSON text says, or everything that is wrong with it.
+pub fn json_answer(text: &str) -> Result<Answer, Vec<Fault>> {
+    answer_in(&json::parse(text).map_err(|fault| vec![fault])?, None)
+}
+
+/// Returns the answer that an object says, or everything that is wrong with it.
+pub fn answer_of(object: Map) -> Result<Answer, Vec<Fault>> {
+    answer_in(&json::placeless(Value::Object(object)), None)
+}
+
+fn answer_in(node: &Node<'_>, body: Option<&str>) -> Result<Answer, Vec<Fault>> {
+    let mut faults = Vec::new();
+    let answer = fields(node, Strangers::AreOutputs, Names::MayBeLeftOut, &mut faults);
+    let answer = answer.filter(|_| faults.is_empty()).ok_or(faults)?;
+    Ok(Answer { body: body.filter(|body| !body.trim().is_empty()).map(str::to_owned), ..answer })
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, Vec<Fault>> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let at = error.valid_up_to();
+        vec![
+            Fault::new("not_utf8", at..at, "this is not UTF-8 text").help("save the file as UTF-8"),
+        ]
+    })?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+}
+
+/// Whether a completion says whose it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Names {
+    /// Without task and agent nobody knows what is meant.
+    AreNeeded,
+    /// They are known.
+    MayBeLeftOut,
+}
+
+/// What keys mean that no completion has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Strangers {
+    /// They are refused.
+    AreFaults,
+    /// They are outputs, where `$status` stands beside them: an agent that writes a document says all in its frontmatter.
+    AreOutputs,
+}
+
+/// Returns what the frontmatter of a text hands on, and the text behind it, if it says a `$status`.
+pub fn front_of(text: &str) -> Option<(Map, String)> {
+    let front = frontmatter::parse(text.as_bytes()).ok()?;
+    front.root().entry(STATUS)?;
+    let Value::Object(outputs) = front.root().to_value() else { return None };
+    Some((outputs, front.body().to_owned()))
+}
+
+/// The key that says the outcome among outputs.
+const STATUS: &str = "$status";
+
+fn read(
+    node: &Node<'_>,
+    body: Option<String>,
+    id: &CompletionId,
+) -> Result<Completion, Vec<Fault>> {
+    read_with(node, body, id, Strangers::AreFaults)
+}
+
+fn read_with(
+    node: &Node<'_>,
+    body: Option<String>,
+    id: &CompletionId,
+    strangers: Strangers,
+) -> Result<Completion, Vec<Fault>> {
+    let mut faults = Vec::new();
+    let answer = fields(node, strangers, Names::AreNeeded, &mut faults);
+    let completion = answer.and_then(|answer| {
+        Some(Completion {
+            ticket: answer.ticket?,
+            agent: answer.agent?,
+            outcome: answer.outcome,
+            summary: answer.summary,
+            blockers: answer.blockers,
+            rejection_notes: answer.rejection_notes,
+            outputs: answer.outputs,
+            metadata: answer.metadata,
+            body,
+            id: answer.id.unwrap_or_else(|| id.clone()),
+            signature: answer.signature,
+        })
+    });
+    completion.filter(|_| faults.is_empty()).ok_or(faults)
+}
+
+fn fields(
+    node: &Node<'_>,
+    strangers: Strangers,
+    names: Names,
+    faults: &mut Vec<Fault>,
+) -> Option<Answer> {
+    let mut fields = Fields::of(node, "a completion", faults)?;
+    let mut answer = Answer {
+        ticket: fields.parsed("task", faults),
+        agent: fields.parsed("agent", faults),
+        id: fields.parsed("id", faults),
+        outcome: fields.text("outcome", faults),
+        summary: fields.text("summary", faults),
+        blockers: fields.list("blockers", faults),
+        rejection_notes: fields.text("rejectionNotes", faults),
+        outputs: fields.object("outputs", faults).unwrap_or_default(),
+        metadata: fields.object("metadata", faults).unwrap_or_default(),
+        body: None,
+        signature: fields.parsed("signature", faults),
+    };
+    if names == Names::AreNeeded {
+        answer.ticket = fields.require("task", answer.ticket, faults);
+        answer.agent = fields.require("agent", answer.agent, faults);
+    }
+    if strangers == Strangers::AreOutputs && fields.has(STATUS) {
+        for entry in fields.unknown() {
+            answer.outputs.insert(entry.key.text.clone().into_owned(), entry.value.to_value());
+        }
+    } else {
+        fields.refuse_unknown(faults);
+    }
+    Some(answer)
+}
+
+/// Returns the completion as a value, for files and JSON.
+pub fn write(completion: &Completion) -> Value {
+    let mut map = Map::new();
+    map.insert("task".to_owned(), completion.ticket.to_string().into());
+    map.insert("agent".to_owned(), completion.agent.as_str().into());
+    let texts = [
+        ("outcome", &completion.outcome),
+        ("summary", &completion.summary),
+        ("rejectionNotes", &completion.rejection_notes),
+    ];
+    for (key, text) in texts {
+        if let Some(text) = text {
+            map.insert(key.to_owned(), text.as_str().into());
+        }
+    }
+    if let Some(blockers) = &completion.blockers {
+        map.insert("blockers".to_owned(), blockers.clone().into());
+    }
+    for (key, object) in [("outputs", &completion.outputs), ("metadata", &completion.metadata)] {
+        if !object.is_empty() {
+            map.insert(key.to_owned(), object.clone().into());
+        }
+    }
+    map.insert("id".to_owned(), completion.id.as_str().into());
+    if let Some(signature) = &completion.signature {
+        map.insert("signature".to_owned(), format!("{signature}\n").into());
+    }
+    Value::Object(map)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_as(text: &str, syntax: Syntax) -> Result<Completion, Vec<Fault>> {
+        parse(text.as_bytes(), syntax, &"given".parse().unwrap())
+    }
+
+    #[test]
+    fn one_completion_in_three_syntaxes() {
+        let yaml = "task: AOF-abc@2\nagent: agent-7\noutcome: complete\nsummary: |-\n  did it\nblockers: []\n";
+        let json = r#"{"task": "AOF-abc@2", "agent": "agent-7", "outcome": "complete", "summary": "did it", "blockers": []}"#;
+        let markdown = format!("---\r\n{}---\r\n\r\nLong text.\r\n", yaml.replace('\n', "\r\n"));
+        let plain = read_as(yaml, Syntax::Yaml).unwrap();
+        assert_eq!(plain.blockers, Some(vec![]));
+        assert_eq!(plain.id.as_str(), "given");
+        assert_eq!(plain, read_as(json, Syntax::Json).unwrap());
+        let long = read_as(&markdown, Syntax::Markdown).unwrap();
+        assert_eq!(long.body.as_deref(), Some("\r\nLong text.\r\n"));
+        assert_eq!(Completion { body: None, ..long }, plain);
+    }
+
+    #[test]
+    fn a_documents_frontmatter_says_its_status_and_outputs() {
+        let text = "---\ntask: AOF-abc\nagent: a\n$status: approved\nbranch: x\nfiles: [a, b]\n---\nIt is good.\n";
+        let read = read_as(text, Syntax::Markdown).unwrap();
+        let outputs =
+            serde_json::json!({"$status": "approved", "branch": "x", "files": ["a", "b"]});
+        assert_eq!((Value::Object(read.outputs), read.outcome), (outputs, None));
+        assert!(read_as(&text.replace("$status", "status"), Syntax::Markdown).is_err());
+        assert!(read_as("task: AOF-abc\nagent: a\n$status: approved\n", Syntax::Yaml).is_err());
+        let (outputs, body) = front_of("---\n$status: a\nn: 1\n---\nText.\n").unwrap();
+        assert_eq!(
+            (Value::Object(outputs), body.as_str()),
+            (serde_json::json!({"$status": "a", "n": 1}), "Text.\n")
+        );
+        for none in ["Text.", "---\nn: 1\n---\n", "---\n$status: [\n---\n", "---\n$status: a\n"] {
+            assert_eq!(front_of(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn an_answer_needs_no_names() {
+        for text in [
+            "{\"outcome\": \"complete\", \"summary\": \"did it\"}",
+            "outcome: complete\nsummary: did it\n",
+            "---\noutcome: complete\nsummary: did it\n",
+            "\u{feff}---\noutcome: complete\nsummary: did it\n---\n \n",
+        ] {
+            let read = answer(text.as_bytes()).unwrap();
+            assert_eq!(
+                (read.word(), read.summary.as_deref()),
+                (Some("complete"), Some("did it")),
+                "{text}"
+            );
+            assert_eq!((read.ticket, read.body), (None, None), "{text}");
+        }
+        let text = "---\ntask: AOF-abc\nagent: a\n$status: approved\nbranch: x\n---\nIt is good.\n";
+        let read = answer(text.as_bytes()).unwrap();
+        assert_eq!((read.word(), read.body.as_deref()), (Some("approved"), Some("It is good.\n")));
+        assert_eq!(
+            (read.ticket.unwrap().to_string().as_str(), read.outputs["branch"].as_str()),
+            ("AOF-abc", Some("x"))
+        );
+        let two = serde_json::json!({"outcome": "complete", "$status": "rejected"});
+        assert_eq!(answer_of(two.as_object().unwrap().clone()).unwrap().word(), None);
+        for (text, code) in [
+            ("All is well.", "wrong_kind"),
+            ("{\"outcome\": ", "invalid_json"),
+            ("[]", "wrong_kind"),
+            ("outcom: complete", "unknown_field"),
+            ("task: no id\n", "invalid_value"),
+            ("outcome: a\noutcome: b\n", "duplicate_key"),
+        ] {
+            assert_eq!(answer(text.as_bytes()).unwrap_err()[0].code, code, "{text}");
+        }
+        assert_eq!(answer(b"\xff").unwrap_err()[0].code, "not_utf8");
+    }
+
+    #[test]
+    fn everything_wrong_is_said_at_once() {
+        let faults =
+            read_as("agent: a b\noutcom: complete\nsummary: [x]\n", Syntax::Yaml).unwrap_err();
+        let said: Vec<(&str, Option<&str>)> =
+            faults.iter().map(|f| (f.code, f.help.as_deref())).collect();
+        assert_eq!(said.len(), 4, "{said:?}");
+        assert!(said.contains(&("unknown_field", Some("did you mean `outcome`?"))), "{said:?}");
+        assert!(read_as("{", Syntax::Json).is_err());
+        assert_eq!(
+            parse(b"\xff", Syntax::Yaml, &"x".parse().unwrap()).unwrap_err()[0].code,
+            "not_utf8"
+        );
+    }
+}

@@ -1,0 +1,141 @@
+//! From a place in the model to bytes of a file: what to underline.
+
+use std::ops::Range;
+
+use crate::files::yaml::{Key, Kind, Layout, Node};
+
+/// One step of the way from the top of a file to a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Into a mapping.
+    Key(String),
+    /// Into a list, from 0; one value in place of a list is its own first item.
+    Index(usize),
+    /// To what has that id: a key of a mapping, or the item of a list with such an `id`.
+    Id(String),
+}
+
+/// Returns the bytes to show for the value at the end of the way, and the value, if it is there. Where it is not, they are
+/// those of what it would be part of.
+pub(crate) fn find<'n, 's>(
+    source: &str,
+    root: &'n Node<'s>,
+    steps: &[Step],
+) -> (Range<usize>, Option<&'n Node<'s>>) {
+    let mut node = root;
+    let mut key = None;
+    for step in steps {
+        let next = match step {
+            Step::Key(name) => node.entry(name).map(|entry| (Some(&entry.key), &entry.value)),
+            Step::Index(index) => match &node.kind {
+                Kind::Sequence(items) => items.get(*index).map(|item| (None, item)),
+                _ => Some((key, node)),
+            },
+            Step::Id(id) => match &node.kind {
+                Kind::Sequence(items) => {
+                    let item =
+                        items.iter().find(|item| item.get("id").and_then(Node::as_str) == Some(id));
+                    item.map(|item| (None, item))
+                }
+                _ => node.entry(id).map(|entry| (Some(&entry.key), &entry.value)),
+            },
+        };
+        match next {
+            Some((next_key, next_node)) => (key, node) = (next_key, next_node),
+            None => return (headline(source, key, node), None),
+        }
+    }
+    (shown(source, key, node), Some(node))
+}
+
+/// Returns the bytes of a value that fits on its line, or of its key.
+fn shown(source: &str, key: Option<&Key<'_>>, node: &Node<'_>) -> Range<usize> {
+    let inline = !matches!(node.layout, Layout::Block | Layout::Absent)
+        && !source[node.span.clone()].contains('\n');
+    if inline { node.span.clone() } else { headline(source, key, node) }
+}
+
+/// Returns the key of a mapping, or the first line of a value without one.
+fn headline(source: &str, key: Option<&Key<'_>>, node: &Node<'_>) -> Range<usize> {
+    if let Some(key) = key {
+        return key.span.clone();
+    }
+    let Some(first) = node.entries().first() else { return node.span.clone() };
+    let end = if source[first.key.span.start..first.value.span.end].contains('\n') {
+        first.key.span.end
+    } else {
+        first.value.span.end
+    };
+    first.key.span.start..end
+}
+
+/// Returns the bytes of a file that a part of a text is written with; `None` where the text is written in some other way.
+pub(crate) fn within(source: &str, node: &Node<'_>, part: &Range<usize>) -> Option<Range<usize>> {
+    let text = node.as_str()?;
+    let written = &source[node.span.clone()];
+    let offsets = match node.layout {
+        Layout::Plain => unfold(text, written, Escapes::None)?,
+        Layout::SingleQuoted => unfold(text, unquoted(written)?, Escapes::Quote)?,
+        Layout::DoubleQuoted => unfold(text, unquoted(written)?, Escapes::Backslash)?,
+        Layout::Literal => literal(text, written)?,
+        _ => return None,
+    };
+    let base = node.span.start
+        + usize::from(matches!(node.layout, Layout::SingleQuoted | Layout::DoubleQuoted));
+    let at = |offset: usize| offsets.get(offset).map(|at| base + at);
+    Some(at(part.start)?..at(part.end)?)
+}
+
+#[derive(Clone, Copy)]
+enum Escapes {
+    None,
+    Quote,
+    Backslash,
+}
+
+fn unquoted(written: &str) -> Option<&str> {
+    written.get(1..written.len().checked_sub(1)?)
+}
+
+/// Returns for each byte of the text, and for its end, where it is written; `None` for escapes and folds that do not show
+/// their character.
+fn unfold(text: &str, written: &str, escapes: Escapes) -> Option<Vec<usize>> {
+    let mut offsets = Vec::with_capacity(text.len() + 1);
+    let mut at = 0;
+    for c in text.chars() {
+        let rest = &written[at..];
+        let width = match escapes {
+            Escapes::Quote if c == '\'' && rest.starts_with("''") => 2,
+            Escapes::Backslash
+                if matches!(c, '"' | '\\')
+                    && rest.starts_with('\\')
+                    && rest[1..].starts_with(c) =>
+            {
+                2
+            }
+            _ if rest.starts_with(c) && c != '\n' => c.len_utf8(),
+            _ => return None,
+        };
+        offsets.extend(std::iter::repeat_n(at, c.len_utf8()));
+        at += width;
+    }
+    offsets.push(at);
+    (at == written.len()).then_some(offsets)
+}
+
+/// Like [`unfold`], for a literal block: each line of the text is the end of a line of the file.
+fn literal(text: &str, written: &str) -> Option<Vec<usize>> {
+    let mut offsets = Vec::with_capacity(text.len() + 1);
+    let mut lines = written.split_inclusive('\n');
+    let mut end = lines.next()?.len();
+    for line in text.split_inclusive('\n') {
+        let whole = lines.next().unwrap_or_default();
+        let line_text = line.trim_end_matches('\n');
+        let visible = whole.trim_end_matches(['\n', '\r']);
+        let start = end + visible.strip_suffix(line_text)?.len();
+        offsets.extend(start..start + line.len());
+        end += whole.len();
+    }
+    offsets.push(offsets.last().map_or(end, |last| last + 1));
+    Some(offsets)
+}

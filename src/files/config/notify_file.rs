@@ -1,0 +1,350 @@
+//! `notify` of project.yaml, of a role and of an agent: who is told of what, and how.
+
+use super::decode::{Fields, parse_text_list, wrong_kind};
+use crate::domain::{Channel, EventKind, On, Reach, Subscription, Webhook, listed, nearest};
+use crate::files::yaml::{Fault, Kind, Node};
+
+/// Whose `notify` it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// The project's: it has to say what it wants to be told.
+    Project,
+    /// A role's or an agent's: without `on`, what concerns it.
+    Own,
+}
+
+/// Returns the subscriptions that the field lists; one alone counts as a list of one.
+pub(crate) fn read(
+    fields: &mut Fields<'_, '_>,
+    whose: Whose,
+    faults: &mut Vec<Fault>,
+) -> Vec<Subscription> {
+    let Some(node) = fields.take("notify") else { return Vec::new() };
+    match &node.kind {
+        Kind::Sequence(items) => {
+            items.iter().filter_map(|item| read_one(item, whose, faults)).collect()
+        }
+        Kind::Mapping(_) => read_one(node, whose, faults).into_iter().collect(),
+        _ => {
+            faults.push(
+                wrong_kind(
+                    node,
+                    "`notify` is a list of mappings, each with a `command` or a `webhook`",
+                )
+                .help("write `notify: [{command: [notify-send, aof]}]`"),
+            );
+            Vec::new()
+        }
+    }
+}
+
+fn read_one(node: &Node<'_>, whose: Whose, faults: &mut Vec<Fault>) -> Option<Subscription> {
+    let mut fields = Fields::of(node, "an item of `notify`", faults)?;
+    let on = match (fields.take("on"), whose) {
+        (Some(node), _) => read_on(node, faults),
+        (None, Whose::Own) => Some(On::Concerning),
+        (None, Whose::Project) => fields.require("on", None, faults),
+    };
+    let command = fields.take("command").map(|node| read_command(node, faults));
+    let webhook = fields.take("webhook").map(|node| (node, node.as_str().unwrap_or_default()));
+    let secret =
+        fields.take("secretEnv").map(|node| (node, node.as_str().unwrap_or_default().to_owned()));
+    let private = fields.flag("allowPrivate", faults);
+    if command.is_some() {
+        for key in ["secretEnv", "allowPrivate"].into_iter().filter(|key| fields.has(key)) {
+            faults.push(Fault::new(
+                "ignored_field",
+                fields.key_span(key),
+                format!("`{key}` is for a `webhook`"),
+            ));
+        }
+    }
+    if let Some((node, name)) = &secret
+        && !is_variable(name)
+    {
+        faults.push(
+            Fault::new("invalid_value", node.span.clone(), "`secretEnv` is the name of an environment variable").help(
+                "write the secret itself into that variable, and never into this file: `secretEnv: AOF_HOOK_SECRET`",
+            ),
+        );
+    }
+    let reach = if private == Some(true) { Reach::Private } else { Reach::Public };
+    let channel = match (command, webhook) {
+        (Some(words), None) => words.map(Channel::Command),
+        (None, Some((node, url))) => {
+            let url = read_url(node, url, reach, faults);
+            let secret_env = secret.map(|(_, name)| name);
+            url.map(|url| Channel::Webhook(Webhook { url, secret_env, reach }))
+        }
+        (Some(_), Some(_)) => {
+            faults.push(
+                Fault::new(
+                    "conflicting_fields",
+                    fields.key_span("webhook"),
+                    "`command` and `webhook` exclude each other",
+                )
+                .label(fields.key_span("command"), "the other is here")
+                .help("make two items of it"),
+            );
+            None
+        }
+        (None, None) => {
+            // An unreadable one has been told of.
+            if !fields.has("command") && !fields.has("webhook") {
+                let span = node
+                    .entries()
+                    .first()
+                    .map_or_else(|| node.span.clone(), |entry| entry.key.span.clone());
+                faults.push(
+                    Fault::new(
+                        "missing_field",
+                        span,
+                        "an item of `notify` needs `command` or `webhook`",
+                    )
+                    .help("write `command: [program, argument]` or `webhook: https://...`"),
+                );
+            }
+            None
+        }
+    };
+    fields.refuse_unknown(faults);
+    Some(Subscription { on: on?, channel: channel? })
+}
+
+fn read_on(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<On> {
+    if node.as_str() == Some("all") {
+        return Some(On::All);
+    }
+    let before = faults.len();
+    let names: Vec<String> = parse_text_list(node, "`on`", faults);
+    if names.is_empty() && faults.len() == before {
+        faults.push(
+            Fault::new("invalid_value", node.span.clone(), "`on` names nothing")
+                .help("name events, as in `on: [gate_rejection]`, or write `on: all`"),
+        );
+    }
+    let mut kinds = Vec::new();
+    for (index, name) in names.iter().enumerate() {
+        let span =
+            node.items().get(index).map_or_else(|| node.span.clone(), |item| item.span.clone());
+        if let Ok(kind) = name.parse::<EventKind>() {
+            kinds.push(kind);
+            continue;
+        }
+        let known = EventKind::ALL.iter().map(|kind| kind.as_str());
+        let help = match nearest(name, known.clone()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are {}; or write `on: all`", listed(known)),
+        };
+        faults.push(
+            Fault::new("unknown_event", span, format!("there is no event `{name}`")).help(help),
+        );
+    }
+    (faults.len() == before).then_some(On::Only(kinds))
+}
+
+fn read_command(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Vec<String>> {
+    let Kind::Sequence(items) = &node.kind else {
+        faults.push(
+            wrong_kind(
+                node,
+                "`command` is a list: the program and its arguments, for there is no shell",
+            )
+            .help("write `command: [notify-send, aof]`; for a shell, `command: [sh, -c, \"...\"]`"),
+        );
+        return None;
+    };
+    let before = faults.len();
+    let words: Vec<String> = parse_text_list(node, "`command`", faults);
+    if faults.len() > before {
+        return None;
+    }
+    if items.is_empty() || words.first().is_none_or(|program| program.trim().is_empty()) {
+        faults.push(
+            Fault::new("invalid_value", node.span.clone(), "`command` names no program")
+                .help("write `command: [notify-send, aof]`"),
+        );
+        return None;
+    }
+    if words.iter().any(|word| word.contains('\0')) {
+        faults.push(Fault::new(
+            "invalid_value",
+            node.span.clone(),
+            "no argument can have a NUL character in it",
+        ));
+        return None;
+    }
+    Some(words)
+}
+
+fn read_url(node: &Node<'_>, url: &str, reach: Reach, faults: &mut Vec<Fault>) -> Option<String> {
+    let wrong = |message: &str, help: &str| {
+        Fault::new("invalid_url", node.span.clone(), message).help(help)
+    };
+    let fault = match url.split_once("://") {
+        Some(("https", rest)) => fault_of(rest),
+        Some(("http", rest)) if reach == Reach::Private => fault_of(rest),
+        Some(("http", _)) => Some((
+            "anybody on the way can read what goes over plain `http`",
+            "use `https`; for a receiver on a network of your own, add `allowPrivate: true`",
+        )),
+        _ => Some(("this is no URL of a webhook", "write it as `https://host/path`")),
+    };
+    match fault {
+        None => Some(url.to_owned()),
+        Some((message, help)) => {
+            faults.push(wrong(message, help));
+            None
+        }
+    }
+}
+
+/// Returns what is wrong with a URL behind its scheme.
+fn fault_of(rest: &str) -> Option<(&'static str, &'static str)> {
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if host.contains('@') {
+        return Some((
+            "a URL here is committed, so it must not carry a name or a password",
+            "sign messages with `secretEnv` instead",
+        ));
+    }
+    if host.is_empty()
+        || !rest.is_ascii()
+        || rest.chars().any(|c| c.is_whitespace() || c.is_control() || "<>\"`{}|\\^".contains(c))
+    {
+        return Some((
+            "this is no URL of a webhook",
+            "write it as `https://host/path`, with `%20` for a space",
+        ));
+    }
+    None
+}
+
+/// Tells whether the text is a name of an environment variable.
+pub(crate) fn is_variable(name: &str) -> bool {
+    let mut characters = name.chars();
+    let first = characters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+    // Whoever writes the secret itself there has told everybody.
+    first
+        && !name.starts_with("whsec_")
+        && name.len() <= 128
+        && characters.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::domain::*;
+    use crate::files::config::config::{Source, load};
+
+    fn faults(text: &str) -> Vec<String> {
+        let found =
+            load(&[Source { name: "project.yaml".to_owned(), bytes: text.as_bytes().to_vec() }]);
+        let told = |one: crate::files::diagnostic::diagnostic::Diagnostic| {
+            format!(
+                "{}:{} {}: {} ({})",
+                one.line,
+                one.column,
+                one.code,
+                one.message,
+                one.help.unwrap_or_default()
+            )
+        };
+        found.map_or_else(|found| found.into_iter().map(told).collect(), |_| Vec::new())
+    }
+
+    #[test]
+    fn subscriptions_are_read() {
+        let items = [
+            "{on: all, command: [tee, -a, log]}",
+            "{on: [gate_rejection, task_complete], webhook: \"https://example.org/hook?a=1\", secretEnv: HOOK}",
+            "{on: task_failed, webhook: \"http://localhost:80/\", allowPrivate: true}",
+        ];
+        let text = format!("notify: [{}]", items.join(", "));
+        let sources = [
+            Source { name: "project.yaml".to_owned(), bytes: text.as_bytes().to_vec() },
+            Source {
+                name: "org.yaml".to_owned(),
+                bytes: b"roles: {a: {agents: [b], notify: {command: [x]}}}\nagents: {b: {notify: [{on: gate_timeout, command: [y]}]}}".to_vec(),
+            },
+        ];
+        let configuration = load(&sources).unwrap();
+        let [one, two, three] = &configuration.project.notify[..] else { panic!() };
+        assert_eq!(
+            *one,
+            Subscription {
+                on: On::All,
+                channel: Channel::Command(vec!["tee".into(), "-a".into(), "log".into()])
+            }
+        );
+        assert_eq!(two.on, On::Only(vec![EventKind::GateRejection, EventKind::TaskComplete]));
+        let Channel::Webhook(webhook) = &two.channel else { panic!() };
+        assert_eq!((webhook.secret_env.as_deref(), webhook.reach), (Some("HOOK"), Reach::Public));
+        assert!(
+            matches!(&three.channel, Channel::Webhook(webhook) if webhook.reach == Reach::Private)
+        );
+        assert_eq!(configuration.org.roles[0].1.notify[0].on, On::Concerning);
+        let agent = configuration.org.agent(&"b".parse().unwrap()).unwrap();
+        assert_eq!(agent.notify[0].on, On::Only(vec![EventKind::GateTimeout]));
+    }
+
+    #[test]
+    fn what_would_tell_nobody_is_refused_with_its_place() {
+        for (text, fault) in [
+            (
+                "notify: [{on: [gate_rejected], command: [a]}]",
+                "1:16 unknown_event: there is no event `gate_rejected` (did you mean `gate_rejection`?)",
+            ),
+            (
+                "notify: [{on: [], command: [a]}]",
+                "1:15 invalid_value: `on` names nothing (name events, as in `on: [gate_rejection]`, or write `on: all`)",
+            ),
+            ("notify: [{command: [a]}]", "1:11 missing_field: an item of `notify` needs `on` ()"),
+            (
+                "notify: [{on: all}]",
+                "1:11 missing_field: an item of `notify` needs `command` or `webhook` (write `command: [program, argument]` or `webhook: https://...`)",
+            ),
+            (
+                "notify: [{on: all, command: []}]",
+                "1:29 invalid_value: `command` names no program (write `command: [notify-send, aof]`)",
+            ),
+            (
+                "notify: [{on: all, command: rm -rf /}]",
+                "1:29 wrong_kind: `command` is a list: the program and its arguments, for there is no shell, and this is a string (write `command: [notify-send, aof]`; for a shell, `command: [sh, -c, \"...\"]`)",
+            ),
+            (
+                "notify: [{on: all, command: [a], webhook: \"https://a.b/\"}]",
+                "1:34 conflicting_fields: `command` and `webhook` exclude each other (make two items of it)",
+            ),
+            (
+                "notify: [{on: all, command: [a], secretEnv: A}]",
+                "1:34 ignored_field: `secretEnv` is for a `webhook` ()",
+            ),
+            (
+                "notify: [{on: all, webhook: \"ftp://a.b\"}]",
+                "1:29 invalid_url: this is no URL of a webhook (write it as `https://host/path`)",
+            ),
+            (
+                "notify: [{on: all, webhook: \"http://a.b\"}]",
+                "1:29 invalid_url: anybody on the way can read what goes over plain `http` (use `https`; for a receiver on a network of your own, add `allowPrivate: true`)",
+            ),
+            (
+                "notify: [{on: all, webhook: \"https://me:secret@a.b/\"}]",
+                "1:29 invalid_url: a URL here is committed, so it must not carry a name or a password (sign messages with `secretEnv` instead)",
+            ),
+            (
+                "notify: [{on: all, webhook: \"https:///a\"}]",
+                "1:29 invalid_url: this is no URL of a webhook (write it as `https://host/path`, with `%20` for a space)",
+            ),
+            (
+                "notify: [{on: all, webhook: \"https://a.b/\", secretEnv: whsec_abc=}]",
+                "1:56 invalid_value: `secretEnv` is the name of an environment variable (write the secret itself into that variable, and never into this file: `secretEnv: AOF_HOOK_SECRET`)",
+            ),
+            (
+                "notify: all",
+                "1:9 wrong_kind: `notify` is a list of mappings, each with a `command` or a `webhook`, and this is a string (write `notify: [{command: [notify-send, aof]}]`)",
+            ),
+        ] {
+            assert_eq!(faults(text), [fault], "{text}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The kinds of values that a schema names, each with its keywords.
+
+use std::ops::Range;
+
+use super::bounds::{count, interval};
+use super::shape;
+use crate::domain::workflow::shape::Fields as Declared;
+use crate::domain::workflow::shape::{Kind, List, Others};
+use crate::domain::{listed, nearest};
+use crate::files::config::decode::parse_node;
+use crate::files::config::decode::{Fields, wrong_kind};
+use crate::files::yaml::node::Kind as Form;
+use crate::files::yaml::{Fault, Node};
+
+/// Each keyword that only one kind of value has, with the word for that kind.
+const OF_A_KIND: &[(&str, &str)] = &[
+    ("properties", "object"),
+    ("required", "object"),
+    ("additionalProperties", "object"),
+    ("items", "array"),
+    ("minItems", "array"),
+    ("maxItems", "array"),
+    ("minLength", "string"),
+    ("maxLength", "string"),
+    ("minimum", "number"),
+    ("maximum", "number"),
+];
+
+/// The words for kinds of values.
+const KINDS: &[&str] = &["object", "array", "string", "number", "integer", "boolean", "null"];
+
+/// Returns the kinds of values that a schema names, or that its keywords speak of.
+pub(crate) fn kinds(
+    node: &Node<'_>,
+    fields: &mut Fields<'_, '_>,
+    depth: usize,
+    faults: &mut Vec<Fault>,
+) -> Vec<Kind> {
+    let words = kind_words(fields, faults);
+    let mut said: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    for (keyword, kind) in OF_A_KIND.iter().filter(|(keyword, _)| fields.has(keyword)) {
+        let fits = |word: &&str| *word == *kind || (*kind == "number" && *word == "integer");
+        if said.iter().any(fits) {
+            continue;
+        }
+        if fields.has("type") {
+            // A `type` that is wrong itself has been told; what hangs on it cannot be judged.
+            if !words.is_empty() {
+                let message = format!(
+                    "`{keyword}` is for `{kind}`, and `type` does not name it: it would be ignored"
+                );
+                let help = format!("remove it, or add `{kind}` to `type`");
+                faults
+                    .push(Fault::new("dead_keyword", fields.key_span(keyword), message).help(help));
+            }
+        } else {
+            said.push(kind);
+        }
+    }
+    let object = read_object(node, fields, depth, faults);
+    let list = List {
+        items: fields.take("items").and_then(|node| shape(node, depth + 1, faults)).map(Box::new),
+        length: count(fields, "minItems", "maxItems", faults),
+    };
+    let text = count(fields, "minLength", "maxLength", faults);
+    let range = interval(fields, faults);
+    let kind = |word: &str| match word {
+        "object" => Kind::Object(object.clone()),
+        "array" => Kind::List(list.clone()),
+        "string" => Kind::Text(text),
+        "number" => Kind::Number(range.clone()),
+        "integer" => Kind::Integer(range.clone()),
+        "boolean" => Kind::Bool,
+        _ => Kind::Null,
+    };
+    said.into_iter().map(kind).collect()
+}
+
+/// Returns the words of `type`, each once, with their places; none if it is absent.
+fn kind_words(
+    fields: &mut Fields<'_, '_>,
+    faults: &mut Vec<Fault>,
+) -> Vec<(&'static str, Range<usize>)> {
+    let Some(node) = fields.take("type") else {
+        if fields.has("type") {
+            let fault = Fault::new("invalid_value", fields.key_span("type"), "`type` says nothing");
+            faults.push(fault.help("for the kind of that name, write `type: \"null\"`"));
+        }
+        return Vec::new();
+    };
+    let items = if matches!(node.kind, Form::Sequence(_)) {
+        node.items()
+    } else {
+        std::slice::from_ref(node)
+    };
+    let mut words: Vec<(&'static str, Range<usize>)> = Vec::new();
+    for item in items {
+        if item.is_null() {
+            let fault = Fault::new(
+                "invalid_value",
+                item.span.clone(),
+                "this says nothing; the kind is a word",
+            );
+            faults.push(fault.help("write `\"null\"` with quotes"));
+            continue;
+        }
+        let Some(word) = parse_node::<String>(item, "`type` is a word, or a list of words", faults)
+        else {
+            continue;
+        };
+        let Some(known) = KINDS.iter().find(|known| **known == word) else {
+            let message = format!("`{}` is no kind of value", word.escape_debug());
+            let help = synonym(&word).or_else(|| nearest(&word, KINDS.iter().copied()));
+            let help = help.map_or_else(
+                || format!("it is one of {}", listed(KINDS)),
+                |w| format!("did you mean `{w}`?"),
+            );
+            faults.push(Fault::new("invalid_value", item.span.clone(), message).help(help));
+            continue;
+        };
+        if words.iter().any(|(other, _)| other == known) {
+            faults.push(Fault::new(
+                "duplicate",
+                item.span.clone(),
+                format!("`{known}` is said twice"),
+            ));
+            continue;
+        }
+        words.push((known, item.span.clone()));
+    }
+    words
+}
+
+fn synonym(word: &str) -> Option<&'static str> {
+    Some(match word.to_lowercase().as_str() {
+        "text" | "str" => "string",
+        "int" | "long" => "integer",
+        "float" | "double" | "decimal" => "number",
+        "bool" | "flag" => "boolean",
+        "list" | "sequence" => "array",
+        "map" | "mapping" | "dict" | "record" => "object",
+        "none" | "nil" => "null",
+        _ => return None,
+    })
+}
+
+fn read_object(
+    node: &Node<'_>,
+    fields: &mut Fields<'_, '_>,
+    depth: usize,
+    faults: &mut Vec<Fault>,
+) -> Declared {
+    let mut object = Declared::default();
+    match fields.take("properties").map(|node| (&node.kind, node)) {
+        None => {}
+        Some((Form::Mapping(entries), _)) => {
+            for entry in entries {
+                if let Some(shape) = shape(&entry.value, depth + 1, faults) {
+                    object.properties.push((entry.key.text.clone().into_owned(), shape));
+                }
+            }
+        }
+        Some((_, node)) => {
+            faults.push(wrong_kind(node, "`properties` is a mapping of names and schemas"));
+        }
+    }
+    let additional = fields.flag("additionalProperties", faults);
+    let written = node.get("properties").is_some();
+    object.others = match additional {
+        Some(true) => Others::Welcome,
+        None if !written => Others::Welcome,
+        Some(false) | None => Others::Refused,
+    };
+    for item in required(fields, faults) {
+        let Some(name) = parse_node::<String>(item, "each of `required` is a name", faults) else {
+            continue;
+        };
+        let declared =
+            node.get("properties").is_some_and(|properties| properties.entry(&name).is_some());
+        if !declared && object.others == Others::Refused {
+            let message =
+                format!("`{}` is required, and `properties` does not have it", name.escape_debug());
+            let names: Vec<&str> =
+                object.properties.iter().map(|(name, _)| name.as_str()).collect();
+            let help = match nearest(&name, names.iter().copied()) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => format!("declare it, or require one of {}", listed(&names)),
+            };
+            faults.push(Fault::new("unknown_field", item.span.clone(), message).help(help));
+        } else if object.requires(&name) {
+            let message = format!("`{}` is required twice", name.escape_debug());
+            faults.push(Fault::new("duplicate", item.span.clone(), message));
+        } else {
+            object.required.push(name);
+        }
+    }
+    object
+}
+
+fn required<'n, 's>(fields: &mut Fields<'n, 's>, faults: &mut Vec<Fault>) -> &'n [Node<'s>] {
+    match fields.take("required") {
+        None => &[],
+        Some(node) if matches!(node.kind, Form::Sequence(_)) => node.items(),
+        Some(node) => {
+            let fault = wrong_kind(node, "`required` is a list of names");
+            faults.push(match node.kind {
+                Form::Bool(_) => {
+                    fault.help("name the fields beside `properties`, as in `required: [branch]`")
+                }
+                _ => fault,
+            });
+            &[]
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! A gate's `signal` as people write it: one word, or a mapping.
+
+use super::decode::{Fields, parse_node, wrong_kind};
+use crate::domain::Signal;
+use crate::domain::listed;
+use crate::domain::workflow::signal::{Mark, NO_TAGS};
+use crate::files::yaml::{Fault, Kind, Node};
+
+/// The fields that say what the mark is; there is one of them.
+const MARKS: &[&str] = &["tag", "key", "expects", "status"];
+
+/// Returns where a gate reads its verdict from.
+pub(crate) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Signal> {
+    match &node.kind {
+        Kind::String(word) if word == "status" => {
+            Some(Signal { mark: Mark::Status, missing: None })
+        }
+        Kind::String(word) => {
+            name(word, "a tag", node, faults)?;
+            let mark = Mark::Tag { tag: word.clone().into_owned(), pass: None, fail: None };
+            Some(Signal { mark, missing: None })
+        }
+        Kind::Mapping(_) => mapping(node, faults),
+        _ => {
+            let fault = wrong_kind(node, "`signal` is the name of a tag, `status`, or a mapping");
+            faults.push(
+                fault.help("write `signal: gate` for `<gate>PASS</gate>` and `<gate>FAIL</gate>`"),
+            );
+            None
+        }
+    }
+}
+
+fn mapping(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Signal> {
+    let mut fields = Fields::of(node, "a signal", faults)?;
+    let before = faults.len();
+    let tag = fields.take("tag").and_then(|node| named(node, "a tag", faults));
+    let key = fields.take("key").and_then(|node| named(node, "a key", faults));
+    let expects = fields.take("expects").and_then(|node| line(node, faults));
+    let status = fields.flag("status", faults);
+    if status == Some(false) {
+        let fault =
+            Fault::new("invalid_value", fields.key_span("status"), "`status: false` says nothing");
+        faults.push(fault.help("remove it"));
+    }
+    let pass = fields.parsed("pass", faults);
+    let fail = fields.parsed("fail", faults);
+    let missing = fields.parsed("missing", faults);
+    let said: Vec<&&str> = MARKS.iter().filter(|mark| fields.has(mark)).collect();
+    if said.len() != 1 {
+        let span = said.last().map_or_else(|| node.span.clone(), |mark| fields.key_span(mark));
+        let message = match said.len() {
+            0 => "a signal says what it looks for".to_owned(),
+            _ => format!("a signal looks for one thing, and this one for {}", listed(&said)),
+        };
+        let help = "give one of `tag`, `key`, `expects` and `status: true`";
+        faults.push(Fault::new("missing_field", span, message).help(help));
+    }
+    for word in ["pass", "fail"] {
+        if fields.has(word) && !fields.has("tag") {
+            let message = format!("`{word}` belongs to a `tag`: here it would be ignored");
+            faults.push(Fault::new("dead_field", fields.key_span(word), message).help("remove it"));
+        }
+    }
+    fields.refuse_unknown(faults);
+    if faults.len() > before {
+        return None;
+    }
+    let mark = match (tag, key, expects) {
+        (Some(tag), ..) => Mark::Tag { tag, pass, fail },
+        (_, Some(key), _) => Mark::Key(key),
+        (_, _, Some(line)) => Mark::Expects(line),
+        _ => Mark::Status,
+    };
+    Some(Signal { mark, missing })
+}
+
+fn named(node: &Node<'_>, what: &str, faults: &mut Vec<Fault>) -> Option<String> {
+    let text: String = parse_node(node, format_args!("{what} is a word"), faults)?;
+    name(&text, what, node, faults)?;
+    Some(text)
+}
+
+/// Checks that a word can be found in a text again.
+fn name(text: &str, what: &str, node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<()> {
+    let letters = text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    let begins = text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric());
+    let ends = text.bytes().last().is_some_and(|b| b.is_ascii_alphanumeric());
+    if !(letters && begins && ends && text.len() <= 64) {
+        let shown: String = text.chars().filter(|c| !c.is_control()).take(60).collect();
+        faults.push(
+            Fault::new(
+                "invalid_value",
+                node.span.clone(),
+                format!("`{shown}` is not {what} that can be looked for"),
+            )
+            .help(
+                "use letters and digits, with `-` and `_` between them, at most 64 (as in `gate`)",
+            ),
+        );
+        return None;
+    }
+    if what == "a tag" && NO_TAGS.iter().any(|known| known.eq_ignore_ascii_case(text)) {
+        faults.push(
+            Fault::new("invalid_value", node.span.clone(), format!("`<{text}>` is never a verdict")).help(
+                "what stands in it is quoted, or promised by everybody; use a tag of its own, as in `signal: gate`",
+            ),
+        );
+        return None;
+    }
+    Some(())
+}
+
+fn line(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<String> {
+    let text: String = parse_node(node, "`expects` is a line of text", faults)?;
+    let line = text.trim();
+    let problem = if line.is_empty() {
+        "a blank line is in every text"
+    } else if line.contains(['\n', '\r']) {
+        "`expects` is one line, and this is several"
+    } else if line.len() > 200 {
+        "`expects` has at most 200 bytes"
+    } else if line.contains('`') || line.starts_with('>') {
+        "what is quoted or code never decides, so this line would never be found"
+    } else if line.to_ascii_lowercase().contains("<promise>") {
+        "a promise that everybody makes is never a verdict"
+    } else {
+        return Some(line.to_owned());
+    };
+    let fault = Fault::new("invalid_value", node.span.clone(), problem);
+    faults.push(
+        fault.help("write the line as the agent is to write it, as in `expects: \"STATUS: done\"`"),
+    );
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Outcome;
+    use crate::files::yaml::{Limits, line_column, parse};
+
+    #[test]
+    fn a_word_or_a_mapping() {
+        let signal = |text: &str| {
+            let mut faults = Vec::new();
+            let signal = read(&parse(text, &Limits::default()).unwrap(), &mut faults);
+            assert_eq!(faults, [], "{text}");
+            signal.unwrap()
+        };
+        let gate = |pass, fail| Mark::Tag { tag: "gate".to_owned(), pass, fail };
+        assert_eq!(signal("gate"), Signal { mark: gate(None, None), missing: None });
+        assert_eq!(signal("{tag: gate}"), signal("gate"));
+        assert_eq!(signal("status"), Signal { mark: Mark::Status, missing: None });
+        assert_eq!(
+            signal("{status: true, missing: blocked}"),
+            Signal { mark: Mark::Status, missing: Some(Outcome::Blocked) }
+        );
+        assert_eq!(
+            signal("{tag: gate, pass: skip, fail: needs_review, missing: blocked}"),
+            Signal {
+                mark: gate(Some(Outcome::Skip), Some(Outcome::NeedsReview)),
+                missing: Some(Outcome::Blocked)
+            }
+        );
+        assert_eq!(signal("{key: DECISION}").mark, Mark::Key("DECISION".to_owned()));
+        assert_eq!(
+            signal("{expects: ' STATUS: done '}").mark,
+            Mark::Expects("STATUS: done".to_owned())
+        );
+    }
+
+    #[test]
+    fn what_could_never_be_found_is_refused() {
+        let told: Vec<String> = [
+            "[gate]",
+            "promise",
+            "<gate>",
+            "''",
+            "{tag: Code}",
+            "{key: 'DECISION:'}",
+            "{key: KEY_, pass: complete}",
+            "{}",
+            "{tag: gate, key: K}",
+            "{status: false}",
+            "{expects: ''}",
+            "{expects: \"a\\nb\"}",
+            "{expects: '`done`'}",
+            "{expects: '<promise>COMPLETE</promise>'}",
+            "{tga: gate}",
+            "{tag: gate, missing: done now}",
+        ]
+        .iter()
+        .flat_map(|text| {
+            let mut faults = Vec::new();
+            assert_eq!(
+                read(&parse(text, &Limits::default()).unwrap(), &mut faults),
+                None,
+                "{text}"
+            );
+            let told = faults.into_iter().map(move |fault| {
+                let (_, column) = line_column(text, fault.span.start);
+                format!(
+                    "{text} :{column} {}: {} ({})",
+                    fault.code,
+                    fault.message,
+                    fault.help.unwrap_or_default()
+                )
+            });
+            told.collect::<Vec<_>>()
+        })
+        .collect();
+        insta::assert_snapshot!(told.join("\n"), @r#"
+        [gate] :1 wrong_kind: `signal` is the name of a tag, `status`, or a mapping, and this is a list (write `signal: gate` for `<gate>PASS</gate>` and `<gate>FAIL</gate>`)
+        promise :1 invalid_value: `<promise>` is never a verdict (what stands in it is quoted, or promised by everybody; use a tag of its own, as in `signal: gate`)
+        <gate> :1 invalid_value: `<gate>` is not a tag that can be looked for (use letters and digits, with `-` and `_` between them, at most 64 (as in `gate`))
+        '' :1 invalid_value: `` is not a tag that can be looked for (use letters and digits, with `-` and `_` between them, at most 64 (as in `gate`))
+        {tag: Code} :7 invalid_value: `<Code>` is never a verdict (what stands in it is quoted, or promised by everybody; use a tag of its own, as in `signal: gate`)
+        {key: 'DECISION:'} :7 invalid_value: `DECISION:` is not a key that can be looked for (use letters and digits, with `-` and `_` between them, at most 64 (as in `gate`))
+        {key: KEY_, pass: complete} :7 invalid_value: `KEY_` is not a key that can be looked for (use letters and digits, with `-` and `_` between them, at most 64 (as in `gate`))
+        {key: KEY_, pass: complete} :13 dead_field: `pass` belongs to a `tag`: here it would be ignored (remove it)
+        {} :1 missing_field: a signal says what it looks for (give one of `tag`, `key`, `expects` and `status: true`)
+        {tag: gate, key: K} :13 missing_field: a signal looks for one thing, and this one for `tag`, `key` (give one of `tag`, `key`, `expects` and `status: true`)
+        {status: false} :2 invalid_value: `status: false` says nothing (remove it)
+        {expects: ''} :11 invalid_value: a blank line is in every text (write the line as the agent is to write it, as in `expects: "STATUS: done"`)
+        {expects: "a\nb"} :11 invalid_value: `expects` is one line, and this is several (write the line as the agent is to write it, as in `expects: "STATUS: done"`)
+        {expects: '`done`'} :11 invalid_value: what is quoted or code never decides, so this line would never be found (write the line as the agent is to write it, as in `expects: "STATUS: done"`)
+        {expects: '<promise>COMPLETE</promise>'} :11 invalid_value: a promise that everybody makes is never a verdict (write the line as the agent is to write it, as in `expects: "STATUS: done"`)
+        {tga: gate} :1 missing_field: a signal says what it looks for (give one of `tag`, `key`, `expects` and `status: true`)
+        {tga: gate} :2 unknown_field: a signal has no field `tga` (did you mean `tag`?)
+        {tag: gate, missing: done now} :22 invalid_value: `done now` is not a decision (use a letter or digit, then letters, digits, `-`, `_` or `.`, at most 64 in all, and no word that has a meaning already)
+        "#);
+    }
+}

@@ -1,0 +1,168 @@
+//! What is wrong with a file, shown to a person: the line, underlined, with the fix. The one home of annotate-snippets.
+//!
+//! Everything shown may come from a stranger's file: what is no visible character is replaced, and what is long is cut.
+
+use std::ops::Range;
+
+use annotate_snippets::renderer::{DEFAULT_LINE_NUM_STYLE, Style};
+use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
+use serde_json::{Value, json};
+
+use super::excerpt::{Excerpt, Lines, inert};
+use crate::domain::Severity;
+use crate::files::yaml::{Fault, Label};
+
+/// Something to say about a place in a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What kind it is: stable, for programs.
+    pub code: &'static str,
+    /// The file, as people name it.
+    pub file: String,
+    /// Where, in bytes of the file.
+    pub span: Range<usize>,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// The fix.
+    pub help: Option<String>,
+    excerpt: Option<Excerpt>,
+}
+
+/// Whether diagnostics are rendered with colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paint {
+    /// Text alone.
+    Plain,
+    /// With ANSI colours.
+    Colored,
+}
+
+impl Diagnostic {
+    /// Returns a diagnostic about those bytes of the file.
+    pub fn new(
+        severity: Severity,
+        code: &'static str,
+        file: &str,
+        source: &str,
+        span: Range<usize>,
+        message: &str,
+    ) -> Self {
+        Self::at(severity, code, file, &Lines::of(source), span, None, message)
+    }
+
+    /// Returns the diagnostic for what was found when the file was read.
+    pub fn from_fault(file: &str, source: &str, fault: &Fault) -> Self {
+        Self::of_fault(file, &Lines::of(source), fault)
+    }
+
+    /// Returns the diagnostics for all that was found when the file was read.
+    pub fn from_faults(file: &str, source: &str, faults: &[Fault]) -> Vec<Self> {
+        let lines = Lines::of(source);
+        faults.iter().map(|fault| Self::of_fault(file, &lines, fault)).collect()
+    }
+
+    fn of_fault(file: &str, lines: &Lines<'_>, fault: &Fault) -> Self {
+        let (span, label) = (fault.span.clone(), fault.label.as_ref());
+        Self::at(Severity::Error, fault.code, file, lines, span, label, &fault.message)
+            .help(fault.help.as_deref())
+    }
+
+    fn at(
+        severity: Severity,
+        code: &'static str,
+        file: &str,
+        lines: &Lines<'_>,
+        span: Range<usize>,
+        label: Option<&Label>,
+        message: &str,
+    ) -> Self {
+        let (line, column) = lines.line_column(span.start);
+        let excerpt = Excerpt::of(lines, &span, label);
+        Self {
+            severity,
+            code,
+            file: inert(file),
+            span,
+            line,
+            column,
+            message: inert(message),
+            help: None,
+            excerpt,
+        }
+    }
+
+    /// Adds the fix.
+    #[must_use]
+    pub fn help(mut self, help: Option<&str>) -> Self {
+        self.help = help.map(inert);
+        self
+    }
+
+    /// Returns the diagnostic as text, without a final line break.
+    pub fn render(&self, paint: Paint) -> String {
+        let level = match self.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+            Severity::Note => Level::NOTE,
+        };
+        let renderer = match paint {
+            Paint::Plain => Renderer::plain(),
+            Paint::Colored => Renderer::styled(),
+        };
+        let title = level.primary_title(self.message.as_str()).id(self.code);
+        let help = self.help.as_deref().map(|help| Level::HELP.message(help));
+        let Some(excerpt) = &self.excerpt else {
+            let origin = Origin::path(self.file.as_str()).line(self.line).char_column(self.column);
+            return renderer.render(&[title.element(origin).elements(help)]);
+        };
+        let label = excerpt.label.as_ref();
+        let snippet = Snippet::source(excerpt.text.as_str())
+            .line_start(excerpt.first)
+            .annotation(AnnotationKind::Primary.span(excerpt.mark.clone()))
+            .annotations(label.map(|(span, text)| {
+                AnnotationKind::Context.span(span.clone()).label(text.as_str())
+            }));
+        let shown = renderer.render(&[title.element(snippet).elements(help)]);
+        // The renderer would count the column in the line as it is cut, so the place is our own line.
+        let (title, rest) = shown.split_once('\n').unwrap_or((&shown, ""));
+        format!("{title}\n{}\n{rest}", self.place(excerpt, paint))
+    }
+
+    fn place(&self, excerpt: &Excerpt, paint: Paint) -> String {
+        let style = match paint {
+            Paint::Plain => Style::new(),
+            Paint::Colored => DEFAULT_LINE_NUM_STYLE,
+        };
+        let gutter = excerpt.last().to_string().len();
+        format!("{:gutter$}{style}-->{style:#} {}:{}:{}", "", self.file, self.line, self.column)
+    }
+
+    /// Returns the diagnostic as `--json` shows it.
+    pub fn to_value(&self) -> Value {
+        json!({
+            "severity": self.severity.as_str(),
+            "code": self.code,
+            "file": self.file,
+            "line": self.line,
+            "column": self.column,
+            "message": self.message,
+            "help": self.help,
+        })
+    }
+}
+
+/// Returns the diagnostics as text, a blank line between them.
+pub fn render_all(diagnostics: &[Diagnostic], paint: Paint) -> String {
+    let rendered: Vec<String> =
+        diagnostics.iter().map(|diagnostic| diagnostic.render(paint) + "\n").collect();
+    rendered.join("\n")
+}
+
+#[cfg(test)]
+mod tests;

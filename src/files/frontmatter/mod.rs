@@ -1,0 +1,34 @@
+//! The YAML head of a Markdown file: found by byte ranges, changed without touching a byte that the change is not about.
+//!
+//! A write goes split -> parse -> edits as a tree of changes -> byte patches -> verify. What cannot be verified is
+//! refused; the file is never serialised anew.
+
+pub(crate) mod change;
+pub(crate) mod difference;
+pub(crate) mod edit;
+pub(crate) mod emit;
+pub(crate) mod expected;
+pub(crate) mod flow;
+pub(crate) mod gather;
+pub(crate) mod lines;
+pub(crate) mod patch;
+pub(crate) mod quote;
+pub(crate) mod refusal;
+pub(crate) mod render;
+pub(crate) mod replace;
+pub(crate) mod splice;
+pub(crate) mod split;
+pub(crate) mod verify;
+
+pub use edit::{Edit, Path, Segment};
+pub use emit::emit_document;
+pub(crate) use emit::{flow, indented};
+pub(crate) use quote::{Context, is_printable, key, literal_header, scalar};
+pub use refusal::SpliceRefusal;
+pub use splice::splice;
+pub use split::{
+    Frontmatter, MAX_FILE, MAX_FRONTMATTER, Split, has_conflict, parse, parse_with, split,
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,18 @@
+//! Bytes to nouns and back: what people and agents write, as `model` values. May use `model` only.
+
+pub mod config;
+pub mod diagnostic;
+pub(crate) mod event;
+pub(crate) mod json;
+
+pub(crate) mod allowed_signers;
+pub mod completion_file;
+pub mod frontmatter;
+pub(crate) mod printable;
+pub(crate) mod schema;
+pub(crate) mod signed_completion;
+pub mod task_file;
+pub(crate) mod timestamp;
+pub(crate) mod toml_tree;
+pub(crate) mod workflow_text;
+pub(crate) mod yaml;

@@ -1,0 +1,32 @@
+//! Texts that others wrote, made fit to be shown: nothing in them moves a cursor or turns a line around.
+
+/// Returns the text fit for a terminal: control characters shown, not obeyed, and so those that turn a line around.
+pub(crate) fn inert(text: &str) -> String {
+    let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let harmless = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || turns(c));
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if harmless(c) {
+            shown.push(c);
+        } else {
+            shown.extend(c.escape_default());
+        }
+    }
+    shown
+}
+
+/// Returns the text as one line, fit for a terminal.
+pub(crate) fn one_line(text: &str) -> String {
+    inert(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_move_the_cursor_is_shown() {
+        assert_eq!(inert("a\tb\nä 👩\u{200d}💻"), "a\tb\nä 👩\u{200d}💻");
+        assert_eq!(inert("\r\u{1b}[2J\u{9b}\u{202e}"), "\\r\\u{1b}[2J\\u{9b}\\u{202e}");
+    }
+}

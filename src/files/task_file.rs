@@ -1,0 +1,219 @@
+//! Task files: frontmatter and body as a `Task`, and a changed `Task` as the smallest change of the file.
+//!
+//! Reading is strict where the engine's fields are concerned and blind to everything else: a person's keys are theirs. A file
+//! without `gate` and `gateHistory` is a hand-made one: what it lacks is filled in when the engine takes it up.
+
+pub(crate) mod conflict_markers;
+pub(crate) mod open_visit;
+pub(crate) mod visit_entry;
+
+pub(crate) mod body;
+pub(crate) mod comments;
+pub(crate) mod edits;
+pub(crate) mod fields;
+pub(crate) mod history;
+pub(crate) mod nouns;
+pub(crate) mod people;
+
+use std::sync::Arc;
+
+use super::config::decode::Fields;
+use super::frontmatter;
+use super::frontmatter::{Edit, Frontmatter, Path, SpliceRefusal};
+use super::yaml::{Fault, Node};
+use crate::domain::{Map, Task, TaskId, Timestamp, Work, WorkflowName};
+use fields::{own_fields, people_fields};
+use nouns::{decode, decode_as_written};
+
+pub use body::{passages, set_aside, works};
+pub use fields::review_value;
+pub use people::Scope;
+
+/// A task file that was read: what it says, and the text and tree that say it. A change is made from the tree, so that the file
+/// is read once to be changed; it is kept as long as a command needs it, and no list keeps one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskFile {
+    /// What it says.
+    pub task: Task,
+    /// Whether the engine has taken the task up.
+    pub origin: Origin,
+    /// Shared: what is read is handed on whole, and never changed.
+    source: Arc<Frontmatter<'static>>,
+}
+
+/// Whether a task file is the engine's or was made by hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// It has a gate, or a history.
+    Adopted,
+    /// It has neither yet.
+    HandMade,
+}
+
+/// What a hand-made file means where it says nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Defaults {
+    /// The workflow.
+    pub workflow: WorkflowName,
+    /// The time of creation.
+    pub created: Timestamp,
+}
+
+/// Returns what the file of that id says, or everything that is wrong with it. Spans are bytes of the file.
+pub fn parse(bytes: &[u8], id: &TaskId, defaults: &Defaults) -> Result<TaskFile, Vec<Fault>> {
+    let source = frontmatter::parse(bytes)?;
+    let (task, origin) = decode(source.root(), id, defaults)?;
+    Ok(TaskFile { task, origin, source: Arc::new(source.into_owned()) })
+}
+
+/// What a file says by itself, and what it leaves open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// It says it all.
+    Whole,
+    /// When the task was made, or its workflow, is for others to say.
+    Open,
+}
+
+/// Returns what the file of that id says, and whether that is all; for whoever has no use for the file itself.
+pub fn parse_task(
+    bytes: &[u8],
+    id: &TaskId,
+    defaults: &Defaults,
+) -> Result<(Task, Extent), Vec<Fault>> {
+    let source = frontmatter::parse(bytes)?;
+    let root = source.root();
+    let is_whole = root.get("created").is_some()
+        && root.get("routing").is_some_and(|routing| routing.get("workflow").is_some());
+    let (task, _) = decode(root, id, defaults)?;
+    Ok((task, if is_whole { Extent::Whole } else { Extent::Open }))
+}
+
+/// Returns what a hand-made file of that id says, with what is the engine's as it is written there: earlier builds took that up, too.
+/// Nothing where it is none. For judging what they did, and for nothing that writes.
+pub fn parse_hand_made_as_written(bytes: &[u8], id: &TaskId, defaults: &Defaults) -> Option<Task> {
+    let source = frontmatter::parse(bytes).ok()?;
+    let (task, origin) = decode_as_written(source.root(), id, defaults).ok()?;
+    (origin == Origin::HandMade).then_some(task)
+}
+
+/// Returns what a changed file says. What a change returns was read back already, and is not read once more.
+pub fn read(
+    source: &Arc<Frontmatter<'static>>,
+    id: &TaskId,
+    defaults: &Defaults,
+) -> Result<TaskFile, Vec<Fault>> {
+    let (task, origin) = decode(source.root(), id, defaults)?;
+    Ok(TaskFile { task, origin, source: Arc::clone(source) })
+}
+
+/// Returns what stands before the closing fence of a file.
+pub fn head<'f>(file: &'f Frontmatter<'_>) -> &'f str {
+    &file.text()[..file.text().len() - file.rest().len()]
+}
+
+/// A file as it is to be, read back and found to say what it should; `read` tells what that is for its task.
+pub type Spliced = Result<Arc<Frontmatter<'static>>, SpliceRefusal>;
+
+impl TaskFile {
+    /// Returns the file's bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.source.text().as_bytes()
+    }
+
+    /// Returns what follows the frontmatter.
+    pub fn body(&self) -> &str {
+        self.source.body()
+    }
+
+    /// Returns what stands before the closing fence.
+    pub fn head(&self) -> &str {
+        head(&self.source)
+    }
+
+    /// Returns the closing fence and what follows it.
+    pub fn rest(&self) -> &str {
+        self.source.rest()
+    }
+
+    /// Returns a field of the frontmatter as it stands, if it is there.
+    pub fn field(&self, key: &str) -> Option<&Node<'static>> {
+        self.source.root().get(key)
+    }
+
+    /// Returns the frontmatter as it stands, unknown keys included; what is a text is one, however it looks.
+    pub fn raw(&self) -> Map {
+        people::said(self.source.root().entries())
+    }
+
+    /// Returns the file with everything changed in which `after` differs from what it says now. No other byte changes.
+    pub fn update(&self, after: &Task) -> Spliced {
+        self.splice(&edits::to(self, after), self.source.rest())
+    }
+
+    /// Returns the same with the work of a completion at the end of the body.
+    pub fn update_with_work(&self, after: &Task, work: &Work) -> Spliced {
+        self.splice(&edits::to(self, after), &body::with_work(&self.source, work))
+    }
+
+    /// Returns the same with another text as its body, in the file's own line endings.
+    pub fn update_with_body(&self, after: &Task, text: &str) -> Spliced {
+        self.splice(&edits::to(self, after), &body::replaced(&self.source, text))
+    }
+
+    /// Returns the file with a comment at the end of its body.
+    pub fn with_comment(&self, name: &str, at: Timestamp, text: &str) -> Spliced {
+        self.splice(&[], &body::with_comment(&self.source, name, at, text))
+    }
+
+    /// Returns the file as it was when the task stood where `before` says, an earlier state of it: entries that came since are
+    /// taken back. What people wrote stays as it is, and so does the body.
+    pub fn rewind(&self, before: &Task) -> Spliced {
+        let mut edits = edits::to(self, before);
+        let history = Path::from("gateHistory");
+        match before.history.len() {
+            0 => edits.push(Edit::remove(history)),
+            kept => {
+                let later = kept..self.task.history.len();
+                edits.extend(later.rev().map(|index| Edit::remove(history.clone().then(index))));
+            }
+        }
+        self.splice(&edits, self.source.rest())
+    }
+
+    fn splice(&self, edits: &[Edit], rest: &str) -> Spliced {
+        frontmatter::splice(&self.source, edits, rest).map(Arc::new)
+    }
+}
+
+/// Returns a new file for the task.
+pub fn create(task: &Task, body: &str) -> String {
+    let mut map = Map::new();
+    for (key, value) in people_fields(task).into_iter().chain(own_fields(task)) {
+        map.insert(key.to_owned(), value);
+    }
+    let order = ["id", "title", "description", "status", "created", "updated", "routing", "gate"];
+    let mut sorted: Map = order.iter().filter_map(|key| map.remove_entry(*key)).collect();
+    sorted.extend(map);
+    if !task.history.is_empty() {
+        sorted.insert(
+            "gateHistory".to_owned(),
+            task.history.iter().map(visit_entry::write).collect(),
+        );
+    }
+    let separator = if body.is_empty() { "" } else { "\n" };
+    let end = if body.is_empty() || body.ends_with('\n') { "" } else { "\n" };
+    format!("---\n{}---\n{separator}{body}{end}", frontmatter::emit_document(&sorted))
+}
+
+/// Returns which task a file says that it is; nothing where it does not say so. A file whose frontmatter cannot be read says neither.
+pub fn stated_id(bytes: &[u8]) -> Result<Option<TaskId>, Vec<Fault>> {
+    let source = frontmatter::parse(bytes)?;
+    let mut faults = Vec::new();
+    let stated = Fields::of(source.root(), "a task", &mut faults)
+        .and_then(|mut fields| fields.parsed("id", &mut faults));
+    if faults.is_empty() { Ok(stated) } else { Err(faults) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,222 @@
+//! Comments in the frontmatter: what people wrote behind a key, and above it. Another file of the same task may have lines there that
+//! were written anew, and can take them over.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use super::{Defaults, TaskFile, parse};
+use crate::files::yaml::{Kind, Layout, Node, Sharing};
+
+/// A key that begins a line, and the comments at it.
+#[derive(Default)]
+struct Place {
+    /// Where its line begins, and how far in the key stands.
+    line: usize,
+    indent: String,
+    /// The lines directly above, without their indentation.
+    above: Vec<String>,
+    behind: Option<String>,
+    /// The bytes that a comment behind has, or would take; nothing where there is no room for one.
+    room: Option<Range<usize>>,
+}
+
+/// All comments of a file, as far as keys have them or they have lines of their own.
+#[derive(Default)]
+struct Comments {
+    places: HashMap<Vec<String>, Place>,
+    /// Behind items of lists, and keys in them: which item is which may change.
+    listed: Vec<(Vec<String>, String)>,
+    /// On lines of their own.
+    lines: Vec<String>,
+}
+
+impl TaskFile {
+    /// Returns the file with the comments that `other` has and `base` has not, each at the key where it stands there. What the file says is the
+    /// same; a comment for which there is no sure place is not taken over.
+    #[must_use]
+    pub fn with_comments_of(&self, base: Option<&Self>, other: &Self, defaults: &Defaults) -> Self {
+        // Most files have none.
+        if !other.head().contains('#') {
+            return self.clone();
+        }
+        let (own, before, new) =
+            (self.comments(), base.map(Self::comments).unwrap_or_default(), other.comments());
+        let mut inserts: Vec<(Range<usize>, String)> = Vec::new();
+        let crlf = self.head().contains("\r\n");
+        let lines: HashSet<&String> = own.lines.iter().collect();
+        let known_lines: HashSet<&String> = before.lines.iter().collect();
+        for (path, theirs) in &new.places {
+            let Some(place) = own.places.get(path) else { continue };
+            let known = before.places.get(path);
+            let behind = known.and_then(|known| known.behind.as_ref());
+            if let (Some(comment), Some(room)) = (&theirs.behind, &place.room)
+                && theirs.behind.as_ref() != behind
+                && place.behind.as_ref() == behind
+            {
+                inserts.push((room.clone(), format!(" {comment}")));
+            }
+            let above: HashSet<&String> = known.iter().flat_map(|known| &known.above).collect();
+            let now: HashSet<&String> = theirs.above.iter().collect();
+            // Whoever exchanged lines said something instead of others, which may have been changed here as well.
+            if above.is_subset(&now) {
+                let added = theirs
+                    .above
+                    .iter()
+                    .filter(|line| !known_lines.contains(line) && !lines.contains(line));
+                let end = if crlf { "\r\n" } else { "\n" };
+                let text: Vec<String> =
+                    added.map(|line| format!("{}{line}{end}", place.indent)).collect();
+                if !text.is_empty() {
+                    inserts.push((place.line..place.line, text.concat()));
+                }
+            }
+        }
+        if inserts.is_empty() {
+            return self.clone();
+        }
+        let mut text = self.source.text().to_owned();
+        inserts.sort_by_key(|(range, _)| Reverse(range.start));
+        for (range, comment) in inserts {
+            text.replace_range(range, &comment);
+        }
+        let says_the_same = |file: &Self| {
+            file.task == self.task && file.raw() == self.raw() && file.rest() == self.rest()
+        };
+        parse(text.as_bytes(), &self.task.id, defaults)
+            .ok()
+            .filter(says_the_same)
+            .unwrap_or_else(|| self.clone())
+    }
+
+    /// Returns the comments that `other` has, that `base` has not, and that are not in this file.
+    pub fn comments_missing(&self, base: Option<&Self>, other: &Self) -> Vec<String> {
+        if !other.head().contains('#') {
+            return Vec::new();
+        }
+        let (own, before, new) =
+            (self.comments(), base.map(Self::comments).unwrap_or_default(), other.comments());
+        let known: HashSet<(&Vec<String>, &String)> = before.behind().collect();
+        let lines: HashSet<&String> = before.lines.iter().collect();
+        let here: HashSet<&String> =
+            own.lines.iter().chain(own.behind().map(|(_, comment)| comment)).collect();
+        let of_lines = new.lines.iter().filter(|line| !lines.contains(line));
+        let of_keys = new.behind().filter(|own| !known.contains(own)).map(|(_, comment)| comment);
+        let mut missing: Vec<String> =
+            of_lines.chain(of_keys).filter(|comment| !here.contains(comment)).cloned().collect();
+        missing.sort();
+        missing.dedup();
+        missing
+    }
+
+    fn comments(&self) -> Comments {
+        let head = self.head();
+        let mut found = Comments::default();
+        let mut texts = Vec::new();
+        found.gather(head, self.source.root(), &mut Vec::new(), &mut texts);
+        let mut texts = texts.iter().peekable();
+        let mut at = 0;
+        for line in head.split_inclusive('\n') {
+            while texts.next_if(|text: &&Range<usize>| text.end <= at).is_some() {}
+            let comment = line.trim();
+            if comment.starts_with('#') && texts.peek().is_none_or(|text| at < text.start) {
+                found.lines.push(comment.to_owned());
+            }
+            at += line.len();
+        }
+        found
+    }
+}
+
+impl Comments {
+    /// Returns those behind keys and items.
+    fn behind(&self) -> impl Iterator<Item = (&Vec<String>, &String)> {
+        let places =
+            self.places.iter().filter_map(|(path, place)| Some((path, place.behind.as_ref()?)));
+        places.chain(self.listed.iter().map(|(path, comment)| (path, comment)))
+    }
+
+    /// Goes through what is written by indentation. `texts` gets the bytes of values of several lines, in which nothing is a comment.
+    fn gather(
+        &mut self,
+        head: &str,
+        node: &Node<'_>,
+        path: &mut Vec<String>,
+        texts: &mut Vec<Range<usize>>,
+    ) {
+        if node.sharing == Sharing::Alias {
+            return;
+        }
+        if node.layout != Layout::Block {
+            texts.extend(
+                head.get(node.span.clone())
+                    .filter(|text| text.contains('\n'))
+                    .map(|_| node.span.clone()),
+            );
+            return;
+        }
+        let is_listed = path.iter().any(String::is_empty);
+        for entry in node.entries() {
+            path.push(entry.key.text.clone().into_owned());
+            let place = Place::of(head, entry.key.span.start, &entry.value);
+            match place.filter(|_| !entry.key.decorated) {
+                Some(place) if !is_listed => drop(self.places.insert(path.clone(), place)),
+                Some(place) => {
+                    self.listed.extend(place.behind.map(|comment| (path.clone(), comment)));
+                }
+                None => {}
+            }
+            self.gather(head, &entry.value, path, texts);
+            path.pop();
+        }
+        if let Kind::Sequence(items) = &node.kind {
+            path.push(String::new());
+            for item in items {
+                let behind = behind(head, item.span.end).and_then(|(comment, _)| comment);
+                self.listed.extend(
+                    behind
+                        .filter(|_| item.layout != Layout::Block)
+                        .map(|comment| (path.clone(), comment)),
+                );
+                self.gather(head, item, path, texts);
+            }
+            path.pop();
+        }
+    }
+}
+
+impl Place {
+    /// Returns the place of a key; nothing where something else begins its line.
+    fn of(head: &str, key: usize, value: &Node<'_>) -> Option<Self> {
+        let line = head.get(..key)?.rfind('\n').map_or(0, |end| end + 1);
+        let indent = head[line..key].to_owned();
+        if !indent.trim().is_empty() {
+            return None;
+        }
+        let end = match value.layout {
+            Layout::Block | Layout::Absent => value.indicator.map(|colon| colon + 1),
+            Layout::Literal | Layout::Folded | Layout::FlowPair => None,
+            _ => Some(value.span.end),
+        };
+        let found = end.and_then(|end| behind(head, end));
+        let (behind, room) = found.map_or((None, None), |(behind, room)| (behind, Some(room)));
+        let lines = head[..line].lines().rev().map(str::trim);
+        let mut above: Vec<String> =
+            lines.take_while(|line| line.starts_with('#')).map(str::to_owned).collect();
+        above.reverse();
+        Some(Self { line, indent, above, behind, room })
+    }
+}
+
+/// Returns the comment between a place and the end of its line, and the bytes there; nothing where something else stands there.
+fn behind(head: &str, at: usize) -> Option<(Option<String>, Range<usize>)> {
+    let rest = head.get(at..)?.lines().next().unwrap_or_default();
+    let comment = rest.trim();
+    match comment.starts_with('#') {
+        true if rest.starts_with([' ', '\t']) => {
+            Some((Some(comment.to_owned()), at..at + rest.trim_end().len()))
+        }
+        false if comment.is_empty() => Some((None, at..at + rest.len())),
+        _ => None,
+    }
+}

@@ -1,0 +1,87 @@
+//! TOML as the same tree that YAML gives, with places. Only reads; the one home of the `toml` crate.
+
+use std::ops::Range;
+
+use serde_json::Number;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::yaml::{Entry, Fault, Key, Kind, Layout, Node, Sharing};
+
+/// Returns the tree of a TOML text, keys in the order they are written.
+pub(crate) fn parse(text: &str) -> Result<Node<'static>, Vec<Fault>> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        let fault = |error: &toml::de::Error| {
+            let span = error.span().unwrap_or(0..0);
+            Fault::new("toml_syntax", span, format!("not valid TOML: {}", error.message()))
+        };
+        return Err(errors.iter().map(fault).collect());
+    }
+    let span = table.span();
+    Ok(mapping(table.get_ref(), span))
+}
+
+fn mapping(table: &DeTable<'_>, span: Range<usize>) -> Node<'static> {
+    let mut entries: Vec<Entry<'static>> =
+        table.iter().map(|(key, value)| entry(key, value)).collect();
+    entries.sort_by_key(|entry| entry.key.span.start);
+    node(Kind::Mapping(entries), span)
+}
+
+fn entry(key: &Spanned<std::borrow::Cow<'_, str>>, value: &Spanned<DeValue<'_>>) -> Entry<'static> {
+    let text = key.get_ref().clone().into_owned().into();
+    Entry { key: Key { text, span: key.span(), decorated: false }, value: value_node(value) }
+}
+
+fn value_node(value: &Spanned<DeValue<'_>>) -> Node<'static> {
+    let span = value.span();
+    let kind = match value.get_ref() {
+        DeValue::String(text) => Kind::String(text.clone().into_owned().into()),
+        DeValue::Boolean(yes) => Kind::Bool(*yes),
+        DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
+            Ok(whole) => Kind::Number(Number::from(whole).into()),
+            Err(_) => Kind::String(number.to_string().into()),
+        },
+        DeValue::Float(number) => match number.as_str().parse().ok().and_then(Number::from_f64) {
+            Some(float) => Kind::Number(float.into()),
+            None => Kind::String(number.to_string().into()),
+        },
+        DeValue::Datetime(time) => Kind::String(time.to_string().into()),
+        DeValue::Array(items) => Kind::Sequence(items.iter().map(value_node).collect()),
+        DeValue::Table(table) => return mapping(table, span),
+    };
+    node(kind, span)
+}
+
+fn node(kind: Kind<'static>, span: Range<usize>) -> Node<'static> {
+    let outer = span.start;
+    Node { span, kind, layout: Layout::Flow, sharing: Sharing::Own, outer, indicator: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::yaml::Step;
+
+    #[test]
+    fn toml_has_places_and_keeps_its_order() {
+        let text = "z = 1\na = 'x'\n\n[[workflow.steps]]\nname = \"implement\"\n\n[[workflow.steps]]\nname = \"review\"\ngate = true\n";
+        let root = parse(text).unwrap();
+        let keys: Vec<&str> = root.entries().iter().map(|entry| entry.key.text.as_ref()).collect();
+        assert_eq!(keys, ["z", "a", "workflow"]);
+        let name = root
+            .at([Step::Key("workflow"), Step::Key("steps"), Step::Index(1), Step::Key("name")])
+            .unwrap();
+        assert_eq!(name.as_str(), Some("review"));
+        assert_eq!(&text[name.span.clone()], "\"review\"");
+    }
+
+    #[test]
+    fn what_is_no_toml_has_its_place() {
+        let text = "[workflow]\nname = custom\n";
+        let faults = parse(text).unwrap_err();
+        assert_eq!(faults[0].line_column(text).0, 2);
+        assert!(parse("a = 1\na = 2\n").is_err(), "a key twice");
+    }
+}

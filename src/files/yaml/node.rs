@@ -1,0 +1,290 @@
+//! The tree: what a text says, and where it says it.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use super::decimal::Decimal;
+
+/// A value and its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node<'s> {
+    /// The bytes of the value, quotes and brackets included; empty where nothing is written (`key:`).
+    pub span: Range<usize>,
+    /// What it says.
+    pub kind: Kind<'s>,
+    /// How it is written.
+    pub layout: Layout,
+    /// Whether it is written here alone.
+    pub sharing: Sharing,
+    /// Where it starts with its anchor and its tag.
+    pub(crate) outer: usize,
+    /// The colon or the dash that introduces it, where there is one.
+    pub(crate) indicator: Option<usize>,
+}
+
+/// What a node says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind<'s> {
+    /// Nothing.
+    Null,
+    /// Yes or no.
+    Bool(bool),
+    /// A decimal number.
+    Number(Decimal<'s>),
+    /// A text.
+    String(Cow<'s, str>),
+    /// A list.
+    Sequence(Vec<Node<'s>>),
+    /// Keys and their values, in the order they are written.
+    Mapping(Vec<Entry<'s>>),
+}
+
+/// One key of a mapping with its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry<'s> {
+    /// The key.
+    pub key: Key<'s>,
+    /// Its value.
+    pub value: Node<'s>,
+}
+
+/// The key of an entry and its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key<'s> {
+    /// The key itself, without quotes.
+    pub text: Cow<'s, str>,
+    /// Its bytes, quotes included.
+    pub span: Range<usize>,
+    /// Whether it is written with `?`, or carries an anchor or a tag.
+    pub(crate) decorated: bool,
+}
+
+/// How a value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Not at all: `key:` or `-` alone.
+    Absent,
+    /// A scalar without quotes.
+    Plain,
+    /// `'...'`
+    SingleQuoted,
+    /// `"..."`
+    DoubleQuoted,
+    /// `|` and lines.
+    Literal,
+    /// `>` and lines.
+    Folded,
+    /// A list or mapping by indentation.
+    Block,
+    /// A list or mapping in brackets.
+    Flow,
+    /// A mapping of one key inside a flow list, without brackets: `[a: b]`.
+    FlowPair,
+}
+
+/// Whether a value is written in one place or stands for another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// Written here, named nowhere else.
+    Own,
+    /// Written here under an anchor (`&name`).
+    Anchored,
+    /// An alias (`*name`); the spans of its children are those of the anchored value.
+    Alias,
+}
+
+/// One step of a path into a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step<'p> {
+    /// Into a mapping.
+    Key(&'p str),
+    /// Into a list, from 0.
+    Index(usize),
+}
+
+impl<'p> From<&'p str> for Step<'p> {
+    fn from(key: &'p str) -> Self {
+        Self::Key(key)
+    }
+}
+
+impl From<usize> for Step<'_> {
+    fn from(index: usize) -> Self {
+        Self::Index(index)
+    }
+}
+
+impl Entry<'_> {
+    fn into_owned(self) -> Entry<'static> {
+        let key = Key {
+            text: self.key.text.into_owned().into(),
+            span: self.key.span,
+            decorated: self.key.decorated,
+        };
+        Entry { key, value: self.value.into_owned() }
+    }
+}
+
+impl<'s> Node<'s> {
+    /// Returns the value of a key, if this is a mapping that has it.
+    pub fn get(&self, key: &str) -> Option<&Node<'s>> {
+        self.entry(key).map(|entry| &entry.value)
+    }
+
+    /// Returns a key with its value, if this is a mapping that has it.
+    pub fn entry(&self, key: &str) -> Option<&Entry<'s>> {
+        self.entries().iter().find(|entry| entry.key.text == key)
+    }
+
+    /// Returns the node at a path.
+    pub fn at<'p>(&self, path: impl IntoIterator<Item = Step<'p>>) -> Option<&Node<'s>> {
+        path.into_iter().try_fold(self, |node, step| match step {
+            Step::Key(key) => node.get(key),
+            Step::Index(index) => node.items().get(index),
+        })
+    }
+
+    /// Returns the entries of a mapping; none for anything else.
+    pub fn entries(&self) -> &[Entry<'s>] {
+        match &self.kind {
+            Kind::Mapping(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// Returns the items of a list; none for anything else.
+    pub fn items(&self) -> &[Node<'s>] {
+        match &self.kind {
+            Kind::Sequence(items) => items,
+            _ => &[],
+        }
+    }
+
+    /// Returns the text, if this is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Tells whether nothing is said: `null`, `~` or an absent value.
+    pub fn is_null(&self) -> bool {
+        matches!(self.kind, Kind::Null)
+    }
+
+    /// Returns what the value is, for messages: `a list`, `a number`.
+    pub fn noun(&self) -> &'static str {
+        match &self.kind {
+            Kind::Null => "nothing",
+            Kind::Bool(_) => "a yes or no",
+            Kind::Number(_) => "a number",
+            Kind::String(_) => "a string",
+            Kind::Sequence(_) => "a list",
+            Kind::Mapping(_) => "a mapping",
+        }
+    }
+
+    /// Returns the tree with texts of its own: it outlives the text that it was read from.
+    pub fn into_owned(self) -> Node<'static> {
+        let kind = match self.kind {
+            Kind::Null => Kind::Null,
+            Kind::Bool(value) => Kind::Bool(value),
+            Kind::Number(number) => Kind::Number(number.into_owned()),
+            Kind::String(text) => Kind::String(text.into_owned().into()),
+            Kind::Sequence(items) => {
+                Kind::Sequence(items.into_iter().map(Node::into_owned).collect())
+            }
+            Kind::Mapping(entries) => {
+                Kind::Mapping(entries.into_iter().map(Entry::into_owned).collect())
+            }
+        };
+        Node {
+            span: self.span,
+            kind,
+            layout: self.layout,
+            sharing: self.sharing,
+            outer: self.outer,
+            indicator: self.indicator,
+        }
+    }
+
+    /// Returns the value without places.
+    pub fn to_value(&self) -> Value {
+        match &self.kind {
+            Kind::Null => Value::Null,
+            Kind::Bool(value) => Value::Bool(*value),
+            Kind::Number(decimal) => Value::Number(decimal.number().clone()),
+            Kind::String(text) => Value::String(text.clone().into_owned()),
+            Kind::Sequence(items) => Value::Array(items.iter().map(Node::to_value).collect()),
+            Kind::Mapping(entries) => {
+                let mut map = Map::with_capacity(entries.len());
+                for Entry { key, value } in entries {
+                    map.insert(key.text.clone().into_owned(), value.to_value());
+                }
+                Value::Object(map)
+            }
+        }
+    }
+
+    /// Tells whether the node says the same as a value, key order aside.
+    pub fn says(&self, value: &Value) -> bool {
+        match (&self.kind, value) {
+            (Kind::Null, Value::Null) => true,
+            (Kind::Bool(own), Value::Bool(other)) => own == other,
+            (Kind::Number(own), Value::Number(other)) => own.number() == other,
+            (Kind::String(own), Value::String(other)) => own.as_ref() == other,
+            (Kind::Sequence(own), Value::Array(other)) => {
+                own.len() == other.len() && own.iter().zip(other).all(|(a, b)| a.says(b))
+            }
+            (Kind::Mapping(own), Value::Object(other)) => {
+                own.len() == other.len()
+                    && own.iter().all(|entry| {
+                        other
+                            .get(entry.key.text.as_ref())
+                            .is_some_and(|value| entry.value.says(value))
+                    })
+            }
+            _ => false,
+        }
+    }
+
+    /// Tells whether two nodes say the same, however they are written and in whatever order their keys are.
+    pub fn agrees(&self, other: &Node<'_>) -> bool {
+        match (&self.kind, &other.kind) {
+            (Kind::Null, Kind::Null) => true,
+            (Kind::Bool(own), Kind::Bool(other)) => own == other,
+            (Kind::Number(own), Kind::Number(other)) => own.number() == other.number(),
+            (Kind::String(own), Kind::String(other)) => own == other,
+            (Kind::Sequence(own), Kind::Sequence(other)) => {
+                own.len() == other.len() && own.iter().zip(other).all(|(a, b)| a.agrees(b))
+            }
+            (Kind::Mapping(own), Kind::Mapping(others)) => {
+                // Mostly they have one order.
+                let found = |index: usize, key: &str| match others.get(index) {
+                    Some(there) if there.key.text == key => Some(&there.value),
+                    _ => other.get(key),
+                };
+                own.len() == others.len()
+                    && own.iter().enumerate().all(|(index, Entry { key, value })| {
+                        found(index, &key.text).is_some_and(|other| value.agrees(other))
+                    })
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns the first place in this tree that is an anchor or an alias.
+    pub(crate) fn shared(&self) -> Option<&Node<'s>> {
+        if self.sharing != Sharing::Own {
+            return Some(self);
+        }
+        match &self.kind {
+            Kind::Sequence(items) => items.iter().find_map(Node::shared),
+            Kind::Mapping(entries) => entries.iter().find_map(|entry| entry.value.shared()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! From text to tree: drives the event parser and holds it to the limits.
+
+use std::ops::Range;
+
+use granit_parser::{ErrorKind, Event, Options, Parser, ScanError};
+
+use super::build::Builder;
+use super::error::Fault;
+use super::fast_path;
+use super::node::Node;
+
+/// How much a text may ask of its reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Lists and mappings inside each other.
+    pub depth: usize,
+    /// Nodes in all, aliases expanded.
+    pub nodes: usize,
+    /// Nodes that come out of aliases: a few lines can stand for billions.
+    pub alias_nodes: usize,
+    /// Bytes of text in the tree, aliases expanded.
+    pub text: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { depth: 64, nodes: 100_000, alias_nodes: 20_000, text: 8 << 20 }
+    }
+}
+
+/// Reads one YAML document. Every recoverable fault is reported, in the order of the text; grammar errors and broken
+/// limits end the reading.
+pub(crate) fn parse<'s>(source: &'s str, limits: &Limits) -> Result<Node<'s>, Vec<Fault>> {
+    parse_within(source, 0..source.len(), limits)
+}
+
+/// Reads the YAML document in a part of a text. All spans are those of the whole text.
+pub(crate) fn parse_within<'s>(
+    source: &'s str,
+    range: Range<usize>,
+    limits: &Limits,
+) -> Result<Node<'s>, Vec<Fault>> {
+    match fast_path::read(source, range.clone(), limits) {
+        Some(node) => Ok(node),
+        None => by_events(source, range, limits),
+    }
+}
+
+/// Reads it by the grammar.
+pub(crate) fn by_events<'s>(
+    source: &'s str,
+    range: Range<usize>,
+    limits: &Limits,
+) -> Result<Node<'s>, Vec<Fault>> {
+    let text = &source[range.clone()];
+    if let Some(at) = text.find('\0') {
+        let at = range.start + at;
+        let fault = Fault::new("nul_byte", at..at + 1, "a NUL byte is not allowed in YAML")
+            .help("remove it; the file may be binary or cut off");
+        return Err(vec![fault]);
+    }
+    let mut builder = Builder::new(source, range.clone(), limits);
+    let mut understood = 0;
+    for next in Parser::new_from_str_with_options(text, options(limits)) {
+        let outcome = match next {
+            Ok((Event::StreamEnd, _)) => break,
+            Ok((event, span)) => {
+                understood = span.end.byte_offset().unwrap_or(understood);
+                builder.event(event, &span)
+            }
+            Err(error) => Err(syntax(text, range.start, understood, limits, &error)),
+        };
+        if let Err(fault) = outcome {
+            builder.faults.push(fault);
+            break;
+        }
+    }
+    builder.finish()
+}
+
+fn options(limits: &Limits) -> Options {
+    granit_parser::options! {
+        disallow_directives: true,
+        emit_comments: false,
+        // Two more than ours, so that our own check speaks first.
+        flow_nesting_limit: limits.depth + 2,
+        block_nesting_limit: limits.depth + 2,
+    }
+}
+
+/// Returns what is wrong with a text that was understood only so far.
+fn syntax(text: &str, base: usize, understood: usize, limits: &Limits, error: &ScanError) -> Fault {
+    let mut at = error.marker().byte_offset().unwrap_or(0).min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    if is_tab(error.kind()) {
+        at = indented_by_tab(text, at);
+    }
+    if matches!(error.kind(), ErrorKind::InvalidQuotedScalarIndent)
+        && let Some(quote) = opening_quote(text, understood, at)
+    {
+        let fault = Fault::new(
+            "yaml_syntax",
+            base + quote..base + quote + 1,
+            "not valid YAML: this quote is not closed",
+        );
+        return fault
+            .help("close it with the same quote; a text of more than one line goes on indented");
+    }
+    let end = at + text[at..].chars().next().map_or(0, char::len_utf8);
+    let span = base + at..base + end;
+    match error.kind() {
+        ErrorKind::UnknownAnchor => {
+            Fault::new("unknown_alias", span, "this alias names an anchor that does not exist")
+                .help("define it before, as `&name`; a text that begins with `*` needs quotes")
+        }
+        ErrorKind::RecursionLimitExceeded => too_deep(span, limits.depth),
+        ErrorKind::DirectiveDisallowed => {
+            Fault::new("directive", span, "YAML directives are not supported")
+                .help("remove the line that begins with `%`")
+        }
+        kind if is_tab(kind) => {
+            Fault::new("yaml_syntax", span, "a tab cannot indent YAML").help("indent with spaces")
+        }
+        kind @ ErrorKind::MappingValueNotAllowed => {
+            Fault::new("yaml_syntax", span, format!("not valid YAML: {kind}"))
+                .help("a text with `: ` in it needs quotes")
+        }
+        kind @ (ErrorKind::InvalidColonPlacement
+        | ErrorKind::ExpectedFlowSequenceSeparator
+        | ErrorKind::ExpectedFlowMappingSeparator) => {
+            Fault::new("yaml_syntax", span, format!("not valid YAML: {kind}"))
+                .help("a bracket or brace may be left open above")
+        }
+        kind => {
+            let fault = Fault::new("yaml_syntax", span, format!("not valid YAML: {kind}"));
+            match kind {
+                ErrorKind::UnclosedFlowCollection { open: '[' } => fault.help("close it with `]`"),
+                ErrorKind::UnclosedFlowCollection { .. } => fault.help("close it with `}`"),
+                ErrorKind::UnclosedQuotedScalar | ErrorKind::InvalidQuotedScalarIndent => {
+                    fault.help("close it with the same quote; a text of more than one line goes on indented")
+                }
+                ErrorKind::SimpleKeyExpected => fault.help("write `key: value`"),
+                _ => fault,
+            }
+        }
+    }
+}
+
+fn is_tab(kind: &ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::TabInIndentation
+            | ErrorKind::TabInBlockIndentation
+            | ErrorKind::TabInPlainScalar
+            | ErrorKind::TabNotAllowed
+    )
+}
+
+/// Returns where that stands which a tab indents: the parser may name the end of what it had read before, lines above.
+fn indented_by_tab(text: &str, at: usize) -> usize {
+    let mut start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    for (place, line) in text[start..].split_inclusive('\n').enumerate() {
+        let indentation = line.len() - line.trim_start_matches([' ', '\t']).len();
+        let says_something = !line.trim().is_empty();
+        match says_something && line[..indentation].contains('\t') {
+            true if place == 0 => break,
+            true => return start + indentation,
+            false if place > 0 && says_something => break,
+            false => start += line.len(),
+        }
+    }
+    at
+}
+
+/// Returns where the text in quotes begins that comes next: the parser names the line at which it finds it still open, and that
+/// line is well.
+fn opening_quote(text: &str, understood: usize, end: usize) -> Option<usize> {
+    let mut at = understood;
+    for line in text.get(understood..end)?.split_inclusive('\n') {
+        let comment = if line.trim_start().starts_with('#') { Some(0) } else { line.find(" #") };
+        let said = &line[..comment.unwrap_or(line.len())];
+        if let Some(quote) = said.find(['\'', '"']) {
+            return Some(at + quote);
+        }
+        at += line.len();
+    }
+    None
+}
+
+pub(crate) fn too_deep(span: Range<usize>, depth: usize) -> Fault {
+    Fault::new("too_deep", span, format!("more than {depth} levels of lists and mappings"))
+}

@@ -1,0 +1,108 @@
+//! What a plain scalar means: the YAML 1.2 core schema, minus everything that would not keep what a person wrote.
+
+use std::borrow::Cow;
+
+use serde_json::Number;
+
+use super::decimal::Decimal;
+use super::node::Kind;
+
+/// Returns what a plain (unquoted) scalar means.
+pub(crate) fn resolve(text: Cow<'_, str>) -> Kind<'_> {
+    match text.as_ref() {
+        "" | "~" | "null" | "Null" | "NULL" => Kind::Null,
+        "true" | "True" | "TRUE" => Kind::Bool(true),
+        "false" | "False" | "FALSE" => Kind::Bool(false),
+        other => match number(other) {
+            Some(number) => Kind::Number(Decimal::new(number, text)),
+            None => Kind::String(text),
+        },
+    }
+}
+
+/// Reads a decimal number; `None` for leading zeros, other bases and what no 64-bit number holds.
+fn number(text: &str) -> Option<Number> {
+    let bytes = text.as_bytes();
+    if !matches!(bytes.first()?, b'0'..=b'9' | b'+' | b'-' | b'.') {
+        return None;
+    }
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let digits = |s: &str| s.bytes().take_while(u8::is_ascii_digit).count();
+    let whole = digits(unsigned);
+    if whole > 1 && unsigned.starts_with('0') {
+        return None;
+    }
+    let positive = text.strip_prefix('+').unwrap_or(text);
+    let rest = &unsigned[whole..];
+    if rest.is_empty() {
+        if whole == 0 {
+            return None;
+        }
+        return match positive.parse::<i64>() {
+            Ok(int) => Some(int.into()),
+            Err(_) => positive.parse::<u64>().ok().map(Number::from),
+        };
+    }
+    let (fraction, rest) = match rest.strip_prefix('.') {
+        Some(after) => (digits(after), &after[digits(after)..]),
+        None => (0, rest),
+    };
+    if whole + fraction == 0 {
+        return None;
+    }
+    if let Some(exponent) = rest.strip_prefix(['e', 'E']) {
+        let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        if exponent.is_empty() || digits(exponent) != exponent.len() {
+            return None;
+        }
+    } else if !rest.is_empty() {
+        return None;
+    }
+    positive.parse::<f64>().ok().and_then(Number::from_f64)
+}
+
+/// What an older reader (YAML 1.1) takes a plain string for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Legacy {
+    /// A yes or no.
+    Bool,
+    /// A date or a time stamp.
+    Timestamp,
+    /// A number in some base or notation, or something that begins like one.
+    Number,
+}
+
+/// Tells whether a reader of YAML 1.1 would take this text, unquoted, for something other than a string.
+pub(crate) fn legacy(text: &str) -> Option<Legacy> {
+    const BOOLS: [&str; 8] = ["y", "n", "yes", "no", "on", "off", "true", "false"];
+    if BOOLS.iter().any(|word| text.eq_ignore_ascii_case(word)) {
+        return Some(Legacy::Bool);
+    }
+    let bytes = text.as_bytes();
+    let date = bytes.len() >= 8
+        && bytes[..4].iter().all(u8::is_ascii_digit)
+        && bytes[4] == b'-'
+        && bytes.iter().all(|b| b.is_ascii_digit() || b"-+:.TtZz ".contains(b));
+    if date {
+        return Some(Legacy::Timestamp);
+    }
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let after_dot = unsigned.strip_prefix('.').unwrap_or(unsigned);
+    let special = ["inf", "nan"].iter().any(|word| after_dot.eq_ignore_ascii_case(word));
+    let numeric = |b: &u8| b.is_ascii_hexdigit() || b"_.:xXoO+-".contains(b);
+    let starts = after_dot.as_bytes().first().is_some_and(u8::is_ascii_digit);
+    if (after_dot != unsigned && special) || (starts && after_dot.as_bytes().iter().all(numeric)) {
+        return Some(Legacy::Number);
+    }
+    None
+}
+
+/// Tells whether the text is a UTC time stamp exactly as this program writes them.
+pub(crate) fn is_utc_timestamp(text: &str) -> bool {
+    const SHAPE: &[u8; 20] = b"0000-00-00T00:00:00Z";
+    text.len() == SHAPE.len()
+        && text.bytes().zip(SHAPE).all(|(byte, shape)| match shape {
+            b'0' => byte.is_ascii_digit(),
+            other => byte == *other,
+        })
+}

@@ -1,0 +1,4 @@
+//! Attributes of files, and line endings.
+
+pub(crate) mod attributes;
+pub(crate) mod line_endings;

@@ -1,0 +1,208 @@
+//! What keeps a worktree from being brought to another commit: what people staged, changed, left untracked or have ignored where
+//! something is to change, and aof's own folder, which nothing may come into. Looks, and changes nothing.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use crate::domain::listed;
+use crate::git::command;
+use crate::git::command::PATHS_A_COMMAND;
+use crate::git::error::{At, AuditError};
+use crate::git::log::path_diff::Difference;
+use crate::git::objects::id::CommitId;
+use crate::git::objects::tree::text;
+use crate::git::repository::repository::Repository;
+use crate::system::shell::quoted;
+
+/// What each clone has for itself: locks, records, what is dropped there. Whoever could put files there would act for its user.
+pub(crate) const OWN_FOLDER: &str = ".aof";
+/// So many files in the way are told.
+const MOST_TOLD: usize = 20;
+
+/// Refuses what would change aof's own folder, of whichever project. What is only to go from it would go from here as well, where it may
+/// be in use.
+pub(crate) fn keeps_out(difference: &Difference) -> Result<(), AuditError> {
+    let is_own = |path: &[u8]| path.split(|byte| *byte == b'/').any(is_own_folder);
+    let own: Vec<_> = difference.paths().filter(|(path, _)| is_own(path)).collect();
+    let told = |comes: bool| {
+        let files = own.iter().filter(|(_, (_, after))| after.is_some() == comes);
+        files.take(MOST_TOLD).map(|(path, _)| text(path.to_vec())).collect::<Vec<_>>()
+    };
+    match (told(true), told(false)) {
+        (come, go) if come.is_empty() && go.is_empty() => Ok(()),
+        (come, files) if come.is_empty() => Err(AuditError::OwnFolderTakenOut { files }),
+        (files, _) => Err(AuditError::OwnFolder { files }),
+    }
+}
+
+/// A file that is not as HEAD has it.
+struct Changed {
+    path: String,
+    is_staged: bool,
+}
+
+impl Changed {
+    /// Reads a line of `git status`: two letters, the first for the index, and the path.
+    fn of(line: &[u8]) -> Option<Self> {
+        let path = String::from_utf8_lossy(line.get(3..)?).into_owned();
+        Some(Self { path, is_staged: !line.starts_with(b" ") })
+    }
+}
+
+/// Nothing gives way.
+pub(crate) const NOTHING: &dyn Fn(&str) -> bool = &|_| false;
+
+/// Returns whether a folder of that name is aof's own. Where names differ by case alone they may mean the same one.
+pub(crate) fn is_own_folder(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(OWN_FOLDER.as_bytes())
+}
+
+impl Repository {
+    /// Asks whether anything is in the way, by this index. What was changed and not staged `gives_way` may pass over, by its path.
+    pub(crate) fn ask(
+        &self,
+        index: &Path,
+        from: Option<CommitId>,
+        to: CommitId,
+        difference: &Difference,
+        gives_way: &dyn Fn(&str) -> bool,
+    ) -> Result<(), AuditError> {
+        let files = self.untracked_in_the_way(index, difference)?;
+        if !files.is_empty() {
+            return Err(AuditError::InTheWay { files });
+        }
+        let mut git = self.read_tree(index, from, to);
+        git.arg("-n");
+        let Err(error) = command::run_git(git, &[]) else { return Ok(()) };
+        let changed = self.changed_in_the_way(difference)?;
+        let is_left = |file: &&Changed| file.is_staged || !gives_way(&file.path);
+        let files: Vec<String> =
+            changed.iter().filter(is_left).take(MOST_TOLD).map(|file| file.path.clone()).collect();
+        if !files.is_empty() {
+            return Err(AuditError::InTheWay { files });
+        }
+        if !changed.is_empty() {
+            return Ok(());
+        }
+        let marked = self.marked_in_the_way(difference)?;
+        let detail = if marked.is_empty() {
+            error.to_string()
+        } else {
+            format!(
+                "git was told not to look at files here, so it replaces nothing there; take that back: {}",
+                listed(&marked)
+            )
+        };
+        Err(AuditError::NotBrought { detail })
+    }
+
+    /// Returns what takes back that git takes files for unchanged.
+    fn marked_in_the_way(&self, difference: &Difference) -> Result<Vec<String>, AuditError> {
+        let mut commands = Vec::new();
+        let paths: Vec<&OsStr> =
+            difference.paths().map(|(path, _)| OsStr::from_bytes(path)).collect();
+        for paths in paths.chunks(PATHS_A_COMMAND) {
+            let mut git = command::git(self);
+            git.args(["--literal-pathspecs", "ls-files", "-v", "-z", "--full-name", "--"])
+                .args(paths);
+            for line in command::run_git(git, &[])?.split(|byte| *byte == 0) {
+                let [mark, b' ', path @ ..] = line else { continue };
+                // A small letter says that it is assumed unchanged, an `S` of either size that it is passed over.
+                let marks = [
+                    (mark.is_ascii_lowercase(), "assume-unchanged"),
+                    (mark.eq_ignore_ascii_case(&b'S'), "skip-worktree"),
+                ];
+                for (_, name) in marks.iter().filter(|(is_set, _)| *is_set) {
+                    commands.push(format!(
+                        "git update-index --no-{name} {}",
+                        quoted(&String::from_utf8_lossy(path))
+                    ));
+                }
+            }
+        }
+        commands.truncate(MOST_TOLD);
+        Ok(commands)
+    }
+
+    /// Returns files that git does not know, where something new is to come. Git itself takes those for expendable that it was told
+    /// to ignore; but they may be somebody's only copy.
+    fn untracked_in_the_way(
+        &self,
+        index: &Path,
+        difference: &Difference,
+    ) -> Result<Vec<String>, AuditError> {
+        let root = self.worktree_root();
+        let mut found = BTreeSet::new();
+        for (path, _) in
+            difference.paths().filter(|(_, (before, after))| before.is_none() && after.is_some())
+        {
+            for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
+                match fs::symlink_metadata(root.join(OsStr::from_bytes(&path[..at]))) {
+                    Ok(data) if data.is_dir() => {}
+                    Ok(_) => {
+                        found.insert(path[..at].to_owned());
+                        break;
+                    }
+                    Err(_) => break,
+                }
+            }
+            files_at(root, path, &mut found)?;
+        }
+        found.retain(|path: &Vec<u8>| {
+            difference.at(path).is_none_or(|(before, _)| before.is_none())
+        });
+        let candidates: Vec<Vec<u8>> = found.iter().cloned().collect();
+        for candidates in candidates.chunks(PATHS_A_COMMAND) {
+            let mut git = self.git_on(index);
+            git.args(["--literal-pathspecs", "ls-files", "-z", "--full-name", "--"]);
+            git.args(candidates.iter().map(|path| OsStr::from_bytes(path)));
+            for known in command::run_git(git, &[])?.split(|byte| *byte == 0) {
+                found.remove(known);
+            }
+        }
+        Ok(found.into_iter().take(MOST_TOLD).map(text).collect())
+    }
+
+    /// Returns what people staged, changed or left untracked where something is to change.
+    fn changed_in_the_way(&self, difference: &Difference) -> Result<Vec<Changed>, AuditError> {
+        let mut files = Vec::new();
+        let paths: Vec<&OsStr> =
+            difference.paths().map(|(path, _)| OsStr::from_bytes(path)).collect();
+        for paths in paths.chunks(PATHS_A_COMMAND) {
+            let mut git = command::git(self);
+            git.args([
+                "--literal-pathspecs",
+                "status",
+                "--porcelain",
+                "-z",
+                "--no-renames",
+                "--untracked-files=all",
+            ]);
+            git.arg("--ignore-submodules=dirty").arg("--").args(paths);
+            let output = command::run_git(git, &[])?;
+            files.extend(output.split(|byte| *byte == 0).filter_map(Changed::of));
+        }
+        Ok(files)
+    }
+}
+
+/// Adds the file at a path, or all those below it; what is a repository of its own is git's to judge.
+fn files_at(root: &Path, path: &[u8], found: &mut BTreeSet<Vec<u8>>) -> Result<(), AuditError> {
+    let place = root.join(OsStr::from_bytes(path));
+    let Ok(data) = fs::symlink_metadata(&place) else { return Ok(()) };
+    if !data.is_dir() {
+        found.insert(path.to_owned());
+        return Ok(());
+    }
+    if place.join(".git").exists() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(&place).at("read", &place)? {
+        let name = entry.at("read", &place)?.file_name();
+        files_at(root, &[path, b"/", name.as_bytes()].concat(), found)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,278 @@
+//! Other worktrees of the repository: where a branch is checked out, and checking one out beside the one that people work in.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::git::command;
+use crate::git::error::{At, AuditError, During};
+use crate::git::objects::id::{CommitId, ObjectId};
+use crate::git::repository::git_file;
+use crate::git::repository::repository::Repository;
+use crate::git::transaction::identity::Person;
+
+/// How long checking out a branch may take: it may be large, and the disk slow.
+const CHECKOUT_TIMEOUT: Duration = Duration::from_mins(30);
+
+/// Why a worktree is locked that we have git make.
+const OURS: &str = "aof has not checked it out yet";
+
+/// Another worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worktree {
+    /// Where its files are.
+    pub folder: PathBuf,
+    /// Whether they are all there.
+    pub stage: Stage,
+}
+
+/// How far git has come with a worktree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// It is checked out.
+    Whole,
+    /// It is being checked out by [`Repository::add_worktree`], or git was killed doing so.
+    Begun,
+    /// The same, by a git that somebody else started.
+    BegunElsewise,
+}
+
+/// Where a branch can be had from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BranchSource {
+    /// It is here.
+    Here,
+    /// It was fetched from a remote, as `origin/aof`.
+    Remote(String),
+}
+
+impl Repository {
+    /// Returns whether the branch is checked out here.
+    pub fn has_checked_out(&self, branch: &str) -> bool {
+        has_it(self.git_dir(), branch)
+    }
+
+    /// Returns how far this worktree has come.
+    pub fn stage(&self) -> Stage {
+        stage(self.git_dir())
+    }
+
+    /// Returns the other worktree that has the branch checked out, if one has. One whose folder belongs to another repository, as in
+    /// a copy of a whole one, has not.
+    pub fn worktree_of(&self, branch: &str) -> Option<Worktree> {
+        let mut others = self.records().into_iter().filter(|record| has_it(record, branch));
+        let linked = others.find_map(|record| {
+            let folder = folder_of(&record)?;
+            let stage = stage(&record);
+            // Git makes the folder before it says there what it belongs to.
+            let is_its = stage != Stage::Whole
+                || link_of(&folder).is_some_and(|link| is_same(&link, &record));
+            (folder.is_dir() && is_its).then_some(Worktree { folder, stage })
+        });
+        linked.or_else(|| {
+            let folder = self.main_folder().filter(|_| has_it(self.common_dir(), branch))?;
+            Some(Worktree { folder, stage: Stage::Whole })
+        })
+    }
+
+    /// Returns the other worktree that is in that folder.
+    pub fn worktree_at(&self, folder: &Path) -> Option<Worktree> {
+        let record = self
+            .records()
+            .into_iter()
+            .find(|record| folder_of(record).is_some_and(|other| other == folder))?;
+        Some(Worktree { folder: folder.to_owned(), stage: stage(&record) })
+    }
+
+    /// Returns the link by which alone git still finds the worktree in that folder: it was moved, and a link was put in its place.
+    pub fn link_to_moved(&self, folder: &Path) -> Option<PathBuf> {
+        let record = self
+            .records()
+            .into_iter()
+            .find(|record| folder_of(record).is_some_and(|other| other == folder))?;
+        let named = named_folder(&record)?;
+        named.is_symlink().then_some(named)
+    }
+
+    /// Returns the folder of the main worktree, if there is one.
+    fn main_folder(&self) -> Option<PathBuf> {
+        let is_bare =
+            self.git().config().and_then(|config| config.get_bool("core.bare")).unwrap_or(false);
+        let folder = self.common_dir().parent().filter(|_| !is_bare)?;
+        self.common_dir().ends_with(".git").then(|| folder.to_owned())
+    }
+
+    /// Forgets a worktree of that folder that [`Self::add_worktree`] was killed making. The caller knows that no git makes it still;
+    /// its files stay.
+    pub fn forget_begun(&self, folder: &Path) -> Result<(), AuditError> {
+        for record in self.records() {
+            if stage(&record) == Stage::Begun
+                && folder_of(&record).is_some_and(|other| other == folder)
+            {
+                fs::remove_dir_all(&record).at("remove", &record)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the folders in which git keeps what it knows of other worktrees.
+    pub(crate) fn records(&self) -> Vec<PathBuf> {
+        let listing = fs::read_dir(self.common_dir().join("worktrees"));
+        let mut records: Vec<PathBuf> =
+            listing.into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+        records.sort();
+        records
+    }
+
+    /// Returns where the branch can be had from; the remote that is named comes before others.
+    pub fn branch_source(
+        &self,
+        branch: &str,
+        remote: Option<&str>,
+    ) -> Result<Option<BranchSource>, AuditError> {
+        if self.resolve(&format!("refs/heads/{branch}"))?.is_some() {
+            return Ok(Some(BranchSource::Here));
+        }
+        let names = self.git().remotes().during(|| "read which remotes there are".to_owned())?;
+        let known: Vec<&str> = names.iter().flatten().flatten().collect();
+        let first = remote.or_else(|| known.contains(&"origin").then_some("origin"));
+        for remote in first.into_iter().chain(known.iter().copied()) {
+            if self.resolve(&format!("refs/remotes/{remote}/{branch}"))?.is_some() {
+                return Ok(Some(BranchSource::Remote(format!("{remote}/{branch}"))));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Checks the branch out in a folder of its own; one that is not there yet begins where the remote has it. The open file is
+    /// git's until it has ended, with the lock on it. Until then the worktree is locked, with words that only we say: should both be
+    /// killed, that tells whose it is.
+    pub fn add_worktree(
+        &self,
+        folder: &Path,
+        branch: &str,
+        source: &BranchSource,
+        held: &File,
+    ) -> Result<(), AuditError> {
+        let mut git = self.worktree_git();
+        // What is remembered of a folder that somebody removed is no hindrance.
+        git.args(["worktree", "add", "--force", "--quiet", "--lock", "--reason", OURS]);
+        match source {
+            BranchSource::Here => git.arg("--").arg(folder).arg(branch),
+            BranchSource::Remote(from) => {
+                git.args(["--track", "-b", branch, "--"]).arg(folder).arg(from)
+            }
+        };
+        command::run_git_holding(git, held, CHECKOUT_TIMEOUT)?;
+        self.unlock(folder)
+    }
+
+    /// Takes our lock from the worktree of that folder, if it is checked out and has it still.
+    pub fn unlock(&self, folder: &Path) -> Result<(), AuditError> {
+        for record in self.records() {
+            let lock = record.join("locked");
+            let is_ours =
+                stage(&record) == Stage::Whole && reason(&record).as_deref() == Some(OURS);
+            if is_ours && folder_of(&record).is_some_and(|other| other == folder) {
+                match fs::remove_file(&lock) {
+                    Err(error) if error.kind() != ErrorKind::NotFound => {
+                        return Err(error).at("remove", &lock);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a branch with a commit of that message that holds nothing.
+    pub fn begin_branch(&self, branch: &str, message: &str) -> Result<CommitId, AuditError> {
+        let doing = || format!("begin the branch `{branch}`");
+        let (author, committer) = (self.author_identity()?, self.identity()?);
+        let signature = |person: &Person| git2::Signature::now(person.name(), person.email());
+        let git = self.git();
+        let tree = git.treebuilder(None).and_then(|empty| empty.write()).during(doing)?;
+        let tree = git.find_tree(tree).during(doing)?;
+        let reference = format!("refs/heads/{branch}");
+        let (author, committer) =
+            (signature(&author).during(doing)?, signature(&committer).during(doing)?);
+        let id =
+            git.commit(Some(&reference), &author, &committer, message, &tree, &[]).during(doing)?;
+        Ok(CommitId::new(ObjectId::from_git(id)))
+    }
+
+    /// Returns git for commands that look for the repository themselves, and run none of its hooks.
+    fn worktree_git(&self) -> Command {
+        let mut git = command::git(self);
+        // The folder of this worktree may be the very one that is taken away and made again.
+        git.current_dir(self.common_dir())
+            .env_remove("GIT_WORK_TREE")
+            .env("GIT_DIR", self.common_dir());
+        git
+    }
+}
+
+/// Returns whether that worktree has the branch checked out; what is rebased or bisected there is, though HEAD does not say so.
+fn has_it(git_dir: &Path, branch: &str) -> bool {
+    branch_of(git_dir).as_deref() == Some(branch)
+}
+
+/// Returns the branch that is checked out there.
+pub(crate) fn branch_of(git_dir: &Path) -> Option<String> {
+    let read = |name: &str| git_file::read_text(&git_dir.join(name)).ok();
+    let head = read("HEAD")?;
+    if let Some(reference) = head.strip_prefix("ref: ") {
+        return reference.trim_end().strip_prefix("refs/heads/").map(str::to_owned);
+    }
+    let rebased = ["rebase-merge/head-name", "rebase-apply/head-name"].into_iter().find_map(read);
+    let rebased =
+        rebased.and_then(|name| name.trim_end().strip_prefix("refs/heads/").map(str::to_owned));
+    rebased.or_else(|| read("BISECT_START").map(|name| name.trim_end().to_owned()))
+}
+
+/// Returns where the files of the worktree are that this folder of git's is about.
+pub(crate) fn folder_of(record: &Path) -> Option<PathBuf> {
+    let folder = named_folder(record)?;
+    Some(fs::canonicalize(&folder).unwrap_or(folder))
+}
+
+/// Returns them as git calls them.
+fn named_folder(record: &Path) -> Option<PathBuf> {
+    let link = git_file::read_text(&record.join("gitdir")).ok()?;
+    // Git may write it relative to its own folder.
+    let link = record.join(link.trim_end_matches(['\n', '\r']));
+    Some(link.parent()?.to_owned())
+}
+
+/// Returns the folder of git's that a worktree says that it belongs to.
+pub(crate) fn link_of(folder: &Path) -> Option<PathBuf> {
+    let file = folder.join(".git");
+    let is_file = fs::symlink_metadata(&file).ok()?.is_file();
+    let text = is_file.then(|| fs::read_to_string(&file).ok()).flatten()?;
+    Some(folder.join(text.strip_prefix("gitdir: ")?.trim_end_matches(['\n', '\r'])))
+}
+
+/// Returns whether both are one folder that is there.
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+    fs::canonicalize(one).is_ok_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))
+}
+
+/// Git locks a worktree until it has checked it out, and gives the reason in its own language, or ours; a person who locks one has
+/// an index, which git writes when all of the files are there.
+pub(crate) fn stage(git_dir: &Path) -> Stage {
+    let has_index = git_dir.join("index").exists();
+    match reason(git_dir).as_deref() {
+        Some(OURS) if !has_index => Stage::Begun,
+        Some(said) if said != OURS && (said == "initializing" || !has_index) => {
+            Stage::BegunElsewise
+        }
+        _ => Stage::Whole,
+    }
+}
+
+/// Returns why the worktree is locked, if it is.
+fn reason(git_dir: &Path) -> Option<String> {
+    git_file::read_text(&git_dir.join("locked")).ok().map(|text| text.trim().to_owned())
+}

@@ -1,0 +1,216 @@
+//! Runs another program with a deadline, and git without anything that a repository could make it run.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::error::AuditError;
+use super::repository::repository::Repository;
+
+/// Long enough for the largest index, short enough not to hold the writer lock for ever.
+const GIT_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// So many paths fit into one command line anywhere.
+pub(crate) const PATHS_A_COMMAND: usize = 200;
+
+/// What has git go by the history that there is, as this module's readers do: by no grafts, and no replacements.
+pub(crate) const TRUE_HISTORY: [(&str, &str); 2] =
+    [("GIT_NO_REPLACE_OBJECTS", "1"), ("GIT_GRAFT_FILE", "/dev/null")];
+
+/// What a program left behind.
+pub(crate) struct Finished {
+    pub status: ExitStatus,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+}
+
+/// Which processes a program is started among.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// In a group of its own, which ends with it.
+    Own,
+    /// In the group of this process, so that it may ask at the terminal.
+    Shared,
+}
+
+/// Runs a program to its end with this input; kills it and all it started when the time is over.
+pub(crate) fn run(command: Command, input: &[u8], timeout: Duration) -> io::Result<Finished> {
+    run_in(Group::Own, command, input, timeout)
+}
+
+/// Runs a program that reads nothing and holds the file open as long as it lives, whatever becomes of this process: so does a lock
+/// on that file last.
+pub(crate) fn run_holding(
+    mut command: Command,
+    held: &File,
+    timeout: Duration,
+) -> io::Result<Finished> {
+    command.stdin(Stdio::from(held.try_clone()?));
+    run_with(Group::Own, command, &[], timeout)
+}
+
+/// Does so in that group; of a shared one, only the program itself is killed.
+pub(crate) fn run_in(
+    group: Group,
+    mut command: Command,
+    input: &[u8],
+    timeout: Duration,
+) -> io::Result<Finished> {
+    command.stdin(Stdio::piped());
+    run_with(group, command, input, timeout)
+}
+
+/// Does so with that as its input already, or a pipe.
+fn run_with(
+    group: Group,
+    mut command: Command,
+    input: &[u8],
+    timeout: Duration,
+) -> io::Result<Finished> {
+    let deadline = Instant::now() + timeout;
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    if group == Group::Own {
+        command.process_group(0);
+    }
+    let mut child = command.spawn()?;
+    let stdin = child.stdin.take();
+    // It would hold what the program was given.
+    drop(command);
+    let (ended, outputs) = mpsc::channel();
+    let streams: [Box<dyn Read + Send>; 2] = [
+        Box::new(child.stdout.take().expect("piped above")),
+        Box::new(child.stderr.take().expect("piped above")),
+    ];
+    for (number, mut stream) in streams.into_iter().enumerate() {
+        let ended = ended.clone();
+        thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let read = stream.read_to_end(&mut bytes);
+            // Nobody listens any more once the deadline has passed.
+            let _ = ended.send((number, read.map(|_| bytes)));
+        });
+    }
+    let input = input.to_vec();
+    if let Some(mut stdin) = stdin {
+        thread::spawn(move || {
+            // A program that does not read its input says so by its exit status.
+            let _ = stdin.write_all(&input);
+        });
+    }
+
+    let mut collected = [Vec::new(), Vec::new()];
+    for _ in 0..2 {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match outputs.recv_timeout(left) {
+            Ok((number, bytes)) => collected[number] = bytes?,
+            Err(_) => return Err(kill(&mut child, group, timeout)),
+        }
+    }
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if Instant::now() >= deadline {
+            return Err(kill(&mut child, group, timeout));
+        }
+        thread::sleep(Duration::from_millis(1));
+    };
+    let [stdout, stderr] = collected;
+    Ok(Finished { status, stdout, stderr })
+}
+
+fn kill(child: &mut std::process::Child, group: Group, timeout: Duration) -> io::Error {
+    let leader = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+    // It may just have ended by itself.
+    match (group, leader) {
+        (Group::Own, Some(leader)) => {
+            let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
+        }
+        _ => {
+            let _ = child.kill();
+        }
+    }
+    let _ = child.wait();
+    io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {} s", timeout.as_secs()))
+}
+
+/// Returns a git command for this repository that runs no hook, no monitor, asks nothing and inherits no redirection.
+pub(crate) fn git(repository: &Repository) -> Command {
+    let mut command = Command::new("git");
+    for (name, _) in std::env::vars_os() {
+        let keep = name.to_str().is_none_or(|name| {
+            !name.starts_with("GIT_") || name.starts_with("GIT_CONFIG_") || name == "GIT_EXEC_PATH"
+        });
+        if !keep {
+            command.env_remove(name);
+        }
+    }
+    command
+        .current_dir(repository.worktree_root())
+        .env("GIT_DIR", repository.git_dir())
+        .env("GIT_WORK_TREE", repository.worktree_root())
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("LC_ALL", "C")
+        .envs(TRUE_HISTORY)
+        .args([
+            "-c",
+            "core.hooksPath=/dev/null",
+            "-c",
+            "core.fsmonitor=false",
+            "-c",
+            "core.untrackedCache=keep",
+        ]);
+    command
+}
+
+/// Runs such a command and returns what it printed.
+pub(crate) fn run_git(command: Command, input: &[u8]) -> Result<Vec<u8>, AuditError> {
+    run_git_for(command, input, GIT_TIMEOUT)
+}
+
+/// Does so for as long as it may take.
+pub(crate) fn run_git_for(
+    command: Command,
+    input: &[u8],
+    timeout: Duration,
+) -> Result<Vec<u8>, AuditError> {
+    let words = words_of(&command);
+    output_of(&words, run(command, input, timeout))
+}
+
+/// Does so while that open file is held, by git too: a lock on it lasts until both have ended.
+pub(crate) fn run_git_holding(
+    command: Command,
+    held: &File,
+    timeout: Duration,
+) -> Result<(), AuditError> {
+    let words = words_of(&command);
+    output_of(&words, run_holding(command, held, timeout)).map(drop)
+}
+
+fn words_of(command: &Command) -> String {
+    let words: Vec<_> = command
+        .get_args()
+        .map(|word| word.to_string_lossy().into_owned())
+        .skip(6)
+        .take(3)
+        .collect();
+    format!("git {}", words.join(" "))
+}
+
+fn output_of(command: &str, finished: io::Result<Finished>) -> Result<Vec<u8>, AuditError> {
+    let command = command.to_owned();
+    match finished {
+        Err(cause) => Err(AuditError::NotRun { command, cause }),
+        Ok(finished) if finished.status.success() => Ok(finished.stdout),
+        Ok(Finished { stderr, .. }) => Err(AuditError::Command {
+            command,
+            detail: String::from_utf8_lossy(&stderr).trim().to_owned(),
+        }),
+    }
+}

@@ -1,0 +1,282 @@
+//! What can go wrong with the repository, each with the way out. Says nothing of tasks or gates.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::objects::id::{CommitId, ObjectId};
+use super::repository::tracked_state::OwnFolder;
+use crate::domain::age;
+use crate::system::shell::quoted;
+
+/// Everything that reading from or committing to the repository can fail with.
+#[derive(Debug, thiserror::Error)]
+pub enum AuditError {
+    #[error("`{path}` is not in a git repository; run `aof init` or `git init` there")]
+    NoRepository { path: PathBuf },
+    #[error(
+        "the git repository at `{path}` is bare, so it has no task files; work in a clone of it"
+    )]
+    Bare { path: PathBuf },
+    #[error("`{path}` lies inside a repository's own folder, not in its worktree")]
+    OutsideWorktree { path: PathBuf },
+    #[error(
+        "the repository at `{path}` names objects by SHA-256, which is not supported; use a SHA-1 repository (`git init --object-format=sha1`)"
+    )]
+    Sha256 { path: PathBuf },
+    #[error(
+        "the repository at `{path}` keeps its branches in a reftable, which is not supported; convert it with `git refs migrate --ref-format=files`"
+    )]
+    Reftable { path: PathBuf },
+    #[error(
+        "the repository at `{path}` belongs to another user, so git does not trust it; if you do, run `git config --global --add safe.directory {}`",
+        quoted(&.path.to_string_lossy())
+    )]
+    NotOwned { path: PathBuf },
+
+    #[error("{reason}")]
+    Waiting { reason: String },
+    #[error("`{path}` is held by another git process{}; nothing was committed; if no git is running, delete that file", age_text(*.age))]
+    Locked { path: PathBuf, age: Option<Duration> },
+    #[error("`{reference}` has moved to {} in the meantime; nothing was committed", commit_text(*.found))]
+    Moved { reference: String, found: Option<CommitId> },
+    #[error(
+        "another version of `{path}` is staged in git's index; commit it, or take it back with `git restore --staged {}`",
+        quoted(.path)
+    )]
+    StagedElsewise { path: String },
+    #[error("`{path}` has an unresolved merge conflict in git's index; resolve it, then `git add {}` and commit", quoted(.path))]
+    Unmerged { path: String },
+    #[error(
+        "`{path}` is marked as intended to be added; add it with `git add {0}`, or take the mark back with `git restore --staged {0}`",
+        quoted(.path)
+    )]
+    IntentToAdd { path: String },
+    #[error(
+        "{} not committed here, and what comes would change {}; nothing was changed", files_text(.files), if .files.len() == 1 { "it" } else { "them" }
+    )]
+    InTheWay {
+        /// Relative to the worktree.
+        files: Vec<String>,
+    },
+    #[error("{} of aof's own folder, which is each clone's alone; nothing was changed", files_text(.files))]
+    OwnFolder {
+        /// Relative to the worktree.
+        files: Vec<String>,
+    },
+    #[error(
+        "`{}` is {} {}, and it is each clone's alone: what lies there would act for you, whoever put it there, so nothing is done",
+        .0.name,
+        if .0.is_committed { "committed" } else { "staged" },
+        .0.around.as_ref().map_or_else(|| "here".to_owned(), |around| format!("in the checkout `{}`", around.display()))
+    )]
+    OwnFolderInGit(OwnFolder),
+    #[error("`{}` is no path that git puts anything at; nothing was changed", .path.escape_debug())]
+    Forbidden {
+        /// As the tree has it.
+        path: String,
+    },
+    #[error("{} of aof's own folder no more committed; nothing was changed", files_text(.files))]
+    OwnFolderTakenOut {
+        /// Relative to the worktree.
+        files: Vec<String>,
+    },
+    #[error("the files that came could not be written, so the branch stays where it was: {detail}")]
+    NotBrought {
+        /// What git or the system said.
+        detail: String,
+    },
+    #[error("a sync was interrupted, and not all of it could be settled: {}", unsettled_text(.files))]
+    NotSettled {
+        /// Those of which it is so.
+        files: Vec<Unsettled>,
+    },
+    #[error("git refuses what `{remote}` has, so nothing of it was taken: {said}; see `git fetch {}`, and mend it there", quoted(.remote))]
+    NotTaken {
+        /// The remote.
+        remote: String,
+        /// What git said.
+        said: String,
+    },
+    #[error("git could not take in what `{remote}` sent, so nothing was changed: {said}")]
+    NotStored {
+        /// The remote.
+        remote: String,
+        /// What git said.
+        said: String,
+    },
+    #[error("the change leaves every file as the branch has it, so there is nothing to commit")]
+    Unchanged,
+    #[error("the files could not be written, so nothing was committed")]
+    NotWritten,
+
+    #[error(
+        "git does not know who you are: {missing} is not set; run\n  git config --global user.name \"Your Name\"\n  git config --global user.email \"you@example.org\""
+    )]
+    NoIdentity { missing: &'static str },
+    #[error("`{text}` cannot be the {part} of an author: nothing printable is left of it")]
+    BadPerson { part: &'static str, text: String },
+    #[error("`{path}` cannot be committed: {reason}")]
+    BadPath { path: String, reason: &'static str },
+    #[error("`{time}` cannot be the time of a commit: git counts from 1970 on")]
+    BadTime { time: jiff::Timestamp },
+    #[error(
+        "the commit could not be signed with `{program}`: {detail}; fix the signing, or switch it off with `git config commit.gpgSign false`"
+    )]
+    Signing { program: String, detail: String },
+    #[error("git's index `{path}` cannot be read: {detail}")]
+    Index { path: PathBuf, detail: String },
+    #[error(
+        "git's index `{path}` is gone, so git takes every file for deleted; nothing was committed"
+    )]
+    NoIndex { path: PathBuf },
+    #[error("`{command}` failed: {detail}")]
+    Command { command: String, detail: String },
+    #[error("`{command}` failed: {cause}")]
+    NotRun {
+        command: String,
+        /// It could not be started, or it did not end in time.
+        cause: io::Error,
+    },
+
+    #[error("the {word} `{id}` is damaged: {detail}; `git fsck` tells what else is; {}", anew_text(.file))]
+    Damaged {
+        /// What it is, or was taken for.
+        word: &'static str,
+        id: ObjectId,
+        /// Where it is stored.
+        file: PathBuf,
+        detail: String,
+    },
+    #[error("the {word} `{id}` is not here{}", absence_text(*.partial))]
+    Missing {
+        /// What it was taken for.
+        word: &'static str,
+        id: ObjectId,
+        /// Whether git may get it from the remote when it needs it.
+        partial: bool,
+    },
+
+    #[error(
+        "the {word} `{id}` is not here: `{file}` names `{folder}`, from which this repository borrows, and that cannot be read ({detail}); bring \
+         it back, or correct the line; what is lost for good comes with `git fetch --refetch` once the line is gone"
+    )]
+    NotLent {
+        /// What it was taken for.
+        word: &'static str,
+        id: ObjectId,
+        /// Where it is said.
+        file: PathBuf,
+        folder: PathBuf,
+        /// What the system said.
+        detail: String,
+    },
+    #[error("`{path}` cannot be read: {detail}; {fix}")]
+    Unreadable {
+        path: PathBuf,
+        /// What the system said, or what is wrong with it.
+        detail: String,
+        fix: &'static str,
+    },
+
+    #[error("cannot {action} `{path}`")]
+    Io {
+        action: &'static str,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot {action}")]
+    Git {
+        action: String,
+        #[source]
+        source: git2::Error,
+    },
+}
+
+/// A file that what came of an interrupted sync could not be taken out of, or brought to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsettled {
+    /// Relative to the worktree.
+    pub path: String,
+    /// What git or the system said.
+    pub reason: String,
+    /// What a person does instead.
+    pub fix: String,
+}
+
+/// Puts what was being done, and where, to an i/o error.
+pub(crate) trait At<T> {
+    fn at(self, action: &'static str, path: &Path) -> Result<T, AuditError>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, action: &'static str, path: &Path) -> Result<T, AuditError> {
+        self.map_err(|source| AuditError::Io { action, path: path.to_owned(), source })
+    }
+}
+
+/// Puts what was being done to an error of libgit2.
+pub(crate) trait During<T> {
+    fn during(self, action: impl FnOnce() -> String) -> Result<T, AuditError>;
+}
+
+impl<T> During<T> for Result<T, git2::Error> {
+    fn during(self, action: impl FnOnce() -> String) -> Result<T, AuditError> {
+        self.map_err(|source| AuditError::Git { action: action(), source })
+    }
+}
+
+/// A pack and its index go together, and the index can be made from the pack.
+fn anew_text(file: &Path) -> String {
+    if file.extension().is_some_and(|end| end == "idx") {
+        let pack = file.with_extension("pack");
+        let pack = quoted(&pack.to_string_lossy()).into_owned();
+        return format!(
+            "move `{}` elsewhere, and `git index-pack {pack}` makes it anew; where the pack is damaged as well, move both, and `git fetch \
+             --refetch` brings what was in it again",
+            file.display()
+        );
+    }
+    let with =
+        if file.extension().is_some_and(|end| end == "pack") { " and its `.idx`" } else { "" };
+    format!(
+        "move `{}`{with} elsewhere, and `git fetch --refetch` brings what was in it again",
+        file.display()
+    )
+}
+
+fn absence_text(partial: bool) -> &'static str {
+    if partial {
+        ", since this is a partial clone (`git clone --filter`), in which aof reads only what is here; `git fetch --refetch --no-filter` brings \
+         the rest"
+    } else {
+        ", though something names it; `git fsck` tells what else is missing, and `git fetch --refetch` brings it again where a remote has it"
+    }
+}
+
+fn files_text(files: &[String]) -> String {
+    let names: Vec<String> = files.iter().map(|file| format!("`{file}`")).collect();
+    format!("{} {}", names.join(", "), if files.len() == 1 { "is" } else { "are" })
+}
+
+fn unsettled_text(files: &[Unsettled]) -> String {
+    let one = |Unsettled { path, reason, fix }: &Unsettled| {
+        format!("`{path}`: {reason}; once that is mended: `{fix}`")
+    };
+    files.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// Says an error with what it comes from.
+pub(crate) fn with_cause(error: &AuditError) -> String {
+    std::error::Error::source(error)
+        .map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
+}
+
+fn age_text(old: Option<Duration>) -> String {
+    old.map_or_else(String::new, |old| format!(" (it is {} old)", age(old)))
+}
+
+fn commit_text(commit: Option<CommitId>) -> String {
+    commit.map_or_else(|| "no commit".to_owned(), |commit| format!("`{commit}`"))
+}

@@ -1,0 +1,237 @@
+//! The user's index: read once, checked for what is staged, and patched for exactly the engine's paths.
+//!
+//! Versions 2 and 3 are patched byte for byte (`parse`, `patch`, `cache_tree`); every other layout goes through
+//! `git update-index` on a copy (`foreign`). Trees are never built from the index.
+//!
+//! The patched file keeps the modification time of the one it replaces. Git takes an entry's stat data on trust only
+//! if the file is older than the index, so a younger index would make it trust entries that it should look at again.
+
+use super::foreign;
+use super::parse;
+use super::patch;
+use super::stat;
+use std::fs::{self, File, Metadata};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use super::parse::{Layout, Scan};
+use crate::git::error::{At, AuditError};
+use crate::git::objects::id::ObjectId;
+use crate::git::objects::reader::reader::read_to_end;
+use crate::git::objects::tree::Leaf;
+use crate::git::repository::git_file;
+use crate::git::repository::repository::Repository;
+
+/// What happens to one path between the commit the branch is at and the last one prepared.
+#[derive(Debug, Clone)]
+pub(crate) struct PathChange {
+    /// Relative to the worktree.
+    pub path: String,
+    pub before: Option<Leaf>,
+    pub after: Option<Leaf>,
+    /// What the commits between had, and what the last one has.
+    pub passed: Vec<ObjectId>,
+}
+
+/// What happens to one folder on the way to a changed path.
+#[derive(Debug, Clone)]
+pub(crate) struct FolderChange {
+    /// Relative to the worktree; `""` is its root.
+    pub path: String,
+    pub before: Option<ObjectId>,
+    pub after: Option<ObjectId>,
+}
+
+/// The index as it was at one moment.
+pub(crate) struct Index {
+    path: PathBuf,
+    bytes: Vec<u8>,
+    /// Its file and what that looked like; `None` if there is no index yet.
+    file: Option<Opened>,
+    layout: Layout,
+}
+
+/// A file kept open, so that no other can have its inode number.
+struct Opened {
+    _file: File,
+    metadata: Metadata,
+}
+
+/// The bytes of a new index, and how its file must look.
+pub(crate) struct Patched {
+    pub bytes: Vec<u8>,
+    pub modified: Option<SystemTime>,
+}
+
+/// An entry of the index, as far as it matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Staged {
+    pub(crate) leaf: Leaf,
+    pub(crate) stage: u8,
+    pub(crate) intent_to_add: bool,
+}
+
+impl Repository {
+    /// Returns why nobody can go by git's index; nothing where all is well with it.
+    pub fn index_fault(&self) -> Option<AuditError> {
+        let looked = Index::read(self, &[])
+            .and_then(|index| index.is_there(self))
+            .and_then(|()| self.index_now());
+        looked.err()
+    }
+}
+
+impl Index {
+    /// Reads the index and finds these paths in it.
+    pub(crate) fn read(repository: &Repository, paths: &[&str]) -> Result<Self, AuditError> {
+        let path = repository.git_dir().join("index");
+        let file = match git_file::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let layout = Layout::Known(Scan::empty(paths.len()));
+                return Ok(Self { path, bytes: patch::EMPTY.to_vec(), file: None, layout });
+            }
+            Err(error) => return Err(error).at("read", &path),
+        };
+        let metadata = file.metadata().at("read", &path)?;
+        let bytes =
+            read_to_end(&file, usize::try_from(metadata.len()).unwrap_or(0)).at("read", &path)?;
+        let layout = parse::scan(&bytes, paths)
+            .map_err(|detail| AuditError::Index { path: path.clone(), detail })?;
+        Ok(Self { path, bytes, file: Some(Opened { _file: file, metadata }), layout })
+    }
+
+    /// Says whether the file at the index's path still is the one that was read.
+    pub(crate) fn is_current(&self) -> Result<bool, AuditError> {
+        let now = match fs::metadata(&self.path) {
+            Ok(now) => Some(now),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error).at("read", &self.path),
+        };
+        let Some(file) = &self.file else {
+            return Ok(now.is_none());
+        };
+        let identity = |data: &Metadata| (data.dev(), data.ino());
+        // Git replaces the index by a rename and never writes into it, but another tool might.
+        Ok(now.is_some_and(|now| {
+            identity(&now) == identity(&file.metadata) && now.len() == self.bytes.len() as u64
+        }))
+    }
+
+    /// Mode bits for the file that replaces this one.
+    pub(crate) fn mode(&self) -> Option<u32> {
+        self.file.as_ref().map(|file| file.metadata.permissions().mode() & 0o7777)
+    }
+
+    /// Refuses if one of these paths holds something that a person staged.
+    pub(crate) fn check(
+        &self,
+        repository: &Repository,
+        changes: &[PathChange],
+    ) -> Result<(), AuditError> {
+        self.is_there(repository)?;
+        let staged = self.staged(repository, changes)?;
+        for (change, staged) in changes.iter().zip(staged) {
+            if staged.iter().any(|entry| entry.stage > 0) {
+                return Err(AuditError::Unmerged { path: change.path.clone() });
+            }
+            let entry = staged.first();
+            if entry.is_some_and(|entry| entry.intent_to_add) {
+                return Err(AuditError::IntentToAdd { path: change.path.clone() });
+            }
+            let entry = entry.map(|entry| entry.leaf);
+            let ours = entry == change.before
+                || entry == change.after
+                || entry.is_some_and(|leaf| change.passed.contains(&leaf.id));
+            if !ours && !is_left_behind(repository, &change.path, entry)? {
+                return Err(AuditError::StagedElsewise { path: change.path.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses where there is none although something was committed: one that is made for these changes alone would have git take all
+    /// other files for deleted.
+    fn is_there(&self, repository: &Repository) -> Result<(), AuditError> {
+        if self.file.is_none() && repository.look()?.commit.is_some() {
+            return Err(AuditError::NoIndex { path: self.path.clone() });
+        }
+        Ok(())
+    }
+
+    /// Returns of these changes those whose entry still is what it was before them.
+    pub(crate) fn behind(
+        &self,
+        repository: &Repository,
+        changes: Vec<PathChange>,
+    ) -> Result<Vec<PathChange>, AuditError> {
+        let staged = self.staged(repository, &changes)?;
+        let is_behind = |change: &PathChange, staged: &[Staged]| {
+            let entry = match staged {
+                [] => None,
+                [one] if one.stage == 0 && !one.intent_to_add => Some(one.leaf),
+                _ => return false,
+            };
+            entry == change.before && entry != change.after
+        };
+        Ok(changes
+            .into_iter()
+            .zip(staged)
+            .filter(|(change, staged)| is_behind(change, staged))
+            .map(|(change, _)| change)
+            .collect())
+    }
+
+    /// Returns the index with these changes made; they must be the paths it was read for, in that order.
+    pub(crate) fn patched(
+        &self,
+        repository: &Repository,
+        changes: &[PathChange],
+        folders: &[FolderChange],
+    ) -> Result<Patched, AuditError> {
+        let stats: Vec<_> = changes
+            .iter()
+            .map(|change| {
+                change.after.and_then(|leaf| stat::of_clean_file(repository, &change.path, leaf.id))
+            })
+            .collect();
+        let bytes = match &self.layout {
+            Layout::Known(scan) => patch::patch(&self.bytes, scan, changes, &stats, folders),
+            Layout::Foreign => foreign::patch(repository, &self.bytes, changes)?,
+        };
+        let modified = match &self.file {
+            Some(file) => file.metadata.modified().ok(),
+            None => stats.iter().flatten().map(stat::Stat::modified).min(),
+        };
+        Ok(Patched { bytes, modified })
+    }
+
+    fn staged(
+        &self,
+        repository: &Repository,
+        changes: &[PathChange],
+    ) -> Result<Vec<Vec<Staged>>, AuditError> {
+        match &self.layout {
+            Layout::Known(scan) => Ok(scan
+                .hits
+                .iter()
+                .map(|hit| hit.entries.iter().map(|entry| entry.staged).collect())
+                .collect()),
+            Layout::Foreign => foreign::staged(repository, changes),
+        }
+    }
+}
+
+/// Tells whether an entry is an older committed version of its file. `git commit` reads the index before it locks it and
+/// writes back what it has read, so the engine's own change in between is taken out of the index again; nobody staged that.
+fn is_left_behind(
+    repository: &Repository,
+    path: &str,
+    entry: Option<Leaf>,
+) -> Result<bool, AuditError> {
+    match (entry, repository.head()?.commit) {
+        (Some(entry), Some(head)) => repository.full_path_is_left_behind(head, path, entry.id),
+        _ => Ok(false),
+    }
+}

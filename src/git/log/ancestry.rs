@@ -1,0 +1,303 @@
+//! What led to which commit: stretches of history, whether one commit led to another, and where two parted. Each answer is exact,
+//! whatever the clocks said when the commits were made, and reads no more of a long history than it takes to be sure.
+//!
+//! A commit leads to none of those that led to it. So once all that is left to read led to a parent of some commit, none of
+//! it can have come from that commit. Where a commit has no parents, all has to be read to be sure of that, which a count for people
+//! is not worth.
+
+use std::collections::BTreeSet;
+
+use super::commit_graph::{Colours, Paint, Painted};
+use crate::git::error::AuditError;
+use crate::git::objects::id::CommitId;
+use crate::git::repository::repository::Repository;
+
+/// The commits of a stretch of history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reach {
+    /// They, each behind those that it came from.
+    pub commits: Vec<CommitId>,
+    /// Those that have nothing before them here, though there was something.
+    pub ends: Vec<CommitId>,
+}
+
+/// How far two branches are from each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Distance {
+    /// Commits that only the first has.
+    pub ahead: usize,
+    /// Commits that only the other has.
+    pub behind: usize,
+}
+
+/// Of a commit that led to one of those that are known.
+const KNOWN: Colours = 1;
+/// Of a commit that led to the first of two, or is it.
+const ONE: Colours = 1 << 1;
+/// Of a commit that led to the other.
+const OTHER: Colours = 1 << 2;
+/// Of a commit that led to one that led to both.
+const OLD: Colours = 1 << 3;
+/// So many first commits of a stretch are ruled out at a time, each by a colour of its own.
+const FIRSTS: usize = 63;
+/// So many commits are read at least before a beginning is taken for new that is only `Likely` to be.
+const FEW: usize = 1_000;
+
+/// How sure it has to be that a beginning of history, which has no parents, is new.
+#[derive(Clone, Copy)]
+enum Sureness {
+    /// Reads whatever might have come from one.
+    Certain,
+    /// Reads about twice of what it would without one: wrong only where a clock was as well.
+    Likely,
+}
+
+impl Sureness {
+    /// Returns how many commits may be read, where so many were.
+    const fn most(self, read: usize) -> usize {
+        match self {
+            Self::Certain => usize::MAX,
+            Self::Likely => read * 2 + FEW,
+        }
+    }
+}
+
+impl Repository {
+    /// Returns every commit that led to `until`, and to none of `since`, each behind those that it came from. Those whose parents are not
+    /// here, as in a shallow clone, are told apart: there is nothing to compare them with.
+    pub fn all_since(&self, since: &[CommitId], until: CommitId) -> Result<Reach, AuditError> {
+        let (paint, last) = self.painted(since, until, Sureness::Certain)?;
+        let mut reach = Reach { commits: Vec::new(), ends: Vec::new() };
+        for number in in_order(paint.commits(), last) {
+            let commit = &paint.commits()[number];
+            if commit.is_end { reach.ends.push(commit.id) } else { reach.commits.push(commit.id) }
+        }
+        Ok(reach)
+    }
+
+    /// Returns the commits that were added to a branch since it was at `known`, oldest first. Of what was merged in, only the
+    /// merge counts. Where the branch was rewritten, those count that it did not have. Nothing is returned where history ends before
+    /// that is known, as it does in a shallow clone.
+    pub fn added_since(
+        &self,
+        known: CommitId,
+        head: CommitId,
+    ) -> Result<Option<Vec<CommitId>>, AuditError> {
+        if !self.has_commit(known) {
+            return Ok(None);
+        }
+        let (mut paint, last) = self.begun(&[known], head)?;
+        let line = loop {
+            let line = new_line(paint.commits(), last);
+            let Some(oldest) = line.last().copied() else { break line };
+            // Where the oldest one is new, so is all that came of it.
+            for parent in paint.commits()[oldest].parents().to_vec() {
+                paint.run_down(parent, ONE);
+            }
+            paint.run_until(KNOWN | ONE, |_| false)?;
+            if !paint.commits()[oldest].has(KNOWN) {
+                break line;
+            }
+            paint.leave(KNOWN);
+        };
+        let added = line.into_iter().rev().map(|number| &paint.commits()[number]);
+        Ok(added.map(|commit| (!commit.is_end).then_some(commit.id)).collect())
+    }
+
+    /// Counts what two commits have that the other has not, as far as history goes here. Tells people, and decides nothing: among what
+    /// began by itself, and was merged in, it believes the clocks.
+    pub fn distance(&self, one: CommitId, other: CommitId) -> Result<Distance, AuditError> {
+        Ok(Distance {
+            ahead: self.count_since(other, one, Sureness::Likely)?,
+            behind: self.count_since(one, other, Sureness::Likely)?,
+        })
+    }
+
+    /// Returns whether a commit led to another one, or is the same, as far as history goes here.
+    pub fn led_to(&self, commit: CommitId, later: CommitId) -> Result<bool, AuditError> {
+        if commit == later {
+            return Ok(true);
+        }
+        let mut paint = Paint::new(self, |colours| colours);
+        let Some(first) = here(paint.give(commit, ONE), commit)? else { return Ok(false) };
+        if here(paint.give(later, OTHER), later)?.is_none() {
+            return Ok(false);
+        }
+        paint.run_until(ONE, |commits| commits[first].has(OTHER))?;
+        Ok(paint.commits()[first].has(OTHER))
+    }
+
+    /// Returns the commits at which two others parted, the newest first: several where both had merged the other before, and none where
+    /// they never met, as far as history goes here.
+    pub fn merge_bases(&self, one: CommitId, other: CommitId) -> Result<Vec<CommitId>, AuditError> {
+        let inherited =
+            |colours| if colours & (ONE | OTHER) == ONE | OTHER { colours | OLD } else { colours };
+        let mut paint = Paint::new(self, inherited);
+        for (commit, colour) in [(one, ONE), (other, OTHER)] {
+            if here(paint.give(commit, colour), commit)?.is_none() {
+                return Ok(Vec::new());
+            }
+        }
+        paint.run_until(OLD, |_| false)?;
+        let mut bases: Vec<&Painted> = paint
+            .commits()
+            .iter()
+            .filter(|commit| commit.has(ONE | OTHER) && !commit.has(OLD))
+            .collect();
+        bases.sort_by_key(|base| std::cmp::Reverse(base.committed));
+        let bases: Vec<CommitId> = bases.into_iter().map(|base| base.id).collect();
+        // All of the best are among them. Where a clock was wrong, others may be as well.
+        let mut best = Vec::with_capacity(bases.len());
+        for base in &bases {
+            let mut others = bases.iter().filter(|other| *other != base);
+            if !others.try_fold(false, |is_old, other| {
+                Ok::<_, AuditError>(is_old || self.led_to(*base, *other)?)
+            })? {
+                best.push(*base);
+            }
+        }
+        Ok(best)
+    }
+
+    /// Returns the newest commit that led to `head` and to any of the others, if there is one here.
+    pub fn newest_common(
+        &self,
+        head: CommitId,
+        others: impl IntoIterator<Item = CommitId>,
+    ) -> Result<Option<CommitId>, AuditError> {
+        let mut bases = Vec::new();
+        for other in others {
+            let base = self.merge_bases(head, other)?.first().copied();
+            bases.extend(base.filter(|base| !bases.contains(base)));
+        }
+        if let [] | [_] = *bases {
+            return Ok(bases.pop());
+        }
+        let mut nearest = None;
+        for base in bases {
+            let ahead = self.count_since(base, head, Sureness::Certain)?;
+            if nearest.is_none_or(|(least, _)| ahead < least) {
+                nearest = Some((ahead, base));
+            }
+        }
+        Ok(nearest.map(|(_, base)| base))
+    }
+
+    fn count_since(
+        &self,
+        known: CommitId,
+        until: CommitId,
+        sureness: Sureness,
+    ) -> Result<usize, AuditError> {
+        let (paint, _) = self.painted(&[known], until, sureness)?;
+        Ok(paint.commits().iter().filter(|commit| !commit.has(KNOWN)).count())
+    }
+
+    /// Reads what led to `until` and gives what is known its colour, and nothing else. Returns the number of `until` as well.
+    fn painted(
+        &self,
+        since: &[CommitId],
+        until: CommitId,
+        sureness: Sureness,
+    ) -> Result<(Paint<'_>, usize), AuditError> {
+        let (mut paint, last) = self.begun(since, until)?;
+        let mut ruled_out = BTreeSet::new();
+        loop {
+            let firsts =
+                firsts(paint.commits()).into_iter().filter(|parents| !ruled_out.contains(parents));
+            let (beginnings, others): (Vec<_>, Vec<_>) =
+                firsts.partition(|parents| parents.is_empty());
+            let (mut round, most) = if !others.is_empty() {
+                (others, usize::MAX)
+            } else if !beginnings.is_empty() {
+                // Nobody gets its colour.
+                (beginnings, sureness.most(paint.commits().len()))
+            } else {
+                return Ok((paint, last));
+            };
+            round.truncate(FIRSTS);
+            paint.rule_out(&round, most)?;
+            ruled_out.extend(round);
+        }
+    }
+
+    /// Reads until all that is left to read is known. Something that it came from might be among what is not, if a clock was wrong.
+    fn begun(&self, since: &[CommitId], until: CommitId) -> Result<(Paint<'_>, usize), AuditError> {
+        let mut paint = Paint::new(self, |colours| colours);
+        let last = paint.give(until, 0)?;
+        for known in since {
+            paint.give(*known, KNOWN)?;
+        }
+        paint.run_until(KNOWN, |_| false)?;
+        Ok((paint, last))
+    }
+}
+
+impl Paint<'_> {
+    /// Reads until all that is left to read led to every commit that has one of these sets of parents, and so came from none, or until so
+    /// many commits were read. What it came from then has the colour of what is known, if it is among what was read.
+    fn rule_out(&mut self, firsts: &[Box<[usize]>], most: usize) -> Result<(), AuditError> {
+        let mut all = 0;
+        for (place, parents) in firsts.iter().enumerate() {
+            let colour = 2 << place;
+            all |= colour;
+            for parent in parents {
+                self.run_down(*parent, colour);
+            }
+        }
+        self.run_until(KNOWN | all, |commits| commits.len() >= most)?;
+        self.leave(KNOWN);
+        Ok(())
+    }
+}
+
+/// Returns the parents of each first new commit: one of which no parent is new. Many have the same.
+fn firsts(commits: &[Painted]) -> BTreeSet<Box<[usize]>> {
+    let is_new = |commit: &Painted| !commit.has(KNOWN);
+    let new = commits.iter().filter(|commit| is_new(commit));
+    new.map(Painted::parents)
+        .filter(|parents| !parents.iter().any(|parent| is_new(&commits[*parent])))
+        .map(Box::from)
+        .collect()
+}
+
+/// Returns the new commits of a branch, the newest first; of what was merged in, the merge.
+fn new_line(commits: &[Painted], last: usize) -> Vec<usize> {
+    let parent = |number: &usize| commits[*number].parents().first().copied();
+    std::iter::successors(Some(last), parent)
+        .take_while(|number| !commits[*number].has(KNOWN))
+        .collect()
+}
+
+/// Returns the numbers of the new commits that led to the last one, and its own, each behind its parents. What came of one line of
+/// history stays together.
+fn in_order(commits: &[Painted], last: usize) -> Vec<usize> {
+    let is_new = |number: usize| !commits[number].has(KNOWN);
+    let mut children = vec![0_usize; commits.len()];
+    for number in (0..commits.len()).filter(|number| is_new(*number)) {
+        for parent in commits[number].parents() {
+            children[*parent] += 1;
+        }
+    }
+    let mut order = Vec::new();
+    let mut next: Vec<usize> = Vec::from_iter(is_new(last).then_some(last));
+    while let Some(number) = next.pop() {
+        order.push(number);
+        for parent in commits[number].parents() {
+            children[*parent] -= 1;
+            if children[*parent] == 0 && is_new(*parent) {
+                next.push(*parent);
+            }
+        }
+    }
+    order.reverse();
+    order
+}
+
+/// A commit that is not here has no history here.
+fn here(number: Result<usize, AuditError>, commit: CommitId) -> Result<Option<usize>, AuditError> {
+    match number {
+        Err(AuditError::Missing { id, .. }) if id == commit.object() => Ok(None),
+        number => number.map(Some),
+    }
+}

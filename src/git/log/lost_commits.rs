@@ -1,0 +1,177 @@
+//! What git took off the branch without meaning to. `git reset`, and `git stash` with it, ask where HEAD is, wait for the index's lock,
+//! and then move the branch there, wherever it is by then; `git rebase --abort` does the same at its end. What was committed in between
+//! is on no branch any more. The branch's reflog has it: nobody who means to go back says `HEAD`.
+
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+
+use crate::git::error::{At, AuditError};
+use crate::git::objects::commit_object::LogEntry;
+use crate::git::objects::id::{CommitId, ObjectId};
+use crate::git::repository::git_file;
+use crate::git::repository::head::Head;
+use crate::git::repository::repository::Repository;
+use crate::git::transaction::trailers;
+
+/// So much of a reflog's end is read: well over a thousand moves of the branch.
+const TAIL: u64 = 256 * 1024;
+
+/// Steps that are on the branch no more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenBack {
+    /// Where the branch was.
+    pub had: CommitId,
+    /// Where it was moved to.
+    pub has: CommitId,
+    /// The commits that HEAD lacks for that, oldest first. All are the engine's.
+    pub steps: Vec<LogEntry>,
+}
+
+impl Repository {
+    /// Where a branch's moves are written down, for all worktrees.
+    pub fn reflog_place(&self, head: &Head) -> PathBuf {
+        self.common_dir().join("logs").join(&head.reference)
+    }
+
+    /// Returns what was taken back, the earliest first, as long as the reflog knows, and HEAD has it in no other way.
+    pub fn taken_back(&self, head: &Head) -> Result<Vec<TakenBack>, AuditError> {
+        let Some(commit) = head.commit else { return Ok(Vec::new()) };
+        let mut found: Vec<TakenBack> = Vec::new();
+        for (had, has) in overtaken(&self.reflog_tail(head)?) {
+            let is_known = found.iter().any(|one| one.had == had)
+                || !self.has_commit(had)
+                || !self.has_commit(has);
+            if is_known || self.led_to(had, commit)? || !self.led_to(has, had)? {
+                continue;
+            }
+            let reach = self.all_since(&[has], had)?;
+            let steps = reach
+                .commits
+                .into_iter()
+                .map(|id| self.log_entry(id))
+                .collect::<Result<Vec<_>, _>>()?;
+            if !reach.ends.is_empty() || !steps.iter().all(is_of_the_engine) {
+                continue;
+            }
+            let steps = self.lacking(commit, has, steps)?;
+            if !steps.is_empty() {
+                found.push(TakenBack { had, has, steps });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the files that these steps changed, each with what it was behind the last of them.
+    pub fn came_to(
+        &self,
+        steps: &[LogEntry],
+    ) -> Result<Vec<(String, Option<ObjectId>)>, AuditError> {
+        let mut files: Vec<(String, Option<ObjectId>)> = Vec::new();
+        for step in steps {
+            for changed in self.changed_files(step.id)? {
+                match files.iter_mut().find(|(path, _)| *path == changed.path) {
+                    Some((_, after)) => *after = changed.after,
+                    None => files.push((changed.path, changed.after)),
+                }
+            }
+        }
+        Ok(files)
+    }
+
+    /// Leaves out what has come to HEAD since: the files as they were, in whatever commit, or the same commit anew, as a pick makes it.
+    fn lacking(
+        &self,
+        head: CommitId,
+        has: CommitId,
+        steps: Vec<LogEntry>,
+    ) -> Result<Vec<LogEntry>, AuditError> {
+        let since = self.all_since(&[has], head)?.commits;
+        let files = self.came_to(&steps)?;
+        for commit in &since {
+            let mut is_there = !files.is_empty();
+            for (path, after) in &files {
+                is_there = is_there && self.blob_id(*commit, path)? == *after;
+            }
+            if is_there {
+                return Ok(Vec::new());
+            }
+        }
+        let since =
+            since.into_iter().map(|id| self.log_entry(id)).collect::<Result<Vec<_>, _>>()?;
+        let is_back = |step: &LogEntry| {
+            since.iter().any(|commit| {
+                commit.authored == step.authored && trailers_of(commit) == trailers_of(step)
+            })
+        };
+        Ok(steps.into_iter().filter(|step| !is_back(step)).collect())
+    }
+
+    fn reflog_tail(&self, head: &Head) -> Result<String, AuditError> {
+        let path = self.reflog_place(head);
+        let mut file = match git_file::open(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
+            opened => opened.at("read", &path)?,
+        };
+        let length = file.metadata().at("read", &path)?.len();
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL))).at("read", &path)?;
+        file.take(TAIL).read_to_end(&mut bytes).at("read", &path)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+fn is_of_the_engine(entry: &LogEntry) -> bool {
+    let said = trailers_of(entry);
+    let has = |key: &str| said.iter().any(|one| one.key() == key);
+    entry.parents.len() == 1 && has("Aof-Task") && (has("Aof-Event") || has("Aof-Outcome"))
+}
+
+fn trailers_of(entry: &LogEntry) -> Vec<trailers::Trailer> {
+    trailers::parse(&entry.message)
+}
+
+/// Returns from where to where a reflog says that a git which was overtaken moved the branch.
+fn overtaken(reflog: &str) -> Vec<(CommitId, CommitId)> {
+    let moves = reflog.lines().filter_map(|line| {
+        let (who, what) = line.split_once('\t')?;
+        let is_meant = what != "reset: moving to HEAD" && !what.starts_with("rebase (abort): ");
+        let mut ids = who.splitn(3, ' ');
+        let (had, has) = (ids.next()?.parse().ok()?, ids.next()?.parse().ok()?);
+        (!is_meant && had != has).then_some((had, has))
+    });
+    moves.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::overtaken;
+
+    #[test]
+    fn only_a_move_that_names_head_and_goes_elsewhere_was_overtaken() {
+        let (one, two) = ("1".repeat(40), "2".repeat(40));
+        let line = |from: &str, to: &str, what: &str| {
+            format!("{from} {to} Ada L <a@x> 1700000000 +0000\t{what}\n")
+        };
+        let ids = vec![(one.parse().unwrap(), two.parse().unwrap())];
+        for what in [
+            "reset: moving to HEAD",
+            "rebase (abort): returning to refs/heads/main",
+            "rebase (abort): updating HEAD",
+        ] {
+            assert_eq!(overtaken(&line(&one, &two, what)), ids, "{what}");
+            assert_eq!(overtaken(&line(&one, &one, what)), [], "{what}");
+        }
+        for what in [
+            "reset: moving to HEAD~1",
+            "reset: moving to main",
+            "commit: reset: moving to HEAD",
+            "rebase (finish): refs/heads/main onto 2",
+            "",
+        ] {
+            assert_eq!(overtaken(&line(&one, &two, what)), [], "{what}");
+        }
+        // Where the tail begins in the middle of a line, and what is no line at all.
+        let whole = line(&one, &two, "reset: moving to HEAD");
+        assert_eq!(overtaken(&format!("{}x\n\n{whole}", &whole[10..])), ids);
+    }
+}

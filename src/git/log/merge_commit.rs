@@ -1,0 +1,214 @@
+//! Two histories joined: what the commits are about that only one of them has, and the merge commit, made in memory out of one
+//! side's tree and a few files. Looks at no index and no worktree, and moves no branch.
+//!
+//! Paths are the worktree's here, not the project's: several projects may live in one repository, and a branch has all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use crate::git::error::AuditError;
+use crate::git::objects::commit_bytes::{encode, with_signature};
+use crate::git::objects::id::{CommitId, ObjectId};
+use crate::git::objects::loose::{Kind, Object, sync_files};
+use crate::git::objects::tree::{Edit, Leaf, MODE_EXECUTABLE, MODE_FILE, MODE_SUBMODULE, text};
+use crate::git::repository::repository::Repository;
+use crate::git::signing::sign::Signers;
+use crate::git::transaction::identity::Person;
+
+/// The file that makes a folder a project.
+const PROJECT_FILE: &str = "project.yaml";
+
+/// What is told apart of commits that a remote does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unshared {
+    /// How many they are.
+    pub commits: usize,
+    /// The folders of the projects whose tasks they change; `""` is the worktree's own.
+    pub projects: BTreeSet<String>,
+    /// The first of them that changes something else, and what.
+    pub stranger: Option<(CommitId, String)>,
+}
+
+/// A merge commit to be.
+#[derive(Debug, Clone)]
+pub struct MergeDraft {
+    /// The commit whose tree it begins with: its first parent.
+    pub ours: CommitId,
+    /// Its second parent.
+    pub theirs: CommitId,
+    /// What of that tree is to be otherwise, by path from the worktree's root; nothing for what is to be gone.
+    pub files: BTreeMap<String, Option<Vec<u8>>>,
+    pub message: String,
+    pub author: Person,
+    pub committer: Person,
+    pub at: Timestamp,
+}
+
+impl Repository {
+    /// Tells what the commits are about that led to `head` and not to `known`. A merge counts for what is as none of its parents has
+    /// it: what it brought in is told by the commits that it brought.
+    pub fn unshared(
+        &self,
+        known: Option<CommitId>,
+        head: CommitId,
+    ) -> Result<Unshared, AuditError> {
+        let reach = self.all_since(known.as_slice(), head)?;
+        let commits = reach.commits.len() + reach.ends.len();
+        let mut unshared = Unshared { commits, projects: BTreeSet::new(), stranger: None };
+        for commit in reach.commits.into_iter().chain(reach.ends) {
+            for path in self.changed_paths(commit)? {
+                // No task's file has a name that is no text.
+                let project =
+                    str::from_utf8(&path).map_or(Ok(None), |path| self.project_of(commit, path))?;
+                match project {
+                    Some(project) => {
+                        unshared.projects.insert(project);
+                    }
+                    None => {
+                        unshared.stranger.get_or_insert_with(|| (commit, text(path)));
+                    }
+                }
+            }
+        }
+        Ok(unshared)
+    }
+
+    /// Returns the folder of the project whose tasks folder a path lies in, as a commit has it.
+    fn project_of(&self, commit: CommitId, path: &str) -> Result<Option<String>, AuditError> {
+        let root = self.root_tree(commit)?;
+        for (at, _) in
+            path.match_indices("tasks/").filter(|(at, _)| *at == 0 || path[..*at].ends_with('/'))
+        {
+            let folder = path[..at].trim_end_matches('/');
+            let file = if folder.is_empty() {
+                PROJECT_FILE.to_owned()
+            } else {
+                format!("{folder}/{PROJECT_FILE}")
+            };
+            // A project whose rules were never committed is told by its name alone.
+            if folder == self.prefix() || self.trees().file(Some(root), &file)?.is_some() {
+                return Ok(Some(folder.to_owned()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns what is otherwise in a commit than in each of its parents; of a first commit, all.
+    fn changed_paths(&self, commit: CommitId) -> Result<BTreeSet<Vec<u8>>, AuditError> {
+        let root = self.root_tree(commit)?;
+        let parents =
+            self.log_entry(commit)?.parents.into_iter().filter(|parent| self.has_commit(*parent));
+        let befores = parents
+            .map(|parent| self.root_tree(parent).map(Some))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut changed: Option<BTreeSet<Vec<u8>>> = None;
+        for before in if befores.is_empty() { vec![None] } else { befores } {
+            let mut paths = BTreeSet::new();
+            self.trees().compare(before, Some(root), b"", &mut |path, _, _| {
+                paths.insert(path);
+            })?;
+            changed = Some(match changed {
+                Some(others) => others.intersection(&paths).cloned().collect(),
+                None => paths,
+            });
+        }
+        Ok(changed.unwrap_or_default())
+    }
+
+    /// Returns what was changed below a folder of the project, between two commits, that is more than what a file says: its kind, and
+    /// whether it can be run; each with the reason why it is git's to merge. What another commit has just so is left out.
+    pub fn changed_kinds(
+        &self,
+        folder: &str,
+        [from, to]: [CommitId; 2],
+        unless_of: CommitId,
+    ) -> Result<Vec<(String, &'static str)>, AuditError> {
+        let (trees, full) = (self.trees(), self.full_path(folder));
+        let below = |commit| trees.folder(Some(self.root_tree(commit)?), &full);
+        let mut found = Vec::new();
+        trees.compare(
+            below(from)?,
+            below(to)?,
+            folder.as_bytes(),
+            &mut |path, before, after| {
+                // Whoever committed one whose name is no text is told so otherwise.
+                let Ok(path) = String::from_utf8(path) else { return };
+                found.extend(more_than_content(before, after).map(|why| (path, after, why)));
+            },
+        )?;
+        let other = self.root_tree(unless_of)?;
+        let mut kinds = Vec::new();
+        for (path, after, why) in found {
+            if trees.lookup(other, self.full_path(&path))? != after {
+                kinds.push((path, why));
+            }
+        }
+        Ok(kinds)
+    }
+
+    /// Returns one of these files that has no place in that commit, with the reason: where it has a folder, for one.
+    pub fn misplaced(
+        &self,
+        ours: CommitId,
+        files: &BTreeMap<String, Option<Vec<u8>>>,
+    ) -> Result<Option<(String, &'static str)>, AuditError> {
+        match self.merged_tree([ours, ours], files) {
+            Ok(_) => Ok(None),
+            Err(AuditError::BadPath { path, reason }) => Ok(Some((path, reason))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes the tree of the first commit with these files in it, and what is new of it. What it has not yet can be run where it can in
+    /// the other.
+    fn merged_tree(
+        &self,
+        [ours, theirs]: [CommitId; 2],
+        files: &BTreeMap<String, Option<Vec<u8>>>,
+    ) -> Result<(ObjectId, Vec<Object>), AuditError> {
+        let mut objects = Vec::new();
+        let mut edits = Vec::new();
+        let (trees, theirs) = (self.trees(), self.root_tree(theirs)?);
+        for (path, content) in files {
+            let blob = content.as_ref().map(|content| Object::new(Kind::Blob, content.clone()));
+            let is_program =
+                trees.file(Some(theirs), path)?.is_some_and(|leaf| leaf.mode == MODE_EXECUTABLE);
+            edits.push(Edit { path, blob: blob.as_ref().map(|blob| blob.id), is_program });
+            objects.extend(blob);
+        }
+        let root = self.trees().splice(Some(self.root_tree(ours)?), &edits, &mut objects)?;
+        Ok((root, objects))
+    }
+
+    /// Writes a merge commit that is on no branch yet, durably.
+    pub fn write_merge(&self, draft: &MergeDraft) -> Result<CommitId, AuditError> {
+        let (root, mut objects) = self.merged_tree([draft.ours, draft.theirs], &draft.files)?;
+        let stamps = [(&draft.author, draft.at), (&draft.committer, draft.at)];
+        let unsigned = encode(root, &[draft.ours, draft.theirs], stamps, &draft.message)?;
+        let signed = match Signers::default().of(self, &draft.committer)? {
+            Some(signer) => with_signature(&unsigned, &signer.sign(&unsigned)?),
+            None => unsigned,
+        };
+        let commit = Object::new(Kind::Commit, signed);
+        let id = CommitId::new(commit.id);
+        objects.push(commit);
+        let mut staged = self.objects().stage_loose(&objects)?;
+        sync_files(staged.unsynced()?)?;
+        self.objects().name_staged(&mut staged)?;
+        Ok(id)
+    }
+}
+
+/// Says what a change is besides one of what a file says; nothing where it is no more. A new file is what it is.
+fn more_than_content(before: Option<Leaf>, after: Option<Leaf>) -> Option<&'static str> {
+    let modes = || [before, after].into_iter().flatten().map(|leaf| leaf.mode);
+    if modes().any(|mode| mode == MODE_SUBMODULE) {
+        return Some("it is or was a repository of its own, which is git's to merge");
+    }
+    if modes().any(|mode| !matches!(mode, MODE_FILE | MODE_EXECUTABLE)) {
+        return Some("it is or was a link, which is git's to merge");
+    }
+    let was_otherwise = before.zip(after).is_some_and(|(before, after)| before.mode != after.mode);
+    was_otherwise.then_some("whether it can be run was changed, which is git's to merge")
+}

@@ -1,0 +1,80 @@
+//! Where history was cut off, as in a shallow clone. Only reads.
+//!
+//! Git keeps that for all worktrees in one place. What else git can be told about history, that commits have other parents or that
+//! other objects stand in for them, counts for nothing here: a history that is judged has to be the one that was signed and pushed.
+
+use std::collections::HashSet;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use crate::git::error::AuditError;
+use crate::git::objects::id::CommitId;
+use crate::git::repository::git_file;
+use crate::git::repository::repository::Repository;
+
+/// By what git shows another history than the one that there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pretence {
+    /// The file `info/grafts`, which names other parents.
+    Grafts,
+    /// What `git replace` made.
+    Replacements,
+}
+
+impl Pretence {
+    /// Returns its name in JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Grafts => "grafts",
+            Self::Replacements => "replacements",
+        }
+    }
+}
+
+impl Repository {
+    /// Returns whether history was cut off here, as in a shallow clone.
+    pub fn is_shallow(&self) -> Result<bool, AuditError> {
+        Ok(!self.ends()?.is_empty())
+    }
+
+    /// Says whether history was cut off at this commit: it has parents, and none of them counts here.
+    pub(crate) fn is_end(&self, commit: CommitId) -> Result<bool, AuditError> {
+        Ok(self.ends()?.contains(&commit))
+    }
+
+    fn ends(&self) -> Result<&HashSet<CommitId>, AuditError> {
+        if let Some(known) = self.walked().ends.get() {
+            return Ok(known);
+        }
+        let ends = read_ends(&self.common_dir().join("shallow"))?;
+        Ok(self.walked().ends.get_or_init(|| ends))
+    }
+
+    /// Returns by what git shows another history here. Nothing of aof goes by it.
+    pub fn pretences(&self) -> Result<Vec<Pretence>, AuditError> {
+        let grafts =
+            git_file::read_text(&self.common_dir().join("info/grafts")).unwrap_or_default();
+        let has_grafts =
+            grafts.lines().any(|line| !line.trim().is_empty() && !line.starts_with('#'));
+        let has_replacements = !self.references_below("refs/replace/")?.is_empty();
+        let grafts = has_grafts.then_some(Pretence::Grafts);
+        Ok(grafts.into_iter().chain(has_replacements.then_some(Pretence::Replacements)).collect())
+    }
+}
+
+/// Reads the names of the commits at which history was cut off. What cannot be read is not taken for none: all would be judged otherwise.
+pub(crate) fn read_ends(path: &Path) -> Result<HashSet<CommitId>, AuditError> {
+    const FIX: &str = "make it a file that can be read, with the name of a commit a line; or move it elsewhere, and `git fetch --refetch` \
+                       brings the history that it cut off";
+    let unreadable = |detail| AuditError::Unreadable { path: path.to_owned(), detail, fix: FIX };
+    let text = match git_file::read_text(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(HashSet::new()),
+        Err(error) => return Err(unreadable(error.to_string())),
+    };
+    let lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty());
+    let ends = lines.map(|(at, line)| {
+        line.parse().map_err(|_| unreadable(format!("line {} names no commit", at + 1)))
+    });
+    ends.collect()
+}

@@ -1,0 +1,141 @@
+//! In what two commits differ. Reads no worktree: folders are compared by the names of their objects, so what is the same in both costs
+//! nothing.
+
+use std::collections::BTreeSet;
+
+use crate::git::error::AuditError;
+use crate::git::objects::id::{CommitId, ObjectId};
+use crate::git::objects::tree::{Leaf, MODE_SUBMODULE, text};
+use crate::git::repository::repository::Repository;
+
+/// How a file of the project changed between a commit and its first parent.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChangedFile {
+    /// Relative to the project.
+    pub path: String,
+    /// `None`: the commit adds the file.
+    pub before: Option<ObjectId>,
+    /// `None`: the commit deletes the file.
+    pub after: Option<ObjectId>,
+}
+
+impl Repository {
+    /// Returns what a commit changed in the project, compared with its first parent; sorted by path. Where a shallow clone ends, all
+    /// that there is counts as new.
+    pub fn changed_files(&self, id: CommitId) -> Result<Vec<ChangedFile>, AuditError> {
+        let (before, after) = self.own_trees(id)?;
+        self.compare(self.prefix(), before, after)
+    }
+
+    /// Returns one of the things that a commit changed besides, if there is any, as it is shown from the project's folder: what lies
+    /// outside of it, names that are no text, repositories of somebody else's. Compares the whole trees.
+    pub fn changed_besides(&self, id: CommitId) -> Result<Option<String>, AuditError> {
+        let (before, after) = self.own_trees(id)?;
+        let mut first = None;
+        self.trees().compare(before, Some(after), b"", &mut |path, before, after| {
+            if first.is_some() {
+                return;
+            }
+            let own = str::from_utf8(&path).ok().and_then(|path| self.own_path(path));
+            if own.and_then(|path| ChangedFile::of(path, before, after)).is_none() {
+                first = Some(self.shown_from_here(path));
+            }
+        })?;
+        Ok(first)
+    }
+
+    /// Returns the trees of a commit and of its first parent, that of the parent first.
+    fn own_trees(&self, id: CommitId) -> Result<(Option<ObjectId>, ObjectId), AuditError> {
+        let links = self.links(id)?;
+        let is_shallow = self.is_shallow()?;
+        let parent =
+            links.parents.first().filter(|parent| !is_shallow || self.has_commit(**parent));
+        Ok((parent.map(|parent| self.root_tree(*parent)).transpose()?, links.tree))
+    }
+
+    /// Returns a path of the repository as it is written in the project's folder.
+    fn shown_from_here(&self, full: Vec<u8>) -> String {
+        let full = text(full);
+        self.own_path(&full)
+            .unwrap_or_else(|| format!("{}{full}", "../".repeat(self.prefix().split('/').count())))
+    }
+
+    /// Returns the paths of all files of the repository that a commit has otherwise than one of its parents, those of other projects
+    /// as well, from its top.
+    pub fn changed_anywhere(&self, id: CommitId) -> Result<BTreeSet<String>, AuditError> {
+        let links = self.links(id)?;
+        let mut parents = Vec::new();
+        for parent in &links.parents {
+            parents.push(Some(self.root_tree(*parent)?));
+        }
+        if parents.is_empty() {
+            parents.push(None);
+        }
+        let mut paths = BTreeSet::new();
+        for parent in parents {
+            paths.extend(self.compare("", parent, links.tree)?.into_iter().map(|file| file.path));
+        }
+        Ok(paths)
+    }
+
+    /// Returns whether a commit has a file, by its path from the top of the repository.
+    pub fn has_anywhere(&self, commit: CommitId, path: &str) -> Result<bool, AuditError> {
+        Ok(self.trees().file(Some(self.root_tree(commit)?), path)?.is_some())
+    }
+
+    /// Returns in which files of the project two commits differ, sorted by path.
+    pub fn changed_between(
+        &self,
+        one: CommitId,
+        other: CommitId,
+    ) -> Result<Vec<ChangedFile>, AuditError> {
+        self.compare(self.prefix(), Some(self.root_tree(one)?), self.root_tree(other)?)
+    }
+
+    /// Returns the files below a folder of the project that two commits have otherwise, of whatever branches.
+    pub fn changed_below(
+        &self,
+        folder: &str,
+        one: CommitId,
+        other: CommitId,
+    ) -> Result<Vec<ChangedFile>, AuditError> {
+        let mut files = self.compare(
+            &self.full_path(folder),
+            Some(self.root_tree(one)?),
+            self.root_tree(other)?,
+        )?;
+        for file in &mut files {
+            file.path = format!("{folder}/{}", file.path);
+        }
+        Ok(files)
+    }
+
+    /// Compares a folder of two trees.
+    fn compare(
+        &self,
+        folder: &str,
+        one: Option<ObjectId>,
+        other: ObjectId,
+    ) -> Result<Vec<ChangedFile>, AuditError> {
+        let trees = self.trees();
+        let (before, after) = (trees.folder(one, folder)?, trees.folder(Some(other), folder)?);
+        let mut files = Vec::new();
+        trees.compare(before, after, b"", &mut |path, before, after| {
+            let Ok(path) = String::from_utf8(path) else { return };
+            files.extend(ChangedFile::of(path, before, after));
+        })?;
+        files.sort();
+        Ok(files)
+    }
+}
+
+impl ChangedFile {
+    /// A repository of somebody else's is no file, whatever its path.
+    fn of(path: String, before: Option<Leaf>, after: Option<Leaf>) -> Option<Self> {
+        let id = |leaf: Option<Leaf>| {
+            leaf.filter(|leaf| leaf.mode != MODE_SUBMODULE).map(|leaf| leaf.id)
+        };
+        let (before, after) = (id(before), id(after));
+        (before.is_some() || after.is_some()).then_some(Self { path, before, after })
+    }
+}

@@ -1,0 +1,59 @@
+//! The git repository: what is committed, and how a change is committed. May use `format` and `model`, never `engine` or `store`.
+//!
+//! A transition passes through here twice. `prepare` writes blobs, trees and the commit from bytes in memory, on no branch;
+//! `publish` makes them durable and moves the branch by compare-and-swap, and the user's index with it, under git's own locks.
+//! Trees are spliced from HEAD's and never built from the index; no hook is run; nothing that is staged, modified or
+//! untracked is touched. After a kill, `clear_stale` and `settle_index` put things right.
+//!
+//! All paths are the project's, with `/`. The caller holds the project's writer lock; a user's git may run at any time.
+
+pub(crate) mod attributes;
+pub(crate) mod checkout;
+pub(crate) mod index;
+pub(crate) mod log;
+pub(crate) mod objects;
+pub(crate) mod remote;
+pub(crate) mod repository;
+pub(crate) mod signing;
+pub(crate) mod transaction;
+
+pub(crate) mod command;
+pub(crate) mod error;
+pub(crate) mod text_merge;
+
+pub(crate) use attributes::line_endings::{with_crlf, with_lf};
+pub(crate) use checkout::incoming_files::Coming;
+pub(crate) use checkout::occupied_folder::Occupant;
+pub(crate) use checkout::recovery::recovery::Finished;
+pub(crate) use checkout::worktrees::{BranchSource, Stage, Worktree};
+pub(crate) use error::{AuditError, Unsettled};
+pub(crate) use index::staged_files::StagedFile;
+pub(crate) use index::stale_entries::{BESIDE_A_TASK, SYNCED};
+pub(crate) use index::uncommitted_changes::LeftBehind;
+pub(crate) use index::unmerged::{Sides, StagedVersion, Unmerged};
+pub(crate) use log::ancestry::Distance;
+pub(crate) use log::lost_commits::TakenBack;
+pub(crate) use log::merge_commit::{MergeDraft, Unshared};
+pub(crate) use log::replayed_commit::{Replay, Way};
+pub(crate) use log::shallow::Pretence;
+pub(crate) use log::tree_diff::ChangedFile;
+pub(crate) use objects::commit_object::LogEntry;
+pub(crate) use objects::id::{CommitId, ObjectId};
+pub(crate) use remote::remote::Prompts;
+pub(crate) use remote::upstream::{Pushed, RemoteError, Upstream};
+pub(crate) use repository::environment::{editor, is_program_there};
+pub(crate) use repository::head::Head;
+pub(crate) use repository::merge_config::Hooks;
+pub(crate) use repository::merge_context::UnderWay;
+pub(crate) use repository::object_storage::Storage;
+pub(crate) use repository::repository::{Repository, TreeFile};
+pub(crate) use repository::tracked_state::OwnFolder;
+pub(crate) use signing::ssh::{Asking, SshKey};
+pub(crate) use text_merge::{Both, Comparison, Marks, merge_texts, merge_texts_by};
+pub(crate) use transaction::changed_paths::can_be_committed;
+pub(crate) use transaction::identity::Person;
+pub(crate) use transaction::locks::{BranchLock, End, Files, Locks};
+pub(crate) use transaction::prepare::{Change, Draft, Prepared};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,293 @@
+//! Objects in memory, and their durable way into `objects/` as loose files. Never overwrites, never removes one.
+//!
+//! libgit2 syncs nothing unless a process-wide switch says so, hence this writer. Order, so that a power cut leaves
+//! either no name or a whole file behind it: write every temp file (`stage_..`), sync every temp file, rename all
+//! (`name_staged`). Before the syncs, whoever has more to write for the same commit does so, and the disk takes all at once. The folders are
+//! not synced, which is what git does under `core.fsync=all`: a journal keeps the order, and the branch's folder, synced
+//! at the commit point, comes after these names. Temp files are called `tmp_obj_*`, which `git gc` sweeps.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use sha1::{Digest, Sha1};
+
+use super::deflate::Deflater;
+use super::id::ObjectId;
+use crate::git::error::{At, AuditError};
+use crate::system::crash_points;
+use crate::system::disk;
+use crate::system::disk::{Part, Unsynced};
+
+/// The kinds of object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Blob,
+    Tree,
+    Commit,
+    Tag,
+}
+
+/// An object with its name, not necessarily on disk.
+#[derive(Debug, Clone)]
+pub(crate) struct Object {
+    pub kind: Kind,
+    pub id: ObjectId,
+    pub bytes: Vec<u8>,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 4] = [Self::Blob, Self::Tree, Self::Commit, Self::Tag];
+
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Blob => "blob",
+            Self::Tree => "tree",
+            Self::Commit => "commit",
+            Self::Tag => "tag",
+        }
+    }
+
+    pub(crate) const fn to_git(self) -> git2::ObjectType {
+        match self {
+            Self::Blob => git2::ObjectType::Blob,
+            Self::Tree => git2::ObjectType::Tree,
+            Self::Commit => git2::ObjectType::Commit,
+            Self::Tag => git2::ObjectType::Tag,
+        }
+    }
+}
+
+impl Object {
+    pub(crate) fn new(kind: Kind, bytes: Vec<u8>) -> Self {
+        Self { kind, id: name(kind, &bytes), bytes }
+    }
+
+    fn header(&self) -> String {
+        format!("{} {}\0", self.kind.word(), self.bytes.len())
+    }
+}
+
+/// Returns the name that git gives to these bytes.
+pub(crate) fn name(kind: Kind, bytes: &[u8]) -> ObjectId {
+    let mut hash = Sha1::new();
+    hash.update(format!("{} {}\0", kind.word(), bytes.len()));
+    hash.update(bytes);
+    ObjectId::new(hash.finalize().into())
+}
+
+/// Returns the name that git gives to a file that says this, of that size; one that is changed while it is read has a name of its own.
+pub(crate) fn name_of_file(mut bytes: impl Read, size: u64) -> io::Result<ObjectId> {
+    let mut hash = Sha1::new();
+    hash.update(format!("blob {size}\0"));
+    let mut piece = vec![0; 1 << 16];
+    loop {
+        match bytes.read(&mut piece) {
+            Ok(0) => return Ok(ObjectId::new(hash.finalize().into())),
+            Ok(read) => hash.update(&piece[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Returns where an `objects/` folder has the loose file of an object.
+pub(crate) fn place_in(objects: &Path, id: ObjectId) -> PathBuf {
+    let hex = id.to_string();
+    objects.join(&hex[..2]).join(&hex[2..])
+}
+
+/// The `objects/` folder of a repository.
+#[derive(Debug)]
+pub(crate) struct ObjectFolder {
+    path: PathBuf,
+    /// Mode for new folders: that of `objects/` itself, so that `core.sharedRepository` carries on.
+    mode: u32,
+}
+
+impl ObjectFolder {
+    pub(crate) fn open(path: PathBuf) -> Result<Self, AuditError> {
+        let mode = fs::metadata(&path).at("read", &path)?.permissions().mode() & 0o7777;
+        Ok(Self { path, mode })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Mode for new object files: read-only, for whomever the folder lets in.
+    pub(crate) const fn file_mode(&self) -> u32 {
+        self.mode & 0o444
+    }
+
+    /// Writes these objects as loose files that have no names yet.
+    pub(crate) fn stage_loose(&self, objects: &[Object]) -> Result<Staged, AuditError> {
+        let mut staged =
+            Staged { files: Vec::with_capacity(objects.len()), kept: Vec::new(), shared: None };
+        let mut deflater = Deflater::default();
+        for object in objects {
+            let place = self.place(object.id);
+            if freshen(&place) {
+                staged.kept.push(place);
+            } else {
+                staged.files.push((self.write_temp(object, &mut deflater)?, place));
+            }
+        }
+        Ok(staged)
+    }
+
+    /// Gives synced objects their names. Done once, it does nothing more.
+    pub(crate) fn name_staged(&self, staged: &mut Staged) -> Result<(), AuditError> {
+        for (temp, place) in staged.unnamed() {
+            match fs::rename(&temp.path, &*place) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    self.create_folder(place.parent().expect("an object's file lies in a folder"))?;
+                    fs::rename(&temp.path, &*place)
+                }
+                other => other,
+            }
+            .at("create", place)?;
+            temp.named = true;
+        }
+        if let Some(folder) = staged.shared.take() {
+            sync_folder(&folder)?;
+        }
+        crash_points::point("audit.objects-named");
+        Ok(())
+    }
+
+    pub(crate) fn place(&self, id: ObjectId) -> PathBuf {
+        place_in(&self.path, id)
+    }
+
+    /// Creates a folder unless it is there.
+    fn create_folder(&self, folder: &Path) -> Result<(), AuditError> {
+        match fs::create_dir(folder) {
+            Ok(()) => fs::set_permissions(folder, fs::Permissions::from_mode(self.mode))
+                .at("open up", folder),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error).at("create", folder),
+        }
+    }
+
+    fn write_temp(&self, object: &Object, deflater: &mut Deflater) -> Result<Temp, AuditError> {
+        let mut temp = Temp::create(&self.path, "tmp_obj_aof", self.file_mode())?;
+        let whole = [object.header().as_bytes(), &object.bytes].concat();
+        temp.write(&deflater.deflate(&whole))?;
+        Ok(temp)
+    }
+}
+
+/// Objects that are written, with the places that they are to have.
+pub(crate) struct Staged {
+    pub files: Vec<(Temp, PathBuf)>,
+    /// The places of loose objects that were there already.
+    pub kept: Vec<PathBuf>,
+    /// The folder of all of them, if its names have to be synced.
+    pub shared: Option<PathBuf>,
+}
+
+impl Staged {
+    /// Returns those that have no names yet. They are synced before they get them.
+    pub(crate) fn unsynced(&mut self) -> Result<Vec<Unsynced>, AuditError> {
+        self.unnamed().map(|(temp, _)| temp.unsynced()).collect()
+    }
+
+    /// Says whether they are all still there. Until a branch leads to them, `git prune --expire=now` takes them away, with or without
+    /// names.
+    pub(crate) fn are_there(&self) -> bool {
+        let now =
+            self.files.iter().map(|(temp, place)| if temp.named { place } else { &temp.path });
+        now.chain(&self.kept).all(|path| path.exists())
+    }
+
+    fn unnamed(&mut self) -> impl Iterator<Item = &mut (Temp, PathBuf)> {
+        self.files.iter_mut().filter(|(temp, _)| !temp.named)
+    }
+}
+
+/// A file under a name of its own, removed again unless it was renamed into place.
+pub(crate) struct Temp {
+    pub path: PathBuf,
+    pub file: File,
+    pub named: bool,
+}
+
+impl Temp {
+    /// Creates `PREFIX_RANDOM` in a folder, with this mode whatever the umask.
+    pub(crate) fn create(folder: &Path, prefix: &str, mode: u32) -> Result<Self, AuditError> {
+        let path = folder.join(format!("{prefix}_{}", nonce()?));
+        let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&path);
+        // The name means nothing to anybody: it is the folder that it cannot be in.
+        let file = file.at("write in", folder)?;
+        let temp = Self { path, file, named: false };
+        temp.file.set_permissions(fs::Permissions::from_mode(mode)).at("open up", &temp.path)?;
+        Ok(temp)
+    }
+
+    /// Writes what the file is to hold, and has it start on its way to the disk: by the time that the first of several files is
+    /// synced, the others are there as well.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), AuditError> {
+        // As before, the name would mean nothing: the disk of that folder is full.
+        self.file.write_all(bytes).at("write in", self.path.parent().unwrap_or(&self.path))?;
+        disk::start(&self.file);
+        Ok(())
+    }
+
+    pub(crate) fn unsynced(&self) -> Result<Unsynced, AuditError> {
+        Unsynced::new(&self.file, &self.path, Part::Bytes).at("hold open", &self.path)
+    }
+}
+
+impl Drop for Temp {
+    fn drop(&mut self) {
+        if !self.named {
+            // Nothing more can be done about a leftover here; `git gc` sweeps it.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Returns 16 random hexadecimal digits.
+pub(crate) fn nonce() -> Result<String, AuditError> {
+    getrandom::u64()
+        .map(|number| format!("{number:016x}"))
+        .map_err(|error| io::Error::other(error.to_string()))
+        .at("read random numbers for", Path::new("a temp file"))
+}
+
+/// Has these files survive a power cut.
+pub(crate) fn sync_files(files: Vec<Unsynced>) -> Result<(), AuditError> {
+    disk::sync(files).or_else(|fault| Err(fault.cause).at("sync", &fault.path))
+}
+
+/// Makes the names in a folder durable.
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), AuditError> {
+    sync_files(vec![unsynced_folder(folder)?])
+}
+
+/// Returns a folder as one whose names are still to be synced.
+pub(crate) fn unsynced_folder(folder: &Path) -> Result<Unsynced, AuditError> {
+    File::open(folder).and_then(|open| Unsynced::new(&open, folder, Part::Names)).at("open", folder)
+}
+
+/// Says whether the loose file is there, and keeps a concurrent `git prune` from taking it for old.
+///
+/// An empty file is what a power cut leaves of an object that was never synced: it is written again.
+fn freshen(place: &Path) -> bool {
+    fs::metadata(place).is_ok_and(|found| found.len() > 0)
+        && rustix::fs::utimensat(
+            rustix::fs::CWD,
+            place,
+            &rustix::fs::Timestamps {
+                last_access: rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW },
+                last_modification: rustix::fs::Timespec {
+                    tv_sec: 0,
+                    tv_nsec: rustix::fs::UTIME_NOW,
+                },
+            },
+            rustix::fs::AtFlags::empty(),
+        )
+        .is_ok()
+}

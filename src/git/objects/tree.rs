@@ -1,0 +1,301 @@
+//! Trees as raw bytes: looking a path up, listing, and splicing changes into copies. Never looks at the index or the
+//! worktree: a tree that the engine writes is the parent's tree but for the paths of the change.
+
+pub(crate) mod entries;
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::id::ObjectId;
+use super::loose::{Kind, Object};
+use super::reader::reader::Reader;
+use crate::git::error::AuditError;
+use entries::{Entry, entries, entries_from, replace, same_end, same_entries, sort_key};
+
+pub(crate) const MODE_FILE: u32 = 0o100_644;
+pub(crate) const MODE_EXECUTABLE: u32 = 0o100_755;
+pub(crate) const MODE_TREE: u32 = 0o040_000;
+pub(crate) const MODE_LINK: u32 = 0o120_000;
+pub(crate) const MODE_SUBMODULE: u32 = 0o160_000;
+
+/// A name in a tree, with what it stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Leaf {
+    pub mode: u32,
+    pub id: ObjectId,
+}
+
+/// A path to put into a tree, or with `None` to take out of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Edit<'a> {
+    pub path: &'a str,
+    pub blob: Option<ObjectId>,
+    /// Whether it can be run, where there is no file of that path yet.
+    pub is_program: bool,
+}
+
+/// The trees of a repository, and those that are about to be written.
+pub(crate) struct Trees<'r> {
+    reader: Reader<'r>,
+    fresh: HashMap<ObjectId, Arc<[u8]>>,
+}
+
+impl<'r> Trees<'r> {
+    pub(crate) fn new(reader: Reader<'r>) -> Self {
+        Self { reader, fresh: HashMap::new() }
+    }
+
+    fn load(&self, id: ObjectId) -> Result<Arc<[u8]>, AuditError> {
+        match self.fresh.get(&id) {
+            Some(tree) => Ok(Arc::clone(tree)),
+            None => self.reader.read(Kind::Tree, id),
+        }
+    }
+
+    /// Finds what a path stands for below a tree.
+    pub(crate) fn lookup(
+        &self,
+        root: ObjectId,
+        path: impl AsRef<[u8]>,
+    ) -> Result<Option<Leaf>, AuditError> {
+        let mut at = Leaf { mode: MODE_TREE, id: root };
+        for name in path.as_ref().split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+            if at.mode != MODE_TREE {
+                return Ok(None);
+            }
+            let tree = self.load(at.id)?;
+            let found = entries(&tree).find(|entry| entry.name == name).map(|entry| entry.leaf());
+            match found {
+                Some(leaf) => at = leaf,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(at))
+    }
+
+    /// Returns all that a folder has below a tree, by name; nothing where there is no such folder.
+    pub(crate) fn names(
+        &self,
+        root: ObjectId,
+        folder: &str,
+    ) -> Result<HashMap<Box<[u8]>, Leaf>, AuditError> {
+        let Some(tree) = self.folder(Some(root), folder)? else { return Ok(HashMap::new()) };
+        Ok(entries(&self.load(tree)?).map(|entry| (entry.name.into(), entry.leaf())).collect())
+    }
+
+    /// Finds the folder at a path; `""` is the tree itself.
+    pub(crate) fn folder(
+        &self,
+        root: Option<ObjectId>,
+        path: &str,
+    ) -> Result<Option<ObjectId>, AuditError> {
+        let Some(root) = root else { return Ok(None) };
+        Ok(self.lookup(root, path)?.filter(|leaf| leaf.mode == MODE_TREE).map(|leaf| leaf.id))
+    }
+
+    /// Finds the file at a path; links, submodules and folders are not files.
+    pub(crate) fn file(
+        &self,
+        root: Option<ObjectId>,
+        path: &str,
+    ) -> Result<Option<Leaf>, AuditError> {
+        let Some(root) = root else { return Ok(None) };
+        Ok(self.lookup(root, path)?.filter(|leaf| matches!(leaf.mode, MODE_FILE | MODE_EXECUTABLE)))
+    }
+
+    /// Lists every file below a tree, depth first, as `found(path, id)`. Names that are not UTF-8 are passed over.
+    pub(crate) fn walk(
+        &self,
+        tree: ObjectId,
+        below: &str,
+        found: &mut impl FnMut(String, ObjectId),
+    ) -> Result<(), AuditError> {
+        let raw = self.load(tree)?;
+        for entry in entries(&raw) {
+            let Ok(name) = str::from_utf8(entry.name) else {
+                continue;
+            };
+            let path = text(path_of(below.as_bytes(), name.as_bytes())?);
+            match entry.mode {
+                MODE_TREE => self.walk(entry.id, &path, found)?,
+                MODE_FILE | MODE_EXECUTABLE => found(path, entry.id),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists every file of one name below a tree, as `found(path)`; the folder `without`, which stands in it, is left out.
+    pub(crate) fn walk_named(
+        &self,
+        tree: ObjectId,
+        below: &str,
+        name: &[u8],
+        without: Option<&[u8]>,
+        found: &mut impl FnMut(String),
+    ) -> Result<(), AuditError> {
+        let raw = self.load(tree)?;
+        for entry in entries(&raw).filter(|entry| entry.is_tree() || entry.name == name) {
+            let Ok(own) = str::from_utf8(entry.name) else { continue };
+            match entry.mode {
+                MODE_TREE if without == Some(entry.name) => {}
+                MODE_TREE => {
+                    self.walk_named(
+                        entry.id,
+                        &text(path_of(below.as_bytes(), own.as_bytes())?),
+                        name,
+                        None,
+                        found,
+                    )?;
+                }
+                MODE_FILE | MODE_EXECUTABLE => {
+                    found(text(path_of(below.as_bytes(), own.as_bytes())?));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares two folders, as `found(path, before, after)` for whatever is not a folder and differs. Names need not be text.
+    pub(crate) fn compare(
+        &self,
+        before: Option<ObjectId>,
+        after: Option<ObjectId>,
+        below: &[u8],
+        found: &mut impl FnMut(Vec<u8>, Option<Leaf>, Option<Leaf>),
+    ) -> Result<(), AuditError> {
+        let load =
+            |tree: Option<ObjectId>| tree.map_or_else(|| Ok(Arc::from([])), |tree| self.load(tree));
+        let (before, after) = (load(before)?, load(after)?);
+        // A commit changes few names of a folder, which may have thousands.
+        let (start, end) = (same_entries(&before, &after), same_end(&before, &after));
+        let (mut old, mut new) =
+            (entries_from(&before, start).peekable(), entries_from(&after, start).peekable());
+        loop {
+            let left = |raw: &[u8], next: Option<&Entry<'_>>| {
+                next.map_or(0, |entry| raw.len() - entry.start)
+            };
+            let rest = left(&before, old.peek());
+            if rest == left(&after, new.peek()) && rest <= end {
+                return Ok(());
+            }
+            let order = match (old.peek(), new.peek()) {
+                (None, None) => return Ok(()),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(a), Some(b)) => {
+                    sort_key(a.name, a.is_tree()).cmp(sort_key(b.name, b.is_tree()))
+                }
+            };
+            let gone = if order.is_le() { old.next() } else { None };
+            let come = if order.is_ge() { new.next() } else { None };
+            let (gone_leaf, come_leaf) =
+                (gone.as_ref().map(Entry::leaf), come.as_ref().map(Entry::leaf));
+            let Some(entry) = gone.or(come).filter(|_| gone_leaf != come_leaf) else {
+                continue;
+            };
+            let path = path_of(below, entry.name)?;
+            if entry.is_tree() {
+                self.compare(
+                    gone_leaf.map(|leaf| leaf.id),
+                    come_leaf.map(|leaf| leaf.id),
+                    &path,
+                    found,
+                )?;
+            } else {
+                found(path, gone_leaf, come_leaf);
+            }
+        }
+    }
+
+    /// Applies edits below a tree and returns the new root; every new tree is appended to `objects`.
+    pub(crate) fn splice(
+        &mut self,
+        root: Option<ObjectId>,
+        edits: &[Edit<'_>],
+        objects: &mut Vec<Object>,
+    ) -> Result<ObjectId, AuditError> {
+        let edits: Vec<_> = edits.iter().map(|edit| (edit.path, edit)).collect();
+        match self.splice_folder(root, &edits, objects)? {
+            Some(root) => Ok(root),
+            None => Ok(self.add(Vec::new(), objects)),
+        }
+    }
+
+    /// Applies edits, each with the part of its path below this folder; `None` if nothing is left in it.
+    fn splice_folder(
+        &mut self,
+        folder: Option<ObjectId>,
+        edits: &[(&str, &Edit<'_>)],
+        objects: &mut Vec<Object>,
+    ) -> Result<Option<ObjectId>, AuditError> {
+        let mut raw = match folder {
+            Some(id) => self.load(id)?.to_vec(),
+            None => Vec::new(),
+        };
+        let mut rest = edits.to_vec();
+        rest.sort_by_key(|(path, _)| path.split_once('/').map_or(*path, |(name, _)| name));
+        for group in rest.chunk_by(|(a, _), (b, _)| first(a) == first(b)) {
+            let (path, edit) = group[0];
+            let name = first(path);
+            let refuse = |reason| Err(AuditError::BadPath { path: edit.path.to_owned(), reason });
+            let old = entries(&raw)
+                .find(|entry| entry.name == name.as_bytes())
+                .map(|entry| (entry.start..entry.end, entry.leaf()));
+            let below: Vec<_> = group
+                .iter()
+                .filter_map(|(path, edit)| Some((path.split_once('/')?.1, *edit)))
+                .collect();
+            let new = if below.is_empty() {
+                match old {
+                    Some((_, Leaf { mode: MODE_TREE, .. })) => {
+                        return refuse("the branch has a folder of that name");
+                    }
+                    Some((_, Leaf { mode: MODE_FILE | MODE_EXECUTABLE, .. })) | None => {}
+                    Some(_) => return refuse("the branch has a link or a submodule of that name"),
+                }
+                let new = if edit.is_program { MODE_EXECUTABLE } else { MODE_FILE };
+                let mode = old.as_ref().map_or(new, |(_, leaf)| leaf.mode);
+                edit.blob.map(|id| Leaf { mode, id })
+            } else if below.len() < group.len() {
+                return refuse("the same change has a file and a folder of that name");
+            } else {
+                let folder = match &old {
+                    Some((_, Leaf { mode: MODE_TREE, id })) => Some(*id),
+                    None => None,
+                    Some(_) => return refuse("a part of the path is not a folder on the branch"),
+                };
+                self.splice_folder(folder, &below, objects)?.map(|id| Leaf { mode: MODE_TREE, id })
+            };
+            replace(&mut raw, old.map(|(range, _)| range), name, new);
+        }
+        Ok((!raw.is_empty()).then(|| self.add(raw, objects)))
+    }
+
+    fn add(&mut self, raw: Vec<u8>, objects: &mut Vec<Object>) -> ObjectId {
+        let object = Object::new(Kind::Tree, raw);
+        let id = object.id;
+        if self.fresh.insert(id, Arc::from(object.bytes.as_slice())).is_none() {
+            objects.push(object);
+        }
+        id
+    }
+}
+
+/// Returns the path of a name in a folder. A name with a slash in it would pass for something elsewhere.
+fn path_of(below: &[u8], name: &[u8]) -> Result<Vec<u8>, AuditError> {
+    let path = if below.is_empty() { name.to_owned() } else { [below, b"/", name].concat() };
+    if name.contains(&b'/') { Err(AuditError::Forbidden { path: text(path) }) } else { Ok(path) }
+}
+
+/// Returns a path as it can be shown.
+pub(crate) fn text(path: Vec<u8>) -> String {
+    String::from_utf8(path)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+fn first(path: &str) -> &str {
+    path.split_once('/').map_or(path, |(name, _)| name)
+}

@@ -1,0 +1,140 @@
+//! What git is here, how it is set, and which of its locks are taken. Only looks.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use super::repository::Repository;
+use crate::git::attributes::attributes::Attribute;
+use crate::git::command;
+use crate::git::error::{AuditError, During};
+use crate::git::signing::sign::Signer;
+use crate::git::signing::ssh;
+use crate::git::signing::ssh::SshKey;
+
+/// Git tells its version at once, or hangs.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Repository {
+    /// Returns what git says of its version; nothing where there is none.
+    pub fn git_version(&self) -> Option<String> {
+        let mut git = Command::new("git");
+        git.arg("--version").env("LC_ALL", "C");
+        let finished = command::run(git, &[], PATIENCE).ok()?;
+        finished
+            .status
+            .success()
+            .then(|| String::from_utf8_lossy(&finished.stdout).trim().to_owned())
+    }
+
+    /// Returns what git's configuration says of a name, as it is now.
+    pub fn setting(&self, name: &str) -> Result<Option<String>, AuditError> {
+        let doing = || "read git's configuration".to_owned();
+        let config = self.git().config().and_then(|mut config| config.snapshot()).during(doing)?;
+        Ok(config.get_string(name).ok())
+    }
+
+    /// Returns whether git's configuration says yes or no to a name, in whichever of its words; nothing where it says neither.
+    pub(crate) fn switch(&self, name: &str) -> Result<Option<bool>, AuditError> {
+        let doing = || "read git's configuration".to_owned();
+        let config = self.git().config().and_then(|mut config| config.snapshot()).during(doing)?;
+        Ok(config.get_bool(name).ok())
+    }
+
+    /// Returns whether git's attributes say that a file of the project is checked out byte for byte.
+    pub fn keeps_line_endings(&self, path: &str) -> Result<bool, AuditError> {
+        let is = |name, said| Ok::<_, AuditError>(self.attribute(path, name)? == said);
+        Ok(is("eol", Attribute::Value("lf".to_owned()))?
+            || is("text", Attribute::Unset)?
+            || is("crlf", Attribute::Unset)?)
+    }
+
+    /// Returns why commits that are to be signed cannot be, as far as that shows before one is made.
+    pub fn signing_trouble(&self) -> Result<Option<String>, AuditError> {
+        let Ok(committer) = self.identity() else { return Ok(None) };
+        match Signer::configured(self, &committer) {
+            Ok(None) => Ok(None),
+            Ok(Some(signer)) => {
+                if !is_program_there(signer.program()) {
+                    return Ok(Some(format!("there is no program `{}`", signer.program())));
+                }
+                let missing = signer.ssh_key().and_then(|key| self.missing_key_file(key));
+                Ok(missing.map(|file| {
+                    format!("there is no key `{}` (`user.signingKey`)", file.display())
+                }))
+            }
+            Err(AuditError::Signing { detail, .. }) => Ok(Some(detail)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the file of the SSH key that git would sign with, where it is not there.
+    pub fn missing_ssh_key(&self) -> Result<Option<PathBuf>, AuditError> {
+        let is_ssh = self.config()?.text("gpg.format") == Some("ssh");
+        Ok(self.ssh_key()?.filter(|_| is_ssh).and_then(|key| self.missing_key_file(key)))
+    }
+
+    fn missing_key_file(&self, key: SshKey) -> Option<PathBuf> {
+        match key {
+            SshKey::File(file) => {
+                Some(file).filter(|file| !self.worktree_root().join(file).is_file())
+            }
+            SshKey::Agent(_) => None,
+        }
+    }
+
+    /// Returns the program that would sign completions, where there is none of that name.
+    pub fn missing_ssh_program(&self) -> Result<Option<String>, AuditError> {
+        let program = ssh::program(self.config()?.text("gpg.ssh.program"));
+        Ok(Some(program).filter(|program| !is_program_there(program)))
+    }
+
+    /// Returns the locks of git's that are taken, each with its age.
+    pub fn lock_files(&self) -> Result<Vec<(PathBuf, Duration)>, AuditError> {
+        let own = |folder: &Path, name: &str| folder.join(format!("{name}.lock"));
+        let mut places =
+            BTreeSet::from([own(self.git_dir(), "index"), own(self.git_dir(), "HEAD")]);
+        places
+            .extend(["packed-refs", "config", "shallow"].map(|name| own(self.common_dir(), name)));
+        let head = self.look()?;
+        places.insert(own(self.common_dir(), &head.reference));
+        // That of the branch whose remote is synced with keeps a fetch out.
+        places.extend(
+            self.upstream(&head, None)?
+                .ok()
+                .map(|upstream| own(self.common_dir(), &upstream.tracking)),
+        );
+        let taken = places.into_iter().filter_map(|path| {
+            let modified = fs::symlink_metadata(&path).ok()?.modified().ok()?;
+            let age = SystemTime::now().duration_since(modified).unwrap_or_default();
+            Some((path, age))
+        });
+        Ok(taken.collect())
+    }
+}
+
+/// Returns the editor that git would start for whoever works in that folder: `GIT_EDITOR`, `core.editor`, `VISUAL`, `EDITOR`, or what git
+/// was built with. Nothing where git has none to name, or there is no git.
+pub(crate) fn editor(folder: &Path) -> Option<String> {
+    let mut git = Command::new("git");
+    git.args(["var", "GIT_EDITOR"]).current_dir(folder);
+    let finished = command::run(git, &[], PATIENCE).ok()?;
+    let said = String::from_utf8(finished.stdout).ok()?.trim().to_owned();
+    (finished.status.success() && !said.is_empty()).then_some(said)
+}
+
+/// Returns whether the system would find a program of that name.
+pub(crate) fn is_program_there(program: &str) -> bool {
+    if program.contains('/') {
+        return is_program(Path::new(program));
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| is_program(&folder.join(program)))
+}
+
+fn is_program(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}

@@ -1,0 +1,82 @@
+//! Opening a repository by libgit2: which of the environment counts, what may be read without waiting for anybody, and why it does
+//! not open.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use git2::{ErrorCode, RepositoryOpenFlags};
+
+use super::git_file;
+use crate::git::checkout::worktrees::link_of;
+use crate::git::error::{At, AuditError};
+use crate::git::log::shallow::read_ends;
+
+/// The variables that would make libgit2 read from other places than this module writes to.
+const FOREIGN: [&str; 5] = [
+    "GIT_WORK_TREE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+];
+
+/// What libgit2 reads of a repository when it is opened. It would wait for whoever writes into a pipe.
+const READ_AT_ONCE: [&str; 4] = ["HEAD", "config", "shallow", "info/grafts"];
+
+/// Returns the folder with the objects and branches of the nearest repository that has a worktree.
+fn common_folder(folder: &Path) -> Option<PathBuf> {
+    let root = folder.ancestors().find(|above| above.join(".git").exists())?;
+    let Some(linked) = link_of(root) else { return Some(root.join(".git")) };
+    let common = git_file::read_text(&linked.join("commondir")).unwrap_or_default();
+    Some(linked.join(common.trim_end()))
+}
+
+/// Opens the nearest repository, from that folder upwards.
+pub(crate) fn open(folder: &Path) -> Result<git2::Repository, AuditError> {
+    // With `FROM_ENV`, libgit2 honours `GIT_CONFIG_GLOBAL` and its like, and still searches from the folder given.
+    let flags = if FOREIGN.iter().any(|name| std::env::var_os(name).is_some()) {
+        RepositoryOpenFlags::CROSS_FS
+    } else {
+        RepositoryOpenFlags::CROSS_FS | RepositoryOpenFlags::FROM_ENV
+    };
+    let common = common_folder(folder);
+    for path in common.iter().flat_map(|common| READ_AT_ONCE.map(|name| common.join(name))) {
+        git_file::check(&path).at("read", &path)?;
+    }
+    git2::Repository::open_ext(folder, flags, &[] as &[&Path]).map_err(|error| {
+        if let Some(error) = common.as_deref().and_then(hidden) {
+            return error;
+        }
+        if let Some(error) = common.and_then(|common| read_ends(&common.join("shallow")).err()) {
+            return error;
+        }
+        let path = folder.to_owned();
+        let says = |word: &str| error.message().to_lowercase().contains(word);
+        match error.code() {
+            ErrorCode::NotFound => AuditError::NoRepository { path },
+            ErrorCode::Owner => AuditError::NotOwned { path: owned_root(folder) },
+            _ if says("refstorage") => AuditError::Reftable { path },
+            _ if says("object format") || says("objectformat") || says("sha256") => {
+                AuditError::Sha256 { path }
+            }
+            _ => AuditError::Git {
+                action: format!("open the git repository of `{}`", folder.display()),
+                source: error,
+            },
+        }
+    })
+}
+
+/// Returns the error of a folder of git's that nobody may look into: what is in it only seems not to be there.
+fn hidden(folder: &Path) -> Option<AuditError> {
+    let error = fs::metadata(folder.join("HEAD"))
+        .err()
+        .filter(|error| error.kind() == ErrorKind::PermissionDenied)?;
+    Some(AuditError::Io { action: "look into", path: folder.to_owned(), source: error })
+}
+
+/// The folder that git compares with `safe.directory`.
+fn owned_root(folder: &Path) -> PathBuf {
+    folder.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(folder).to_owned()
+}

@@ -1,0 +1,4 @@
+//! Signatures as git makes them.
+
+pub(crate) mod sign;
+pub(crate) mod ssh;

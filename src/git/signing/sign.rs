@@ -1,0 +1,128 @@
+//! Signatures as git makes them (`commit.gpgSign`, `gpg.format`, `user.signingKey`), by the program that git would
+//! run, with a deadline: a passphrase prompt must never hold the writer lock for ever.
+
+use std::process::Command;
+use std::time::Duration;
+
+use super::ssh;
+use super::ssh::{Asking, SshKey, armored, expand_home, last_words};
+use crate::git::command;
+use crate::git::error::AuditError;
+use crate::git::repository::repository::Repository;
+use crate::git::transaction::identity::Person;
+
+/// Time enough to answer a passphrase dialog.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How commits are signed here.
+#[derive(Debug, Clone)]
+pub(crate) struct Signer {
+    program: String,
+    format: Format,
+    key: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    /// `openpgp` or `x509`: the programs take the same arguments.
+    Gpg,
+    Ssh,
+}
+
+/// The signer that git's configuration names, looked up once a committer.
+#[derive(Default)]
+pub(crate) struct Signers {
+    found: Option<(Person, Option<Signer>)>,
+}
+
+impl Signer {
+    /// Returns the signer that git's configuration asks for, if it asks for one.
+    pub(crate) fn configured(
+        repository: &Repository,
+        committer: &Person,
+    ) -> Result<Option<Self>, AuditError> {
+        let config = repository.config()?;
+        if !config.signs_commits {
+            return Ok(None);
+        }
+        let text =
+            |name: &str| config.text(name).filter(|text| !text.is_empty()).map(str::to_owned);
+        let format = text("gpg.format").unwrap_or_else(|| "openpgp".to_owned());
+        let (format, named, fallback) = match format.as_str() {
+            "openpgp" => {
+                (Format::Gpg, text("gpg.openpgp.program").or_else(|| text("gpg.program")), "gpg")
+            }
+            "x509" => (Format::Gpg, text("gpg.x509.program"), "gpgsm"),
+            "ssh" => (Format::Ssh, text("gpg.ssh.program"), "ssh-keygen"),
+            other => {
+                let detail =
+                    format!("`gpg.format` is `{other}`; git knows `openpgp`, `x509` and `ssh`");
+                return Err(AuditError::Signing { program: "gpg".to_owned(), detail });
+            }
+        };
+        let program = expand_home(named.as_deref().unwrap_or(fallback));
+        let key = match (text("user.signingKey"), format) {
+            (Some(key), _) => key,
+            (None, Format::Gpg) => format!("{} <{}>", committer.name(), committer.email()),
+            (None, Format::Ssh) => {
+                let detail =
+                    "no key is named; run `git config user.signingKey ~/.ssh/id_ed25519.pub`"
+                        .to_owned();
+                return Err(AuditError::Signing { program, detail });
+            }
+        };
+        Ok(Some(Self { program, format, key }))
+    }
+
+    /// The program that makes the signatures.
+    pub(crate) fn program(&self) -> &str {
+        &self.program
+    }
+
+    /// The SSH key that it signs with, if it is one.
+    pub(crate) fn ssh_key(&self) -> Option<SshKey> {
+        (self.format == Format::Ssh).then(|| ssh::named_key(&self.key))
+    }
+
+    /// Signs these bytes; returns the armored signature.
+    pub(crate) fn sign(&self, bytes: &[u8]) -> Result<String, AuditError> {
+        let signature = match self.format {
+            Format::Gpg => self.sign_gpg(bytes),
+            Format::Ssh => self.sign_ssh(bytes),
+        };
+        let signature = signature
+            .map_err(|detail| AuditError::Signing { program: self.program.clone(), detail })?;
+        Ok(signature.replace("\r\n", "\n"))
+    }
+
+    fn sign_gpg(&self, bytes: &[u8]) -> Result<String, String> {
+        let mut command = Command::new(&self.program);
+        command.args(["--status-fd=2", "-bsau", &self.key]);
+        let finished = command::run(command, bytes, TIMEOUT).map_err(|error| error.to_string())?;
+        let status = String::from_utf8_lossy(&finished.stderr);
+        let created = status.lines().any(|line| line.starts_with("[GNUPG:] SIG_CREATED "));
+        if !finished.status.success() || !created {
+            return Err(last_words(&finished.stderr));
+        }
+        armored(finished.stdout)
+    }
+
+    fn sign_ssh(&self, bytes: &[u8]) -> Result<String, String> {
+        // The writer lock is held: nobody may be asked at the terminal.
+        ssh::signature(&self.program, &ssh::named_key(&self.key), "git", bytes, Asking::Window)
+    }
+}
+
+impl Signers {
+    /// Returns the signer of that committer.
+    pub(crate) fn of(
+        &mut self,
+        repository: &Repository,
+        committer: &Person,
+    ) -> Result<Option<&Signer>, AuditError> {
+        if self.found.as_ref().is_none_or(|(known, _)| known != committer) {
+            self.found = Some((committer.clone(), Signer::configured(repository, committer)?));
+        }
+        Ok(self.found.as_ref().and_then(|(_, signer)| signer.as_ref()))
+    }
+}

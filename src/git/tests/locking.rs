@@ -1,0 +1,404 @@
+use std::cell::RefCell;
+use std::fs;
+use std::io;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::environment::{
+    TestRepository, commit, delete, draft, no_intent, put, soon, write_and_publish,
+};
+use crate::git::transaction::locks::Cleared;
+use crate::git::{AuditError, End, Locks, Repository};
+use crate::system::crash_points;
+
+#[test]
+fn a_held_index_lock_is_waited_for_and_never_broken() {
+    let test = TestRepository::with_tasks();
+    let repository = test.open();
+    let head = repository.head().unwrap();
+    let changes = vec![put("tasks/AOF-aaa.md", "one\n")];
+    let prepared = repository.prepare(&head, &draft(changes.clone())).unwrap();
+    let lock = test.path(".git/index.lock");
+    let soon_over = || Instant::now() + Duration::from_millis(30);
+    let ours = || {
+        let names =
+            fs::read_dir(test.path(".git")).unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name.to_string_lossy().starts_with("aof-")).count()
+    };
+    fs::write(&lock, "somebody's").unwrap();
+    // Whoever has it may be looking for new files: nothing of ours stands there meanwhile.
+    let mut seen = |_: &Locks| panic!("nothing is written before");
+    let error = repository
+        .publish(&prepared, soon_over(), &mut seen, &mut || Some(Vec::new()))
+        .unwrap_err();
+    assert!(
+        matches!(&error, AuditError::Locked { path, age: Some(_) } if path.ends_with("index.lock")),
+        "{error}"
+    );
+    assert_eq!(ours(), 0);
+    fs::remove_file(&lock).unwrap();
+    // Somebody may come in between.
+    let mut taken = |_: &Locks| fs::write(&lock, "somebody's").map(|()| Vec::new());
+    let error = repository
+        .publish(&prepared, soon_over(), &mut taken, &mut || Some(Vec::new()))
+        .unwrap_err();
+    assert!(
+        matches!(&error, AuditError::Locked { path, age: Some(_) } if path.ends_with("index.lock")),
+        "{error}"
+    );
+    assert_eq!(fs::read_to_string(&lock).unwrap(), "somebody's");
+    assert_eq!((repository.head().unwrap(), ours()), (head, 0));
+
+    let release = thread::spawn({
+        let lock = lock.clone();
+        move || fs::remove_file(lock).unwrap()
+    });
+    write_and_publish(&test, &repository, &changes, &prepared).unwrap();
+    release.join().unwrap();
+    test.assert_clean();
+}
+
+#[test]
+fn a_lock_that_somebody_took_away_is_theirs() {
+    let test = TestRepository::with_tasks();
+    let repository = test.open();
+    let head = repository.head().unwrap();
+    let prepared =
+        repository.prepare(&head, &draft(vec![put("tasks/AOF-aaa.md", "one\n")])).unwrap();
+    let (lock, index) = (test.path(".git/index.lock"), test.path(".git/index"));
+    let before = fs::read(&index).unwrap();
+    let mut taken_away = || {
+        fs::remove_file(&lock).unwrap();
+        fs::write(&lock, "somebody's").unwrap();
+        Some(Vec::new())
+    };
+    let error =
+        repository.publish(&prepared, Instant::now(), &mut no_intent, &mut taken_away).unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(cause.contains("somebody took `index.lock` away"), "{cause}");
+    assert_eq!(
+        (fs::read_to_string(&lock).unwrap().as_str(), fs::read(&index).unwrap()),
+        ("somebody's", before)
+    );
+    assert_eq!(repository.head().unwrap(), head);
+    fs::remove_file(lock).unwrap();
+    test.assert_clean();
+}
+
+#[test]
+fn a_held_branch_lock_gives_the_index_back() {
+    let test = TestRepository::with_tasks();
+    let repository = test.open();
+    let prepared = repository
+        .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "one\n")]))
+        .unwrap();
+    let lock = test.path(".git/refs/heads/main.lock");
+    fs::write(&lock, "").unwrap();
+    let error = repository
+        .publish(&prepared, Instant::now(), &mut no_intent, &mut || Some(Vec::new()))
+        .unwrap_err();
+    assert!(
+        matches!(&error, AuditError::Locked { path, .. } if path.ends_with("main.lock")),
+        "{error}"
+    );
+    assert!(lock.exists());
+    fs::remove_file(lock).unwrap();
+    test.assert_clean();
+}
+
+#[test]
+fn a_branch_that_moved_is_not_overwritten() {
+    let test = TestRepository::with_tasks();
+    let repository = test.open();
+    let prepared = repository
+        .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "one\n")]))
+        .unwrap();
+    test.git(&["commit", "-q", "--allow-empty", "-m", "person"]);
+    let error = repository
+        .publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new()))
+        .unwrap_err();
+    assert!(matches!(error, AuditError::Moved { .. }), "{error}");
+    assert_eq!(test.git(&["log", "-1", "--format=%s"]), "person\n");
+    test.git(&["checkout", "-q", "-b", "other", "HEAD~1"]);
+    assert!(matches!(
+        repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())),
+        Err(AuditError::Moved { .. })
+    ));
+    test.git(&["checkout", "-q", "--detach"]);
+    assert!(matches!(
+        repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())),
+        Err(AuditError::Waiting { .. })
+    ));
+    test.assert_clean();
+}
+
+#[test]
+fn an_intent_that_cannot_be_recorded_stops_everything() {
+    let test = TestRepository::with_tasks();
+    let repository = test.open();
+    let prepared = repository
+        .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "one\n")]))
+        .unwrap();
+    let refused = repository.publish(
+        &prepared,
+        soon(),
+        &mut |_| Err(io::Error::other("disk full")),
+        &mut || Some(Vec::new()),
+    );
+    assert!(matches!(refused, Err(AuditError::Io { .. })));
+    assert_eq!(repository.head().unwrap(), *prepared.base());
+    test.assert_clean();
+}
+
+#[test]
+fn locks_of_others_are_never_cleared() {
+    let test = TestRepository::with_tasks();
+    let repository = test.open();
+    let seen = RefCell::new(None);
+    let changes = vec![put("tasks/AOF-aaa.md", "one\n")];
+    let prepared = repository.prepare(&repository.head().unwrap(), &draft(changes)).unwrap();
+    test.write("tasks/AOF-aaa.md", "one\n");
+    repository
+        .publish(
+            &prepared,
+            soon(),
+            &mut |locks: &Locks| {
+                *seen.borrow_mut() = Some(locks.clone());
+                Ok(Vec::new())
+            },
+            &mut || Some(Vec::new()),
+        )
+        .unwrap();
+    let locks = seen.into_inner().unwrap();
+    let nothing = Cleared { index_lock: false, branch_lock: false, landed: true };
+    assert_eq!(repository.clear_stale(&locks, End::Kill).unwrap(), nothing);
+    fs::write(test.path(".git/index.lock"), "git's").unwrap();
+    fs::write(test.path(".git/refs/heads/main.lock"), format!("{}\n", prepared.last())).unwrap();
+    assert_eq!(repository.clear_stale(&locks, End::Kill).unwrap(), nothing);
+    assert!(
+        test.path(".git/index.lock").exists() && test.path(".git/refs/heads/main.lock").exists()
+    );
+    let written = serde_json::to_string(&locks).unwrap();
+    assert_eq!(serde_json::from_str::<Locks>(&written).unwrap(), locks);
+
+    // A record may be somebody else's: nothing goes by it that is not called as these files are.
+    let victim = test.path("victim");
+    fs::write(&victim, "mine").unwrap();
+    for name in [victim.to_str().unwrap(), "config", "../victim", "aof-x/../../victim"] {
+        let mut forged = locks.clone();
+        forged.index.temp = name.to_owned();
+        forged.branch.as_mut().unwrap().file.temp = name.to_owned();
+        assert_eq!(repository.clear_stale(&forged, End::Kill).unwrap(), nothing, "{name}");
+    }
+    assert!(victim.exists() && test.path(".git/config").exists());
+}
+
+#[test]
+fn an_index_left_behind_is_brought_up_but_for_what_is_staged() {
+    let test = TestRepository::with_tasks();
+    let repository = test.open();
+    let before = repository.head().unwrap().commit;
+    let behind = fs::read(test.path(".git/index")).unwrap();
+    let changes = vec![
+        put("tasks/AOF-aaa.md", "one\n"),
+        put("tasks/AOF-new.md", "n\n"),
+        delete("tasks/AOF-bbb.md"),
+    ];
+    commit(&test, &repository, changes).unwrap();
+    fs::write(test.path(".git/index"), behind).unwrap();
+    test.write("src/x.txt", "staged\n");
+    test.git(&["add", "src/x.txt"]);
+
+    let files =
+        ["tasks/AOF-aaa.md", "tasks/AOF-bbb.md", "tasks/AOF-new.md", "tasks/ccc/AOF-ccc.md"];
+    let healed = repository.settle_index(before, &files, soon(), &mut no_intent).unwrap();
+    assert_eq!(healed, files[..3]);
+    assert_eq!(test.status(), "M  src/x.txt\n");
+    assert!(repository.settle_index(before, &files, soon(), &mut no_intent).unwrap().is_empty());
+    test.git(&["commit", "-qm", "mine"]);
+    test.assert_clean();
+
+    let before = repository.head().unwrap().commit;
+    let behind = fs::read(test.path(".git/index")).unwrap();
+    commit(&test, &repository, vec![put("tasks/AOF-aaa.md", "two\n")]).unwrap();
+    fs::write(test.path(".git/index"), behind).unwrap();
+    test.write("tasks/AOF-aaa.md", "staged by a person\n");
+    test.git(&["add", "."]);
+    assert!(repository.settle_index(before, &files, soon(), &mut no_intent).unwrap().is_empty());
+    assert_eq!(test.git(&["show", ":tasks/AOF-aaa.md"]), "staged by a person\n");
+}
+
+/// What the killed process does: one commit, its intent written beside the repository.
+#[test]
+fn killed_at_a_point() {
+    let Some(folder) = std::env::var_os("AOF_TEST_KILL") else { return };
+    let folder = std::path::PathBuf::from(folder);
+    let repository = Repository::discover(&folder.join("work")).unwrap();
+    let change = draft(vec![put("tasks/AOF-aaa.md", "killed\n"), put("tasks/AOF-new.md", "new\n")]);
+    let prepared = repository.prepare(&repository.head().unwrap(), &change).unwrap();
+    for change in &change.changes {
+        fs::write(repository.worktree_path(&change.path), change.content.as_ref().unwrap())
+            .unwrap();
+    }
+    let mut intent = |locks: &Locks| {
+        fs::write(folder.join("intent"), serde_json::to_vec(locks)?).map(|()| Vec::new())
+    };
+    repository.publish(&prepared, soon(), &mut intent, &mut || Some(Vec::new())).unwrap();
+}
+
+fn kill_at(test: &TestRepository, point: &str) {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "git::tests::locking::killed_at_a_point"])
+        .env("AOF_TEST_KILL", test.beside(""))
+        .env("AOF_STOP_AT", point)
+        .output()
+        .unwrap();
+    assert!(!output.status.success(), "{point} was never passed");
+}
+
+#[test]
+fn locks_are_ours_also_if_the_disk_is_called_otherwise_after_a_restart() {
+    let test = TestRepository::with_tasks();
+    kill_at(&test, "audit.ref-locked");
+    let text = fs::read(test.beside("intent")).unwrap();
+    let mut locks: Locks = serde_json::from_slice(&text).unwrap();
+    locks.index.device += 1;
+    let branch = locks.branch.as_mut().unwrap();
+    branch.file.device += 1;
+    // Without birthdays the device is all that tells one file from another that has its number.
+    let told = locks.index.born.is_some();
+    let cleared = Cleared { index_lock: told, branch_lock: told, landed: false };
+    assert_eq!(test.open().clear_stale(&locks, End::Kill).unwrap(), cleared);
+    assert_ne!(test.path(".git/index.lock").exists(), told);
+}
+
+#[test]
+fn a_lock_that_a_power_cut_brought_back_is_told_from_one_that_is_held() {
+    let test = TestRepository::with_tasks();
+    test.git(&["checkout", "-q", "-b", "topic/one"]);
+    let heads = test.path(".git/refs/heads");
+    // When a file got its name cannot be set; but the folder that it is in can get another one.
+    fs::create_dir(heads.join("before")).unwrap();
+    fs::write(heads.join("before/one.lock"), "what the branch was\n").unwrap();
+    kill_at(&test, "audit.ref-moved");
+    let locks: Locks = serde_json::from_slice(&fs::read(test.beside("intent")).unwrap()).unwrap();
+    let clear = |end| test.open().clear_stale(&locks, end).unwrap().branch_lock;
+    let lock = heads.join("topic/one.lock");
+    fs::write(&lock, "held\n").unwrap();
+    assert!(!clear(End::Restart), "it may be held by a process of now");
+    fs::remove_file(&lock).unwrap();
+
+    fs::rename(heads.join("topic/one"), heads.join("before/one")).unwrap();
+    fs::remove_dir(heads.join("topic")).unwrap();
+    fs::rename(heads.join("before"), heads.join("topic")).unwrap();
+    assert!(!clear(End::Kill), "a kill brings nothing back");
+    let told = locks.branch.as_ref().unwrap().file.born.is_some();
+    assert_eq!(clear(End::Restart), told);
+    assert_ne!(lock.exists(), told);
+    let moved = format!("{}\n", locks.branch.unwrap().to);
+    assert_eq!(fs::read_to_string(heads.join("topic/one")).unwrap(), moved);
+}
+
+#[test]
+fn a_kill_at_any_point_leaves_nothing_that_recovery_cannot_clear() {
+    for point in crash_points::POINTS.iter().filter(|point| point.starts_with("audit.")) {
+        let test = TestRepository::with_tasks();
+        test.write("src/x.txt", "staged\n");
+        test.git(&["add", "src/x.txt"]);
+        let repository = test.open();
+        let before = repository.head().unwrap();
+        kill_at(&test, point);
+
+        let intent = fs::read(test.beside("intent"))
+            .ok()
+            .map(|text| serde_json::from_slice::<Locks>(&text).unwrap());
+        let landed =
+            intent.is_some_and(|locks| repository.clear_stale(&locks, End::Kill).unwrap().landed);
+        assert_eq!(landed, *point == "audit.ref-moved", "{point}");
+        let files = ["tasks/AOF-aaa.md", "tasks/AOF-new.md"];
+        if landed {
+            repository.settle_index(before.commit, &files, soon(), &mut no_intent).unwrap();
+        } else {
+            assert_eq!(repository.head().unwrap(), before, "{point}");
+            let again =
+                files.map(|file| put(file, if file == files[0] { "killed\n" } else { "new\n" }));
+            commit(&test, &repository, again.to_vec()).unwrap();
+        }
+        assert_eq!(test.status(), "M  src/x.txt\n", "{point}");
+        assert_eq!(
+            test.git(&["show", "--format=", "--name-only"]),
+            "tasks/AOF-aaa.md\ntasks/AOF-new.md\n",
+            "{point}"
+        );
+        // Before the intent is told nothing is locked, only temp files stay.
+        let old = std::time::SystemTime::now() - Duration::from_hours(2);
+        for entry in fs::read_dir(test.path(".git")).unwrap().map(Result::unwrap) {
+            if entry.file_name().to_string_lossy().starts_with("aof-") {
+                fs::File::open(entry.path()).unwrap().set_modified(old).unwrap();
+            }
+        }
+        let left = if *point == "audit.temps-made" { 2 } else { 0 };
+        assert_eq!(repository.sweep_temps().unwrap(), left, "{point}");
+        test.assert_sound();
+    }
+}
+
+#[test]
+fn git_and_the_engine_take_turns() {
+    let test = TestRepository::with_tasks();
+    let engine =
+        thread::spawn({
+            let root = test.root();
+            move || {
+                let repository = Repository::discover(&root).unwrap();
+                let mut made = 0;
+                while made < 25 {
+                    let change = draft(vec![put("tasks/AOF-aaa.md", &format!("{made}\n"))]);
+                    let Ok(prepared) =
+                        repository.head().and_then(|head| repository.prepare(&head, &change))
+                    else {
+                        continue;
+                    };
+                    fs::write(root.join("tasks/AOF-aaa.md"), format!("{made}\n")).unwrap();
+                    match repository
+                        .publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new()))
+                    {
+                        Ok(_) => made += 1,
+                        Err(AuditError::Moved { .. } | AuditError::StagedElsewise { .. }) => {}
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            }
+        });
+    let mut persons = 0;
+    while persons < 5 || !engine.is_finished() {
+        test.write("src/x.txt", &format!("{persons}\n"));
+        if test.try_git(&test.root(), &["add", "src/x.txt"]).0
+            && test.try_git(&test.root(), &["commit", "-qm", "person"]).0
+        {
+            persons += 1;
+        }
+    }
+    engine.join().unwrap();
+    let log = test.git(&["log", "--reverse", "--format=%an|%H", "HEAD"]);
+    let mut versions = Vec::new();
+    for line in log.lines() {
+        let (author, id) = line.split_once('|').unwrap();
+        let files = test.git(&["show", "--format=", "--name-only", id]);
+        let version = || test.git(&["show", &format!("{id}:tasks/AOF-aaa.md")]);
+        match author {
+            "agent-7" => {
+                assert_eq!(files, "tasks/AOF-aaa.md\n");
+                versions.push(version());
+            }
+            // `git commit` may write back an index that it read before the engine's change, and commit that the next time: then
+            // the person's commit has an older version of the file, never one that nobody wrote, and the engine goes on.
+            _ if files.contains("AOF-aaa") && !files.contains("AOF-bbb") => {
+                assert!(versions.contains(&version()), "{files}");
+            }
+            _ => {}
+        }
+    }
+    test.assert_sound();
+}

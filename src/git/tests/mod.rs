@@ -1,0 +1,15 @@
+//! The git floor against real repositories, read back by the git command line.
+
+pub(crate) mod environment;
+
+mod below;
+mod commits;
+mod finishing;
+mod history;
+mod hostile;
+mod indexes;
+mod locking;
+mod people;
+mod signing;
+mod staged;
+mod walks;

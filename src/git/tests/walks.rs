@@ -1,0 +1,456 @@
+//! Walks through histories of any shape, held against what the shape says; clocks are wrong, and objects are damaged.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+
+use super::environment::TestRepository;
+use crate::git::{AuditError, CommitId, Pretence, Repository};
+
+const SIZE: usize = 24;
+
+/// A history: the parents of each commit, which come before it.
+type Shape = Vec<Vec<usize>>;
+
+/// Numbers that look random, and are the same each time.
+struct Chance(u64);
+
+impl Chance {
+    /// Many branches that were merged one by one, each begun anywhere and brought up to date now and then, and a line that has some of
+    /// them.
+    fn wide_shape(&mut self, branches: usize) -> Shape {
+        let (mut shape, mut top): (Shape, usize) = (vec![Vec::new()], 0);
+        for _ in 0..10 {
+            shape.push(vec![top]);
+            top = shape.len() - 1;
+        }
+        let mut other = top;
+        for _ in 0..branches {
+            let limit = if self.below(3) == 0 { shape.len() } else { 11 };
+            let begun = self.below(limit);
+            shape.push(if self.below(60) == 0 { Vec::new() } else { vec![begun] });
+            let branch = shape.len() - 1;
+            shape.push(vec![top, branch]);
+            top = shape.len() - 1;
+            if self.below(8) == 0 {
+                shape.push(vec![other, self.below(shape.len())]);
+                shape.last_mut().unwrap().dedup();
+                other = shape.len() - 1;
+            }
+        }
+        shape
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % limit as u64).unwrap()
+    }
+
+    /// Some go on along one line, some fork and merge all over, some begin anew.
+    fn shape(&mut self, size: usize) -> Shape {
+        let (forks, merges, roots) = (self.below(10) + 1, self.below(6), self.below(4));
+        (0..size)
+            .map(|number| {
+                if number == 0 || self.below(40) < roots {
+                    return Vec::new();
+                }
+                let near = |chance: &mut Self| number - 1 - chance.below(forks).min(number - 1);
+                let mut parents = vec![near(self)];
+                if self.below(10) < merges {
+                    let other = self.below(number);
+                    parents.extend((!parents.contains(&other)).then_some(other));
+                }
+                parents
+            })
+            .collect()
+    }
+}
+
+/// Has git make the commits, at those times.
+fn made(test: &TestRepository, shape: &Shape, times: &[i64]) -> Vec<CommitId> {
+    let mut text = String::new();
+    for (number, (parents, time)) in shape.iter().zip(times).enumerate() {
+        let message = format!("{number} {times:?}");
+        write!(
+            text,
+            "commit refs/heads/c{number}\nmark :{}\ncommitter A <a@b> {time} +0000\n",
+            number + 1
+        )
+        .unwrap();
+        write!(text, "data {}\n{message}\n", message.len()).unwrap();
+        for (place, parent) in parents.iter().enumerate() {
+            writeln!(text, "{} :{}", if place == 0 { "from" } else { "merge" }, parent + 1)
+                .unwrap();
+        }
+        if parents.is_empty() {
+            text.push_str("deleteall\n");
+        }
+        text.push('\n');
+    }
+    let (stream, marks) = (test.beside("stream"), test.beside("marks"));
+    fs::write(&stream, text).unwrap();
+    let file = fs::File::open(&stream).unwrap();
+    let status = std::process::Command::new("git")
+        .args(["-c", "fastimport.unpackLimit=100000", "fast-import", "--quiet", "--force"])
+        .arg(format!("--export-marks={}", marks.display()))
+        .current_dir(test.root())
+        .stdin(file)
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let mut named: Vec<(usize, CommitId)> = fs::read_to_string(&marks)
+        .unwrap()
+        .lines()
+        .map(|line| line.split_once(' ').unwrap())
+        .map(|(mark, id)| (mark[1..].parse().unwrap(), id.parse().unwrap()))
+        .collect();
+    named.sort_by_key(|(mark, _)| *mark);
+    named.into_iter().map(|(_, id)| id).collect()
+}
+
+/// Returns what led to each commit, and itself.
+fn behind(shape: &Shape) -> Vec<BTreeSet<usize>> {
+    let mut all: Vec<BTreeSet<usize>> = Vec::new();
+    for (number, parents) in shape.iter().enumerate() {
+        let mut own: BTreeSet<usize> =
+            parents.iter().flat_map(|parent| all[*parent].iter().copied()).collect();
+        own.insert(number);
+        all.push(own);
+    }
+    all
+}
+
+fn line(shape: &Shape, from: usize) -> Vec<usize> {
+    std::iter::successors(Some(from), |number| shape[*number].first().copied()).collect()
+}
+
+/// Clocks that are right, that say anything, and that are all wrong: whatever came first says that it is the newest.
+fn clocks(chance: &mut Chance, round: usize, size: usize) -> Vec<i64> {
+    let time = |number: usize| i64::try_from(number).unwrap();
+    (0..size)
+        .map(|number| match round % 3 {
+            0 => 1_000 + time(number),
+            1 => 1_000 + time(chance.below(size)),
+            _ => 2_000 - time(number),
+        })
+        .collect()
+}
+
+/// Holds every walk between some commits against the shape.
+fn assert_exact(test: &TestRepository, shape: &Shape, times: &[i64], asked: &[[usize; 3]]) {
+    let ids = made(test, shape, times);
+    let repository = test.open();
+    let number = |id: &CommitId| ids.iter().position(|known| known == id).unwrap();
+    let behind = behind(shape);
+    for [one, other, third] in asked.iter().copied() {
+        let told = || format!("{one} {other} {third} of {shape:?} at {times:?}");
+        for since in [vec![], vec![other], vec![other, third]] {
+            let known: Vec<CommitId> = since.iter().map(|known| ids[*known]).collect();
+            let reach = repository.all_since(&known, ids[one]).unwrap();
+            let order: Vec<usize> = reach.commits.iter().map(number).collect();
+            let hidden: BTreeSet<usize> =
+                since.iter().flat_map(|known| behind[*known].iter().copied()).collect();
+            let expected: BTreeSet<usize> = behind[one].difference(&hidden).copied().collect();
+            assert_eq!(
+                order.iter().copied().collect::<BTreeSet<_>>(),
+                expected,
+                "{since:?}: {}",
+                told()
+            );
+            assert_eq!((order.len(), reach.ends.len()), (expected.len(), 0), "{}", told());
+            for (place, commit) in order.iter().enumerate() {
+                let later = |parent: &usize| order[place..].contains(parent);
+                assert!(!shape[*commit].iter().any(later), "{order:?}: {}", told());
+            }
+        }
+        assert_eq!(
+            repository.led_to(ids[one], ids[other]).unwrap(),
+            behind[other].contains(&one),
+            "{}",
+            told()
+        );
+        let distance = repository.distance(ids[one], ids[other]).unwrap();
+        let expected = (
+            behind[one].difference(&behind[other]).count(),
+            behind[other].difference(&behind[one]).count(),
+        );
+        assert_eq!((distance.ahead, distance.behind), expected, "{}", told());
+        let common: BTreeSet<usize> = behind[one].intersection(&behind[other]).copied().collect();
+        let is_best = |base: &usize| {
+            !common.iter().any(|later| later != base && behind[*later].contains(base))
+        };
+        let best: BTreeSet<usize> = common.iter().copied().filter(is_best).collect();
+        let bases: BTreeSet<usize> =
+            repository.merge_bases(ids[one], ids[other]).unwrap().iter().map(number).collect();
+        assert_eq!(bases, best, "{}", told());
+        let had = &behind[other];
+        let mut added: Vec<usize> =
+            line(shape, one).into_iter().take_while(|number| !had.contains(number)).collect();
+        added.reverse();
+        let found = repository.added_since(ids[other], ids[one]).unwrap().unwrap();
+        assert_eq!(found.iter().map(number).collect::<Vec<_>>(), added, "{}", told());
+    }
+}
+
+#[test]
+fn every_walk_is_exact_whatever_the_shape_and_the_clocks() {
+    let test = TestRepository::empty();
+    let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+    for round in 0..60 {
+        let shape = chance.shape(SIZE);
+        let times = clocks(&mut chance, round, SIZE);
+        let asked: Vec<_> = (0..60).map(|_| [(); 3].map(|()| chance.below(SIZE))).collect();
+        assert_exact(&test, &shape, &times, &asked);
+    }
+}
+
+#[test]
+fn every_walk_is_exact_where_more_branches_were_merged_than_there_are_colours() {
+    let test = TestRepository::empty();
+    let mut chance = Chance(0x2545_f491_4f6c_dd1d);
+    for round in 0..12 {
+        let shape = chance.wide_shape(150);
+        let size = shape.len();
+        let times = clocks(&mut chance, round, size);
+        let mut asked: Vec<_> = (0..8).map(|_| [(); 3].map(|()| chance.below(size))).collect();
+        // The last one has most of them, and the first ones have none.
+        asked.extend(
+            (0..6).map(|_| [size - 1 - chance.below(4), chance.below(20), chance.below(size)]),
+        );
+        assert_exact(&test, &shape, &times, &asked);
+    }
+}
+
+/// A line of commits, and behind it so many branches, each begun at one of the last ten of the line and merged one by one into what
+/// goes on from its last. Returns the shape, with the number of the last commit of the line.
+fn merged(line: usize, branches: usize) -> (Shape, usize) {
+    let mut shape: Shape = (0..line).map(|number| Vec::from_iter(number.checked_sub(1))).collect();
+    let mut top = line - 1;
+    for branch in 0..branches {
+        shape.push(vec![line - 1 - branch % 10]);
+        shape.push(vec![top, shape.len() - 1]);
+        top = shape.len() - 1;
+    }
+    (shape, line - 1)
+}
+
+fn upward(shape: &Shape) -> Vec<i64> {
+    (0..shape.len()).map(|number| 1_000 + i64::try_from(number).unwrap()).collect()
+}
+
+#[test]
+fn however_many_branches_were_merged_no_more_is_read_than_where_they_began() {
+    let test = TestRepository::empty();
+    let (shape, known) = merged(60, 200);
+    let ids = made(&test, &shape, &upward(&shape));
+    // Nobody can read what comes before.
+    for id in &ids[..45] {
+        fs::remove_file(file_of(&test, *id)).unwrap();
+    }
+    let repository = test.open();
+    let (known, last) = (ids[known], ids[shape.len() - 1]);
+    let reach = repository.all_since(&[known], last).unwrap();
+    assert_eq!((reach.commits.len(), reach.ends.len()), (400, 0));
+    let distance = repository.distance(known, last).unwrap();
+    assert_eq!((distance.ahead, distance.behind), (0, 400));
+    assert_eq!(repository.added_since(known, last).unwrap().unwrap().len(), 200);
+    assert_eq!(repository.merge_bases(known, last).unwrap(), [known]);
+    assert_eq!(repository.newest_common(last, [known]).unwrap(), Some(known));
+}
+
+#[test]
+fn a_merged_branch_that_began_by_itself_has_all_of_history_read_by_none_but_what_judges() {
+    let test = TestRepository::empty();
+    let (mut shape, known) = merged(2_000, 0);
+    shape.push(Vec::new());
+    shape.push(vec![known, known + 1]);
+    let ids = made(&test, &shape, &upward(&shape));
+    for id in &ids[..500] {
+        fs::remove_file(file_of(&test, *id)).unwrap();
+    }
+    let repository = test.open();
+    let (known, last) = (ids[known], ids[known + 2]);
+    let distance = repository.distance(known, last).unwrap();
+    assert_eq!((distance.ahead, distance.behind), (0, 2));
+    assert_eq!(repository.added_since(known, last).unwrap().unwrap(), [last]);
+    assert_eq!(repository.newest_common(last, [known]).unwrap(), Some(known));
+    let judged = repository.all_since(&[known], last);
+    assert!(matches!(judged, Err(AuditError::Missing { .. })), "{judged:?}");
+}
+
+/// Five commits, each a loose file. Returns their names, the first one first.
+fn five(test: &TestRepository) -> Vec<CommitId> {
+    (0..5)
+        .map(|number| {
+            test.git(&["commit", "--quiet", "--allow-empty", "--message", &number.to_string()]);
+            test.git(&["rev-parse", "HEAD"]).trim().parse().unwrap()
+        })
+        .collect()
+}
+
+fn file_of(test: &TestRepository, id: CommitId) -> std::path::PathBuf {
+    let name = id.to_string();
+    test.path(&format!(".git/objects/{}/{}", &name[..2], &name[2..]))
+}
+
+/// Asks all that walks.
+fn asked(
+    repository: &Repository,
+    first: CommitId,
+    last: CommitId,
+) -> Vec<(&'static str, Option<AuditError>)> {
+    vec![
+        ("all_since", repository.all_since(&[], last).err()),
+        ("distance", repository.distance(first, last).err()),
+        ("led_to", repository.led_to(first, last).err()),
+        ("merge_bases", repository.merge_bases(first, last).err()),
+        ("line_to", repository.line_to(last).err()),
+        ("added_since", repository.added_since(first, last).err()),
+        ("log", repository.log(last).unwrap().find_map(Result::err)),
+        ("commit_named", repository.commit_named("HEAD~4").err()),
+    ]
+}
+
+#[test]
+fn what_is_damaged_in_the_middle_ends_every_walk_with_its_name() {
+    let test = TestRepository::empty();
+    let commits = five(&test);
+    let file = file_of(&test, commits[2]);
+    let whole = fs::read(&file).unwrap();
+    let put = |bytes: &[u8]| {
+        fs::remove_file(&file).unwrap();
+        fs::write(&file, bytes).unwrap();
+    };
+    for cut in [&whole[..whole.len() / 2], &[], b"no object at all"] {
+        put(cut);
+        for (walk, fault) in asked(&test.open(), commits[0], commits[4]) {
+            let damaged = fault.unwrap_or_else(|| panic!("{walk} ends well"));
+            let AuditError::Damaged { id, file: told, .. } = &damaged else {
+                panic!("{walk}: {damaged:?}")
+            };
+            assert_eq!((*id, told), (commits[2].object(), &file), "{walk}");
+        }
+    }
+    fs::remove_file(&file).unwrap();
+    for (walk, fault) in asked(&test.open(), commits[0], commits[4]) {
+        assert!(
+            matches!(fault, Some(AuditError::Missing { id, .. }) if id == commits[2].object()),
+            "{walk}: {fault:?}"
+        );
+    }
+}
+
+#[test]
+fn an_index_that_leads_nowhere_ends_every_walk() {
+    let test = TestRepository::empty();
+    let commits = five(&test);
+    test.git(&["repack", "-adq"]);
+    let listing =
+        fs::read_dir(test.path(".git/objects/pack")).unwrap().map(|entry| entry.unwrap().path());
+    let path =
+        listing.into_iter().find(|path| path.extension().is_some_and(|end| end == "idx")).unwrap();
+    let whole = fs::read(&path).unwrap();
+    let count = u32::from_be_bytes(whole[8 + 255 * 4..8 + 256 * 4].try_into().unwrap()) as usize;
+    let names = 8 + 256 * 4;
+    let place = (0..count)
+        .find(|place| {
+            whole[names + place * 20..names + place * 20 + 20] == *commits[2].object().as_bytes()
+        })
+        .unwrap();
+    let at = names + count * 24 + place * 4;
+    // Behind the end, into the middle of something, to the eight-byte offsets that there are none of, to the header.
+    for offset in [0x7fff_0000_u32, 33, 0x8000_0005, 0xffff_ffff, 0] {
+        let mut index = whole.clone();
+        index[at..at + 4].copy_from_slice(&offset.to_be_bytes());
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, &index).unwrap();
+        for (walk, fault) in asked(&test.open(), commits[0], commits[4]) {
+            let is_told = match &fault {
+                Some(AuditError::Damaged { id, .. } | AuditError::Missing { id, .. }) => {
+                    *id == commits[2].object()
+                }
+                _ => false,
+            };
+            assert!(is_told, "{walk}, {offset:x}: {fault:?}");
+        }
+    }
+}
+
+#[test]
+fn grafts_and_replacements_change_no_history() {
+    let test = TestRepository::empty();
+    let commits = five(&test);
+    assert_eq!(test.open().pretences().unwrap(), []);
+    let line = format!("{} {}\n", commits[4], commits[0]);
+    fs::create_dir_all(test.path(".git/info")).unwrap();
+    fs::write(test.path(".git/info/grafts"), line).unwrap();
+    test.git(&["replace", &commits[3].to_string(), &commits[1].to_string()]);
+    let repository = test.open();
+    assert_eq!(repository.all_since(&[], commits[4]).unwrap().commits, commits);
+    assert_eq!(repository.line_to(commits[4]).unwrap(), commits);
+    assert_eq!(repository.log_entry(commits[4]).unwrap().parents, [commits[3]]);
+    assert_eq!(repository.log(commits[4]).unwrap().count(), 5);
+    assert_eq!(repository.pretences().unwrap(), [Pretence::Grafts, Pretence::Replacements]);
+}
+
+#[test]
+fn a_commit_is_found_by_every_name_that_git_knows_it_by() {
+    let test = TestRepository::empty();
+    let commits = five(&test);
+    test.git(&["tag", "-a", "-m", "one", "v1", "HEAD~2"]);
+    test.git(&["tag", "-a", "-m", "two", "v2", "v1"]);
+    test.git(&["switch", "-q", "-c", "side", "HEAD~3"]);
+    test.git(&["commit", "-q", "--allow-empty", "-m", "side"]);
+    test.git(&["switch", "-q", "main"]);
+    test.git(&["merge", "-q", "--no-ff", "-m", "merge", "side"]);
+    let repository = test.open();
+    let id = commits[1].to_string();
+    let described = format!("v1-3-g{}", &id[..9]);
+    for name in [
+        "HEAD",
+        "@",
+        "main",
+        "heads/main",
+        "refs/heads/side",
+        "v1",
+        "v2",
+        "v2~1",
+        "HEAD^2",
+        "HEAD^2^",
+        "@~~",
+        "main~2^0",
+        "v1^{}",
+        "v2^{commit}",
+        "HEAD^{tree}^{commit}",
+        "side@{0}",
+        "HEAD^{/3}",
+        &id,
+        &id[..7],
+        &described,
+        "HEAD^3",
+        "HEAD~40",
+        "HEAD~é",
+        "HEAD^1ü",
+        "é~",
+        "no",
+        "deadbeef",
+        "HEAD:",
+        "~1",
+        "",
+        "@{-1}",
+        &"f".repeat(40),
+        &id.to_uppercase(),
+    ] {
+        let output = std::process::Command::new("git")
+            .args(["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")])
+            .current_dir(test.root())
+            .output()
+            .unwrap();
+        let by_git = String::from_utf8(output.stdout).unwrap().trim().parse::<CommitId>().ok();
+        // A name of 40 digits is one to `rev-parse` even where nothing has it.
+        let by_git = by_git.filter(|_| output.status.success());
+        assert_eq!(repository.commit_named(name).unwrap(), by_git, "{name:?}");
+    }
+}

@@ -1,0 +1,275 @@
+//! Texts merged line by line, as git merges them; no repository is needed for that.
+
+use git2::{FileFavor, MergeFileInput, MergeFileOptions};
+
+use super::error::{AuditError, During};
+
+/// A merged text in two versions, which differ where both sides changed the same lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Both {
+    /// With ours in these places.
+    pub ours: Vec<u8>,
+    /// With theirs.
+    pub theirs: Vec<u8>,
+}
+
+/// How what is disputed is marked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marks {
+    /// How long a marker is.
+    pub size: u16,
+    /// What our side is called.
+    pub ours: String,
+    /// What theirs is called.
+    pub theirs: String,
+}
+
+impl Default for Marks {
+    fn default() -> Self {
+        Self { size: 7, ours: "ours".to_owned(), theirs: "theirs".to_owned() }
+    }
+}
+
+/// Merges two texts that came of a third one.
+pub(crate) fn merge_texts(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Both, AuditError> {
+    merge_texts_by(base, ours, theirs, Comparison::Shortest)
+}
+
+/// How it is found out which lines of two texts are the same ones: where lines repeat, there are several answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    /// With few changes, found fast; git's `myers`.
+    Shortest,
+    /// With the fewest.
+    Minimal,
+    /// By the lines that occur once, as git's `patience` and `histogram` do.
+    Unique,
+}
+
+/// Merges two texts that came of a third one, compared in that way.
+pub(crate) fn merge_texts_by(
+    base: &[u8],
+    ours: &[u8],
+    theirs: &[u8],
+    by: Comparison,
+) -> Result<Both, AuditError> {
+    if ours == theirs || theirs == base {
+        return Ok(Both { ours: ours.to_vec(), theirs: ours.to_vec() });
+    }
+    if ours == base {
+        return Ok(Both { ours: theirs.to_vec(), theirs: theirs.to_vec() });
+    }
+    let favoring = |favor| {
+        let mut options = MergeFileOptions::new();
+        options.favor(favor).minimal(by == Comparison::Minimal).patience(by == Comparison::Unique);
+        merged(Some(base), ours, theirs, &mut options)
+    };
+    Ok(Both { ours: favoring(FileFavor::Ours)?, theirs: favoring(FileFavor::Theirs)? })
+}
+
+impl Both {
+    /// Returns whether nothing is disputed.
+    pub(crate) fn agree(&self) -> bool {
+        self.ours == self.theirs
+    }
+
+    /// Returns the text with markers around the lines in which the two versions differ, and around no others.
+    pub(crate) fn marked(&self, marks: &Marks) -> Result<Vec<u8>, AuditError> {
+        if self.agree() {
+            return Ok(self.ours.clone());
+        }
+        let label = |name: &str| name.replace(|c: char| c.is_control(), " ");
+        let mut options = MergeFileOptions::new();
+        options
+            .marker_size(marks.size)
+            .our_label(label(&marks.ours))
+            .their_label(label(&marks.theirs));
+        let text = merged(None, &self.ours, &self.theirs, &mut options)?;
+        // libgit2 ends its markers with a bare line feed, whatever the lines around them end with.
+        Ok(if has_bare_ends(&self.ours) || has_bare_ends(&self.theirs) {
+            text
+        } else {
+            with_returns(&text)
+        })
+    }
+
+    /// Returns the text with one line, as it is given, in each place where the two versions differ.
+    pub(crate) fn undecided(&self, line: &str) -> Result<Vec<u8>, AuditError> {
+        // Longer than anything of the kind in the text itself.
+        let longest =
+            lines(&self.ours).chain(lines(&self.theirs)).map(arrows).max().unwrap_or_default();
+        let size = u16::try_from(longest + usize::from(Marks::default().size)).unwrap_or(u16::MAX);
+        let marked = self.marked(&Marks { size, ..Marks::default() })?;
+        let (mut out, mut inside) = (Vec::with_capacity(marked.len()), false);
+        for own in lines(&marked) {
+            let is_marker = arrows(own) >= usize::from(size);
+            if is_marker && !inside {
+                out.extend_from_slice(line.as_bytes());
+                out.extend_from_slice(if is_bare(own) { b"\n" } else { b"\r\n" });
+            } else if !is_marker && !inside {
+                out.extend_from_slice(own);
+            }
+            inside ^= is_marker;
+        }
+        Ok(out)
+    }
+}
+
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split_inclusive(|byte| *byte == b'\n')
+}
+
+/// Returns how many of the signs stand at the beginning of a line with which markers begin that are no rule between two sides.
+fn arrows(line: &[u8]) -> usize {
+    line.iter().take_while(|byte| b"<>".contains(byte)).count()
+}
+
+fn has_bare_ends(text: &[u8]) -> bool {
+    !text.contains(&b'\n') || text.split_inclusive(|byte| *byte == b'\n').any(is_bare)
+}
+
+fn is_bare(line: &[u8]) -> bool {
+    line.ends_with(b"\n") && !line.ends_with(b"\r\n")
+}
+
+fn with_returns(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() + 16);
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        match line.strip_suffix(b"\n").filter(|_| is_bare(line)) {
+            Some(bare) => out.extend([bare, b"\r\n"].concat()),
+            None => out.extend(line),
+        }
+    }
+    out
+}
+
+/// Merges two texts. Without a third one that they came of, all in which they differ is disputed.
+fn merged(
+    base: Option<&[u8]>,
+    ours: &[u8],
+    theirs: &[u8],
+    options: &mut MergeFileOptions,
+) -> Result<Vec<u8>, AuditError> {
+    // A line break more at the end of each: a last line without one is a line like others then, and no text is empty.
+    let end: &[u8] = if ours.windows(2).any(|pair| pair == b"\r\n") { b"\r\n" } else { b"\n" };
+    let base = base.map(|base| [base, end].concat()).unwrap_or_default();
+    let texts = [base, [ours, end].concat(), [theirs, end].concat()];
+    // libgit2 merges nothing in which it finds a zero, and has no result then.
+    let zero = texts.iter().any(|text| text.contains(&0)).then(|| stand_in(&texts));
+    let texts = texts
+        .map(|text| zero.as_ref().map_or_else(|| text.clone(), |zero| replaced(&text, &[0], zero)));
+    let inputs = texts.each_ref().map(|text| {
+        let mut input = MergeFileInput::new();
+        input.content(text);
+        input
+    });
+    let [base, ours, theirs] = &inputs;
+    // Merging texts is the one thing of libgit2's that does not start it.
+    drop(git2::Buf::new());
+    let merged = git2::merge_file(base, ours, theirs, Some(options))
+        .during(|| "merge two texts".to_owned())?;
+    let text = merged.content();
+    let text = text.strip_suffix(end).unwrap_or(text);
+    Ok(zero.map_or_else(|| text.to_vec(), |zero| replaced(text, &zero, &[0])))
+}
+
+/// Returns bytes that stand in none of the texts, and in nothing that comes of putting them there: they begin and end as they do nowhere
+/// between.
+fn stand_in(texts: &[Vec<u8>]) -> Vec<u8> {
+    let longest = |text: &Vec<u8>| {
+        text.chunk_by(|one, other| one == other).filter(|run| run[0] == 2).map(<[u8]>::len).max()
+    };
+    let longest = texts.iter().filter_map(longest).max().unwrap_or_default();
+    [&[1][..], &vec![2; longest + 1], &[3]].concat()
+}
+
+fn replaced(text: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, behind)) = rest.split_first() {
+        if let Some(behind) = rest.strip_prefix(old) {
+            out.extend_from_slice(new);
+            rest = behind;
+        } else {
+            out.push(*first);
+            rest = behind;
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marked(base: &str, ours: &str, theirs: &str) -> String {
+        let both = merge_texts(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()).unwrap();
+        String::from_utf8(both.marked(&Marks::default()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_disputed_is_merged() {
+        assert_eq!(marked("a\nb\nc\nd\n", "A\nb\nc\nd\n", "a\nb\nc\nD\n"), "A\nb\nc\nD\n");
+        assert_eq!(marked("a\nb\nc\nd", "A\nb\nc\nd", "a\nb\nc\nd\n"), "A\nb\nc\nd\n");
+        assert_eq!(marked("a\nb\nc\nd\n", "a\nb\nc\nd", "A\nb\nc\nd\n"), "A\nb\nc\nd");
+        assert_eq!(
+            marked("a\r\nb\r\nc\r\nd", "A\r\nb\r\nc\r\nd", "a\r\nb\r\nc\r\nD"),
+            "A\r\nb\r\nc\r\nD"
+        );
+        assert_eq!(marked("", "", "a"), "a");
+        assert_eq!(marked("a", "", ""), "");
+    }
+
+    #[test]
+    fn zeros_are_merged_like_other_bytes() {
+        assert_eq!(
+            marked("a\0\nb\nc\nd\n", "A\0\nb\nc\nd\n", "a\0\nb\nc\nD\0\0\n"),
+            "A\0\nb\nc\nD\0\0\n"
+        );
+        let conflict = "<<<<<<< ours\nB\0\u{1}\u{2}\u{3}\n=======\n\0X\n>>>>>>> theirs\n";
+        assert_eq!(
+            marked("a\nb\nc\n", "a\nB\0\u{1}\u{2}\u{3}\nc\n", "a\n\0X\nc\n"),
+            format!("a\n{conflict}c\n")
+        );
+        let zeros = "\0".repeat(20_000);
+        assert_eq!(marked("a", &zeros, "a"), zeros);
+        assert_eq!(marked(&format!("{zeros}\nb\nc"), &zeros, &format!("{zeros}\nb\nc")), zeros);
+    }
+
+    #[test]
+    fn what_is_undecided_is_one_line_that_neither_has() {
+        let undecided = |base: &str, ours: &str, theirs: &str| {
+            let both = merge_texts(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()).unwrap();
+            String::from_utf8(both.undecided("?").unwrap()).unwrap()
+        };
+        assert_eq!(
+            undecided("a\nb\nc\nd\ne\n", "a\nB\nc\nd\nE\n", "a\nX\nc\nd\ne\n"),
+            "a\n?\nc\nd\nE\n"
+        );
+        assert_eq!(undecided("a\r\nb\r\n", "a\r\nB\r\n", "a\r\nX\r\n"), "a\r\n?\r\n");
+        let run = "<".repeat(20);
+        assert_eq!(
+            undecided(&run, &format!("{run}\nA"), &format!("{run}\nB")),
+            format!("{run}\n?\n")
+        );
+        assert_eq!(undecided("a\n", "a\n", "b\n"), "b\n");
+    }
+
+    #[test]
+    fn markers_stand_around_what_is_disputed_and_nothing_else() {
+        let conflict = "<<<<<<< ours\nB\n=======\nX\n>>>>>>> theirs\n";
+        assert_eq!(
+            marked("a\nb\nc\nd\ne\n", "a\nB\nc\nd\nE\n", "a\nX\nc\nd\ne\n"),
+            format!("a\n{conflict}c\nd\nE\n")
+        );
+        assert_eq!(
+            marked("a\nb\nc\n", "a\nB\nc\n", "A\nX\nc\n"),
+            format!("<<<<<<< ours\na\nB\n=======\nA\nX\n>>>>>>> theirs\nc\n")
+        );
+        assert_eq!(marked("b", "", "X\n"), "<<<<<<< ours\n=======\nX\n>>>>>>> theirs\n");
+        assert_eq!(
+            marked("a\r\nb\r\n", "a\r\nB\r\n", "a\r\nX\r\n"),
+            "a\r\n<<<<<<< ours\r\nB\r\n=======\r\nX\r\n>>>>>>> theirs\r\n"
+        );
+    }
+}

@@ -1,0 +1,269 @@
+//! Step 4 of a transition: everything that can fail before anything moves. Blobs, trees spliced from the parent's,
+//! commits (signed if git's configuration says so), all written, but neither named nor on a branch yet.
+//!
+//! What is given is what stands in the worktree. Blobs are that, with line ends as git would commit them; no filter is applied: a
+//! `filter` attribute on task files makes git show them as modified.
+//!
+//! Nothing here reads the worktree, runs a hook, or writes outside `objects/`. A crash leaves temp files, which `git gc` sweeps.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
+
+use jiff::Timestamp;
+
+use super::changed_paths::{check_path, folder_changes, path_changes, paths};
+use super::identity::Person;
+use crate::git::error::AuditError;
+use crate::git::index::user_index::{FolderChange, Index, PathChange};
+use crate::git::objects::commit_bytes::{encode, with_signature};
+use crate::git::objects::id::{CommitId, ObjectId};
+use crate::git::objects::loose::{Kind, Object, Staged};
+use crate::git::objects::tree::{Edit, Trees};
+use crate::git::repository::head::Head;
+use crate::git::repository::repository::Repository;
+use crate::git::signing::sign::Signers;
+
+/// From this many commits on, their objects go into one pack: fewer syncs, but a pack more for `git gc`.
+const PACK_FROM: usize = 4;
+
+/// One file of a commit. Its mode stays what the branch has.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// Relative to the project.
+    pub path: String,
+    /// `None` deletes the file.
+    pub content: Option<Vec<u8>>,
+    /// Whether a file can be run that the branch does not have.
+    pub is_program: bool,
+}
+
+impl Change {
+    /// A file that says this, and, where it is new, cannot be run.
+    pub fn plain(path: &impl ToString, content: Vec<u8>) -> Self {
+        Self { path: path.to_string(), content: Some(content), is_program: false }
+    }
+
+    /// A file that goes.
+    pub fn gone(path: &impl ToString) -> Self {
+        Self { path: path.to_string(), content: None, is_program: false }
+    }
+}
+
+/// A commit to be.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    pub changes: Vec<Change>,
+    /// What its files say in the worktree where the branch does not have them: a person may have staged them so.
+    pub standing: Vec<Change>,
+    pub message: String,
+    pub author: Person,
+    pub authored: Timestamp,
+    pub committer: Person,
+    pub committed: Timestamp,
+}
+
+/// Commits that are written but on no branch yet.
+pub struct Prepared {
+    pub(crate) objects: RefCell<Staged>,
+    pub(crate) base: Head,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) changes: Vec<PathChange>,
+    pub(crate) folders: Vec<FolderChange>,
+    pub(crate) index: Index,
+}
+
+/// One of them, as the reflog tells it.
+pub(crate) struct Step {
+    pub commit: CommitId,
+    pub subject: String,
+    pub committer: Person,
+    pub committed: Timestamp,
+}
+
+/// Makes of a commit of that committer what is to be written.
+type Sign<'s> = dyn FnMut(&Person, Vec<u8>) -> Result<Vec<u8>, AuditError> + 's;
+
+/// Commits that nothing is written of yet.
+struct Composed {
+    objects: Vec<Object>,
+    steps: Vec<Step>,
+    changes: Vec<PathChange>,
+    folders: Vec<FolderChange>,
+    index: Index,
+}
+
+impl Prepared {
+    /// The commits, oldest first.
+    pub fn commits(&self) -> impl Iterator<Item = CommitId> + '_ {
+        self.steps.iter().map(|step| step.commit)
+    }
+
+    /// The commit that the branch is going to be at.
+    pub fn last(&self) -> CommitId {
+        self.steps.last().expect("a batch has at least one commit").commit
+    }
+
+    /// The branch, and where it was when this was prepared.
+    pub fn base(&self) -> &Head {
+        &self.base
+    }
+}
+
+impl Repository {
+    /// Prepares one commit on top of the branch.
+    pub fn prepare(&self, head: &Head, draft: &Draft) -> Result<Prepared, AuditError> {
+        self.prepare_batch(head, std::slice::from_ref(draft))
+    }
+
+    /// Prepares a chain of commits on top of the branch, the first of them first.
+    pub fn prepare_batch(&self, head: &Head, drafts: &[Draft]) -> Result<Prepared, AuditError> {
+        let mut signers = Signers::default();
+        let sign = &mut |committer: &Person, unsigned: Vec<u8>| match signers.of(self, committer)? {
+            Some(signer) => Ok(with_signature(&unsigned, &signer.sign(&unsigned)?)),
+            None => Ok(unsigned),
+        };
+        let Composed { mut objects, steps, changes, folders, index } =
+            self.compose(head, drafts, sign)?;
+        let mut seen = HashSet::new();
+        objects.retain(|object: &Object| seen.insert(object.id));
+        let objects = if drafts.len() < PACK_FROM {
+            self.objects().stage_loose(&objects)?
+        } else {
+            self.objects().stage_pack(&objects)?
+        };
+        let objects = RefCell::new(objects);
+        Ok(Prepared { objects, base: head.clone(), steps, changes, folders, index })
+    }
+
+    /// Meets what would keep these commits from being prepared; writes nothing, and has nothing signed.
+    pub fn rehearse(&self, head: &Head, drafts: &[Draft]) -> Result<(), AuditError> {
+        self.compose(head, drafts, &mut |_, unsigned| Ok(unsigned)).map(drop)
+    }
+
+    fn compose(
+        &self,
+        head: &Head,
+        drafts: &[Draft],
+        sign: &mut Sign<'_>,
+    ) -> Result<Composed, AuditError> {
+        let base_root = head.commit.map(|commit| self.root_tree(commit)).transpose()?;
+        let mut trees = self.trees();
+        let mut objects = Vec::new();
+        let mut passed: BTreeMap<String, Vec<ObjectId>> = BTreeMap::new();
+        let mut steps = Vec::with_capacity(drafts.len());
+        let (mut root, mut parent) = (base_root, head.commit);
+        for draft in drafts {
+            let new_root = self.splice(&mut trees, root, draft, &mut objects, &mut passed)?;
+            if Some(new_root) == root {
+                return Err(AuditError::Unchanged);
+            }
+            let stamps = [(&draft.author, draft.authored), (&draft.committer, draft.committed)];
+            let unsigned = encode(new_root, parent.as_slice(), stamps, &draft.message)?;
+            let commit = Object::new(Kind::Commit, sign(&draft.committer, unsigned)?);
+            let id = CommitId::new(commit.id);
+            objects.push(commit);
+            steps.push(Step {
+                commit: id,
+                subject: subject(&draft.message),
+                committer: draft.committer.clone(),
+                committed: draft.committed,
+            });
+            (root, parent) = (Some(new_root), Some(id));
+        }
+        if steps.is_empty() {
+            return Err(AuditError::Unchanged);
+        }
+
+        let changes = path_changes(&trees, base_root, root, passed)?;
+        let folders = folder_changes(&trees, base_root, root, &changes)?;
+        let index = Index::read(self, &paths(&changes))?;
+        index.check(self, &changes)?;
+        Ok(Composed { objects, steps, changes, folders, index })
+    }
+
+    fn splice(
+        &self,
+        trees: &mut Trees<'_>,
+        root: Option<ObjectId>,
+        draft: &Draft,
+        objects: &mut Vec<Object>,
+        passed: &mut BTreeMap<String, Vec<ObjectId>>,
+    ) -> Result<ObjectId, AuditError> {
+        for change in &draft.standing {
+            let path = self.full_path(&change.path);
+            if let Some(content) = &change.content {
+                let before = || self.content_before(trees, root, draft, &path, objects);
+                let blob = Object::new(
+                    Kind::Blob,
+                    self.as_committed(&path, content, before)?.into_owned(),
+                );
+                passed.entry(path).or_default().push(blob.id);
+            }
+        }
+        let mut edits = BTreeMap::new();
+        for change in &draft.changes {
+            check_path(&change.path)?;
+            let path = self.full_path(&change.path);
+            let blob = match &change.content {
+                Some(content) => {
+                    let before = || self.content_before(trees, root, draft, &path, objects);
+                    Some(Object::new(
+                        Kind::Blob,
+                        self.as_committed(&path, content, before)?.into_owned(),
+                    ))
+                }
+                None => None,
+            };
+            passed.entry(path.clone()).or_default().extend(blob.as_ref().map(|blob| blob.id));
+            let edit = (blob.as_ref().map(|blob| blob.id), change.is_program);
+            if edits.insert(path, edit).is_some() {
+                return Err(AuditError::BadPath {
+                    path: change.path.clone(),
+                    reason: "the same change names it twice",
+                });
+            }
+            objects.extend(blob);
+        }
+        let edits: Vec<_> = edits
+            .iter()
+            .map(|(path, &(blob, is_program))| Edit { path, blob, is_program })
+            .collect();
+        trees.splice(root, &edits, objects)
+    }
+
+    /// Returns what a file said before this draft; one that moves is taken away elsewhere under the same name.
+    fn content_before(
+        &self,
+        trees: &Trees<'_>,
+        root: Option<ObjectId>,
+        draft: &Draft,
+        path: &str,
+        objects: &[Object],
+    ) -> Result<Option<Vec<u8>>, AuditError> {
+        let name = path.rsplit('/').next();
+        let removed = draft.changes.iter().filter(|change| change.content.is_none());
+        let moved = removed
+            .map(|change| self.full_path(&change.path))
+            .filter(|old| old.rsplit('/').next() == name);
+        for path in std::iter::once(path.to_owned()).chain(moved) {
+            let Some(leaf) = trees.file(root, &path)? else { continue };
+            let fresh = objects.iter().rev().find(|object| object.id == leaf.id);
+            return fresh
+                .map_or_else(|| self.read_blob(leaf.id), |object| Ok(object.bytes.clone()))
+                .map(Some);
+        }
+        Ok(None)
+    }
+}
+
+/// The first line of a message, as one line of the reflog.
+fn subject(message: &str) -> String {
+    message
+        .trim_start()
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .filter(|c| !c.is_control())
+        .collect()
+}

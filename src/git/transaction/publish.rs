@@ -1,0 +1,198 @@
+//! Step 6 of a transition: the branch moves, and the index with it. The commit point is the rename of the branch.
+//!
+//! ```text
+//!   objects          written since `prepare`, without names           kill: leftover `tmp_obj_*` or `tmp_pack_*` files
+//!   index.lock       waited for while somebody has it, before anything is written
+//!   temp files       made, their inodes told to the caller            kill: a leftover `aof-*` file
+//!   objects, branch  synced side by side with what the caller wrote, behind its record
+//!   index.lock       given its name; waited for, never broken         kill: our `index.lock`
+//!   objects          given their names                                kill: unreachable objects
+//!   check            HEAD, the branch and the staged entries are still what was prepared for, aof's own folder this clone's alone
+//!   files            given their names by the caller                  kill: files ahead of HEAD, our `index.lock`
+//!   new index        written into `index.lock`
+//!   REF.lock         given its name, holds the new commit; the branch compared again, the objects still there   kill: both locks
+//!   reflogs          a line a commit
+//!   index.lock -> index                                               kill: the index and the files are ahead of HEAD
+//!   REF.lock -> REF  renamed                                          the commit point
+//!   last sync        the folders of the branch and of the caller's files, and the index, side by side
+//! ```
+//! The index goes first, while the branch is locked: a person's `git commit` that reads HEAD before and the index after
+//! cannot move the branch. The other way round it would read the new HEAD and the old index, and take the change back.
+//! `clear_stale` removes what a kill leaves. A power cut after the folders are synced loses nothing; before that each of the branch,
+//! the index and the files is old or new, whichever came first, and the objects are there: `settle_index` brings up the index, and
+//! the caller its files. What goes wrong after the commit point does not take the commit back: it is told beside it.
+
+use std::fs::{self, FileTimes};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Instant;
+
+use super::changed_paths::paths;
+use super::locks::{BranchLock, Files, Held, Locks, Unlocked, wait_while_held};
+use super::prepare::Prepared;
+use crate::git::error::{At, AuditError};
+use crate::git::index::user_index::{Index, Patched};
+use crate::git::objects::id::CommitId;
+use crate::git::objects::loose::{sync_files, unsynced_folder};
+use crate::git::repository::repository::Repository;
+use crate::system::crash_points;
+use crate::system::disk;
+use crate::system::disk::{NotSynced, Unsynced};
+
+/// Called with the lock files that are about to appear; returns once they are written down, with what has to be on the disk
+/// before they do: that, and the files that the caller wrote under temporary names. The objects go there with them.
+pub(crate) type Intent<'a> = &'a mut dyn FnMut(&Locks) -> io::Result<Vec<Unsynced>>;
+
+/// Called to write the files that are committed, while git's index is locked so that no other commit can pick them up half-way.
+/// Returns the folders whose names are to be on the disk when the commit is. Nothing means that they could not be written, and that
+/// nothing is to be committed.
+pub(crate) type WriteFiles<'a> = &'a mut dyn FnMut() -> Option<Vec<Unsynced>>;
+
+/// A branch that has moved.
+#[derive(Debug)]
+pub struct Published {
+    /// Where it is now.
+    pub commit: CommitId,
+    /// What the disk did not confirm: the branch has moved all the same, and what it is needed for stays on record.
+    pub not_synced: Option<NotSynced>,
+}
+
+impl Repository {
+    /// Tells whether somebody is about to change the index.
+    pub fn is_index_locked(&self) -> bool {
+        self.git_dir().join("index.lock").exists()
+    }
+
+    /// Moves the branch to what was prepared, with the index. `Moved` means: prepare again, since somebody has moved the branch, or
+    /// taken the objects away.
+    pub fn publish(
+        &self,
+        prepared: &Prepared,
+        deadline: Instant,
+        intent: Intent<'_>,
+        write_files: WriteFiles<'_>,
+    ) -> Result<Published, AuditError> {
+        let reference = &prepared.base.reference;
+        let place = self.reference_path(reference);
+        // `git add -A` holds it while it looks for new files, and would take in those that have no names yet.
+        wait_while_held(&self.git_dir().join("index.lock"), deadline)?;
+        let branch_temp = self.branch_temp(prepared.last())?;
+        let index_temp = self.temp_index(prepared.index.mode())?;
+        let branch = BranchLock {
+            reference: reference.clone(),
+            from: prepared.base.commit,
+            to: prepared.last(),
+            file: branch_temp.file.clone(),
+        };
+        let locks =
+            Locks { index: index_temp.file.clone(), branch: Some(branch), files: Files::Untouched };
+        let mut waiting = tell(intent, &locks, &place)?;
+        let mut objects = prepared.objects.borrow_mut();
+        waiting.extend(objects.unsynced()?);
+        waiting.push(branch_temp.temp.unsynced()?);
+        // No lock has its name yet, no object and no file of the caller's: which of them gets there first does not matter.
+        sync_files(waiting)?;
+        crash_points::point("audit.objects-written");
+
+        let index_lock = index_temp.lock(self.git_dir().join("index.lock"), deadline)?;
+        crash_points::point("audit.index-locked");
+        // The lock may have been waited for, and a pruning git takes what nothing leads to.
+        let pruned =
+            || AuditError::Moved { reference: reference.clone(), found: prepared.base.commit };
+        if !objects.are_there() {
+            return Err(pruned());
+        }
+        self.objects().name_staged(&mut objects)?;
+        let now = self.head()?;
+        if now != prepared.base {
+            return Err(AuditError::Moved { reference: now.reference, found: now.commit });
+        }
+        // It may have come with what git just brought, and what is about to be committed out of it.
+        self.own_folder_is_ours_at(now.commit)?;
+        let reread;
+        let index = if prepared.index.is_current()? {
+            &prepared.index
+        } else {
+            reread = Index::read(self, &paths(&prepared.changes))?;
+            reread.check(self, &prepared.changes)?;
+            &reread
+        };
+        let Some(mut folders) = write_files() else { return Err(AuditError::NotWritten) };
+        write_index(&index_lock, &index.patched(self, &prepared.changes, &prepared.folders)?)?;
+        crash_points::point("audit.index-written");
+
+        let branch_lock =
+            branch_temp.lock(self.common_dir().join(format!("{reference}.lock")), deadline)?;
+        crash_points::point("audit.ref-locked");
+        let found = self.read_reference(reference)?;
+        if found != prepared.base.commit {
+            return Err(AuditError::Moved { reference: reference.clone(), found });
+        }
+        if !objects.are_there() {
+            return Err(pruned());
+        }
+        self.write_reflogs(reference, prepared.base.commit, &prepared.steps)?;
+        crash_points::point("audit.reflog-written");
+        folders.push(unsynced_folder(place.parent().expect("a branch lies in a folder"))?);
+        let index_place = self.git_dir().join("index");
+        folders.push(index_lock.unsynced(&index_place)?);
+        index_lock.rename_to(&index_place).at("replace", &index_place)?;
+        crash_points::point("audit.index-moved");
+        branch_lock.rename_to(&place).at("move the branch", &place)?;
+        crash_points::point("audit.ref-moved");
+        // The commit point is passed: from here on nothing may read as if the branch had not moved.
+        Ok(Published { commit: prepared.last(), not_synced: disk::sync(folders).err() })
+    }
+
+    /// Has what was prepared survive, and moves nothing: for whoever asks a remote first.
+    pub fn keep(&self, prepared: &Prepared) -> Result<(), AuditError> {
+        let mut objects = prepared.objects.borrow_mut();
+        sync_files(objects.unsynced()?)?;
+        self.objects().name_staged(&mut objects)
+    }
+
+    pub(crate) fn temp_index(&self, mode: Option<u32>) -> Result<Unlocked, AuditError> {
+        Unlocked::create(
+            self.git_dir(),
+            "aof-index",
+            mode.unwrap_or_else(|| self.shared_file_mode()),
+        )
+    }
+
+    pub(crate) fn branch_temp(&self, commit: CommitId) -> Result<Unlocked, AuditError> {
+        let mut unlocked =
+            Unlocked::create(self.common_dir(), "aof-branch", self.shared_file_mode())?;
+        unlocked.temp.write(format!("{commit}\n").as_bytes())?;
+        Ok(unlocked)
+    }
+
+    /// Mode for new files of git's: what its own HEAD has, so that a shared repository stays shared.
+    fn shared_file_mode(&self) -> u32 {
+        fs::metadata(self.git_dir().join("HEAD"))
+            .map_or(0o644, |data| data.permissions().mode() & 0o666)
+    }
+}
+
+pub(crate) fn write_index(lock: &Held, patched: &Patched) -> Result<(), AuditError> {
+    let mut file = lock.file();
+    file.write_all(&patched.bytes).at("write", lock.path())?;
+    if let Some(modified) = patched.modified {
+        file.set_times(FileTimes::new().set_modified(modified))
+            .at("set the time of", lock.path())?;
+    }
+    disk::start(file);
+    Ok(())
+}
+
+/// Tells the caller which lock files are to come, and returns what has to be on the disk before they do.
+pub(crate) fn tell(
+    intent: Intent<'_>,
+    locks: &Locks,
+    near: &Path,
+) -> Result<Vec<Unsynced>, AuditError> {
+    crash_points::point("audit.temps-made");
+    let waiting = intent(locks).at("record the intended locks on", near)?;
+    crash_points::point("audit.intent-told");
+    Ok(waiting)
+}

@@ -1,0 +1,81 @@
+//! Folders of tasks that have grown too large: git writes the whole listing of a folder anew with each commit in it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::domain::{Layout, TaskId};
+use crate::health::doctor::{Complaint, Patient, count};
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::storage::layout::{TASKS, task_path};
+use crate::storage::tasks::task_files::walk_active;
+use crate::storage::tasks::walk::Entry;
+use crate::tasks::apply::batch::{MOST, change_together};
+use crate::tasks::apply::change::Choice;
+use crate::tasks::apply::commit_message;
+use crate::tasks::state::task_state::Standing;
+
+/// The listing of so many tasks is about as large as everything else that a transition adds to `.git`.
+const LARGE: usize = 1_000;
+
+/// How long each batch waits for the lock.
+const WAIT: Duration = Duration::from_secs(10);
+
+pub(crate) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
+    let mut folders: BTreeMap<String, usize> = BTreeMap::new();
+    for entry in walk_active(&patient.workspace.paths) {
+        if let Entry::Task(entry) = entry {
+            *folders.entry(entry.path.folder().to_owned()).or_default() += 1;
+        }
+    }
+    let layout = patient.in_force.as_ref().map(|in_force| in_force.rules.project.layout);
+    let large = folders.into_iter().filter(|(_, tasks)| *tasks > LARGE);
+    large
+        .map(|(folder, tasks)| {
+            let told = |fix: &str| {
+                Complaint::advice(
+                    "folder_large",
+                    format!("`{folder}` has {}", count(tasks, "active task", "active tasks")),
+                    "git writes the whole listing of a folder anew with each commit, so `.git` grows by it each time",
+                    fix.to_owned(),
+                )
+            };
+            match layout {
+                Some(Layout::Sharded) if folder == TASKS => {
+                    told("`aof doctor --fix` moves them to `tasks/ab/`, where new ones go").cured_by(shard)
+                }
+                _ if folder == TASKS => told(
+                    "write `tasks: {layout: sharded}` into project.yaml and commit it; then `aof doctor --fix` moves them",
+                ),
+                _ => told("spread them over several folders: `git mv` is enough, a task may stand anywhere below `tasks/`"),
+            }
+        })
+        .collect()
+}
+
+/// Moves the tasks that stand flat to where new ones go, each in a commit of its own.
+fn shard(workspace: &mut Workspace) -> Result<(), OpsError> {
+    let flat: Vec<TaskId> = walk_active(&workspace.paths)
+        .filter_map(|entry| match entry {
+            Entry::Task(entry) if entry.path.folder() == TASKS => Some(entry.id),
+            _ => None,
+        })
+        .collect();
+    let mut trouble = None;
+    let mut choose = |_: &Workspace, _: usize, standing: &Standing| {
+        let to = task_path(&standing.id, Layout::Sharded);
+        if standing.snapshot.path.folder() != TASKS {
+            return Ok(Choice::Settled);
+        }
+        let message =
+            commit_message::of_edit(&standing.file.task, &format!("moved to {}", to.folder()));
+        Ok(Choice::Moved { to, message })
+    };
+    for batch in flat.chunks(MOST) {
+        let ids: Vec<&TaskId> = batch.iter().collect();
+        change_together(workspace, WAIT, &ids, &mut choose, &mut |_, result| {
+            trouble = trouble.take().or(result.err());
+        })?;
+    }
+    trouble.map_or(Ok(()), Err)
+}

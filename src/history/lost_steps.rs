@@ -1,0 +1,167 @@
+//! Steps that a git which was overtaken took off the branch: told, with what puts them back, and put back where nothing has happened
+//! since.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::Duration;
+
+use crate::domain::issue::{Attention, some};
+use crate::git::transaction::trailers;
+use crate::git::{AuditError, CommitId, Head, LogEntry, TakenBack};
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::storage::tasks::task_files;
+use crate::storage::{FileStat, StoreError};
+use crate::tasks::recovery::checkout::{Brought, bring, may_bring};
+
+/// More commits than that are named by where they begin and end.
+const FEW: usize = 3;
+
+/// Returns what is to be put back. What the files still have is not: that is committed again like any edit.
+pub(crate) fn taken_back(workspace: &Workspace, head: &Head) -> Result<Vec<TakenBack>, OpsError> {
+    let mut lost = Vec::new();
+    for one in workspace.repository.taken_back(head)? {
+        if !is_untouched(&one, head) || !files_have(workspace, &one)? {
+            lost.push(one);
+        }
+    }
+    Ok(lost)
+}
+
+fn files_have(workspace: &Workspace, one: &TakenBack) -> Result<bool, OpsError> {
+    let files = workspace.repository.came_to(&one.steps)?;
+    Ok(files.iter().all(|(path, after)| {
+        let here =
+            path.parse().ok().and_then(|path| task_files::read(&workspace.paths, &path).ok());
+        match (here, after) {
+            (Some(here), Some(after)) => workspace.repository.is_same_text(&here.bytes, *after),
+            (here, after) => here.is_none() && after.is_none(),
+        }
+    }))
+}
+
+/// Says what was taken back, and what to do.
+pub(crate) fn told(workspace: &Workspace, one: &TakenBack, head: &Head) -> Attention {
+    let names: Vec<String> = tasks_of(&one.steps);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let count = one.steps.len();
+    let steps = if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
+    let fix = if is_untouched(one, head) {
+        let bring = format!("`git merge --ff-only {}`; `aof doctor --fix` does it", short(one.had));
+        match may_bring(workspace, head, one.had) {
+            Err(AuditError::InTheWay { files }) => {
+                let files: Vec<&str> = files.iter().map(String::as_str).collect();
+                format!(
+                    "put aside what you changed in {} (`git stash`); then {bring}",
+                    some(&files)
+                )
+            }
+            _ => bring,
+        }
+    } else if count > FEW && one.steps[0].parents.first() == Some(&one.has) {
+        format!("`git cherry-pick {}..{}`", short(one.has), short(one.had))
+    } else {
+        let commits: Vec<String> = one.steps.iter().map(|step| short(step.id)).collect();
+        format!("`git cherry-pick {}`", commits.join(" "))
+    };
+    let problem =
+        format!("git was overtaken and moved the branch back over {steps}: {}", some(&names));
+    Attention { code: "taken_back", problem, fix }
+}
+
+/// Returns whether the branch is still where it was moved to.
+pub(crate) fn is_untouched(one: &TakenBack, head: &Head) -> bool {
+    head.commit == Some(one.has)
+}
+
+fn short(commit: CommitId) -> String {
+    commit.to_string()[..12].to_owned()
+}
+
+fn tasks_of(steps: &[LogEntry]) -> Vec<String> {
+    let said = steps.iter().flat_map(|step| trailers::parse(&step.message));
+    let named = said.filter(|one| one.key() == "Aof-Task").map(|one| one.value().to_owned());
+    named.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Puts back what was taken back, and returns which tasks that were; where the branch has gone on, that is for people.
+pub(crate) fn put_back(workspace: &Workspace) -> Result<Option<PutBack>, OpsError> {
+    let head = workspace.head_now()?;
+    let found = taken_back(workspace, &head)?;
+    let Some(one) = found.iter().find(|one| is_untouched(one, &head)) else { return Ok(None) };
+    may_bring(workspace, &head, one.had)?;
+    Ok(match bring(workspace, &head, one.had, "put back what an overtaken git took back")? {
+        Brought::There => Some(PutBack { tasks: tasks_of(&one.steps), steps: one.steps.len() }),
+        // Somebody has done something meanwhile: it is looked at again.
+        Brought::Moved | Brought::Left(_) => None,
+    })
+}
+
+/// Steps that are on the branch again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PutBack {
+    /// The tasks.
+    pub tasks: Vec<String>,
+    /// How many steps.
+    pub steps: usize,
+}
+
+/// What was seen of the branch: where it is, how it got there, and which file git's index was.
+#[derive(Default)]
+pub(crate) struct BranchSeen(Option<(Head, [Option<FileStat>; 2])>);
+
+/// What became of steps that were taken back since the last look.
+pub(crate) enum Retaken {
+    /// They are on the branch again.
+    Put(PutBack),
+    /// Somebody has to see to it.
+    Told(Attention),
+}
+
+/// Puts back what was taken back since the last look, and tells what cannot be. Nobody is waited for: what somebody is at just now is
+/// looked at again.
+pub(crate) fn tend_branch(
+    workspace: &mut Workspace,
+    wait: Duration,
+    seen: &mut BranchSeen,
+) -> Result<Vec<Retaken>, OpsError> {
+    let head = match workspace.head_now() {
+        Err(AuditError::Waiting { .. }) => return Ok(Vec::new()),
+        head => head?,
+    };
+    let index = workspace.repository.git_dir().join("index");
+    let stat = |path| fs::metadata(path).ok().map(|found| FileStat::of(&found));
+    let places = [workspace.repository.reflog_place(&head), index];
+    let now = (head, places.map(stat));
+    if seen.0.as_ref() == Some(&now) {
+        return Ok(Vec::new());
+    }
+    let found = taken_back(workspace, &now.0)?;
+    let mut retaken = Vec::new();
+    if found.iter().any(|one| is_untouched(one, &now.0)) {
+        workspace.restart_wait(Duration::ZERO);
+        let put = put_back(workspace);
+        workspace.restart_wait(wait);
+        match put {
+            Ok(Some(put)) => retaken.push(Retaken::Put(put)),
+            Ok(None)
+            | Err(
+                OpsError::Audit(AuditError::Locked { .. })
+                | OpsError::Store(StoreError::LockTimedOut { .. }),
+            ) => {
+                return Ok(retaken);
+            }
+            // What a person has changed there is theirs; so they are told.
+            Err(OpsError::Audit(AuditError::InTheWay { .. })) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if retaken.is_empty() {
+        retaken.extend(found.iter().map(|one| {
+            let Attention { code, problem, fix } = told(workspace, one, &now.0);
+            Retaken::Told(Attention { code, problem, fix: workspace.git_words.said(fix) })
+        }));
+        seen.0 = Some(now);
+    }
+    Ok(retaken)
+}

@@ -1,0 +1,110 @@
+//! The line in `.gitattributes` that has our driver merge tasks. It is committed; what else stands in that file stays as it is.
+
+use crate::git::{Head, Repository};
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::storage::tasks::task_files::read;
+use crate::storage::{ProjectPath, StoreError};
+use crate::tasks::apply::write::Beside;
+use crate::tasks::commit_files::commit_files;
+use crate::tasks::state::line_endings;
+
+/// The file that says which files our driver merges.
+pub(crate) const ATTRIBUTES: &str = ".gitattributes";
+
+/// The line that says so, and that git writes them as they were committed: tasks are compared byte for byte.
+const LINE: &str = "tasks/**/*.md merge=aof -text";
+
+/// What it said before.
+const FORMER_LINE: &str = "tasks/**/*.md merge=aof";
+
+/// Returns what the file is to say, if it does not say it yet.
+pub(crate) fn attributes_after(before: Option<&[u8]>) -> Option<Vec<u8>> {
+    let before = before.unwrap_or_default();
+    let lines = || before.split_inclusive(|byte| *byte == b'\n');
+    if lines().any(|line| line.trim_ascii() == LINE.as_bytes()) {
+        return None;
+    }
+    let is_former = |line: &&[u8]| line.trim_ascii_end() == FORMER_LINE.as_bytes();
+    if lines().any(|line| is_former(&line)) {
+        let brought_up = lines().map(|line| {
+            match line.strip_prefix(FORMER_LINE.as_bytes()).filter(|_| is_former(&line)) {
+                Some(end) => [LINE.as_bytes(), end].concat(),
+                None => line.to_vec(),
+            }
+        });
+        return Some(brought_up.collect::<Vec<_>>().concat());
+    }
+    let end: &[u8] = if before.ends_with(b"\r\n") { b"\r\n" } else { b"\n" };
+    let apart = if before.is_empty() || before.ends_with(b"\n") { &b""[..] } else { end };
+    Some([before, apart, LINE.as_bytes(), end].concat())
+}
+
+/// Returns whether the file says what HEAD has; line ends that git may have written are no difference.
+pub(crate) fn is_as_committed(
+    repository: &Repository,
+    standing: Option<&[u8]>,
+    committed: Option<&[u8]>,
+) -> bool {
+    match (standing, committed) {
+        (Some(standing), Some(committed)) => {
+            repository.is_same_text(standing, repository.hash_blob(committed))
+        }
+        (standing, committed) => standing.is_none() && committed.is_none(),
+    }
+}
+
+/// The file in the worktree.
+enum Standing {
+    /// It says what HEAD has; nothing where there is none.
+    Committed(Option<Vec<u8>>),
+    /// It has changes that are not committed.
+    Changed,
+}
+
+/// Returns whether the file has changes that are not committed, so that nobody adds the line.
+pub(crate) fn is_held(workspace: &Workspace) -> Result<bool, OpsError> {
+    Ok(matches!(look(workspace, &workspace.repository.look()?)?, Standing::Changed))
+}
+
+fn look(workspace: &Workspace, head: &Head) -> Result<Standing, OpsError> {
+    let committed = head
+        .commit
+        .map(|commit| workspace.repository.read(commit, ATTRIBUTES))
+        .transpose()?
+        .flatten();
+    let standing = match read(&workspace.paths, &ATTRIBUTES.parse()?) {
+        Ok(standing) => Some(standing.bytes),
+        Err(StoreError::Gone { .. }) => None,
+        Err(_) => return Ok(Standing::Changed),
+    };
+    let is_unchanged =
+        is_as_committed(&workspace.repository, standing.as_deref(), committed.as_deref());
+    Ok(if is_unchanged { Standing::Committed(standing) } else { Standing::Changed })
+}
+
+/// Appends the line, or brings it up to date, and commits it. A file with changes that are not committed is left alone.
+pub(crate) fn commit_attributes(workspace: &Workspace) -> Result<bool, OpsError> {
+    let path: ProjectPath = ATTRIBUTES.parse()?;
+    loop {
+        let head = workspace.head()?;
+        let Standing::Committed(standing) = look(workspace, &head)? else { return Ok(false) };
+        let Some(bytes) = attributes_after(standing.as_deref()) else { return Ok(true) };
+        let converted = line_endings::elsewise(workspace, &head)?;
+        let file = Beside { path: path.clone(), before: standing, bytes };
+        let lock = workspace.lock()?;
+        if commit_files(
+            workspace,
+            &lock,
+            &head,
+            &[file],
+            "Merge tasks by their meaning, and keep their line ends",
+        )?
+        .is_some()
+        {
+            // Git would take them for changed now.
+            line_endings::write_as_committed(workspace, &lock, &converted)?;
+            return Ok(true);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Task files that git's index has otherwise than HEAD: those that a person staged, and those that nobody did.
+//!
+//! `git commit` and `git merge` read the index before they lock it, and write what they have read. What a command
+//! commits in between is out of the index again, and the next `git commit` takes it back. Such entries are told from
+//! what a person staged, and brought up: they are versions that HEAD had, and nobody but aof has committed any of that
+//! file since.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::time::Duration;
+
+use crate::domain::issue::some;
+use crate::git::{AuditError, CommitId, StagedFile};
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::storage::journal;
+use crate::storage::journal::{Aim, Intent};
+use crate::storage::layout::{TASKS, companion_of, task_id};
+use crate::storage::{FileStat, StoreError};
+use crate::system::process::boot;
+use crate::system::shell::all_quoted;
+use crate::tasks::recovery::recover::heal;
+use crate::tasks::state::continues_head::{goes_on, is_taken_up};
+
+/// The task files that the index has otherwise than HEAD.
+#[derive(Default)]
+pub(crate) struct Apart {
+    /// Those that nobody staged.
+    pub behind: Vec<StagedFile>,
+    /// Those that a person did.
+    pub staged: Vec<StagedFile>,
+    /// Those of tasks that the index does not have at all, though they stand: git may have read it before they came, or somebody took
+    /// them out.
+    pub taken_out: Vec<StagedFile>,
+}
+
+impl Apart {
+    /// Looks at the index. In the middle of a merge, what is staged is git's to tell.
+    pub(crate) fn read(workspace: &Workspace) -> Result<Self, OpsError> {
+        match head(workspace) {
+            Some(head) => Self::judge(workspace, head, workspace.repository.staged_below(TASKS)?),
+            None => Ok(Self::default()),
+        }
+    }
+
+    /// Judges what differs from that commit.
+    pub(crate) fn judge(
+        workspace: &Workspace,
+        head: CommitId,
+        files: Vec<StagedFile>,
+    ) -> Result<Self, OpsError> {
+        let mut apart = Self::default();
+        let mut out = Vec::new();
+        for file in files {
+            match file.staged {
+                // No command of aof ever commits what goes with no task.
+                _ if !is_of_a_task(&file) || !goes_on(workspace, &file) => apart.staged.push(file),
+                // Only its mode is another one: that is staged.
+                Some(staged) if file.head == Some(staged) => apart.staged.push(file),
+                Some(staged)
+                    if workspace.repository.is_left_behind(head, &file.path, staged)? =>
+                {
+                    apart.behind.push(file);
+                }
+                Some(_) => apart.staged.push(file),
+                None => out.push(file),
+            }
+        }
+        // `git rm --cached`: only a person takes a file out of the index and leaves it where it is. But where the index has it still at
+        // the place that it has left, it was not taken out: it has not come yet.
+        let gone = apart.behind.iter().filter(|file| file.head.is_none());
+        let gone: BTreeSet<String> = gone.map(|file| file.name().to_owned()).collect();
+        let (come, taken_out) =
+            out.into_iter().partition::<Vec<_>, _>(|file| gone.contains(file.name()));
+        apart.behind.extend(come);
+        let elsewhere = elsewhere(workspace, head, &apart, &taken_out)?;
+        let is_lost =
+            |file: &StagedFile| !elsewhere.contains(file.name()) && is_taken_up(workspace, file);
+        let (lost, taken_out) = taken_out.into_iter().partition::<Vec<_>, _>(is_lost);
+        apart.taken_out = lost;
+        apart.staged.extend(taken_out);
+        Ok(apart)
+    }
+
+    /// Says which files were left behind, and what to do; nothing where none was.
+    pub(crate) fn told(&self) -> Option<(String, String)> {
+        let names: Vec<&str> = self.behind.iter().map(|file| file.path.as_str()).collect();
+        let files = if names.len() == 1 { "task file" } else { "task files" };
+        let problem = format!(
+            "git's index has an earlier version of {} {files}: {}",
+            names.len(),
+            some(&names)
+        );
+        let fix = format!(
+            "`git restore --staged {}`; `aof doctor --fix` does it",
+            all_quoted(names.iter().copied())
+        );
+        (!names.is_empty()).then_some((problem, fix))
+    }
+
+    /// Says which tasks the next commit takes out of git though their files stand, and what to do; nothing where it takes none.
+    pub(crate) fn taken_out_told(&self) -> Option<(String, String)> {
+        let names: Vec<&str> = self.taken_out.iter().map(|file| file.path.as_str()).collect();
+        let files =
+            if names.len() == 1 { "a task whose file stands" } else { "tasks whose files stand" };
+        let problem = format!("git's index does not have {files}: {}", some(&names));
+        let fix = format!("`git restore --staged {}`", all_quoted(names.iter().copied()));
+        (!names.is_empty()).then_some((problem, fix))
+    }
+}
+
+/// Returns the names of those files that the index has at another place: a task that was moved stays in git.
+fn elsewhere(
+    workspace: &Workspace,
+    head: CommitId,
+    apart: &Apart,
+    out: &[StagedFile],
+) -> Result<BTreeSet<String>, OpsError> {
+    if out.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let apart = || apart.behind.iter().chain(&apart.staged).chain(out);
+    let gone: BTreeSet<&str> =
+        apart().filter(|file| file.staged.is_none()).map(|file| file.path.as_str()).collect();
+    let listed = workspace.repository.list(head, TASKS)?.into_iter().map(|file| file.path);
+    let there = listed.filter(|path| !gone.contains(path.as_str()));
+    let there =
+        there.chain(apart().filter(|file| file.staged.is_some()).map(|file| file.path.clone()));
+    Ok(there.map(|path| path.rsplit('/').next().unwrap_or(&path).to_owned()).collect())
+}
+
+fn head(workspace: &Workspace) -> Option<CommitId> {
+    workspace.head_now().ok().and_then(|head| head.commit)
+}
+
+fn is_of_a_task(file: &StagedFile) -> bool {
+    task_id(file.name()).is_some_and(|id| id.is_ok()) || companion_of(file.name()).is_some()
+}
+
+/// Brings up what was left behind, and returns which files that were.
+pub(crate) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, OpsError> {
+    let lock = workspace.lock()?;
+    heal(workspace, &lock)?;
+    // Since it was looked at, a person may have staged something, or git begun a merge.
+    let Some(head) = head(workspace) else { return Ok(Vec::new()) };
+    let Apart { behind, .. } =
+        Apart::judge(workspace, head, workspace.repository.staged_below(TASKS)?)?;
+    let caught_up =
+        workspace.repository.catch_up(head, &behind, workspace.deadline(), &mut |locks| {
+            let locks = serde_json::to_value(locks).ok();
+            let record = Intent {
+                pid: std::process::id(),
+                boot: boot(),
+                aim: Aim::Finish,
+                writes: Vec::new(),
+                locks,
+            };
+            let waiting =
+                journal::write(&lock, &record).and_then(|written| written.unsynced(&lock));
+            waiting.map(Vec::from_iter).map_err(io::Error::other)
+        });
+    if caught_up.is_err() {
+        // What is told is why it failed; if the record cannot be cleared now, the next command does.
+        let _ = heal(workspace, &lock);
+    } else {
+        journal::clear(&lock)?;
+    }
+    Ok(caught_up?)
+}
+
+/// What was seen of git's index: at which commit, and which file it was.
+#[derive(Default)]
+pub(crate) struct IndexSeen(Option<(Option<CommitId>, Option<FileStat>)>);
+
+/// Brings up what was left behind since the last look, and returns which files that were. Nobody is waited for: what somebody is at just
+/// now is looked at again.
+pub(crate) fn tend_index(
+    workspace: &mut Workspace,
+    wait: Duration,
+    seen: &mut IndexSeen,
+) -> Result<Vec<String>, OpsError> {
+    let index = fs::metadata(workspace.repository.git_dir().join("index")).ok();
+    let now = (workspace.repository.look()?.commit, index.map(|index| FileStat::of(&index)));
+    if seen.0.as_ref() == Some(&now) {
+        return Ok(Vec::new());
+    }
+    let Apart { behind, staged, taken_out } = Apart::read(workspace)?;
+    if behind.is_empty() {
+        // What is staged is judged by its file as well, which may change alone.
+        seen.0 = (staged.is_empty() && taken_out.is_empty()).then_some(now);
+        return Ok(Vec::new());
+    }
+    workspace.restart_wait(Duration::ZERO);
+    let caught_up = catch_up(workspace);
+    workspace.restart_wait(wait);
+    match caught_up {
+        Err(
+            OpsError::Audit(AuditError::Locked { .. })
+            | OpsError::Store(StoreError::LockTimedOut { .. }),
+        ) => Ok(Vec::new()),
+        caught_up => caught_up,
+    }
+}

@@ -1,0 +1,316 @@
+//! What came of a sync in words, and in JSON.
+
+use serde_json::{Value, json};
+
+use super::sync::{End, Left, Line, Loss, Synced};
+use crate::domain::{TaskId, listed};
+use crate::git::transaction::trailers::Trailer;
+use crate::git::{CommitId, RemoteError, Upstream};
+
+impl Left {
+    /// Returns the code that stands for it in JSON.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::Stranger { .. } => "left_to_git",
+            Self::InTheWay { .. } => "in_the_way",
+            Self::OwnFolder { .. } => "own_folder",
+            Self::OwnFolderTakenOut { .. } => "own_folder_taken_out",
+            Self::Forbidden { .. } => "forbidden_path",
+            Self::Rewritten { .. } => "rewritten",
+            Self::Unpublished { .. } => "unpublished",
+            Self::Conflict { .. } => "merge_conflict",
+            Self::Deleted { .. } => "deleted",
+            Self::Unrelated { .. } => "unrelated_histories",
+        }
+    }
+
+    /// Returns what is the matter.
+    pub(crate) fn problem(&self, upstream: &Upstream) -> String {
+        match self {
+            Self::Stranger { commit, path, apart: true } => format!(
+                "`{}` went on, and commit {} here changes `{path}`, which is no task: that merge is left to git",
+                upstream.name(),
+                short(*commit)
+            ),
+            Self::Stranger { commit, path, apart: false } => {
+                format!(
+                    "commit {} changes `{path}`, which is no task, so it is for you to push",
+                    short(*commit)
+                )
+            }
+            Self::InTheWay { files } => {
+                let (are, them) = if files.len() == 1 { ("is", "it") } else { ("are", "them") };
+                format!(
+                    "{} {are} not committed here, and `{}` has other versions of {them}",
+                    listed(files),
+                    upstream.name()
+                )
+            }
+            Self::OwnFolder { files } => format!(
+                "`{}` has {} in aof's own folder, which is each clone's alone: nobody else may put files there",
+                upstream.name(),
+                listed(files)
+            ),
+            Self::Forbidden { path } => format!(
+                "`{}` has something at `{}`, where git puts nothing: whoever made that by hand means harm",
+                upstream.name(),
+                path.escape_debug()
+            ),
+            Self::OwnFolderTakenOut { files } => format!(
+                "{} in aof's own folder {} committed here, and `{}` has {} no more",
+                listed(files),
+                if files.len() == 1 { "is" } else { "are" },
+                upstream.name(),
+                if files.len() == 1 { "it" } else { "them" }
+            ),
+            Self::Rewritten { had, has } => format!(
+                "`{}` was rewritten: it had commit {}, which is here, and is at {} now, which does not follow from it",
+                upstream.name(),
+                short(*had),
+                short(*has)
+            ),
+            Self::Unpublished { branch, follows } => {
+                let follows =
+                    follows.as_ref().map_or("none".to_owned(), |follows| format!("`{follows}`"));
+                format!(
+                    "`{}` has no branch `{}`, and `{branch}` follows {follows}",
+                    upstream.remote,
+                    upstream.branch()
+                )
+            }
+            Self::Conflict { files } => {
+                let told: Vec<String> =
+                    files.iter().map(|(file, why)| format!("`{file}`: {why}")).collect();
+                format!(
+                    "`{}` went on, and people have to merge: {}",
+                    upstream.name(),
+                    told.join("; ")
+                )
+            }
+            Self::Deleted { had, .. } => {
+                let had = had
+                    .map(|had| format!(", which was at commit {}", short(had)))
+                    .unwrap_or_default();
+                format!("`{}` has no branch `{}` any more{had}", upstream.remote, upstream.branch())
+            }
+            Self::Unrelated { shallow: true } => {
+                format!(
+                    "this branch and `{}` have no commit in common, as far as history goes here",
+                    upstream.name()
+                )
+            }
+            Self::Unrelated { shallow: false } => {
+                format!(
+                    "this branch and `{}` have no commit in common: they began apart",
+                    upstream.name()
+                )
+            }
+        }
+    }
+
+    /// Returns what to do about it, `again` being how it is synced then.
+    pub(crate) fn fix(&self, upstream: &Upstream, again: &str) -> String {
+        let (remote, branch) = (&upstream.remote, upstream.branch());
+        match self {
+            Self::Stranger { apart: true, .. } => format!(
+                "run `git pull --no-rebase {remote} {branch}`, then `{again}`; tasks are merged by meaning there too, but what you \
+                 have stands there, since you merge into your branch"
+            ),
+            Self::Stranger { apart: false, .. } => {
+                format!("run `git push {remote} HEAD:{branch}`, or `{again}` by hand")
+            }
+            Self::InTheWay { .. } => format!(
+                "nothing was changed; commit them, move them elsewhere, or put them away with \
+                 `git stash --include-untracked`, which leaves what git ignores; then `{again}`"
+            ),
+            Self::OwnFolder { .. } => format!(
+                "nothing was changed; see `git log {} -- '*.aof/*'`; whoever put them there takes them out with `git rm`, then \
+                 `{again}`",
+                upstream.name()
+            ),
+            Self::Forbidden { .. } => format!(
+                "nothing was changed; see who pushed it with `git log {}`, and have it taken out there; `git config \
+                 receive.fsckObjects true` in the repository of the remote keeps such commits out",
+                upstream.name()
+            ),
+            Self::OwnFolderTakenOut { files } => format!(
+                "nothing was changed; they go from here as well with `git pull --no-rebase {remote} {branch}`, so keep a copy of what is \
+                 in use: {}; then `{again}`",
+                listed(files)
+            ),
+            Self::Rewritten { had, has } => format!(
+                "nothing was changed; to go along, `git reset --keep {}`, or, if you have commits of your own, \
+                 `git rebase --onto {} {}`; to bring the old commits back, `git pull --no-rebase {remote} {branch}` (or push them); \
+                 then `{again}`",
+                short(*has),
+                short(*has),
+                short(*had)
+            ),
+            Self::Unpublished { branch: local, follows: Some(_) } => format!(
+                "nothing was changed; if it is to be there as well, `git push {remote} {local}`; then `{again}`"
+            ),
+            Self::Unpublished { branch: local, follows: None } => format!(
+                "nothing was changed; publish it with `git push --set-upstream {remote} {local}`, or have it follow another: \
+                 `git branch --set-upstream-to {remote}/BRANCH`; then `{again}`"
+            ),
+            Self::Conflict { .. } => format!(
+                "nothing was changed; run `git pull --no-rebase {remote} {branch}`, solve what is marked, commit, then `{again}`"
+            ),
+            Self::Deleted { branch: local, .. } => format!(
+                "nothing was changed; if it is to be there again, `git push --set-upstream {remote} {local}{}`; if its work goes on \
+                 elsewhere, `git branch --set-upstream-to {remote}/BRANCH`; then `{again}`",
+                if local == branch { String::new() } else { format!(":{branch}") }
+            ),
+            Self::Unrelated { shallow: true } => {
+                format!(
+                    "nothing was changed; get the rest of it with `git fetch --unshallow {remote}`, then `{again}`"
+                )
+            }
+            Self::Unrelated { shallow: false } => format!(
+                "nothing was changed; see `git remote get-url {remote}`: is it the repository you mean? if what is there counts, keep \
+                 yours with `git branch mine` and `git reset --keep {}`; if both are to be one, \
+                 `git pull --no-rebase --allow-unrelated-histories {remote} {branch}`; then `{again}`",
+                upstream.name()
+            ),
+        }
+    }
+}
+
+fn short(commit: CommitId) -> String {
+    commit.to_string()[..7].to_owned()
+}
+
+impl RemoteError {
+    /// Returns the code that stands for it in JSON.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NoRemote => "no_remote",
+            Self::Ambiguous { .. } => "ambiguous_remote",
+            Self::Unknown { .. } => "unknown_remote",
+            Self::Unreachable { .. } => "offline",
+            Self::Denied { .. } => "denied",
+        }
+    }
+
+    /// Returns what to do about it.
+    pub fn fix(&self) -> String {
+        match self {
+            Self::NoRemote => {
+                "add one: `git remote add origin URL`; any git host will do, or a bare repository on a shared disk"
+                    .to_owned()
+            }
+            Self::Ambiguous { known } => {
+                format!("say which: `--remote {}`, or `git: {{remote: {}}}` in project.yaml", known[0], known[0])
+            }
+            Self::Unknown { known, .. } if known.is_empty() => "add it: `git remote add NAME URL`".to_owned(),
+            Self::Unknown { known, .. } => format!("there is {}", listed(known)),
+            Self::Unreachable { remote, .. } => {
+                format!("see whether `git fetch {remote}` works; what is here waits, and nothing is lost")
+            }
+            Self::Denied { remote, .. } => format!(
+                "see whether `git fetch {remote}` works: credentials, keys and tokens are those of your git; without a terminal nobody is asked for a passphrase"
+            ),
+        }
+    }
+}
+
+impl Loss {
+    /// Returns the task.
+    pub(crate) fn task(&self) -> &TaskId {
+        match self {
+            Self::Entry { task, .. } | Self::Word { task, .. } => task,
+        }
+    }
+
+    /// Returns what it was.
+    pub(crate) fn what(&self) -> &str {
+        match self {
+            Self::Entry { trailer, .. } => trailer.value(),
+            Self::Word { what, .. } => what,
+        }
+    }
+
+    /// Returns how the merge commit lists it, if it does.
+    pub(crate) fn trailer(&self) -> Option<&Trailer> {
+        match self {
+            Self::Entry { trailer, .. } => Some(trailer),
+            Self::Word { .. } => None,
+        }
+    }
+}
+
+impl Synced {
+    /// Returns whether nothing came and nothing went.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.came.is_empty() && self.went.is_empty() && self.superseded.is_empty()
+    }
+
+    /// Returns what keeps both sides apart, and what to do about it.
+    pub(crate) fn trouble(&self) -> Option<(String, String)> {
+        let name = self.upstream.name();
+        let waits = match self.ahead {
+            0 => "nothing waits here".to_owned(),
+            1 => "1 commit waits here".to_owned(),
+            many => format!("{many} commits wait here"),
+        };
+        match &self.end {
+            End::Same | End::Rehearsed => None,
+            End::Offline { said } => Some((
+                format!("{name} cannot be reached: {said}"),
+                format!("{waits}; sync again when it can"),
+            )),
+            End::Rejected { said } => Some((format!("{name} would not take it: {said}"), waits)),
+            End::Unsettled => Some((
+                format!("{name} went on each of {} times", self.rounds),
+                format!("{waits}; sync again"),
+            )),
+            End::Left(left) => {
+                Some((left.problem(&self.upstream), left.fix(&self.upstream, &self.again)))
+            }
+        }
+    }
+}
+
+/// Returns what a sync came to as `--json` shows it.
+pub(crate) fn sync_value(synced: &Synced) -> Value {
+    let lines = |lines: &[Line]| -> Vec<Value> {
+        let line = |line: &Line| json!({"commit": line.commit.to_string(), "subject": line.subject, "author": line.author});
+        lines.iter().map(line).collect()
+    };
+    let (state, problem, fix) = match &synced.end {
+        End::Same => ("synced", None, None),
+        End::Rehearsed => ("rehearsed", None, None),
+        End::Offline { said } => ("offline", Some(said.clone()), None),
+        End::Rejected { said } => ("rejected", Some(said.clone()), None),
+        End::Unsettled => ("unsettled", None, None),
+        End::Left(left) => (
+            left.code(),
+            Some(left.problem(&synced.upstream)),
+            Some(left.fix(&synced.upstream, &synced.again)),
+        ),
+    };
+    let files: Vec<&String> = match &synced.end {
+        End::Left(
+            Left::InTheWay { files }
+            | Left::OwnFolder { files }
+            | Left::OwnFolderTakenOut { files },
+        ) => files.iter().collect(),
+        End::Left(Left::Conflict { files }) => files.iter().map(|(file, _)| file).collect(),
+        _ => Vec::new(),
+    };
+    json!({
+        "state": state,
+        "remote": synced.upstream.remote,
+        "branch": synced.upstream.branch(),
+        "came": lines(&synced.came),
+        "went": lines(&synced.went),
+        "merge": synced.merge.map(|merge| merge.to_string()),
+        "superseded": synced.superseded.iter().map(|loss| json!({"task": loss.task().as_str(), "what": loss.what()})).collect::<Vec<_>>(),
+        "rounds": synced.rounds,
+        "ahead": synced.ahead,
+        "behind": synced.behind,
+        "problem": problem,
+        "fix": fix,
+        "files": files,
+    })
+}

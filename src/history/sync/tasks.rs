@@ -1,0 +1,175 @@
+//! The tasks of one project on both sides. They are matched by their ids, wherever their files are: one may have been finished, and
+//! moved to the archive, on one side alone. Other files below `tasks/` are taken from the side that changed them.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use super::join::{Mixed, Sides};
+use super::sync::Loss;
+use crate::domain::TaskId;
+use crate::git::{Marks, ObjectId};
+use crate::history::merge::merge::{Conflict, Versions, merge_files};
+use crate::history::merge::trees::{Place, Tree, id_of, place_of};
+use crate::history::merge_driver::message::superseded_trailer;
+use crate::project::active_rules::{rules_at, stand_in};
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::rules::Rules;
+use crate::rules::merge::{Dropped, Superseded};
+
+/// Merges the tasks that the local side changed into those of the remote.
+pub(crate) fn merge_project(workspace: &Workspace, sides: &Sides<'_>) -> Result<Mixed, OpsError> {
+    let [base, remote, local] =
+        [sides.base, sides.remote, sides.local].map(|commit| Tree::of(workspace, commit));
+    let (base, remote, local) = (base?, remote?, local?);
+    let rules = match rules_at(workspace, sides.remote)? {
+        Some(rules) => rules,
+        None => stand_in()?,
+    };
+    let mut merging = Merging { workspace, rules, mixed: Mixed::default() };
+    let repository = &workspace.repository;
+    for (path, why) in repository.changed_kinds("tasks", [sides.base, sides.local], sides.remote)? {
+        merging.conflict(&path, why);
+    }
+    for path in base.changed(&local) {
+        match id_of(path) {
+            Some(_) => {}
+            None => merging
+                .other(path, [&base, &remote, &local].map(|tree| tree.files.get(path).copied()))?,
+        }
+    }
+    let ids: BTreeSet<TaskId> = base.changed(&local).filter_map(id_of).collect();
+    for id in ids {
+        // Which of two files counts nobody knows, and a merge would keep but one.
+        let stands_twice = [(&local, "here"), (&remote, "there"), (&base, "in what both had")];
+        if let Some((tree, whose)) = stands_twice.into_iter().find(|(tree, _)| tree.is_twice(&id)) {
+            let path = tree.place(&id).map_or_else(String::new, |(path, _)| path.to_owned());
+            merging.conflict(&path, &format!("its task stands in two places {whose}"));
+            continue;
+        }
+        let [before, ours, theirs] = [&base, &remote, &local].map(|tree| tree.place(&id));
+        merging.task(&id, before, ours, theirs)?;
+    }
+    Ok(merging.mixed)
+}
+
+struct Merging<'m> {
+    workspace: &'m Workspace,
+    rules: Rc<Rules>,
+    mixed: Mixed,
+}
+
+impl Merging<'_> {
+    /// A file that is no task's.
+    fn other(
+        &mut self,
+        path: &str,
+        [base, remote, local]: [Option<ObjectId>; 3],
+    ) -> Result<(), OpsError> {
+        if remote == local {
+            return Ok(());
+        }
+        if remote != base {
+            self.conflict(path, "both sides changed it, each otherwise");
+            return Ok(());
+        }
+        let bytes = local.map(|id| self.workspace.repository.read_blob(id)).transpose()?;
+        self.mixed.files.insert(path.to_owned(), bytes);
+        Ok(())
+    }
+
+    fn task(
+        &mut self,
+        id: &TaskId,
+        base: Place<'_>,
+        ours: Place<'_>,
+        theirs: Place<'_>,
+    ) -> Result<(), OpsError> {
+        let repository = &self.workspace.repository;
+        match (ours, theirs) {
+            _ if ours == theirs || theirs == base => {}
+            // Only this side changed it.
+            _ if ours == base => {
+                if let Some((path, _)) =
+                    ours.filter(|(path, _)| theirs.is_none_or(|(new, _)| new != *path))
+                {
+                    self.mixed.files.insert(path.to_owned(), None);
+                }
+                if let Some((path, content)) = theirs {
+                    self.mixed.files.insert(path.to_owned(), Some(repository.read_blob(content)?));
+                }
+            }
+            (None, Some((path, _))) => {
+                self.conflict(path, "it was removed there, and changed here");
+            }
+            (Some((path, _)), None) => {
+                self.conflict(path, "it was removed here, and changed there");
+            }
+            (Some(ours), Some(theirs)) => self.both(id, base, ours, theirs)?,
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    /// Both sides changed the task.
+    fn both(
+        &mut self,
+        id: &TaskId,
+        base: Place<'_>,
+        ours: (&str, ObjectId),
+        theirs: (&str, ObjectId),
+    ) -> Result<(), OpsError> {
+        let read = |(_, content): (&str, ObjectId)| self.workspace.repository.read_blob(content);
+        let (before, one, other) = (base.map(read).transpose()?, read(ours)?, read(theirs)?);
+        let versions = Versions { base: before.as_deref(), ours: &one, theirs: &other };
+        let merged = merge_files(&self.rules, id, versions, &Marks::default())?;
+        if !merged.conflicts.is_empty() {
+            let why: Vec<String> = merged.conflicts.iter().map(in_words).collect();
+            self.conflict(ours.0, &why.join(", "));
+            return Ok(());
+        }
+        let place = place_of(
+            &self.rules,
+            id,
+            base.map(|(path, _)| path),
+            (ours.0, theirs.0),
+            &merged.bytes,
+        )?;
+        if place != ours.0 {
+            self.mixed.files.insert(ours.0.to_owned(), None);
+        }
+        if place != ours.0 || merged.bytes != one {
+            self.mixed.files.insert(place, Some(merged.bytes));
+        }
+        self.mixed.losses.extend(merged.superseded.iter().filter_map(of_entry));
+        self.mixed.losses.extend(merged.dropped.iter().map(of_word));
+        Ok(())
+    }
+
+    fn conflict(&mut self, path: &str, why: &str) {
+        self.mixed.conflicts.push((path.to_owned(), why.to_owned()));
+    }
+}
+
+fn in_words(conflict: &Conflict) -> String {
+    match conflict {
+        Conflict::Key(key) => format!("both sides changed `{key}`"),
+        Conflict::Body => "both sides changed the same lines".to_owned(),
+        Conflict::File(why) => why.clone(),
+        Conflict::OtherTask(other) => format!("one version of it says that it is task `{other}`"),
+    }
+}
+
+fn of_entry(superseded: &Superseded) -> Option<Loss> {
+    let trailer = superseded_trailer(superseded)?;
+    Some(Loss::Entry { task: superseded.ticket.task.clone(), trailer })
+}
+
+fn of_word(dropped: &Dropped) -> Loss {
+    let (ticket, what) = match dropped {
+        Dropped::Claim { ticket, agent } => (ticket, format!("claim of {ticket} by {agent}")),
+        Dropped::Hold { ticket } => (ticket, format!("hold of {ticket}")),
+        Dropped::Unblocking { ticket } => (ticket, format!("unblocking of {ticket}")),
+    };
+    Loss::Word { task: ticket.task.clone(), what }
+}

@@ -1,0 +1,152 @@
+//! The stream is read: whole lines from the beginning, and, by whoever follows it, whatever comes after them. Another stream that takes
+//! its place is read on behind the line that was read last.
+
+use std::collections::VecDeque;
+
+use super::catch_up::{catch_up_events, unwritten};
+use crate::domain::{AgentId, EventKind, Level, TaskId, Timestamp};
+use crate::files::event::line::EventLine;
+use crate::history::new_commits::news::Left;
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::storage::Stream;
+use crate::storage::event_log::reading::Reading;
+
+/// Which events are wanted; what is not said is no condition.
+#[derive(Debug, Clone, Default)]
+pub struct WantedEvents {
+    /// Those about this task.
+    pub task: Option<TaskId>,
+    /// Those of one of these kinds.
+    pub kinds: Vec<EventKind>,
+    /// Those since then.
+    pub since: Option<Timestamp>,
+    /// Those that this agent did, or met.
+    pub agent: Option<AgentId>,
+    /// Those that are at least as bad.
+    pub level: Option<Level>,
+}
+
+impl WantedEvents {
+    /// Returns whether that event is wanted.
+    pub fn take(&self, event: &EventLine) -> bool {
+        self.task.as_ref().is_none_or(|task| event.is_about(task))
+            && (self.kinds.is_empty() || event.kind.is_some_and(|kind| self.kinds.contains(&kind)))
+            && self.since.is_none_or(|since| event.at >= since)
+            && self.agent.as_ref().is_none_or(|agent| event.names(agent.as_str()))
+            && self.level.is_none_or(|level| event.level >= level)
+    }
+}
+
+/// What a line of the stream is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StreamLine {
+    /// An event, and the line as it stands.
+    Event(Box<EventLine>, String),
+    /// No event: the number of the line.
+    Damaged(u64),
+}
+
+/// The stream, being read.
+pub struct EventReader {
+    stream: Stream,
+    reading: Option<Reading>,
+    number: u64,
+    /// The line that was read last.
+    last: Option<String>,
+    /// What is not in the stream yet, or never: nothing can be written there, or somebody else is about to.
+    unwritten: VecDeque<String>,
+    /// How far the lines that were read go.
+    reached: Reached,
+}
+
+/// How far lines go that were read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reached {
+    /// As far as the stream was read.
+    Stream,
+    /// Further: to what was not in it.
+    Unwritten,
+}
+
+impl EventReader {
+    /// Opens the stream, brought up to date. Where nothing may be written, what is missing is told all the same.
+    pub fn open(workspace: &Workspace) -> Result<Self, OpsError> {
+        let stream = Stream::of(&workspace.paths);
+        let missing = match catch_up_events(workspace) {
+            Ok(Left::Nothing) => Vec::new(),
+            // Somebody else is about to write it, and takes long.
+            Ok(Left::Commits) => unwritten(workspace)?,
+            Err(OpsError::Store(fault)) if fault.is_read_only() => unwritten(workspace)?,
+            Err(error) => return Err(error),
+        };
+        let unwritten = missing.into_iter().map(|line| line.text.trim_end().to_owned()).collect();
+        Ok(Self {
+            reading: stream.open()?,
+            stream,
+            number: 0,
+            last: None,
+            unwritten,
+            reached: Reached::Stream,
+        })
+    }
+
+    /// Returns the next line, if there is one by now.
+    pub fn next_line(&mut self) -> Result<Option<StreamLine>, OpsError> {
+        // What comes into it behind what was not in it is that, first of all.
+        let read = match self.reading.as_mut().filter(|_| self.reached == Reached::Stream) {
+            Some(reading) => reading.line()?,
+            None => None,
+        };
+        let next = read.or_else(|| {
+            let text = self.unwritten.pop_front()?;
+            self.reached = Reached::Unwritten;
+            Some(text)
+        });
+        let Some(text) = next else { return Ok(None) };
+        self.last = Some(text.clone());
+        Ok(Some(self.line_of(text)))
+    }
+
+    fn line_of(&mut self, text: String) -> StreamLine {
+        self.number += 1;
+        match EventLine::read(&text) {
+            Some(event) => StreamLine::Event(Box::new(event), text),
+            None => StreamLine::Damaged(self.number),
+        }
+    }
+
+    /// Has the stream brought up to date again, and goes over to the one that has taken its place, if one has.
+    pub fn refresh(&mut self, workspace: &Workspace) -> Result<(), OpsError> {
+        let left = match catch_up_events(workspace) {
+            Err(OpsError::Store(fault)) if fault.is_read_only() => Left::Commits,
+            other => other?,
+        };
+        let is_over = self.reading.as_ref().is_none_or(Reading::is_over);
+        if !is_over && (self.reached == Reached::Stream || left == Left::Commits) {
+            return Ok(());
+        }
+        // What is left of the old one was written before the new one was begun.
+        let Some(mut newer) = self.stream.open()? else { return Ok(()) };
+        let Some(last) = &self.last else {
+            self.reading = Some(newer);
+            return Ok(());
+        };
+        let (mut number, mut place) = (0, None);
+        while let Some(line) = newer.line()? {
+            number += 1;
+            if line == *last {
+                place = Some((number, newer.place()));
+            }
+        }
+        // Where that line is not in it any more, what is in it was told as well as it can be.
+        if let Some((line, place)) = place {
+            newer.go_to(place)?;
+            number = line;
+        }
+        self.number = number;
+        self.reached = Reached::Stream;
+        self.reading = Some(newer);
+        Ok(())
+    }
+}

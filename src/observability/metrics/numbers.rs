@@ -1,0 +1,73 @@
+//! The project in numbers, for Prometheus: counted from the task files, so that a restart resets nothing and two who count agree.
+//!
+//! Where tasks stand (`count`) and every visit that has ended (`ended`) become families of metrics (`families`), and so does what only the event
+//! stream tells (`happened`); label sets that the rules in force can have are there from the start, with 0 (`known`). No label names
+//! a task. A task whose file cannot be read now counts as it was committed last (`hidden`).
+
+use super::count;
+use super::event_counts;
+use super::families;
+use super::unreadable_tasks;
+use super::zero_series;
+use crate::domain::Timestamp;
+use crate::observability::events::event_counts;
+use crate::observability::exposition::{Family, Labels};
+use crate::project::active_rules::InForce;
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::tasks::headers::listing::{Scope, Unreadable, read_all};
+use crate::tasks::inbox::backlog::pending;
+
+/// The numbers of a project at one moment.
+#[derive(Debug, Default)]
+pub(crate) struct Numbers {
+    /// What the project is called.
+    pub project: String,
+    /// All that does not change by waiting.
+    pub families: Vec<Family>,
+    /// Files that could not be counted as tasks.
+    pub unreadable: Vec<Unreadable>,
+    /// Why what only the event stream tells is left out, if it is.
+    pub untold: Option<OpsError>,
+    /// When the oldest open visit of each place began; nothing where none is open.
+    oldest: Vec<(Labels, Option<i64>)>,
+}
+
+impl Numbers {
+    /// Returns how old the oldest open visits are by then.
+    pub(crate) fn ages(&self, now: Timestamp) -> Family {
+        families::ages(&self.oldest, now)
+    }
+}
+
+/// Counts the project.
+pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbers, OpsError> {
+    let listing = read_all(workspace, in_force, Scope::All);
+    let hidden = unreadable_tasks::of(workspace, in_force, &listing)?;
+    let known = zero_series::of(&in_force.rules);
+    let counts = count::of(&known, listing.tasks.iter().map(|(header, _)| header).chain(&hidden));
+    let project = in_force.project_name(workspace);
+    let mut families = families::of(&project, &counts);
+    let untold = match event_counts(workspace) {
+        Ok(events) => {
+            families.extend(event_counts::of(&project, &known, &events));
+            None
+        }
+        Err(error) => Some(error),
+    };
+    families.push(families::level(
+        "aof_inbox_pending",
+        "Completion files that were dropped and have not been settled.",
+        &project,
+        pending(workspace)?,
+    ));
+    families.push(families::level(
+        "aof_unreadable_task_files",
+        "Files below tasks/ that cannot be read as tasks.",
+        &project,
+        listing.unreadable.len(),
+    ));
+    families.push(families::build());
+    let oldest = families::oldest(&project, &counts);
+    Ok(Numbers { project, families, unreadable: listing.unreadable, untold, oldest })
+}

@@ -1,0 +1,160 @@
+//! What happened, as messages in the outbox for whoever wants to know. What is in no commit is told from here as well: two completions that
+//! met, and messages that were given up.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use tracing::warn;
+
+use crate::domain::{ChannelKey, Digest, Event, EventKind};
+use crate::files::event::json::notice_value;
+use crate::history::new_commits::new_commits::Happened;
+use crate::project::active_rules::in_force;
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::rules::{Refusal, Rules, audience};
+use crate::storage::StoreError;
+use crate::storage::outbox::message::Waiting;
+use crate::storage::outbox::outbox::{MOST_WAITING, Outbox};
+use crate::tasks::state::task_state::Standing;
+use crate::tasks::uncommitted_events::leave;
+
+/// Returns the messages for whoever wants to know, by channel.
+pub(crate) fn compose(
+    workspace: &Workspace,
+    rules: &Rules,
+    happened: &[Happened],
+) -> BTreeMap<ChannelKey, Vec<Waiting>> {
+    let mut messages: BTreeMap<ChannelKey, Vec<Waiting>> = BTreeMap::new();
+    for one in happened {
+        for (place, notice) in
+            audience(rules, one.task.as_deref(), &one.events).into_iter().enumerate()
+        {
+            let event = &one.events[notice.event];
+            // A receiver that took nothing is not told so.
+            if matches!(event, Event::NoticesDropped { channel, .. } if *channel == notice.channel.to_string())
+            {
+                continue;
+            }
+            let occurrence = one.occurrence(event);
+            let key = notice.channel.key();
+            let mark =
+                format!("{} {} {} {:?}", one.mark, notice.event, key.as_str(), notice.reader);
+            let id = format!("aof_{}", &Digest::of(mark.as_bytes()).as_str()[..32]);
+            let waiting = Waiting {
+                order: (one.at.as_second(), one.later, place),
+                channel: notice.channel.to_string(),
+                since: workspace.now(),
+                message: notice_value(&occurrence, &id, &notice.to, notice.reader),
+                attempts: 0,
+                next: None,
+                error: None,
+                id,
+            };
+            messages.entry(key).or_default().push(waiting);
+        }
+    }
+    messages
+}
+
+/// Writes messages; returns how many.
+pub(crate) fn write(
+    outbox: &Outbox,
+    messages: &BTreeMap<ChannelKey, Vec<Waiting>>,
+) -> Result<usize, StoreError> {
+    for (key, messages) in messages {
+        outbox.put(key, messages)?;
+    }
+    Ok(messages.values().map(Vec::len).sum())
+}
+
+/// Gives the oldest messages of a channel up where too many wait.
+pub(crate) fn bound(outbox: &Outbox, key: &ChannelKey) -> Result<(), StoreError> {
+    let names = outbox.names(key)?;
+    let reason = format!("more than {MOST_WAITING} messages waited for it");
+    for name in &names[..names.len().saturating_sub(MOST_WAITING)] {
+        if let Some(waiting) = outbox.read(key, name)? {
+            outbox.give_up(key, &waiting, &reason)?;
+        }
+    }
+    Ok(())
+}
+
+/// Tells whoever wants to know that messages were given up, if any were since that was told last. A kill in between has it told again.
+pub(crate) fn tell_of_dropped(
+    workspace: &Workspace,
+    outbox: &Outbox,
+    rules: &Rules,
+) -> Result<(), OpsError> {
+    if outbox.untold()?.is_empty() {
+        return Ok(());
+    }
+    let Some(right) = outbox.writing()? else { return Ok(()) };
+    let untold = outbox.untold()?;
+    let mut channels: BTreeMap<&str, Vec<&Waiting>> = BTreeMap::new();
+    // That something was given up is told once, not of itself again.
+    for waiting in untold
+        .iter()
+        .filter(|waiting| waiting.message["event"] != EventKind::NoticesDropped.as_str())
+    {
+        channels.entry(&waiting.channel).or_default().push(waiting);
+    }
+    let at = workspace.now();
+    let happened: Vec<Happened> = channels
+        .into_iter()
+        .map(|(channel, dropped)| {
+            let ids: Vec<&str> = dropped.iter().map(|waiting| waiting.id.as_str()).collect();
+            let reason = dropped.last().and_then(|last| last.error.clone()).unwrap_or_default();
+            let event =
+                Event::NoticesDropped { channel: channel.to_owned(), count: dropped.len(), reason };
+            let mark = format!("dropped {}", ids.join(" "));
+            Happened {
+                mark,
+                at,
+                later: 0,
+                project: rules.project.name.clone(),
+                task: None,
+                events: vec![event],
+            }
+        })
+        .collect();
+    for dropped in &happened {
+        // No notice waits for the event stream.
+        if let Err(error) = leave(workspace, dropped) {
+            warn!("the event stream misses that messages were given up: {error}");
+        }
+    }
+    write(outbox, &compose(workspace, rules, &happened))?;
+    Ok(outbox.note_told(&right, &untold)?)
+}
+
+/// Writes what is to be said of a completion that came after another one of the same visit: it is in no commit. `delivery` is what
+/// makes it this one.
+pub(crate) fn put_conflict(
+    workspace: &Workspace,
+    refusal: &Refusal,
+    delivery: &Digest,
+) -> Result<(), OpsError> {
+    let Refusal::VisitEnded { ticket, gate, agent: Some(loser), winner, .. } = refusal else {
+        return Ok(());
+    };
+    let rules = Rc::clone(&in_force(workspace, &workspace.repository.look()?)?.rules);
+    if rules.channels().next().is_none() {
+        return Ok(());
+    }
+    let task = Standing::read(workspace, &ticket.task)?.file.task;
+    let happened = Happened {
+        mark: format!("conflict {ticket} {}", delivery.as_str()),
+        at: workspace.now(),
+        later: task.history.len(),
+        project: rules.project.name.clone(),
+        task: Some(Rc::new(task)),
+        events: vec![Event::Conflict {
+            gate: gate.clone(),
+            winner: winner.clone(),
+            loser: loser.clone(),
+        }],
+    };
+    write(&Outbox::of(&workspace.paths), &compose(workspace, &rules, &[happened]))?;
+    Ok(())
+}

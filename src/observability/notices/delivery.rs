@@ -1,0 +1,342 @@
+//! From the outbox to programs and servers: one message after the other of a channel, each tried again until it is taken.
+//!
+//! Where nobody answers, the channel is left alone for longer and longer. Where a message alone is not taken, that one waits, and the
+//! others go on. What is not taken for a week is given up.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tracing::info;
+
+use super::compose::tell_of_dropped;
+use super::derive::put_out;
+use crate::domain::{Channel, ChannelKey, Timestamp};
+use crate::history::new_commits::news::Left;
+use crate::observability::{Failure, Message, deliver};
+use crate::project::active_rules::in_force;
+use crate::project::error::error::OpsError;
+use crate::project::workspace::{Clock, Workspace};
+use crate::storage::outbox::message::Waiting;
+use crate::storage::outbox::outbox::Outbox;
+use crate::storage::outbox::retry_schedule::Rest;
+use crate::storage::{Paths, StoreError};
+
+/// How long a message waits at most, unless it was not tried.
+const KEPT: Duration = Duration::from_hours(7 * 24);
+const SHORTEST: Duration = Duration::from_secs(5);
+const LONGEST: Duration = Duration::from_hours(6);
+/// How much longer each time.
+const FACTOR: u32 = 3;
+
+/// Which messages are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tried {
+    /// Those whose time has come.
+    Due,
+    /// All: somebody asks for it.
+    All,
+}
+
+/// A channel with messages, and the way to it. Clones share the way.
+#[derive(Debug, Clone)]
+pub(crate) struct Receiver {
+    /// Its name in the outbox.
+    pub key: ChannelKey,
+    /// Nothing where the rules in force do not have it any more.
+    channel: Arc<Mutex<Option<Channel>>>,
+    paths: Paths,
+    clock: Clock,
+}
+
+impl Receiver {
+    /// Goes the way of a newer one of the same channel from the next message on.
+    pub(crate) fn follow(&self, newer: &Self) {
+        *self.channel.lock().unwrap_or_else(PoisonError::into_inner) = newer.channel();
+    }
+
+    fn channel(&self) -> Option<Channel> {
+        self.channel.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// What came of a round.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Round {
+    /// How many messages were taken.
+    pub delivered: usize,
+    /// How many were tried and not taken.
+    pub failed: usize,
+    /// What the last failure was.
+    pub trouble: Option<String>,
+}
+
+/// Returns the channels with messages. Programs and addresses come from the rules in force alone: whatever lies in the outbox can name none.
+pub(crate) fn receivers(workspace: &Workspace) -> Result<Vec<Receiver>, OpsError> {
+    let waiting = Outbox::of(&workspace.paths).channels()?;
+    if waiting.is_empty() {
+        return Ok(Vec::new());
+    }
+    workspace.own_folder_is_ours()?;
+    let rules = in_force(workspace, &workspace.repository.look()?)?.rules;
+    let receiver = |key: ChannelKey| Receiver {
+        channel: Arc::new(Mutex::new(
+            rules.channels().find(|channel| channel.key() == key).cloned(),
+        )),
+        key,
+        paths: workspace.paths.clone(),
+        clock: workspace.clock(),
+    };
+    Ok(waiting.into_iter().map(receiver).collect())
+}
+
+/// Writes what is to be said of the newest commits, and does one round with all channels side by side, for as long as that takes at
+/// most.
+pub(crate) fn deliver_notices(
+    workspace: &Workspace,
+    tried: Tried,
+    time: Duration,
+) -> Result<Vec<Round>, OpsError> {
+    let until = Instant::now() + time;
+    while put_out(workspace)?.left == Left::Commits && Instant::now() < until {}
+    let stop = AtomicBool::new(false);
+    let receivers = receivers(workspace)?;
+    let rounds = std::thread::scope(|scope| {
+        let started: Vec<_> = receivers
+            .iter()
+            .map(|receiver| scope.spawn(|| deliver_channel(receiver, tried, until, &stop)))
+            .collect();
+        started.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
+    });
+    let rules = in_force(workspace, &workspace.repository.look()?)?.rules;
+    tell_of_dropped(workspace, &Outbox::of(&workspace.paths), &rules)?;
+    Ok(rounds.into_iter().flatten().collect::<Result<_, StoreError>>()?)
+}
+
+/// Delivers what is due in a channel, until nothing is, the time is over, or it is to stop. If somebody else does, nothing is done.
+pub(crate) fn deliver_channel(
+    receiver: &Receiver,
+    tried: Tried,
+    until: Instant,
+    stop: &AtomicBool,
+) -> Result<Round, StoreError> {
+    let outbox = Outbox::of(&receiver.paths);
+    let Some(_right) = outbox.delivering(&receiver.key)? else { return Ok(Round::default()) };
+    let now = (receiver.clock)();
+    let rest = outbox.rest(&receiver.key)?;
+    let times = [rest.as_ref().map(|rest| rest.until), outbox.next(&receiver.key)?];
+    let waits = times.into_iter().flatten().any(|time| is_to_come(time, now));
+    if waits && tried == Tried::Due && receiver.channel().is_some() {
+        return Ok(Round::default());
+    }
+    let mut names = outbox.names(&receiver.key)?;
+    if let Some(rest) = &rest {
+        // A message that makes the receiver hang shall keep no other waiting: the one after it is first, and it is last.
+        let after = names.partition_point(|name| *name <= rest.last);
+        names.rotate_left(after);
+    }
+    let mut turn = Turn { receiver, outbox, round: Round::default(), next: None };
+    for name in &names {
+        if Instant::now() >= until || stop.load(Ordering::Relaxed) {
+            return Ok(turn.round);
+        }
+        let Some(waiting) = turn.outbox.read(&receiver.key, name)? else { continue };
+        if turn.take(waiting, tried, stop)? == Onward::No {
+            return Ok(turn.round);
+        }
+    }
+    turn.outbox.set_next(&receiver.key, turn.next, &names)?;
+    Ok(turn.round)
+}
+
+/// A round with one channel.
+struct Turn<'r> {
+    receiver: &'r Receiver,
+    outbox: Outbox,
+    round: Round,
+    /// When the first of those that wait is due.
+    next: Option<Timestamp>,
+}
+
+/// Whether the next message may be tried.
+#[derive(PartialEq, Eq)]
+enum Onward {
+    Yes,
+    No,
+}
+
+impl Turn<'_> {
+    /// Tries a message, if it is its time.
+    fn take(
+        &mut self,
+        waiting: Waiting,
+        tried: Tried,
+        stop: &AtomicBool,
+    ) -> Result<Onward, StoreError> {
+        let receiver = self.receiver;
+        let Some(channel) = receiver.channel() else {
+            let why = "no rules in force have this channel any more";
+            return self.outbox.give_up(&receiver.key, &waiting, why).map(|()| Onward::Yes);
+        };
+        let now = (receiver.clock)();
+        if let Some(next) =
+            waiting.next.filter(|next| tried == Tried::Due && is_to_come(*next, now))
+        {
+            self.wait_for(next);
+            return Ok(Onward::Yes);
+        }
+        let message = Message { id: &waiting.id, value: &waiting.message, now };
+        let outcome = deliver(&channel, message, receiver.paths.root(), stop);
+        let trouble = |why: &str| Some(format!("`{channel}`: {why}"));
+        match outcome {
+            Ok(()) => {
+                self.outbox.settle(&receiver.key, &waiting)?;
+                self.outbox.set_rest(&receiver.key, None)?;
+                self.round.delivered += 1;
+                info!(channel = channel.to_string(), id = waiting.id, "delivered a notice");
+            }
+            Err(Failure::Stopped) => return Ok(Onward::No),
+            Err(Failure::Unwanted { why }) => {
+                self.outbox.give_up(&receiver.key, &waiting, &why)?;
+                self.round.trouble = trouble(&why);
+            }
+            Err(Failure::Refused { why }) => {
+                self.round.trouble = trouble(&why);
+                let spread = waiting.id.clone();
+                self.note_failure(waiting, why, &spread)?;
+                self.outbox.set_rest(&receiver.key, None)?;
+            }
+            Err(Failure::Unreachable { why, again_in }) => {
+                self.round.trouble = trouble(&why);
+                self.rest(&waiting, &why, again_in)?;
+                self.note_failure(waiting, why, receiver.key.as_str())?;
+                return Ok(Onward::No);
+            }
+        }
+        Ok(Onward::Yes)
+    }
+
+    /// Has a message that was not taken wait for its next attempt, or gives it up.
+    fn note_failure(
+        &mut self,
+        mut waiting: Waiting,
+        why: String,
+        spread: &str,
+    ) -> Result<(), StoreError> {
+        let now = (self.receiver.clock)();
+        self.round.failed += 1;
+        waiting.attempts += 1;
+        if is_past(waiting.since, now) {
+            let why = format!("it was not taken within 7 days; the last time: {why}");
+            return self.outbox.give_up(&self.receiver.key, &waiting, &why);
+        }
+        let next = later(now, backoff(waiting.attempts, spread));
+        waiting.next = Some(next);
+        waiting.error = Some(why);
+        self.wait_for(next);
+        self.outbox.note(&self.receiver.key, &waiting)
+    }
+
+    /// Leaves the channel alone, because nobody answers. What is too old when nobody has for as long is given up.
+    fn rest(
+        &self,
+        tried: &Waiting,
+        why: &str,
+        again_in: Option<Duration>,
+    ) -> Result<(), StoreError> {
+        let (outbox, key) = (&self.outbox, &self.receiver.key);
+        let now = (self.receiver.clock)();
+        let before = outbox.rest(key)?;
+        let attempts = before.as_ref().map_or(0, |rest| rest.attempts) + 1;
+        let since = before.map_or(now, |rest| rest.since);
+        let until = later(
+            now,
+            backoff(attempts, key.as_str()).max(again_in.unwrap_or_default().min(LONGEST)),
+        );
+        let rest = Rest { attempts, since, until, error: why.to_owned(), last: tried.name() };
+        outbox.set_rest(key, Some(&rest))?;
+        if !is_past(since, now) {
+            return Ok(());
+        }
+        let why = format!("nobody has answered for 7 days; the last time: {why}");
+        for name in outbox.names(key)?.iter().filter(|name| **name != rest.last) {
+            if let Some(old) = outbox.read(key, name)?.filter(|old| is_past(old.since, now)) {
+                outbox.give_up(key, &old, &why)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn wait_for(&mut self, next: Timestamp) {
+        self.next = Some(self.next.map_or(next, |known| known.min(next)));
+    }
+}
+
+/// Returns whether that is so long ago that what has waited since then is given up.
+fn is_past(since: Timestamp, now: Timestamp) -> bool {
+    Duration::try_from(now.duration_since(since)).is_ok_and(|age| age >= KEPT)
+}
+
+/// Returns whether a time is to be waited for. One that is further away than any pause is comes from a clock that was wrong.
+fn is_to_come(time: Timestamp, now: Timestamp) -> bool {
+    time > now && time <= later(now, LONGEST * 2)
+}
+
+fn later(now: Timestamp, pause: Duration) -> Timestamp {
+    let pause = jiff::SignedDuration::try_from(pause).unwrap_or(jiff::SignedDuration::MAX);
+    now.checked_add(pause).unwrap_or(Timestamp::MAX)
+}
+
+/// Returns how long to wait after so many attempts: three times as long each time, up to six hours. Those that began together spread
+/// by up to a fifth, each always by the same.
+fn backoff(attempts: u32, id: &str) -> Duration {
+    let steps = attempts.saturating_sub(1).min(20);
+    let pause = SHORTEST.saturating_mul(FACTOR.saturating_pow(steps)).min(LONGEST);
+    let spread = id
+        .bytes()
+        .fold(u32::from(b'a'), |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)))
+        % 200;
+    pause + pause * spread / 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Reach, Webhook};
+
+    #[test]
+    fn what_the_rules_allow_no_longer_is_noticed_under_way() {
+        let receiver = |reach: Option<Reach>| {
+            let url = "https://hooks.garden.example/aof".to_owned();
+            let channel =
+                |reach| Channel::Webhook(Webhook { url: url.clone(), secret_env: None, reach });
+            Receiver {
+                key: channel(Reach::Public).key(),
+                channel: Arc::new(Mutex::new(reach.map(channel))),
+                paths: Paths::at("/"),
+                clock: || Timestamp::UNIX_EPOCH,
+            }
+        };
+        let known = receiver(Some(Reach::Private));
+        let under_way = known.clone();
+        for reach in [Some(Reach::Public), None] {
+            let newer = receiver(reach);
+            known.follow(&newer);
+            assert_eq!(under_way.channel(), newer.channel());
+        }
+    }
+
+    #[test]
+    fn each_pause_is_longer_up_to_a_limit() {
+        let pauses: Vec<u64> = (1..=10).map(|attempts| backoff(attempts, "").as_secs()).collect();
+        let bases = [5, 15, 45, 135, 405, 1215, 3645, 10935, 21600, 21600];
+        for (pause, base) in pauses.iter().zip(bases) {
+            assert!(*pause >= base && *pause <= base + base / 5, "{pauses:?}");
+        }
+        assert_eq!(backoff(u32::MAX, "x"), backoff(100, "x"));
+        assert_eq!(backoff(3, "aof_1"), backoff(3, "aof_1"));
+        let spread: std::collections::BTreeSet<Duration> =
+            (0..50).map(|number| backoff(9, &format!("aof_{number}"))).collect();
+        assert!(spread.len() > 30, "{spread:?}");
+    }
+}

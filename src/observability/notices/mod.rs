@@ -1,0 +1,12 @@
+//! Notices: what was committed is told to whoever wants to know, through the outbox. Nothing waits for it.
+//!
+//! `put_out` writes what is to be said of the commits since it did so last; `delivery` brings it to programs and servers. The two
+//! meet only in the outbox, so a receiver that is down delays neither commits nor other receivers.
+
+pub(crate) mod compose;
+pub(crate) mod delivery;
+pub(crate) mod derive;
+pub(crate) mod list;
+
+pub(crate) use compose::put_conflict;
+pub(crate) use list::{Standing as OutgoingStanding, outgoing};

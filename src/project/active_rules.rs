@@ -1,0 +1,201 @@
+//! The rules that decide: the committed ones. Where HEAD's are invalid, the newest valid ones before them stay in force.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use tracing::{debug, info};
+
+use super::error::error::OpsError;
+use super::rule_check::compiled;
+use super::rule_sources::{
+    RULE_FILES, committed, rules_mark, sources, standing_files, uncommitted,
+};
+use super::workspace::Workspace;
+use crate::domain::Timestamp;
+use crate::files::config::config::PROJECT_FILE;
+use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::files::task_file::Defaults;
+use crate::git::{CommitId, Head, Repository, TreeFile};
+use crate::rules::Rules;
+use crate::system::shell::all_quoted;
+
+/// What to do where HEAD has no project.yaml.
+pub(crate) const BRING_BACK: &str = "where there was one, bring it back with `git restore --source=\"$(git rev-list -1 HEAD -- \
+    project.yaml)^\" --staged --worktree project.yaml` and commit it; else write one, and commit it";
+
+/// The rules in force, and what is to be said about them.
+pub struct InForce {
+    /// The rules.
+    pub rules: Rc<Rules>,
+    /// The commit that they are from; absent for a project without any.
+    pub commit: Option<CommitId>,
+    /// What people should know.
+    pub remarks: Vec<Remark>,
+}
+
+/// The valid rules that were read last, and which files they are from: the same files say the same.
+#[derive(Default)]
+pub(crate) struct LastRules(RefCell<Option<(Vec<TreeFile>, Rc<Rules>)>>);
+
+/// Something that people should know about the rules in force.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Remark {
+    /// These files say something else in the worktree; it counts once it is committed.
+    Uncommitted(Vec<String>),
+    /// The project lives on a branch of its own, and this file, which names it, says something else than what is committed of it.
+    Unheeded(PathBuf),
+    /// The rules of HEAD are invalid; those of an earlier commit stay in force.
+    Superseded {
+        /// The commit whose rules are in force.
+        commit: CommitId,
+        /// What is wrong with HEAD's.
+        diagnostics: Vec<Diagnostic>,
+    },
+}
+
+impl InForce {
+    /// Returns what a hand-made task file means where it says nothing.
+    pub(crate) fn defaults(&self, created: Timestamp) -> Defaults {
+        Defaults { workflow: self.rules.project.default_workflow.clone(), created }
+    }
+
+    /// Returns what the project is called: as project.yaml has it, else as its folder.
+    pub(crate) fn project_name(&self, workspace: &Workspace) -> String {
+        let name = self.rules.project.name.clone();
+        name.or_else(|| workspace.paths.folder_name()).unwrap_or_default()
+    }
+}
+
+/// Returns the rules that decide under this HEAD, and whether they are its own.
+pub(crate) fn in_force(workspace: &Workspace, head: &Head) -> Result<InForce, OpsError> {
+    let repository = &workspace.repository;
+    let Some(commit) = head.commit else {
+        return without_commit(repository);
+    };
+    let mark = rules_mark(repository, commit)?;
+    match workspace.last_rules.compiled(repository, &mark)? {
+        Ok(rules) => {
+            if rules.project.implicit_workflow && mark.iter().all(|file| file.path != PROJECT_FILE)
+            {
+                never_committed(repository, &mark)?;
+            }
+            Ok(InForce { rules, commit: Some(commit), remarks: Vec::new() })
+        }
+        Err(diagnostics) => {
+            let (rules, earlier) = newest_valid(repository, commit, &diagnostics)?;
+            info!(%commit, inForce = %earlier, "the rules of HEAD are invalid; older ones are in force");
+            let remarks = vec![Remark::Superseded { commit: earlier, diagnostics }];
+            Ok(InForce { rules: Rc::new(rules), commit: Some(earlier), remarks })
+        }
+    }
+}
+
+/// Returns the rules that were in force under a commit of the past, whatever stands in the worktree now; nothing where it has no
+/// rules, or none that were ever valid.
+pub(crate) fn rules_at(
+    workspace: &Workspace,
+    commit: CommitId,
+) -> Result<Option<Rc<Rules>>, OpsError> {
+    let repository = &workspace.repository;
+    let mark = rules_mark(repository, commit)?;
+    if mark.is_empty() {
+        return Ok(None);
+    }
+    match workspace.last_rules.compiled(repository, &mark)? {
+        Ok(rules) => Ok(Some(rules)),
+        Err(diagnostics) => match newest_valid(repository, commit, &diagnostics) {
+            Ok((rules, _)) => Ok(Some(Rc::new(rules))),
+            Err(OpsError::InvalidRules(_)) => Ok(None),
+            Err(error) => Err(error),
+        },
+    }
+}
+
+/// Returns the rules of a project that has none.
+pub(crate) fn stand_in() -> Result<Rc<Rules>, OpsError> {
+    compiled(&[]).map(|(rules, _)| Rc::new(rules)).map_err(OpsError::InvalidRules)
+}
+
+/// Returns the rules that decide under this HEAD, and where the worktree says something else.
+pub(crate) fn in_force_and_seen(workspace: &Workspace, head: &Head) -> Result<InForce, OpsError> {
+    let differing = match head.commit {
+        Some(commit) => uncommitted(&workspace.repository, commit)?,
+        None => Vec::new(),
+    };
+    let mut in_force = in_force(workspace, head)?;
+    if !differing.is_empty() {
+        in_force.remarks.insert(0, Remark::Uncommitted(differing));
+    }
+    in_force.remarks.extend(workspace.unheeded.clone().map(Remark::Unheeded));
+    Ok(in_force)
+}
+
+impl LastRules {
+    /// Returns the rules that the files of this mark say, or everything wrong with them.
+    fn compiled(
+        &self,
+        repository: &Repository,
+        mark: &[TreeFile],
+    ) -> Result<Result<Rc<Rules>, Vec<Diagnostic>>, OpsError> {
+        if let Some((_, rules)) = self.0.borrow().as_ref().filter(|(known, _)| known == mark) {
+            return Ok(Ok(Rc::clone(rules)));
+        }
+        debug!(files = mark.len(), "reading the rules");
+        Ok(compiled(&sources(repository, mark)?).map(|(rules, _)| {
+            let rules = Rc::new(rules);
+            *self.0.borrow_mut() = Some((mark.to_vec(), Rc::clone(&rules)));
+            rules
+        }))
+    }
+}
+
+fn without_commit(repository: &Repository) -> Result<InForce, OpsError> {
+    never_committed(repository, &[])?;
+    Ok(InForce { rules: stand_in()?, commit: None, remarks: Vec::new() })
+}
+
+/// Rules that were written but never committed do not count, and nobody means the stand-in then.
+fn never_committed(repository: &Repository, committed: &[TreeFile]) -> Result<(), OpsError> {
+    let files = standing_files(repository)?;
+    if files.is_empty() {
+        return Ok(());
+    }
+    let mut names: Vec<&str> = files.iter().map(|source| source.name.as_str()).collect();
+    names.retain(|name| committed.iter().all(|file| file.path != *name));
+    if names.is_empty() {
+        return Err(OpsError::Unfit {
+            code: "rules_not_committed",
+            problem: format!(
+                "no {PROJECT_FILE} is committed, and without it nothing says which gates there are"
+            ),
+            fix: BRING_BACK.to_owned(),
+        });
+    }
+    Err(OpsError::Unfit {
+        code: "rules_not_committed",
+        problem: format!("the rules of this project are not committed yet: {}", names.join(", ")),
+        fix: format!(
+            "they count once they are: `git add {0} && git commit -m \"rules\" -- {0}`",
+            all_quoted(names.iter().copied())
+        ),
+    })
+}
+
+fn newest_valid(
+    repository: &Repository,
+    from: CommitId,
+    diagnostics: &[Diagnostic],
+) -> Result<(Rules, CommitId), OpsError> {
+    for entry in repository.log_of(from, &RULE_FILES)? {
+        let id = entry?.id;
+        let sources = committed(repository, id)?;
+        if sources.is_empty() {
+            break;
+        }
+        if let Ok((rules, _)) = compiled(&sources) {
+            return Ok((rules, id));
+        }
+    }
+    Err(OpsError::InvalidRules(diagnostics.to_vec()))
+}

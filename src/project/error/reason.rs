@@ -1,0 +1,60 @@
+//! An error as programs read it.
+
+use serde_json::{Map, Value, json};
+
+use super::error::OpsError;
+use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::setup::import::report::Remark;
+use crate::storage::StoreError;
+
+/// Returns an error as the file beside a refused one, and `--json`, show it.
+pub(crate) fn reason_of(error: &OpsError) -> Value {
+    let mut map = Map::new();
+    map.insert("error".to_owned(), json!(error.code()));
+    if let OpsError::Refused(refusal) = error {
+        map.insert("message".to_owned(), json!(refusal.message()));
+        map.extend(refusal.fields().into_iter().map(|(key, value)| (key.to_owned(), value)));
+    } else {
+        let fix = error.fix().map(|fix| format!("\n\n{fix}")).unwrap_or_default();
+        map.insert("message".to_owned(), json!(format!("{}{fix}", error.problem())));
+    }
+    if let OpsError::Frozen { id, path, fields, .. } = error {
+        map.insert("task".to_owned(), json!(id.as_str()));
+        map.insert("path".to_owned(), json!(path.as_str()));
+        map.insert("fields".to_owned(), json!(fields));
+    }
+    if let OpsError::NoTask { id, .. }
+    | OpsError::UnreadableTask { id, .. }
+    | OpsError::Restless { id }
+    | OpsError::Store(StoreError::TaskNotFound { id } | StoreError::TaskDoubled { id, .. }) =
+        error
+    {
+        map.insert("task".to_owned(), json!(id.as_str()));
+    }
+    match error {
+        OpsError::UnreadableTask { path, .. } => {
+            map.insert("path".to_owned(), json!(path.as_str()));
+        }
+        OpsError::Store(StoreError::TaskDoubled { paths, .. }) => {
+            map.insert("paths".to_owned(), paths.iter().map(|path| json!(path.as_str())).collect());
+        }
+        _ => {}
+    }
+    if let OpsError::Unknown { given, known, .. } = error {
+        map.insert("given".to_owned(), json!(given));
+        map.insert("known".to_owned(), json!(known));
+    }
+    if let OpsError::LossyImport { lost } = error {
+        map.insert("lost".to_owned(), lost.iter().map(Remark::to_value).collect());
+    }
+    if let OpsError::UnreadableTask { diagnostics, .. }
+    | OpsError::InvalidRules(diagnostics)
+    | OpsError::InvalidImport { diagnostics, .. } = error
+    {
+        map.insert(
+            "diagnostics".to_owned(),
+            diagnostics.iter().map(Diagnostic::to_value).collect(),
+        );
+    }
+    Value::Object(map)
+}

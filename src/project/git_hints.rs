@@ -1,0 +1,68 @@
+//! Commands of git that people are told to run, as they have to be where people stand: in a project on a branch of its own git is told
+//! where that is checked out, since paths and `HEAD` mean something else in the checkout of the code. Runs nothing.
+
+use std::path::Path;
+
+use crate::system::shell::quoted;
+
+/// How git's commands are written for whoever reads them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GitWords {
+    /// The folder that git is to work in, quoted for a shell; nothing where people stand in it.
+    folder: Option<String>,
+}
+
+impl GitWords {
+    /// Returns commands that work in that folder, as it is called from where people stand.
+    pub fn in_folder(folder: &Path) -> Self {
+        Self { folder: Some(quoted(&folder.display().to_string()).into_owned()) }
+    }
+
+    /// Returns the text with every command of git in it, each of which stands between backticks, as it has to be.
+    pub fn said(&self, text: String) -> String {
+        let Some(folder) = &self.folder else { return text };
+        let parts = text.split('`').enumerate().map(|(at, part)| match part.strip_prefix("git ") {
+            Some(rest) if at % 2 == 1 && !is_for_all(rest) => {
+                let rest = rest.replace("&& git ", &format!("&& git -C {folder} "));
+                format!("git -C {folder} {rest}")
+            }
+            _ => part.to_owned(),
+        });
+        parts.collect::<Vec<_>>().join("`")
+    }
+}
+
+/// Returns whether a command says by itself where it works, or works for the whole machine.
+fn is_for_all(rest: &str) -> bool {
+    ["-C ", "init", "config --global"].iter().any(|start| rest.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_of_git_say_where_they_work() {
+        let words = GitWords::in_folder(Path::new(".aof/branch"));
+        let said = |text: &str| words.said(text.to_owned());
+        assert_eq!(
+            said("run `git add x && git commit`, or not"),
+            "run `git -C .aof/branch add x && git -C .aof/branch commit`, or not"
+        );
+        let once = said("`git diff HEAD -- x`");
+        assert_eq!(said(&once), once);
+        for other in [
+            "git is good",
+            "`aof sync`",
+            "`git config --global user.name \"You\"`",
+            "`tasks/x.md` git `x`",
+        ] {
+            assert_eq!(said(other), other);
+        }
+        assert_eq!(GitWords::default().said("`git add x`".to_owned()), "`git add x`");
+        assert_eq!(
+            GitWords::in_folder(Path::new("/a b")).said("`git gc`".to_owned()),
+            "`git -C '/a b' gc`"
+        );
+    }
+}

@@ -1,0 +1,377 @@
+//! An opened project: where it is, its repository, the clock and how long to wait. Decides nothing.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tracing::{info, warn};
+
+use super::active_rules::{InForce, LastRules, in_force_and_seen};
+use super::branch::{Elsewhere, follow_branch, worktree_beside};
+use super::branch_checkout::Patience;
+use super::error::error::OpsError;
+use super::git_hints::GitWords;
+use crate::domain::Timestamp;
+use crate::domain::values::histogram::Histogram;
+use crate::git::{AuditError, Head, Repository};
+use crate::storage::{Holder, Paths, StoreError, WriterLock, journal};
+
+/// How long others may have git's index before that is told: most are done at once.
+const SHORT: Duration = Duration::from_millis(200);
+
+/// Tells the time. It comes from the door, so that tests can move it.
+pub type Clock = fn() -> Timestamp;
+
+/// What a command has to say besides what comes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aside<'a> {
+    /// What it waits for.
+    Wait(&'a str),
+    /// What it came upon, and nothing stops at.
+    Warning(&'a str),
+}
+
+/// Who is told of it.
+pub type Tell = fn(Aside<'_>);
+
+/// Tells the log what is to be known, where nobody reads along.
+pub fn warn_in_log(aside: Aside<'_>) {
+    if let Aside::Warning(text) = aside {
+        warn!("{text}");
+    }
+}
+
+/// What of a project is worked on.
+#[derive(Debug, Clone)]
+enum Ground {
+    /// The files in its folder, and what is committed of them.
+    Files,
+    /// Its commits alone, seen from that folder of their trees.
+    Commits(String),
+}
+
+/// Whether the remote of a synced project is asked before something is claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// It is: a claim counts once the remote has it.
+    Used,
+    /// It is not: whoever claims takes the risk that somebody elsewhere does the same.
+    Spared,
+}
+
+/// What it takes to open a project once more, on another thread.
+#[derive(Clone)]
+pub struct Seed {
+    root: PathBuf,
+    ground: Ground,
+    checkout: PathBuf,
+    git_words: GitWords,
+    command: String,
+    clock: Clock,
+    wait: Duration,
+    tell: Tell,
+    network: Network,
+}
+
+impl Seed {
+    /// Opens it.
+    pub fn open(&self) -> Result<Workspace, OpsError> {
+        let command = self.command.clone();
+        let workspace = match &self.ground {
+            Ground::Files => Workspace::at(&self.root, command, self.clock, self.wait, self.tell),
+            Ground::Commits(folder) => {
+                Workspace::of_commits(&self.root, folder, command, self.clock)
+            }
+        }?;
+        let (checkout, git_words) = (self.checkout.clone(), self.git_words.clone());
+        Ok(Workspace { network: self.network, checkout, git_words, ..workspace })
+    }
+}
+
+/// A project that is worked on by one command.
+pub struct Workspace {
+    /// Its files.
+    pub paths: Paths,
+    /// Its repository.
+    pub repository: Repository,
+    /// Where people work: the same folder, unless the project lives on a branch of its own.
+    pub checkout: PathBuf,
+    /// The project.yaml there that names the branch, where it says something else than what is committed of it.
+    pub(crate) unheeded: Option<PathBuf>,
+    /// Where everything is that a killed git had left in its folder, where that was made anew when it was opened.
+    pub set_aside: Option<PathBuf>,
+    /// How commands of git are written for whoever reads them.
+    pub git_words: GitWords,
+    /// What runs, in the words that waiting commands are shown: `aof task complete`.
+    pub command: String,
+    ground: Ground,
+    /// Whether its remote is asked before something is claimed.
+    pub network: Network,
+    clock: Clock,
+    wait: Duration,
+    deadline: Instant,
+    tell: Tell,
+    pub(crate) last_rules: LastRules,
+    commits: RefCell<Histogram>,
+}
+
+impl Workspace {
+    /// Opens the project around a folder. `tell` is told, once, what a wait is for, and what is to be known besides.
+    pub fn open(
+        start: &Path,
+        command: String,
+        clock: Clock,
+        wait: Duration,
+        tell: Tell,
+    ) -> Result<Self, OpsError> {
+        let paths = Paths::find(start).or_else(|fault| match worktree_beside(start) {
+            Some(beside) => Ok(Paths::at(beside)),
+            None => Err(no_project(start, fault)),
+        })?;
+        let root = paths.root();
+        let repository = Repository::discover(root)?;
+        let patience = Patience::new(command.clone(), clock(), wait, tell);
+        match follow_branch(root, &repository, &patience)? {
+            None => Ok(Self::of_files(root, repository, command, clock, wait, tell)),
+            Some(Elsewhere { root: place, unheeded, set_aside }) => {
+                let workspace = Self::at(&place, command, clock, patience.left(), tell)?;
+                workspace.paths.hide_branch();
+                // Whoever named a folder may stand in another one.
+                let here = (start == Path::new(".")).then(|| start.canonicalize().ok()).flatten();
+                let near = here.as_deref().and_then(|here| place.strip_prefix(here).ok());
+                let git_words = GitWords::in_folder(near.unwrap_or(&place));
+                Ok(Self { checkout: root.to_owned(), unheeded, set_aside, git_words, ..workspace })
+            }
+        }
+    }
+
+    /// Opens the project in that very folder, whether or not anything of it stands there yet.
+    pub fn at(
+        root: &Path,
+        command: String,
+        clock: Clock,
+        wait: Duration,
+        tell: Tell,
+    ) -> Result<Self, OpsError> {
+        Ok(Self::of_files(root, Repository::discover(root)?, command, clock, wait, tell))
+    }
+
+    fn of_files(
+        root: &Path,
+        repository: Repository,
+        command: String,
+        clock: Clock,
+        wait: Duration,
+        tell: Tell,
+    ) -> Self {
+        let begun = Self::begin(root, repository, Ground::Files, command, clock);
+        Self { wait, deadline: Instant::now() + wait, tell, ..begun }
+    }
+
+    /// Opens the commits of the nearest repository, whether or not it has a worktree, for whoever only reads what they say of the
+    /// project in that folder of their trees.
+    pub(crate) fn of_commits(
+        start: &Path,
+        folder: &str,
+        command: String,
+        clock: Clock,
+    ) -> Result<Self, OpsError> {
+        let repository = Repository::of_commits(start, folder)?;
+        Ok(Self::begin(start, repository, Ground::Commits(folder.to_owned()), command, clock))
+    }
+
+    fn begin(
+        root: &Path,
+        repository: Repository,
+        ground: Ground,
+        command: String,
+        clock: Clock,
+    ) -> Self {
+        Self {
+            paths: Paths::at(root),
+            repository,
+            command,
+            ground,
+            checkout: root.to_owned(),
+            unheeded: None,
+            set_aside: None,
+            git_words: GitWords::default(),
+            network: Network::Used,
+            clock,
+            wait: Duration::ZERO,
+            deadline: Instant::now(),
+            tell: |_| {},
+            last_rules: LastRules::default(),
+            commits: RefCell::new(Histogram::new(Histogram::WRITES)),
+        }
+    }
+
+    /// Opens the project of that folder again: what stands there may be another one by now.
+    pub fn reopened(&self, wait: Duration) -> Result<Self, OpsError> {
+        let again = self.seed(wait).open()?;
+        Ok(Self { commits: self.commits.clone(), ..again })
+    }
+
+    /// Opens the project of another folder of the same worktree.
+    pub(crate) fn beside(&self, root: &Path) -> Result<Self, OpsError> {
+        let wait = self.deadline.saturating_duration_since(Instant::now());
+        let other = Self::at(root, self.command.clone(), self.clock, wait, self.tell)?;
+        Ok(Self { network: self.network, ..other })
+    }
+
+    /// Opens it again after somebody was asked, who took their time: the whole wait is still to come.
+    pub(crate) fn after_asking(&self) -> Result<Self, OpsError> {
+        self.reopened(self.wait)
+    }
+
+    /// Returns what it takes to open the project of that folder again.
+    pub fn seed(&self, wait: Duration) -> Seed {
+        let root = self.paths.root().to_owned();
+        let (ground, command) = (self.ground.clone(), self.command.clone());
+        Seed {
+            root,
+            checkout: self.checkout.clone(),
+            git_words: self.git_words.clone(),
+            ground,
+            command,
+            clock: self.clock,
+            wait,
+            tell: self.tell,
+            network: self.network,
+        }
+    }
+
+    /// Returns the time, in whole seconds: histories are for people.
+    pub fn now(&self) -> Timestamp {
+        Timestamp::from_second((self.clock)().as_second()).expect("a second of a time is a time")
+    }
+
+    /// Returns how long it is until then, to the nanosecond; nothing where it is over.
+    pub fn until(&self, time: Timestamp) -> Duration {
+        Duration::try_from(time.duration_since((self.clock)())).unwrap_or(Duration::ZERO)
+    }
+
+    /// Returns what tells the time, to the nanosecond.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Returns how long its commits took, those of several changes at once as one.
+    pub fn commit_times(&self) -> Histogram {
+        self.commits.borrow().clone()
+    }
+
+    pub(crate) fn note_commit(&self, took: Duration) {
+        self.commits.borrow_mut().observe(took.as_secs_f64());
+    }
+
+    /// Gives a long-running command its full wait again, and has it see what git's configuration says by now.
+    pub fn restart_wait(&mut self, wait: Duration) {
+        self.deadline = Instant::now() + wait;
+        self.repository.look_anew();
+    }
+
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Returns the branch; waits while git is in the middle of something.
+    pub(crate) fn head(&self) -> Result<Head, OpsError> {
+        let mut told = false;
+        loop {
+            match self.repository.head() {
+                Err(AuditError::Waiting { reason }) if Instant::now() < self.deadline => {
+                    if !told {
+                        (self.tell)(Aside::Wait(&self.git_words.said(reason)));
+                        told = true;
+                    }
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                other => return Ok(other?),
+            }
+        }
+    }
+
+    /// Waits while another git has the index. Where that lasts too long, whoever needs it says so.
+    pub(crate) fn wait_for_index(&self) {
+        let start = Instant::now();
+        let mut told = false;
+        while self.repository.is_index_locked() && Instant::now() < self.deadline {
+            if !told && start.elapsed() >= SHORT {
+                (self.tell)(Aside::Wait("another git process has the index (`.git/index.lock`)"));
+                told = true;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        if told {
+            info!(seconds = start.elapsed().as_secs_f64(), "waited for git's index");
+        }
+    }
+
+    /// Returns the branch as it is now, or why nothing can be committed to it; never waits.
+    pub fn head_now(&self) -> Result<Head, AuditError> {
+        self.repository.head()
+    }
+
+    /// Returns what git is in the middle of, if it is. Until that is over HEAD is not what files are to be held against.
+    pub(crate) fn underway(&self) -> Option<String> {
+        match self.head_now() {
+            Err(AuditError::Waiting { reason }) => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// Returns the rules that decide now: the committed ones. Reading waits for nobody.
+    pub fn rules(&self) -> Result<InForce, OpsError> {
+        in_force_and_seen(self, &self.repository.look()?).map_err(|error| match error {
+            OpsError::Unfit { code: code @ "rules_not_committed", problem, .. }
+                if journal::is_pending(&self.paths) =>
+            {
+                OpsError::Unfit {
+                    code,
+                    problem,
+                    fix: "`aof init` was interrupted here: run it again".to_owned(),
+                }
+            }
+            error => error,
+        })
+    }
+
+    /// Tells of what was come upon, and nothing stops at.
+    pub(crate) fn warn(&self, text: String) {
+        (self.tell)(Aside::Warning(&self.git_words.said(text)));
+    }
+
+    /// Refuses where git has something in `.aof`: records to heal by, completions, messages and what runners left are this clone's own, or
+    /// whoever commits them could act for its user. Whoever acts on any of these without the lock asks for it.
+    pub fn own_folder_is_ours(&self) -> Result<(), OpsError> {
+        Ok(self.repository.own_folder_is_ours()?)
+    }
+
+    /// Takes the right to write; waits for whoever has it.
+    pub(crate) fn lock(&self) -> Result<WriterLock, OpsError> {
+        self.own_folder_is_ours()?;
+        let holder = Holder::this_process(self.command.clone(), self.now());
+        let wait = self.deadline.saturating_duration_since(Instant::now());
+        let start = Instant::now();
+        let mut waited_for = None;
+        let mut tell = |holder: Option<&Holder>| {
+            let who = holder.map_or_else(|| "another command".to_owned(), ToString::to_string);
+            (self.tell)(Aside::Wait(&format!("{who} is at work")));
+            waited_for = Some(who);
+        };
+        let lock = WriterLock::acquire(&self.paths, &holder, wait, &mut tell)?;
+        if let Some(holder) = waited_for {
+            info!(?holder, seconds = start.elapsed().as_secs_f64(), "waited for the lock");
+        }
+        Ok(lock)
+    }
+}
+
+/// A bare repository has no project to be found: that is not for want of one.
+fn no_project(start: &Path, fault: StoreError) -> OpsError {
+    match Repository::discover(start) {
+        Err(bare @ AuditError::Bare { .. }) => bare.into(),
+        _ => fault.into(),
+    }
+}

@@ -1,0 +1,323 @@
+//! What happened between two states of a task, as everybody may be told: derived from the states alone, so it can be derived again.
+
+use crate::domain::{
+    AgentId, BranchStatus, Cause, Destination, Ending, Event, GateId, Outcome, Period, RoleId,
+    Station, Status, Task, Timestamp, Verdict, Visit,
+};
+use crate::rules::decide::Act;
+use crate::rules::replay::replay::{Change, explain};
+use crate::rules::routing::workplace::Post;
+use crate::rules::transition::timeouts::Limits;
+use crate::rules::workflow::rules::Rules;
+
+/// Returns all that happened to a task between two of its states; nothing before means that it is new.
+pub fn events(rules: &Rules, before: Option<&Task>, after: &Task) -> Vec<Event> {
+    let (act, besides) = match explain(rules, before, after) {
+        Change::Same => return Vec::new(),
+        Change::Edit => return vec![Event::Edited],
+        Change::Act(found) => (Some(found.act), found.events),
+        // Moves that no act explains happened all the same: by hand, or several at once in a merge.
+        Change::Foreign(_) => (None, Vec::new()),
+    };
+    let before = before.filter(|task| task.gate.is_some() || !task.history.is_empty());
+    let mut events = Vec::new();
+    if before.is_none() {
+        let first = after
+            .history
+            .first()
+            .map(|visit| &visit.gate)
+            .or(after.gate.as_ref().map(|open| &open.current));
+        events.extend(first.map(|gate| Event::Created { gate: gate.clone() }));
+    }
+    let known = before.map_or(0, |task| task.history.len());
+    let ended = after.history.get(known..).unwrap_or_default();
+    for (index, visit) in ended.iter().enumerate() {
+        events.extend(of_entry(
+            rules,
+            before.filter(|_| index == 0),
+            &after.history[..=known + index],
+            after,
+            visit,
+        ));
+    }
+    if let Some(before) = before.filter(|_| ended.is_empty()) {
+        events.extend(of_fields(rules, before, after, act.as_ref()));
+    }
+    // What was passed over is told by the entries; a new task has none yet.
+    let skips: Vec<&GateId> = ended.iter().flat_map(|visit| &visit.skipped).collect();
+    events.extend(skips.iter().map(|gate| Event::Skipped { gate: (*gate).clone() }));
+    events.extend(besides.into_iter().filter(|event| match event {
+        Event::Skipped { gate } => !skips.contains(&gate),
+        _ => true,
+    }));
+    events.extend(waits(before, after));
+    events.extend(end(before, after));
+    events
+}
+
+/// Returns what an entry says. `history` ends with it; `before` is the task when the visit ended.
+fn of_entry(
+    rules: &Rules,
+    before: Option<&Task>,
+    history: &[Visit],
+    after: &Task,
+    visit: &Visit,
+) -> Vec<Event> {
+    let holders = || before.map(|task| holders(task, visit.branch.as_ref())).unwrap_or_default();
+    let own = || Box::new(visit.clone());
+    let mut events = vec![Event::Transition(own())];
+    match &visit.outcome {
+        Ending::Said(_) => events.extend(rejection(history, after, visit)),
+        Ending::Timeout => events.push(Event::TimedOut {
+            at: visit.station(),
+            role: visit.role.clone(),
+            agent: visit.agent.clone(),
+            limit: limit(rules, after, visit),
+            escalate_to: visit.escalated_to.clone(),
+        }),
+        Ending::Moved => events.push(Event::Moved { visit: own(), holders: holders() }),
+        Ending::Override => events.push(Event::Overridden { visit: own(), holders: holders() }),
+        Ending::Reopened => events.push(Event::Reopened(own())),
+        Ending::Cancelled => {}
+    }
+    if let Some(role) = &visit.escalated_to {
+        let timeout = visit.outcome == Ending::Timeout;
+        let at = match &visit.to {
+            Some(Destination::Gate(gate)) => Station::from(gate),
+            _ => visit.station(),
+        };
+        events.push(Event::Escalated {
+            at,
+            role: role.clone(),
+            agent: visit.agent.clone().filter(|_| timeout),
+            cause: if timeout { Cause::Timeout } else { Cause::Exhausted },
+        });
+    }
+    events
+}
+
+fn limit(rules: &Rules, task: &Task, visit: &Visit) -> Option<Period> {
+    let workflow = rules.workflow_of(task)?;
+    let (_, gate) = workflow.gate(&visit.gate)?;
+    let duty = match &visit.branch {
+        Some(branch) => gate.fork()?.branch(branch)?.1.duty(),
+        None => gate.duty()?,
+    };
+    Limits::of(workflow, duty).timeout
+}
+
+/// Returns the rejection that the entry is: the gate sent the task back, or its branch wants something mended.
+fn rejection(history: &[Visit], after: &Task, visit: &Visit) -> Option<Event> {
+    let gate_says = visit.said() == Some(&Outcome::NeedsReview)
+        || (visit.retry.is_some() && visit.to.is_some());
+    let branch_says = visit.leaves_open() && visit.verdict == Some(Verdict::Reject);
+    if !gate_says && !branch_says {
+        return None;
+    }
+    let review = after
+        .review
+        .as_ref()
+        .filter(|review| visit.join.is_some() && review.from_gate == visit.gate);
+    let worker = match &visit.to {
+        Some(Destination::Gate(gate)) => {
+            let mut earlier = history.iter().rev().skip(1).filter(|entry| entry.gate == *gate);
+            earlier.find_map(|entry| entry.agent.clone())
+        }
+        _ => None,
+    };
+    Some(Event::Rejected {
+        visit: Box::new(visit.clone()),
+        blockers: review.map_or_else(|| visit.blockers.clone(), |review| review.blockers.clone()),
+        worker,
+    })
+}
+
+/// Returns what changed where no visit ended.
+fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> Vec<Event> {
+    let Some(open) = &after.gate else { return Vec::new() };
+    let mut events = Vec::new();
+    if before.status == Status::Blocked
+        && after.status != Status::Blocked
+        && !matches!(act, Some(Act::Unblock { .. }))
+    {
+        events.push(Event::Unblocked { gate: open.current.clone() });
+    }
+    let at =
+        |branch: &Option<GateId>| Station { gate: open.current.clone(), branch: branch.clone() };
+    match act {
+        Some(Act::Claim { .. } | Act::Renew { .. } | Act::Assign { .. }) => {
+            let renewed = matches!(act, Some(Act::Renew { .. }));
+            for (at, _, agent) in given(before, after, renewed) {
+                events.push(match act {
+                    Some(Act::Renew { note, .. }) => {
+                        Event::Renewed { at, agent, note: note.clone().unwrap_or_default() }
+                    }
+                    Some(Act::Claim { .. }) => Event::Claimed { at, agent },
+                    _ => Event::Assigned { at, agent },
+                });
+            }
+        }
+        Some(Act::Release { .. } | Act::Lapse { .. }) => {
+            for (at, agent) in taken(before, after) {
+                events.push(match act {
+                    Some(Act::Lapse { .. }) => Event::Lapsed { at, agent },
+                    _ => Event::Released { at, agent },
+                });
+            }
+        }
+        Some(Act::Timeout { branch }) => {
+            let post = Post::meant(rules, after, branch.as_ref());
+            let limit = post
+                .zip(rules.workflow_of(after))
+                .and_then(|(post, own)| Limits::of(own, post.duty).timeout);
+            events.push(Event::TimedOut {
+                at: at(branch),
+                role: post.map(|post| post.role.clone()),
+                agent: holder(after, branch.as_ref()).cloned(),
+                limit,
+                escalate_to: None,
+            });
+        }
+        Some(Act::Hold { reason, .. }) => events.push(Event::Held {
+            gate: open.current.clone(),
+            holders: holders(before, None),
+            reasons: vec![reason.clone()],
+        }),
+        Some(Act::Unblock { .. }) => events.push(Event::Unblocked { gate: open.current.clone() }),
+        Some(Act::Reroute) => {
+            events.extend(misplaced(rules, before, after));
+            events.push(Event::Rerouted {
+                gate: open.current.clone(),
+                role: after.routing.role.clone(),
+            });
+        }
+        _ => {}
+    }
+    events
+}
+
+/// Returns who has the task, or the branch of it.
+fn holder<'a>(task: &'a Task, branch: Option<&GateId>) -> Option<&'a AgentId> {
+    match branch {
+        Some(id) => task.gate.as_ref()?.branch(id)?.agent.as_ref(),
+        None => task.routing.agent.as_ref(),
+    }
+}
+
+/// Returns who has the branch, or the task and any branch of it, each once.
+fn holders(task: &Task, branch: Option<&GateId>) -> Vec<AgentId> {
+    let mut holders: Vec<AgentId> = Vec::new();
+    for (at, _, agent, _) in places(task) {
+        let agent = agent.filter(|agent| {
+            !holders.contains(agent) && (branch.is_none() || at.branch.as_ref() == branch)
+        });
+        holders.extend(agent.cloned());
+    }
+    holders
+}
+
+/// A place of work: where it is, whose, who has it, and since when.
+type Place<'a> = (Station, Option<&'a RoleId>, Option<&'a AgentId>, Option<Timestamp>);
+
+fn places(task: &Task) -> Vec<Place<'_>> {
+    let Some(open) = &task.gate else { return Vec::new() };
+    let whole = (
+        Station::from(&open.current),
+        task.routing.role.as_ref(),
+        task.routing.agent.as_ref(),
+        task.routing.claimed,
+    );
+    let branches = open.branches.iter().map(|own| {
+        let at = Station { gate: open.current.clone(), branch: Some(own.id.clone()) };
+        (at, Some(&own.role), own.agent.as_ref(), own.claimed)
+    });
+    std::iter::once(whole).chain(branches).collect()
+}
+
+/// Returns where somebody has it now who had not, or, if asked, whose claim is newer.
+fn given(before: &Task, after: &Task, renewed: bool) -> Vec<(Station, Option<AgentId>, AgentId)> {
+    let old = places(before);
+    let new = places(after).into_iter().filter_map(|(at, _, agent, claimed)| {
+        let (_, _, had, since) = old.iter().find(|(place, ..)| *place == at)?;
+        let agent = agent?;
+        let differs = *had != Some(agent) || (renewed && *since != claimed);
+        differs.then(|| (at, had.cloned(), agent.clone()))
+    });
+    new.collect()
+}
+
+/// Returns where nobody has it any more, and who had.
+fn taken(before: &Task, after: &Task) -> Vec<(Station, AgentId)> {
+    let new = places(after);
+    let gone = |at: &Station| new.iter().any(|(place, _, agent, _)| place == at && agent.is_none());
+    let old = places(before).into_iter().filter_map(|(at, _, agent, _)| Some((at, agent?.clone())));
+    old.filter(|(at, _)| gone(at)).collect()
+}
+
+/// Returns whom the work was taken from because it is others' by the rules now (spec 1, 9.13).
+fn misplaced(rules: &Rules, before: &Task, after: &Task) -> Vec<Event> {
+    let now = places(after);
+    let role = |at: &Station| {
+        now.iter().find(|(place, ..)| place == at).and_then(|(_, role, ..)| role.cloned())
+    };
+    let taken = taken(before, after).into_iter();
+    taken
+        .map(|(at, agent)| Event::AssignmentError {
+            expected: role(&at),
+            actual: rules.org.roles_of(&agent).cloned().collect(),
+            at,
+            agent,
+        })
+        .collect()
+}
+
+/// Returns what waits for something outside from now on.
+fn waits(before: Option<&Task>, after: &Task) -> Vec<Event> {
+    let Some(open) = &after.gate else { return Vec::new() };
+    let was = |id: &GateId| {
+        let old = before.and_then(|task| task.gate.as_ref()?.branch(id));
+        old.is_some_and(|own| own.status == BranchStatus::Blocked)
+    };
+    let said = |branch: Option<&GateId>| {
+        let last = after
+            .history
+            .last()
+            .filter(|visit| visit.exited == after.updated && visit.branch.as_ref() == branch);
+        last.and_then(|visit| visit.agent.clone())
+    };
+    let blocked =
+        open.branches.iter().filter(|own| own.status == BranchStatus::Blocked && !was(&own.id));
+    let mut events: Vec<Event> = blocked
+        .map(|own| Event::Blocked {
+            at: Station { gate: open.current.clone(), branch: Some(own.id.clone()) },
+            agent: said(Some(&own.id)),
+            blockers: own.blockers.clone(),
+        })
+        .collect();
+    let is_new =
+        after.status == Status::Blocked && before.is_none_or(|task| task.status != Status::Blocked);
+    if is_new && open.held.is_none() && events.is_empty() {
+        events.push(Event::Blocked {
+            at: Station::from(&open.current),
+            agent: said(None),
+            blockers: after.blockers.clone(),
+        });
+    }
+    events
+}
+
+/// Returns how the task ended, if it did just now.
+fn end(before: Option<&Task>, after: &Task) -> Option<Event> {
+    if before.is_some_and(|task| task.status == after.status) {
+        return None;
+    }
+    match after.status {
+        Status::Complete => Some(Event::Complete),
+        Status::Failed => Some(Event::Failed),
+        Status::Cancelled => Some(Event::Cancelled {
+            reason: after.history.last().map(|visit| visit.summary.clone()).unwrap_or_default(),
+            holders: before.map(|task| holders(task, None)).unwrap_or_default(),
+        }),
+        Status::Ready | Status::InProgress | Status::Blocked => None,
+    }
+}

@@ -1,0 +1,51 @@
+//! The rules of the game, as functions: same input, same answer, on any machine, years later.
+//!
+//! `decide` is the one way a task changes: (rules, task, act, now) -> decision or refusal. Nothing here reads a file, a clock,
+//! the environment or a random number, and nothing here knows YAML or git: `ops` brings the input and carries out the answer.
+
+pub(crate) mod brief;
+pub(crate) mod events;
+pub(crate) mod replay;
+pub(crate) mod routing;
+pub(crate) mod signing;
+pub(crate) mod transition;
+pub(crate) mod validate;
+pub(crate) mod workflow;
+
+pub(crate) mod assignment;
+pub mod condition;
+pub(crate) mod decide;
+pub(crate) mod merge;
+pub mod outputs;
+pub(crate) mod refusal;
+pub(crate) mod template;
+pub(crate) mod verdict;
+
+#[cfg(test)]
+mod tests;
+
+pub use assignment::{Gift, Hands, Waiting, dispatch};
+pub use brief::template_keys::{asked_for, reads};
+pub use decide::{Act, Actor, Decision, Step, decide};
+pub use events::audience::{Notice, audience};
+pub use events::derive::events;
+pub use refusal::{Refusal, RefusalKind, ToSign};
+pub use replay::proof::{Breach, Proof, prove, rehashed};
+pub use replay::replay::{Change, Found, explain, same as stands_alike};
+pub use routing::branch::branch_of;
+pub use routing::fork::would_say;
+pub use routing::route::{Passage, TooOften, preview};
+pub use routing::workplace::Post;
+pub use signing::verify::{Flaw, NAMESPACE, entry_ticket, flaw, rehearse, to_sign};
+pub use transition::begin::begin;
+pub use transition::completion::{is_looping, may_mean, passes_by_itself};
+pub use transition::dependencies::{Waits, circle_of, circles, lost_dependencies};
+pub use transition::fold::{is_circle, is_nobody, unanswered};
+pub use transition::guard::{LOOP_LIMIT, may_complete};
+pub use transition::rule_changes::owed;
+pub use transition::timeouts::{Deadline, Limit, Limits, Stay, Timer, deadlines, stay};
+pub use transition::warning::Warning;
+pub use validate::finding::Finding;
+pub use workflow::difference::{Difference, Kind as DifferenceKind, Subject, differences};
+pub use workflow::graph::{Edge, Way, edges, first};
+pub use workflow::rules::Rules;

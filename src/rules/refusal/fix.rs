@@ -1,0 +1,253 @@
+//! What to do instead.
+
+use super::{Refusal, ToSign};
+use crate::domain::{GateId, Identity, LostDependency, Outcome, RoleId, Ticket, listed, nearest};
+use crate::rules::signing::verify::{Flaw, NAMESPACE};
+
+/// How many problems of one completion are written out; programs get all of them.
+const PROBLEM_LIMIT: usize = 20;
+
+impl Refusal {
+    /// Returns what to do instead.
+    #[expect(clippy::too_many_lines, reason = "one arm a refusal; each is a sentence")]
+    pub fn fix(&self) -> String {
+        match self {
+            Self::MissingOutcome { valid, .. } => format!("give one of {}:\n{}", listed(valid), meanings(valid)),
+            Self::InvalidOutcome { given, valid, .. } => {
+                let question = meant(given, valid).map(|word| format!("did you mean `{word}`? ")).unwrap_or_default();
+                format!("{question}valid here: {}\n{}", listed(valid), meanings(valid))
+            }
+            Self::MissingSummary { .. } => "say in one or two sentences what was done".to_owned(),
+            Self::MissingBlockers { outcome } | Self::EmptyBlockers { outcome } => match outcome {
+                Outcome::Blocked => "name what you wait for, and from whom, one blocker for each".to_owned(),
+                _ => {
+                    "name what has to be mended so that somebody else can do it, one blocker for each thing".to_owned()
+                }
+            },
+            Self::TooLong { field: "body", .. } => {
+                "put the text into a file of the repository and name the file in the summary".to_owned()
+            }
+            Self::TooLong { .. } => "keep it short, and hand the rest on as a file".to_owned(),
+            Self::ContradictoryStatus { .. } => "say it once: give the outcome, or `$status`".to_owned(),
+            Self::ContradictoryVerdict { .. } => {
+                "make up your mind: mend the text, or give no outcome and let the text speak".to_owned()
+            }
+            Self::InvalidOutputs { problems, .. } => {
+                let shown = problems.iter().take(PROBLEM_LIMIT).map(|problem| format!("- {}", problem.message()));
+                let mut lines = vec!["mend this, all at once:".to_owned()];
+                lines.extend(shown);
+                if problems.len() > PROBLEM_LIMIT {
+                    lines.push(format!("- and {} more", problems.len() - PROBLEM_LIMIT));
+                }
+                lines.join("\n")
+            }
+            Self::MissingInput { missing, .. } => {
+                let options: Vec<String> = missing.iter().map(|name| format!("--context {name}=VALUE")).collect();
+                format!("give `{}`", options.join(" "))
+            }
+            Self::UnknownInput { given, known, .. } => {
+                let meant = given.iter().find_map(|name| nearest(name, known.iter().map(String::as_str)));
+                let question = meant.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
+                format!("{question}it begins with {}", listed(known))
+            }
+            Self::WrongTask { assigned, attempted, role: Some(_) } => {
+                format!("complete `{assigned}`; `{attempted}` is for others: see it with `aof task show {attempted}`")
+            }
+            Self::WrongTask { assigned, attempted, role: None } => format!(
+                "complete `{assigned}`, or give it back first: `aof task release {assigned}`; see `{attempted}` with `aof task show {attempted}`"
+            ),
+            Self::AssignedToAnother { ticket, holder, .. } => format!(
+                "leave it to `{holder}`, take another with `aof task next`, or have `{holder}` give it back: `aof task release {ticket}`"
+            ),
+            Self::ClaimLost { ticket, holder, .. } => format!(
+                "nothing was changed; hand what you have over to `{holder}`, as in `aof task comment {}`, and take another \
+                 with `aof task next`; work that takes longer than a claim lasts is kept by `aof task renew`",
+                ticket.task
+            ),
+            Self::Held { task, .. } => {
+                format!("wait until a person sets it going again, as with `aof task unblock {task}`")
+            }
+            Self::NotDue { .. } => "nothing is to be done".to_owned(),
+            Self::WrongRole { members, role, .. } if members.is_empty() => {
+                format!("nobody can complete it yet: add an agent to role `{role}` in org.yaml")
+            }
+            Self::WrongRole { members, .. } => format!(
+                "it can be completed by {}; take a task of your own with `aof task next`, or have org.yaml changed",
+                listed(members)
+            ),
+            Self::RejectNotAllowed { valid, .. } => format!(
+                "valid here: {}\n{}\nIf the work has faults, mend them, or complete it and let the next review see them",
+                listed(valid),
+                meanings(valid)
+            ),
+            Self::SkipNotAllowed { human: true, .. } => {
+                "a person completes it; tasks that need no approval are told by the gate's `when`".to_owned()
+            }
+            Self::SkipNotAllowed { valid, .. } => format!("valid here: {}\n{}", listed(valid), meanings(valid)),
+            Self::HumanRequired { people, role, .. } if people.is_empty() => {
+                format!(
+                    "nobody can complete it yet: add an agent whose id begins with `human-` to role `{role}` in org.yaml"
+                )
+            }
+            Self::HumanRequired { people, .. } => format!("leave it to {}", listed(people)),
+            Self::CircularLoop { task, .. } => format!(
+                "read `aof task history {task}`; then set it going with `aof task unblock {task} --reason \"...\"`, move it with `aof task override`, or call it off"
+            ),
+            Self::VisitEnded { ticket: Ticket { task, .. }, .. } => {
+                format!(
+                    "nothing was changed and nothing is to be done; see where it stands now with `aof task show {task}`"
+                )
+            }
+            Self::VisitAhead { task, .. } => format!("use the ticket that `aof task show {task}` prints"),
+            Self::Finished { task, .. } => {
+                format!("to work on it again: `aof task reopen {task} --to GATE --reason \"...\"`")
+            }
+            Self::CompletionReused { .. } => "give each completion an id of its own, or none".to_owned(),
+            Self::NotAdopted { .. } => {
+                "it is a hand-made file; the first command that changes it, or `aof watch`, puts it at its first gate"
+                    .to_owned()
+            }
+            Self::UnknownWorkflow { known, workflow, .. } => {
+                let meant = nearest(workflow, known.iter().map(String::as_str));
+                let question = meant.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
+                format!(
+                    "{question}the rules in force have {}; commit a workflow of that name, or, as long as the task stands at no gate, \
+                     name another in `routing.workflow`",
+                    listed(known)
+                )
+            }
+            Self::GateGone { task, known, .. } => format!(
+                "move it to one of {} with `aof task override {task} --to GATE --reason \"...\"`",
+                listed(known)
+            ),
+            Self::UnknownGate { given, known } => match nearest(given.as_str(), known.iter().map(GateId::as_str)) {
+                Some(name) => format!("did you mean `{name}`? its gates are {}", listed(known)),
+                None => format!("its gates are {}", listed(known)),
+            },
+            Self::NotVisible { viewers, .. } => {
+                format!("it is started by {}; see what you may start with `aof workflow list`", listed(viewers))
+            }
+            Self::NoGateApplies { workflow } => {
+                format!("see the conditions with `aof workflow show {workflow}`, or choose another with `--workflow`")
+            }
+            Self::NotClaimed { .. } => {
+                "there is nothing to give back or to renew; `aof task next` claims one".to_owned()
+            }
+            Self::NobodyWorksHere { task, gate } => {
+                format!(
+                    "the rules changed while it stood there; let it decide with `aof task override {task} --to {gate} --reason \"...\"`"
+                )
+            }
+            Self::NotAutomatic { task, .. } => format!("see who can with `aof why {task}`"),
+            Self::NotSeparate { task, by: Identity::Agent, .. } => {
+                format!("leave it to another agent of the role; see who can complete it with `aof why {task}`")
+            }
+            Self::NotSeparate { by: Identity::Session, .. } => {
+                "work in a fresh session, and name it: `--meta session=NAME`, here and at the gates before".to_owned()
+            }
+            Self::NotBlocked { task, .. } => format!("see what it waits for with `aof why {task}`"),
+            Self::NotFinished { task, .. } => {
+                format!("to move it against the workflow: `aof task override {task} --to GATE --reason \"...\"`")
+            }
+            Self::MissingReason { .. } => "add `--reason \"...\"`".to_owned(),
+            Self::NotPermitted { act, agent } => {
+                format!("ask a person, or allow it in org.yaml: `agents: {{{agent}: {{may: [{act}]}}}}`")
+            }
+            Self::NotYourBranch { open, .. } => {
+                let roles: Vec<String> =
+                    open.iter().map(|(ticket, role)| format!("  `{ticket}`  role {role}")).collect();
+                format!("leave it to an agent of the role, or take another with `aof task next`:\n{}", roles.join("\n"))
+            }
+            Self::NoSuchBranch { open, ticket, .. } if open.is_empty() => {
+                format!("see where it stands with `aof why {}`", ticket.task)
+            }
+            Self::BranchNeeded { open, .. } | Self::NoSuchBranch { open, .. } => branches(open),
+            Self::NotOfABranch { ticket, act } => format!("if that is what you want: `aof task {act} {}`", ticket.task),
+            Self::Signature(wanted) => of_signature(wanted),
+            Self::BranchesNotOpen { task, gate } => {
+                format!("open them with `aof task override {task} --to {gate} --reason \"...\"`")
+            }
+            Self::Blocked { ticket, blockers }
+                if blockers.iter().any(|blocker| LostDependency::read(blocker).is_some()) =>
+            {
+                format!(
+                    "take up what is lost again (`aof task reopen`), or leave it out: `aof task edit {} --undepends ID`",
+                    ticket.task
+                )
+            }
+            Self::Blocked { ticket, .. } => {
+                format!("once that is settled, `aof task unblock {ticket}`; or complete it with the outcome it has now")
+            }
+        }
+    }
+}
+
+fn of_signature(wanted: &ToSign) -> String {
+    let keys: Vec<String> = wanted
+        .keys
+        .iter()
+        .map(|key| format!("  {} {}", key.fingerprint(), key.comment()))
+        .collect();
+    let keys = keys.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n");
+    match &wanted.flaw {
+        Flaw::Missing | Flaw::OtherText => format!(
+            "`aof task complete` signs by itself, through the ssh agent or with the key file that `--sign-with FILE` names; \
+             `aof task sign FILE` signs a completion file; or sign `toSign` with `ssh-keygen -Y sign -n {NAMESPACE}`, and send the same \
+             completion again with its `id` and the `signature`. Its keys are\n{keys}"
+        ),
+        Flaw::OtherUse { .. } => {
+            format!("sign with `ssh-keygen -Y sign -n {NAMESPACE}`, or by `aof task complete`")
+        }
+        Flaw::OtherKey { .. } => format!("sign with one of these:\n{keys}"),
+        Flaw::NoKey { key } => format!(
+            "leave the signature out; or have the key committed in org.yaml: `agents: {{{}: {{signingKey: \"{key}\"}}}}`",
+            wanted.agent
+        ),
+    }
+}
+
+/// Names the branches that are open, each with its ticket.
+fn branches(open: &[(Ticket, RoleId)]) -> String {
+    let lines: Vec<String> =
+        open.iter().map(|(ticket, role)| format!("  `{ticket}`  role {role}")).collect();
+    format!("use the ticket of a branch that is open:\n{}", lines.join("\n"))
+}
+
+/// Returns one line for each outcome: when to use it.
+fn meanings(outcomes: &[Outcome]) -> String {
+    let lines: Vec<String> =
+        outcomes.iter().map(|outcome| format!("  `{outcome}`  {}", meaning(outcome))).collect();
+    lines.join("\n")
+}
+/// Returns when to use an outcome, in general.
+const fn meaning(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Complete => "your work here is finished",
+        Outcome::NeedsReview => {
+            "you found something that somebody else has to mend (list it in `blockers`)"
+        }
+        Outcome::Blocked => "something outside stops you (name it in `blockers`)",
+        Outcome::Skip => "this gate does not apply to the task",
+        Outcome::Failed => "you tried, and could not do it",
+        Outcome::Decision(_) => "a decision of this gate; the brief says what it means",
+    }
+}
+
+/// Returns the outcome that is meant by a word that is none.
+pub(crate) fn meant<'a>(given: &str, valid: &'a [Outcome]) -> Option<&'a Outcome> {
+    let word = nearest(given, valid.iter().map(Outcome::as_str)).or_else(|| synonym(given))?;
+    valid.iter().find(|outcome| outcome.as_str() == word)
+}
+
+/// Returns the outcome that people mean by some other word.
+fn synonym(word: &str) -> Option<&'static str> {
+    match word.to_lowercase().as_str() {
+        "done" | "finished" | "ok" | "pass" | "passed" | "approve" | "approved" | "success"
+        | "lgtm" => Some("complete"),
+        "reject" | "rejected" | "fail" | "failed" | "changes_requested" | "needs_work"
+        | "needs_fixes" => Some("needs_review"),
+        "stuck" | "waiting" | "hold" | "on_hold" => Some("blocked"),
+        "skipped" | "n/a" => Some("skip"),
+        _ => None,
+    }
+}

@@ -1,0 +1,239 @@
+//! Handing out: as tables, and what holds whatever waits and whoever is there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::world::{at, gate, id, project, workflow};
+use crate::domain::*;
+use crate::rules::{Gift, Hands, Rules, Waiting, dispatch};
+
+/// Returns rules with one role `crew` of these agents, each with its `maxTasks`.
+fn rules_of(way: HandOut, agents: &[(&str, Option<u32>)]) -> Rules {
+    let register = agents
+        .iter()
+        .map(|(agent, max_tasks)| (id(agent), Agent { max_tasks: *max_tasks, ..Agent::default() }));
+    let agents = agents.iter().map(|(agent, _)| id(agent)).collect();
+    let org = Org {
+        roles: vec![(id("crew"), Role { agents, ..Role::default() })],
+        agents: Some(register.collect()),
+    };
+    let project = Project { hand_out: way, ..project(workflow(vec![gate("work", "crew")])) };
+    Rules::new(project, org).unwrap().0
+}
+
+fn place(name: &str) -> Waiting {
+    Waiting {
+        ticket: Ticket { task: id(name), visit: None, branch: None },
+        role: id("crew"),
+        people_only: false,
+        priority: Priority::Medium,
+        created: at(0),
+        before: None,
+        apart: Vec::new(),
+        lost: None,
+    }
+}
+
+fn handed(rules: &Rules, waiting: &[Waiting], hands: &Hands) -> Vec<String> {
+    let given = dispatch(rules, waiting, hands);
+    given
+        .into_iter()
+        .map(|(place, agent)| format!("{} {agent}", place.ticket.task.local()))
+        .collect()
+}
+
+fn hands(held: &[&str]) -> Hands {
+    let mut hands = Hands::default();
+    for agent in held {
+        hands.hold(id(agent));
+    }
+    hands
+}
+
+fn gift(minute: i64, task: &str, agent: &str) -> Gift {
+    let ticket = Ticket { task: id(task), visit: None, branch: None };
+    Gift { at: at(minute), priority: Priority::Medium, created: at(0), ticket, agent: id(agent) }
+}
+
+#[test]
+fn the_most_urgent_goes_first_to_whoever_has_least() {
+    let rules = rules_of(HandOut::LeastLoaded, &[("a1", Some(2)), ("a2", Some(2)), ("a3", None)]);
+    let waiting = [
+        Waiting { priority: Priority::Low, ..place("AOF-low") },
+        Waiting { created: at(5), ..place("AOF-new") },
+        place("AOF-old"),
+        Waiting { priority: Priority::Critical, created: at(9), ..place("AOF-now") },
+    ];
+    assert_eq!(
+        handed(&rules, &waiting, &Hands::default()),
+        ["now a1", "old a2", "new a3", "low a1"]
+    );
+    assert_eq!(handed(&rules, &waiting, &hands(&["a1"])), ["now a2", "old a3", "new a1", "low a2"]);
+    assert_eq!(
+        handed(&rules, &waiting, &hands(&["a1", "a1", "a2", "a3"])),
+        ["now a2"],
+        "the others have all they may"
+    );
+}
+
+#[test]
+fn agents_take_turns_from_the_one_behind_the_last() {
+    let rules = rules_of(HandOut::RoundRobin, &[("a1", Some(9)), ("a2", Some(9)), ("a3", Some(9))]);
+    let waiting = ["AOF-aaa", "AOF-bbb", "AOF-ccc", "AOF-ddd"].map(place);
+    let mut hands = hands(&["a3", "a3"]);
+    assert_eq!(
+        handed(&rules, &waiting, &hands),
+        ["aaa a1", "bbb a2", "ccc a3", "ddd a1"],
+        "whatever they have"
+    );
+    hands.give(id("crew"), gift(3, "AOF-xxx", "a2"));
+    hands.give(id("crew"), gift(2, "AOF-yyy", "a3"));
+    assert_eq!(handed(&rules, &waiting[..2], &hands), ["aaa a3", "bbb a1"]);
+    hands.give(id("crew"), gift(3, "AOF-zzz", "a3"));
+    assert_eq!(
+        handed(&rules, &waiting[..1], &hands),
+        ["aaa a1"],
+        "of one second the less urgent was the last"
+    );
+    hands.give(id("crew"), gift(4, "AOF-zzz", "gone"));
+    assert_eq!(handed(&rules, &waiting[..1], &hands), ["aaa a1"], "who left the role has no turn");
+}
+
+#[test]
+fn work_comes_back_to_whoever_did_it_and_never_to_whoever_must_not() {
+    let rules = rules_of(
+        HandOut::LeastLoaded,
+        &[("a1", None), ("a2", Some(2)), ("human-ada", Some(1)), ("human-bob", None)],
+    );
+    let own = Waiting { before: Some(id("a2")), ..place("AOF-own") };
+    assert_eq!(
+        handed(&rules, std::slice::from_ref(&own), &hands(&["a2"])),
+        ["own a2"],
+        "though others have less"
+    );
+    assert_eq!(handed(&rules, &[own], &hands(&["a2", "a2"])), ["own a1"], "it has no room");
+    let apart = Waiting { apart: vec![id("a1"), id("a2")], ..place("AOF-apt") };
+    assert_eq!(handed(&rules, &[apart], &Hands::default()), ["apt human-ada"]);
+    let lost = Waiting { lost: Some(id("a1")), before: Some(id("a1")), ..place("AOF-los") };
+    assert_eq!(
+        handed(&rules, &[lost], &Hands::default()),
+        ["los a2"],
+        "whoever let it lie does not get it again"
+    );
+    let people = |name| Waiting { people_only: true, ..place(name) };
+    assert_eq!(
+        handed(&rules, &[people("AOF-aaa"), people("AOF-bbb")], &Hands::default()),
+        ["aaa human-ada"]
+    );
+}
+
+#[test]
+fn a_role_may_go_its_own_way() {
+    let agents = [("a1", None)];
+    assert!(
+        handed(&rules_of(HandOut::Ask, &agents), &[place("AOF-aaa")], &Hands::default()).is_empty()
+    );
+    let mut rules = rules_of(HandOut::Ask, &[("a1", Some(2))]);
+    rules.org.roles[0].1.hand_out = Some(HandOut::RoundRobin);
+    assert_eq!(handed(&rules, &[place("AOF-aaa")], &Hands::default()), ["aaa a1"]);
+    assert_eq!(
+        handed(&rules, &[place("AOF-aaa"), place("AOF-aaa")], &hands(&[])),
+        ["aaa a1"],
+        "nothing is handed twice"
+    );
+    let stranger = Waiting { role: id("gone"), ..place("AOF-aaa") };
+    assert!(handed(&rules, &[stranger], &Hands::default()).is_empty());
+}
+
+const CREW: [&str; 5] = ["a1", "a2", "a3", "human-ada", "human-bob"];
+
+prop_compose! {
+    fn places()(
+        list in prop::collection::vec(
+            (0..4_usize, 0..5_i64, prop::bool::weighted(0.1), prop::option::of(0..CREW.len()),
+             prop::collection::vec(0..CREW.len(), 0..3), prop::option::weighted(0.2, 0..CREW.len()), 0..2_usize),
+            0..40,
+        )
+    ) -> Vec<Waiting> {
+        list.into_iter().enumerate().map(|(task, (priority, created, people_only, before, apart, lost, role))| Waiting {
+            role: id(["crew", "pair"][role]),
+            people_only,
+            priority: Priority::ALL[priority],
+            created: at(created),
+            before: before.map(|index| id(CREW[index])),
+            apart: apart.into_iter().map(|index| id(CREW[index])).collect(),
+            lost: lost.map(|index| id(CREW[index])),
+            ..place(&format!("AOF-t{task:02}"))
+        }).collect()
+    }
+}
+
+prop_compose! {
+    fn worlds()(
+        way in 1..3_usize,
+        limits in prop::collection::vec(prop::option::of(0..4_u32), CREW.len()),
+        held in prop::collection::vec(0..CREW.len(), 0..6),
+        pair in prop::collection::btree_set(0..CREW.len(), 1..3),
+    ) -> (Rules, Hands) {
+        let agents: Vec<(&str, Option<u32>)> = CREW.into_iter().zip(limits).collect();
+        let mut rules = rules_of(HandOut::ALL[way], &agents);
+        let pair = pair.into_iter().map(|index| id(CREW[index])).collect();
+        rules.org.roles.push((id("pair"), Role { agents: pair, ..Role::default() }));
+        (rules, hands(&held.into_iter().map(|index| CREW[index]).collect::<Vec<_>>()))
+    }
+}
+
+fn may_have(rules: &Rules, place: &Waiting, agent: &AgentId) -> bool {
+    rules.org.role(&place.role).unwrap().agents.contains(agent)
+        && !place.apart.contains(agent)
+        && place.lost.as_ref() != Some(agent)
+        && (!place.people_only || agent.as_str().starts_with("human-"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn handing_out_keeps_to_the_rules((rules, hands) in worlds(), waiting in places(), turn in any::<prop::sample::Index>()) {
+        let given = dispatch(&rules, &waiting, &hands);
+        let mut load: BTreeMap<&AgentId, u32> = BTreeMap::new();
+        let mut tickets = BTreeSet::new();
+        for (place, agent) in &given {
+            prop_assert!(may_have(&rules, place, agent), "{agent} got {}", place.ticket);
+            prop_assert!(tickets.insert(place.ticket.clone()), "{} twice", place.ticket);
+            *load.entry(agent).or_insert_with(|| hands.load(agent)) += 1;
+        }
+        for (agent, load) in &load {
+            prop_assert!(*load <= rules.org.room(agent), "{agent} has {load}");
+        }
+        for place in waiting.iter().filter(|place| !tickets.contains(&place.ticket)) {
+            let members = &rules.org.role(&place.role).unwrap().agents;
+            for agent in members.iter().filter(|agent| may_have(&rules, place, agent)) {
+                let load = load.get(agent).copied().unwrap_or(hands.load(agent));
+                prop_assert!(load >= rules.org.room(agent), "{} waits, and {agent} has room", place.ticket);
+            }
+            for (other, agent) in given.iter().filter(|(other, _)| other.role == place.role) {
+                let sooner = place.urgency() < other.urgency();
+                prop_assert!(!sooner || !may_have(&rules, place, agent), "{} waits for {}", place.ticket, other.ticket);
+            }
+        }
+        // In whatever order it is asked, the answer is one.
+        let mut turned = waiting.clone();
+        turned.rotate_left(turn.index(waiting.len() + 1));
+        prop_assert_eq!(&dispatch(&rules, &turned, &hands), &given);
+    }
+
+    #[test]
+    fn where_nothing_binds_all_have_the_same(agents in 1..8_usize, tasks in 0..60_usize, turns in any::<bool>()) {
+        let names: Vec<String> = (0..agents).map(|number| format!("a{number}")).collect();
+        let agents: Vec<(&str, Option<u32>)> = names.iter().map(|name| (name.as_str(), Some(100))).collect();
+        let rules = rules_of(if turns { HandOut::RoundRobin } else { HandOut::LeastLoaded }, &agents);
+        let waiting: Vec<Waiting> = (0..tasks).map(|number| place(&format!("AOF-t{number:02}"))).collect();
+        let given = dispatch(&rules, &waiting, &Hands::default());
+        prop_assert_eq!(given.len(), tasks);
+        let counts: Vec<usize> =
+            names.iter().map(|name| given.iter().filter(|(_, agent)| agent.as_str() == name).count()).collect();
+        prop_assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1, "{counts:?}");
+    }
+}

@@ -1,0 +1,289 @@
+//! Rules that change while tasks are under way: what has to be done with a task that stands where they changed.
+//!
+//! A gate that is gone, or of another kind, ends the visit by an entry of its own: the task goes to the nearest gate on the way by
+//! which it came. Another role, or other people in it, add no entry. What is in somebody's hands stays there as long as it may.
+
+use super::actions::ended;
+use super::completion::{arrive, open_now, passes_by_itself, unknown_workflow};
+use super::fold;
+use crate::domain::{
+    AgentId, BranchStatus, ConditionTrouble, Destination, Ending, Event, GateId, GateKind,
+    OpenBranch, OpenVisit, RoleId, Status, Task, Timestamp, Visit, Workflow,
+};
+use crate::rules::decide::{Act, Decision, Step};
+use crate::rules::refusal::Refusal;
+use crate::rules::routing::fork;
+use crate::rules::routing::route;
+use crate::rules::routing::workplace::Post;
+use crate::rules::workflow::graph;
+use crate::rules::workflow::rules::Rules;
+
+/// Returns what the rules in force want done with the task before anything else; nothing where it stands as they have it, and
+/// where they do not have its workflow any more.
+pub fn owed(rules: &Rules, task: &Task) -> Option<Act> {
+    if passes_by_itself(rules, task) {
+        return Some(Act::Pass);
+    }
+    let open = task.gate.as_ref().filter(|_| !task.status.is_finished())?;
+    let workflow = rules.workflow_of(task)?;
+    if lost(rules, task, workflow, open).is_some() {
+        return Some(Act::Move);
+    }
+    rerouted(rules, task).is_some().then_some(Act::Reroute)
+}
+
+/// Ends a visit that the rules have no place for any more.
+pub(crate) fn move_on(rules: &Rules, task: &Task, now: Timestamp) -> Result<Decision, Refusal> {
+    let open = open_now(task)?;
+    let workflow = rules.workflow_of(task).ok_or_else(|| unknown_workflow(rules, task))?;
+    let Some(lost) = lost(rules, task, workflow, open) else {
+        return Ok(Decision::Settled { visit: open.visit });
+    };
+    let mut trouble = Vec::new();
+    let to = match lost {
+        Lost::Gate => nearest(rules, workflow, task, &open.current, &mut trouble),
+        Lost::Kind(_) => open.current.clone(),
+    };
+    let why = match lost {
+        Lost::Gate => {
+            format!("Gate `{}` is not in workflow `{}` any more", open.current, workflow.name)
+        }
+        Lost::Kind(now) => format!("The rules changed, and gate `{}` {now}", open.current),
+    };
+    let visit = Visit {
+        to: Some(Destination::Gate(to)),
+        ..ended(rules, task, open, Ending::Moved, &why, now)
+    };
+    let mut after = task.clone();
+    fold::apply(rules, &mut after, visit);
+    let events = trouble.into_iter().map(Event::ConditionError).collect();
+    let mut step = arrive(rules, Step { events, ..Step::silent(after) });
+    carry_over(task, &mut step.task);
+    Ok(Decision::Step(Box::new(step)))
+}
+
+/// Gives the work to the role that has it now, and lets the task wait, or go on, with the people that there are.
+pub(crate) fn reroute(rules: &Rules, task: &Task, now: Timestamp) -> Result<Decision, Refusal> {
+    let open = open_now(task)?;
+    let Some(mut after) = rerouted(rules, task) else {
+        return Ok(Decision::Settled { visit: open.visit });
+    };
+    after.updated = now.max(task.updated);
+    let now = after.updated;
+    // Limits stand still while a task is blocked.
+    if task.status == Status::Blocked
+        && after.status != Status::Blocked
+        && let Some(open) = &mut after.gate
+    {
+        open.resumed = Some(now);
+    }
+    for (own, before) in
+        after.gate.iter_mut().flat_map(|open| &mut open.branches).zip(&open.branches)
+    {
+        if before.status == BranchStatus::Blocked && own.status != BranchStatus::Blocked {
+            own.resumed = Some(now);
+        }
+    }
+    let waits = |task: &Task| blocked_for(task).into_iter().cloned().collect::<Vec<_>>();
+    let before = waits(task);
+    let gate = open.current.clone();
+    let new = waits(&after).into_iter().filter(|role| !before.contains(role));
+    let events = new.map(|role| Event::BlockedNoAgents { gate: gate.clone(), role }).collect();
+    Ok(Decision::Step(Box::new(Step { events, ..Step::silent(after) })))
+}
+
+/// What the rules took away.
+enum Lost {
+    /// The gate.
+    Gate,
+    /// What the gate was when the task came to it; this is what it does now.
+    Kind(&'static str),
+}
+
+fn lost(rules: &Rules, task: &Task, workflow: &Workflow, open: &OpenVisit) -> Option<Lost> {
+    let Some((_, gate)) = workflow.gate(&open.current) else { return Some(Lost::Gate) };
+    match &gate.kind {
+        GateKind::Work(_) if !open.branches.is_empty() => Some(Lost::Kind("is no fork any more")),
+        GateKind::Condition if !open.branches.is_empty() => {
+            Some(Lost::Kind("decides by itself now"))
+        }
+        GateKind::Fork(_) if open.branches.is_empty() => Some(Lost::Kind("is a fork now")),
+        GateKind::Fork(_) => {
+            let nobody_speaks = Post::open(rules, task).is_empty();
+            let judged = fork::is_void(gate, open) || fork::come_to(rules, task, gate).is_some();
+            (nobody_speaks && !judged).then_some(Lost::Kind("has other branches now"))
+        }
+        GateKind::Work(_) | GateKind::Condition => None,
+    }
+}
+
+/// Returns the gate to go back to: the nearest on the way by which the task first came to the one that is gone, as far as that way
+/// led forward; else where tasks begin.
+fn nearest(
+    rules: &Rules,
+    workflow: &Workflow,
+    task: &Task,
+    gone: &GateId,
+    trouble: &mut Vec<ConditionTrouble>,
+) -> GateId {
+    let mut here = gone;
+    while let Some(from) = came_from(&task.history, here) {
+        if let Some((_, gate)) = workflow.gate(from).filter(|(_, gate)| !gate.detour) {
+            let (holds, met) = route::judgement(rules, workflow, gate, task);
+            if gate.kind == GateKind::Condition || holds {
+                return from.clone();
+            }
+            trouble.extend(met);
+        }
+        here = from;
+    }
+    let passage = route::entry(rules, workflow, task);
+    trouble.extend(passage.trouble);
+    match passage.to {
+        Destination::Gate(gate) => gate,
+        // Where no gate applies any more, a person has to say so at the first.
+        Destination::End | Destination::Cancelled | Destination::Fail => {
+            graph::first(workflow).id.clone()
+        }
+    }
+}
+
+/// Returns the gate from which the task first came to this one, if that was a way forward. What a person did, and what went back,
+/// says nothing of what comes before what.
+fn came_from<'h>(history: &'h [Visit], gate: &GateId) -> Option<&'h GateId> {
+    let first = history.iter().position(|visit| visit.gate == *gate).unwrap_or(history.len());
+    let to = Some(Destination::Gate(gate.clone()));
+    let arrival = history[..first].iter().rfind(|visit| visit.to == to)?;
+    let forward = arrival.retry.is_none() && matches!(arrival.outcome, Ending::Said(_));
+    forward.then_some(&arrival.gate)
+}
+
+/// What stood in the way of the task before it was moved still does, as far as the gate itself was not the reason.
+fn carry_over(before: &Task, after: &mut Task) {
+    let Some(open) = before.gate.as_ref().filter(|_| before.status == Status::Blocked) else {
+        return;
+    };
+    let parts: Vec<String> = open.branches.iter().flat_map(|own| own.blockers.clone()).collect();
+    let mut reasons = if open.branches.is_empty() || open.held.is_some() {
+        before.blockers.clone()
+    } else {
+        parts
+    };
+    reasons.retain(|text| !fold::is_own(text));
+    if open.held.is_none() && reasons.is_empty() {
+        return;
+    }
+    let Some(now) = &mut after.gate else { return };
+    now.held = open.held;
+    let waits = |own: &&mut OpenBranch| now.held.is_none() && own.status.is_open();
+    for own in now.branches.iter_mut().filter(waits) {
+        own.status = BranchStatus::Blocked;
+        own.blockers.splice(0..0, reasons.iter().cloned());
+    }
+    if now.branches.is_empty() || now.held.is_some() {
+        after.status = Status::Blocked;
+        after.blockers.splice(0..0, reasons);
+    } else {
+        fork::follow(after);
+    }
+}
+
+/// Returns the task with the roles and the people of the rules in force; nothing where it has them.
+fn rerouted(rules: &Rules, task: &Task) -> Option<Task> {
+    let open = task.gate.as_ref()?;
+    let mut after = task.clone();
+    if fork::counting(rules, task, open).is_empty() {
+        whole(rules, task, &mut after);
+    } else {
+        for own in after.gate.iter_mut().flat_map(|open| &mut open.branches) {
+            if let Some(post) =
+                Post::of_branch(rules, task, &own.id).filter(|_| own.status.is_open())
+            {
+                branch(rules, &post, own);
+            }
+        }
+        fork::hold_unstaffed(rules, &mut after);
+    }
+    if after == *task {
+        return None;
+    }
+    fork::follow(&mut after);
+    Some(after)
+}
+
+fn whole(rules: &Rules, task: &Task, after: &mut Task) {
+    let post = Post::of(rules, task);
+    if let Some(post) = &post {
+        after.routing.role = Some(post.role.clone());
+        if task.routing.agent.as_ref().is_some_and(|agent| {
+            is_misplaced(rules, post, task.routing.role.as_ref(), agent, task.routing.claimed)
+        }) {
+            (after.routing.agent, after.routing.claimed, after.routing.lost) = (None, None, None);
+            if after.status == Status::InProgress {
+                after.status = Status::Ready;
+            }
+        }
+    }
+    let held = task.gate.as_ref().is_some_and(|open| open.held.is_some());
+    if after.status == Status::Blocked && !held && waits_for_people(&after.blockers) {
+        after.blockers = Vec::new();
+        after.status =
+            if after.routing.agent.is_some() { Status::InProgress } else { Status::Ready };
+    }
+    if let Some(post) = post.filter(|post| after.status == Status::Ready && !post.is_staffed(rules))
+    {
+        after.status = Status::Blocked;
+        after.blockers = vec![fold::nobody(post.role)];
+    }
+}
+
+fn branch(rules: &Rules, post: &Post<'_>, own: &mut OpenBranch) {
+    let misplaced = own
+        .agent
+        .as_ref()
+        .is_some_and(|agent| is_misplaced(rules, post, Some(&own.role), agent, own.claimed));
+    own.role = post.role.clone();
+    if misplaced {
+        (own.agent, own.claimed, own.lost) = (None, None, None);
+    }
+    let free = match own.status {
+        BranchStatus::InProgress => misplaced,
+        BranchStatus::Blocked => waits_for_people(&own.blockers),
+        _ => false,
+    };
+    if free {
+        own.status = BranchStatus::Ready;
+        own.blockers = Vec::new();
+    }
+}
+
+/// Returns whether the agent may not end the work that it holds. Who was only taken out of the role goes on; who never claimed it
+/// was written there by hand, and may not have been in the role at all.
+fn is_misplaced(
+    rules: &Rules,
+    post: &Post<'_>,
+    before: Option<&RoleId>,
+    agent: &AgentId,
+    claimed: Option<Timestamp>,
+) -> bool {
+    let member = || rules.org.role(post.role).is_some_and(|role| role.agents.contains(agent));
+    let elsewhere = before != Some(post.role) || claimed.is_none();
+    let moved = elsewhere && !rules.is_open(post.role) && !member();
+    moved || (post.requires_human(rules) && !agent.is_human())
+}
+
+/// Returns whether only the lack of people is in the way.
+fn waits_for_people(blockers: &[String]) -> bool {
+    !blockers.is_empty() && blockers.iter().all(|text| fold::is_nobody(text))
+}
+
+/// Returns the roles whose lack of people blocks the task, or branches of it.
+fn blocked_for(task: &Task) -> Vec<&RoleId> {
+    let whole = task.routing.role.as_ref().filter(|_| waits_for_people(&task.blockers));
+    let branches = task
+        .gate
+        .iter()
+        .flat_map(|open| &open.branches)
+        .filter(|own| waits_for_people(&own.blockers));
+    whole.into_iter().chain(branches.map(|own| &own.role)).collect()
+}

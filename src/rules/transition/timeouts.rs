@@ -1,0 +1,244 @@
+//! Time limits: when a visit has taken too long, and when a claim ends that nobody renewed.
+//!
+//! Limits stand still while a task is blocked or held, and begin anew when it is set going again.
+
+use super::actions::ended;
+use super::completion::{arrive, open_now};
+use super::dependencies::lost_dependencies;
+use super::fold;
+use crate::domain::{
+    AgentId, BranchStatus, Destination, Duty, Ending, GateId, OpenBranch, Period, Status, Task,
+    Ticket, Timestamp, Visit, Workflow,
+};
+use crate::rules::decide::Step;
+use crate::rules::refusal::Refusal;
+use crate::rules::routing::branch;
+use crate::rules::routing::workplace::Post;
+use crate::rules::workflow::rules::Rules;
+
+/// What runs out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// The time that a visit may take.
+    Timeout,
+    /// A claim that nobody renewed.
+    Lease,
+}
+
+/// When something runs out, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deadline {
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub limit: Limit,
+    /// The branch, where the task stands at a fork.
+    pub branch: Option<GateId>,
+}
+
+/// What time limits need to know of an open visit, or of an open branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stay<'a> {
+    /// Since when it runs: its beginning, or when it was last set going again.
+    pub since: Timestamp,
+    /// Who has claimed it.
+    pub agent: Option<&'a AgentId>,
+    /// When it was claimed, or the claim last renewed.
+    pub claimed: Option<Timestamp>,
+    /// Whether its time limit may still run out.
+    pub timer: Timer,
+}
+
+/// Whether a visit's time limit may still run out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timer {
+    /// It may.
+    Runs,
+    /// It has, or the visit belongs to a role that stepped in.
+    Spent,
+}
+
+/// The limits of one place of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// How long a visit may take.
+    pub timeout: Option<Period>,
+    /// How long a claim lasts.
+    pub lease: Option<Period>,
+}
+
+impl Limits {
+    /// Returns the limits of the duty, which its workflow may give.
+    pub fn of(workflow: &Workflow, duty: &Duty) -> Self {
+        Self { timeout: duty.timeout.or(workflow.timeout), lease: duty.lease.or(workflow.lease) }
+    }
+
+    /// Returns when a stay runs out, and of what; the claim of a person does not.
+    pub fn of_stay(self, stay: Stay<'_>) -> impl Iterator<Item = (Timestamp, Limit)> {
+        let timeout = self.timeout.filter(|_| stay.timer == Timer::Runs);
+        let lease = self.lease.filter(|_| stay.agent.is_some_and(|agent| !agent.is_human()));
+        let timeout = timeout.map(|period| (after(stay.since, period), Limit::Timeout));
+        let lease =
+            lease.zip(stay.claimed).map(|(period, since)| (after(since, period), Limit::Lease));
+        timeout.into_iter().chain(lease)
+    }
+}
+
+/// Returns what of the task runs out, the first first.
+pub fn deadlines(rules: &Rules, task: &Task) -> Vec<Deadline> {
+    let Some(workflow) = rules.workflow_of(task) else { return Vec::new() };
+    let mut all: Vec<Deadline> = Post::open(rules, task)
+        .iter()
+        .filter_map(|post| Some((post, stay(task, post.branch())?)))
+        .flat_map(|(post, stay)| {
+            let branch = post.branch().cloned();
+            let ends = Limits::of(workflow, post.duty).of_stay(stay);
+            ends.map(move |(at, limit)| Deadline { at, limit, branch: branch.clone() })
+        })
+        .collect();
+    all.sort_by_key(|deadline| deadline.at);
+    all
+}
+
+/// Returns the open visit, or the open branch of it, as time limits see it; nothing while it is blocked or held.
+pub fn stay<'a>(task: &'a Task, branch: Option<&GateId>) -> Option<Stay<'a>> {
+    let open = task
+        .gate
+        .as_ref()
+        .filter(|open| open.held.is_none() && lost_dependencies(task).is_empty())?;
+    let timer = |spent: bool| if spent { Timer::Spent } else { Timer::Runs };
+    match branch {
+        None => (task.status != Status::Blocked).then(|| Stay {
+            since: open.resumed.unwrap_or(open.entered),
+            agent: task.routing.agent.as_ref(),
+            claimed: task.routing.claimed,
+            timer: timer(open.escalated.is_some() || open.overdue.is_some()),
+        }),
+        Some(id) => open
+            .branch(id)
+            .filter(|own| own.status != BranchStatus::Blocked && own.status.is_open())
+            .map(|own| Stay {
+                since: own.resumed.unwrap_or_else(|| branch::entered(task, open, id)),
+                agent: own.agent.as_ref(),
+                claimed: own.claimed,
+                timer: timer(
+                    own.escalated.is_some() || open.escalated.is_some() || own.overdue.is_some(),
+                ),
+            }),
+    }
+}
+
+fn after(since: Timestamp, period: Period) -> Timestamp {
+    let seconds = i64::try_from(period.seconds()).unwrap_or(i64::MAX);
+    since.checked_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
+}
+
+/// Returns whether the limit has run out there, or why not.
+fn due(
+    rules: &Rules,
+    task: &Task,
+    limit: Limit,
+    branch: Option<&GateId>,
+    now: Timestamp,
+) -> Result<(), Refusal> {
+    open_now(task)?;
+    let ends = deadlines(rules, task)
+        .into_iter()
+        .find(|own| own.limit == limit && own.branch.as_ref() == branch);
+    match ends {
+        Some(deadline) if deadline.at <= now => Ok(()),
+        ends => Err(Refusal::NotDue {
+            ticket: task.ticket_of(branch),
+            at: ends.map(|deadline| deadline.at),
+        }),
+    }
+}
+
+/// Ends a visit that has taken too long: whoever steps in has the next one. Where nobody does it goes on, marked.
+pub(crate) fn time_out(
+    rules: &Rules,
+    task: &Task,
+    branch: Option<&GateId>,
+    now: Timestamp,
+) -> Result<Step, Refusal> {
+    due(rules, task, Limit::Timeout, branch, now)?;
+    let open = open_now(task)?;
+    let mut after = task.clone();
+    let post = Post::meant(rules, task, branch);
+    let Some((post, role)) = post.and_then(|post| Some((post, post.duty.escalate_to.as_ref()?)))
+    else {
+        let now = now.max(task.updated);
+        after.updated = now;
+        if let Some(open) = &mut after.gate {
+            match open.branches.iter_mut().find(|own| branch == Some(&own.id)) {
+                Some(own) => own.overdue = Some(now),
+                None => open.overdue = Some(now),
+            }
+        }
+        return Ok(Step::silent(after));
+    };
+    let limit =
+        rules.workflow_of(task).and_then(|workflow| Limits::of(workflow, post.duty).timeout);
+    let limit = limit.map(|period| format!(" after {period}")).unwrap_or_default();
+    let mut visit = Visit {
+        role: Some(post.role.clone()),
+        agent: post.holder.cloned(),
+        branch: branch.cloned(),
+        to: branch.is_none().then(|| Destination::Gate(open.current.clone())),
+        escalated_to: Some(role.clone()),
+        ..ended(rules, task, open, Ending::Timeout, &format!("Timed out{limit}"), now)
+    };
+    if let Some(id) = branch {
+        visit.entered = branch::entered(task, open, id);
+        visit.unfinished = Vec::new();
+    }
+    fold::apply(rules, &mut after, visit);
+    Ok(arrive(rules, Step::silent(after)))
+}
+
+/// Returns the conflict of an agent whose own visit took too long: another role has stepped in meanwhile.
+pub(crate) fn too_late(task: &Task, post: &Post<'_>, agent: &AgentId) -> Option<Refusal> {
+    let last = task
+        .history
+        .iter()
+        .enumerate()
+        .rev()
+        .find(|(_, entry)| entry.branch.as_ref() == post.branch());
+    let (visit, entry) = last.filter(|(_, entry)| {
+        entry.outcome == Ending::Timeout && entry.agent.as_ref() == Some(agent)
+    })?;
+    let ticket = Ticket { visit: Some(visit), ..task.ticket_of(post.branch()) };
+    Some(Refusal::visit_ended(&ticket, entry, Some(agent)))
+}
+
+/// Ends a claim that nobody renewed: the work is free again, and whoever had it is remembered.
+pub(crate) fn lapse(
+    rules: &Rules,
+    task: &Task,
+    branch: Option<&GateId>,
+    now: Timestamp,
+) -> Result<Step, Refusal> {
+    due(rules, task, Limit::Lease, branch, now)?;
+    let mut after = task.clone();
+    after.updated = now.max(task.updated);
+    match branch {
+        None => {
+            after.routing.lost = after.routing.agent.take();
+            after.routing.claimed = None;
+            after.status = Status::Ready;
+        }
+        Some(id) => {
+            let own =
+                after.gate.iter_mut().flat_map(|open| &mut open.branches).find(|own| own.id == *id);
+            own.into_iter().for_each(lose);
+            crate::rules::routing::fork::follow(&mut after);
+        }
+    }
+    Ok(Step::silent(after))
+}
+
+fn lose(own: &mut OpenBranch) {
+    own.lost = own.agent.take();
+    own.claimed = None;
+    own.status = BranchStatus::Ready;
+}

@@ -1,0 +1,190 @@
+//! Which parts of a text speak: everything but code, quotes, comments and diffs, by the rules of Markdown.
+//!
+//! In doubt a part is silent: a verdict that is overlooked costs a retry, one that was only quoted lets bad work through.
+
+use super::spans::{SILENT_TAGS, contains, opens, spans};
+
+/// A text beside the same text with NUL for every byte of a silent part; line ends are as they were.
+pub(crate) struct Masked<'t> {
+    pub(crate) text: &'t str,
+    loud: String,
+}
+
+/// One line of both texts, without its end.
+pub(crate) struct Line<'m> {
+    /// Where it begins.
+    pub(crate) start: usize,
+    pub(crate) text: &'m str,
+    pub(crate) loud: &'m str,
+}
+
+impl<'t> Masked<'t> {
+    pub(crate) fn new(text: &'t str) -> Self {
+        let mut bytes = text.as_bytes().to_vec();
+        let paragraphs = blocks(text, &mut bytes);
+        spans(text, &paragraphs, &mut bytes);
+        // Whole characters are replaced, so this is still UTF-8; a text that is not would be silent as a whole.
+        Self { text, loud: String::from_utf8(bytes).unwrap_or_default() }
+    }
+
+    /// Returns the text with NUL for every silent byte.
+    pub(crate) fn loud(&self) -> &str {
+        &self.loud
+    }
+
+    pub(crate) fn lines(&self) -> impl Iterator<Item = Line<'_>> {
+        let mut start = 0;
+        self.loud.split_inclusive('\n').map(move |whole| {
+            let begin = start;
+            start += whole.len();
+            let loud = whole.strip_suffix('\n').unwrap_or(whole);
+            let loud = loud.strip_suffix('\r').unwrap_or(loud);
+            Line { start: begin, text: &self.text[begin..begin + loud.len()], loud }
+        })
+    }
+}
+
+pub(crate) fn silence(bytes: &mut [u8], from: usize, to: usize) {
+    for byte in &mut bytes[from..to] {
+        if !matches!(byte, b'\n' | b'\r') {
+            *byte = 0;
+        }
+    }
+}
+
+/// An open code fence.
+struct Fence {
+    sign: u8,
+    length: usize,
+    /// The column at which the content of the list item around it begins; 0 outside of lists.
+    column: usize,
+}
+
+/// What the lines before have opened.
+enum Open {
+    Nothing,
+    Fence(Fence),
+    Hunk,
+    /// A silent tag at the beginning of a line, up to the line with its end.
+    Html(&'static str),
+}
+
+/// Silences fences, indented code, quoted lines and diffs. Returns the ends of the paragraphs.
+fn blocks(text: &str, bytes: &mut [u8]) -> Vec<usize> {
+    let mut open = Open::Nothing;
+    let mut ends = Vec::new();
+    let mut start = 0;
+    for whole in text.split_inclusive('\n') {
+        let end = start + whole.len();
+        let line = whole.trim_end_matches(['\n', '\r']);
+        let speaks = speaks(line, &mut open);
+        if !speaks {
+            silence(bytes, start, end);
+        }
+        if !speaks || line.trim().is_empty() {
+            ends.push(start);
+            ends.push(end);
+        } else if marker(line.trim_start()).is_some() || line.starts_with('#') {
+            ends.push(start);
+        }
+        start = end;
+    }
+    ends.push(text.len());
+    ends
+}
+
+fn speaks(line: &str, open: &mut Open) -> bool {
+    let (indent, rest) = indentation(line);
+    if let Open::Fence(fence) = open {
+        let left = !rest.is_empty() && indent < fence.column;
+        if !left {
+            if indent < fence.column + 4 && closes(rest, fence) {
+                *open = Open::Nothing;
+            }
+            return false;
+        }
+        // The list item ends, and the fence in it: this line stands for itself.
+        *open = Open::Nothing;
+    }
+    if matches!(open, Open::Hunk) {
+        if line.is_empty() || line.starts_with([' ', '+', '-', '\\', '@']) {
+            return false;
+        }
+        *open = Open::Nothing;
+    }
+    if let Open::Html(close) = open {
+        if contains(line, close) {
+            *open = Open::Nothing;
+        }
+        return false;
+    }
+    if line.starts_with("@@ -") {
+        *open = Open::Hunk;
+        return false;
+    }
+    if indent >= 4 || rest.starts_with('>') || is_diff(line) {
+        return false;
+    }
+    if let Some((tag, close)) = SILENT_TAGS.iter().find(|(tag, _)| opens(rest.as_bytes(), tag))
+        && !contains(&rest[tag.len()..], close)
+    {
+        *open = Open::Html(close);
+        return false;
+    }
+    match fence(rest, indent) {
+        Some(fence) => {
+            *open = Open::Fence(fence);
+            false
+        }
+        None => true,
+    }
+}
+
+/// Returns the column of the first character that is no blank, and the line from there.
+fn indentation(line: &str) -> (usize, &str) {
+    let mut column = 0;
+    for (at, character) in line.char_indices() {
+        match character {
+            ' ' => column += 1,
+            '\t' => column += 4 - column % 4,
+            _ => return (column, &line[at..]),
+        }
+    }
+    (column, "")
+}
+
+/// Tells a line of a diff from an item of a list: no blank behind the sign.
+fn is_diff(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix(['+', '-']) else { return false };
+    rest.starts_with(|c: char| !c.is_whitespace() && !matches!(c, '-' | '+'))
+}
+
+/// Returns how long the marker of a list item is, the blank behind it included.
+pub(crate) fn marker(rest: &str) -> Option<usize> {
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let sign = match rest.as_bytes().get(digits)? {
+        b'-' | b'*' | b'+' if digits == 0 => 1,
+        b'.' | b')' if (1..=9).contains(&digits) => digits + 1,
+        _ => return None,
+    };
+    let blanks = rest[sign..].bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    (blanks > 0).then_some(sign + blanks)
+}
+
+fn fence(rest: &str, indent: usize) -> Option<Fence> {
+    let mut column = 0;
+    let mut content = rest;
+    while let Some(length) = marker(content) {
+        column = if column == 0 { indent + length } else { column + length };
+        content = &content[length..];
+    }
+    let sign = *content.as_bytes().first().filter(|byte| matches!(byte, b'`' | b'~'))?;
+    let length = content.bytes().take_while(|byte| *byte == sign).count();
+    let is_fence = length >= 3 && (sign == b'~' || !content[length..].contains('`'));
+    is_fence.then_some(Fence { sign, length, column })
+}
+
+fn closes(rest: &str, fence: &Fence) -> bool {
+    let length = rest.bytes().take_while(|byte| *byte == fence.sign).count();
+    length >= fence.length && rest[length..].trim().is_empty()
+}

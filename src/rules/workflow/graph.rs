@@ -1,0 +1,201 @@
+//! A workflow as a picture has it: what leads where. It is drawn from the definitions alone; where one task goes, conditions,
+//! counters and its history decide, which is `route`'s.
+
+use crate::domain::{
+    Destination, Exhausted, Gate, GateId, GateKind, Outcome, RejectionStrategy, Target, Workflow,
+};
+use crate::rules::routing::route::is_backward;
+use crate::rules::transition::guard::LOOP_LIMIT;
+
+/// A way from a gate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edge {
+    /// The gate.
+    pub from: GateId,
+    /// Where it leads.
+    pub to: Destination,
+    /// The outcomes that take it; none where a gate is passed over, or retries are used up.
+    pub outcomes: Vec<Outcome>,
+    /// What kind of way it is.
+    pub way: Way,
+}
+
+/// What kind of way an edge is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// It goes on, or ends.
+    On,
+    /// It goes back, so many times at most.
+    Back(u32),
+    /// It passes the gate over, which does not apply.
+    Over,
+    /// It returns from a detour to the gate that sent the task.
+    Return,
+    /// It is taken after having been sent back so many times.
+    Exhausted(u32),
+    /// It stays, and waits for a person.
+    Hold,
+}
+
+/// Returns every way of the workflow, gate by gate.
+pub fn edges(workflow: &Workflow) -> Vec<Edge> {
+    let mut drawing = Drawing { workflow, edges: Vec::new() };
+    for index in 0..workflow.gates.len() {
+        drawing.gate(index);
+    }
+    drawing.edges
+}
+
+/// Returns the gate at which tasks begin if it applies to them.
+pub fn first(workflow: &Workflow) -> &Gate {
+    workflow.gates.iter().find(|gate| !gate.detour).unwrap_or(&workflow.gates[0])
+}
+
+struct Drawing<'a> {
+    workflow: &'a Workflow,
+    edges: Vec<Edge>,
+}
+
+impl Drawing<'_> {
+    fn gate(&mut self, index: usize) {
+        let gate = &self.workflow.gates[index];
+        for outcome in outcomes(gate) {
+            match gate.exits.route(&outcome) {
+                Some(route) => self.along(index, &route.to, &outcome),
+                None => self.by_default(index, &outcome),
+            }
+        }
+        if gate.when.is_some() && gate.kind != GateKind::Condition && !gate.detour {
+            let to = self.next(index);
+            self.add(index, to, None, Way::Over);
+        }
+        let times = limit(gate);
+        let back = |edge: &Edge| edge.from == gate.id && matches!(edge.way, Way::Back(_));
+        if let Exhausted::Route(target) = &gate.exits.on_exhausted
+            && self.edges.iter().any(back)
+        {
+            for to in self.destinations(index, target) {
+                self.add(index, to, None, Way::Exhausted(times));
+            }
+        }
+    }
+
+    fn by_default(&mut self, index: usize, outcome: &Outcome) {
+        let gate = &self.workflow.gates[index];
+        let target = match (outcome, self.workflow.rejection, &gate.exits.reject_to) {
+            (Outcome::Complete | Outcome::Skip, ..) if gate.detour => {
+                for sender in self.senders(&gate.id) {
+                    self.add(index, Destination::Gate(sender), Some(outcome.clone()), Way::Return);
+                }
+                return;
+            }
+            (Outcome::Complete | Outcome::Skip, ..) => Target::Next,
+            (Outcome::NeedsReview, ..) if self.workflow.holds_rejections => Target::Hold,
+            (Outcome::NeedsReview, RejectionStrategy::Previous, _) => Target::Previous,
+            (Outcome::NeedsReview, RejectionStrategy::Named, Some(gate)) => {
+                Target::Gate(gate.clone())
+            }
+            (Outcome::NeedsReview, ..) => Target::Origin,
+            _ => Target::Hold,
+        };
+        self.along(index, &target, outcome);
+    }
+
+    fn along(&mut self, index: usize, target: &Target, outcome: &Outcome) {
+        let times = limit(&self.workflow.gates[index]);
+        for to in self.destinations(index, target) {
+            let way = match (&to, target) {
+                (_, Target::Hold) => Way::Hold,
+                (Destination::Gate(gate), _) if is_backward(self.workflow, index, gate) => {
+                    Way::Back(times)
+                }
+                _ => Way::On,
+            };
+            self.add(index, to, Some(outcome.clone()), way);
+        }
+    }
+
+    /// Returns where a target may be, the likeliest first.
+    fn destinations(&self, index: usize, target: &Target) -> Vec<Destination> {
+        let here = &self.workflow.gates[index];
+        match target {
+            Target::Gate(gate) => vec![Destination::Gate(gate.clone())],
+            Target::Next => vec![self.next(index)],
+            Target::Hold => vec![Destination::Gate(here.id.clone())],
+            Target::End => vec![Destination::End],
+            Target::Cancelled => vec![Destination::Cancelled],
+            Target::Fail => vec![Destination::Fail],
+            Target::Origin => self.certain(self.workflow.gates[..index].iter()),
+            Target::Previous => self.certain(self.workflow.gates[..index].iter().rev()),
+        }
+    }
+
+    /// Returns the gates up to the first that applies to every task; the first of the list where there is none.
+    fn certain<'a>(&'a self, gates: impl Iterator<Item = &'a Gate>) -> Vec<Destination> {
+        let mut found = Vec::new();
+        for gate in gates.filter(|gate| !gate.detour && gate.kind != GateKind::Condition) {
+            found.push(Destination::Gate(gate.id.clone()));
+            if gate.when.is_none() {
+                return found;
+            }
+        }
+        if found.is_empty() {
+            found.push(Destination::Gate(first(self.workflow).id.clone()));
+        }
+        found
+    }
+
+    fn next(&self, index: usize) -> Destination {
+        let next = self.workflow.gates[index + 1..].iter().find(|gate| !gate.detour);
+        next.map_or(Destination::End, |gate| Destination::Gate(gate.id.clone()))
+    }
+
+    fn senders(&self, detour: &GateId) -> Vec<GateId> {
+        let to = Target::Gate(detour.clone());
+        let sends = |gate: &&Gate| {
+            gate.exits.written().any(|(_, route)| route.to == to)
+                || gate.exits.on_exhausted == Exhausted::Route(to.clone())
+                || gate.exits.reject_to.as_ref() == Some(detour)
+        };
+        self.workflow.gates.iter().filter(sends).map(|gate| gate.id.clone()).collect()
+    }
+
+    fn add(&mut self, index: usize, to: Destination, outcome: Option<Outcome>, way: Way) {
+        let from = &self.workflow.gates[index].id;
+        let same = |edge: &&mut Edge| edge.from == *from && edge.to == to && edge.way == way;
+        match self.edges.iter_mut().find(same) {
+            Some(edge) => edge.outcomes.extend(outcome),
+            None => self.edges.push(Edge {
+                from: from.clone(),
+                to,
+                outcomes: outcome.into_iter().collect(),
+                way,
+            }),
+        }
+    }
+}
+
+/// Returns how often the gate may send back.
+fn limit(gate: &Gate) -> u32 {
+    gate.exits.retries().unwrap_or(LOOP_LIMIT)
+}
+
+/// Returns the outcomes of a gate that a picture shows: `blocked` only where it leads somewhere.
+fn outcomes(gate: &Gate) -> Vec<Outcome> {
+    let mut outcomes: Vec<Outcome> = gate.exits.decisions().cloned().collect();
+    if gate.kind == GateKind::Condition {
+        return outcomes;
+    }
+    if outcomes.is_empty() {
+        outcomes.push(Outcome::Complete);
+    }
+    if gate.can_reject() {
+        outcomes.push(Outcome::NeedsReview);
+    }
+    if gate.duty().is_some_and(|duty| duty.can_skip) {
+        outcomes.push(Outcome::Skip);
+    }
+    let written = [Outcome::Blocked, Outcome::Failed];
+    outcomes.extend(written.into_iter().filter(|outcome| gate.exits.route(outcome).is_some()));
+    outcomes
+}

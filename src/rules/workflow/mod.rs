@@ -1,0 +1,6 @@
+//! The rules of a project: compiled, hashed, compared, drawn.
+
+pub(crate) mod difference;
+pub(crate) mod graph;
+pub(crate) mod hash;
+pub(crate) mod rules;

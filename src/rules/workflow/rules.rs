@@ -1,0 +1,96 @@
+//! The rules that decide: a project's workflows and org chart, checked, with their conditions compiled.
+
+use std::collections::BTreeMap;
+
+use super::hash::hash;
+use crate::domain::{
+    AgentId, Branch, Channel, Gate, Org, Project, RoleId, Severity, Station, Task, Workflow,
+    WorkflowName,
+};
+use crate::rules::condition::Condition;
+use crate::rules::validate::finding::{Finding, check};
+
+/// What a condition may speak of (spec 1, 3.2).
+pub(crate) const CONDITION_NAMES: &[&str] = &["tags", "metadata", "gateHistory"];
+
+/// What the condition of a gate that decides by itself may speak of besides (DESIGN section 5).
+pub(crate) const DECIDING_NAMES: &[&str] = &["tags", "metadata", "gateHistory", "context"];
+
+/// Checked rules. They exist only whole: a project with an error in it has none.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    /// The project and its workflows.
+    pub project: Project,
+    /// Who there is.
+    pub org: Org,
+    conditions: BTreeMap<(WorkflowName, Station), Condition>,
+    hashes: BTreeMap<WorkflowName, String>,
+}
+
+impl Rules {
+    /// Checks and compiles the rules. Returns them with what is worth saying about them, or everything that is wrong.
+    pub fn new(project: Project, org: Org) -> Result<(Self, Vec<Finding>), Vec<Finding>> {
+        let mut conditions = BTreeMap::new();
+        let findings = check(&project, &org, &mut conditions);
+        if findings.iter().any(|finding| finding.severity == Severity::Error) {
+            return Err(findings);
+        }
+        let hashes = project
+            .workflows
+            .iter()
+            .map(|workflow| (workflow.name.clone(), hash(workflow)))
+            .collect();
+        Ok((Self { project, org, conditions, hashes }, findings))
+    }
+
+    /// Returns the workflow that the task follows: the one it names, else the project's default.
+    pub fn workflow_of(&self, task: &Task) -> Option<&Workflow> {
+        self.project.workflow(&task.routing.workflow)
+    }
+
+    /// Returns the hash that stands for a workflow in a task's history: 16 hexadecimal digits.
+    pub fn hash(&self, workflow: &WorkflowName) -> Option<&str> {
+        self.hashes.get(workflow).map(String::as_str)
+    }
+
+    /// Returns whether the workflow may be listed and started by that agent; whoever has no agent id is git's user alone, and
+    /// may.
+    pub fn is_visible(&self, workflow: &Workflow, agent: Option<&AgentId>) -> bool {
+        let Some(agent) = agent else { return true };
+        let named = |name: &str| workflow.visible_to.iter().any(|viewer| viewer == name);
+        workflow.visible_to.is_empty()
+            || named(agent.as_str())
+            || self.org.roles_of(agent).any(|role| named(role.as_str()))
+    }
+
+    /// Returns every way by which anybody may be told something.
+    pub fn channels(&self) -> impl Iterator<Item = &Channel> {
+        let agents = self.org.agents.iter().flatten().flat_map(|(_, agent)| &agent.notify);
+        let roles = self.org.roles.iter().flat_map(|(_, role)| &role.notify);
+        self.project.notify.iter().chain(roles).chain(agents).map(|own| &own.channel)
+    }
+
+    /// Returns the role of the task itself, which counts where the workflow is only the stand-in: that one names none.
+    pub(crate) fn own_role<'t>(&self, task: &'t Task) -> Option<&'t RoleId> {
+        task.routing.role.as_ref().filter(|_| self.project.implicit_workflow)
+    }
+
+    /// Returns whether any agent may do the work of the role: it is the stand-in workflow's, and org.yaml does not define it.
+    pub fn is_open(&self, role: &RoleId) -> bool {
+        self.project.implicit_workflow && self.org.role(role).is_none()
+    }
+
+    pub(crate) fn condition(&self, workflow: &Workflow, gate: &Gate) -> Option<&Condition> {
+        self.conditions.get(&(workflow.name.clone(), Station::from(&gate.id)))
+    }
+
+    pub(crate) fn condition_of_branch(
+        &self,
+        workflow: &Workflow,
+        fork: &Gate,
+        branch: &Branch,
+    ) -> Option<&Condition> {
+        let station = Station { gate: fork.id.clone(), branch: Some(branch.id().clone()) };
+        self.conditions.get(&(workflow.name.clone(), station))
+    }
+}

@@ -1,0 +1,263 @@
+//! Coding agents told of the project: the files that each of them reads, brought up to date in one commit that holds nothing else. A
+//! file that a person has changed and not committed, or that cannot be merged, is left alone, and the others are done all the same.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::agent_files::agent_files::AgentFile;
+use crate::git::{AuditError, CommitId, Head, Repository};
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::storage::tasks::task_files::read;
+use crate::storage::{Paths, ProjectPath, StoreError};
+use crate::tasks::apply::change::DryRun;
+use crate::tasks::apply::write::Beside;
+use crate::tasks::commit_files::commit_files;
+use crate::tasks::recovery::recover::{heal, heal_if_pending};
+
+/// The files of coding agents, and what became of them.
+pub(crate) struct Wired {
+    /// All of them.
+    pub files: Vec<WiredFile>,
+    /// The commit; nothing where none was made.
+    pub commit: Option<CommitId>,
+}
+
+/// One of the files.
+pub(crate) struct WiredFile {
+    /// Which one.
+    pub file: AgentFile,
+    /// Where it is.
+    pub path: ProjectPath,
+    /// What became of it, or would.
+    pub fate: Wiring,
+}
+
+/// What becomes of such a file.
+pub(crate) enum Wiring {
+    /// It says what it should.
+    Unchanged,
+    /// It is written.
+    Written {
+        /// What it said; nothing if it was not there.
+        before: Option<String>,
+        /// What it says now.
+        after: String,
+    },
+    /// It is left alone.
+    Refused(Obstacle),
+}
+
+/// Why a file is left alone.
+pub(crate) struct Obstacle {
+    /// A stable name for programs.
+    pub code: &'static str,
+    /// What is wrong.
+    pub problem: String,
+    /// What to do about it.
+    pub fix: String,
+}
+
+impl Wired {
+    /// Returns whether anything is written.
+    pub(crate) fn changes(&self) -> bool {
+        self.files.iter().any(|file| matches!(file.fate, Wiring::Written { .. }))
+    }
+
+    /// Returns those that were left alone, with why.
+    pub(crate) fn refused(&self) -> impl Iterator<Item = (&WiredFile, &Obstacle)> {
+        self.files.iter().filter_map(|file| match &file.fate {
+            Wiring::Refused(obstacle) => Some((file, obstacle)),
+            _ => None,
+        })
+    }
+}
+
+/// Brings the files up to date and commits exactly those that changed.
+pub(crate) fn wire_agents(workspace: &Workspace, dry_run: DryRun) -> Result<Wired, OpsError> {
+    // What git's index says of a file is seen when it is committed.
+    let mut staged: HashMap<String, String> = HashMap::new();
+    loop {
+        if dry_run == DryRun::No {
+            heal_if_pending(workspace)?;
+        }
+        let head = workspace.head()?;
+        let mut wired = plan(workspace.paths.root(), Some((&workspace.repository, &head)))?;
+        for file in &mut wired.files {
+            if let Some(problem) = staged.get(file.path.as_str()) {
+                file.fate =
+                    refused("staged", problem, "the others are done; do that, then run this again");
+            }
+        }
+        let files: Vec<Beside> = wired.files.iter().filter_map(beside).collect();
+        if files.is_empty() {
+            return Ok(wired);
+        }
+        if dry_run == DryRun::Yes {
+            workspace.own_folder_is_ours()?;
+            return Ok(wired);
+        }
+        let lock = workspace.lock()?;
+        if heal(workspace, &lock)? {
+            continue;
+        }
+        match commit_files(workspace, &lock, &head, &files, MESSAGE) {
+            Ok(Some(commit)) => return Ok(Wired { commit: Some(commit), ..wired }),
+            Ok(None) => {}
+            Err(error) => {
+                let known = |file: &&Beside| {
+                    staged_elsewise(&error).is_some_and(|path| is_path_of(path, &file.path))
+                };
+                match files.iter().find(known) {
+                    Some(file) => drop(staged.insert(file.path.to_string(), error.to_string())),
+                    None => return Err(error),
+                }
+            }
+        }
+    }
+}
+
+/// Returns the file that git's index has another version of.
+fn staged_elsewise(error: &OpsError) -> Option<&str> {
+    match error {
+        OpsError::Audit(
+            AuditError::StagedElsewise { path }
+            | AuditError::Unmerged { path }
+            | AuditError::IntentToAdd { path },
+        ) => Some(path),
+        _ => None,
+    }
+}
+
+/// Git names files from the top of the worktree, where the project need not be.
+fn is_path_of(full: &str, path: &ProjectPath) -> bool {
+    full.strip_suffix(path.as_str())
+        .is_some_and(|before| before.is_empty() || before.ends_with('/'))
+}
+
+const MESSAGE: &str = "Tell coding agents how to work on tasks";
+
+/// Returns what would be written for a project that is not there yet.
+pub(crate) fn agents_to_wire(folder: &Path) -> Result<Wired, OpsError> {
+    let standing =
+        folder.ancestors().find(|folder| folder.is_dir() && !folder.as_os_str().is_empty());
+    let repository = match Repository::discover(standing.unwrap_or(Path::new("."))) {
+        Ok(repository) if folder.is_dir() => Some(repository),
+        Ok(_) | Err(AuditError::NoRepository { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let head = repository.as_ref().map(Repository::look).transpose()?;
+    plan(folder, repository.as_ref().zip(head.as_ref()))
+}
+
+fn plan(root: &Path, committed: Option<(&Repository, &Head)>) -> Result<Wired, OpsError> {
+    let files = AgentFile::ALL.into_iter().map(|file| {
+        let places = file.places();
+        let stands = |place: &&str| root.join(place).symlink_metadata().is_ok();
+        let place = places.iter().copied().find(stands).unwrap_or(places[0]);
+        let path: ProjectPath = place.parse()?;
+        let fate = fate(root, committed, file, &path)?;
+        Ok(WiredFile { file, path, fate })
+    });
+    Ok(Wired { files: files.collect::<Result<_, OpsError>>()?, commit: None })
+}
+
+fn fate(
+    root: &Path,
+    committed: Option<(&Repository, &Head)>,
+    file: AgentFile,
+    path: &ProjectPath,
+) -> Result<Wiring, OpsError> {
+    let full = path.below(root);
+    if file == AgentFile::ClaudeInstructions
+        && is_link_to(&full, &root.join(AgentFile::Instructions.places()[0]))
+    {
+        return Ok(Wiring::Unchanged);
+    }
+    let folder = root.join(path.folder());
+    if !path.folder().is_empty() && folder.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
+        let problem = format!("`{}` is no folder", path.folder());
+        return Ok(refused("unreadable_file", &problem, "make it one, then run this again"));
+    }
+    let standing = match full.symlink_metadata() {
+        Ok(_) => match read(&Paths::at(root), path) {
+            Ok(snapshot) => Some(snapshot.bytes),
+            Err(StoreError::Gone { .. }) => None,
+            Err(error @ (StoreError::WrongKind { .. } | StoreError::TooLarge { .. })) => {
+                return Ok(refused(
+                    "unreadable_file",
+                    &error.to_string(),
+                    "put a plain file in its place",
+                ));
+            }
+            Err(error) => return Err(error.into()),
+        },
+        Err(_) => None,
+    };
+    let Ok(text) = standing.clone().map(String::from_utf8).transpose() else {
+        return Ok(refused(
+            "unreadable_file",
+            &format!("`{path}` is not UTF-8"),
+            "save it as UTF-8",
+        ));
+    };
+    let after = match file.merged(text.as_deref()) {
+        Ok(after) if text.as_ref() == Some(&after) => return Ok(Wiring::Unchanged),
+        Ok(after) => after,
+        Err(fault) => {
+            return Ok(refused(
+                "unmergeable_file",
+                &format!("`{path}`: {}", fault.problem),
+                &fault.fix,
+            ));
+        }
+    };
+    let in_head = match committed {
+        Some((repository, head)) => {
+            head.commit.map(|commit| repository.read(commit, path.as_str())).transpose()?
+        }
+        None => None,
+    };
+    let in_head = in_head.flatten();
+    if in_head != standing {
+        let problem = match (&standing, &in_head) {
+            (None, _) => format!("`{path}` was removed, and that is not committed"),
+            (_, None) => format!("`{path}` is not committed"),
+            _ => format!("`{path}` has changes that are not committed"),
+        };
+        return Ok(refused(
+            "uncommitted_changes",
+            &problem,
+            &format!("commit `{path}`, then run this again"),
+        ));
+    }
+    if let Some((repository, _)) = committed.filter(|_| standing.is_none())
+        && repository.is_ignored(path.as_str())?
+    {
+        let problem = format!("git ignores `{path}`, so it would not be shared");
+        return Ok(refused(
+            "ignored_file",
+            &problem,
+            "write it yourself, or take it out of .gitignore and run this again",
+        ));
+    }
+    Ok(Wiring::Written { before: text, after })
+}
+
+fn is_link_to(link: &Path, target: &Path) -> bool {
+    let is_link = link.symlink_metadata().is_ok_and(|found| found.is_symlink());
+    is_link
+        && link
+            .canonicalize()
+            .is_ok_and(|real| target.canonicalize().is_ok_and(|target| real == target))
+}
+
+fn refused(code: &'static str, problem: &str, fix: &str) -> Wiring {
+    Wiring::Refused(Obstacle { code, problem: problem.to_owned(), fix: fix.to_owned() })
+}
+
+fn beside(file: &WiredFile) -> Option<Beside> {
+    let Wiring::Written { before, after } = &file.fate else { return None };
+    let before = before.as_ref().map(|text| text.as_bytes().to_vec());
+    Some(Beside { path: file.path.clone(), before, bytes: after.as_bytes().to_vec() })
+}

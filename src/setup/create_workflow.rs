@@ -1,0 +1,156 @@
+//! A new file of `workflows/`, in a commit that holds nothing else. Files of rules are only ever added here, never changed.
+
+use super::template::people::{Founder, Part};
+use super::template::template::Template;
+use crate::domain::{AgentId, Severity, WorkflowName};
+use crate::files::config::config::{Source, Subject, WORKFLOWS_FOLDER};
+use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::git::{CommitId, Head};
+use crate::project::active_rules::{InForce, in_force};
+use crate::project::author::known_as;
+use crate::project::error::error::OpsError;
+use crate::project::rule_check::compiled;
+use crate::project::rule_sources::committed;
+use crate::project::workspace::Workspace;
+use crate::storage::ProjectPath;
+use crate::tasks::apply::change::DryRun;
+use crate::tasks::apply::commit_message;
+use crate::tasks::commit_files::{commit_new, standing, write_new};
+use crate::tasks::recovery::recover::heal_if_pending;
+
+/// A workflow that is to be made of a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewWorkflow {
+    /// What it will be called.
+    pub name: WorkflowName,
+    /// What it begins as.
+    pub template: Template,
+}
+
+/// A workflow that was made, or would be.
+pub(crate) struct WorkflowFile {
+    /// Its file.
+    pub path: ProjectPath,
+    /// What the file says.
+    pub text: String,
+    /// The rules that were in force before.
+    pub before: InForce,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What became of a new workflow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is committed, and in force.
+    Committed(CommitId),
+    /// Nothing was written; it could be committed as it is.
+    Ready,
+    /// With it alone the rules would be invalid, so it waits to be committed together with an org.yaml that has these roles.
+    Lacks {
+        /// The roles, with agents to begin with.
+        roles: Vec<Part>,
+        /// Those of their agents that the register of org.yaml does not have; empty where it has no register.
+        agents: Vec<AgentId>,
+    },
+}
+
+/// Makes the workflow. What is there already is never written over, and org.yaml is never touched.
+pub(crate) fn create_workflow(
+    workspace: &Workspace,
+    new: &NewWorkflow,
+    dry_run: DryRun,
+) -> Result<WorkflowFile, OpsError> {
+    loop {
+        heal_if_pending(workspace)?;
+        let head = workspace.head()?;
+        let before = in_force(workspace, &head)?;
+        let path = free_path(workspace, &head, &before, &new.name)?;
+        let text = new.template.workflow_file();
+        let fate = judge(workspace, &head, &before, new, &path, &text)?;
+        let mut made = WorkflowFile { path, text, before, fate };
+        workspace.own_folder_is_ours()?;
+        if dry_run == DryRun::Yes || write(workspace, &head, new, &mut made)? {
+            return Ok(made);
+        }
+    }
+}
+
+/// Returns where the file goes, if nothing of that name is there: neither in the worktree nor in HEAD.
+fn free_path(
+    workspace: &Workspace,
+    head: &Head,
+    before: &InForce,
+    name: &WorkflowName,
+) -> Result<ProjectPath, OpsError> {
+    let taken = |at: &str| {
+        OpsError::Unfit {
+        code: "workflow_exists",
+        problem: format!("there is a workflow `{name}` already: `{at}`"),
+        fix: "choose another name; a workflow that is there is changed in its file, and by committing that".to_owned(),
+    }
+    };
+    let paths = ["yaml", "yml"].map(|suffix| format!("{WORKFLOWS_FOLDER}/{name}.{suffix}").parse());
+    let paths = paths.into_iter().collect::<Result<Vec<ProjectPath>, _>>()?;
+    if let Some(path) = standing(workspace, head, &paths)? {
+        return Err(taken(path.as_str()));
+    }
+    let project = &before.rules.project;
+    if !project.implicit_workflow && project.workflow(name).is_some() {
+        return Err(taken("project.yaml"));
+    }
+    Ok(format!("{WORKFLOWS_FOLDER}/{name}.yaml").parse()?)
+}
+
+/// Returns what the rules of HEAD would be with the file: valid, or without some roles. Any other fault refuses it.
+fn judge(
+    workspace: &Workspace,
+    head: &Head,
+    before: &InForce,
+    new: &NewWorkflow,
+    path: &ProjectPath,
+    text: &str,
+) -> Result<Fate, OpsError> {
+    let mut sources: Vec<Source> = head
+        .commit
+        .map(|commit| committed(&workspace.repository, commit))
+        .transpose()?
+        .unwrap_or_default();
+    sources.push(Source { name: path.to_string(), bytes: text.as_bytes().to_vec() });
+    debug_assert_eq!(Subject::of(path.as_str()), Some(Subject::Workflow(new.name.to_string())));
+    let Err(diagnostics) = compiled(&sources) else { return Ok(Fate::Ready) };
+    let lacks = |fault: &Diagnostic| fault.code == "unknown_role" && fault.file == path.as_str();
+    if !diagnostics.iter().filter(|one| one.severity == Severity::Error).all(lacks) {
+        return Err(OpsError::InvalidRules(diagnostics));
+    }
+    let org = &before.rules.org;
+    let user = workspace.repository.author_identity()?;
+    let mut founder = Founder::new(user.name(), user.email());
+    founder.agent = known_as(workspace, org).unwrap_or(founder.agent);
+    let workflow = new.template.workflow();
+    let lacking: Vec<_> =
+        workflow.roles().into_iter().filter(|role| org.role(role).is_none()).collect();
+    let roles = new.template.cast(&lacking, &founder);
+    let mut agents: Vec<AgentId> = roles.iter().flat_map(|part| part.agents.clone()).collect();
+    agents.retain(|agent| !org.is_registered(agent));
+    agents.sort();
+    agents.dedup();
+    Ok(Fate::Lacks { roles, agents })
+}
+
+/// Writes the file, and commits it where it can be. Returns whether it did: the branch may have moved meanwhile.
+fn write(
+    workspace: &Workspace,
+    head: &Head,
+    new: &NewWorkflow,
+    made: &mut WorkflowFile,
+) -> Result<bool, OpsError> {
+    let files = [(made.path.clone(), made.text.clone().into_bytes())];
+    if matches!(made.fate, Fate::Lacks { .. }) {
+        return write_new(workspace, &files);
+    }
+    let message = commit_message::of_workflow(&new.name, new.template.as_str());
+    let commit = commit_new(workspace, head, &files, &message)?;
+    made.fate = commit.map_or(Fate::Ready, Fate::Committed);
+    Ok(commit.is_some())
+}

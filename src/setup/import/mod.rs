@@ -1,0 +1,16 @@
+//! Workflow files of other systems, converted to ours.
+
+pub(crate) mod antfarm;
+pub(crate) mod aof;
+pub(crate) mod guess;
+pub(crate) mod import;
+pub(crate) mod names;
+pub(crate) mod openagents;
+pub(crate) mod orbital;
+pub(crate) mod placeholders;
+pub(crate) mod record;
+pub(crate) mod report;
+pub(crate) mod schema;
+pub(crate) mod source;
+pub(crate) mod status_graph;
+pub(crate) mod workflow_draft;

@@ -1,0 +1,175 @@
+//! Foreign names as names of ours: letters, digits, `-` and `_`; decisions may have `.` too, and some words are taken.
+
+use std::collections::{HashMap, HashSet};
+
+/// The longest name, in bytes.
+const LONGEST: usize = 64;
+
+/// The words that cannot be decisions, and what an importer calls such a decision instead.
+const WORDS: [(&str, &str); 12] = [
+    ("complete", "completed"),
+    ("needs_review", "review_needed"),
+    ("blocked", "is_blocked"),
+    ("skip", "skipped_over"),
+    ("failed", "has_failed"),
+    ("cancelled", "is_cancelled"),
+    ("moved", "was_moved"),
+    ("override", "overridden"),
+    ("reopened", "was_reopened"),
+    ("timeout", "timed_out"),
+    ("true", "is_true"),
+    ("false", "is_false"),
+];
+
+/// The names of one kind in one file: which foreign name became which of ours.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    ours: HashMap<String, String>,
+    taken: HashSet<String>,
+}
+
+impl Names {
+    /// Returns our name for a foreign one, and what was changed about it. `fallback` stands for one that has no letter of ours.
+    pub(crate) fn add(&mut self, foreign: &str, fallback: &str) -> (String, Option<String>) {
+        let clean = plain(foreign, fallback);
+        let name = self.free(&clean);
+        let why = if clean != foreign {
+            Some(format!(
+                "`{foreign}` became `{name}`: names are letters, digits, `-` and `_`, at most {LONGEST}"
+            ))
+        } else if name != clean {
+            Some(format!("`{foreign}` became `{name}`: there is another `{clean}`"))
+        } else {
+            None
+        };
+        self.ours.insert(foreign.to_owned(), name.clone());
+        (name, why)
+    }
+
+    /// Keeps a name for something that the foreign file does not name.
+    pub(crate) fn invent(&mut self, name: &str) -> String {
+        self.free(&plain(name, "gate"))
+    }
+
+    /// Returns our name for a foreign one.
+    pub(crate) fn get(&self, foreign: &str) -> Option<&str> {
+        self.ours.get(foreign).map(String::as_str)
+    }
+
+    fn free(&mut self, clean: &str) -> String {
+        let mut name = clean.to_owned();
+        let mut number = 2;
+        while !self.taken.insert(name.clone()) {
+            let tail = format!("-{number}");
+            name = format!("{}{tail}", &clean[..clean.len().min(LONGEST - tail.len())]);
+            number += 1;
+        }
+        name
+    }
+}
+
+/// Returns the decisions of one gate for foreign words, in their order; with each, why it is called otherwise.
+pub(crate) fn decisions<'a>(
+    foreign: impl IntoIterator<Item = &'a str>,
+) -> Vec<(String, Option<String>)> {
+    let mut taken: HashSet<String> = HashSet::new();
+    let mut list = Vec::new();
+    for word in foreign {
+        let clean: String =
+            cut(word.chars().map(|c| if is_plain(c) || c == '.' { c } else { '-' }).collect());
+        let clean = if clean.chars().any(|c| c.is_ascii_alphanumeric()) {
+            clean
+        } else {
+            "done".to_owned()
+        };
+        let ours = WORDS.iter().find(|(known, _)| clean.eq_ignore_ascii_case(known));
+        let clean = ours.map_or(clean, |(_, ours)| (*ours).to_owned());
+        let mut name = clean.clone();
+        let mut number = 2;
+        while !taken.insert(name.to_ascii_lowercase()) {
+            let tail = format!("-{number}");
+            name = format!("{}{tail}", &clean[..clean.len().min(LONGEST - tail.len())]);
+            number += 1;
+        }
+        let why = match ours {
+            _ if name == word => None,
+            Some((known, _)) => {
+                Some(format!("`{word}` became `{name}`: `{known}` is a word of aof's own"))
+            }
+            None if name != clean => Some(format!(
+                "`{word}` became `{name}`: decisions that differ only in case are one"
+            )),
+            None => Some(format!(
+                "`{word}` became `{name}`: decisions are letters, digits, `-`, `_` and `.`"
+            )),
+        };
+        list.push((name, why));
+    }
+    list
+}
+
+/// Returns the text as a name of ours, whether or not it is free.
+pub(crate) fn plain(text: &str, fallback: &str) -> String {
+    let dashed: String = text.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
+    let mut name = String::new();
+    for c in dashed.trim_start_matches(['-', '_']).chars() {
+        if c != '-' || !name.ends_with('-') || text.contains("--") {
+            name.push(c);
+        }
+    }
+    let name = cut(name);
+    let name = if is_name(text) { text } else { name.trim_end_matches('-') };
+    if name.is_empty() { fallback.to_owned() } else { name.to_owned() }
+}
+
+/// Tells whether a text is a name as it stands.
+pub(crate) fn is_name(text: &str) -> bool {
+    text.len() <= LONGEST
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(is_plain)
+}
+
+/// Returns a text as a key of outputs or of the input: what templates can name.
+pub(crate) fn key(text: &str) -> String {
+    plain(text, "value")
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
+}
+
+fn cut(mut text: String) -> String {
+    text.truncate(LONGEST);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_our_names_do_not_allow_is_converted_and_stays_apart() {
+        let mut names = Names::default();
+        assert_eq!(names.add("code-review", "x").0, "code-review");
+        assert_eq!(names.add("Code Review", "x").0, "Code-Review");
+        assert_eq!(names.add("code review!", "x").0, "code-review-2");
+        assert_eq!(names.add("日本", "gate-4").0, "gate-4");
+        assert_eq!(names.add("$START", "x").0, "START");
+        let long = "é".repeat(80);
+        assert_eq!(names.add(&long, "gate-6").0, "gate-6");
+        let long = "a".repeat(80);
+        assert_eq!(names.add(&long, "x").0.len(), 64);
+        let (other, why) = names.add(&"a".repeat(90), "x");
+        assert!(other.ends_with("-2") && other.len() == 64 && why.is_some());
+        assert_eq!(names.get("code review!"), Some("code-review-2"));
+    }
+
+    #[test]
+    fn decisions_stay_apart_without_case_and_take_no_word_of_ours() {
+        let names: Vec<String> = decisions(["approved", "Approved", "complete", "fix me", "日"])
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        assert_eq!(names, ["approved", "Approved-2", "completed", "fix-me", "done"]);
+    }
+}

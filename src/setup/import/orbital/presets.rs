@@ -1,0 +1,83 @@
+//! The presets that files name instead of writing steps: what they are called there, told in our own words.
+
+use super::steps::Step;
+
+/// The presets whose steps are known.
+pub(crate) const PRESETS: [&str; 4] = ["fast", "reviewed", "tdd", "autonomous"];
+
+/// The step that settles what a review found.
+pub(crate) const MENDING: &str = "address-review";
+
+const MEND: &str = "A review found faults. Settle each of them, and only them:
+
+- read what the review says; it is told with this task
+- mend the place that it names, and check that it is mended
+- run the tests
+- write down what you changed
+
+Begin nothing new, and tick off nothing in {{files}}.
+";
+
+const REVIEW: &str = "Review everything that changed. You are here to find faults, not to be polite.
+
+Look at it from each of these sides, one after the other: safety against misuse, design, logic and edge cases,
+handling of errors, consistency of data. Write down what you found from each.
+
+If there is any fault, however small, end with <gate>FAIL</gate> and list the faults below it.
+Only if there is none, end with <gate>PASS</gate>.
+";
+
+/// Returns the steps of a preset.
+pub(crate) fn preset(name: &str) -> Option<Vec<Step>> {
+    let steps = match name {
+        "fast" => vec![
+            step(
+                "implement",
+                "Carry out as much of {{files}} as you can in one go, with tests, and tick off what is done.\n",
+            ),
+            step(MENDING, MEND),
+            review(MENDING),
+        ],
+        "reviewed" => vec![
+            step(
+                "implement",
+                "Carry out the next open item of {{files}}, with tests, and tick it off.\n",
+            ),
+            step(MENDING, MEND),
+            review(MENDING),
+        ],
+        "tdd" => vec![
+            step(
+                "red",
+                "Write a test for the next open item of {{files}}, run it, and see it fail.\n",
+            ),
+            step("green", "Write as little as makes the failing test pass, and see it pass.\n"),
+            step("refactor", "Make the code clear while every test keeps passing.\n"),
+            step(MENDING, MEND),
+            review(MENDING),
+        ],
+        "autonomous" => vec![
+            step(
+                "implement",
+                "Carry out the next open item of {{files}}, with tests, and tick it off.\n",
+            ),
+            Step { deferred: true, ..step("fix", MEND) },
+            review("fix"),
+        ],
+        _ => return None,
+    };
+    Some(steps)
+}
+
+fn step(name: &str, prompt: &str) -> Step {
+    Step {
+        foreign: name.to_owned(),
+        gate: name.to_owned(),
+        prompt: Some((prompt.to_owned(), None)),
+        ..Step::default()
+    }
+}
+
+fn review(on_fail: &str) -> Step {
+    Step { judges: true, on_fail: Some((on_fail.to_owned(), None)), ..step("review", REVIEW) }
+}

@@ -1,0 +1,206 @@
+//! Workflows of other systems, brought into the project: judged with the rules that are there, written, committed.
+
+use super::import::import::{Draft, Imported, RoleNeed, System, import};
+use crate::domain::{Org, Role, Severity, WorkflowName};
+use crate::files::config::config::{Reading, Source, WORKFLOWS_FOLDER, read};
+use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::git::CommitId;
+use crate::project::error::error::OpsError;
+use crate::project::rule_check::{compiled, placed};
+use crate::project::rule_sources::{RULES_LIMIT, standing_files};
+use crate::project::workspace::Workspace;
+use crate::rules::Rules;
+use crate::storage::ProjectPath;
+use crate::tasks::apply::change::DryRun;
+use crate::tasks::commit_files::{NewFile, commit_new, standing, write_new};
+
+/// Whether a workflow may be brought in that sends tasks another way than its source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fidelity {
+    /// It may not.
+    Whole,
+    /// It may.
+    Lossy,
+}
+
+/// What was brought in, or would be.
+pub(crate) struct Brought {
+    /// The files, in the order of the workflows.
+    pub paths: Vec<ProjectPath>,
+    /// The roles that org.yaml lacks.
+    pub lacking: Vec<RoleNeed>,
+    /// What else is to be said of the rules with the new files.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Whether the rules are valid with the new files as they stand, so that they can be committed.
+    pub valid: bool,
+    /// The commit; nothing where none was made.
+    pub commit: Option<CommitId>,
+}
+
+/// Reads a file of another system.
+pub(crate) fn read_foreign(
+    file: &str,
+    bytes: &[u8],
+    system: Option<System>,
+    name: Option<&WorkflowName>,
+) -> Result<Imported, OpsError> {
+    import(file, bytes, system, name).map_err(|diagnostics| OpsError::InvalidImport {
+        problem: format!("`{file}` cannot be imported"),
+        diagnostics,
+    })
+}
+
+/// Brings the workflows into the project; without a project they are only judged.
+///
+/// Files are committed if the rules are valid with them. Where org.yaml lacks a role they would not be, and rules that nobody
+/// can follow are not put in force: then the files stand in the worktree, for a person to complete and commit.
+pub(crate) fn bring_in(
+    workspace: Option<&Workspace>,
+    imported: &Imported,
+    fidelity: Fidelity,
+    dry_run: DryRun,
+) -> Result<Brought, OpsError> {
+    let lost: Vec<_> = imported.lost().cloned().collect();
+    if fidelity == Fidelity::Whole && !lost.is_empty() {
+        return Err(OpsError::LossyImport { lost });
+    }
+    let files: Vec<NewFile> =
+        imported.workflows.iter().map(file).collect::<Result<_, OpsError>>()?;
+    let mut brought = judge(workspace, imported, &files)?;
+    if let Some(workspace) = workspace.filter(|_| dry_run == DryRun::No) {
+        brought.commit = write(workspace, &files, &message(imported), brought.valid)?;
+    }
+    Ok(brought)
+}
+
+/// Writes the files, and commits them if the rules are valid with them.
+fn write(
+    workspace: &Workspace,
+    files: &[NewFile],
+    message: &str,
+    valid: bool,
+) -> Result<Option<CommitId>, OpsError> {
+    loop {
+        let head = workspace.head()?;
+        if let Some(path) = standing(workspace, &head, files.iter().map(|(path, _)| path))? {
+            return Err(OpsError::Unfit {
+                code: "file_exists",
+                problem: format!("there is a `{path}` already"),
+                fix: format!(
+                    "nothing was written: use another name (`--name`), or remove `{path}` and commit that first"
+                ),
+            });
+        }
+        if valid {
+            if let Some(commit) = commit_new(workspace, &head, files, message)? {
+                return Ok(Some(commit));
+            }
+        } else if write_new(workspace, files)? {
+            return Ok(None);
+        }
+    }
+}
+
+/// Returns what is to be added to org.yaml for these roles.
+pub(crate) fn roles_snippet(lacking: &[RoleNeed]) -> String {
+    let mut text = String::from("roles:\n");
+    for need in lacking {
+        let agent =
+            if need.people { "human-you".to_owned() } else { format!("agent-{}", need.role) };
+        text.push_str(&format!("  {}:\n", need.role));
+        if let Some(description) = &need.description {
+            let line = description.split_whitespace().collect::<Vec<_>>().join(" ");
+            text.push_str(&format!("    description: {}\n", serde_json::Value::from(line)));
+        }
+        text.push_str(&format!("    agents: [{agent}]\n"));
+        if need.people {
+            text.push_str("    requireHuman: true\n");
+        }
+    }
+    text
+}
+
+fn file(draft: &Draft) -> Result<NewFile, OpsError> {
+    let path = format!("{WORKFLOWS_FOLDER}/{}.yaml", draft.name).parse()?;
+    if draft.text.len() as u64 > RULES_LIMIT {
+        return Err(OpsError::InvalidImport {
+            problem: format!(
+                "the workflow `{}` would be larger than {} MiB, which no file of rules may be",
+                draft.name,
+                RULES_LIMIT >> 20
+            ),
+            diagnostics: Vec::new(),
+        });
+    }
+    Ok((path, draft.text.clone().into_bytes()))
+}
+
+/// Judges the rules with the new files: as they stand, and with the roles that org.yaml lacks. What is wrong even then is wrong
+/// with the import.
+fn judge(
+    workspace: Option<&Workspace>,
+    imported: &Imported,
+    files: &[NewFile],
+) -> Result<Brought, OpsError> {
+    let mut sources = match workspace {
+        Some(workspace) => standing_files(&workspace.repository)?,
+        None => Vec::new(),
+    };
+    let is_new = |name: &str| files.iter().any(|(path, _)| path.as_str() == name);
+    sources.retain(|source| !is_new(&source.name));
+    let added =
+        files.iter().map(|(path, bytes)| Source { name: path.to_string(), bytes: bytes.clone() });
+    sources.extend(added);
+    let Reading { mut configuration, faults } = read(&sources);
+    let lacking = lacking(&configuration.org, imported);
+    for need in &lacking {
+        configuration.org.roles.push((need.role.clone(), stand_in(need)));
+    }
+    let findings = match Rules::new(configuration.project.clone(), configuration.org.clone()) {
+        Ok((_, findings)) | Err(findings) => placed(&configuration, findings),
+    };
+    let mut diagnostics: Vec<Diagnostic> = faults.into_iter().chain(findings).collect();
+    diagnostics.retain(|found| is_new(&found.file) && found.code != "no_default_workflow");
+    if diagnostics.iter().any(|found| found.severity == Severity::Error) {
+        return Err(OpsError::InvalidImport {
+            problem: "what the file says is no valid workflow here".to_owned(),
+            diagnostics,
+        });
+    }
+    let compiled = compiled(&sources);
+    let valid = workspace.is_some() && compiled.is_ok();
+    if let (Some(_), Err(faults)) = (workspace, compiled) {
+        // What is wrong besides: a role that is lacking is told as such.
+        let error =
+            |found: &Diagnostic| found.severity == Severity::Error && found.code != "unknown_role";
+        diagnostics.extend(faults.into_iter().filter(error));
+    }
+    let paths = files.iter().map(|(path, _)| path.clone()).collect();
+    Ok(Brought { paths, lacking, diagnostics, valid, commit: None })
+}
+
+fn lacking(org: &Org, imported: &Imported) -> Vec<RoleNeed> {
+    let mut lacking: Vec<RoleNeed> = Vec::new();
+    for need in imported.workflows.iter().flat_map(|draft| &draft.roles) {
+        let known = org.roles.iter().any(|(role, _)| *role == need.role);
+        match lacking.iter_mut().find(|other| other.role == need.role) {
+            Some(other) => other.people |= need.people,
+            None if known => {}
+            None => lacking.push(need.clone()),
+        }
+    }
+    lacking
+}
+
+/// Somebody who could work in a role that is not there yet.
+fn stand_in(need: &RoleNeed) -> Role {
+    let agent = if need.people { "human-you" } else { "agent-1" };
+    Role { agents: agent.parse().into_iter().collect(), ..Role::default() }
+}
+
+fn message(imported: &Imported) -> String {
+    let names: Vec<String> =
+        imported.workflows.iter().map(|draft| draft.name.to_string()).collect();
+    let word = if names.len() == 1 { "workflow" } else { "workflows" };
+    format!("Import the {word} {} from {}", names.join(", "), imported.system)
+}

@@ -1,0 +1,321 @@
+//! A new project: its configuration and a first task, in one commit that holds nothing else.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use super::template::people::Founder;
+use super::template::template::Template;
+use crate::domain::{BranchName, Timestamp};
+use crate::files::config::config::{ORG_FILE, PROJECT_FILE, Source};
+use crate::git::{AuditError, CommitId, Head, Person, Repository};
+use crate::history::merge_driver::attributes::{ATTRIBUTES, attributes_after, is_as_committed};
+use crate::history::merge_driver::install::{SetUp, install_here, to_set_up};
+use crate::project::active_rules::InForce;
+use crate::project::error::error::OpsError;
+use crate::project::rule_check::compiled;
+use crate::project::workspace::Workspace;
+use crate::rules::Rules;
+use crate::storage::{Paths, ProjectPath, StoreError, journal};
+use crate::tasks::apply::change::{Changed, DryRun};
+use crate::tasks::apply::commit::commit;
+use crate::tasks::apply::commit_message;
+use crate::tasks::apply::write::{Beside, Write};
+use crate::tasks::create::{NewTask, fresh_id, new_from, opened};
+use crate::tasks::recovery::recover::{heal, heal_if_pending};
+
+/// What a project begins as.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewProject {
+    /// Its folder; it is made if it is missing.
+    pub folder: PathBuf,
+    /// The process.
+    pub template: Template,
+    /// What it is called; absent means as its folder.
+    pub name: Option<String>,
+    /// The branch that it lives on, if that is one of its own.
+    pub branch: Option<BranchName>,
+}
+
+/// A project that was begun, or would be.
+pub(crate) struct Begun {
+    /// Its folder.
+    pub root: PathBuf,
+    /// What it is called.
+    pub name: String,
+    /// Its rules.
+    pub rules: Rc<Rules>,
+    /// The first task.
+    pub first: Changed,
+    /// What the commit holds.
+    pub committed: Vec<ProjectPath>,
+    /// The branch of the commit; nothing for a repository that is not there yet.
+    pub branch: Option<String>,
+    /// What it was told besides where people work, if the project lives on a branch of its own.
+    pub checkout: Option<Pointed>,
+    /// Whether git had no repository there.
+    pub new_repository: bool,
+    /// Whether the file that has git merge tasks by their meaning was left alone, since it has changes that are not committed.
+    pub attributes_held: bool,
+    /// What this clone is told, and no commit holds.
+    pub set_up: SetUp,
+}
+
+/// What says on the branch that people work at where the project is.
+pub(crate) struct Pointed {
+    /// The folder.
+    pub root: PathBuf,
+    /// The branch.
+    pub branch: String,
+    /// The commit, once it is made.
+    pub commit: Option<CommitId>,
+    /// What the commit holds.
+    pub committed: Vec<ProjectPath>,
+}
+
+/// Begins a project. `open` opens it, once its folder and a repository are there.
+///
+/// Whatever can be refused is refused before anything is written.
+pub(crate) fn init(
+    new: &NewProject,
+    now: Timestamp,
+    open: &dyn Fn(&Path) -> Result<Workspace, OpsError>,
+    dry_run: DryRun,
+) -> Result<Begun, OpsError> {
+    let now = Timestamp::from_second(now.as_second()).expect("a second of a time is a time");
+    let repository = repository_around(&new.folder)?;
+    let head = repository.as_ref().map(Repository::head).transpose();
+    if dry_run == DryRun::No && journal::is_pending(&Paths::at(&new.folder)) {
+        // An earlier beginning may have been interrupted: then there is no project yet.
+        heal_if_pending(&open(&new.folder)?)?;
+    }
+    refuse_existing(&new.folder, repository.as_ref(), head.as_ref().ok().and_then(Option::as_ref))?;
+    let author = match &repository {
+        Some(repository) => {
+            // Whoever commits is asked for before anything is written, too.
+            repository.identity()?;
+            repository.author_identity()?
+        }
+        None => Repository::user()?,
+    };
+    let (mut begun, mut write) = plan(new, &author, now)?;
+    let commit_of_head = head.as_ref().ok().and_then(Option::as_ref).and_then(|head| head.commit);
+    match attributes(&new.folder, repository.as_ref().zip(commit_of_head))? {
+        Attributes::Added(attributes) => {
+            begun.committed.push(attributes.path.clone());
+            write.beside.push(attributes);
+        }
+        Attributes::Held => begun.attributes_held = true,
+        Attributes::Whole => {}
+    }
+    begun.new_repository = repository.is_none();
+    begun.set_up = to_set_up(repository.as_ref(), &new.folder)?;
+    if dry_run == DryRun::Yes {
+        begun.branch = head?.map(|head| head.branch().to_owned());
+        return Ok(begun);
+    }
+    make_folder(&new.folder)?;
+    if repository.is_none() {
+        Repository::init(&new.folder)?;
+    }
+    let workspace = open(&new.folder)?;
+    let head = workspace.head()?;
+    let lock = workspace.lock()?;
+    heal(&workspace, &lock)?;
+    refuse_existing(workspace.paths.root(), Some(&workspace.repository), Some(&head))?;
+    install_here(&workspace)?;
+    begun.first.commit = commit(&workspace, &lock, &head, &[write])?.last().copied();
+    begun.branch = Some(head.branch().to_owned());
+    workspace.paths.root().clone_into(&mut begun.root);
+    Ok(begun)
+}
+
+/// Returns what is shown, and what is written.
+fn plan(new: &NewProject, author: &Person, now: Timestamp) -> Result<(Begun, Write), OpsError> {
+    let name = new.name.clone().unwrap_or_else(|| folder_name(&new.folder));
+    let founder = Founder::new(author.name(), author.email());
+    let mut files = new.template.files(&name, &founder);
+    if let Some(branch) = &new.branch {
+        files.project.push_str(&format!(
+            "\n# These tasks have a branch of their own.\ngit:\n  branch: {branch}\n"
+        ));
+    }
+    let sources = [(PROJECT_FILE, files.project), (ORG_FILE, files.org)]
+        .map(|(name, text)| Source { name: name.to_owned(), bytes: text.into_bytes() });
+    let beside = sources.iter().map(|source| {
+        Ok::<_, StoreError>(Beside {
+            path: source.name.parse()?,
+            before: None,
+            bytes: source.bytes.clone(),
+        })
+    });
+    let beside = beside.collect::<Result<Vec<Beside>, _>>()?;
+    let (rules, _) = compiled(&sources).map_err(OpsError::InvalidRules)?;
+    let in_force = InForce { rules: Rc::new(rules), commit: None, remarks: Vec::new() };
+
+    let project = &in_force.rules.project;
+    let id = fresh_id(&Paths::at(&new.folder), project)?;
+    let told = new.template.first_task(&id, &founder);
+    let wanted = NewTask { title: told.title.to_owned(), body: told.body, ..NewTask::default() };
+    let task = new_from(&wanted, id, project.default_workflow.clone(), now);
+    let (mut write, first) = opened(&in_force.rules, &task, &wanted.body, author, now)?;
+    for version in &mut write.versions {
+        version.message = commit_message::of_init(&first.after.task, new.template.as_str());
+    }
+    let committed = beside.iter().map(|file| &file.path).chain([&write.to]).cloned().collect();
+    write.beside = beside;
+    let root = new.folder.clone();
+    let begun = Begun {
+        root,
+        name,
+        rules: in_force.rules,
+        first,
+        committed,
+        branch: None,
+        checkout: None,
+        new_repository: false,
+        attributes_held: false,
+        set_up: SetUp::default(),
+    };
+    Ok((begun, write))
+}
+
+/// Returns the file that has git merge tasks by their meaning: it is committed, and what a person wrote there stays. One with changes
+/// that are not committed is left alone.
+fn attributes(
+    folder: &Path,
+    committed: Option<(&Repository, CommitId)>,
+) -> Result<Attributes, OpsError> {
+    let standing = std::fs::read(folder.join(ATTRIBUTES)).ok();
+    let is_committed = match committed.filter(|_| folder.is_dir()) {
+        Some((_, commit)) => {
+            // The folder may be one below where the repository was looked for.
+            let repository = Repository::discover(folder)?;
+            is_as_committed(
+                &repository,
+                standing.as_deref(),
+                repository.read(commit, ATTRIBUTES)?.as_deref(),
+            )
+        }
+        None => standing.is_none(),
+    };
+    Ok(match attributes_after(standing.as_deref()) {
+        Some(bytes) if is_committed => {
+            Attributes::Added(Beside { path: ATTRIBUTES.parse()?, before: standing, bytes })
+        }
+        Some(_) => Attributes::Held,
+        None => Attributes::Whole,
+    })
+}
+
+/// What becomes of the file that has git merge tasks by their meaning.
+enum Attributes {
+    /// It has the line.
+    Whole,
+    /// The line is added.
+    Added(Beside),
+    /// It has changes that are not committed.
+    Held,
+}
+
+/// Returns the repository that the folder lies in, or would lie in.
+pub(crate) fn repository_around(folder: &Path) -> Result<Option<Repository>, OpsError> {
+    let standing = folder.ancestors().find(|folder| folder.is_dir());
+    let standing =
+        standing.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match Repository::discover(standing) {
+        Ok(repository) => Ok(Some(repository)),
+        Err(AuditError::NoRepository { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A project that is there is never written over: neither what stands in the folder nor what is committed.
+pub(crate) fn refuse_existing(
+    folder: &Path,
+    repository: Option<&Repository>,
+    head: Option<&Head>,
+) -> Result<(), OpsError> {
+    let commit = head.and_then(|head| head.commit);
+    for name in [PROJECT_FILE, ORG_FILE] {
+        let standing = folder.join(name).symlink_metadata().is_ok();
+        let committed = match (repository, commit) {
+            (Some(repository), Some(commit)) if folder.is_dir() => {
+                repository.blob_id(commit, name)?.is_some()
+            }
+            _ => false,
+        };
+        if standing || committed {
+            return Err(OpsError::ProjectExists { path: name.parse()? });
+        }
+    }
+    Ok(())
+}
+
+fn make_folder(folder: &Path) -> Result<(), StoreError> {
+    std::fs::create_dir_all(folder).map_err(|cause| {
+        // What is there already is what stands in the way: a file, or a folder that nothing can be made in.
+        let path =
+            folder.ancestors().find(|path| path.symlink_metadata().is_ok()).unwrap_or(folder);
+        StoreError::Io { doing: "make a folder at", path: path.to_owned(), cause }
+    })
+}
+
+pub(crate) fn folder_name(folder: &Path) -> String {
+    let full = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    full.file_name()
+        .map_or_else(|| "project".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tempfile::TempDir;
+
+    fn ada() -> Person {
+        Person::new("Ada Lovelace", "ada@garden.example").unwrap()
+    }
+
+    fn noon() -> Timestamp {
+        "2026-02-16T12:00:00Z".parse().unwrap()
+    }
+
+    #[test]
+    fn every_template_begins_with_a_task_at_its_first_gate() {
+        for template in Template::ALL {
+            let new = NewProject {
+                folder: "/srv/garden".into(),
+                template: *template,
+                name: None,
+                branch: None,
+            };
+            let (begun, write) = plan(&new, &ada(), noon()).unwrap();
+            assert_eq!(begun.name, "garden");
+            let task = &begun.first.after.task;
+            let first = &begun.rules.project.workflows[0].gates[0];
+            assert_eq!(task.gate.as_ref().map(|open| &open.current), Some(&first.id));
+            assert!(begun.first.after.body().contains(&format!("aof task complete {}", task.id)));
+            let committed: Vec<&str> = begun.committed.iter().map(ProjectPath::as_str).collect();
+            assert_eq!(committed, ["project.yaml", "org.yaml", &format!("tasks/{}.md", task.id)]);
+            let message = &write.versions[0].message;
+            assert!(
+                message.contains("Aof-Event: created") && message.contains(template.as_str()),
+                "{message}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_stands_in_the_folder_is_never_written_over() {
+        for name in [PROJECT_FILE, ORG_FILE] {
+            let home = TempDir::new().unwrap();
+            refuse_existing(home.path(), None, None).unwrap();
+            std::os::unix::fs::symlink("nowhere", home.path().join(name)).unwrap();
+            let error = refuse_existing(home.path(), None, None).unwrap_err();
+            assert!(
+                matches!(&error, OpsError::ProjectExists { path } if path.as_str() == name),
+                "{error}"
+            );
+            assert_eq!(error.code(), "project_exists");
+        }
+    }
+}

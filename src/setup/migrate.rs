@@ -1,0 +1,72 @@
+//! Task files from before there were gates: all of them are put at the first gate of their workflow in one go, a commit each, as
+//! `aof watch` does it one by one. A history holds visits that ended, so none is made up for them.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use crate::domain::{TaskId, WorkflowName};
+use crate::files::task_file::{Origin, TaskFile};
+use crate::project::active_rules::in_force;
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::tasks::adopt::first_gate::choose;
+use crate::tasks::apply::change::DryRun;
+use crate::tasks::automatic::rule_changes::{Owed, Settled, settle_each, settle_rules};
+use crate::tasks::headers::header::NEW;
+use crate::tasks::headers::listing::{Scope, read_all};
+use crate::tasks::recovery::recover::heal_if_pending;
+use crate::tasks::state::task_state::Standing;
+
+/// What became of the task files.
+pub(crate) struct Migrated {
+    /// Those that stand at a gate now, those in trouble, and files that cannot be read as tasks.
+    pub adopted: Settled,
+    /// Tasks that had a gate already, and stood where the rules have changed.
+    pub settled: Settled,
+}
+
+/// Puts every task file without a gate at the first gate of its workflow; those that name none follow `workflow`, or the project's
+/// default. Tasks whose gate is gone are moved, too.
+pub(crate) fn add_gates(
+    workspace: &mut Workspace,
+    wait: Duration,
+    workflow: Option<&WorkflowName>,
+    dry_run: DryRun,
+) -> Result<Migrated, OpsError> {
+    workspace.restart_wait(wait);
+    if dry_run == DryRun::No {
+        heal_if_pending(workspace)?;
+    }
+    let in_force = in_force(workspace, &workspace.head()?)?;
+    let mut listing = read_all(workspace, &in_force, Scope::Active);
+    listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
+    let new = listing.tasks.iter().filter(|(header, _)| header.status == NEW);
+    let ids: Vec<TaskId> = new.filter_map(|(header, _)| header.id.parse().ok()).collect();
+    let begin =
+        |workspace: &Workspace, standing: Standing| beginning(workspace, standing, workflow);
+    let mut adopted = Settled { unreadable: listing.unreadable, ..Settled::default() };
+    let mut on = |_| ControlFlow::Continue(());
+    settle_each(workspace, wait, &ids, dry_run, &begin, &mut adopted, &mut on)?;
+    let settled = settle_rules(workspace, wait, dry_run, &mut on)?;
+    Ok(Migrated { adopted, settled })
+}
+
+fn beginning(
+    workspace: &Workspace,
+    standing: Standing,
+    workflow: Option<&WorkflowName>,
+) -> Result<Option<Owed>, OpsError> {
+    let mut standing = standing.thawed()?;
+    if standing.file.origin == Origin::Adopted {
+        return Ok(None);
+    }
+    if let Some(name) = workflow.filter(|_| !names_workflow(&standing.file)) {
+        standing.file.task.routing.workflow = name.clone();
+    }
+    let choice = choose(workspace, &standing)?;
+    Ok(Some((standing, choice)))
+}
+
+fn names_workflow(file: &TaskFile) -> bool {
+    file.field("routing").is_some_and(|routing| routing.get("workflow").is_some())
+}

@@ -1,0 +1,13 @@
+//! What a project begins with and is given: init, templates, imports, editor and agent files.
+
+pub(crate) mod agent_files;
+pub(crate) mod agent_wiring;
+pub(crate) mod create_workflow;
+pub(crate) mod import;
+pub(crate) mod import_workflow;
+pub(crate) mod init;
+pub(crate) mod migrate;
+pub(crate) mod monitoring;
+pub(crate) mod monitoring_file;
+pub(crate) mod rules_diff;
+pub mod template;

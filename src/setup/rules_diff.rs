@@ -1,0 +1,230 @@
+//! What other rules would do to the tasks that are under way. Reads only.
+
+use crate::domain::{Destination, Gate, GateId, Outcome, Task, TaskId, Timestamp};
+use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::files::task_file::Origin;
+use crate::git::CommitId;
+use crate::project::error::error::OpsError;
+use crate::project::rule_check::compiled;
+use crate::project::rule_sources::{committed, standing_files};
+use crate::project::workspace::Workspace;
+use crate::rules::{Act, Decision, Difference, Post, Rules, decide, differences, owed, preview};
+use crate::storage::StoreError;
+use crate::storage::tasks::task_files;
+use crate::tasks::automatic::rule_effects::following;
+use crate::tasks::headers::listing::{Scope, Unreadable, read_all, unreadable};
+use crate::tasks::state::task_state::parse;
+
+/// Two sets of rules, what differs between them, and what that means for each task.
+pub(crate) struct RulesDiff {
+    /// The commit of the older rules.
+    pub from: Option<CommitId>,
+    /// The commit of the newer ones; nothing where they are the worktree's.
+    pub to: Option<CommitId>,
+    /// What differs.
+    pub differences: Vec<Difference>,
+    /// Tasks that it means something for.
+    pub prospects: Vec<Prospect>,
+    /// How many others there are.
+    pub untouched: usize,
+    /// Files that cannot be read as tasks.
+    pub unreadable: Vec<Unreadable>,
+    /// What is to be noted about the newer rules.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What becomes of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Prospect {
+    /// The task.
+    pub task: TaskId,
+    /// What it is called.
+    pub title: String,
+    /// The gate where it stands.
+    pub gate: GateId,
+    /// What is done with it.
+    pub fate: Fate,
+    /// Outcomes that lead elsewhere from where it stands then.
+    pub turns: Vec<Turn>,
+}
+
+/// What is done with a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Nothing.
+    Stays,
+    /// It goes to a gate, or ends.
+    Moves {
+        /// Where it stands then; nothing where it has ended.
+        to: Option<GateId>,
+        /// Why.
+        why: String,
+    },
+    /// It stays at its gate, with others.
+    Follows {
+        /// What is done, in short.
+        what: String,
+        /// One by one.
+        details: Vec<String>,
+    },
+    /// Its workflow is gone: nobody can move it.
+    Stranded,
+}
+
+/// An outcome that leads elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Turn {
+    /// The outcome.
+    pub outcome: Outcome,
+    /// Where it led.
+    pub before: String,
+    /// Where it leads.
+    pub after: String,
+}
+
+/// Compares the rules in force with those of the worktree; with a revision, its rules with those in force.
+pub(crate) fn diff_rules(
+    workspace: &Workspace,
+    revision: Option<&str>,
+) -> Result<RulesDiff, OpsError> {
+    let in_force = workspace.rules()?;
+    let mut listing = read_all(workspace, &in_force, Scope::Active);
+    listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
+    let now = workspace.now();
+    let other;
+    let (old, new, from, to, diagnostics) = if let Some(revision) = revision {
+        let commit = commit_named(workspace, revision)?;
+        other =
+            compiled(&committed(&workspace.repository, commit)?).map_err(OpsError::InvalidRules)?.0;
+        (&other, &*in_force.rules, Some(commit), in_force.commit, Vec::new())
+    } else {
+        let (rules, diagnostics) =
+            compiled(&standing_files(&workspace.repository)?).map_err(OpsError::InvalidRules)?;
+        other = rules;
+        (&*in_force.rules, &other, in_force.commit, None, diagnostics)
+    };
+    let differences = differences((&old.project, &old.org), (&new.project, &new.org));
+    let mut diff = RulesDiff {
+        from,
+        to,
+        differences,
+        prospects: Vec::new(),
+        untouched: 0,
+        unreadable: listing.unreadable,
+        diagnostics,
+    };
+    for (header, path) in listing.tasks.iter().filter(|(header, _)| header.gate.is_some()) {
+        let Ok(id) = header.id.parse::<TaskId>() else { continue };
+        let file = match task_files::read(&workspace.paths, path) {
+            Ok(snapshot) => parse(&in_force, &id, path, &snapshot.bytes, now),
+            Err(StoreError::Gone { .. }) => continue,
+            Err(error) => Err(error.into()),
+        };
+        match file {
+            Ok(file) if file.origin == Origin::Adopted => {
+                // What the rules in force still owe it is no matter of those to come.
+                let stands = if to.is_none() { settled(old, &file.task, now) } else { file.task };
+                match prospect(old, new, &stands, now) {
+                    Some(prospect) => diff.prospects.push(prospect),
+                    None => diff.untouched += 1,
+                }
+            }
+            Ok(_) => {}
+            Err(error) => diff.unreadable.push(unreadable(path.as_str(), error)),
+        }
+    }
+    Ok(diff)
+}
+
+fn commit_named(workspace: &Workspace, revision: &str) -> Result<CommitId, OpsError> {
+    workspace.repository.commit_named(revision)?.ok_or_else(|| OpsError::Unfit {
+        code: "unknown_revision",
+        problem: format!("git knows no commit by the name `{revision}`"),
+        fix: "name a commit, a branch or a tag, as in `HEAD~3`".to_owned(),
+    })
+}
+
+/// Returns the task after everything that the rules owe it.
+fn settled(rules: &Rules, task: &Task, now: Timestamp) -> Task {
+    let mut task = task.clone();
+    // The rules bound what they owe; should they not, what was seen so far is told.
+    for _ in
+        0..rules.project.workflows.iter().map(|workflow| workflow.gates.len()).sum::<usize>() + 10
+    {
+        let Some(act) = owed(rules, &task) else { break };
+        let Ok(Decision::Step(step)) = decide(rules, &task, &act, now) else { break };
+        task = step.task;
+    }
+    task
+}
+
+/// Returns what becomes of the task; nothing where nothing does.
+fn prospect(old: &Rules, new: &Rules, task: &Task, now: Timestamp) -> Option<Prospect> {
+    let gate = task.gate.as_ref()?.current.clone();
+    let prospect = |fate, turns| {
+        Some(Prospect {
+            task: task.id.clone(),
+            title: task.title.clone(),
+            gate: gate.clone(),
+            fate,
+            turns,
+        })
+    };
+    if new.workflow_of(task).is_none() {
+        return prospect(Fate::Stranded, Vec::new());
+    }
+    let after = settled(new, task, now);
+    if let Some(visit) = after.history.get(task.history.len()) {
+        let why = match owed(new, task) {
+            Some(Act::Pass) => "it decides by itself now".to_owned(),
+            _ => visit.summary.clone(),
+        };
+        return prospect(Fate::Moves { to: after.gate.map(|open| open.current), why }, Vec::new());
+    }
+    let turns = turns(old, new, task);
+    if after != *task {
+        let following = following(task, &after);
+        return prospect(Fate::Follows { what: following.what, details: following.details }, turns);
+    }
+    if turns.is_empty() { None } else { prospect(Fate::Stays, turns) }
+}
+
+/// Returns the outcomes at the task's gate that lead elsewhere than they did.
+fn turns(old: &Rules, new: &Rules, task: &Task) -> Vec<Turn> {
+    let at = |rules: &Rules| -> Vec<Outcome> {
+        let gate = rules.workflow_of(task).zip(task.gate.as_ref());
+        let gate = gate
+            .and_then(|(workflow, open)| workflow.gate(&open.current))
+            .map(|(_, gate)| gate.clone());
+        gate.map(|gate| outcomes(rules, &gate)).unwrap_or_default()
+    };
+    let (before, after) = (at(old), at(new));
+    let mut all = before.clone();
+    all.extend(after.iter().filter(|outcome| !before.contains(outcome)).cloned());
+    let lead = |rules: &Rules, known: &[Outcome], outcome: &Outcome| {
+        let passage = known.contains(outcome).then(|| preview(rules, task, outcome)).flatten();
+        passage.map_or_else(|| "nowhere".to_owned(), |passage| destination(&passage.to))
+    };
+    all.into_iter()
+        .map(|outcome| Turn {
+            before: lead(old, &before, &outcome),
+            after: lead(new, &after, &outcome),
+            outcome,
+        })
+        .filter(|turn| turn.before != turn.after)
+        .collect()
+}
+
+fn outcomes(rules: &Rules, gate: &Gate) -> Vec<Outcome> {
+    let mut all = match Post::at(gate) {
+        Some(post) => post.outcomes(rules),
+        None if gate.can_reject() => vec![Outcome::Complete, Outcome::NeedsReview],
+        None => vec![Outcome::Complete],
+    };
+    all.retain(|outcome| !matches!(outcome, Outcome::Blocked | Outcome::Skip));
+    all
+}
+
+fn destination(to: &Destination) -> String {
+    to.noun().to_owned()
+}

@@ -1,0 +1,4 @@
+//! Templates of new projects.
+
+pub mod people;
+pub mod template;

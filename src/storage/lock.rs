@@ -1,0 +1,113 @@
+//! The writer lock: one writer per project. Holding a [`WriterLock`] is the right to change task files.
+//!
+//! It is on `.aof/lock`, and never on a task file: a rename slips out from under it. Not re-entrant: a second attempt in the
+//! same process waits like any other.
+
+use std::fmt;
+use std::fs::File;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::fs::owned_file;
+use super::fs::owned_file::{Attempt, Marked};
+use super::layout::LOCAL;
+use super::{Folder, Paths, StoreError};
+
+const NAME: &str = "lock";
+const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+
+/// Who holds the lock, in the words that others are shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Its process.
+    pub pid: u32,
+    /// What it runs: `aof task complete`.
+    pub command: String,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+/// The right to write, until it is dropped.
+#[derive(Debug)]
+pub struct WriterLock {
+    /// Held for as long as this is.
+    held: Marked,
+    paths: Paths,
+    /// `.aof/`, in which the lock stands.
+    local: Folder,
+}
+
+impl Holder {
+    /// Returns the record of this process.
+    pub fn this_process(command: impl Into<String>, since: Timestamp) -> Self {
+        Self { pid: std::process::id(), command: command.into(), since }
+    }
+
+    /// Returns who wrote the lock file last: the holder, while the lock is held.
+    pub fn read(paths: &Paths) -> Option<Self> {
+        let folder = Folder::open_existing(paths.root(), LOCAL).ok()??;
+        owned_file::holder(&folder, NAME)
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let command = self.command.escape_debug();
+        write!(f, "`{command}` (process {}, since {:.0})", self.pid, self.since)
+    }
+}
+
+impl WriterLock {
+    /// Takes the lock, waiting for it as long as told; `on_wait` is called once, before the first pause, with who has it.
+    pub fn acquire(
+        paths: &Paths,
+        holder: &Holder,
+        wait: Duration,
+        on_wait: &mut dyn FnMut(Option<&Holder>),
+    ) -> Result<Self, StoreError> {
+        let start = Instant::now();
+        let mut pause = SHORTEST_PAUSE;
+        let mut told = false;
+        loop {
+            // Where git sees nothing that is local.
+            let local = paths.prepare_local()?;
+            let other = match Marked::attempt(&local, NAME, paths.root(), holder)? {
+                Attempt::Locked(held) => return Ok(Self { held, paths: paths.clone(), local }),
+                Attempt::Held(other) => other,
+                Attempt::Replaced => None,
+            };
+            let waited = start.elapsed();
+            if waited >= wait {
+                return Err(StoreError::LockTimedOut { path: paths.lock(), waited, holder: other });
+            }
+            if !told {
+                on_wait(other.as_ref());
+                told = true;
+            }
+            thread::sleep(pause.min(wait.saturating_sub(waited)));
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Returns the lock for another program to hold as well: should this process be killed, it is held until that one has ended.
+    pub fn share(&self) -> Result<File, StoreError> {
+        self.held.share()
+    }
+
+    /// Returns the places of the project that is locked.
+    pub fn paths(&self) -> &Paths {
+        &self.paths
+    }
+
+    /// Returns the folder in which the lock stands, as it was when the lock was taken.
+    pub(crate) fn local(&self) -> &Folder {
+        &self.local
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! `run.json`: what is known of one attempt, while it goes on and afterwards.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::domain::{AgentId, CompletionId, Ticket};
+use crate::system::process::Group;
+
+/// What is known of an attempt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    /// What the program is told to be: no two attempts share one.
+    pub run: String,
+    /// The visit.
+    #[serde(with = "text")]
+    pub ticket: Ticket,
+    /// Who works.
+    #[serde(with = "text")]
+    pub agent: AgentId,
+    /// The how-manieth attempt of the visit it is.
+    pub attempt: u32,
+    /// When it began.
+    pub started: Timestamp,
+    /// The words that the program was started with.
+    pub command: Vec<String>,
+    /// By what it is known whether it lives; absent before it was started.
+    pub group: Option<Group>,
+    /// What came of it; absent while it goes on, and when whoever started it was killed.
+    pub end: Option<End>,
+}
+
+/// What came of an attempt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct End {
+    /// When it was over.
+    pub at: Timestamp,
+    /// How it ended.
+    pub how: Ending,
+    /// Its exit status, if it came to that by itself.
+    pub status: Option<i32>,
+    /// What went wrong, as a sentence.
+    pub reason: Option<String>,
+    /// What it printed.
+    pub transcript: Option<TranscriptMark>,
+    /// What the agent said of itself.
+    pub told: Told,
+    /// The verdict, where there is one.
+    pub verdict: Option<Ruling>,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// With a verdict.
+    Verdict,
+    /// The program ended badly, and said nothing that counts.
+    Crash,
+    /// Its time was over.
+    Timeout,
+    /// It was silent for too long.
+    Idle,
+    /// It ended well, and what it said is no verdict.
+    BadVerdict,
+    /// It could not begin to work.
+    Unavailable,
+    /// A person stopped it.
+    Stopped,
+    /// The task had moved on by somebody else's doing.
+    Overtaken,
+    /// Whoever ran it was killed: nobody knows.
+    Lost,
+}
+
+/// By what a transcript is recognised.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TranscriptMark {
+    /// The SHA-256 of the file.
+    pub sha256: String,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// How many of those that were printed it has not.
+    pub left_out: u64,
+}
+
+/// What an agent said of its own work, as far as its program tells.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Told {
+    /// Its session, by which it can be asked to go on.
+    pub session: Option<String>,
+    /// The model that worked.
+    pub model: Option<String>,
+    /// What it cost, in dollars.
+    pub cost_usd: Option<f64>,
+    /// How much was read and written.
+    pub tokens: Option<Tokens>,
+}
+
+/// How many tokens a model read and wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    /// Read.
+    pub input: u64,
+    /// Written.
+    pub output: u64,
+}
+
+/// A verdict, and what it came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ruling {
+    /// Where it was found.
+    pub source: String,
+    /// The outcome's word.
+    pub outcome: String,
+    /// The completion that it was made into, or that the agent made itself.
+    #[serde(with = "text")]
+    pub completion: CompletionId,
+}
+
+impl Record {
+    /// Returns whether it goes on: it has no end, and its program lives.
+    pub fn is_alive(&self) -> bool {
+        self.end.is_none() && self.group.as_ref().is_some_and(Group::is_alive)
+    }
+}
+
+/// Names as their text.
+mod text {
+    use super::{Deserialize, Deserializer, Display, FromStr, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(name: &impl Display, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(name)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(
+        from: D,
+    ) -> Result<T, D::Error> {
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+    }
+}

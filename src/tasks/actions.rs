@@ -1,0 +1,260 @@
+//! Claims, releases and what people do with a task: each is one act of the engine, carried out.
+
+use super::apply::change::{Changed, Choice, DryRun, change};
+use super::apply::commit_message;
+use super::state::task_state::Standing;
+use crate::dispatch::claimable_work::openings;
+use crate::dispatch::synced_claims::{Claims, confirm_or, look_around};
+use crate::domain::{AgentId, GateId, Status, Ticket};
+use crate::git::Person;
+use crate::project::author::{actor, actor_author, agent_author};
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::rules::{Act, Actor, Decision, Refusal, branch_of, decide, may_mean};
+
+/// Decides that the agent takes the task, or the branch that the ticket names.
+pub(crate) fn choose_claim(
+    workspace: &Workspace,
+    standing: &Standing,
+    ticket: &Ticket,
+    agent: &AgentId,
+) -> Result<Choice, OpsError> {
+    let rules = &standing.in_force.rules;
+    let task = &standing.file.task;
+    may_mean(task, ticket, Some(agent))?;
+    let branch = ticket.branch.clone().or_else(|| branch_of(rules, task, agent));
+    let author = agent_author(&rules.org, agent)?;
+    choose(workspace, standing, &Act::Claim { agent: agent.clone(), branch }, author)
+}
+
+/// Gives the task back, or the branch of it that the ticket names. Without an agent it is a person who does.
+pub(crate) fn release(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: Option<&AgentId>,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Release {
+        by,
+        branch: ticket.branch.clone(),
+    })
+}
+
+/// Gives the task to an agent, or the branch of it that the ticket names, whoever has it now. In a synced project that counts once the
+/// remote has it, like a claim.
+pub(crate) fn assign(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    by: Option<&AgentId>,
+    agent: &AgentId,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    let shared = dry_run == DryRun::No && Claims::here(workspace)? == Claims::Shared;
+    if shared {
+        look_around(workspace)?;
+    }
+    let give = |to: &AgentId, ticket: &Ticket| {
+        let (agent, branch) = (to.clone(), ticket.branch.clone());
+        by_actor(workspace, ticket, by, dry_run, &|by| Act::Assign {
+            by,
+            agent: agent.clone(),
+            branch: branch.clone(),
+        })
+    };
+    let changed = give(agent, ticket)?;
+    if shared {
+        confirm_or(workspace, ticket, agent, &changed, &|| {
+            let back = match held_before(workspace, &changed)? {
+                Some((place, holder)) => give(&holder, &place),
+                None => release(workspace, ticket, Some(agent), DryRun::No),
+            };
+            // Whoever had it may not have it any more.
+            back.or_else(|_| release(workspace, ticket, Some(agent), DryRun::No))
+        })?;
+    }
+    Ok(changed)
+}
+
+/// Returns what changed hands, and who had it.
+fn held_before(
+    workspace: &Workspace,
+    changed: &Changed,
+) -> Result<Option<(Ticket, AgentId)>, OpsError> {
+    let rules = workspace.rules()?.rules;
+    let before =
+        changed.before.as_ref().map(|before| openings(&rules, &before.task)).unwrap_or_default();
+    let mut places = openings(&rules, &changed.after.task).into_iter().zip(before);
+    Ok(places.find_map(|(after, before)| {
+        let holder = before.holder.filter(|holder| Some(holder) != after.holder.as_ref())?;
+        Some((after.ticket, holder))
+    }))
+}
+
+/// Says that the agent is still at work, so that its claim lasts. The note goes into the log.
+pub(crate) fn renew(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: &AgentId,
+    note: Option<&str>,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    change(workspace, &ticket.task, dry_run, &mut |standing| {
+        may_mean(&standing.file.task, ticket, Some(agent))?;
+        let author = agent_author(&standing.in_force.rules.org, agent)?;
+        let act = Act::Renew {
+            agent: agent.clone(),
+            branch: ticket.branch.clone(),
+            note: note.map(str::to_owned),
+        };
+        choose(workspace, standing, &act, author)
+    })
+}
+
+/// Holds the task where it is, until a person sets it going again.
+pub(crate) fn hold(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: Option<&AgentId>,
+    reason: &str,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    of_the_whole(ticket, "hold")?;
+    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Hold { by, reason: reason.to_owned() })
+}
+
+/// Sets a blocked task going again, or the branch of it that the ticket names.
+pub(crate) fn unblock(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: Option<&AgentId>,
+    reason: Option<&str>,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    let act =
+        |by| Act::Unblock { by, branch: ticket.branch.clone(), reason: reason.map(str::to_owned) };
+    let mut waited = false;
+    change(workspace, &ticket.task, dry_run, &mut |standing| {
+        let task = &standing.file.task;
+        match chosen_by(workspace, standing, ticket, agent, &act) {
+            // The rules set it going meanwhile: that is what was wanted.
+            Err(OpsError::Refused(Refusal::NotBlocked { .. })) if waited => Ok(Choice::Settled),
+            chosen => {
+                waited |= task.status == Status::Blocked;
+                chosen
+            }
+        }
+    })
+}
+
+/// Calls the task off.
+pub(crate) fn cancel(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: Option<&AgentId>,
+    reason: &str,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    of_the_whole(ticket, "cancel")?;
+    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Cancel { by, reason: reason.to_owned() })
+}
+
+/// Takes a finished task up again at a gate.
+pub(crate) fn reopen(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: Option<&AgentId>,
+    to: &GateId,
+    reason: &str,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    of_the_whole(ticket, "reopen")?;
+    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Reopen {
+        by,
+        to: to.clone(),
+        reason: reason.to_owned(),
+    })
+}
+
+/// Moves the task to a gate against its workflow.
+pub(crate) fn override_to(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: Option<&AgentId>,
+    to: &GateId,
+    reason: &str,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    of_the_whole(ticket, "override")?;
+    by_actor(workspace, ticket, agent, dry_run, &|by| Act::Override {
+        by,
+        to: to.clone(),
+        reason: reason.to_owned(),
+    })
+}
+
+/// Nobody calls off or moves a branch alone.
+fn of_the_whole(ticket: &Ticket, act: &'static str) -> Result<(), Refusal> {
+    match &ticket.branch {
+        Some(_) => Err(Refusal::NotOfABranch { ticket: ticket.clone(), act }),
+        None => Ok(()),
+    }
+}
+
+fn by_actor(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: Option<&AgentId>,
+    dry_run: DryRun,
+    act: &dyn Fn(Actor) -> Act,
+) -> Result<Changed, OpsError> {
+    change(workspace, &ticket.task, dry_run, &mut |standing| {
+        chosen_by(workspace, standing, ticket, agent, act)
+    })
+}
+
+fn chosen_by(
+    workspace: &Workspace,
+    standing: &Standing,
+    ticket: &Ticket,
+    agent: Option<&AgentId>,
+    act: &dyn Fn(Actor) -> Act,
+) -> Result<Choice, OpsError> {
+    let org = &standing.in_force.rules.org;
+    let by = actor(workspace, org, agent);
+    may_mean(&standing.file.task, ticket, by.agent())?;
+    let author = actor_author(workspace, org, &by)?;
+    choose(workspace, standing, &act(by), author)
+}
+
+/// Decides the act.
+pub(crate) fn choose(
+    workspace: &Workspace,
+    standing: &Standing,
+    act: &Act,
+    author: Person,
+) -> Result<Choice, OpsError> {
+    let decision = decide(&standing.in_force.rules, &standing.file.task, act, workspace.now())?;
+    Ok(decided(standing, act, decision, author))
+}
+
+/// Says how the commit of what was decided is to speak of it.
+pub(crate) fn decided(
+    standing: &Standing,
+    act: &Act,
+    decision: Decision,
+    author: Person,
+) -> Choice {
+    match decision {
+        Decision::Settled { .. } => Choice::Settled,
+        Decision::Step(step) => {
+            let authored = step.task.updated;
+            let known = standing.file.task.history.len();
+            Choice::Step {
+                message: commit_message::of_act(act, known, &step.task),
+                step,
+                author,
+                authored,
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! A completion, from any door.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tracing::warn;
+
+use super::actions::decided;
+use super::apply::batch::change_together;
+use super::apply::change::{Changed, Choice, DryRun, Planned, change, planned};
+use super::headers::list::held_by;
+use super::state::task_state::Standing;
+use crate::domain::{AgentId, Completion, TaskId};
+use crate::files::completion_file::front_of;
+use crate::project::author::agent_author;
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::rules::{Act, Refusal, ToSign, branch_of, decide, rehearse};
+use crate::tasks::uncommitted_events::leave_conflict;
+
+/// A completion that counts.
+pub struct Completed {
+    /// The change, or the task as it stands if the completion had counted before.
+    pub changed: Changed,
+}
+
+/// Adds a text to a completion. Frontmatter in it that says the verdict speaks of the outputs, too; what was said outside
+/// counts.
+pub fn add_text(completion: &mut Completion, text: String) {
+    let Some((said, body)) = front_of(&text) else {
+        completion.body = Some(text);
+        return;
+    };
+    for (key, value) in said {
+        completion.outputs.entry(key).or_insert(value);
+    }
+    completion.body = Some(body);
+}
+
+/// Notes in which run of an agent the completion was made; what an agent says of it itself does not count.
+pub fn note_run(completion: &mut Completion, run: &str) {
+    completion.metadata.insert("run".to_owned(), json!({"id": run, "verdict": "own"}));
+}
+
+/// Ends the visit that the completion means. Without a ticket that is the one open when the task is first read: of two
+/// completions of one visit the second is a conflict, not a completion of the next. At a fork the same is true of a branch; two
+/// completions of two branches both count, whichever is first. What is only shown need not be signed yet.
+pub fn complete(
+    workspace: &Workspace,
+    completion: &Completion,
+    dry_run: DryRun,
+) -> Result<Completed, OpsError> {
+    let signing = if dry_run == DryRun::Yes { Signed::Later } else { Signed::Now };
+    let outcome = complete_bound(workspace, &mut completion.clone(), signing, dry_run);
+    if let Err(OpsError::Refused(refusal)) = &outcome
+        && dry_run == DryRun::No
+        && let Err(error) = leave_conflict(workspace, refusal, completion.id.as_str())
+    {
+        // Whoever was late is told in any case.
+        warn!("the event stream misses that a completion came too late: {error}");
+    }
+    outcome
+}
+
+/// Completes different tasks, as many as can in one move of the branch. `before` is told of which it is now decided, before anybody
+/// can see that it counts; `each` what became of which. Those it is not told of when there is trouble that all would meet have not
+/// been tried.
+pub(crate) fn complete_together(
+    workspace: &mut Workspace,
+    wait: Duration,
+    completions: &mut [Completion],
+    before: &mut dyn FnMut(usize) -> Result<(), OpsError>,
+    each: &mut dyn FnMut(usize, Result<Completed, OpsError>),
+) -> Result<(), OpsError> {
+    let tasks: Vec<TaskId> =
+        completions.iter().map(|completion| completion.ticket.task.clone()).collect();
+    let mut choose = |workspace: &Workspace, place: usize, standing: &Standing| {
+        before(place)?;
+        let completion = &mut completions[place];
+        choice(workspace, standing, completion, Signed::Now)
+            .map_err(|error| taught(workspace, completion, error))
+    };
+    change_together(
+        workspace,
+        wait,
+        &tasks.iter().collect::<Vec<_>>(),
+        &mut choose,
+        &mut |place, result| {
+            each(place, result.map(|changed| Completed { changed }));
+        },
+    )
+}
+
+/// Returns what its agent has to sign of the completion; nothing where org.yaml wants no signature. Refuses what would be refused
+/// of a signed one.
+pub(crate) fn to_sign(
+    workspace: &Workspace,
+    completion: &Completion,
+) -> Result<Option<ToSign>, OpsError> {
+    let mut unsigned = Completion { signature: None, ..completion.clone() };
+    match complete_bound(workspace, &mut unsigned, Signed::Now, DryRun::Yes) {
+        Err(OpsError::Refused(Refusal::Signature(wanted))) => Ok(Some(*wanted)),
+        Err(error) => Err(error),
+        Ok(_) => Ok(None),
+    }
+}
+
+/// Returns what a completion file would come to that is taken now; nothing is written, and what would keep it from being committed is
+/// not looked for.
+pub(crate) fn would_complete(
+    workspace: &Workspace,
+    completion: &Completion,
+) -> Result<Planned, OpsError> {
+    let (id, mut completion) = (&completion.ticket.task, completion.clone());
+    planned(workspace, id, &mut |standing| {
+        choice(workspace, standing, &mut completion, Signed::Now)
+    })
+}
+
+/// When a completion is signed that has to be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Signed {
+    /// It has to be by now.
+    Now,
+    /// It is only looked at.
+    Later,
+}
+
+fn complete_bound(
+    workspace: &Workspace,
+    completion: &mut Completion,
+    signed: Signed,
+    dry_run: DryRun,
+) -> Result<Completed, OpsError> {
+    let id = completion.ticket.task.clone();
+    match change(workspace, &id, dry_run, &mut |standing| {
+        choice(workspace, standing, completion, signed)
+    }) {
+        Ok(changed) => Ok(Completed { changed }),
+        Err(error) => Err(taught(workspace, completion, error)),
+    }
+}
+
+fn choice(
+    workspace: &Workspace,
+    standing: &Standing,
+    completion: &mut Completion,
+    signed: Signed,
+) -> Result<Choice, OpsError> {
+    let task = &standing.file.task;
+    let open = task.gate.as_ref().map(|open| open.visit);
+    if !is_settled(completion, standing) {
+        completion.ticket.visit = completion.ticket.visit.or(open);
+        // Whatever else is said at a fork meanwhile, this stays the same branch.
+        if completion.ticket.branch.is_none() && completion.ticket.visit == open {
+            completion.ticket.branch = branch_of(&standing.in_force.rules, task, &completion.agent);
+        }
+    }
+    let author = agent_author(&standing.in_force.rules.org, &completion.agent)?;
+    let rules = &standing.in_force.rules;
+    let act = Act::Complete(completion.clone());
+    let decision = match signed {
+        Signed::Now => decide(rules, task, &act, workspace.now())?,
+        Signed::Later => rehearse(rules, task, completion, workspace.now())?,
+    };
+    Ok(decided(standing, &act, decision, author))
+}
+
+fn taught(workspace: &Workspace, completion: &Completion, error: OpsError) -> OpsError {
+    match error {
+        OpsError::Refused(refusal) => {
+            point_to_own_task(workspace, &completion.ticket.task, &completion.agent, refusal).into()
+        }
+        other => other,
+    }
+}
+
+fn is_settled(completion: &Completion, standing: &Standing) -> bool {
+    let id = &completion.id;
+    standing
+        .file
+        .task
+        .history
+        .iter()
+        .any(|visit| visit.completion.as_ref().is_some_and(|stamp| stamp.id == *id))
+}
+
+/// Whoever completes somebody else's task while holding one of its own has mixed them up (spec 1, 9.6).
+fn point_to_own_task(
+    workspace: &Workspace,
+    attempted: &TaskId,
+    agent: &AgentId,
+    refusal: Refusal,
+) -> Refusal {
+    if !matches!(
+        refusal,
+        Refusal::WrongRole { .. }
+            | Refusal::NotYourBranch { .. }
+            | Refusal::AssignedToAnother { .. }
+    ) {
+        return refusal;
+    }
+    match held_by(workspace, agent) {
+        Ok(Some(assigned)) if assigned != *attempted => {
+            let role = matches!(refusal, Refusal::WrongRole { .. }).then(|| Box::new(refusal));
+            Refusal::WrongTask { assigned, attempted: attempted.clone(), role }
+        }
+        _ => refusal,
+    }
+}

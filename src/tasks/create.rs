@@ -1,0 +1,257 @@
+//! New tasks.
+
+use std::collections::HashSet;
+
+use super::apply::change::{Changed, DryRun};
+use super::apply::commit::commit;
+use super::apply::commit_message;
+use super::apply::write::Write;
+use super::automatic::automatic_gates::pass_on;
+use super::edit::check_dependencies;
+use super::lookup::known_names::workflow_named;
+use super::recovery::recover::{heal, heal_if_pending};
+use super::state::task_state::{Version, parse_with};
+use crate::domain::{
+    AgentId, Map, Org, Permission, Project, Routing, Status, Task, TaskId, Timestamp, Workflow,
+    WorkflowName,
+};
+use crate::files::task_file;
+use crate::files::task_file::Defaults;
+use crate::git::{AuditError, CommitId, Head, Person};
+use crate::project::author::{actor, actor_author};
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::rules::{Act, Actor, Decision, Refusal, Rules, Step, Warning, begin, decide};
+use crate::storage::Paths;
+use crate::storage::StoreError;
+use crate::storage::layout::task_path;
+use crate::storage::random::random_local;
+use crate::storage::tasks::task_files::is_taken;
+
+/// What people say of a new task.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NewTask {
+    /// What it is called.
+    pub title: String,
+    /// What is to be done, in short.
+    pub description: Option<String>,
+    /// What is to be done, at length.
+    pub body: String,
+    /// Labels.
+    pub tags: Vec<String>,
+    /// Facts.
+    pub metadata: Map,
+    /// What it starts with: `context.input`.
+    pub input: Map,
+    /// Its workflow; absent means the project's default.
+    pub workflow: Option<WorkflowName>,
+    /// Tasks that must be complete before it is handed out.
+    pub depends_on: Vec<TaskId>,
+}
+
+/// How many new tasks go into one move of the branch.
+const BATCH: usize = 200;
+
+/// Makes the tasks, each in a commit of its own, and returns them in order. All are made, or none of a batch that fails.
+pub fn create(
+    workspace: &Workspace,
+    wanted: &[NewTask],
+    agent: Option<&AgentId>,
+    dry_run: DryRun,
+) -> Result<Vec<Changed>, OpsError> {
+    let mut made = Vec::with_capacity(wanted.len());
+    for batch in wanted.chunks(BATCH) {
+        made.extend(create_batch(workspace, batch, agent, dry_run)?);
+    }
+    Ok(made)
+}
+
+fn create_batch(
+    workspace: &Workspace,
+    wanted: &[NewTask],
+    agent: Option<&AgentId>,
+    dry_run: DryRun,
+) -> Result<Vec<Changed>, OpsError> {
+    loop {
+        heal_if_pending(workspace)?;
+        let head = workspace.head()?;
+        let in_force = crate::project::active_rules::in_force(workspace, &head)?;
+        let rules = &in_force.rules;
+        let by = actor(workspace, &rules.org, agent);
+        permit(&rules.org, &by)?;
+        let author = actor_author(workspace, &rules.org, &by)?;
+        let now = workspace.now();
+        let mut writes = Vec::new();
+        let mut made = Vec::new();
+        let mut ids = HashSet::new();
+        for new in wanted {
+            check_dependencies(workspace, None, &new.depends_on)?;
+            let task = loop {
+                let task = task(&workspace.paths, rules, new, now)?;
+                // The files do not know yet what this batch has drawn.
+                if ids.insert(task.id.clone()) {
+                    break task;
+                }
+            };
+            visible(rules, &task, &by)?;
+            let (write, mut opened) = opened(rules, &task, &new.body, &author, now)?;
+            opened.warnings.extend(Warning::of_priority(&new.metadata));
+            made.push(opened);
+            writes.push(write);
+        }
+        if dry_run == DryRun::Yes || writes.is_empty() {
+            workspace.own_folder_is_ours()?;
+            return Ok(made);
+        }
+        if let Some(commits) = commit_new(workspace, &head, &writes)? {
+            made.iter_mut().zip(commits).for_each(|(made, commit)| made.commit = Some(commit));
+            return Ok(made);
+        }
+    }
+}
+
+/// Returns what is to be written for a new task, which stands at its first gate then, and the change as it is shown.
+pub(crate) fn opened(
+    rules: &Rules,
+    task: &Task,
+    body: &str,
+    author: &Person,
+    now: Timestamp,
+) -> Result<(Write, Changed), OpsError> {
+    let Decision::Step(step) = decide(rules, task, &Act::Open, now)? else {
+        unreachable!("a task that stands nowhere cannot have been opened before");
+    };
+    let bytes = task_file::create(&step.task, body).into_bytes();
+    let to = task_path(&task.id, rules.project.layout);
+    let message = commit_message::of_act(&Act::Open, 0, &step.task);
+    let first = Version { bytes, message, author: Some(author.clone()), authored: now };
+    let defaults = Defaults { workflow: task.routing.workflow.clone(), created: now };
+    let file = parse_with(&defaults, &task.id, &to, &first.bytes)?;
+    let passed = pass_on(rules, &to, file, author, now)?;
+    let Step { mut events, mut warnings, .. } = *step;
+    events.extend(passed.events);
+    warnings.extend(passed.warnings);
+    let mut versions = vec![first];
+    versions.extend(passed.versions);
+    let (before, commit, settled) = (None, None, false);
+    let changed =
+        Changed { before, after: passed.file, path: to.clone(), commit, events, warnings, settled };
+    let write = Write {
+        id: Some(task.id.clone()),
+        head_path: None,
+        from: None,
+        to,
+        is_program: false,
+        versions,
+        companions: Vec::new(),
+        beside: Vec::new(),
+        by_hand: Vec::new(),
+        recorded: None,
+    };
+    Ok((write, changed))
+}
+
+fn commit_new(
+    workspace: &Workspace,
+    head: &Head,
+    writes: &[Write],
+) -> Result<Option<Vec<CommitId>>, OpsError> {
+    let lock = workspace.lock()?;
+    if heal(workspace, &lock)? || workspace.head()? != *head {
+        return Ok(None);
+    }
+    match commit(workspace, &lock, head, writes) {
+        Ok(commits) => Ok(Some(commits)),
+        // An id that was taken in the meantime: another is drawn.
+        Err(
+            OpsError::Store(StoreError::Exists { .. }) | OpsError::Audit(AuditError::Moved { .. }),
+        ) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns a new task that stands nowhere yet.
+pub fn new_from(new: &NewTask, id: TaskId, workflow: WorkflowName, now: Timestamp) -> Task {
+    let mut context = Map::new();
+    if !new.input.is_empty() {
+        context.insert("input".to_owned(), new.input.clone().into());
+    }
+    Task {
+        id,
+        title: new.title.trim().to_owned(),
+        description: new.description.clone(),
+        status: Status::Ready,
+        created: now,
+        updated: now,
+        routing: Routing::of(workflow),
+        gate: None,
+        history: Vec::new(),
+        review: None,
+        blockers: Vec::new(),
+        context,
+        workflow_hash: None,
+        tags: new.tags.clone(),
+        metadata: new.metadata.clone(),
+        depends_on: new.depends_on.clone(),
+    }
+}
+
+/// Returns whether a task can be called that.
+pub(crate) fn check_title(title: &str) -> Result<(), OpsError> {
+    if !title.trim().is_empty() {
+        return Ok(());
+    }
+    Err(OpsError::Unfit {
+        code: "missing_title",
+        problem: "a task needs a title".to_owned(),
+        fix: "say what is to be done in a few words, as in `Add login`".to_owned(),
+    })
+}
+
+/// Checks the title and the input of a new task against a workflow, which need not be there yet.
+pub fn check_new(workflow: &Workflow, new: &NewTask) -> Result<(), OpsError> {
+    check_title(&new.title)?;
+    begin(workflow, &new.input)?;
+    Ok(())
+}
+
+fn task(paths: &Paths, rules: &Rules, new: &NewTask, now: Timestamp) -> Result<Task, OpsError> {
+    let project = &rules.project;
+    check_title(&new.title)?;
+    let workflow = new.workflow.clone().unwrap_or_else(|| project.default_workflow.clone());
+    let own = workflow_named(rules, &workflow)?;
+    let new = NewTask { input: begin(own, &new.input)?, ..new.clone() };
+    Ok(new_from(&new, fresh_id(paths, project)?, workflow, now))
+}
+
+/// Draws ids until one is free. One that is taken by a task which people moved to a folder of their own is told of later.
+pub(crate) fn fresh_id(paths: &Paths, project: &Project) -> Result<TaskId, OpsError> {
+    loop {
+        let id = TaskId::compose(&project.id_prefix, &random_local(5)?)?;
+        if !is_taken(paths, &id)? {
+            return Ok(id);
+        }
+    }
+}
+
+/// A workflow may be started by those who may see it.
+fn visible(rules: &Rules, task: &Task, by: &Actor) -> Result<(), Refusal> {
+    match (rules.workflow_of(task), by.agent()) {
+        (Some(workflow), Some(agent)) if !rules.is_visible(workflow, Some(agent)) => {
+            Err(Refusal::NotVisible {
+                workflow: workflow.name.clone(),
+                agent: agent.clone(),
+                viewers: workflow.visible_to.clone(),
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn permit(org: &Org, by: &Actor) -> Result<(), OpsError> {
+    let Actor::Agent(agent) = by else { return Ok(()) };
+    if org.agent(agent).is_some_and(|known| known.may.contains(&Permission::New)) {
+        return Ok(());
+    }
+    Err(Refusal::NotPermitted { agent: agent.clone(), act: Permission::New }.into())
+}

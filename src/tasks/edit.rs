@@ -1,0 +1,318 @@
+//! What people write in a task: title, description, body, tags, metadata, dependencies; and comments.
+
+use super::apply::change::{Changed, Choice, DryRun, change};
+use super::apply::commit_message;
+use super::automatic::dependencies::refuse_circle;
+use super::create::check_title;
+use super::state::task_state::{Standing, find};
+use crate::domain::{AgentId, BODY_LIMIT, Map, Permission, TaskId, Timestamp};
+use crate::files::task_file::TaskFile;
+use crate::project::author::{actor, actor_author};
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::rules::{Actor, Change, Refusal, Warning, explain};
+use crate::storage::ProjectPath;
+
+/// What is to change of what people say of a task. Whatever is not given stays.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Fields {
+    /// What it is called from now on.
+    pub title: Option<String>,
+    /// What is to be done, in short; an empty text takes it away.
+    pub description: Option<String>,
+    /// What is to be done, at length, in the place of what the body says.
+    pub body: Option<String>,
+    /// Labels to add.
+    pub tags: Vec<String>,
+    /// Labels to take away.
+    pub untags: Vec<String>,
+    /// Facts to note.
+    pub metadata: Map,
+    /// Facts to take away.
+    pub unset: Vec<String>,
+    /// Tasks that it waits for from now on.
+    pub depends_on: Vec<TaskId>,
+    /// Tasks that it does not wait for any more.
+    pub independent_of: Vec<TaskId>,
+}
+
+/// A task's file, opened to be edited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Manuscript {
+    /// Where it is.
+    pub path: ProjectPath,
+    /// What it says.
+    pub bytes: Vec<u8>,
+}
+
+/// Returns the file of a task for somebody who may edit it. A hand-made task is adopted first.
+pub(crate) fn open_manuscript(
+    workspace: &Workspace,
+    id: &TaskId,
+    agent: Option<&AgentId>,
+    dry_run: DryRun,
+) -> Result<Manuscript, OpsError> {
+    let mut found = None;
+    change(workspace, id, dry_run, &mut |standing| {
+        permit(standing, &actor(workspace, &standing.in_force.rules.org, agent))?;
+        let snapshot = &standing.snapshot;
+        found =
+            Some(Manuscript { path: snapshot.path.clone(), bytes: standing.file.bytes().to_vec() });
+        Ok(Choice::Settled)
+    })?;
+    found.ok_or_else(|| OpsError::Restless { id: id.clone() })
+}
+
+/// Replaces the file by what somebody made of the manuscript. Only what is people's may differ.
+pub(crate) fn edit_text(
+    workspace: &Workspace,
+    id: &TaskId,
+    agent: Option<&AgentId>,
+    manuscript: &Manuscript,
+    edited: &[u8],
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    rewrite(workspace, id, agent, dry_run, &|standing| {
+        if standing.file.bytes() != manuscript.bytes {
+            return Err(OpsError::Unfit {
+                code: "edit_conflict",
+                problem: format!("task `{id}` changed while you were at it"),
+                fix: format!(
+                    "see what changed with `git log -p -1 -- {}`, then edit it again",
+                    standing.snapshot.path
+                ),
+            });
+        }
+        let path = &standing.snapshot.path;
+        crate::tasks::state::task_state::parse(
+            &standing.in_force,
+            id,
+            path,
+            edited,
+            workspace.now(),
+        )
+    })
+}
+
+/// Changes the given fields of the task; no other byte of its file changes.
+pub(crate) fn edit_fields(
+    workspace: &Workspace,
+    id: &TaskId,
+    agent: Option<&AgentId>,
+    fields: &Fields,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    if let Some(title) = &fields.title {
+        check_title(title)?;
+    }
+    check_dependencies(workspace, Some(id), &fields.depends_on)?;
+    let mut changed = rewrite(workspace, id, agent, dry_run, &|standing| {
+        let file = &standing.file;
+        let after = fields.applied_to(&file.task);
+        let changed = match &fields.body {
+            Some(body) => file.update_with_body(&after, body),
+            None => file.update(&after),
+        };
+        standing.changed(workspace, changed)
+    })?;
+    changed.warnings.extend(Warning::of_priority(&fields.metadata));
+    Ok(changed)
+}
+
+impl Fields {
+    fn applied_to(&self, task: &crate::domain::Task) -> crate::domain::Task {
+        let mut after = task.clone();
+        if let Some(title) = &self.title {
+            title.trim().clone_into(&mut after.title);
+        }
+        if let Some(description) = &self.description {
+            after.description = Some(description.trim().to_owned()).filter(|text| !text.is_empty());
+        }
+        after.tags.retain(|tag| !self.untags.contains(tag));
+        add_missing(&mut after.tags, &self.tags);
+        after.metadata.retain(|key, _| !self.unset.contains(key));
+        after.metadata.extend(self.metadata.clone());
+        after.depends_on.retain(|id| !self.independent_of.contains(id));
+        add_missing(&mut after.depends_on, &self.depends_on);
+        after
+    }
+}
+
+fn add_missing<T: Clone + PartialEq>(list: &mut Vec<T>, more: &[T]) {
+    for item in more {
+        if !list.contains(item) {
+            list.push(item.clone());
+        }
+    }
+}
+
+/// Returns whether a task can wait for these: they exist, and it is none of them.
+pub(crate) fn check_dependencies(
+    workspace: &Workspace,
+    id: Option<&TaskId>,
+    depends_on: &[TaskId],
+) -> Result<(), OpsError> {
+    for dependency in depends_on {
+        if Some(dependency) == id {
+            return Err(OpsError::Unfit {
+                code: "depends_on_itself",
+                problem: format!(
+                    "task `{dependency}` would wait for itself, and never be handed out"
+                ),
+                fix: "name another task".to_owned(),
+            });
+        }
+        find(workspace, dependency)?;
+    }
+    Ok(())
+}
+
+fn rewrite(
+    workspace: &Workspace,
+    id: &TaskId,
+    agent: Option<&AgentId>,
+    dry_run: DryRun,
+    rewritten: &dyn Fn(&Standing) -> Result<TaskFile, OpsError>,
+) -> Result<Changed, OpsError> {
+    change(workspace, id, dry_run, &mut |standing| {
+        let rules = &standing.in_force.rules;
+        let by = actor(workspace, &rules.org, agent);
+        permit(standing, &by)?;
+        let after = rewritten(standing)?;
+        if after.bytes() == standing.file.bytes() {
+            return Ok(Choice::Settled);
+        }
+        let unchanged_history = after.has_history_of(&standing.file);
+        match explain(rules, Some(&standing.file.task), &after.task) {
+            Change::Same | Change::Edit if unchanged_history => {}
+            Change::Foreign(fields) => return Err(not_yours(&fields.join(", "))),
+            _ => return Err(not_yours("gate, status, gateHistory")),
+        }
+        let depends_on = &after.task.depends_on;
+        if depends_on.iter().any(|other| !standing.file.task.depends_on.contains(other)) {
+            refuse_circle(workspace, &standing.in_force, id, depends_on)?;
+        }
+        let message = commit_message::of_edit(&after.task, "edited");
+        let author = actor_author(workspace, &rules.org, &by)?;
+        Ok(Choice::File { file: Box::new(after), message, author })
+    })
+}
+
+/// People may edit; an agent may edit the task it holds, and others if org.yaml lets it.
+fn permit(standing: &Standing, by: &Actor) -> Result<(), OpsError> {
+    let Actor::Agent(agent) = by else { return Ok(()) };
+    let holds = standing.file.task.is_held_by(agent);
+    let org = &standing.in_force.rules.org;
+    if holds || org.agent(agent).is_some_and(|known| known.may.contains(&Permission::Edit)) {
+        return Ok(());
+    }
+    Err(Refusal::NotPermitted { agent: agent.clone(), act: Permission::Edit }.into())
+}
+
+fn not_yours(fields: &str) -> OpsError {
+    OpsError::Unfit {
+        code: "engine_fields",
+        problem: format!("the edit changes what the engine keeps: {fields}"),
+        fix: "title, description, body, tags, metadata, dependsOn, tests and keys of your own are yours; \
+              a task is moved with `aof task complete` or `aof task override`"
+            .to_owned(),
+    }
+}
+
+/// A remark on a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Comment {
+    /// What is said.
+    pub text: String,
+    /// The agent that says it; absent for a person.
+    pub agent: Option<AgentId>,
+}
+
+/// Appends a comment to the body of the task.
+pub(crate) fn comment(
+    workspace: &Workspace,
+    id: &TaskId,
+    comment: &Comment,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    if comment.text.len() > BODY_LIMIT {
+        return Err(Refusal::TooLong {
+            field: "comment",
+            bytes: comment.text.len(),
+            limit: BODY_LIMIT,
+        }
+        .into());
+    }
+    if comment.text.trim().is_empty() {
+        return Err(OpsError::Unfit {
+            code: "empty_comment",
+            problem: "the comment says nothing".to_owned(),
+            fix: format!("give its text, as in `aof task comment {id} \"...\"`"),
+        });
+    }
+    change(workspace, id, dry_run, &mut |standing| {
+        let org = &standing.in_force.rules.org;
+        let by = actor(workspace, org, comment.agent.as_ref());
+        let author = actor_author(workspace, org, &by)?;
+        let name = by.agent().map_or_else(|| author.name().to_owned(), ToString::to_string);
+        let now: Timestamp = workspace.now();
+        let file =
+            standing.changed(workspace, standing.file.with_comment(&name, now, &comment.text))?;
+        let message = commit_message::of_comment(&standing.file.task, &by, &comment.text);
+        Ok(Choice::File { file: Box::new(file), message, author })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::frontmatter::SpliceRefusal;
+    use crate::files::task_file::{Defaults, parse};
+
+    const FILE: &str = "---\r\ntitle: Login   # short\r\ntags: [a, b] # keep\r\nmetadata:\r\n  priority: low\r\n  # why\r\n  n: 3\r\n---\r\nbody";
+
+    fn edited(fields: &Fields) -> Result<String, SpliceRefusal> {
+        let defaults = Defaults {
+            workflow: "default".parse().unwrap(),
+            created: "2026-02-16T12:00:00Z".parse().unwrap(),
+        };
+        let gate = "gate:\r\n  current: work\r\n  entered: 2026-02-16T12:00:00Z\r\n  visit: 0\r\nstatus: ready\r\n";
+        let text = FILE.replacen("---\r\n", &format!("---\r\n{gate}"), 1);
+        let file = parse(text.as_bytes(), &"AOF-abc".parse().unwrap(), &defaults).unwrap();
+        let after = fields.applied_to(&file.task);
+        let changed = match &fields.body {
+            Some(body) => file.update_with_body(&after, body),
+            None => file.update(&after),
+        };
+        Ok(changed?.text().replacen(gate, "", 1))
+    }
+
+    #[test]
+    fn only_what_is_named_changes() {
+        assert_eq!(edited(&Fields::default()).unwrap(), FILE);
+        let fields = Fields {
+            title: Some(" Login page ".to_owned()),
+            tags: vec!["c".to_owned(), "b".to_owned()],
+            untags: vec!["a".to_owned()],
+            unset: vec!["n".to_owned()],
+            metadata: Map::from_iter([("priority".to_owned(), "high".into())]),
+            ..Fields::default()
+        };
+        let text = edited(&fields).unwrap();
+        assert!(text.contains("title: Login page   # short\r\ntags: [b, c] # keep\r\n"), "{text}");
+        assert!(
+            text.contains("  priority: high\r\n  # why\r\n") && !text.contains("n: 3"),
+            "{text}"
+        );
+        assert!(text.ends_with("---\r\nbody"), "{text}");
+    }
+
+    #[test]
+    fn another_body_takes_the_line_endings_of_the_file() {
+        let body = |text: &str| {
+            edited(&Fields { body: Some(text.to_owned()), ..Fields::default() }).unwrap()
+        };
+        assert!(body("one\n---\ntwo").ends_with("---\r\n\r\none\r\n---\r\ntwo\r\n"));
+        assert!(body("").ends_with("  n: 3\r\n---\r\n"));
+    }
+}

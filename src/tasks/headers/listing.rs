@@ -1,0 +1,317 @@
+//! What lists need to know of every task, from a cache where the files have not changed.
+
+use std::collections::{HashMap, HashSet};
+use std::num::NonZeroUsize;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use tracing::debug;
+
+use super::header::{Header, NEW, SCHEMA, follow, header};
+use crate::domain::{TaskId, Timestamp, WorkflowName, listed};
+use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::files::task_file::Defaults;
+use crate::project::active_rules::InForce;
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::storage::layout::{ARCHIVE, is_archived};
+use crate::storage::tasks::task_files;
+use crate::storage::tasks::walk::{Entry, Stray, TaskEntry};
+use crate::storage::{FileStat, HeaderCache, Paths, ProjectPath, StoreError, journal};
+use crate::tasks::state::misplaced_files::{is_misplaced, open_in_archive};
+use crate::tasks::state::task_state::parse_with;
+
+/// So many files are parsed sooner than another thread is started.
+const FEW: usize = 64;
+
+/// A list of tasks, and what could not be read.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// The tasks that were wanted, with their files.
+    pub tasks: Vec<(Header, ProjectPath)>,
+    /// Tasks that wait for each other in circles, and are never handed out.
+    pub circles: Vec<Vec<String>>,
+    /// Files that cannot be read as tasks, with why.
+    pub unreadable: Vec<Unreadable>,
+    /// Files with the name of a companion that do not stand beside their task: what stayed of one that was finished or moved, or nobody's.
+    /// Which of these only the archive tells, and it is long: no list asks it.
+    pub(crate) beside: Vec<Unreadable>,
+}
+
+/// A file that cannot be read as a task.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Unreadable {
+    /// The file.
+    pub path: String,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// Where in it, if it is the text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Unreadable {
+    /// Returns the file, with line and column where its text is what is wrong.
+    pub(crate) fn place(&self) -> String {
+        match self.diagnostics.first() {
+            Some(first) => format!("{}:{}:{}", self.path, first.line, first.column),
+            None => self.path.clone(),
+        }
+    }
+}
+
+/// Which files are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Those of active tasks, wherever git put them.
+    Active,
+    /// Those of the tasks that finished on the last day there is, too.
+    Recent,
+    /// Those of finished ones too.
+    All,
+}
+
+/// Reads the headers of all task files; only those that changed since they were last looked at are parsed.
+pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) -> Listing {
+    let start = Instant::now();
+    let paths = &workspace.paths;
+    let looked = workspace.clock()();
+    let mut listing = Listing::default();
+    let entries = entries(workspace, scope, &mut listing);
+    let mut cache = HeaderCache::<Header>::load(paths, SCHEMA);
+    let (known, missed): (Vec<_>, Vec<_>) =
+        entries.into_iter().partition(|entry| cache.get(&entry.path, &entry.stat).is_some());
+    let (cached, read) = (known.len(), missed.len());
+    let mut kept: Vec<ProjectPath> = known.into_iter().map(|entry| entry.path).collect();
+    for (entry, read) in
+        missed.iter().zip(read_missed(paths, &in_force.rules.project.default_workflow, &missed))
+    {
+        match read {
+            Ok((header, stat)) => {
+                // What a hand-made file leaves open comes from the rules, which may change without it.
+                let back = if header.status == NEW {
+                    Some(header)
+                } else {
+                    cache.put(&entry.path, stat, header, looked)
+                };
+                match back {
+                    Some(header) => listing.tasks.push((header, entry.path.clone())),
+                    None => kept.push(entry.path.clone()),
+                }
+            }
+            // It went away since the folder was listed: finished, or moved by a person. Who wants all of them misses none.
+            Err(OpsError::Store(StoreError::Gone { .. })) => {
+                let wanted = Some(entry).filter(|_| scope == Scope::All);
+                let default = &in_force.rules.project.default_workflow;
+                listing
+                    .tasks
+                    .extend(wanted.and_then(|entry| read_moved(paths, default, &entry.id)));
+            }
+            Err(error) => listing.unreadable.push(unreadable(entry.path.as_str(), error)),
+        }
+    }
+    let standing: HashSet<&str> = kept
+        .iter()
+        .chain(listing.tasks.iter().map(|(_, path)| path))
+        .map(ProjectPath::as_str)
+        .collect();
+    forget_missing(&mut cache, &standing, scope);
+    // The cache only saves time: a project that cannot be written to is listed all the same.
+    let _ = cache.save(paths);
+    listing.tasks.extend(kept.into_iter().filter_map(|path| Some((cache.take(&path)?, path))));
+    if scope == Scope::Active {
+        listing.tasks.retain(|(header, path)| !is_archived(path) || is_misplaced(header, path));
+    }
+    for (header, _) in &mut listing.tasks {
+        follow(&in_force.rules, header);
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    debug!(cached, read, unreadable = listing.unreadable.len(), seconds, "looked at the tasks");
+    listing.unreadable.sort_by(|a, b| a.path.cmp(&b.path));
+    listing
+}
+
+/// Returns the task files, and says which cannot be any. Two active files of one id are neither: a list would show one task twice,
+/// or only what one of them says.
+fn entries(workspace: &Workspace, scope: Scope, listing: &mut Listing) -> Vec<TaskEntry> {
+    let paths = &workspace.paths;
+    // Before the active ones are gone through: one that is brought back meanwhile is among those then.
+    let open = if scope == Scope::All { Vec::new() } else { open_in_archive(workspace) };
+    let mut strays = Vec::new();
+    let mut task = |entry: Entry| match entry {
+        Entry::Task(entry) => Some(entry),
+        Entry::Stray(stray) => {
+            strays.push(stray);
+            None
+        }
+    };
+    let mut active: Vec<TaskEntry> = task_files::walk_active(paths).filter_map(&mut task).collect();
+    let mut archived: Vec<TaskEntry> = match scope {
+        Scope::Active => Vec::new(),
+        Scope::Recent => task_files::walk_latest(paths).filter_map(&mut task).collect(),
+        Scope::All => task_files::walk_archived(paths).filter_map(&mut task).collect(),
+    };
+    tell_apart(strays, &archived, listing);
+    let unreadable = &mut listing.unreadable;
+    archived.retain(|entry| open.iter().all(|other| other.path != entry.path));
+    archived.extend(open);
+    let mut files: HashMap<TaskId, Vec<ProjectPath>> = HashMap::with_capacity(active.len());
+    active.retain(|entry| {
+        let known = files.entry(entry.id.clone()).or_default();
+        // A file that is replaced while its folder is listed may be listed twice.
+        let is_new = !known.contains(&entry.path);
+        known.extend(is_new.then(|| entry.path.clone()));
+        is_new
+    });
+    active.retain(|entry| files[&entry.id].len() == 1);
+    let mut arrived = HashSet::new();
+    let mut both = Vec::new();
+    for entry in archived {
+        match files.get(&entry.id).map(|others| side(paths, others)) {
+            None => both.push(entry),
+            Some(Side::Active) => {}
+            Some(Side::Archived) => {
+                arrived.insert(entry.id.clone());
+                both.push(entry);
+            }
+            // It was brought back meanwhile.
+            Some(Side::Both) if !entry.path.below(paths.root()).exists() => {}
+            Some(Side::Both) => {
+                let other = &files[&entry.id][0];
+                let reason = format!(
+                    "task `{}` is active as `{other}` too: remove one of the two",
+                    entry.id
+                );
+                unreadable.push(Unreadable {
+                    path: entry.path.to_string(),
+                    reason,
+                    diagnostics: Vec::new(),
+                });
+            }
+        }
+    }
+    active.retain(|entry| !arrived.contains(&entry.id));
+    active.append(&mut both);
+    for (id, mut paths) in
+        files.into_iter().filter(|(id, paths)| paths.len() > 1 && !arrived.contains(id))
+    {
+        paths.sort();
+        let counts = match task_files::counting(&id, &paths) {
+            Some(path) => format!("`{path}` counts where the task is named, and no list has it"),
+            None => "nobody can tell which one counts, so no command touches it".to_owned(),
+        };
+        let count = paths.len();
+        let reason = format!(
+            "task `{id}` has {count} files, {}: {counts}; remove all but one",
+            listed(&paths)
+        );
+        unreadable.push(Unreadable { path: paths[0].to_string(), reason, diagnostics: Vec::new() });
+    }
+    active
+}
+
+/// What has a companion's name is no task, wherever its task stands. In the archive it is somebody's only if it is that of a finished one.
+fn tell_apart(strays: Vec<Stray>, archived: &[TaskEntry], listing: &mut Listing) {
+    if strays.is_empty() {
+        return;
+    }
+    let finished: HashSet<&str> = archived.iter().map(|entry| entry.path.name()).collect();
+    for stray in strays {
+        let task = stray.companion_of();
+        let Stray { path, reason } = stray;
+        let is_beside =
+            task.is_some_and(|task| !path.starts_with(ARCHIVE) || finished.contains(task.as_str()));
+        let among = if is_beside { &mut listing.beside } else { &mut listing.unreadable };
+        let (path, reason) = (path.display().to_string(), reason.to_string());
+        among.push(Unreadable { path, reason, diagnostics: Vec::new() });
+    }
+}
+
+/// Where a task stands that was listed among the active ones and in the archive.
+enum Side {
+    Active,
+    Archived,
+    Both,
+}
+
+/// On its way into the archive a task is in both places for a moment; by now it may have arrived.
+fn side(paths: &Paths, active: &[ProjectPath]) -> Side {
+    let stands = || active.iter().any(|path| path.below(paths.root()).exists());
+    if stands() && journal::is_pending(paths) {
+        Side::Active
+    } else if stands() {
+        Side::Both
+    } else {
+        Side::Archived
+    }
+}
+
+type Read = Result<(Header, FileStat), OpsError>;
+
+/// Reads and parses files, with every core when there are many.
+fn read_missed(paths: &Paths, workflow: &WorkflowName, missed: &[TaskEntry]) -> Vec<Read> {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let share = missed.len().div_ceil(cores).max(FEW);
+    let read = |share: &[TaskEntry]| {
+        share
+            .iter()
+            .map(|entry| read_header(paths, workflow, &entry.id, &entry.path))
+            .collect::<Vec<_>>()
+    };
+    if missed.len() <= share {
+        return read(missed);
+    }
+    std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            missed.chunks(share).map(|share| scope.spawn(move || read(share))).collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, Vec<Read>>| match thread.join() {
+            Ok(read) => read,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        threads.into_iter().flat_map(join).collect()
+    })
+}
+
+/// Reads the task wherever it is now.
+fn read_moved(
+    paths: &Paths,
+    workflow: &WorkflowName,
+    id: &TaskId,
+) -> Option<(Header, ProjectPath)> {
+    let path = task_files::find(paths, id).ok()?.path;
+    let (header, _) = read_header(paths, workflow, id, &path).ok()?;
+    Some((header, path))
+}
+
+fn read_header(paths: &Paths, workflow: &WorkflowName, id: &TaskId, path: &ProjectPath) -> Read {
+    let snapshot = task_files::read(paths, path)?;
+    // A file that does not say when it was made is as old as it was last written.
+    let created =
+        Timestamp::from_nanosecond(snapshot.stat.mtime.into()).unwrap_or(Timestamp::UNIX_EPOCH);
+    let defaults = Defaults { workflow: workflow.clone(), created };
+    let file = parse_with(&defaults, id, &snapshot.path, &snapshot.bytes)?;
+    Ok((header(&file), snapshot.stat))
+}
+
+/// Forgets the files that are not there any more, as far as they were looked for.
+fn forget_missing(cache: &mut HeaderCache<Header>, standing: &HashSet<&str>, scope: Scope) {
+    let looked_for = |path: &str| scope == Scope::All || !path.starts_with(&format!("{ARCHIVE}/"));
+    cache.retain(|path| standing.contains(path) || !looked_for(path));
+}
+
+pub(crate) fn unreadable(path: &str, error: OpsError) -> Unreadable {
+    match error {
+        OpsError::UnreadableTask { diagnostics, .. } => {
+            let reason = diagnostics.first().map(|first| first.message.clone()).unwrap_or_default();
+            Unreadable { path: path.to_owned(), reason, diagnostics }
+        }
+        other => {
+            Unreadable { path: path.to_owned(), reason: other.to_string(), diagnostics: Vec::new() }
+        }
+    }
+}
+
+/// Returns what cannot be read as `--json` shows it.
+pub(crate) fn unreadable_value(file: &Unreadable) -> Value {
+    let diagnostics: Vec<Value> = file.diagnostics.iter().map(Diagnostic::to_value).collect();
+    json!({"path": file.path, "reason": file.reason, "diagnostics": diagnostics})
+}

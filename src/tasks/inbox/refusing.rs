@@ -1,0 +1,62 @@
+//! Files that are refused: put aside, with a reason that teaches beside each.
+
+use serde_json::{Value, json};
+
+use super::kept_back::wait_or_fail;
+use super::recipient::{Delivered, Recipient};
+use crate::domain::Digest;
+use crate::project::error::error::OpsError;
+use crate::storage::Inbox;
+use crate::storage::inbox::inbox::{Delivery, Item, Taken};
+use crate::system::crash_points;
+
+pub(crate) fn refuse(
+    inbox: &Inbox<'_>,
+    taken: &Taken,
+    delivery: &Delivery,
+    mut reason: Value,
+    recipient: &mut dyn Recipient,
+) -> Result<(), OpsError> {
+    if let (Value::Object(map), Value::Object(told)) = (&mut reason, told_of(taken, delivery)) {
+        map.extend(told);
+    }
+    crash_points::point("inbox.judged");
+    put_aside(inbox, taken.item(), taken.name.clone(), reason, recipient)
+}
+
+/// Returns what every reason says of the file that it is for.
+pub(crate) fn told_of(taken: &Taken, delivery: &Delivery) -> Value {
+    json!({"file": taken.name, "sha256": Digest::of(&delivery.bytes).as_str()})
+}
+
+pub(crate) fn refuse_odd(
+    inbox: &Inbox<'_>,
+    item: &Item,
+    why: &str,
+    recipient: &mut dyn Recipient,
+) -> Result<(), OpsError> {
+    let name = item.name.to_string_lossy().into_owned();
+    let mut reason = plain_reason("not_a_completion_file", why);
+    reason["file"] = json!(name);
+    put_aside(inbox, item, name, reason, recipient)
+}
+
+fn put_aside(
+    inbox: &Inbox<'_>,
+    item: &Item,
+    name: String,
+    reason: Value,
+    recipient: &mut dyn Recipient,
+) -> Result<(), OpsError> {
+    match inbox.refuse(item, &reason) {
+        Ok(Some(path)) => recipient.told(Delivered::Refused { name, reason, path }),
+        // Another watcher was faster.
+        Ok(None) => {}
+        Err(error) => wait_or_fail(name, error.into(), recipient)?,
+    }
+    Ok(())
+}
+
+pub(crate) fn plain_reason(code: &str, message: &str) -> Value {
+    json!({"error": code, "message": message})
+}

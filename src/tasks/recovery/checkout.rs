@@ -1,0 +1,179 @@
+//! What the remote has comes into the worktree, under the writer lock; and after a kill, the rest of it.
+
+use std::time::{Duration, Instant};
+
+use tracing::warn;
+
+use super::recover;
+use crate::git::{AuditError, BranchLock, Coming, CommitId, Finished, Head, Locks, Unsettled};
+use crate::history::sync::sync::Left;
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::storage::journal;
+use crate::storage::journal::{Aim, Intent};
+use crate::storage::{StoreError, WriterLock};
+use crate::system::process::boot;
+use crate::tasks::state::line_endings;
+use crate::tasks::state::line_endings::TASK;
+
+/// What became of it.
+pub(crate) enum Brought {
+    /// The branch is there.
+    There,
+    /// Somebody committed meanwhile: it has to be looked at again.
+    Moved,
+    /// It is left to people; nothing was changed.
+    Left(Left),
+}
+
+/// Says whether files are in the way; those that differ in line ends alone are put right when it comes to it.
+pub(crate) fn may_bring(
+    workspace: &Workspace,
+    head: &Head,
+    to: CommitId,
+) -> Result<(), AuditError> {
+    let gives_way = |file: &str| line_endings::gives_way(workspace, head, file);
+    workspace.repository.may_bring(head, to, &gives_way)
+}
+
+/// Brings branch, index and worktree to a later commit.
+pub(crate) fn bring(
+    workspace: &Workspace,
+    head: &Head,
+    to: CommitId,
+    subject: &str,
+) -> Result<Brought, OpsError> {
+    // Filters may take their time, so nobody waits for them.
+    let coming = match left(workspace.repository.prepare_files(
+        head.commit,
+        to,
+        &workspace.paths.local(),
+    ))? {
+        Ok(coming) => coming,
+        Err(left) => return Ok(Brought::Left(left)),
+    };
+    let lock = workspace.lock()?;
+    if recover::heal(workspace, &lock)? {
+        return Ok(Brought::Moved);
+    }
+    let was_converted = workspace.repository.converts_line_ends(TASK)?;
+    let mut brought = bring_once(workspace, &lock, head, to, &coming, subject)?;
+    if let Brought::Left(Left::InTheWay { files }) = &brought
+        && line_endings::clear_the_way(workspace, &lock, head, files)?
+    {
+        brought = bring_once(workspace, &lock, head, to, &coming, subject)?;
+    }
+    if let Brought::There = brought
+        && was_converted
+        && let Err(fault) = keep_from_now_on(workspace, &lock)
+    {
+        // All has come, so this is no failure of it: they count as unedited as they are.
+        warn!("not all task files are written with the line ends that were committed: {fault}");
+    }
+    Ok(brought)
+}
+
+/// Where what came has git keep line ends from now on, files that it had converted are written as committed: else git takes them
+/// for modified.
+fn keep_from_now_on(workspace: &Workspace, lock: &WriterLock) -> Result<(), OpsError> {
+    if workspace.repository.converts_line_ends(TASK)? {
+        return Ok(());
+    }
+    let head = workspace.head()?;
+    line_endings::write_as_committed(workspace, lock, &line_endings::elsewise(workspace, &head)?)?;
+    Ok(())
+}
+
+fn bring_once(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    head: &Head,
+    to: CommitId,
+    coming: &Coming,
+    subject: &str,
+) -> Result<Brought, OpsError> {
+    let deadline = Instant::now().max(workspace.deadline());
+    let brought = workspace
+        .repository
+        .bring(head, to, coming, subject, deadline, &mut |locks| record(lock, locks));
+    match left(brought) {
+        Ok(Ok(published)) => {
+            if let Some(fault) = published.not_synced {
+                // The record stays for the next command.
+                return Err(StoreError::from(fault).into());
+            }
+            journal::clear(lock)?;
+            Ok(Brought::There)
+        }
+        // That is asked before any file is changed.
+        Ok(Err(left)) => {
+            journal::clear(lock)?;
+            Ok(Brought::Left(left))
+        }
+        Err(error) => {
+            // It may have got half-way; before the first file the record is only cleared, and nobody waited for. If that cannot be
+            // healed now, the record stays, and the next command does it.
+            recover::heal(workspace, lock)?;
+            match error {
+                AuditError::Moved { .. } | AuditError::Waiting { .. } => Ok(Brought::Moved),
+                _ if workspace.head()?.commit == Some(to) => Ok(Brought::There),
+                error => Err(error.into()),
+            }
+        }
+    }
+}
+
+/// Returns what people have to see to before files can be brought in.
+pub(crate) fn left<T>(asked: Result<T, AuditError>) -> Result<Result<T, Left>, AuditError> {
+    match asked {
+        Ok(done) => Ok(Ok(done)),
+        Err(AuditError::InTheWay { files }) => Ok(Err(Left::InTheWay { files })),
+        Err(AuditError::OwnFolder { files }) => Ok(Err(Left::OwnFolder { files })),
+        Err(AuditError::Forbidden { path }) => Ok(Err(Left::Forbidden { path })),
+        Err(AuditError::OwnFolderTakenOut { files }) => Ok(Err(Left::OwnFolderTakenOut { files })),
+        Err(error) => Err(error),
+    }
+}
+
+/// Finishes what a kill interrupted. Its locks are gone already. The record of it stays where it has to be tried again: a task's
+/// file that says what came, on a branch without that, would be taken for somebody's edit. Anything else that cannot be settled is told
+/// once, and is a person's then.
+pub(crate) fn finish(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    branch: &BranchLock,
+) -> Result<(), OpsError> {
+    /// How long a git is waited for that a killed process left behind.
+    const LEFT: Duration = Duration::from_secs(10);
+    /// How long filters may take for all of it: nobody else can do anything meanwhile.
+    const FILTERS: Duration = Duration::from_mins(2);
+    let deadline = workspace.deadline().max(Instant::now() + LEFT);
+    let begin = &mut |locks: &Locks| record(lock, locks);
+    let repository = &workspace.repository;
+    let Finished { unsettled: files, failed } =
+        repository.finish_bringing(branch, &workspace.paths.local(), deadline, FILTERS, begin)?;
+    if let Some(why) = failed {
+        workspace.warn(format!("a sync was interrupted, and not all that was to come could be brought in: {why}; see `aof sync` and `git status`"));
+    }
+    let is_of_tasks = |file: &Unsettled| {
+        repository.own_path(&file.path).is_some_and(|path| path.starts_with("tasks/"))
+    };
+    if !files.iter().any(is_of_tasks) {
+        journal::clear(lock)?;
+    }
+    if files.is_empty() { Ok(()) } else { Err(AuditError::NotSettled { files }.into()) }
+}
+
+/// A record that names no files is that of a sync: the locks say from where to where it goes.
+fn record(lock: &WriterLock, locks: &Locks) -> std::io::Result<Vec<crate::system::disk::Unsynced>> {
+    let locks = serde_json::to_value(locks).ok();
+    let record = Intent {
+        pid: std::process::id(),
+        boot: boot(),
+        aim: Aim::Finish,
+        writes: Vec::new(),
+        locks,
+    };
+    let waiting = journal::write(lock, &record).and_then(|written| written.unsynced(lock));
+    waiting.map(Vec::from_iter).map_err(std::io::Error::other)
+}

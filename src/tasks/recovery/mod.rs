@@ -1,0 +1,12 @@
+//! What a crash left, finished or undone by the next command that writes.
+
+pub(crate) mod ahead_of_head;
+pub(crate) mod checkout;
+pub(crate) mod created_files;
+pub(crate) mod file_states;
+pub(crate) mod moved_task;
+pub(crate) mod pending;
+pub(crate) mod recover;
+pub(crate) mod roll_back;
+pub(crate) mod roll_forward;
+pub(crate) mod table;

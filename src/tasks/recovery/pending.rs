@@ -1,0 +1,46 @@
+//! What a command has left that was stopped, or failed: the record of it, and what git still has of that.
+
+use super::recover::unless_general;
+use super::table::Stand;
+use crate::git::{BranchLock, Head};
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::storage::journal::{Aim, Intent};
+
+/// What a command has left.
+#[derive(Clone, Copy)]
+pub(crate) struct Left<'a> {
+    pub record: &'a Intent,
+    /// The branch that was to move.
+    pub reference: Option<&'a str>,
+    /// From where to where, as long as git has that: a commit that never got onto the branch may have been collected.
+    pub branch: Option<&'a BranchLock>,
+}
+
+impl Left<'_> {
+    /// Says whether HEAD is the branch that was to move. A record that names none is taken for one of HEAD's.
+    pub(crate) fn stand(&self, head: &Head) -> Stand {
+        if self.reference.is_none_or(|reference| reference == head.reference) {
+            Stand::Own
+        } else {
+            Stand::Another
+        }
+    }
+
+    /// One task's trouble is told, and keeps none of the others waiting, but where somebody was told that what is there is not done:
+    /// nothing is changed before it is taken back.
+    pub(crate) fn unless_of_one_task(
+        self,
+        workspace: &Workspace,
+        result: Result<(), OpsError>,
+    ) -> Result<(), OpsError> {
+        match self.record.aim {
+            Aim::Finish => unless_general(workspace, result),
+            Aim::Undo => result.map_err(|fault| OpsError::NotPutBack {
+                failure: None,
+                fault: Box::new(fault),
+                noted: true,
+            }),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What a crash left is finished, under the lock, by the next command that writes.
+//!
+//! `.aof/intent` says where to look; only comparing the files with HEAD says what to do, as `table` has it. A file
+//! ahead of HEAD is committed only if the engine itself would have made it out of HEAD's task (`Standing` judges that).
+//! Where it would not, since somebody committed other rules meanwhile, a file that is to the byte what was to be
+//! written goes back to what it was, for nobody was told of it; and on another branch than the one that it was for it
+//! goes back in any case. So does one whose command failed, told so, and could not put it back itself. One that is
+//! behind a branch that has moved is brought forward; anything else is left for its task to be frozen and shown. Git's
+//! locks are removed only if they are the recorded ones.
+
+use super::ahead_of_head;
+use super::created_files;
+use super::moved_task;
+use super::roll_forward;
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use serde::Deserialize;
+use tracing::info;
+
+use super::pending::Left;
+use super::table::Stand;
+use crate::git::{BranchLock, CommitId, End, Files, Locks};
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::storage::fs::atomic_file;
+use crate::storage::journal;
+use crate::storage::journal::{Aim, Intent, Pending as Record, Write as Intended};
+use crate::storage::tasks::task_files;
+use crate::storage::{ProjectPath, StoreError, WriterLock};
+use crate::system::process::boot;
+
+/// Heals if there is a record of an unfinished write. A write that is under way is waited for.
+pub(crate) fn heal_if_pending(workspace: &Workspace) -> Result<bool, OpsError> {
+    if !journal::is_pending(&workspace.paths) {
+        return Ok(false);
+    }
+    let lock = workspace.lock()?;
+    heal(workspace, &lock)
+}
+
+/// Finishes what a crash left. Returns whether there was anything.
+pub(crate) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, OpsError> {
+    let record = match journal::read(lock)? {
+        Record::Nothing => return Ok(false),
+        Record::Unreadable { locks, .. } => {
+            if let Some(locks) = locks_in(locks.as_ref()) {
+                workspace.repository.clear_stale(&locks, End::Restart)?;
+            }
+            atomic_file::sweep_tasks(lock)?;
+            journal::clear(lock)?;
+            return Ok(true);
+        }
+        Record::Intent(record) => record,
+    };
+    info!(pid = record.pid, "finishing what a crash left");
+    let locks = locks_in(record.locks.as_ref());
+    let landed = match &locks {
+        Some(locks) => workspace.repository.clear_stale(locks, end_of(&record))?.landed,
+        None => false,
+    };
+    workspace.repository.sweep_temps()?;
+    unless_general(
+        workspace,
+        atomic_file::sweep_local(lock, workspace.clock()().into())
+            .map(drop)
+            .map_err(OpsError::from),
+    )?;
+    if record.writes.is_empty() {
+        // Only a sync writes down no files: git itself changed them. Before the first of them, whatever there is now is somebody's.
+        match locks {
+            Some(Locks { branch: Some(branch), files: Files::Coming, .. }) => {
+                crate::tasks::recovery::checkout::finish(workspace, lock, &branch)?;
+            }
+            _ => journal::clear(lock)?,
+        }
+        return Ok(true);
+    }
+    // A commit that never got onto the branch may have been collected by git: then the files alone tell.
+    let is_there =
+        |branch: &BranchLock| landed || workspace.repository.log_entry(branch.to).is_ok();
+    let to_move = locks.and_then(|locks| locks.branch);
+    let reference = to_move.as_ref().map(|branch| branch.reference.clone());
+    let branch = to_move.filter(is_there);
+    unless_general(workspace, sweep_folders(lock, &record))?;
+    let head = workspace.head()?;
+    match &branch {
+        Some(branch) if !landed => settle_index(workspace, lock, &record, branch, Some(branch.to))?,
+        // After a kill alone nothing is behind: whatever is as it was before was put back by somebody. On another branch it is as that
+        // one has it.
+        Some(branch) if end_of(&record) == End::Restart && head.reference == branch.reference => {
+            for write in &record.writes {
+                unless_general(
+                    workspace,
+                    roll_forward::bring_forward(workspace, lock, &head, branch, write),
+                )?;
+            }
+            settle_index(workspace, lock, &record, branch, branch.from)?;
+        }
+        _ => {}
+    }
+    let left = Left { record: &record, reference: reference.as_deref(), branch: branch.as_ref() };
+    let is_to_be_there = landed || (left.stand(&head), record.aim) == (Stand::Own, Aim::Finish);
+    for write in &record.writes {
+        if !write.made.is_empty() && !created_files::is_committed(workspace, write)? {
+            created_files::undo_beginning(workspace, lock, write)?;
+            continue;
+        }
+        let companions = moved_task::settle_companions(workspace, lock, write);
+        if is_to_be_there {
+            unless_general(
+                workspace,
+                companions.and_then(|()| moved_task::settle_move(workspace, lock, write)),
+            )?;
+        } else {
+            let undone = companions
+                .and_then(|()| moved_task::undo_move(workspace, lock, &head, left, write));
+            left.unless_of_one_task(workspace, undone)?;
+        }
+    }
+    // What is on its branch already is ahead of nothing; on another branch it would be done a second time.
+    if !landed {
+        ahead_of_head::commit_what_is_ahead(workspace, lock, left)?;
+    }
+    journal::clear(lock)?;
+    Ok(true)
+}
+
+fn locks_in(record: Option<&serde_json::Value>) -> Option<Locks> {
+    Locks::deserialize(record?).ok()
+}
+
+/// Says how whoever wrote the record ended. After a start of the machine, names that were not on the disk are lost.
+fn end_of(record: &Intent) -> End {
+    if record.boot.is_some() && record.boot == boot() { End::Kill } else { End::Restart }
+}
+
+/// One task's trouble is told, and keeps none of the others waiting.
+pub(crate) fn unless_general(
+    workspace: &Workspace,
+    result: Result<(), OpsError>,
+) -> Result<(), OpsError> {
+    match result {
+        Err(error) if error.is_general() => Err(error),
+        Err(error) => {
+            tell_unfinished(workspace, &error);
+            Ok(())
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+/// The record goes all the same, so nobody tries it again: `aof status` has the files from then on.
+pub(crate) fn tell_unfinished(workspace: &Workspace, error: &OpsError) {
+    let fix = error.fix().map(|fix| format!("; {fix}")).unwrap_or_default();
+    workspace.warn(format!(
+        "what a command was stopped in could not be finished: {}{fix}",
+        error.problem()
+    ));
+}
+
+fn sweep_folders(lock: &WriterLock, record: &Intent) -> Result<(), OpsError> {
+    let folders: BTreeSet<&str> =
+        record.writes.iter().flat_map(Intended::paths).map(ProjectPath::folder).collect();
+    for folder in folders {
+        atomic_file::sweep(lock, folder)?;
+    }
+    Ok(())
+}
+
+/// Entries of git's index that are still what `left` has are brought to what HEAD has. The index moves before the branch, so a
+/// kill in between leaves it at the commit that was to come; a power cut may leave it at the one before: either way the next
+/// `git commit` of a person would say what nobody meant. The record goes on saying where the branch was to move, because a kill
+/// in here must be healed as well.
+fn settle_index(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    record: &Intent,
+    branch: &BranchLock,
+    left: Option<CommitId>,
+) -> Result<(), OpsError> {
+    let files: BTreeSet<&str> =
+        record.writes.iter().flat_map(Intended::paths).map(ProjectPath::as_str).collect();
+    let files: Vec<&str> = files.into_iter().collect();
+    let deadline = Instant::now().max(workspace.deadline());
+    workspace.repository.settle_index(left, &files, deadline, &mut |locks| {
+        let locks = Locks { branch: Some(branch.clone()), ..locks.clone() };
+        let record = Intent { locks: serde_json::to_value(locks).ok(), ..record.clone() };
+        let waiting = journal::write(lock, &record).and_then(|written| written.unsynced(lock));
+        waiting.map(Vec::from_iter).map_err(std::io::Error::other)
+    })?;
+    Ok(())
+}
+
+pub(crate) fn read(workspace: &Workspace, path: &ProjectPath) -> Result<Option<Vec<u8>>, OpsError> {
+    match task_files::read(&workspace.paths, path) {
+        Ok(snapshot) => Ok(Some(snapshot.bytes)),
+        Err(StoreError::Gone { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,98 @@
+//! Files that a power cut left as they were, although the branch has moved: they become what it says.
+//!
+//! The folders of the files and of the branch are synced side by side when all have their names, so any of the names may be on the
+//! disk without the others. A kill alone never leaves that: the files get their names first. Only a file that is exactly what it
+//! was before counts as left behind, or a new one that is missing, and only as long as the branch says of it what it was moved for:
+//! whatever else stands there is somebody's.
+
+use std::borrow::Cow;
+
+use crate::domain::Digest;
+use crate::git::{BranchLock, Head, with_crlf, with_lf};
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::storage::fs::atomic_file;
+use crate::storage::journal::Write as Intended;
+use crate::storage::{ProjectPath, WriterLock};
+
+use super::recover::read;
+
+/// Puts the files of this write in their places that the branch, which has moved, says are there.
+pub(crate) fn bring_forward(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    head: &Head,
+    branch: &BranchLock,
+    write: &Intended,
+) -> Result<(), OpsError> {
+    let repository = &workspace.repository;
+    let read_at = |path| read(workspace, path);
+    let wanted_at = |path: &ProjectPath| -> Result<Option<Vec<u8>>, OpsError> {
+        let Some(wanted) = repository.blob_id(branch.to, path.as_str())? else { return Ok(None) };
+        let now = head
+            .commit
+            .map(|commit| repository.blob_id(commit, path.as_str()))
+            .transpose()?
+            .flatten();
+        if now != Some(wanted) {
+            return Ok(None);
+        }
+        Ok(Some(repository.read_blob(wanted)?))
+    };
+    if write.task.is_some()
+        && let Some(wanted) = wanted_at(&write.new)?
+    {
+        match (&write.old, read_at(&write.new)?) {
+            (Some(old), Some(here)) if old.path == write.new && Digest::of(&here) == old.sha256 => {
+                let wanted = ended_as(workspace, &write.new, &here, wanted)?;
+                atomic_file::replace_if(lock, &write.new, &here, &wanted)?;
+            }
+            (None, None) => atomic_file::create_new(lock, &write.new, &wanted)?,
+            (Some(old), None) if old.path != write.new => {
+                // The new version stands at the old place where its move was being finished.
+                let is_ours =
+                    |there: &Vec<u8>| [&old.sha256, &write.sha256].contains(&&Digest::of(there));
+                if let Some(there) = read_at(&old.path)?.filter(is_ours) {
+                    let wanted = ended_as(workspace, &write.new, &there, wanted)?;
+                    atomic_file::create_new(lock, &write.new, &wanted)?;
+                }
+            }
+            _ => {}
+        }
+    }
+    for file in &write.companions {
+        if wanted_at(&file.to)?.is_some()
+            && read_at(&file.to)?.is_none()
+            && let Some(there) =
+                read_at(&file.from)?.filter(|there| Digest::of(there) == file.sha256)
+        {
+            atomic_file::create_new(lock, &file.to, &there)?;
+        }
+    }
+    for made in &write.made {
+        let Some(wanted) = wanted_at(&made.path)? else { continue };
+        let here = read_at(&made.path)?;
+        if here.as_deref().map(Digest::of) != made.before {
+            continue;
+        }
+        match here {
+            Some(here) => atomic_file::replace_if(lock, &made.path, &here, &wanted)?,
+            None => atomic_file::create_new(lock, &made.path, &wanted)?,
+        }
+    }
+    Ok(())
+}
+
+/// Returns what was committed with the line ends of the file that it comes after, where git converts them.
+fn ended_as(
+    workspace: &Workspace,
+    path: &ProjectPath,
+    before: &[u8],
+    wanted: Vec<u8>,
+) -> Result<Vec<u8>, OpsError> {
+    let had_crlf = matches!(with_lf(before), Cow::Owned(plain) if with_crlf(&plain) == before);
+    if had_crlf && workspace.repository.converts_line_ends(path.as_str())? {
+        return Ok(with_crlf(&wanted));
+    }
+    Ok(wanted)
+}

@@ -1,0 +1,206 @@
+//! Tasks that go on and whose file stands in the archive, and finished ones whose file stands outside of it: git follows renames when
+//! it merges, and puts what goes on here where the other side has archived it. They are found without looking through the whole
+//! archive each time, and brought to where they belong.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs;
+
+use super::task_state::{Pending, Standing};
+use crate::domain::Status;
+use crate::files::task_file::Origin;
+use crate::git::{CommitId, ObjectId, Repository};
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::storage::layout::{ARCHIVE, is_archived, task_id};
+use crate::storage::tasks::task_files::{read, walk_archived};
+use crate::storage::tasks::walk::{Entry, TaskEntry};
+use crate::storage::{Archived, FileStat, ProjectPath};
+use crate::tasks::apply::change::Choice;
+use crate::tasks::apply::commit_message;
+use crate::tasks::apply::place::destination;
+use crate::tasks::headers::header::{Header, NEW};
+
+/// So many files that changed in the archive are looked at again rather than noted each time.
+const FEW: usize = 16;
+
+/// Returns whether the task's file stands where it does not belong. One that nobody has taken up stands where people put it.
+pub(crate) fn is_misplaced(header: &Header, path: &ProjectPath) -> bool {
+    let finished = header.status.parse::<Status>().is_ok_and(Status::is_finished);
+    header.status != NEW && finished != is_archived(path)
+}
+
+/// Returns how the file of a task is brought to where it belongs; nothing where it stands there.
+pub(crate) fn home(standing: &Standing) -> Option<Choice> {
+    let to = destination(standing, &standing.file);
+    if to == standing.snapshot.path || standing.file.origin == Origin::HandMade {
+        return None;
+    }
+    let message =
+        commit_message::of_edit(&standing.file.task, &format!("moved to {}", to.folder()));
+    Some(Choice::Moved { to, message })
+}
+
+/// Returns the same for a file at which nobody is: what it says is what HEAD has.
+pub(crate) fn home_if_settled(standing: &Standing) -> Option<Choice> {
+    matches!(standing.pending, Pending::Nothing).then(|| home(standing)).flatten()
+}
+
+/// Returns the files in the archive whose tasks may go on. What HEAD has decides which they are, and in the middle of a merge also
+/// what git has staged; those that are not there are left out. What a person did and has not committed is not seen.
+pub(crate) fn open_in_archive(workspace: &Workspace) -> Vec<TaskEntry> {
+    let paths = &workspace.paths;
+    if !paths.root().join(ARCHIVE).is_dir() {
+        return Vec::new();
+    }
+    // Where git cannot tell, the archive is as it should be, as far as anybody knows; whoever commits meets the same.
+    let mut open = committed(workspace).unwrap_or_default();
+    if workspace.head_now().is_err() {
+        open.extend(
+            staged(workspace)
+                .unwrap_or_default()
+                .into_iter()
+                .filter(|path| may_go_on(workspace, path)),
+        );
+    }
+    let entry = |path: ProjectPath| {
+        let data =
+            fs::symlink_metadata(path.below(paths.root())).ok().filter(fs::Metadata::is_file)?;
+        Some(TaskEntry { id: task_id(path.name())?.ok()?, stat: FileStat::of(&data), path })
+    };
+    open.into_iter().filter_map(entry).collect()
+}
+
+/// Returns the files in the archive that a person moved there and has not committed, of tasks that go on: HEAD has them, as `committed`
+/// says, among the active ones, where they do not stand any more. The archive is gone through only where there may be some.
+pub(crate) fn moved_by_hand(
+    workspace: &Workspace,
+    committed: &HashMap<String, ObjectId>,
+    stands: &dyn Fn(&ProjectPath) -> bool,
+) -> Vec<TaskEntry> {
+    let is_gone = |path: &ProjectPath| !is_archived(path) && is_task(path) && !stands(path);
+    let gone: HashSet<String> = committed
+        .keys()
+        .filter_map(|path| path.parse().ok())
+        .filter(is_gone)
+        .map(|path| path.name().to_owned())
+        .collect();
+    if gone.is_empty() {
+        return Vec::new();
+    }
+    let moved = |entry: Entry| match entry {
+        Entry::Task(task) if gone.contains(task.path.name()) => Some(task),
+        _ => None,
+    };
+    let is_new = |task: &TaskEntry| {
+        !committed.contains_key(task.path.as_str()) && may_go_on(workspace, &task.path)
+    };
+    walk_archived(&workspace.paths).filter_map(moved).filter(is_new).collect()
+}
+
+fn is_task(path: &ProjectPath) -> bool {
+    task_id(path.name()).is_some_and(|id| id.is_ok())
+}
+
+/// Returns those that HEAD has: what was seen of an earlier commit, and what has changed since. What is kept is said of a commit, so
+/// nothing but its own content goes into it: what stands in the worktree just now may be gone, or come back, at the next look.
+fn committed(workspace: &Workspace) -> Result<BTreeSet<ProjectPath>, OpsError> {
+    let repository = &workspace.repository;
+    let Some(head) = repository.look()?.commit else { return Ok(BTreeSet::new()) };
+    let known = Archived::load(&workspace.paths).and_then(|known| {
+        let since =
+            known.commit.parse::<CommitId>().ok().filter(|since| repository.has_commit(*since))?;
+        Some((since, known.paths().collect::<BTreeSet<ProjectPath>>()))
+    });
+    let Some((since, before)) = known else {
+        let mut open = BTreeSet::new();
+        for file in repository.list(head, ARCHIVE)? {
+            see(repository, &mut open, &file.path, Some(file.id))?;
+        }
+        note(workspace, head, &open);
+        return Ok(open);
+    };
+    if since == head {
+        return Ok(before);
+    }
+    let mut open = before.clone();
+    let changed = repository.changed_below(ARCHIVE, since, head)?;
+    for file in &changed {
+        see(repository, &mut open, &file.path, file.after)?;
+    }
+    if open != before || changed.len() > FEW {
+        note(workspace, head, &open);
+    }
+    Ok(open)
+}
+
+/// Puts a file that a commit has there among the open ones, or takes it from them.
+fn see(
+    repository: &Repository,
+    open: &mut BTreeSet<ProjectPath>,
+    path: &str,
+    content: Option<ObjectId>,
+) -> Result<(), OpsError> {
+    let Ok(path) = path.parse::<ProjectPath>() else { return Ok(()) };
+    let content = content.filter(|_| is_task(&path));
+    match content.map(|content| repository.read_blob(content)).transpose()? {
+        Some(bytes) if !says_finished(&bytes) => drop(open.insert(path)),
+        _ => drop(open.remove(&path)),
+    }
+    Ok(())
+}
+
+/// Returns the files in the archive that git has staged, or could not merge.
+fn staged(workspace: &Workspace) -> Result<Vec<ProjectPath>, OpsError> {
+    let repository = &workspace.repository;
+    let staged = repository.staged_below(ARCHIVE)?.into_iter().map(|file| file.path);
+    let unmerged = repository.unmerged()?.into_iter().map(|file| file.path);
+    Ok(staged.chain(unmerged).filter_map(|path| path.parse().ok()).filter(is_archived).collect())
+}
+
+fn note(workspace: &Workspace, head: CommitId, open: &BTreeSet<ProjectPath>) {
+    let seen =
+        Archived { commit: head.to_string(), open: open.iter().map(ToString::to_string).collect() };
+    // It only saves time: a project that cannot be written to is listed all the same.
+    let _ = seen.save(&workspace.paths);
+}
+
+/// Returns whether the file is there and does not say that its task is finished.
+fn may_go_on(workspace: &Workspace, path: &ProjectPath) -> bool {
+    read(&workspace.paths, path).is_ok_and(|file| !says_finished(&file.bytes))
+}
+
+/// A file of thousands is soon asked: the key stands at the beginning of a line, above the body.
+fn says_finished(bytes: &[u8]) -> bool {
+    let lines = bytes.split(|byte| *byte == b'\n').skip(1).map(<[u8]>::trim_ascii_end);
+    let status =
+        lines.take_while(|line| *line != b"---").find_map(|line| line.strip_prefix(b"status:"));
+    let said = status.and_then(|value| std::str::from_utf8(value).ok()).unwrap_or_default();
+    let said =
+        said.split_once(" #").map_or(said, |(said, _)| said).trim().trim_matches(['"', '\'']);
+    said.parse::<Status>().is_ok_and(Status::is_finished)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_is_read_above_the_body_and_only_there() {
+        for text in [
+            "---\nid: AOF-abc\nstatus: complete\n---\n",
+            "---\r\nstatus: 'failed' # at last\r\n---\r\n",
+            "---\nstatus:   \"cancelled\"\n---\nstatus: ready\n",
+        ] {
+            assert!(says_finished(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "",
+            "---\nstatus: ready\n---\n",
+            "---\ntitle: x\n---\nstatus: complete\n",
+            "---\nmetadata:\n  status: complete\nstatus: in_progress\n---\n",
+            "---\nstatus: Complete\n---\n",
+        ] {
+            assert!(!says_finished(text.as_bytes()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,507 @@
+//! Where a task stands: its file in the worktree, the same in HEAD, and what lies between the two.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::rc::Rc;
+
+use super::renamed_files::renamed;
+use super::repair_hints::{
+    Past, UNREADABLE_BEFORE, WayBack, begin_plainly, is_unreadable_before, thaw,
+};
+use super::restore_hint::{ways_back, with_way_back};
+use crate::domain::{Task, TaskId, Timestamp, Visit, nearest};
+use crate::files::diagnostic::diagnostic::Diagnostic;
+use crate::files::task_file;
+use crate::files::task_file::{Defaults, Origin, Spliced, TaskFile};
+use crate::files::yaml::Fault;
+use crate::git::{CommitId, Head, ObjectId, Person, with_lf};
+use crate::project::active_rules::{InForce, in_force};
+use crate::project::author;
+use crate::project::error::error::OpsError;
+use crate::project::sparse_files::left_out;
+use crate::project::workspace::Workspace;
+use crate::rules::{Act, Change, Found, explain, flaw};
+use crate::storage::tasks::task_files;
+use crate::storage::tasks::task_files::{Place, Snapshot};
+use crate::storage::{ProjectPath, StoreError, layout};
+use crate::tasks::apply::commit_message;
+
+/// A task as it was read, with the rules of the same moment.
+pub(crate) struct Standing {
+    pub id: TaskId,
+    pub head: Head,
+    pub in_force: Rc<InForce>,
+    pub snapshot: Snapshot,
+    pub place: Place,
+    pub file: TaskFile,
+    /// Where HEAD has the file; nothing if it does not.
+    pub head_path: Option<ProjectPath>,
+    pub pending: Pending,
+    /// What to do about a change of what is the engine's, where there is one.
+    thaw: String,
+}
+
+/// What lies between HEAD and the worktree's file.
+pub(crate) enum Pending {
+    /// Nothing.
+    Nothing,
+    /// What is to be committed before anything else, oldest first: a person's edit, or what the engine wrote before a crash. The
+    /// last one's bytes are the file's.
+    Versions(Vec<Version>),
+    /// What nobody may have done.
+    Foreign(Vec<String>),
+    /// What a task that stands at no gate yet says of itself, and only the engine may.
+    Unearned(Vec<String>),
+}
+
+/// What of a file keeps everybody from touching it.
+pub(crate) struct Frozen<'f> {
+    /// The fields.
+    pub fields: &'f [String],
+    told: &'static str,
+    /// How it is taken back.
+    pub fix: String,
+}
+
+impl<'f> Frozen<'f> {
+    /// What a file that nobody has taken up says, and only the engine may: the engine has never kept it, so nobody changed what it keeps.
+    pub(crate) fn unearned(id: &TaskId, fields: &'f [String]) -> Self {
+        Self { fields, told: "says what only the engine says", fix: begin_plainly(id) }
+    }
+
+    /// Returns what is wrong with it, as it is said of what is called that.
+    pub(crate) fn of(&self, called: impl Display) -> String {
+        format!("{called} {}: {}", self.told, self.fields.join(", "))
+    }
+}
+
+/// One version of a file, with how its commit speaks of it.
+#[derive(Clone)]
+pub(crate) struct Version {
+    pub bytes: Vec<u8>,
+    pub message: String,
+    /// Nothing where that is git's user, who need not be known before it is committed.
+    pub author: Option<Person>,
+    pub authored: Timestamp,
+}
+
+impl Standing {
+    /// Reads the task, the branch and the rules. Takes no lock.
+    pub(crate) fn read(workspace: &Workspace, id: &TaskId) -> Result<Self, OpsError> {
+        let head = workspace.head()?;
+        let in_force = Rc::new(in_force(workspace, &head)?);
+        Self::read_under(workspace, id, head, in_force)
+    }
+
+    /// Reads the task under rules that are known already.
+    pub(crate) fn read_under(
+        workspace: &Workspace,
+        id: &TaskId,
+        head: Head,
+        in_force: Rc<InForce>,
+    ) -> Result<Self, OpsError> {
+        let (snapshot, place) = find(workspace, id)?;
+        let head_path = head_path(workspace, &head, id, &snapshot.path)?;
+        let blob = match (head.commit, &head_path) {
+            (Some(commit), Some(path)) => workspace.repository.blob_id(commit, path.as_str())?,
+            _ => None,
+        };
+        let (counts, is_committed) = counts(workspace, &snapshot, blob)?;
+        let file = parse(&in_force, id, &snapshot.path, &counts, workspace.now())
+            .map_err(|error| with_way_back(workspace, &in_force, error))?;
+        if let Some(before) = &head_path {
+            refuse_copy(workspace, id, &snapshot.path, before)?;
+        }
+        let mut standing = Self {
+            id: id.clone(),
+            head,
+            in_force,
+            snapshot,
+            place,
+            file,
+            head_path,
+            pending: Pending::Nothing,
+            thaw: String::new(),
+        };
+        standing.pending = standing.compare(workspace, blob, is_committed)?;
+        if let Pending::Foreign(fields) = &standing.pending {
+            standing.thaw = thaw(
+                &standing.snapshot.path,
+                standing.past(workspace, is_unreadable_before(fields))?,
+            );
+        }
+        let unearned = standing.file.unearned();
+        if !unearned.is_empty() && !matches!(standing.pending, Pending::Foreign(_)) {
+            standing.pending = Pending::Unearned(unearned);
+        }
+        Ok(standing)
+    }
+
+    /// Returns an error if the file was changed by hand where it is the engine's.
+    pub(crate) fn thawed(self) -> Result<Self, OpsError> {
+        let Some(frozen) = self.frozen() else { return Ok(self) };
+        let (id, path) = (&self.id, &self.snapshot.path);
+        let is_foreign = matches!(self.pending, Pending::Foreign(_));
+        let problem = frozen.of(if is_foreign { format!("`{path}`") } else { format!("`{id}`") });
+        let (fields, mut thaw) = (frozen.fields.to_vec(), frozen.fix);
+        if is_foreign && self.head_path.is_some() && !is_unreadable_before(&fields) {
+            thaw.push_str(&format!(
+                "; if you meant to move the task, do that first, then `aof task override {id} --to GATE --reason \"...\"`"
+            ));
+        }
+        Err(OpsError::Frozen { id: self.id, path: self.snapshot.path, problem, fields, thaw })
+    }
+
+    /// Returns what of the file keeps everybody from touching it, and how that is taken back.
+    pub(crate) fn frozen(&self) -> Option<Frozen<'_>> {
+        match &self.pending {
+            Pending::Nothing | Pending::Versions(_) => None,
+            Pending::Foreign(fields) => Some(Frozen {
+                fields,
+                told: "was changed by hand in what the engine keeps",
+                fix: self.thaw.clone(),
+            }),
+            Pending::Unearned(fields) => Some(Frozen::unearned(&self.id, fields)),
+        }
+    }
+
+    /// Returns what a change made of the file.
+    pub(crate) fn changed(
+        &self,
+        workspace: &Workspace,
+        changed: Spliced,
+    ) -> Result<TaskFile, OpsError> {
+        spliced(&self.in_force.defaults(workspace.now()), &self.id, &self.snapshot.path, changed)
+    }
+
+    fn compare(
+        &self,
+        workspace: &Workspace,
+        blob: Option<ObjectId>,
+        is_committed: bool,
+    ) -> Result<Pending, OpsError> {
+        let moved = self.head_path.as_ref().is_some_and(|path| *path != self.snapshot.path);
+        if is_committed && !moved {
+            return Ok(Pending::Nothing);
+        }
+        let before = match blob {
+            None => None,
+            Some(_) if is_committed => Some(self.file.clone()),
+            Some(blob) => {
+                let bytes = workspace.repository.read_blob(blob)?;
+                let defaults = self.in_force.defaults(self.file.task.created);
+                match task_file::parse(&bytes, &self.id, &defaults) {
+                    Ok(file) => Some(file),
+                    // What HEAD has cannot be read; a person mended it, and nothing can tell what else.
+                    Err(_) => return Ok(Pending::Foreign(vec![UNREADABLE_BEFORE.to_owned()])),
+                }
+            }
+        };
+        self.judge(workspace, before.as_ref())
+    }
+
+    fn judge(&self, workspace: &Workspace, before: Option<&TaskFile>) -> Result<Pending, OpsError> {
+        if before.is_none() && self.file.origin == Origin::HandMade {
+            return Ok(Pending::Nothing);
+        }
+        if let Some(before) = before.filter(|before| !self.file.continues(before)) {
+            let fields = vec![
+                if before.field("gateHistory").is_some() { "gateHistory" } else { "gate" }
+                    .to_owned(),
+            ];
+            return Ok(Pending::Foreign(fields));
+        }
+        let task_before = before.map(|file| &file.task);
+        match explain(&self.in_force.rules, task_before, &self.file.task) {
+            Change::Same | Change::Edit => {
+                let moved = self.head_path.as_ref().is_some_and(|path| *path != self.snapshot.path);
+                let edited = before.is_none_or(|before| *before != self.file);
+                let what = match (moved, edited) {
+                    (true, true) => "moved and edited by hand",
+                    (true, false) => "moved by hand",
+                    (false, _) => "edited by hand",
+                };
+                let message = commit_message::of_edit(&self.file.task, what);
+                Ok(self.one_version(workspace, message))
+            }
+            // Only what the engine took is committed for it, and it takes no entry without the signature that org.yaml wants.
+            Change::Act(_) if self.has_flaw(task_before) => {
+                Ok(Pending::Foreign(vec!["gateHistory".to_owned()]))
+            }
+            Change::Act(found) => Ok(Pending::Versions(self.ahead(task_before, &found)?)),
+            Change::Foreign(_) if self.is_ahead_of(before) && self.was_committed(workspace)? => {
+                let message = commit_message::of_restoration(&self.file.task);
+                Ok(self.one_version(workspace, message))
+            }
+            Change::Foreign(fields) => {
+                Ok(Pending::Foreign(fields.into_iter().map(str::to_owned).collect()))
+            }
+        }
+    }
+
+    /// Returns what there was of the task before somebody changed what is the engine's.
+    fn past(&self, workspace: &Workspace, is_unreadable: bool) -> Result<Past<'_>, OpsError> {
+        Ok(match &self.head_path {
+            Some(path) if !is_unreadable => Past::Head(path),
+            Some(path) => {
+                let way =
+                    ways_back(workspace, &self.in_force, &[(self.id.clone(), path.clone())]).pop();
+                let was_readable = matches!(
+                    way,
+                    Some(WayBack::Readable(_) | WayBack::Solve { .. } | WayBack::Settle)
+                );
+                if was_readable || self.file.origin == Origin::HandMade {
+                    return Ok(Past::Broken(path));
+                }
+                let committed = self
+                    .head
+                    .commit
+                    .map(|head| workspace.repository.read(head, path.as_str()))
+                    .transpose()?;
+                let committed = committed.flatten().unwrap_or_default();
+                match renamed(
+                    workspace,
+                    &self.in_force,
+                    (&self.id, &self.snapshot.path),
+                    &committed,
+                ) {
+                    Some(WayBack::Renamed { command }) => Past::Nothing { rename: Some(command) },
+                    _ => Past::Nothing { rename: None },
+                }
+            }
+            None if self.was_committed(workspace)? => Past::Gone,
+            None => Past::New,
+        })
+    }
+
+    fn has_flaw(&self, before: Option<&Task>) -> bool {
+        let known = before.map_or(0, |task| task.history.len());
+        let task = &self.file.task;
+        (known..task.history.len()).any(|place| flaw(&self.in_force.rules, task, place).is_some())
+    }
+
+    /// The engine wrote this and was stopped before it was committed: the commits are made as they would have been, one for the
+    /// act and one for each decision that a gate made by itself behind it. What people changed beside goes with the act.
+    fn ahead(&self, before: Option<&Task>, found: &Found) -> Result<Vec<Version>, OpsError> {
+        let Some((last, earlier)) = found.states.split_last() else { return Ok(Vec::new()) };
+        let author = self.author(&found.act, found.states.first().unwrap_or(last))?;
+        let acts = std::iter::once(&found.act).chain(std::iter::repeat(&Act::Pass));
+        let mut versions = Vec::with_capacity(found.states.len());
+        let mut known = before.map_or(0, |task| task.history.len());
+        for (state, act) in earlier.iter().chain([last]).zip(acts) {
+            let bytes = if versions.len() < earlier.len() {
+                let earlier = self.file.rewind(state);
+                let earlier = earlier.map_err(|refusal| OpsError::Splice {
+                    path: self.snapshot.path.clone(),
+                    refusal,
+                })?;
+                earlier.text().as_bytes().to_vec()
+            } else {
+                self.file.bytes().to_vec()
+            };
+            let message = match (act, before) {
+                // Whoever claimed it was never answered, and hears of it as if it had been handed out.
+                (Act::Claim { agent, branch }, _) => {
+                    commit_message::of_gift(agent, branch.as_ref(), state)
+                }
+                (Act::Reroute, Some(before)) => commit_message::of_reroute(before, state),
+                _ => commit_message::of_act(act, known, state),
+            };
+            known = state.history.len();
+            versions.push(Version {
+                bytes,
+                message,
+                author: author.clone(),
+                authored: state.updated,
+            });
+        }
+        Ok(versions)
+    }
+
+    /// Returns who the act is by that led to `after`, as far as that can be told from it; nothing for git's user.
+    fn author(&self, act: &Act, after: &Task) -> Result<Option<Person>, OpsError> {
+        let agent = match (act, after.history.last()) {
+            (Act::Complete(completion), _) => Some(&completion.agent),
+            (Act::Claim { agent, .. } | Act::Renew { agent, .. }, _) => Some(agent),
+            (_, Some(Visit { agent: Some(agent), exited, .. }))
+                if !agent.is_human() && *exited == after.updated =>
+            {
+                Some(agent)
+            }
+            _ => None,
+        };
+        agent.map(|agent| author::agent_author(&self.in_force.rules.org, agent)).transpose()
+    }
+
+    fn is_ahead_of(&self, before: Option<&TaskFile>) -> bool {
+        before.is_some_and(|before| before.task.history.len() < self.file.task.history.len())
+    }
+
+    /// Returns whether the file is a version that was committed before: then a commit of somebody took changes back that nobody
+    /// meant to take back, as `git commit` does with an index that it had read too early, and the file goes on from HEAD's.
+    fn was_committed(&self, workspace: &Workspace) -> Result<bool, OpsError> {
+        let Some(commit) = self.head.commit else { return Ok(false) };
+        Ok(workspace.repository.has_had_text(
+            commit,
+            self.snapshot.path.as_str(),
+            &self.snapshot.bytes,
+        )?)
+    }
+
+    /// Returns the file as one commit of git's user.
+    fn one_version(&self, workspace: &Workspace, message: String) -> Pending {
+        let bytes = self.file.bytes().to_vec();
+        Pending::Versions(vec![Version { bytes, message, author: None, authored: workspace.now() }])
+    }
+}
+
+/// Finds and reads the file of a task.
+pub(crate) fn find(workspace: &Workspace, id: &TaskId) -> Result<(Snapshot, Place), OpsError> {
+    let paths = &workspace.paths;
+    let found = task_files::find(paths, id).map_err(|error| match error {
+        StoreError::TaskNotFound { id } => {
+            let committed = committed_path(workspace, &id);
+            let known = task_files::known_ids(paths);
+            let near = nearest(id.as_str(), known.iter().map(TaskId::as_str))
+                .and_then(|text| text.parse().ok());
+            let left_out = committed.as_ref().and_then(|path| left_out(workspace, path));
+            OpsError::NoTask {
+                id,
+                nearest: near,
+                committed,
+                left_out,
+                underway: workspace.underway(),
+            }
+        }
+        other => other.into(),
+    })?;
+    Ok((task_files::read(paths, &found.path)?, found.place))
+}
+
+/// Returns what of a file counts, and whether that is what HEAD has. Line ends alone are no edit: git may have written them. Where git
+/// converts them, the file goes on as it stands; where it no longer does, as HEAD has it. A file that was edited since git converted it
+/// goes on with the line ends that HEAD has.
+fn counts<'s>(
+    workspace: &Workspace,
+    snapshot: &'s Snapshot,
+    blob: Option<ObjectId>,
+) -> Result<(Cow<'s, [u8]>, bool), OpsError> {
+    let repository = &workspace.repository;
+    let stands = Cow::Borrowed(&snapshot.bytes[..]);
+    match blob {
+        Some(blob) if repository.hash_blob(&snapshot.bytes) == blob => Ok((stands, true)),
+        Some(blob) if repository.is_same_text(&snapshot.bytes, blob) => {
+            let is_converted = repository.converts_line_ends(snapshot.path.as_str())?;
+            Ok((if is_converted { stands } else { Cow::Owned(repository.read_blob(blob)?) }, true))
+        }
+        Some(blob)
+            if is_converted(&snapshot.bytes)
+                && !repository.converts_line_ends(snapshot.path.as_str())? =>
+        {
+            let has_crlf = matches!(with_lf(&repository.read_blob(blob)?), Cow::Owned(_));
+            Ok((if has_crlf { stands } else { with_lf(&snapshot.bytes) }, false))
+        }
+        _ => Ok((stands, false)),
+    }
+}
+
+/// Returns whether git may have written a file with CRLF: then the first line ends so. What somebody added since may end otherwise.
+fn is_converted(bytes: &[u8]) -> bool {
+    bytes.split_inclusive(|byte| *byte == b'\n').next().is_some_and(|line| line.ends_with(b"\r\n"))
+}
+
+/// A file that was moved is gone from where it was; what stands in both places was copied, and either may be the right one.
+fn refuse_copy(
+    workspace: &Workspace,
+    id: &TaskId,
+    path: &ProjectPath,
+    before: &ProjectPath,
+) -> Result<(), OpsError> {
+    // A finished task may stand in both for a moment: that is the archive move.
+    let active = [path, before].iter().all(|path| !layout::is_archived(path));
+    if path != before && active && before.below(workspace.paths.root()).is_file() {
+        return Err(StoreError::TaskDoubled {
+            id: id.clone(),
+            paths: vec![path.clone(), before.clone()],
+        }
+        .into());
+    }
+    Ok(())
+}
+
+/// Reads a task file; everything wrong with it is said with its line.
+pub(crate) fn parse(
+    in_force: &InForce,
+    id: &TaskId,
+    path: &ProjectPath,
+    bytes: &[u8],
+    now: Timestamp,
+) -> Result<TaskFile, OpsError> {
+    parse_with(&in_force.defaults(now), id, path, bytes)
+}
+
+/// Reads a task file with what it means where it says nothing.
+pub(crate) fn parse_with(
+    defaults: &Defaults,
+    id: &TaskId,
+    path: &ProjectPath,
+    bytes: &[u8],
+) -> Result<TaskFile, OpsError> {
+    task_file::parse(bytes, id, defaults)
+        .map_err(|faults| unreadable(id, path, &String::from_utf8_lossy(bytes), &faults))
+}
+
+/// Returns what a change made of a task file: it has been read back, and is not read once more.
+pub(crate) fn spliced(
+    defaults: &Defaults,
+    id: &TaskId,
+    path: &ProjectPath,
+    spliced: Spliced,
+) -> Result<TaskFile, OpsError> {
+    let source = spliced.map_err(|refusal| OpsError::Splice { path: path.clone(), refusal })?;
+    task_file::read(&source, id, defaults)
+        .map_err(|faults| unreadable(id, path, source.text(), &faults))
+}
+
+fn unreadable(id: &TaskId, path: &ProjectPath, text: &str, faults: &[Fault]) -> OpsError {
+    let diagnostics =
+        faults.iter().map(|fault| Diagnostic::from_fault(path.as_str(), text, fault)).collect();
+    OpsError::UnreadableTask {
+        id: id.clone(),
+        path: path.clone(),
+        diagnostics,
+        way_back: WayBack::Unknown,
+    }
+}
+
+/// Returns where HEAD has the file of a task that the worktree lacks, as far as that can be told.
+fn committed_path(workspace: &Workspace, id: &TaskId) -> Option<ProjectPath> {
+    let commit = workspace.repository.look().ok()?.commit?;
+    path_in(workspace, commit, id).ok()?
+}
+
+/// Returns where HEAD has the task's file: usually where it stands; people may have moved it since.
+fn head_path(
+    workspace: &Workspace,
+    head: &Head,
+    id: &TaskId,
+    path: &ProjectPath,
+) -> Result<Option<ProjectPath>, OpsError> {
+    let Some(commit) = head.commit else { return Ok(None) };
+    if workspace.repository.blob_id(commit, path.as_str())?.is_some() {
+        return Ok(Some(path.clone()));
+    }
+    path_in(workspace, commit, id)
+}
+
+/// Returns where a commit has the task's file.
+pub(crate) fn path_in(
+    workspace: &Workspace,
+    commit: CommitId,
+    id: &TaskId,
+) -> Result<Option<ProjectPath>, OpsError> {
+    let name = format!("{id}.md");
+    let files = workspace.repository.list(commit, "tasks")?;
+    let found = files.into_iter().find(|file| file.path.rsplit('/').next() == Some(&name));
+    Ok(found.map(|file| file.path.parse()).transpose()?)
+}

@@ -1,0 +1,159 @@
+//! One task, whole: as it stands, and what can be done with it.
+
+use std::rc::Rc;
+
+use serde_json::{Value, json};
+
+use super::brief::body_of;
+use crate::domain::{AgentId, GateId, Outcome, Task, TaskId};
+use crate::files::task_file::{Origin, TaskFile};
+use crate::project::active_rules::{InForce, in_force};
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::rules::brief::brief::{GateContext, brief};
+use crate::rules::{Deadline, Limit, Post, Rules, deadlines, is_looping, may_complete};
+use crate::storage::ProjectPath;
+use crate::tasks::adopt::first_gate::begun;
+use crate::tasks::state::restore_hint::with_way_back;
+use crate::tasks::state::task_state::{Standing, find, parse};
+
+/// A task as it is shown.
+pub(crate) struct View {
+    /// Its file.
+    pub file: TaskFile,
+    /// Where that is.
+    pub path: ProjectPath,
+    /// What an agent is told at its gate; of a hand-made file, at the gate where it would begin.
+    pub context: Option<GateContext>,
+}
+
+/// What of a task's file keeps everybody from touching it.
+pub(crate) struct FrozenFile {
+    /// What is wrong with it.
+    pub problem: String,
+    /// The fields.
+    pub fields: Vec<String>,
+    /// How that is taken back.
+    pub fix: String,
+}
+
+/// Returns the task. Reads only; a task that is frozen is shown as it stands.
+pub(crate) fn show(workspace: &Workspace, id: &TaskId) -> Result<(View, InForce), OpsError> {
+    let in_force = workspace.rules()?;
+    let (snapshot, _) = find(workspace, id)?;
+    let file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())
+        .map_err(|error| with_way_back(workspace, &in_force, error))?;
+    let context = match file.origin {
+        Origin::Adopted => brief(&in_force.rules, &file.task, &body_of(&file)),
+        Origin::HandMade => begun(&in_force.rules, &file, workspace.now())
+            .ok()
+            .and_then(|step| brief(&in_force.rules, &step.task, &body_of(&file))),
+    };
+    Ok((View { file, path: snapshot.path, context }, in_force))
+}
+
+/// Returns what of a task's file is the engine's and was changed or made by hand, and how to take it back, as far as that can be
+/// told: what git has brought in, in the middle of a merge, nobody did by hand.
+pub(crate) fn frozen(workspace: &Workspace, id: &TaskId) -> Option<FrozenFile> {
+    if workspace.underway().is_some() {
+        return None;
+    }
+    let head = workspace.repository.look().ok()?;
+    let in_force = Rc::new(in_force(workspace, &head).ok()?);
+    let standing = Standing::read_under(workspace, id, head, in_force).ok()?;
+    let frozen = standing.frozen()?;
+    let (problem, fields) = (frozen.of("it"), frozen.fields.to_vec());
+    Some(FrozenFile { problem, fields, fix: workspace.git_words.said(frozen.fix) })
+}
+
+/// Returns the task as `--json` shows it: its frontmatter as it stands, and `body`, `path`, `version`, `ticket`, `available`.
+pub(crate) fn task_value(rules: &Rules, file: &TaskFile, path: &ProjectPath) -> Value {
+    let mut map = file.raw();
+    map.insert("id".to_owned(), json!(file.task.id.as_str()));
+    map.insert("body".to_owned(), json!(file.body()));
+    map.insert("path".to_owned(), json!(path.as_str()));
+    map.insert("version".to_owned(), json!(file.task.history.len()));
+    map.insert("ticket".to_owned(), json!(file.task.ticket().to_string()));
+    map.insert("available".to_owned(), available(rules, file));
+    let ends = deadlines(rules, &file.task);
+    if !ends.is_empty() {
+        map.insert("deadlines".to_owned(), ends.iter().map(deadline_value).collect());
+    }
+    if is_drifted(rules, &file.task) {
+        map.insert("drifted".to_owned(), json!(true));
+    }
+    Value::Object(map)
+}
+
+fn deadline_value(deadline: &Deadline) -> Value {
+    let limit = match deadline.limit {
+        Limit::Timeout => "timeout",
+        Limit::Lease => "lease",
+    };
+    let branch = deadline.branch.as_ref().map(GateId::as_str);
+    json!({"at": deadline.at.to_string(), "limit": limit, "branch": branch})
+}
+
+/// Returns whether other rules moved the task last than are in force.
+pub(crate) fn is_drifted(rules: &Rules, task: &Task) -> bool {
+    let hash = rules.hash(&task.routing.workflow);
+    !task.status.is_finished()
+        && task.workflow_hash.as_deref().zip(hash).is_some_and(|(own, now)| own != now)
+}
+
+/// Returns the outcomes that are possible now, and for whom.
+fn available(rules: &Rules, file: &TaskFile) -> Value {
+    let task = &file.task;
+    if let Some(post) = Post::of(rules, task) {
+        return at_post(rules, task, &post);
+    }
+    let agents: Vec<String> = who(rules, file).iter().map(ToString::to_string).collect();
+    let mut value = json!({"outcomes": [], "agents": agents});
+    let posts = Post::open(rules, task);
+    if !posts.is_empty() {
+        let branch = |post: &Post<'_>| {
+            let mut value = at_post(rules, task, post);
+            value["branch"] = json!(post.gate.id.as_str());
+            value["ticket"] = json!(task.ticket_of(post.branch()).to_string());
+            value
+        };
+        value["branches"] = posts.iter().map(branch).collect();
+    }
+    value
+}
+
+fn at_post(rules: &Rules, task: &Task, post: &Post<'_>) -> Value {
+    let outcomes = if is_on_hold(task) { Vec::new() } else { post.outcomes(rules) };
+    let outcomes: Vec<&str> = outcomes.iter().map(Outcome::as_str).collect();
+    let agents: Vec<String> = who_at(rules, task, post).iter().map(ToString::to_string).collect();
+    json!({"outcomes": outcomes, "role": post.role.as_str(), "agents": agents})
+}
+
+/// Returns who can complete the open visit now, or a branch of it.
+pub(crate) fn who(rules: &Rules, file: &TaskFile) -> Vec<AgentId> {
+    let mut all = Vec::new();
+    for agent in
+        Post::open(rules, &file.task).iter().flat_map(|post| who_at(rules, &file.task, post))
+    {
+        if !all.contains(&agent) {
+            all.push(agent);
+        }
+    }
+    all
+}
+
+fn is_on_hold(task: &Task) -> bool {
+    task.gate.as_ref().is_some_and(|open| open.held.is_some())
+}
+
+/// Returns who can complete the work of a post now.
+pub(crate) fn who_at(rules: &Rules, task: &Task, post: &Post<'_>) -> Vec<AgentId> {
+    if is_looping(rules, task) || is_on_hold(task) {
+        return Vec::new();
+    }
+    if let Some(holder) = post.holder {
+        return vec![holder.clone()];
+    }
+    let members = rules.org.role(post.role).map(|role| role.agents.clone()).unwrap_or_default();
+    members.into_iter().filter(|agent| may_complete(rules, task, post, agent).is_ok()).collect()
+}

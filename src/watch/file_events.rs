@@ -1,0 +1,118 @@
+//! The system's file events: which folders are watched, again when they are made anew. The only place that knows `notify`'s watchers.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use notify::{Error, ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher};
+
+use super::wakeup::{Bell, Places};
+
+/// The eyes of the watcher. Blind, it still looks, on a timer.
+pub(crate) struct Eyes {
+    watcher: Option<RecommendedWatcher>,
+    places: Places,
+    /// By path: which folder it was that is watched there.
+    watched: HashMap<PathBuf, Folder>,
+}
+
+/// Tells a folder from another of the same path.
+type Folder = (u64, u64);
+
+impl Eyes {
+    /// Opens them. An error means that the system gives no events here.
+    pub(crate) fn open(places: Places, bell: &Arc<Bell>) -> Result<Self, String> {
+        let (ring, sorted) = (Arc::clone(bell), places.clone());
+        let watcher = notify::recommended_watcher(move |event: Result<Event, Error>| match event {
+            Ok(event) => ring.note(&sorted, &event),
+            Err(_) => ring.note_loss(),
+        });
+        let watcher = watcher.map_err(|fault| plain(&fault))?;
+        let mut eyes = Self { watcher: Some(watcher), places, watched: HashMap::new() };
+        eyes.refresh()?;
+        Ok(eyes)
+    }
+
+    /// Returns eyes that see nothing.
+    pub(crate) fn shut(places: Places) -> Self {
+        Self { watcher: None, places, watched: HashMap::new() }
+    }
+
+    /// Returns whether the system tells of events.
+    pub(crate) fn see(&self) -> bool {
+        self.watcher.is_some()
+    }
+
+    /// Watches the folders that were made since the last time, or made anew.
+    pub(crate) fn refresh(&mut self) -> Result<(), String> {
+        let Some(watcher) = &mut self.watcher else { return Ok(()) };
+        for (path, mode) in wanted(&self.places) {
+            let standing = folder_at(&path);
+            if self.watched.get(&path).copied() == standing {
+                continue;
+            }
+            if self.watched.remove(&path).is_some() {
+                // The system forgets a folder that is removed by itself.
+                let _ = watcher.unwatch(&path);
+            }
+            let Some(folder) = standing else { continue };
+            match watcher.watch(&path, mode) {
+                Ok(()) => {
+                    self.watched.insert(path, folder);
+                }
+                // It went again; so it is looked for the next time.
+                Err(Error { kind: ErrorKind::PathNotFound, .. }) => {}
+                Err(fault) if is_not_found(&fault) => {}
+                Err(fault) => {
+                    self.watcher = None;
+                    return Err(format!(
+                        "`{}` cannot be watched: {}",
+                        path.display(),
+                        plain(&fault)
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn wanted(places: &Places) -> [(PathBuf, RecursiveMode); 7] {
+    use RecursiveMode::{NonRecursive, Recursive};
+    [
+        (places.inbox.clone(), NonRecursive),
+        // To see the inbox, the tasks and the workflows come and go.
+        (places.local.clone(), NonRecursive),
+        (places.root.clone(), NonRecursive),
+        (places.tasks.clone(), Recursive),
+        (places.workflows.clone(), NonRecursive),
+        (places.git.clone(), NonRecursive),
+        (places.git.join("logs"), NonRecursive),
+    ]
+}
+
+fn folder_at(path: &Path) -> Option<Folder> {
+    // A symlink is no folder of ours.
+    fs::symlink_metadata(path)
+        .ok()
+        .filter(fs::Metadata::is_dir)
+        .map(|data| (data.dev(), data.ino()))
+}
+
+fn is_not_found(fault: &Error) -> bool {
+    matches!(&fault.kind, ErrorKind::Io(cause) if cause.kind() == std::io::ErrorKind::NotFound)
+}
+
+fn plain(fault: &Error) -> String {
+    match &fault.kind {
+        ErrorKind::MaxFilesWatch => {
+            "the system's limit of watched folders is reached (`fs.inotify.max_user_watches`)"
+                .to_owned()
+        }
+        ErrorKind::Io(cause) => cause.to_string(),
+        ErrorKind::Generic(text) => text.clone(),
+        _ => fault.to_string(),
+    }
+}

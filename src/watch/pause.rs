@@ -1,0 +1,104 @@
+//! Why nothing is done at the moment, and when that is tried again. Looks at nothing, and tells nobody.
+
+use std::time::{Duration, Instant};
+
+const SHORTEST_BACKOFF: Duration = Duration::from_millis(500);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
+
+/// What stands in the way of the watcher, if anything does.
+#[derive(Default)]
+pub(crate) struct Halt(Option<Cause>);
+
+enum Cause {
+    Paused(String),
+    Trouble { text: String, backoff: Duration, until: Instant },
+}
+
+impl Halt {
+    /// Returns whether nothing is done.
+    pub(crate) fn stands(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Returns until when nothing is tried, if that is to come.
+    pub(crate) fn lasts(&self, now: Instant) -> Option<Instant> {
+        match self.0 {
+            Some(Cause::Trouble { until, .. }) if now < until => Some(until),
+            _ => None,
+        }
+    }
+
+    /// Has what is in trouble tried at once.
+    pub(crate) fn cut_short(&mut self, now: Instant) {
+        if let Some(Cause::Trouble { until, .. }) = &mut self.0 {
+            *until = now;
+        }
+    }
+
+    /// Pauses; returns whether that is news.
+    pub(crate) fn pause(&mut self, reason: &str) -> bool {
+        let is_news = !matches!(&self.0, Some(Cause::Paused(before)) if before == reason);
+        if is_news {
+            self.0 = Some(Cause::Paused(reason.to_owned()));
+        }
+        is_news
+    }
+
+    /// Ends a pause; returns whether there was one. Trouble stays: only what is done ends it.
+    pub(crate) fn end_pause(&mut self) -> bool {
+        matches!(self.0, Some(Cause::Paused(_))) && self.end()
+    }
+
+    /// Goes on; returns whether anything stood in the way.
+    pub(crate) fn end(&mut self) -> bool {
+        self.0.take().is_some()
+    }
+
+    /// Returns whether trouble is other than the last one.
+    pub(crate) fn is_news(&self, trouble: &str) -> bool {
+        !matches!(&self.0, Some(Cause::Trouble { text, .. }) if text == trouble)
+    }
+
+    /// Waits for the end of trouble, longer each time in a row; returns until when.
+    pub(crate) fn meet(&mut self, trouble: String, now: Instant) -> Instant {
+        let backoff = match &self.0 {
+            Some(Cause::Trouble { backoff, .. }) => (*backoff * 2).min(LONGEST_BACKOFF),
+            _ => SHORTEST_BACKOFF,
+        };
+        let until = now + backoff;
+        self.0 = Some(Cause::Trouble { text: trouble, backoff, until });
+        until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trouble_is_tried_again_ever_later_and_at_once_where_something_has_changed() {
+        let now = Instant::now();
+        let mut halt = Halt::default();
+        assert!(halt.is_news("full") && !halt.end());
+        assert_eq!(halt.meet("full".to_owned(), now), now + SHORTEST_BACKOFF);
+        assert!(halt.stands() && !halt.is_news("full") && halt.is_news("locked"));
+        assert_eq!(halt.meet("locked".to_owned(), now), now + SHORTEST_BACKOFF * 2);
+        for _ in 0..10 {
+            halt.meet("locked".to_owned(), now);
+        }
+        assert_eq!(halt.lasts(now), Some(now + LONGEST_BACKOFF));
+        assert_eq!(halt.lasts(now + LONGEST_BACKOFF), None);
+        halt.cut_short(now);
+        assert_eq!(halt.lasts(now), None);
+        assert!(!halt.end_pause() && halt.end() && !halt.stands());
+        assert_eq!(halt.meet("locked".to_owned(), now), now + SHORTEST_BACKOFF);
+    }
+
+    #[test]
+    fn a_pause_is_news_once_for_each_reason() {
+        let mut halt = Halt::default();
+        assert!(halt.pause("a merge") && !halt.pause("a merge") && halt.pause("a rebase"));
+        assert_eq!(halt.lasts(Instant::now()), None);
+        assert!(halt.end_pause() && !halt.end_pause() && halt.pause("a rebase"));
+    }
+}

@@ -1,0 +1,317 @@
+//! What wakes the watcher: hints of where something may have happened, gathered until it looks. Touches no files.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use notify::event::{AccessKind, AccessMode, ModifyKind, RenameMode};
+use notify::{Event, EventKind};
+
+use crate::storage::inbox::names::is_debris;
+
+/// Gathers hints, and wakes whoever waits for them.
+#[derive(Default)]
+pub(crate) struct Bell {
+    hints: Mutex<Hints>,
+    rung: Condvar,
+}
+
+/// Where something may have happened since the watcher looked last.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Hints {
+    /// What was seen of files in the inbox, in order.
+    pub inbox: Vec<(OsString, Seen)>,
+    /// Where else.
+    pub places: BTreeSet<Place>,
+    /// Somebody wants the watcher to stop.
+    pub stop: bool,
+}
+
+/// A place where something may have happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    /// Anywhere: events were lost, or the folders of the inbox, the tasks or the rules were made or removed.
+    Anywhere,
+    /// Task files.
+    Tasks,
+    /// project.yaml, org.yaml or `workflows/`.
+    Rules,
+    /// The branch, the index, or what git is in the middle of.
+    Repository,
+}
+
+/// What was seen of a file in the inbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// It was renamed in.
+    Renamed,
+    /// It was closed after writing.
+    Closed,
+    /// It was made, or written to.
+    Begun,
+    /// It went.
+    Gone,
+}
+
+/// The places that events are sorted by.
+#[derive(Debug, Clone)]
+pub(crate) struct Places {
+    pub root: PathBuf,
+    pub local: PathBuf,
+    pub inbox: PathBuf,
+    pub tasks: PathBuf,
+    pub workflows: PathBuf,
+    pub git: PathBuf,
+}
+
+impl Bell {
+    /// Notes what an event hints at. Runs on the thread that empties the system's queue, so it does nothing else.
+    pub(crate) fn note(&self, places: &Places, event: &Event) {
+        let mut hints = self.lock();
+        if hints.note(places, event) {
+            self.rung.notify_all();
+        }
+    }
+
+    /// Says that something is wrong with the events themselves.
+    pub(crate) fn note_loss(&self) {
+        self.lock().places.insert(Place::Anywhere);
+        self.rung.notify_all();
+    }
+
+    /// Asks the watcher to stop.
+    pub(crate) fn stop(&self) {
+        self.lock().stop = true;
+        self.rung.notify_all();
+    }
+
+    /// Waits for a hint, at most until then, and returns what there is. A wish to stop stays.
+    pub(crate) fn wait(&self, until: Instant) -> Hints {
+        let hints = self.wait_while(until, |hints| *hints == Hints::default());
+        let mut hints = hints;
+        let stop = hints.stop;
+        std::mem::replace(&mut *hints, Hints { stop, ..Hints::default() })
+    }
+
+    /// Waits that long, or until the watcher is to stop; returns whether it is.
+    pub(crate) fn pause(&self, time: Duration) -> bool {
+        self.wait_while(Instant::now() + time, |hints| !hints.stop).stop
+    }
+
+    fn wait_while(&self, until: Instant, idle: impl Fn(&Hints) -> bool) -> MutexGuard<'_, Hints> {
+        let left = until.saturating_duration_since(Instant::now());
+        let waited = self.rung.wait_timeout_while(self.lock(), left, |hints| idle(hints));
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Hints> {
+        // Hints are plain values: whoever died with the lock left them whole.
+        self.hints.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Hints {
+    /// Notes an event; returns whether there is anything to look at.
+    fn note(&mut self, places: &Places, event: &Event) -> bool {
+        if event.need_rescan() {
+            self.places.insert(Place::Anywhere);
+            return true;
+        }
+        let Some(seen) = seen(event.kind) else { return false };
+        let mut any = false;
+        let last = event.paths.len().saturating_sub(1);
+        for (at, path) in event.paths.iter().enumerate() {
+            // One event may carry a rename's both ends.
+            let seen = if at < last { Seen::Gone } else { seen };
+            any |= self.note_path(places, path, seen);
+        }
+        any
+    }
+
+    fn note_path(&mut self, places: &Places, path: &Path, seen: Seen) -> bool {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return false };
+        if folder == places.inbox {
+            if is_ours(name) {
+                return false;
+            }
+            self.inbox.push((name.to_owned(), seen));
+            // A file that went is no reason to look.
+            return seen != Seen::Gone;
+        }
+        if let Some(place) = place_of(places, path, folder, name, seen) {
+            self.places.insert(place);
+            return true;
+        }
+        false
+    }
+}
+
+fn place_of(
+    places: &Places,
+    path: &Path,
+    folder: &Path,
+    name: &OsStr,
+    seen: Seen,
+) -> Option<Place> {
+    if path == places.inbox
+        || path == places.local
+        || path == places.tasks
+        || path == places.workflows
+    {
+        return Some(Place::Anywhere).filter(|_| !matches!(seen, Seen::Renamed | Seen::Closed));
+    }
+    if path.starts_with(&places.local) {
+        return None;
+    }
+    if path.starts_with(&places.tasks) {
+        return Some(Place::Tasks).filter(|_| !is_ours(name));
+    }
+    let is_rule = folder == places.workflows
+        || (folder == places.root && matches!(name.to_str(), Some("project.yaml" | "org.yaml")));
+    if is_rule {
+        return Some(Place::Rules);
+    }
+    Some(Place::Repository).filter(|_| path.starts_with(&places.git) && tells_of_git(name))
+}
+
+/// Returns what an event says of its file; nothing if it changes nothing. Our own reading is among the events.
+fn seen(kind: EventKind) -> Option<Seen> {
+    match kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(Seen::Closed),
+        EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => None,
+        // Where the system does not tell which end of a rename it is, looking does.
+        EventKind::Modify(ModifyKind::Name(RenameMode::From)) | EventKind::Remove(_) => {
+            Some(Seen::Gone)
+        }
+        EventKind::Modify(ModifyKind::Name(_)) => Some(Seen::Renamed),
+        EventKind::Create(_) | EventKind::Modify(_) | EventKind::Any | EventKind::Other => {
+            Some(Seen::Begun)
+        }
+    }
+}
+
+fn is_ours(name: &OsStr) -> bool {
+    name.to_str().is_some_and(is_debris)
+}
+
+fn tells_of_git(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| {
+        !name.starts_with("aof-")
+            && Path::new(name).extension().is_none_or(|suffix| suffix != "lock")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use notify::event::{CreateKind, DataChange, Flag, MetadataKind, RemoveKind};
+
+    fn places() -> Places {
+        let at = |path: &str| PathBuf::from("/p").join(path);
+        Places {
+            root: at(""),
+            local: at(".aof"),
+            inbox: at(".aof/inbox"),
+            tasks: at("tasks"),
+            workflows: at("workflows"),
+            git: at(".git"),
+        }
+    }
+
+    fn hints(events: &[(EventKind, &str)]) -> (Hints, bool) {
+        let mut hints = Hints::default();
+        let mut rung = false;
+        for (kind, path) in events {
+            rung |=
+                hints.note(&places(), &Event::new(*kind).add_path(PathBuf::from("/p").join(path)));
+        }
+        (hints, rung)
+    }
+
+    const CLOSED: EventKind = EventKind::Access(AccessKind::Close(AccessMode::Write));
+    const OPENED: EventKind = EventKind::Access(AccessKind::Open(AccessMode::Any));
+    const MADE: EventKind = EventKind::Create(CreateKind::File);
+    const WRITTEN: EventKind = EventKind::Modify(ModifyKind::Data(DataChange::Any));
+    const TOUCHED: EventKind = EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any));
+    const RENAMED_IN: EventKind = EventKind::Modify(ModifyKind::Name(RenameMode::To));
+    const RENAMED_OUT: EventKind = EventKind::Modify(ModifyKind::Name(RenameMode::From));
+    const REMOVED: EventKind = EventKind::Remove(RemoveKind::Any);
+
+    #[test]
+    fn a_file_is_closed_or_renamed_in_and_begun_again_by_the_next_write() {
+        for (events, last) in [
+            (vec![RENAMED_IN], Seen::Renamed),
+            (vec![MADE], Seen::Begun),
+            (vec![MADE, WRITTEN, WRITTEN, CLOSED], Seen::Closed),
+            (vec![MADE, CLOSED, WRITTEN], Seen::Begun),
+            (vec![RENAMED_IN, RENAMED_OUT], Seen::Gone),
+        ] {
+            let events: Vec<_> =
+                events.into_iter().map(|kind| (kind, ".aof/inbox/a.yaml")).collect();
+            let (hints, rung) = hints(&events);
+            assert_eq!(hints.inbox.last(), Some(&("a.yaml".into(), last)), "{events:?}");
+            assert!(rung);
+        }
+        let both = Event::new(EventKind::Modify(ModifyKind::Name(RenameMode::Both)));
+        let both =
+            both.add_path("/p/.aof/inbox/a.yaml".into()).add_path("/p/.aof/inbox/b.yaml".into());
+        let mut hints = Hints::default();
+        assert!(hints.note(&places(), &both));
+        assert_eq!(hints.inbox, [("a.yaml".into(), Seen::Gone), ("b.yaml".into(), Seen::Renamed)]);
+    }
+
+    #[test]
+    fn our_own_work_wakes_nobody() {
+        for (kind, path) in [
+            (OPENED, "tasks/AOF-abc.md"),
+            (OPENED, ".aof/inbox/a.yaml"),
+            (RENAMED_OUT, ".aof/inbox/a.yaml"),
+            (TOUCHED, ".aof/inbox/a.yaml"),
+            (RENAMED_IN, ".aof/inbox/.taken/01-a.yaml"),
+            (WRITTEN, ".aof/lock"),
+            (MADE, ".aof/refused/a.yaml"),
+            (MADE, "tasks/.aof-tmp-x"),
+            (MADE, ".git/index.lock"),
+            (MADE, ".git/aof-index-x"),
+            (MADE, "src/main.rs"),
+        ] {
+            assert!(!hints(&[(kind, path)]).1, "{kind:?} {path}");
+        }
+    }
+
+    #[test]
+    fn what_people_and_git_do_is_sorted_by_place() {
+        let of = |kind, path| hints(&[(kind, path)]).0.places.into_iter().collect::<Vec<_>>();
+        assert_eq!(of(WRITTEN, "tasks/AOF-abc.md"), [Place::Tasks]);
+        assert_eq!(of(RENAMED_IN, "tasks/sorted/AOF-abc.md"), [Place::Tasks]);
+        for path in ["project.yaml", "org.yaml", "workflows/fast.yaml"] {
+            assert_eq!(of(WRITTEN, path), [Place::Rules], "{path}");
+        }
+        for path in [".git/HEAD", ".git/logs/HEAD", ".git/rebase-merge", ".git/index"] {
+            assert_eq!(of(RENAMED_IN, path), [Place::Repository], "{path}");
+        }
+        for (kind, path) in [
+            (REMOVED, ".aof/inbox"),
+            (EventKind::Create(CreateKind::Folder), "tasks"),
+            (REMOVED, ".aof"),
+        ] {
+            assert_eq!(of(kind, path), [Place::Anywhere], "{path}");
+        }
+        let lost = Event::new(EventKind::Other).set_flag(Flag::Rescan);
+        let mut hints = Hints::default();
+        assert!(hints.note(&places(), &lost) && hints.places.contains(&Place::Anywhere));
+    }
+
+    #[test]
+    fn hints_are_given_once_and_the_wish_to_stop_stays() {
+        let bell = Bell::default();
+        bell.note(&places(), &Event::new(WRITTEN).add_path("/p/tasks/AOF-abc.md".into()));
+        let far = Instant::now() + Duration::from_mins(1);
+        assert!(bell.wait(far).places.contains(&Place::Tasks));
+        assert_eq!(bell.wait(Instant::now()), Hints::default());
+        bell.stop();
+        assert!(bell.pause(Duration::from_mins(1)) && bell.wait(far).stop && bell.wait(far).stop);
+    }
+}
