@@ -19,7 +19,7 @@ use crate::storage::StoreError;
 
 /// Why a command failed.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum CliError {
     /// The operation was not carried out.
     Ops(Box<OpsError>),
     /// The completion was not accepted; `command` is what it was given with, up to the outcome.
@@ -38,13 +38,13 @@ pub(crate) enum Trouble {
     Unfit { code: &'static str, problem: String, fix: String },
 }
 
-impl<E: Into<OpsError>> From<E> for Trouble {
+impl<E: Into<OpsError>> From<E> for CliError {
     fn from(error: E) -> Self {
         Self::Ops(Box::new(error.into()))
     }
 }
 
-impl Trouble {
+impl CliError {
     /// Shows what went wrong and returns the exit code.
     pub(crate) fn show(&self, session: &Session) -> ExitCode {
         let output = session.output;

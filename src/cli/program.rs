@@ -21,6 +21,7 @@ use super::project::pages;
 use super::project::schema;
 use super::project::status;
 use super::single_command;
+use super::single_command::without_empty_variables;
 use super::task;
 use super::task::why;
 use super::watch;
@@ -124,8 +125,8 @@ pub fn main() -> ExitCode {
         Some(Command::Migrate(command)) => migrate::run(&session, &command),
         Some(Command::Task(command)) => task::command::run(&session, command),
         Some(Command::Schema(args)) => Ok(schema::run(&session, &args)),
-        Some(Command::Completions(args)) => Ok(pages::completions(&session, &args)),
-        Some(Command::Man(args)) => pages::man(&session, &args),
+        Some(Command::Completions(args)) => Ok(pages::completions(&session, &args, command())),
+        Some(Command::Man(args)) => pages::man(&session, &args, command()),
         Some(Command::Why(args)) => why::run(&session, &args),
         Some(Command::Watch(args)) => watch::command::run(&session, &args),
         Some(Command::Sweep(args)) => sweep::run(&session, &args),
@@ -202,26 +203,7 @@ fn misread(error: &clap::Error) -> ExitCode {
 
 /// Returns the description of the whole command line.
 pub(crate) fn command() -> clap::Command {
-    heard(help::grouped(Cli::command()))
-}
-
-/// Returns the description as it is with the variables of this process.
-pub(crate) fn heard(command: clap::Command) -> clap::Command {
-    if std::env::vars_os().any(|(_, value)| value.is_empty()) {
-        deaf_to_nothing(command)
-    } else {
-        command
-    }
-}
-
-/// `AOF_AGENT=` is how a shell takes a variable away for one command: empty is as good as unset.
-fn deaf_to_nothing(command: clap::Command) -> clap::Command {
-    let empty = |arg: &clap::Arg| {
-        arg.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty())
-    };
-    command
-        .mut_args(|arg| if empty(&arg) { arg.env(None::<&str>) } else { arg })
-        .mut_subcommands(deaf_to_nothing)
+    without_empty_variables(help::grouped(Cli::command()))
 }
 
 fn show_help(session: &Session) -> ExitCode {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::error::Trouble;
+use super::error::CliError;
 use super::input::arguments::Global;
 use super::log;
 use super::log::LogFormat;
@@ -64,16 +64,16 @@ impl Session {
     }
 
     /// Opens the project for a command: `task complete`.
-    pub(crate) fn workspace(&self, command: &str) -> Result<Workspace, Trouble> {
+    pub(crate) fn workspace(&self, command: &str) -> Result<Workspace, CliError> {
         self.open(command, tell_beside)
     }
 
     /// Does so for a command that nobody waits for: it says nothing of short waits.
-    pub(crate) fn workspace_in_background(&self, command: &str) -> Result<Workspace, Trouble> {
+    pub(crate) fn workspace_in_background(&self, command: &str) -> Result<Workspace, CliError> {
         self.open(command, warn_in_log)
     }
 
-    fn open(&self, command: &str, tell: Tell) -> Result<Workspace, Trouble> {
+    fn open(&self, command: &str, tell: Tell) -> Result<Workspace, CliError> {
         let opened =
             Workspace::open(&self.directory, format!("aof {command}"), now, self.wait, tell);
         let workspace = opened.map_err(|error| self.unopened(error))?;
@@ -87,21 +87,21 @@ impl Session {
         Ok(workspace)
     }
 
-    fn unopened(&self, error: OpsError) -> Trouble {
+    fn unopened(&self, error: OpsError) -> CliError {
         match self.directory.canonicalize() {
-            Err(cause) => Trouble::Directory { path: self.directory.clone(), cause },
+            Err(cause) => CliError::Directory { path: self.directory.clone(), cause },
             Ok(_) => error.into(),
         }
     }
 
     /// Opens the commits of the repository for a command that looks at nothing else.
-    pub(crate) fn past(&self, command: &str) -> Result<Past, Trouble> {
+    pub(crate) fn past(&self, command: &str) -> Result<Past, CliError> {
         let opened = Past::open(&self.directory, format!("aof {command}"), now);
         opened.map_err(|error| self.unopened(error))
     }
 
     /// Returns whether files may stand there, and not only commits.
-    pub(crate) fn is_in_worktree(&self) -> Result<bool, Trouble> {
+    pub(crate) fn is_in_worktree(&self) -> Result<bool, CliError> {
         Past::has_files(&self.directory).map_err(|error| self.unopened(error))
     }
 
@@ -121,7 +121,7 @@ impl Session {
     }
 
     /// Returns the rules in force, and warns where the worktree's are others.
-    pub(crate) fn rules(&self, workspace: &Workspace) -> Result<InForce, Trouble> {
+    pub(crate) fn rules(&self, workspace: &Workspace) -> Result<InForce, CliError> {
         let in_force = workspace.rules()?;
         self.warn_of_rules(&in_force);
         Ok(in_force)

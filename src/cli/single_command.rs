@@ -10,9 +10,6 @@ use clap::{ArgMatches, Args, Command};
 use super::input::arguments::Global;
 use crate::cli::task::command as task;
 
-/// Adds the arguments of a command to its description.
-pub(crate) type Describe = fn(Command) -> Command;
-
 /// Returns what the words say, if they name a command of `aof task` and nothing about them is odd.
 pub(crate) fn matches(words: &[OsString]) -> Option<ArgMatches> {
     let mut said = words
@@ -30,12 +27,25 @@ pub(crate) fn matches(words: &[OsString]) -> Option<ArgMatches> {
     matches
 }
 
-fn alone(name: &'static str, describe: Describe) -> Command {
+fn alone(name: &'static str, describe: task::Describe) -> Command {
     let command = describe(Command::new(name));
     let task = Command::new("task").subcommand_required(true).subcommand(command);
-    crate::cli::program::heard(
+    without_empty_variables(
         Global::augment_args(Command::new("aof")).subcommand_required(true).subcommand(task),
     )
+}
+
+/// Returns the command without the environment variables that are set to nothing: in a shell, `AOF_AGENT= aof ...` unsets it.
+pub(crate) fn without_empty_variables(command: Command) -> Command {
+    if std::env::vars_os().all(|(_, value)| !value.is_empty()) {
+        return command;
+    }
+    let empty = |arg: &clap::Arg| {
+        arg.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty())
+    };
+    command
+        .mut_args(|arg| if empty(&arg) { arg.env(None::<&str>) } else { arg })
+        .mut_subcommands(without_empty_variables)
 }
 
 #[cfg(test)]

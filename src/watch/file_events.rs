@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use notify::{Error, ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher};
 
-use super::wakeup::{Bell, Places};
+use super::wakeup::{Places, Wakeup};
 
 /// The eyes of the watcher. Blind, it still looks, on a timer.
-pub(crate) struct Eyes {
+pub(crate) struct FileEvents {
     watcher: Option<RecommendedWatcher>,
     places: Places,
     /// By path: which folder it was that is watched there.
@@ -21,18 +21,18 @@ pub(crate) struct Eyes {
 /// Tells a folder from another of the same path.
 type Folder = (u64, u64);
 
-impl Eyes {
+impl FileEvents {
     /// Opens them. An error means that the system gives no events here.
-    pub(crate) fn open(places: Places, bell: &Arc<Bell>) -> Result<Self, String> {
-        let (ring, sorted) = (Arc::clone(bell), places.clone());
+    pub(crate) fn open(places: Places, wakeup: &Arc<Wakeup>) -> Result<Self, String> {
+        let (ring, sorted) = (Arc::clone(wakeup), places.clone());
         let watcher = notify::recommended_watcher(move |event: Result<Event, Error>| match event {
             Ok(event) => ring.note(&sorted, &event),
             Err(_) => ring.note_loss(),
         });
         let watcher = watcher.map_err(|fault| plain(&fault))?;
-        let mut eyes = Self { watcher: Some(watcher), places, watched: HashMap::new() };
-        eyes.refresh()?;
-        Ok(eyes)
+        let mut file_events = Self { watcher: Some(watcher), places, watched: HashMap::new() };
+        file_events.refresh()?;
+        Ok(file_events)
     }
 
     /// Returns eyes that see nothing.

@@ -18,7 +18,7 @@ use crate::project::workspace::{Clock, Seed, Workspace};
 const EVERY: Duration = Duration::from_secs(30);
 /// Between two counts, at least.
 const APART: Duration = Duration::from_millis(500);
-/// Counting takes one part of the time, and leaves so many to all else.
+/// MetricsWorker takes one part of the time, and leaves so many to all else.
 const SHARE: u32 = 9;
 /// How long whoever comes before the first count waits for it: Prometheus asks for no longer than ten seconds.
 const FIRST: Duration = Duration::from_secs(8);
@@ -41,7 +41,7 @@ struct Shown {
 }
 
 /// A board that is being kept up to date.
-pub(crate) struct Counting {
+pub(crate) struct MetricsWorker {
     pub board: Arc<Board>,
     /// What came of each count: why it failed, if it did.
     outcomes: mpsc::Receiver<Option<String>>,
@@ -49,7 +49,7 @@ pub(crate) struct Counting {
     trouble: Option<String>,
 }
 
-impl Counting {
+impl MetricsWorker {
     /// Begins to count, until the process ends.
     pub(crate) fn begin(workspace: &Workspace, wait: Duration) -> std::io::Result<Self> {
         let clock = workspace.clock();

@@ -29,7 +29,7 @@ const LAST: Duration = Duration::from_secs(1);
 type Outcome = Result<Round, StoreError>;
 
 /// Messages on their way.
-pub(crate) struct Mail {
+pub(crate) struct NoticeWorker {
     /// Channels that a thread is busy with.
     busy: Arc<Mutex<HashMap<ChannelKey, Busy>>>,
     stop: Arc<AtomicBool>,
@@ -52,14 +52,14 @@ enum Again {
     No,
 }
 
-impl Default for Mail {
+impl Default for NoticeWorker {
     fn default() -> Self {
         let (sender, outcomes) = mpsc::channel();
         Self { busy: Arc::default(), stop: Arc::default(), told: Told::default(), sender, outcomes }
     }
 }
 
-impl Mail {
+impl NoticeWorker {
     /// Writes what is to be said, or a part of it, and has it delivered; returns what is left. Trouble is told once while it lasts.
     pub(crate) fn send(&mut self, workspace: &Workspace, desk: &mut Desk<'_>) -> Left {
         self.look_at_outcomes(desk);

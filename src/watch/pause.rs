@@ -7,14 +7,14 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
 
 /// What stands in the way of the watcher, if anything does.
 #[derive(Default)]
-pub(crate) struct Halt(Option<Cause>);
+pub(crate) struct Pause(Option<Cause>);
 
 enum Cause {
     Paused(String),
     Trouble { text: String, backoff: Duration, until: Instant },
 }
 
-impl Halt {
+impl Pause {
     /// Returns whether nothing is done.
     pub(crate) fn stands(&self) -> bool {
         self.0.is_some()
@@ -78,27 +78,27 @@ mod tests {
     #[test]
     fn trouble_is_tried_again_ever_later_and_at_once_where_something_has_changed() {
         let now = Instant::now();
-        let mut halt = Halt::default();
-        assert!(halt.is_news("full") && !halt.end());
-        assert_eq!(halt.meet("full".to_owned(), now), now + SHORTEST_BACKOFF);
-        assert!(halt.stands() && !halt.is_news("full") && halt.is_news("locked"));
-        assert_eq!(halt.meet("locked".to_owned(), now), now + SHORTEST_BACKOFF * 2);
+        let mut pause = Pause::default();
+        assert!(pause.is_news("full") && !pause.end());
+        assert_eq!(pause.meet("full".to_owned(), now), now + SHORTEST_BACKOFF);
+        assert!(pause.stands() && !pause.is_news("full") && pause.is_news("locked"));
+        assert_eq!(pause.meet("locked".to_owned(), now), now + SHORTEST_BACKOFF * 2);
         for _ in 0..10 {
-            halt.meet("locked".to_owned(), now);
+            pause.meet("locked".to_owned(), now);
         }
-        assert_eq!(halt.lasts(now), Some(now + LONGEST_BACKOFF));
-        assert_eq!(halt.lasts(now + LONGEST_BACKOFF), None);
-        halt.cut_short(now);
-        assert_eq!(halt.lasts(now), None);
-        assert!(!halt.end_pause() && halt.end() && !halt.stands());
-        assert_eq!(halt.meet("locked".to_owned(), now), now + SHORTEST_BACKOFF);
+        assert_eq!(pause.lasts(now), Some(now + LONGEST_BACKOFF));
+        assert_eq!(pause.lasts(now + LONGEST_BACKOFF), None);
+        pause.cut_short(now);
+        assert_eq!(pause.lasts(now), None);
+        assert!(!pause.end_pause() && pause.end() && !pause.stands());
+        assert_eq!(pause.meet("locked".to_owned(), now), now + SHORTEST_BACKOFF);
     }
 
     #[test]
     fn a_pause_is_news_once_for_each_reason() {
-        let mut halt = Halt::default();
-        assert!(halt.pause("a merge") && !halt.pause("a merge") && halt.pause("a rebase"));
-        assert_eq!(halt.lasts(Instant::now()), None);
-        assert!(halt.end_pause() && !halt.end_pause() && halt.pause("a rebase"));
+        let mut pause = Pause::default();
+        assert!(pause.pause("a merge") && !pause.pause("a merge") && pause.pause("a rebase"));
+        assert_eq!(pause.lasts(Instant::now()), None);
+        assert!(pause.end_pause() && !pause.end_pause() && pause.pause("a rebase"));
     }
 }

@@ -23,7 +23,7 @@ pub(crate) enum Report {
         /// The branch; nothing while there is none to commit to.
         branch: Option<String>,
         /// How it notices what happens.
-        sight: Sight,
+        sight: EventSource,
     },
     /// It shows the project in numbers to whoever asks.
     Serving {
@@ -38,7 +38,7 @@ pub(crate) enum Report {
         problem: String,
     },
     /// From here on it notices differently.
-    Sight(Sight),
+    EventSource(EventSource),
     /// A completion file went its way.
     Delivered(Delivered),
     /// A hand-made task is at its first gate.
@@ -138,7 +138,7 @@ pub(crate) enum Report {
 
 /// How the watcher notices what happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Sight {
+pub(crate) enum EventSource {
     /// The system tells it at once.
     Events,
     /// It looks every second.

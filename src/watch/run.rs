@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::event_worker::Journal;
-use super::file_events::Eyes;
+use super::file_events::FileEvents;
 use super::inbox::backlog::Backlog;
 use super::inbox::inbox::Desk;
-use super::metrics_worker::Counting;
-use super::notice_worker::Mail;
-use super::pause::Halt;
-use super::report::{Report, Sight};
+use super::metrics_worker::MetricsWorker;
+use super::notice_worker::NoticeWorker;
+use super::pause::Pause;
+use super::report::{EventSource, Report};
 use super::rules::Rules;
 use super::schedule::{POLL, Schedule};
-use super::sync_requests::{Errands, hand_out_now};
+use super::sync_requests::{SyncRequests, hand_out_now};
 use super::tasks::{Tasks, look_at_branch, look_at_clocks, look_at_index};
-use super::wakeup::{Bell, Hints, Place, Places};
+use super::wakeup::{Hints, Place, Places, Wakeup};
 use crate::git::AuditError;
 use crate::history::lost_steps::BranchSeen;
 use crate::history::new_commits::news::Left;
@@ -34,7 +34,7 @@ use crate::tasks::inbox::recipient::Delivered;
 const GROWING: Duration = Duration::from_millis(250);
 
 /// The watcher at work.
-pub(crate) struct Rounds<'t> {
+pub(crate) struct Watcher<'t> {
     pub(crate) workspace: Workspace,
     wait: Duration,
     places: Places,
@@ -46,25 +46,25 @@ pub(crate) struct Rounds<'t> {
     backlog: Backlog,
     heard: Heard,
     schedule: Schedule,
-    halt: Halt,
-    mail: Mail,
+    pause: Pause,
+    notice_worker: NoticeWorker,
     journal: Journal,
     /// What whoever asks for metrics is shown, if anybody may.
-    counting: Option<Counting>,
+    metrics_worker: Option<MetricsWorker>,
     /// What is done by way of the remote; who looks once does that at once.
-    errands: Option<Errands>,
+    sync_requests: Option<SyncRequests>,
 }
 
-impl<'t> Rounds<'t> {
+impl<'t> Watcher<'t> {
     pub(crate) fn new(
         workspace: Workspace,
         wait: Duration,
-        bell: Arc<Bell>,
+        wakeup: Arc<Wakeup>,
         tell: &'t mut dyn FnMut(Report),
     ) -> Self {
         Self {
             places: places(&workspace),
-            desk: Desk::new(workspace.paths.root().to_owned(), bell, tell),
+            desk: Desk::new(workspace.paths.root().to_owned(), wakeup, tell),
             workspace,
             wait,
             rules: Rules::default(),
@@ -74,30 +74,33 @@ impl<'t> Rounds<'t> {
             backlog: Backlog::default(),
             heard: Heard::default(),
             schedule: Schedule::new(Instant::now()),
-            halt: Halt::default(),
-            mail: Mail::default(),
+            pause: Pause::default(),
+            notice_worker: NoticeWorker::default(),
             journal: Journal::default(),
-            counting: None,
-            errands: None,
+            metrics_worker: None,
+            sync_requests: None,
         }
     }
 
     /// Shows the project in numbers.
-    pub(crate) fn showing(self, counting: Option<Counting>) -> Self {
-        Self { counting, ..self }
+    pub(crate) fn showing(self, metrics_worker: Option<MetricsWorker>) -> Self {
+        Self { metrics_worker, ..self }
     }
 
     /// Syncs the project with its remote.
-    pub(crate) fn sending(self, errands: Errands) -> Self {
-        Self { errands: Some(errands), ..self }
+    pub(crate) fn sending(self, sync_requests: SyncRequests) -> Self {
+        Self { sync_requests: Some(sync_requests), ..self }
     }
 
     /// Looks and sleeps until told to stop. `first` is told when it begins.
     pub(crate) fn watch(mut self, mut presence: Presence, first: Option<Report>) {
-        let (mut eyes, sight) = match Eyes::open(self.places.clone(), &self.desk.bell) {
-            Ok(eyes) => (eyes, Sight::Events),
-            Err(reason) => (Eyes::shut(self.places.clone()), Sight::Polling { reason }),
-        };
+        let (mut file_events, sight) =
+            match FileEvents::open(self.places.clone(), &self.desk.wakeup) {
+                Ok(file_events) => (file_events, EventSource::Events),
+                Err(reason) => {
+                    (FileEvents::shut(self.places.clone()), EventSource::Polling { reason })
+                }
+            };
         let branch = self.workspace.head_now().ok().map(|head| head.branch().to_owned());
         let project = self.workspace.paths.root().to_owned();
         self.desk.tell(Report::Watching { project, branch, sight });
@@ -106,25 +109,25 @@ impl<'t> Rounds<'t> {
         }
         let mut until = Instant::now();
         loop {
-            let hints = self.desk.bell.wait(until);
+            let hints = self.desk.wakeup.wait(until);
             if hints.stop {
                 break;
             }
             stand_up(&self.workspace.paths, &mut presence);
-            if let Err(reason) = eyes.refresh() {
-                self.desk.tell(Report::Sight(Sight::Polling { reason }));
+            if let Err(reason) = file_events.refresh() {
+                self.desk.tell(Report::EventSource(EventSource::Polling { reason }));
             }
             let changed = hints != Hints::default();
-            self.take(hints, &eyes);
+            self.take(hints, &file_events);
             until = self.round();
             // Who has no events is told of nothing.
-            self.show(changed || self.desk.busy || !eyes.see());
-            if let Some(errands) = &mut self.errands {
-                errands.run(&self.workspace, &mut self.desk);
+            self.show(changed || self.desk.busy || !file_events.see());
+            if let Some(sync_requests) = &mut self.sync_requests {
+                sync_requests.run(&self.workspace, &mut self.desk);
             }
-            if !self.halt.stands() {
+            if !self.pause.stands() {
                 self.journal.keep(&self.workspace, self.wait, &mut self.desk);
-                let left = self.mail.send(&self.workspace, &mut self.desk);
+                let left = self.notice_worker.send(&self.workspace, &mut self.desk);
                 until = if left == Left::Nothing {
                     until.min(self.schedule.clocks_at())
                 } else {
@@ -133,9 +136,9 @@ impl<'t> Rounds<'t> {
             }
         }
         self.journal.stop();
-        self.mail.stop(&mut self.desk);
-        if let Some(errands) = &self.errands {
-            errands.stop();
+        self.notice_worker.stop(&mut self.desk);
+        if let Some(sync_requests) = &self.sync_requests {
+            sync_requests.stop();
         }
         self.desk.tell(Report::Stopped);
     }
@@ -147,7 +150,7 @@ impl<'t> Rounds<'t> {
         loop {
             let until = self.round();
             let sooner = self.schedule.is_before_round(until);
-            if self.halt.stands() || !(sooner || self.desk.busy) {
+            if self.pause.stands() || !(sooner || self.desk.busy) {
                 break;
             }
             // Each of what waits is tried, however long that takes: there is an end to them.
@@ -160,18 +163,19 @@ impl<'t> Rounds<'t> {
                 end = self.end_of_once();
                 continue;
             }
-            if until > end || self.desk.bell.pause(until.saturating_duration_since(Instant::now()))
+            if until > end
+                || self.desk.wakeup.pause(until.saturating_duration_since(Instant::now()))
             {
                 self.desk.failed = true;
                 self.tell_of_unclosed();
                 break;
             }
         }
-        if !self.halt.stands() {
-            self.mail.send_now(&self.workspace, &mut self.desk);
+        if !self.pause.stands() {
+            self.notice_worker.send_now(&self.workspace, &mut self.desk);
             self.journal.keep_now(&self.workspace, &mut self.desk);
         }
-        !self.desk.failed && !self.halt.stands()
+        !self.desk.failed && !self.pause.stands()
     }
 
     /// Says which files are left since nobody can tell what they are going to say.
@@ -196,20 +200,20 @@ impl<'t> Rounds<'t> {
 
     /// Has counted again what may have changed, and tells where that fails.
     fn show(&mut self, changed: bool) {
-        let Some(counting) = &mut self.counting else { return };
-        if !self.halt.stands() {
-            counting.board.note_look(&self.workspace);
+        let Some(metrics_worker) = &mut self.metrics_worker else { return };
+        if !self.pause.stands() {
+            metrics_worker.board.note_look(&self.workspace);
         }
         if changed {
-            counting.board.look_again();
+            metrics_worker.board.look_again();
         }
-        if let Some(problem) = counting.news() {
+        if let Some(problem) = metrics_worker.news() {
             self.desk.tell(Report::Uncounted { problem });
         }
     }
 
     /// Turns hints into what is to be looked at.
-    fn take(&mut self, hints: Hints, eyes: &Eyes) {
+    fn take(&mut self, hints: Hints, file_events: &FileEvents) {
         let now = Instant::now();
         self.desk.note(hints.inbox);
         self.schedule.note(&hints.places, now);
@@ -218,9 +222,9 @@ impl<'t> Rounds<'t> {
             self.rules.look_again();
         }
         if touched(Place::Repository) || touched(Place::Anywhere) {
-            self.halt.cut_short(now);
+            self.pause.cut_short(now);
         }
-        if self.schedule.begins_round(eyes, now) {
+        if self.schedule.begins_round(file_events, now) {
             self.tasks.look_again();
             self.backlog.try_all();
         }
@@ -228,13 +232,13 @@ impl<'t> Rounds<'t> {
 
     /// Looks and does what is to be done; returns when to look again if nothing happens.
     fn round(&mut self) -> Instant {
-        if let Some(until) = self.halt.lasts(Instant::now()) {
+        if let Some(until) = self.pause.lasts(Instant::now()) {
             return until;
         }
         self.desk.busy = false;
         match self.look() {
             Ok(Look::Done { growing }) => {
-                if self.halt.end() {
+                if self.pause.end() {
                     self.desk.tell(Report::Resumed);
                 }
                 let now = Instant::now();
@@ -248,7 +252,7 @@ impl<'t> Rounds<'t> {
                 soon.map_or(next, |soon| soon.min(next))
             }
             Ok(Look::Paused(reason)) => {
-                if self.halt.pause(&reason) {
+                if self.pause.pause(&reason) {
                     self.desk.tell(Report::Paused { reason });
                 }
                 Instant::now() + POLL
@@ -261,14 +265,14 @@ impl<'t> Rounds<'t> {
     fn meet(&mut self, error: OpsError) -> Instant {
         self.backlog.forget();
         let text = error.to_string();
-        if self.halt.is_news(&text) {
+        if self.pause.is_news(&text) {
             self.desk.tell(Report::Trouble(error));
         }
         // The folder, or the repository in it, may be another one by now.
         if let Ok(again) = self.workspace.reopened(self.wait) {
             self.workspace = again;
         }
-        self.halt.meet(text, Instant::now())
+        self.pause.meet(text, Instant::now())
     }
 
     fn look(&mut self) -> Result<Look, OpsError> {
@@ -277,7 +281,7 @@ impl<'t> Rounds<'t> {
             Err(AuditError::Waiting { reason }) => return Ok(Look::Paused(reason)),
             Err(error) => return Err(error.into()),
         };
-        if self.halt.end_pause() {
+        if self.pause.end_pause() {
             self.desk.tell(Report::Resumed);
         }
         self.workspace.own_folder_is_ours()?;
@@ -326,9 +330,9 @@ impl<'t> Rounds<'t> {
 
     fn hand_out(&mut self) -> Result<(), OpsError> {
         let to_share = self.tasks.hand_out(&mut self.workspace, self.wait, &mut self.desk)?;
-        match &mut self.errands {
+        match &mut self.sync_requests {
             _ if !to_share => {}
-            Some(errands) => errands.hand_out(&self.workspace),
+            Some(sync_requests) => sync_requests.hand_out(&self.workspace),
             None => hand_out_now(&mut self.workspace, self.wait, &mut self.desk),
         }
         Ok(())

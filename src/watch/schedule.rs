@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::file_events::Eyes;
+use super::file_events::FileEvents;
 use super::wakeup::Place;
 
 /// How often everything is looked at, whatever events say.
@@ -95,10 +95,10 @@ impl Schedule {
     }
 
     /// Returns whether everything is to be looked at, and if so when that is to be the next time.
-    pub(crate) fn begins_round(&mut self, eyes: &Eyes, now: Instant) -> bool {
+    pub(crate) fn begins_round(&mut self, file_events: &FileEvents, now: Instant) -> bool {
         let begins = now >= self.round_at;
         if begins {
-            self.round_at = now + if eyes.see() { ROUND } else { POLL };
+            self.round_at = now + if file_events.see() { ROUND } else { POLL };
             self.tend_at = now;
             self.index_at = Some(now);
         }
@@ -183,9 +183,9 @@ mod tests {
     use super::*;
     use crate::watch::wakeup::Places;
 
-    fn blind() -> Eyes {
+    fn blind() -> FileEvents {
         let nowhere = PathBuf::new;
-        Eyes::shut(Places {
+        FileEvents::shut(Places {
             root: nowhere(),
             local: nowhere(),
             inbox: nowhere(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::inbox::inbox::Desk;
 use super::report::{Report, Told};
-use super::sync_worker::{Courier, Outcome};
+use super::sync_worker::{Outcome, SyncWorker};
 use super::tasks::tell_of_handed_out;
 use crate::dispatch::synced_assignment::{Errand, sync_and_hand_out};
 use crate::git::{CommitId, Prompts};
@@ -14,9 +14,9 @@ use crate::history::sync::sync::Synced;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 
-/// Errands, and what came of them.
-pub(crate) struct Errands {
-    courier: Courier,
+/// SyncRequests, and what came of them.
+pub(crate) struct SyncRequests {
+    sync_worker: SyncWorker,
     told: Told,
     /// The commit that was last looked at for whether the remote has it.
     offered: Option<CommitId>,
@@ -26,9 +26,9 @@ pub(crate) struct Errands {
     waits: bool,
 }
 
-impl Errands {
-    pub(crate) fn new(courier: Courier) -> Self {
-        Self { courier, told: Told::default(), offered: None, asked: None, waits: false }
+impl SyncRequests {
+    pub(crate) fn new(sync_worker: SyncWorker) -> Self {
+        Self { sync_worker, told: Told::default(), offered: None, asked: None, waits: false }
     }
 
     /// Has work handed out that waits. Once a commit: what cannot be now is tried again with each sync.
@@ -37,7 +37,7 @@ impl Errands {
         if head.is_some() && head != self.asked {
             self.asked = head;
             self.waits = true;
-            self.courier.nudge();
+            self.sync_worker.nudge();
         }
     }
 
@@ -48,10 +48,11 @@ impl Errands {
             self.offered = head;
             // Whatever keeps the rules from being read is met by the look at everything as well.
             if let Ok((every, waiting)) = owed_to_remote(workspace) {
-                self.courier.note(every.map(|every| Duration::from_secs(every.seconds())), waiting);
+                self.sync_worker
+                    .note(every.map(|every| Duration::from_secs(every.seconds())), waiting);
             }
         }
-        for outcome in self.courier.news() {
+        for outcome in self.sync_worker.news() {
             let Some((problem, fix)) = self.told_of(outcome, workspace, desk) else {
                 self.told = Told::default();
                 self.waits = false;
@@ -72,7 +73,7 @@ impl Errands {
 
     /// Begins no other, and waits a moment for the one under way.
     pub(crate) fn stop(&self) {
-        self.courier.stop();
+        self.sync_worker.stop();
     }
 
     /// Tells what was done; returns what keeps more from being done, with what to do about it.

@@ -24,7 +24,7 @@ const LAST: Duration = Duration::from_secs(3);
 pub(crate) type Outcome = Result<Box<Errand>, OpsError>;
 
 /// Syncs on their way.
-pub(crate) struct Courier {
+pub(crate) struct SyncWorker {
     shared: Arc<Shared>,
     outcomes: mpsc::Receiver<Outcome>,
 }
@@ -46,7 +46,7 @@ struct State {
     stop: bool,
 }
 
-impl Courier {
+impl SyncWorker {
     /// Begins, until the process ends.
     pub(crate) fn begin(workspace: &Workspace, wait: Duration) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());

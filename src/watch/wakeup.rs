@@ -13,7 +13,7 @@ use crate::storage::inbox::names::is_debris;
 
 /// Gathers hints, and wakes whoever waits for them.
 #[derive(Default)]
-pub(crate) struct Bell {
+pub(crate) struct Wakeup {
     hints: Mutex<Hints>,
     rung: Condvar,
 }
@@ -66,7 +66,7 @@ pub(crate) struct Places {
     pub git: PathBuf,
 }
 
-impl Bell {
+impl Wakeup {
     /// Notes what an event hints at. Runs on the thread that empties the system's queue, so it does nothing else.
     pub(crate) fn note(&self, places: &Places, event: &Event) {
         let mut hints = self.lock();
@@ -306,12 +306,14 @@ mod tests {
 
     #[test]
     fn hints_are_given_once_and_the_wish_to_stop_stays() {
-        let bell = Bell::default();
-        bell.note(&places(), &Event::new(WRITTEN).add_path("/p/tasks/AOF-abc.md".into()));
+        let wakeup = Wakeup::default();
+        wakeup.note(&places(), &Event::new(WRITTEN).add_path("/p/tasks/AOF-abc.md".into()));
         let far = Instant::now() + Duration::from_mins(1);
-        assert!(bell.wait(far).places.contains(&Place::Tasks));
-        assert_eq!(bell.wait(Instant::now()), Hints::default());
-        bell.stop();
-        assert!(bell.pause(Duration::from_mins(1)) && bell.wait(far).stop && bell.wait(far).stop);
+        assert!(wakeup.wait(far).places.contains(&Place::Tasks));
+        assert_eq!(wakeup.wait(Instant::now()), Hints::default());
+        wakeup.stop();
+        assert!(
+            wakeup.pause(Duration::from_mins(1)) && wakeup.wait(far).stop && wakeup.wait(far).stop
+        );
     }
 }

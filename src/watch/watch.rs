@@ -20,11 +20,11 @@ use crate::storage::StoreError;
 use crate::storage::state::watcher_presence::Presence;
 use crate::system::signals;
 
-use super::metrics_worker::Counting;
-use super::run::Rounds;
-use super::sync_requests::Errands;
-use super::sync_worker::Courier;
-use super::wakeup::Bell;
+use super::metrics_worker::MetricsWorker;
+use super::run::Watcher;
+use super::sync_requests::SyncRequests;
+use super::sync_worker::SyncWorker;
+use super::wakeup::Wakeup;
 
 /// Watches until it is told to stop. Whoever asks at the endpoint is shown the project in numbers.
 pub(crate) fn watch(
@@ -34,14 +34,14 @@ pub(crate) fn watch(
     tell: &mut dyn FnMut(Report),
 ) -> Result<(), OpsError> {
     workspace.own_folder_is_ours()?;
-    let bell = bell_of(&workspace)?;
+    let wakeup = bell_of(&workspace)?;
     let fault = |doing, cause| StoreError::Io { doing, path: workspace.paths.root().into(), cause };
     // Fails early where no watcher can work at all; later it is only trouble.
     let presence = Presence::announce(&workspace.paths)?;
     let mut serving = None;
-    let mut counting = None;
+    let mut metrics_worker = None;
     if let Some(endpoint) = endpoint {
-        let begun = Counting::begin(&workspace, wait)
+        let begun = MetricsWorker::begin(&workspace, wait)
             .map_err(|cause| fault("count the tasks of", cause))?;
         let board = Arc::clone(&begun.board);
         serving =
@@ -49,12 +49,12 @@ pub(crate) fn watch(
         endpoint
             .serve(Arc::new(move |format| board.page(format)))
             .map_err(|cause| fault("serve metrics of", cause))?;
-        counting = Some(begun);
+        metrics_worker = Some(begun);
     }
-    let courier = Courier::begin(&workspace, wait).map_err(|cause| fault("sync", cause))?;
-    Rounds::new(workspace, wait, bell, tell)
-        .showing(counting)
-        .sending(Errands::new(courier))
+    let sync_worker = SyncWorker::begin(&workspace, wait).map_err(|cause| fault("sync", cause))?;
+    Watcher::new(workspace, wait, wakeup, tell)
+        .showing(metrics_worker)
+        .sending(SyncRequests::new(sync_worker))
         .watch(presence, serving);
     Ok(())
 }
@@ -66,18 +66,18 @@ pub(crate) fn watch_once(
     tell: &mut dyn FnMut(Report),
 ) -> Result<bool, OpsError> {
     workspace.own_folder_is_ours()?;
-    let bell = bell_of(&workspace)?;
-    Ok(Rounds::new(workspace, wait, bell, tell).once())
+    let wakeup = bell_of(&workspace)?;
+    Ok(Watcher::new(workspace, wait, wakeup, tell).once())
 }
 
 /// Returns the bell that wakes the watcher; whoever wants the process to stop rings it.
-fn bell_of(workspace: &Workspace) -> Result<Arc<Bell>, StoreError> {
-    let bell = Arc::new(Bell::default());
-    let rung = Arc::clone(&bell);
+fn bell_of(workspace: &Workspace) -> Result<Arc<Wakeup>, StoreError> {
+    let wakeup = Arc::new(Wakeup::default());
+    let rung = Arc::clone(&wakeup);
     signals::on_stop(move || rung.stop()).map_err(|cause| StoreError::Io {
         doing: "listen for signals in",
         path: workspace.paths.root().into(),
         cause,
     })?;
-    Ok(bell)
+    Ok(wakeup)
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use crate::agents::mcp::check::check::{Checked, check};
 use crate::agents::mcp::serve::{Access, McpError, Setup, serve};
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::arguments::{Away, Who, run_under_way};
 use crate::cli::render::output::{BOLD, CYAN, GREEN, YELLOW, styled};
 use crate::cli::session::{Session, now};
@@ -34,9 +34,9 @@ pub(crate) struct Args {
     check: bool,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     if let Err(cause) = session.directory.canonicalize() {
-        return Err(Trouble::Directory { path: session.directory.clone(), cause });
+        return Err(CliError::Directory { path: session.directory.clone(), cause });
     }
     let setup = Setup {
         directory: session.directory.clone(),
@@ -55,7 +55,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     }
     serve(setup).map_err(|error| match error {
         McpError::Ops(error) => error.into(),
-        error => Trouble::Unfit {
+        error => CliError::Unfit {
             code: error.code(),
             problem: error.to_string(),
             fix: error.fix().unwrap_or_default(),

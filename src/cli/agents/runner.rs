@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::run::command::project;
 use crate::agents::runner::{Checkup, Depth, checkups};
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::render::output::{CYAN, DIM, GREEN, RED, styled};
 use crate::cli::session::Session;
 use crate::domain::{AgentId, RoleId, listed};
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     ask: bool,
 }
 
-pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, CliError> {
     let Command::Doctor(args) = command;
     let workspace = session.workspace_in_background("runner doctor")?;
     session.rules(&workspace)?;
@@ -55,7 +55,7 @@ pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, Trou
         let fix =
             "say it there, as in `agents: {coder: {run: {preset: claude}}}`; see docs/running.md"
                 .to_owned();
-        return Err(Trouble::Unfit { code: "not_startable", problem, fix });
+        return Err(CliError::Unfit { code: "not_startable", problem, fix });
     }
     let well = found.iter().all(Checkup::is_well);
     if session.output.is_json() {

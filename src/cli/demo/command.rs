@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::script::{Cast, Note, Scene};
 use super::stage::Stage;
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::render::output::{BOLD, CYAN, GREEN, RED, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::domain::TaskId;
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     keep: bool,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let mut stage = Stage::build()?;
     let played = play(session, &mut stage);
     let kept = args.keep.then(|| stage.keep());
@@ -43,7 +43,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn play(session: &Session, stage: &mut Stage) -> Result<(), Trouble> {
+fn play(session: &Session, stage: &mut Stage) -> Result<(), CliError> {
     let tell = |text: &str| session.output.line(text);
     heading(session, "A project: the gates of its workflow, committed");
     tell(
@@ -84,7 +84,7 @@ fn new_task(
     stage: &Stage,
     title: &str,
     more: &[&str],
-) -> Result<TaskId, Trouble> {
+) -> Result<TaskId, CliError> {
     let mut arguments = vec!["--json", "task", "new", title];
     arguments.extend(more);
     let said = stage.aof(&arguments)?;
@@ -102,7 +102,7 @@ fn follow(
     cast: &Cast,
     scene: &Scene,
     deadline: Instant,
-) -> Result<(), Trouble> {
+) -> Result<(), CliError> {
     let (mut approved, mut guide_waits) = (false, false);
     while !(approved && guide_waits) {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -199,9 +199,9 @@ fn indented(text: &str) -> String {
 }
 
 /// Says what went wrong on the stage.
-pub(crate) fn failed(what: &str, detail: &str, folder: Option<&PathBuf>) -> Trouble {
+pub(crate) fn failed(what: &str, detail: &str, folder: Option<&PathBuf>) -> CliError {
     let place = folder.map(|folder| format!(" in `{}`", folder.display())).unwrap_or_default();
-    Trouble::Unfit {
+    CliError::Unfit {
         code: "demo_failed",
         problem: format!("the demo got stuck{place}: {what}"),
         fix: if detail.trim().is_empty() {

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::command::failed;
 use super::script::{Note, ORG, PROJECT};
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::git::AuditError;
 use crate::storage::Paths;
 use crate::storage::state::watcher_presence::is_watched;
@@ -29,7 +29,7 @@ pub(crate) struct Stage {
 
 impl Stage {
     /// Makes the project: a repository with the rules in its first commit.
-    pub(crate) fn build() -> Result<Self, Trouble> {
+    pub(crate) fn build() -> Result<Self, CliError> {
         let folder = tempfile::Builder::new()
             .prefix("aof-demo-")
             .tempdir()
@@ -69,22 +69,22 @@ impl Stage {
     }
 
     /// Runs git and returns what it prints.
-    pub(crate) fn git(&self, arguments: &[&str]) -> Result<String, Trouble> {
+    pub(crate) fn git(&self, arguments: &[&str]) -> Result<String, CliError> {
         self.finish(self.hermetic("git").arg("--no-pager").args(arguments), "git", arguments)
     }
 
     /// Runs this program and returns what it prints.
-    pub(crate) fn aof(&self, arguments: &[&str]) -> Result<String, Trouble> {
+    pub(crate) fn aof(&self, arguments: &[&str]) -> Result<String, CliError> {
         self.finish(self.own()?.args(arguments), "aof", arguments)
     }
 
     /// Does it as that agent.
-    pub(crate) fn aof_as(&self, agent: &str, arguments: &[&str]) -> Result<String, Trouble> {
+    pub(crate) fn aof_as(&self, agent: &str, arguments: &[&str]) -> Result<String, CliError> {
         self.finish(self.own()?.env("AOF_AGENT", agent).args(arguments), "aof", arguments)
     }
 
     /// Starts `aof watch`; what it tells arrives as notes, and so does what others send.
-    pub(crate) fn start_watcher(&mut self) -> Result<(Receiver<Note>, Sender<Note>), Trouble> {
+    pub(crate) fn start_watcher(&mut self) -> Result<(Receiver<Note>, Sender<Note>), CliError> {
         let log = self.project.with_file_name("watcher.log");
         let log = File::create(&log).map_err(|cause| self.io("write", "watcher.log", &cause))?;
         let mut child = self
@@ -134,7 +134,7 @@ impl Stage {
     }
 
     /// Says that the play does not go on, and what the watcher had to say about it.
-    pub(crate) fn stuck(&self, what: &str) -> Trouble {
+    pub(crate) fn stuck(&self, what: &str) -> CliError {
         let log =
             fs::read_to_string(self.project.with_file_name("watcher.log")).unwrap_or_default();
         failed(what, &log, Some(&self.project))
@@ -145,7 +145,7 @@ impl Stage {
         command: &mut Command,
         name: &str,
         arguments: &[&str],
-    ) -> Result<String, Trouble> {
+    ) -> Result<String, CliError> {
         let words = format!("`{name} {}`", arguments.join(" "));
         let output = command.stdin(Stdio::null()).output().map_err(|cause| match cause.kind() {
             // Once more would be no better, and there is nothing to look at.
@@ -165,7 +165,7 @@ impl Stage {
         ))
     }
 
-    fn own(&self) -> Result<Command, Trouble> {
+    fn own(&self) -> Result<Command, CliError> {
         let program =
             std::env::current_exe().map_err(|cause| self.io("find", "this program", &cause))?;
         Ok(self.hermetic(program))
@@ -193,7 +193,7 @@ impl Stage {
         command
     }
 
-    fn io(&self, doing: &str, what: &str, cause: &std::io::Error) -> Trouble {
+    fn io(&self, doing: &str, what: &str, cause: &std::io::Error) -> CliError {
         failed(&format!("cannot {doing} {what}: {cause}"), "", Some(&self.project))
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::render::output::{RED, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::domain::{AgentId, TaskId};
@@ -64,7 +64,7 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     if args.settle {
         return settle_all(session, if args.dry_run { DryRun::Yes } else { DryRun::No });
     }
@@ -82,7 +82,7 @@ fn merge(
     args: &Args,
     files: [&PathBuf; 3],
     path: &str,
-) -> Result<ExitCode, Trouble> {
+) -> Result<ExitCode, CliError> {
     let [base, ours, theirs] = files.map(|file| read(session, file));
     let (base, ours, theirs) = (base?, ours?, theirs?);
     let versions = Versions {
@@ -109,7 +109,7 @@ fn merge(
     };
     let place = session.directory.join(files[1]);
     std::fs::write(&place, &merged.bytes)
-        .map_err(|cause| Trouble::Output { path: place, cause })?;
+        .map_err(|cause| CliError::Output { path: place, cause })?;
     // What is merged for git alone is nobody's to know or to solve.
     if purpose != Purpose::Base {
         tell(session, path, &merged);
@@ -188,7 +188,7 @@ fn tell_mixed(session: &Session, path: &str, other: &TaskId) {
     ));
 }
 
-fn settle_all(session: &Session, mode: DryRun) -> Result<ExitCode, Trouble> {
+fn settle_all(session: &Session, mode: DryRun) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("merge-driver")?;
     let settled = settle(&workspace, mode)?;
     let mut code = ExitCode::SUCCESS;
@@ -261,7 +261,7 @@ fn settle_all(session: &Session, mode: DryRun) -> Result<ExitCode, Trouble> {
 /// Has the message of a merge list what it supersedes, and no more. Whether one is under way git's folder tells, and not where the message is from: it
 /// may be given on the command line. Whatever else git makes a message for is left as it is; but a commit that git makes again is refused
 /// where it cannot stand: git commits nothing then.
-fn list(session: &Session, message: &[PathBuf]) -> Result<ExitCode, Trouble> {
+fn list(session: &Session, message: &[PathBuf]) -> Result<ExitCode, CliError> {
     let [file, ..] = message else { return Ok(ExitCode::FAILURE) };
     let bytes = read(session, file)?;
     // What is judged goes by lines that git wrote, whatever the others are in (`i18n.commitEncoding`).
@@ -313,7 +313,7 @@ fn list(session: &Session, message: &[PathBuf]) -> Result<ExitCode, Trouble> {
     };
     if after != text {
         let place = session.directory.join(file);
-        std::fs::write(&place, after).map_err(|cause| Trouble::Output { path: place, cause })?;
+        std::fs::write(&place, after).map_err(|cause| CliError::Output { path: place, cause })?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -365,7 +365,8 @@ fn is_no_project(error: &OpsError) -> bool {
     matches!(error, OpsError::Audit(AuditError::NoRepository { .. }))
 }
 
-fn read(session: &Session, file: &Path) -> Result<Vec<u8>, Trouble> {
+fn read(session: &Session, file: &Path) -> Result<Vec<u8>, CliError> {
     let path = session.directory.join(file);
-    std::fs::read(&path).map_err(|cause| Trouble::Input { name: path.display().to_string(), cause })
+    std::fs::read(&path)
+        .map_err(|cause| CliError::Input { name: path.display().to_string(), cause })
 }

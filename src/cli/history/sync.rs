@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::arguments::Rehearsal;
 use crate::cli::render::output::{BOLD, CYAN, DIM, GREEN, YELLOW, styled};
 use crate::cli::session::Session;
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("sync")?;
     let mode = args.rehearsal.mode();
     let wish = Wish {

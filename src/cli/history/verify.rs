@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::builder::NonEmptyStringValueParser;
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::text;
 use crate::cli::render::output::{BOLD, GREEN, RED, YELLOW, styled};
 use crate::cli::session::Session;
@@ -66,7 +66,7 @@ impl Args {
     }
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let anchor = args.trusted_keys.as_deref().map(trusted).transpose()?;
     if args.stdin {
         return pushed(session, args.project.as_ref(), anchor.as_ref());
@@ -90,10 +90,10 @@ fn pushed(
     session: &Session,
     project: Option<&ProjectFolder>,
     anchor: Option<&TrustedKeys>,
-) -> Result<ExitCode, Trouble> {
+) -> Result<ExitCode, CliError> {
     let past = session.past("verify")?;
     let updates: Result<Vec<Update>, _> = text::text("-")?.lines().map(str::parse).collect();
-    let updates = updates.map_err(|fault| Trouble::Unfit {
+    let updates = updates.map_err(|fault| CliError::Unfit {
         code: "bad_update",
         problem: fault.to_string(),
         fix: "`--stdin` is for what git tells a `pre-receive` hook: `OLD NEW REF`, line by line"
@@ -121,13 +121,13 @@ fn pushed(
 }
 
 /// Reads the keys that are trusted from outside.
-fn trusted(file: &Path) -> Result<TrustedKeys, Trouble> {
+fn trusted(file: &Path) -> Result<TrustedKeys, CliError> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file)
-        .map_err(|cause| Trouble::Input { name: name.clone(), cause })?;
+        .map_err(|cause| CliError::Input { name: name.clone(), cause })?;
     allowed_signers::parse(&text).map_err(|faults| {
         let lines = faults.iter().map(|fault| format!("{name}:{}: {}", fault.line, fault.problem));
-        Trouble::Unfit {
+        CliError::Unfit {
             code: "unreadable_keys",
             problem: lines.collect::<Vec<_>>().join("\n"),
             fix: "write one key a line, as in `human-ann namespaces=\"aof\" ssh-ed25519 AAAA..`; see `man ssh-keygen`, ALLOWED SIGNERS"

@@ -4,13 +4,13 @@ use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::session::Session;
 use crate::git;
 
 /// Returns the text of a file, or of stdin for `-`.
-pub(crate) fn text(name: &str) -> Result<String, Trouble> {
-    let fault = |cause| Trouble::Input {
+pub(crate) fn text(name: &str) -> Result<String, CliError> {
+    let fault = |cause| CliError::Input {
         name: if name == "-" { "stdin".to_owned() } else { name.to_owned() },
         cause,
     };
@@ -23,12 +23,12 @@ pub(crate) fn text(name: &str) -> Result<String, Trouble> {
 }
 
 /// Returns a text given on the command line; `-` means stdin.
-pub(crate) fn given(text: &str) -> Result<String, Trouble> {
+pub(crate) fn given(text: &str) -> Result<String, CliError> {
     if text == "-" { self::text("-") } else { Ok(text.to_owned()) }
 }
 
 /// Lets the user edit a text in the editor that git would use, and returns it.
-pub(crate) fn edited(session: &Session, text: &str, suffix: &str) -> Result<String, Trouble> {
+pub(crate) fn edited(session: &Session, text: &str, suffix: &str) -> Result<String, CliError> {
     let bytes = edited_bytes(session, text.as_bytes(), suffix)?;
     String::from_utf8(bytes).map_err(|_| editor_fault("what was edited is not UTF-8".to_owned()))
 }
@@ -38,7 +38,7 @@ pub(crate) fn edited_bytes(
     session: &Session,
     bytes: &[u8],
     suffix: &str,
-) -> Result<Vec<u8>, Trouble> {
+) -> Result<Vec<u8>, CliError> {
     let editor = git::editor(&session.directory).unwrap_or_else(editor);
     let file = temporary(suffix)
         .map_err(|cause| editor_fault(format!("cannot make a file to edit: {cause}")))?;
@@ -50,7 +50,7 @@ pub(crate) fn edited_bytes(
 }
 
 /// Keeps what somebody wrote although it could not be used, and returns where.
-pub(crate) fn kept(bytes: &[u8], suffix: &str) -> Result<PathBuf, Trouble> {
+pub(crate) fn kept(bytes: &[u8], suffix: &str) -> Result<PathBuf, CliError> {
     let fault =
         |cause: std::io::Error| editor_fault(format!("cannot keep what was edited: {cause}"));
     let (_, path) = temporary(suffix).map_err(fault)?.keep().map_err(|error| fault(error.error))?;
@@ -69,8 +69,8 @@ fn temporary(suffix: &str) -> std::io::Result<tempfile::NamedTempFile> {
     tempfile::Builder::new().prefix("aof-").suffix(suffix).tempfile()
 }
 
-fn editor_fault(problem: String) -> Trouble {
-    Trouble::Editor {
+fn editor_fault(problem: String) -> CliError {
+    CliError::Editor {
         problem,
         fix: "set `EDITOR` or git's `core.editor`, or give everything on the command line"
             .to_owned(),

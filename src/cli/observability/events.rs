@@ -9,7 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::since::Since;
 use crate::cli::render::output::{CYAN, RED, YELLOW, styled};
 use crate::cli::session::{Session, now};
@@ -84,7 +84,7 @@ fn level() -> impl TypedValueParser<Value = Level> {
         .try_map(|word| word.parse::<Level>())
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("events")?;
     if let Some(Command::Rebuild) = args.command {
         told(session, &rebuild_events(&workspace)?);
@@ -112,7 +112,7 @@ fn follow(
     workspace: &Workspace,
     reader: &mut EventReader,
     show: &mut Show<'_>,
-) -> Result<(), Trouble> {
+) -> Result<(), CliError> {
     while !show.session.output.is_unheard() {
         thread::sleep(LOOK);
         show.rest(reader)?;
@@ -131,7 +131,7 @@ struct Show<'s> {
 
 impl Show<'_> {
     /// Shows what is there, or the last of it.
-    fn past(&mut self, reader: &mut EventReader, last: Option<usize>) -> Result<(), Trouble> {
+    fn past(&mut self, reader: &mut EventReader, last: Option<usize>) -> Result<(), CliError> {
         let mut kept = VecDeque::new();
         while let Some(found) = self.next(reader)? {
             match last {
@@ -152,7 +152,7 @@ impl Show<'_> {
     }
 
     /// Shows what has come since.
-    fn rest(&mut self, reader: &mut EventReader) -> Result<(), Trouble> {
+    fn rest(&mut self, reader: &mut EventReader) -> Result<(), CliError> {
         while let Some(found) = self.next(reader)? {
             self.show(&found);
         }
@@ -164,7 +164,7 @@ impl Show<'_> {
     fn next(
         &mut self,
         reader: &mut EventReader,
-    ) -> Result<Option<(Box<EventLine>, String)>, Trouble> {
+    ) -> Result<Option<(Box<EventLine>, String)>, CliError> {
         loop {
             match reader.next_line()? {
                 None => return Ok(None),

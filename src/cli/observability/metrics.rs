@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use serde_json::json;
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::render::unreadable_files;
 use crate::cli::session::Session;
 use crate::files::printable::inert;
@@ -48,7 +48,7 @@ enum Written {
     OpenMetrics,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("metrics")?;
     let in_force = session.rules(&workspace)?;
     let numbers = numbers(&workspace, &in_force)?;
@@ -65,7 +65,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         Some(path) if path.as_os_str() == "-" => session.output.print(&text),
         Some(path) => {
             let path = session.directory.join(path);
-            replace(&path, &text).map_err(|cause| Trouble::Output { path, cause })?;
+            replace(&path, &text).map_err(|cause| CliError::Output { path, cause })?;
         }
     }
     if let Some(error) = &numbers.untold {

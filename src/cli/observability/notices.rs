@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::render::output::{GREEN, RED, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::files::printable::inert;
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     forget: bool,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("notices")?;
     if args.forget {
         let count = forget_dropped(&workspace)?;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::arguments::Rehearsal;
 use crate::cli::render::output::{BOLD, DIM, GREEN, RED, YELLOW, styled};
 use crate::cli::session::Session;
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let mut workspace = session.workspace("doctor")?;
     let complaints = examine(&workspace, is_watched(&workspace.paths))?;
     let treated = match (args.fix, args.rehearsal.mode()) {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::length::length;
 use crate::cli::render::output::{CYAN, DIM, RED, YELLOW};
 use crate::cli::render::table::{Cell, Column, Table, width};
@@ -22,13 +22,13 @@ pub(crate) enum Command {
     Status,
 }
 
-pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, CliError> {
     match command {
         Command::Status => status(session),
     }
 }
 
-fn status(session: &Session) -> Result<ExitCode, Trouble> {
+fn status(session: &Session) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("gate status")?;
     let in_force = session.rules(&workspace)?;
     let report = gate_status(&workspace, &in_force);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::arguments::Rehearsal;
 use crate::cli::render::output::{CYAN, RED, styled};
 use crate::cli::render::unreadable_files;
@@ -55,13 +55,13 @@ pub(crate) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, CliError> {
     match command {
         Command::Tasks(args) => tasks(session, args),
     }
 }
 
-fn tasks(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+fn tasks(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let mut workspace = session.workspace("migrate tasks")?;
     let in_force = session.rules(&workspace)?;
     if let Some(name) = &args.workflow {

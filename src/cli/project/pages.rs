@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap_complete::Shell;
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::session::Session;
 
 /// Print completions for a shell
@@ -32,25 +32,34 @@ pub(crate) struct ManArgs {
     folder: Option<PathBuf>,
 }
 
-pub(crate) fn completions(session: &Session, args: &CompletionsArgs) -> ExitCode {
+/// `command` is the description of the whole command line, here and in `man`.
+pub(crate) fn completions(
+    session: &Session,
+    args: &CompletionsArgs,
+    mut command: clap::Command,
+) -> ExitCode {
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut crate::cli::program::command(), "aof", &mut text);
+    clap_complete::generate(args.shell, &mut command, "aof", &mut text);
     session.output.print(&String::from_utf8_lossy(&text));
     ExitCode::SUCCESS
 }
 
-pub(crate) fn man(session: &Session, args: &ManArgs) -> Result<ExitCode, Trouble> {
+pub(crate) fn man(
+    session: &Session,
+    args: &ManArgs,
+    command: clap::Command,
+) -> Result<ExitCode, CliError> {
     let Some(folder) = &args.folder else {
         let mut page = Vec::new();
-        let rendered = clap_mangen::Man::new(crate::cli::program::command()).render(&mut page);
+        let rendered = clap_mangen::Man::new(command).render(&mut page);
         rendered.expect("a page in memory can be written to");
         session.output.print(&String::from_utf8_lossy(&page));
         return Ok(ExitCode::SUCCESS);
     };
     let folder = session.directory.join(folder);
-    let written = std::fs::create_dir_all(&folder)
-        .and_then(|()| clap_mangen::generate_to(crate::cli::program::command(), &folder));
-    written.map_err(|cause| Trouble::Output { path: folder.clone(), cause })?;
+    let written =
+        std::fs::create_dir_all(&folder).and_then(|()| clap_mangen::generate_to(command, &folder));
+    written.map_err(|cause| CliError::Output { path: folder.clone(), cause })?;
     session.output.say(format!("wrote the manual pages into `{}`", folder.display()));
     Ok(ExitCode::SUCCESS)
 }

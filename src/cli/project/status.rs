@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::render::output::{BOLD, CYAN, GREEN, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::domain::Status;
@@ -14,7 +14,7 @@ use crate::tasks::headers::header::NEW;
 /// So many points of one kind are shown before it is enough.
 const FEW: usize = 5;
 
-pub(crate) fn run(session: &Session) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("status")?;
     let overview = overview(&workspace, is_watched(&workspace.paths))?;
     if session.output.is_json() {

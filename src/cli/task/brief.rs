@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::render::page::{Page, not_taken_up, warn_of_visit};
 use crate::cli::session::{Session, now};
 use crate::domain::Ticket;
@@ -37,7 +37,7 @@ enum Form {
     Json,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("task brief")?;
     let (file, context, in_force) = briefed(&workspace, &args.ticket)?;
     session.warn_of_rules(&in_force);

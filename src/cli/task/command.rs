@@ -1,30 +1,22 @@
 //! `aof task ...`
 
-use super::assign;
+use super::actions;
 use super::brief;
-use super::cancel;
 use super::comment;
 use super::complete;
 use super::edit;
 use super::history;
-use super::hold;
 use super::list;
 use super::new;
 use super::next;
-use super::override_;
-use super::release;
-use super::renew;
-use super::reopen;
 use super::show;
 use super::sign;
-use super::unblock;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::session::Session;
-use crate::cli::single_command::Describe;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -39,22 +31,22 @@ pub(crate) enum Command {
     /// Sign a completion file
     Sign(sign::Args),
     /// Give a claimed task back
-    Release(release::Args),
+    Release(actions::ReleaseArgs),
     /// Say that you are still at work, so that your claim lasts
-    Renew(renew::Args),
+    Renew(actions::RenewArgs),
     /// Give a task to an agent, whoever has it now
-    Assign(assign::Args),
+    Assign(actions::AssignArgs),
     /// Hold a task where it is, until it is unblocked
-    Hold(hold::Args),
+    Hold(actions::HoldArgs),
     /// Set a blocked or held task going again
     #[command(visible_alias = "resume")]
-    Unblock(unblock::Args),
+    Unblock(actions::UnblockArgs),
     /// Call a task off
-    Cancel(cancel::Args),
+    Cancel(actions::CancelArgs),
     /// Take a finished task up again
-    Reopen(reopen::Args),
+    Reopen(actions::ReopenArgs),
     /// Move a task to a gate against its workflow
-    Override(override_::Args),
+    Override(actions::OverrideArgs),
     /// List tasks
     #[command(visible_alias = "ls")]
     List(list::Args),
@@ -68,6 +60,9 @@ pub(crate) enum Command {
     History(history::Args),
 }
 
+/// Adds the arguments of a command to its description.
+pub(crate) type Describe = fn(clap::Command) -> clap::Command;
+
 /// Every command, with what describes it.
 pub(crate) const ALONE: &[(&str, Describe)] = &[
     ("new", new::Args::augment_args),
@@ -75,14 +70,14 @@ pub(crate) const ALONE: &[(&str, Describe)] = &[
     ("comment", comment::Args::augment_args),
     ("complete", complete::Args::augment_args),
     ("sign", sign::Args::augment_args),
-    ("release", release::Args::augment_args),
-    ("renew", renew::Args::augment_args),
-    ("assign", assign::Args::augment_args),
-    ("hold", hold::Args::augment_args),
-    ("unblock", unblock::Args::augment_args),
-    ("cancel", cancel::Args::augment_args),
-    ("reopen", reopen::Args::augment_args),
-    ("override", override_::Args::augment_args),
+    ("release", actions::ReleaseArgs::augment_args),
+    ("renew", actions::RenewArgs::augment_args),
+    ("assign", actions::AssignArgs::augment_args),
+    ("hold", actions::HoldArgs::augment_args),
+    ("unblock", actions::UnblockArgs::augment_args),
+    ("cancel", actions::CancelArgs::augment_args),
+    ("reopen", actions::ReopenArgs::augment_args),
+    ("override", actions::OverrideArgs::augment_args),
     ("list", list::Args::augment_args),
     ("show", show::Args::augment_args),
     ("next", next::Args::augment_args),
@@ -90,21 +85,21 @@ pub(crate) const ALONE: &[(&str, Describe)] = &[
     ("history", history::Args::augment_args),
 ];
 
-pub(crate) fn run(session: &Session, command: Command) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, command: Command) -> Result<ExitCode, CliError> {
     match command {
         Command::New(args) => new::run(session, &args),
         Command::Edit(args) => edit::run(session, &args),
         Command::Comment(args) => comment::run(session, &args),
         Command::Complete(args) => complete::run(session, &args),
         Command::Sign(args) => sign::run(session, &args),
-        Command::Release(args) => release::run(session, &args),
-        Command::Renew(args) => renew::run(session, &args),
-        Command::Assign(args) => assign::run(session, &args),
-        Command::Hold(args) => hold::run(session, &args),
-        Command::Unblock(args) => unblock::run(session, &args),
-        Command::Cancel(args) => cancel::run(session, &args),
-        Command::Reopen(args) => reopen::run(session, &args),
-        Command::Override(args) => override_::run(session, &args),
+        Command::Release(args) => actions::release(session, &args),
+        Command::Renew(args) => actions::renew(session, &args),
+        Command::Assign(args) => actions::assign(session, &args),
+        Command::Hold(args) => actions::hold(session, &args),
+        Command::Unblock(args) => actions::unblock(session, &args),
+        Command::Cancel(args) => actions::cancel(session, &args),
+        Command::Reopen(args) => actions::reopen(session, &args),
+        Command::Override(args) => actions::override_to(session, &args),
         Command::List(args) => list::run(session, &args),
         Command::Show(args) => show::run(session, &args),
         Command::Next(args) => next::run(session, &args),

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::shown;
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::arguments::{Rehearsal, Who};
 use crate::cli::input::text;
 use crate::cli::session::Session;
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("task comment")?;
     let in_force = session.rules(&workspace)?;
     let id = &args.ticket.task;
@@ -43,7 +43,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn written(session: &Session, workspace: &Workspace, id: &TaskId) -> Result<String, Trouble> {
+fn written(session: &Session, workspace: &Workspace, id: &TaskId) -> Result<String, CliError> {
     // A task that is not there is found missing before anybody writes about it.
     show(workspace, id)?;
     let hint =

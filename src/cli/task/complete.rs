@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::shown;
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::arguments::{Rehearsal, SignWith, Who, key_value, object, run_under_way};
 use crate::cli::input::text;
 use crate::cli::session::{Session, now};
@@ -69,7 +69,7 @@ pub(crate) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let mut workspace = session.workspace("task complete")?;
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;
@@ -77,7 +77,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         acting_agent(&workspace, &rules.org, args.who.agent.as_ref(), Session::at_terminal())?;
     let mode = args.rehearsal.mode();
     let mut completion = completion(args, agent)?;
-    let refused = |error| Trouble::Completion { command: command(args), error: Box::new(error) };
+    let refused = |error| CliError::Completion { command: command(args), error: Box::new(error) };
     let mut written = None;
     if wants_editor(&completion) && Session::at_terminal() && !session.output.is_json() {
         // Whatever is refused for other reasons is refused before anybody writes a word.
@@ -109,7 +109,7 @@ fn command(args: &Args) -> String {
     format!("aof task complete {}{agent}", args.ticket)
 }
 
-fn completion(args: &Args, agent: AgentId) -> Result<Completion, Trouble> {
+fn completion(args: &Args, agent: AgentId) -> Result<Completion, CliError> {
     let id = match &args.id {
         Some(id) => id.clone(),
         None => DeliveryId::new(now())?.completion(),
@@ -164,7 +164,7 @@ fn ask(
     workspace: &Workspace,
     rules: &Rules,
     completion: &mut Completion,
-) -> Result<String, Trouble> {
+) -> Result<String, CliError> {
     let (view, _) = show(workspace, &completion.ticket.task)?;
     let task = &view.file.task;
     let mut template = String::new();
@@ -194,7 +194,7 @@ fn ask(
     let text = text::edited(session, &template, ".md")?;
     let (summary, blockers) = read(&text);
     if summary.is_empty() && blockers.is_empty() {
-        return Err(Trouble::Editor {
+        return Err(CliError::Editor {
             problem: "nothing was written, so nothing was completed".to_owned(),
             fix: "write a summary, or give it with `--summary`".to_owned(),
         });

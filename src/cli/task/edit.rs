@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::builder::NonEmptyStringValueParser;
 
 use super::shown;
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::arguments::{Rehearsal, Who, key_value, object};
 use crate::cli::input::text;
 use crate::cli::session::Session;
@@ -60,7 +60,7 @@ pub(crate) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("task edit")?;
     let in_force = session.rules(&workspace)?;
     let mode = args.rehearsal.mode();
@@ -74,7 +74,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
             Attempt::GivenUp(code) => return Ok(code),
         }
     } else {
-        return Err(Trouble::Unfit {
+        return Err(CliError::Unfit {
             code: "nothing_to_edit",
             problem: "it is not said what is to change, and there is no terminal for an editor"
                 .to_owned(),
@@ -89,7 +89,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn fields(args: &Args) -> Result<Fields, Trouble> {
+fn fields(args: &Args) -> Result<Fields, CliError> {
     Ok(Fields {
         title: args.title.clone(),
         description: args.description.clone(),
@@ -116,7 +116,7 @@ fn by_hand(
     workspace: &Workspace,
     args: &Args,
     mode: DryRun,
-) -> Result<Attempt, Trouble> {
+) -> Result<Attempt, CliError> {
     let id = &args.ticket.task;
     let agent = args.who.agent.as_ref();
     let suffix = format!("-{id}.md");
@@ -124,7 +124,7 @@ fn by_hand(
     let mut text = manuscript.bytes.clone();
     loop {
         text = text::edited_bytes(session, &text, &suffix)?;
-        let trouble: Trouble = match edit_text(workspace, id, agent, &manuscript, &text, mode) {
+        let trouble: CliError = match edit_text(workspace, id, agent, &manuscript, &text, mode) {
             Ok(changed) => return Ok(Attempt::Taken(Box::new(changed))),
             Err(error) => error.into(),
         };

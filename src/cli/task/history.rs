@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::length::length;
 use crate::cli::render::output::{BOLD, CYAN, GREEN, RED, YELLOW, styled};
 use crate::cli::render::page::warn_of_visit;
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     export: Option<PathBuf>,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("task history")?;
     if let Some(folder) = &args.export {
         return export(session, &workspace, &args.ticket, folder);
@@ -61,11 +61,11 @@ fn export(
     workspace: &Workspace,
     ticket: &Ticket,
     folder: &Path,
-) -> Result<ExitCode, Trouble> {
+) -> Result<ExitCode, CliError> {
     let found = evidence(workspace, ticket)?;
     let fault = |path: &Path| {
         let path = path.to_owned();
-        move |cause| Trouble::Output { path, cause }
+        move |cause| CliError::Output { path, cause }
     };
     std::fs::create_dir_all(folder).map_err(fault(folder))?;
     let files = [
@@ -77,7 +77,7 @@ fn export(
     if let Some((name, _)) =
         files.iter().find(|(name, _)| folder.join(name).symlink_metadata().is_ok())
     {
-        return Err(Trouble::Unfit {
+        return Err(CliError::Unfit {
             code: "file_exists",
             problem: format!(
                 "`{}` is there already, and is not written over",

@@ -6,7 +6,7 @@ use anstyle::Style;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::length::length;
 use crate::cli::render::output::{CYAN, DIM, GREEN, RED, YELLOW};
 use crate::cli::render::table::{Cell, Column, Table, width};
@@ -125,7 +125,7 @@ impl Order {
     }
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("task list")?;
     let in_force = session.rules(&workspace)?;
     let filter = filter(args, &workspace, &in_force)?;
@@ -149,7 +149,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     Ok(unreadable_files::tell(session, &listing.unreadable))
 }
 
-fn filter(args: &Args, workspace: &Workspace, in_force: &InForce) -> Result<Filter, Trouble> {
+fn filter(args: &Args, workspace: &Workspace, in_force: &InForce) -> Result<Filter, CliError> {
     // Looking takes no proof of who looks, so git's user will do anywhere.
     let me = || acting_agent(workspace, &in_force.rules.org, args.me.as_ref(), true);
     let mine = args.mine.then(me).transpose()?;

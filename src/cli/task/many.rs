@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::domain::nearest;
 use crate::files::json::json;
 use crate::project::error::error::OpsError;
@@ -51,9 +51,9 @@ impl Kind {
 }
 
 /// Reads the file of that name.
-pub(crate) fn many(name: &str, text: &str, rules: &Rules) -> Result<Vec<NewTask>, Trouble> {
+pub(crate) fn many(name: &str, text: &str, rules: &Rules) -> Result<Vec<NewTask>, CliError> {
     let name = if name == "-" { "standard input".to_owned() } else { format!("`{name}`") };
-    let unfit = |problem: String| Trouble::Unfit {
+    let unfit = |problem: String| CliError::Unfit {
         code: "invalid_tasks",
         problem,
         fix: "give a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`"

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::many::many;
 use super::shown;
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::arguments::{Rehearsal, Who, context, key_value, object};
 use crate::cli::input::text;
 use crate::cli::session::Session;
@@ -57,7 +57,7 @@ pub(crate) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("task new")?;
     let in_force = session.rules(&workspace)?;
     let wanted = match &args.from {
@@ -82,7 +82,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn one(args: &Args) -> Result<NewTask, Trouble> {
+fn one(args: &Args) -> Result<NewTask, CliError> {
     let body = args.body.as_deref().map(text::given).transpose()?.unwrap_or_default();
     Ok(NewTask {
         title: args.title.clone().unwrap_or_default(),

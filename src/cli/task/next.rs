@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::brief;
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::arguments::{Away, Rehearsal, Who};
 use crate::cli::session::Session;
 use crate::dispatch::next::{Next, Wanted, next};
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let mut workspace = session.workspace("task next")?;
     workspace.network = args.away.network();
     let in_force = session.rules(&workspace)?;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::render::page::{Page, branches, not_taken_up, place, status, turn, warn_of_visit};
 use crate::cli::session::Session;
 use crate::domain::{Priority, TaskId, Ticket, Timestamp};
@@ -21,7 +21,7 @@ pub(crate) struct Args {
     ticket: Ticket,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("task show")?;
     let (view, in_force) = show(&workspace, &args.ticket.task)?;
     session.warn_of_rules(&in_force);

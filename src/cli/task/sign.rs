@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::arguments::SignWith;
 use crate::cli::session::{Session, now};
 use crate::rules::NAMESPACE;
@@ -33,16 +33,16 @@ pub(crate) struct Args {
     signing: SignWith,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("task sign")?;
     let name = args.file.display().to_string();
     let bytes =
-        std::fs::read(&args.file).map_err(|cause| Trouble::Input { name: name.clone(), cause })?;
+        std::fs::read(&args.file).map_err(|cause| CliError::Input { name: name.clone(), cause })?;
     let id = DeliveryId::new(now())?.completion();
     if args.print {
         let (completion, _) = completion_in(&name, &bytes, &id)?;
         if completion.id == id {
-            return Err(Trouble::Unfit {
+            return Err(CliError::Unfit {
                 code: "missing_id",
                 problem: format!("the completion's id is signed with it, and `{name}` has none"),
                 fix: format!("give it one, as in `id: {id}`"),
@@ -65,7 +65,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     }
     let (completion, signed) = sign_file(&workspace, &name, &bytes, &id, args.signing.signing())?;
     std::fs::write(&args.file, signed)
-        .map_err(|cause| Trouble::Output { path: args.file.clone(), cause })?;
+        .map_err(|cause| CliError::Output { path: args.file.clone(), cause })?;
     let signature = completion.signature.as_ref();
     let key = signature.map(|signature| signature.key().fingerprint()).unwrap_or_default();
     if session.output.is_json() {

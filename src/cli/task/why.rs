@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::render::output::{CYAN, styled};
 use crate::cli::render::page::{Page, branches, place, status, turn, warn_of_visit};
 use crate::cli::session::Session;
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     ticket: Ticket,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("why")?;
     let (reason, in_force) = why(&workspace, &args.ticket.task)?;
     session.warn_of_rules(&in_force);

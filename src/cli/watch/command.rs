@@ -10,7 +10,7 @@ use tracing::Level;
 use super::value::value_of;
 use super::words::words_of;
 use crate::cli::error;
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::arguments::Away;
 use crate::cli::log::LogFormat;
 use crate::cli::render::output::JSON_VERSION;
@@ -19,7 +19,7 @@ use crate::domain::Timestamp;
 use crate::files::printable::one_line;
 use crate::observability::endpoint::endpoint::{Address, Endpoint};
 use crate::tasks::inbox::recipient::Delivered;
-use crate::watch::report::{Report, Sight};
+use crate::watch::report::{EventSource, Report};
 use crate::watch::watch::{watch, watch_once};
 
 /// React to dropped completion files, edited task files and new rules
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     away: Away,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let mut workspace = session.workspace_in_background("watch")?;
     workspace.network = args.away.network();
     if args.once {
@@ -57,7 +57,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     }
     let mut tell = |report: Report| show(session, &report, Again::UntilItWorks);
     let endpoint =
-        args.metrics.as_ref().map(Endpoint::bind).transpose().map_err(Trouble::Endpoint)?;
+        args.metrics.as_ref().map(Endpoint::bind).transpose().map_err(CliError::Endpoint)?;
     watch(workspace, session.wait, endpoint, &mut tell)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -120,8 +120,8 @@ fn level(report: &Report) -> Level {
     match report {
         Report::RulesInvalid { .. } | Report::Trouble(_) => Level::ERROR,
         Report::Serving { exposed: true, .. }
-        | Report::Watching { sight: Sight::Polling { .. }, .. }
-        | Report::Sight(Sight::Polling { .. })
+        | Report::Watching { sight: EventSource::Polling { .. }, .. }
+        | Report::EventSource(EventSource::Polling { .. })
         | Report::Delivered(Delivered::Refused { .. } | Delivered::Waiting { .. })
         | Report::TimedOut(_)
         | Report::Lapsed(_)
@@ -139,10 +139,10 @@ fn level(report: &Report) -> Level {
 }
 
 /// Returns why the watcher looks every so often, if it does.
-pub(crate) fn polling(sight: &Sight) -> Option<String> {
+pub(crate) fn polling(sight: &EventSource) -> Option<String> {
     match sight {
-        Sight::Events => None,
-        Sight::Polling { reason } => {
+        EventSource::Events => None,
+        EventSource::Polling { reason } => {
             Some(format!("{reason}; so everything is looked at every second"))
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::arguments::{Away, Rehearsal};
 use crate::cli::input::length::length;
 use crate::cli::render::output::{CYAN, YELLOW, styled};
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let mut workspace = session.workspace("sweep")?;
     workspace.network = args.away.network();
     let mode = args.rehearsal.mode();
@@ -95,7 +95,7 @@ fn unconfirmed(session: &Session, error: &OpsError) {
 }
 
 /// Tells whoever is to be told. Who cannot be reached stops nothing.
-fn notify(session: &Session, workspace: &Workspace) -> Result<(), Trouble> {
+fn notify(session: &Session, workspace: &Workspace) -> Result<(), CliError> {
     for trouble in deliver_notices(workspace, Tried::Due, NOTICES)?
         .into_iter()
         .filter_map(|round| round.trouble)

@@ -32,7 +32,7 @@ fn of_report(report: &Report) -> Value {
             json!({"event": "serving", "url": format!("http://{address}/metrics"), "exposed": exposed})
         }
         Report::Uncounted { problem } => json!({"event": "uncounted", "problem": problem}),
-        Report::Sight(sight) => json!({"event": "sight", "polling": polling(sight)}),
+        Report::EventSource(sight) => json!({"event": "sight", "polling": polling(sight)}),
         Report::Delivered(Delivered::Completed { name, completed }) => {
             let changed = &completed.changed;
             let event = if changed.settled { "settled" } else { "completed" };

@@ -21,7 +21,7 @@ use crate::storage::layout::{BRANCH, INBOX};
 use crate::tasks::apply::change::Changed;
 use crate::tasks::inbox::recipient::Delivered;
 use crate::tasks::view::changed::way;
-use crate::watch::report::{Report, Sight};
+use crate::watch::report::{EventSource, Report};
 
 /// Returns the words for an event.
 pub(crate) fn words_of(session: &Session, report: &Report, again: Again) -> String {
@@ -32,7 +32,7 @@ pub(crate) fn words_of(session: &Session, report: &Report, again: Again) -> Stri
         Report::Uncounted { problem } => {
             format!("{warning} metrics are not up to date: {}", inert(problem))
         }
-        Report::Sight(sight) => polling(sight)
+        Report::EventSource(sight) => polling(sight)
             .map_or_else(|| "file events work again".to_owned(), |why| format!("{warning} {why}")),
         Report::Delivered(Delivered::Completed { completed, name }) => {
             let changed = &completed.changed;
@@ -159,7 +159,7 @@ fn with_warnings(mut text: String, changed: &Changed) -> String {
     text
 }
 
-fn watching(project: &Path, branch: Option<&str>, sight: &Sight) -> String {
+fn watching(project: &Path, branch: Option<&str>, sight: &EventSource) -> String {
     let branch = branch.map(|branch| format!(" on branch `{}`", inert(branch))).unwrap_or_default();
     let sight = polling(sight)
         .map(|why| format!("\n{} {why}", styled(YELLOW, "warning:")))

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use serde_json::json;
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::arguments::Who;
 use crate::cli::render::output::CYAN;
 use crate::cli::render::table::{Cell, Column, Table, width};
@@ -43,7 +43,7 @@ pub(crate) enum Command {
     Validate(validate::Args),
 }
 
-pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, CliError> {
     match command {
         Command::List(who) => list(session, who),
         Command::Create(args) => create::run(session, args),
@@ -60,11 +60,11 @@ pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, Trou
 pub(crate) fn named<'a>(
     rules: &'a Rules,
     name: Option<&WorkflowName>,
-) -> Result<&'a Workflow, Trouble> {
+) -> Result<&'a Workflow, CliError> {
     Ok(workflow_named(rules, name.unwrap_or(&rules.project.default_workflow))?)
 }
 
-fn list(session: &Session, who: &Who) -> Result<ExitCode, Trouble> {
+fn list(session: &Session, who: &Who) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("workflow list")?;
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;

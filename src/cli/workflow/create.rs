@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::arguments::{Rehearsal, template};
 use crate::cli::render::output::{BOLD, CYAN, styled};
 use crate::cli::session::Session;
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let (Some(name), Some(template)) = (&args.name, args.template) else {
         list(session);
         return Ok(ExitCode::SUCCESS);

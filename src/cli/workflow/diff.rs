@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::render::output::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, styled};
 use crate::cli::render::unreadable_files;
 use crate::cli::session::Session;
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     revision: Option<String>,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("workflow diff")?;
     let diff = diff_rules(&workspace, args.revision.as_deref())?;
     if session.output.is_json() {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::command::named;
 use super::drawing::draw;
 use super::{dot, mermaid};
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::render::unreadable_files;
 use crate::cli::session::Session;
 use crate::domain::{Branch, GateKind, GateType, Outcome, RoleId, Workflow, WorkflowName};
@@ -41,7 +41,7 @@ enum Format {
     Dot,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("workflow graph")?;
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;

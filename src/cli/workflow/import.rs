@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::arguments::Rehearsal;
 use crate::cli::render::output::{BOLD, CYAN, DIM, RED, YELLOW, styled};
 use crate::cli::session::Session;
@@ -54,7 +54,7 @@ fn system() -> impl TypedValueParser<Value = System> {
         .try_map(|word| word.parse::<System>())
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let mode = args.rehearsal.mode();
     let bytes = bytes(session, &args.file)?;
     let imported = read_foreign(&args.file, &bytes, args.from, args.name.as_ref())?;
@@ -73,8 +73,8 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn bytes(session: &Session, name: &str) -> Result<Vec<u8>, Trouble> {
-    let fault = |cause| Trouble::Input {
+fn bytes(session: &Session, name: &str) -> Result<Vec<u8>, CliError> {
+    let fault = |cause| CliError::Input {
         name: if name == "-" { "stdin".to_owned() } else { name.to_owned() },
         cause,
     };
@@ -87,9 +87,9 @@ fn bytes(session: &Session, name: &str) -> Result<Vec<u8>, Trouble> {
 }
 
 /// Opens the project. A rehearsal needs none.
-fn workspace(session: &Session, mode: DryRun) -> Result<Option<Workspace>, Trouble> {
+fn workspace(session: &Session, mode: DryRun) -> Result<Option<Workspace>, CliError> {
     match session.workspace("workflow import") {
-        Err(Trouble::Ops(error))
+        Err(CliError::Ops(error))
             if mode == DryRun::Yes
                 && matches!(
                     *error,

@@ -10,7 +10,7 @@ use crate::agents::runner::attempt::printed::shortened;
 use crate::agents::runner::{Pace, Wish, preview_of};
 use crate::cli::agents::run::command::{How, ended, go, project};
 use crate::cli::agents::run::preview;
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::arguments::context;
 use crate::cli::render::output::{CYAN, styled};
 use crate::cli::session::Session;
@@ -64,11 +64,11 @@ pub(crate) struct Args {
     how: How,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     ended(session, &args.how, start(session, args))
 }
 
-fn start(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+fn start(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace_in_background("workflow run")?;
     let mode = if args.how.dry_run { DryRun::Yes } else { DryRun::No };
     let in_force = session.rules(&workspace)?;
@@ -86,7 +86,7 @@ fn start(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
         return Ok(ExitCode::SUCCESS);
     }
     let made = create(&workspace, std::slice::from_ref(&new), None, mode)?;
-    let changed = made.first().ok_or_else(|| Trouble::Unfit {
+    let changed = made.first().ok_or_else(|| CliError::Unfit {
         code: "not_created",
         problem: "no task was created".to_owned(),
         fix: "create it with `aof task new`, and start it with `aof run --task ID`".to_owned(),
@@ -148,11 +148,11 @@ fn begun(
     name: &WorkflowName,
     template: Template,
     mode: DryRun,
-) -> Result<Begun, Trouble> {
+) -> Result<Begun, CliError> {
     let made =
         create_workflow(workspace, &NewWorkflow { name: name.clone(), template }, DryRun::Yes)?;
     if let Fate::Lacks { roles, agents } = &made.fate {
-        return Err(Trouble::Unfit {
+        return Err(CliError::Unfit {
             code: "roles_missing",
             problem: format!("the template `{template}` needs roles that org.yaml lacks"),
             fix: format!(
@@ -185,13 +185,13 @@ fn new_task(
     workflow: &Workflow,
     args: &Args,
     here: &Path,
-) -> Result<NewTask, Trouble> {
+) -> Result<NewTask, CliError> {
     let files = files(workspace, &args.files, here)?;
     let text = args.input.as_deref().unwrap_or_default().trim();
     let first = text.lines().next().unwrap_or_default().trim();
     let title = match (first, files.as_slice()) {
         ("", []) => {
-            return Err(Trouble::Unfit {
+            return Err(CliError::Unfit {
                 code: "missing_input",
                 problem: "nothing says what is to be done".to_owned(),
                 fix: "say it with `--input \"...\"`, or name a file".to_owned(),
@@ -230,14 +230,14 @@ fn new_task(
 }
 
 /// Returns the files as the project names them.
-fn files(workspace: &Workspace, names: &[String], here: &Path) -> Result<Vec<String>, Trouble> {
+fn files(workspace: &Workspace, names: &[String], here: &Path) -> Result<Vec<String>, CliError> {
     let root = workspace.paths.root();
     let one = |name: &String| {
         let path = here.join(name);
         let path =
-            path.canonicalize().map_err(|cause| Trouble::Input { name: name.clone(), cause })?;
+            path.canonicalize().map_err(|cause| CliError::Input { name: name.clone(), cause })?;
         let inside = path.strip_prefix(root).ok().and_then(Path::to_str).map(str::to_owned);
-        inside.ok_or_else(|| Trouble::Unfit {
+        inside.ok_or_else(|| CliError::Unfit {
             code: "outside_project",
             problem: format!("`{name}` is not in the project"),
             fix: format!(

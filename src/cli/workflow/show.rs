@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::command::named;
 use super::drawing::draw;
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::session::Session;
 use crate::domain::{Branch, Gate, GateId, Outcome, RoleId, Workflow, WorkflowName};
 use crate::rules::{Limits, Post, Rules, reads};
@@ -18,7 +18,7 @@ pub(crate) struct Args {
     name: Option<WorkflowName>,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("workflow show")?;
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::render::rule_findings;
 use crate::cli::session::Session;
 use crate::files::config::config::Subject;
@@ -18,7 +18,7 @@ pub(crate) struct Args {
     files: Vec<PathBuf>,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("workflow validate")?;
     let wanted: Vec<String> =
         args.files.iter().map(|file| named(session, &workspace, file)).collect::<Result<_, _>>()?;
@@ -31,16 +31,16 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 }
 
 /// Returns the name that diagnostics know a file of the rules by.
-fn named(session: &Session, workspace: &Workspace, file: &Path) -> Result<String, Trouble> {
+fn named(session: &Session, workspace: &Workspace, file: &Path) -> Result<String, CliError> {
     let shown = file.display().to_string();
     let path = session
         .directory
         .join(file)
         .canonicalize()
-        .map_err(|cause| Trouble::Input { name: shown.clone(), cause })?;
+        .map_err(|cause| CliError::Input { name: shown.clone(), cause })?;
     let name =
         path.strip_prefix(workspace.paths.root()).ok().and_then(Path::to_str).map(str::to_owned);
-    name.filter(|name| Subject::of(name).is_some()).ok_or_else(|| Trouble::Unfit {
+    name.filter(|name| Subject::of(name).is_some()).ok_or_else(|| CliError::Unfit {
         code: "no_rules_file",
         problem: format!("`{shown}` is no file that rules are read from"),
         fix: "rules are in project.yaml, org.yaml and workflows/*.yaml".to_owned(),

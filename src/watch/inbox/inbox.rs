@@ -11,7 +11,7 @@ use super::queue::Trouble;
 use crate::storage::inbox::scan::Witnessed;
 use crate::tasks::inbox::recipient::{Delivered, Recipient};
 use crate::watch::report::{Report, Told};
-use crate::watch::wakeup::{Bell, Seen};
+use crate::watch::wakeup::{Seen, Wakeup};
 
 /// Git does not wait for its index: others get a third of the time while there is much to do.
 const REST_SHARE: u32 = 2;
@@ -23,7 +23,7 @@ const SETTLING: Duration = Duration::from_millis(200);
 
 /// The watcher's side of deliveries.
 pub(crate) struct Desk<'t> {
-    pub bell: Arc<Bell>,
+    pub wakeup: Arc<Wakeup>,
     /// Whether anything was done since this was set back.
     pub busy: bool,
     /// Whether anything could not be done.
@@ -48,9 +48,9 @@ enum Finished {
 }
 
 impl<'t> Desk<'t> {
-    pub(crate) fn new(root: PathBuf, bell: Arc<Bell>, tell: &'t mut dyn FnMut(Report)) -> Self {
+    pub(crate) fn new(root: PathBuf, wakeup: Arc<Wakeup>, tell: &'t mut dyn FnMut(Report)) -> Self {
         Self {
-            bell,
+            wakeup,
             busy: false,
             failed: false,
             waiting: Vec::new(),
@@ -84,7 +84,7 @@ impl<'t> Desk<'t> {
         } else {
             (worked / REST_SHARE).clamp(SHORTEST_REST, LONGEST_REST)
         };
-        if self.bell.pause(rest) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.wakeup.pause(rest) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use super::result::Outcome;
 use super::view::{Asking, View};
 use crate::agents::runner::{Account, Pace, Project, Wish, work};
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::arguments::Away;
 use crate::cli::session::{Session, now};
 use crate::domain::{AgentId, RoleId, TaskId};
@@ -65,7 +65,7 @@ pub(crate) struct How {
     pub dry_run: bool,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     ended(session, &args.how, start(session, args))
 }
 
@@ -73,15 +73,15 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 pub(crate) fn ended(
     session: &Session,
     how: &How,
-    outcome: Result<ExitCode, Trouble>,
-) -> Result<ExitCode, Trouble> {
+    outcome: Result<ExitCode, CliError>,
+) -> Result<ExitCode, CliError> {
     match outcome {
         Err(trouble) if session.output.is_json() && !how.dry_run => Ok(trouble.end(session)),
         outcome => outcome,
     }
 }
 
-fn start(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+fn start(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace_in_background("run")?;
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;
@@ -103,7 +103,7 @@ fn agents(
     workspace: &Workspace,
     rules: &crate::rules::Rules,
     args: &Args,
-) -> Result<Vec<AgentId>, Trouble> {
+) -> Result<Vec<AgentId>, CliError> {
     let startable =
         |agent: &AgentId| rules.org.agent(agent).is_some_and(|known| known.run.is_some());
     let all = || {
@@ -129,7 +129,7 @@ fn agents(
         "say it in org.yaml, as in `agents: {coder: {run: {preset: claude}}}`; see docs/running.md";
     if wanted.is_empty() {
         let problem = "org.yaml does not say of any agent how it is started".to_owned();
-        return Err(Trouble::Unfit { code: "not_startable", problem, fix: fix.to_owned() });
+        return Err(CliError::Unfit { code: "not_startable", problem, fix: fix.to_owned() });
     }
     for agent in &wanted {
         known_worker(rules, agent, args.role.as_ref())?;
@@ -145,16 +145,16 @@ fn agents(
                 [] => fix,
                 others => format!("{fix}; there is `run` of {}", crate::domain::listed(others)),
             };
-            return Err(Trouble::Unfit { code: "not_startable", problem, fix });
+            return Err(CliError::Unfit { code: "not_startable", problem, fix });
         }
     }
     Ok(wanted)
 }
 
 /// Returns the agent that the shell names. It may do so for all commands: unlike `--agent` it bars no other choice.
-fn said_by_shell() -> Result<Option<AgentId>, Trouble> {
+fn said_by_shell() -> Result<Option<AgentId>, CliError> {
     let name = std::env::var("AOF_AGENT").ok().filter(|name| !name.is_empty());
-    name.map(|name| name.parse()).transpose().map_err(|error| Trouble::Unfit {
+    name.map(|name| name.parse()).transpose().map_err(|error| CliError::Unfit {
         code: "invalid_agent",
         problem: format!("`AOF_AGENT` names no agent: {error}"),
         fix: "name one with `--agent`".to_owned(),
@@ -168,10 +168,10 @@ pub(crate) fn go(
     wish: &Wish,
     pace: Pace,
     how: &How,
-) -> Result<ExitCode, Trouble> {
+) -> Result<ExitCode, CliError> {
     let project = Project { network: how.away.network(), ..project(session, workspace)? };
     let stop = Arc::new(AtomicBool::new(false));
-    signals::set_on_stop(&stop).map_err(|cause| Trouble::Unfit {
+    signals::set_on_stop(&stop).map_err(|cause| CliError::Unfit {
         code: "signals",
         problem: format!("cannot listen for signals: {cause}"),
         fix: "try again".to_owned(),
@@ -185,9 +185,9 @@ pub(crate) fn go(
     Ok(Outcome::of(workspace, wish, &account)?.show(session))
 }
 
-pub(crate) fn project(session: &Session, workspace: &Workspace) -> Result<Project, Trouble> {
+pub(crate) fn project(session: &Session, workspace: &Workspace) -> Result<Project, CliError> {
     let aof: PathBuf = std::env::current_exe()
-        .map_err(|cause| Trouble::Input { name: "the program itself".to_owned(), cause })?;
+        .map_err(|cause| CliError::Input { name: "the program itself".to_owned(), cause })?;
     Ok(Project {
         root: workspace.paths.root().to_owned(),
         checkout: workspace.checkout.clone(),

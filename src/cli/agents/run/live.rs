@@ -9,7 +9,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::lines::{attempt, step};
 use crate::agents::runner::{News, Wish};
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::render::output::{CYAN, DIM, GREEN, YELLOW, styled};
 use crate::domain::{GateId, Status, Ticket, WorkflowName};
 use crate::files::printable::one_line;
@@ -32,7 +32,10 @@ pub(crate) struct Live {
 
 impl Live {
     /// Returns the view, if stderr is a terminal that lines can be drawn on again: `TERM=dumb` is none.
-    pub(crate) fn at_terminal(workspace: &Workspace, wish: &Wish) -> Result<Option<Self>, Trouble> {
+    pub(crate) fn at_terminal(
+        workspace: &Workspace,
+        wish: &Wish,
+    ) -> Result<Option<Self>, CliError> {
         if !std::io::stderr().is_terminal() {
             return Ok(None);
         }

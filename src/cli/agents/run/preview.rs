@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::lines::{waits_value, why};
 use crate::agents::runner::{Preview, Waits, Wish, preview};
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::render::output::{BOLD, CYAN, DIM, styled};
 use crate::cli::session::Session;
 use crate::files::printable::inert;
@@ -18,7 +18,7 @@ pub(crate) fn of_wish(
     session: &Session,
     workspace: &Workspace,
     wish: &Wish,
-) -> Result<ExitCode, Trouble> {
+) -> Result<ExitCode, CliError> {
     let project = crate::cli::agents::run::command::project(session, workspace)?;
     let (previews, waits) = preview(&project, wish)?;
     shown(session, &previews, &waits);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::lines::{waits_value, why};
 use crate::agents::runner::{Account, End, Wish};
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::render::output::{CYAN, GREEN, JSON_VERSION, RED, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::domain::Status;
@@ -33,7 +33,7 @@ impl Outcome {
         workspace: &Workspace,
         wish: &Wish,
         account: &Account,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, CliError> {
         let mut value = json!({"visits": account.visits});
         let mut subject = String::new();
         let mut last = String::new();

@@ -10,7 +10,7 @@ use super::approval;
 use super::lines::{line, value};
 use super::live::Live;
 use crate::agents::runner::{Asked, Audience, News, Wish};
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::render::output::{JSON_VERSION, Output};
 use crate::cli::session::Session;
 use crate::domain::{AgentId, Completion};
@@ -44,7 +44,7 @@ impl View {
         wish: &Wish,
         asking: Asking,
         stop: &Arc<AtomicBool>,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, CliError> {
         let output = session.output;
         let live =
             (!output.is_json()).then(|| Live::at_terminal(workspace, wish)).transpose()?.flatten();

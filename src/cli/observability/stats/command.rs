@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::since::Since;
 use crate::cli::render::table::width;
 use crate::cli::render::unreadable_files;
@@ -59,7 +59,7 @@ enum By {
     Week,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("stats")?;
     let in_force = session.rules(&workspace)?;
     let since = args.since.map(|since| since.from(workspace.now()));

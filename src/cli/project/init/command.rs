@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::{agent_files, monitoring_files};
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::arguments::{Rehearsal, template};
 use crate::cli::render::output::{BOLD, CYAN, styled};
 use crate::cli::session::{Session, now};
@@ -63,10 +63,10 @@ pub(crate) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let here = &session.directory;
     let here =
-        here.canonicalize().map_err(|cause| Trouble::Directory { path: here.clone(), cause })?;
+        here.canonicalize().map_err(|cause| CliError::Directory { path: here.clone(), cause })?;
     let folder: PathBuf = here.join(&args.folder).components().collect();
     let mode = args.rehearsal.mode();
     let begins = args.template.is_some() || args.name.is_some() || args.branch.is_some();
@@ -134,7 +134,7 @@ fn project_around(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Adds to a project that there is.
-fn add(session: &Session, args: &Args, root: &Path, mode: DryRun) -> Result<ExitCode, Trouble> {
+fn add(session: &Session, args: &Args, root: &Path, mode: DryRun) -> Result<ExitCode, CliError> {
     let workspace = || session.new_workspace(root);
     let wired = args.agents.then(|| wire_agents(&workspace()?, mode)).transpose()?;
     let monitored = args.observability.then(|| add_monitoring(&workspace()?, mode)).transpose()?;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::render::rule_findings;
 use crate::cli::session::Session;
 use crate::files::config::config::ORG_FILE;
@@ -22,7 +22,7 @@ pub(crate) enum Command {
     Reload(reload::Args),
 }
 
-pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, CliError> {
     match command {
         Command::Show(args) => show::run(session, args),
         Command::Validate => validate(session),
@@ -30,7 +30,7 @@ pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, Trou
     }
 }
 
-fn validate(session: &Session) -> Result<ExitCode, Trouble> {
+fn validate(session: &Session) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("org validate")?;
     let (rules, mut diagnostics) = check_worktree(&workspace.repository)?;
     diagnostics.retain(|diagnostic| diagnostic.file == ORG_FILE);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::input::arguments::Rehearsal;
 use crate::cli::render::output::{CYAN, GREEN, RED, styled};
 use crate::cli::render::unreadable_files;
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let mut workspace = session.workspace("org reload")?;
     let report = rules_report(&workspace)?;
     let mode = args.rehearsal.mode();

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::cli::error::Trouble;
+use crate::cli::error::CliError;
 use crate::cli::render::output::{CYAN, DIM, YELLOW, styled};
 use crate::cli::render::table::{Cell, Column, Table, width};
 use crate::cli::render::unreadable_files;
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     name: Option<String>,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("org show")?;
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;
@@ -73,7 +73,12 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, Trouble> {
 }
 
 /// Shows one role, or one agent; a name may be both.
-fn one(session: &Session, rules: &Rules, load: &Workload, name: &str) -> Result<ExitCode, Trouble> {
+fn one(
+    session: &Session,
+    rules: &Rules,
+    load: &Workload,
+    name: &str,
+) -> Result<ExitCode, CliError> {
     let role = name.parse::<RoleId>().ok().and_then(|id| Some((rules.org.role(&id)?, id)));
     let agents = rules.org.all_agents();
     let agent = agents.iter().find(|agent| agent.as_str() == name);
