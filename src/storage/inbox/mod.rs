@@ -6,4 +6,3 @@ pub(crate) mod intended_visit;
 pub(crate) mod names;
 pub(crate) mod refused;
 pub(crate) mod scan;
-pub(crate) mod writers;
