@@ -11,7 +11,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::inbox::{Inbox, Item, Shelf};
-use super::names::{is_debris, is_readable};
+use crate::storage::fs::file_names::{is_debris, is_readable};
 use crate::storage::{FileStat, Kind, StoreError};
 
 /// The largest completion file that is read.
