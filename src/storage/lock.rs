@@ -7,9 +7,7 @@ use std::fs::File;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::fs::owned_file;
 use super::fs::owned_file::{Attempt, Marked};
-use super::layout::LOCAL;
 use super::{Folder, Holder, Paths, StoreError};
 
 const NAME: &str = "lock";

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tempfile::TempDir;
 
 use super::*;
+use crate::storage::fs::owned_file;
+use crate::storage::layout::LOCAL;
 
 const PROJECT: &str = "AOF_TEST_LOCKED_PROJECT";
 
