@@ -15,7 +15,7 @@ use crate::git::Prompts;
 use crate::history::sync::sync::Loss;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::{Horizon, journal};
+use crate::storage::{DueHorizon, Hint, journal};
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::automatic::rule_changes::{Settled, settle_rules};
 use crate::tasks::automatic::timeouts::{RanOut, run_out};
@@ -45,7 +45,7 @@ pub(crate) fn sweep(
 ) -> Result<Swept, OpsError> {
     let now = workspace.now();
     let commit = workspace.repository.look()?.commit.map(|commit| commit.to_string());
-    let known = Horizon::load(&workspace.paths).filter(|known| {
+    let known = DueHorizon::load(&workspace.paths).filter(|known| {
         Some(&known.commit) == commit.as_ref() && !journal::is_pending(&workspace.paths)
     });
     if let Some(known) = known.filter(|known| holds(known, now)) {
@@ -68,9 +68,13 @@ pub(crate) fn sweep(
     }
     if let Some(commit) = commit.filter(|_| swept.is_at_rest() && dry_run == DryRun::No) {
         // It only saves time: a project that cannot be written to is swept all the same.
-        let _ =
-            Horizon { commit, looked: now, next: swept.ran_out.next, left: swept.handed_out.left }
-                .save(&workspace.paths);
+        let _ = DueHorizon {
+            commit,
+            looked: now,
+            next: swept.ran_out.next,
+            left: swept.handed_out.left,
+        }
+        .save(&workspace.paths);
     }
     Ok(swept)
 }
@@ -82,7 +86,7 @@ fn share(workspace: &mut Workspace, wait: Duration, swept: &mut Swept) {
     swept.handed_out.add(errand.handed_out);
 }
 
-fn holds(known: &Horizon, now: Timestamp) -> bool {
+fn holds(known: &DueHorizon, now: Timestamp) -> bool {
     let age = now.duration_since(known.looked);
     !age.is_negative() && age < BELIEVED && known.next.is_none_or(|next| next > now)
 }

@@ -1,31 +1,34 @@
 //! The JSON Schemas in `.aof/schema/`, with which editors check and complete the configuration. Made wherever the local folders are
 //! made, and anew for another version of this program.
 
-use super::layout::SCHEMAS;
-use super::{Durability, Folder, Kind, Paths, StoreError};
+use std::path::Path;
+
+use super::{Durability, Folder, Kind, StoreError};
 use crate::files::schema::Schema;
 
+/// Where the schemas are.
+pub const SCHEMAS: &str = ".aof/schema";
 /// Tells which schemas stand there. It is written last, so what a kill leaves half done is done again.
 const EDITION: &str = "edition";
 const EDITION_LIMIT: u64 = 256;
 
 /// Returns whether every schema stands there, as this program has it.
-pub(crate) fn are_current(paths: &Paths) -> bool {
+pub(crate) fn are_current(root: &Path) -> bool {
     let stands = |folder: &Folder, schema: Schema| {
         matches!(folder.kind(file_name(schema)), Ok(Some(Kind::File)))
     };
-    let folder = Folder::open_existing(paths.root(), SCHEMAS);
+    let folder = Folder::open_existing(root, SCHEMAS);
     matches!(folder, Ok(Some(folder)) if is_current(&folder) && Schema::ALL.iter().all(|schema| stands(&folder, *schema)))
 }
 
 /// Writes the schemas unless each stands there as this program has it.
-pub(crate) fn keep_current(paths: &Paths) -> Result<(), StoreError> {
-    if are_current(paths) { Ok(()) } else { write(&Folder::create(paths.root(), SCHEMAS)?) }
+pub(crate) fn keep_current(root: &Path) -> Result<(), StoreError> {
+    if are_current(root) { Ok(()) } else { write(&Folder::create(root, SCHEMAS)?) }
 }
 
 /// Writes the schemas unless this program has written them. For whoever takes the lock: what somebody removed since is not looked for.
-pub(crate) fn keep_edition(paths: &Paths) -> Result<(), StoreError> {
-    let folder = Folder::create(paths.root(), SCHEMAS)?;
+pub(crate) fn keep_edition(root: &Path) -> Result<(), StoreError> {
+    let folder = Folder::create(root, SCHEMAS)?;
     if is_current(&folder) { Ok(()) } else { write(&folder) }
 }
 
@@ -58,16 +61,16 @@ mod tests {
     #[test]
     fn schemas_are_made_where_they_are_missing_or_of_another_version_and_left_alone_else() {
         let home = TempDir::new().unwrap();
-        let paths = Paths::at(home.path());
-        assert!(!are_current(&paths));
-        keep_current(&paths).unwrap();
+        let root = home.path();
+        assert!(!are_current(root));
+        keep_current(root).unwrap();
         let at = |name: &str| home.path().join(SCHEMAS).join(name);
         let project = fs::read(at("project.json")).unwrap();
-        assert!(are_current(&paths) && project.starts_with(b"{"));
+        assert!(are_current(root) && project.starts_with(b"{"));
         let written =
             || -> SystemTime { fs::metadata(at("project.json")).unwrap().modified().unwrap() };
         let before = written();
-        keep_current(&paths).unwrap();
+        keep_current(root).unwrap();
         assert_eq!(written(), before);
         for spoil in [
             |at: &dyn Fn(&str) -> std::path::PathBuf| fs::remove_file(at("project.json")).unwrap(),
@@ -78,9 +81,9 @@ mod tests {
             |at: &dyn Fn(&str) -> std::path::PathBuf| fs::remove_dir_all(at("")).unwrap(),
         ] {
             spoil(&at);
-            assert!(!are_current(&paths));
-            keep_current(&paths).unwrap();
-            assert!(are_current(&paths));
+            assert!(!are_current(root));
+            keep_current(root).unwrap();
+            assert!(are_current(root));
             assert_eq!(fs::read(at("project.json")).unwrap(), project);
         }
     }

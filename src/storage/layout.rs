@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::inbox::names::is_debris;
+use super::fs::file_names::is_debris;
 use super::{Folder, Kind, ProjectPath, StoreError, editor_schemas};
 use crate::domain::{IdFault, Layout, TaskId};
 
@@ -35,7 +35,7 @@ pub const DROPPED: &str = ".aof/outbox/dropped";
 /// The folder of what is known of the event stream.
 pub const EVENTS: &str = ".aof/events";
 /// The folder of the schemas that editors check the configuration with.
-pub const SCHEMAS: &str = ".aof/schema";
+pub use super::editor_schemas::SCHEMAS;
 /// The folder of what agents did that were run.
 pub const RUNS: &str = ".aof/runs";
 
@@ -161,7 +161,7 @@ impl Paths {
             }
         }
         // They serve editors alone: where they cannot be written, everything else goes on, and `aof doctor` tells of it.
-        let _ = editor_schemas::keep_edition(self);
+        let _ = editor_schemas::keep_edition(self.root());
         Ok(local)
     }
 

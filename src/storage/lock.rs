@@ -3,33 +3,16 @@
 //! It is on `.aof/lock`, and never on a task file: a rename slips out from under it. Not re-entrant: a second attempt in the
 //! same process waits like any other.
 
-use std::fmt;
 use std::fs::File;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-
-use super::fs::owned_file;
 use super::fs::owned_file::{Attempt, Marked};
-use super::layout::LOCAL;
-use super::{Folder, Paths, StoreError};
+use super::{Folder, Holder, Paths, StoreError};
 
 const NAME: &str = "lock";
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
-
-/// Who holds the lock, in the words that others are shown.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
-    /// Its process.
-    pub pid: u32,
-    /// What it runs: `aof task complete`.
-    pub command: String,
-    /// Since when.
-    pub since: Timestamp,
-}
 
 /// The right to write, until it is dropped.
 #[derive(Debug)]
@@ -39,26 +22,6 @@ pub struct WriterLock {
     paths: Paths,
     /// `.aof/`, in which the lock stands.
     local: Folder,
-}
-
-impl Holder {
-    /// Returns the record of this process.
-    pub fn this_process(command: impl Into<String>, since: Timestamp) -> Self {
-        Self { pid: std::process::id(), command: command.into(), since }
-    }
-
-    /// Returns who wrote the lock file last: the holder, while the lock is held.
-    pub fn read(paths: &Paths) -> Option<Self> {
-        let folder = Folder::open_existing(paths.root(), LOCAL).ok()??;
-        owned_file::holder(&folder, NAME)
-    }
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let command = self.command.escape_debug();
-        write!(f, "`{command}` (process {}, since {:.0})", self.pid, self.since)
-    }
 }
 
 impl WriterLock {

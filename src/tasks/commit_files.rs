@@ -7,7 +7,7 @@ use super::state::task_state::Version;
 use crate::git::{AuditError, CommitId, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::fs::atomic_file;
+use crate::storage::tasks::atomic_write;
 use crate::storage::{ProjectPath, StoreError, WriterLock};
 
 /// A new file.
@@ -69,9 +69,9 @@ pub(crate) fn write_new(workspace: &Workspace, files: &[NewFile]) -> Result<bool
     let lock = workspace.lock()?;
     heal(workspace, &lock)?;
     for (made, (path, bytes)) in files.iter().enumerate() {
-        let Err(error) = atomic_file::create_new(&lock, path, bytes) else { continue };
+        let Err(error) = atomic_write::create_new(&lock, path, bytes) else { continue };
         for (path, bytes) in &files[..made] {
-            atomic_file::remove_if(&lock, path, bytes)?;
+            atomic_write::remove_if(&lock, path, bytes)?;
         }
         return match error {
             StoreError::Exists { .. } => Ok(false),

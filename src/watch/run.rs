@@ -24,7 +24,7 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::Paths;
 use crate::storage::inbox::scan::QUIET;
-use crate::storage::state::watcher_presence::Presence;
+use crate::storage::watcher_presence::Presence;
 use crate::tasks::inbox::deliver::deliver;
 use crate::tasks::inbox::intended_visit::Heard;
 use crate::tasks::inbox::open_files::unclosed;

@@ -17,7 +17,7 @@ use crate::observability::endpoint::endpoint::Endpoint;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::StoreError;
-use crate::storage::state::watcher_presence::Presence;
+use crate::storage::watcher_presence::Presence;
 use crate::system::signals;
 
 use super::metrics_worker::MetricsWorker;

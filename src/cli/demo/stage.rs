@@ -16,7 +16,7 @@ use super::script::{Note, ORG, PROJECT};
 use crate::cli::error::CliError;
 use crate::git::AuditError;
 use crate::storage::Paths;
-use crate::storage::state::watcher_presence::is_watched;
+use crate::storage::watcher_presence::is_watched;
 
 const STOPPING: Duration = Duration::from_secs(5);
 

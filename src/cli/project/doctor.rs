@@ -8,7 +8,7 @@ use crate::cli::render::output::{BOLD, DIM, GREEN, RED, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::files::printable::inert;
 use crate::health::doctor::{Outcome, Treated, Weight, doctor_value, examine, leave, treat};
-use crate::storage::state::watcher_presence::is_watched;
+use crate::storage::watcher_presence::is_watched;
 use crate::tasks::apply::change::DryRun;
 
 /// So many things of one kind are shown before it is enough.

@@ -8,7 +8,7 @@ use crate::cli::session::Session;
 use crate::domain::Status;
 use crate::files::printable::inert;
 use crate::health::status::overview::{Overview, overview, overview_value};
-use crate::storage::state::watcher_presence::is_watched;
+use crate::storage::watcher_presence::is_watched;
 use crate::tasks::headers::header::NEW;
 
 /// So many points of one kind are shown before it is enough.

@@ -3,11 +3,11 @@
 use crate::health::doctor::{Complaint, Patient, count};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::fs::atomic_file;
+use crate::storage::tasks::atomic_write;
 
 pub(crate) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
     let workspace = patient.workspace;
-    let ours = atomic_file::abandoned(&workspace.paths, workspace.clock()().into())?;
+    let ours = atomic_write::abandoned(&workspace.paths, workspace.clock()().into())?;
     let in_git = workspace.repository.abandoned_temps()?.len();
     let complaint = Complaint::wrong(
         "temporary_files",
@@ -23,8 +23,8 @@ pub(crate) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
 
 fn sweep(workspace: &mut Workspace) -> Result<(), OpsError> {
     let lock = workspace.lock()?;
-    atomic_file::sweep_tasks(&lock)?;
-    atomic_file::sweep_local(&lock, workspace.clock()().into())?;
+    atomic_write::sweep_tasks(&lock)?;
+    atomic_write::sweep_local(&lock, workspace.clock()().into())?;
     workspace.repository.sweep_temps()?;
     Ok(())
 }

@@ -5,7 +5,7 @@ use crate::storage::editor_schemas;
 
 pub(crate) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
     let paths = &patient.workspace.paths;
-    if editor_schemas::are_current(paths) {
+    if editor_schemas::are_current(paths.root()) {
         return Vec::new();
     }
     let complaint = Complaint::advice(
@@ -14,5 +14,5 @@ pub(crate) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
         "your editor cannot check and complete project.yaml and org.yaml with them",
         "any command that writes in `.aof/` makes them, as `aof doctor --fix` does".to_owned(),
     );
-    vec![complaint.cured_by(|workspace| Ok(editor_schemas::keep_current(&workspace.paths)?))]
+    vec![complaint.cured_by(|workspace| Ok(editor_schemas::keep_current(workspace.paths.root())?))]
 }

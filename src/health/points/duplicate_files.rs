@@ -9,8 +9,8 @@ use crate::git::{CommitId, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::ProjectPath;
-use crate::storage::fs::atomic_file;
 use crate::storage::layout::is_archived;
+use crate::storage::tasks::atomic_write;
 use crate::storage::tasks::task_files;
 use crate::storage::tasks::task_files::{walk_active, walk_archived};
 use crate::storage::tasks::walk::Entry;
@@ -151,5 +151,5 @@ pub(crate) fn remove_spare(workspace: &Workspace, files: &[ProjectPath]) -> Resu
     let head = workspace.head()?.commit;
     let Some(spare) = spare(workspace, head, files) else { return Ok(()) };
     let bytes = task_files::read(&workspace.paths, spare)?.bytes;
-    Ok(atomic_file::remove_if(&lock, spare, &bytes)?)
+    Ok(atomic_write::remove_if(&lock, spare, &bytes)?)
 }

@@ -4,7 +4,7 @@ use super::sync::End;
 use crate::git::{AuditError, Upstream};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::state::remote_contact::{Contact, Trouble};
+use crate::storage::hints::{Hint, RemoteContact, RemoteFailure};
 
 /// Keeps for `aof status` how it went.
 pub(crate) fn note(
@@ -34,7 +34,7 @@ pub(crate) fn note(
         Err(_) => return Ok(()),
     };
     let now = workspace.now();
-    let before = Contact::load(&workspace.paths);
+    let before = RemoteContact::load(&workspace.paths).unwrap_or_default();
     let since = before
         .trouble
         .as_ref()
@@ -42,7 +42,8 @@ pub(crate) fn note(
         .map_or(now, |trouble| trouble.since);
     let is_known = end.is_ok() && code != "offline";
     let reached = if is_known { Some(now) } else { before.reached };
-    let trouble = (!code.is_empty()).then(|| Trouble { code: code.to_owned(), said, since, lock });
-    Contact { reached, trouble }.save(&workspace.paths)?;
+    let trouble =
+        (!code.is_empty()).then(|| RemoteFailure { code: code.to_owned(), said, since, lock });
+    RemoteContact { reached, trouble }.save(&workspace.paths)?;
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::git::{Distance, Head, Upstream};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::state::remote_contact::{Contact, Trouble};
+use crate::storage::hints::{Hint, RemoteContact, RemoteFailure};
 
 /// How this clone stands to its remote.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub(crate) struct RemoteStanding {
     /// When the remote last answered.
     pub reached: Option<Timestamp>,
     /// What keeps commits from getting there.
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<RemoteFailure>,
 }
 
 /// Returns how the project stands to its remote; nothing where it has none that could be meant.
@@ -40,8 +40,8 @@ pub(crate) fn remote_standing(
         (Some(here), Some(there)) => Some(repository.distance(here, there)?),
         _ => None,
     };
-    let contact = Contact::load(&workspace.paths);
-    let trouble = contact.trouble_now().cloned();
+    let contact = RemoteContact::load(&workspace.paths).unwrap_or_default();
+    let trouble = contact.failure_now().cloned();
     Ok(Some(RemoteStanding {
         upstream,
         synced: git.sync,
@@ -85,7 +85,10 @@ pub(crate) fn remote_value(standing: &RemoteStanding) -> Value {
 
 /// Returns whether the remote could not be reached when it was spoken to last.
 pub(crate) fn is_cut_off(workspace: &Workspace) -> bool {
-    Contact::load(&workspace.paths).trouble.is_some_and(|trouble| trouble.code == "offline")
+    RemoteContact::load(&workspace.paths)
+        .unwrap_or_default()
+        .trouble
+        .is_some_and(|trouble| trouble.code == "offline")
 }
 
 impl RemoteStanding {
@@ -112,7 +115,7 @@ impl RemoteStanding {
             ),
         };
         match (&self.trouble, self.reached) {
-            (Some(Trouble { code, since, .. }), _) if code == "offline" => {
+            (Some(RemoteFailure { code, since, .. }), _) if code == "offline" => {
                 format!("{away}; offline since {since}")
             }
             (_, Some(reached)) => format!("{away}, as of {reached}"),

@@ -39,7 +39,7 @@ impl FromStr for ProjectFolder {
         if matches!(path, "" | ".") && !text.starts_with('/') {
             return Ok(Self(String::new()));
         }
-        path.parse::<ProjectPath>().map(|path| Self(path.as_str().to_owned()))
+        Ok(Self(path.parse::<ProjectPath>()?.as_str().to_owned()))
     }
 }
 

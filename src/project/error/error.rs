@@ -7,6 +7,7 @@ use crate::git::{AuditError, RemoteError};
 use crate::project::sparse_files::LeftOut;
 use crate::rules::Refusal;
 use crate::setup::import::report::Remark;
+use crate::storage::fs::project_path::BadPath;
 use crate::storage::{ProjectPath, StoreError};
 use crate::tasks::state::repair_hints::WayBack;
 
@@ -188,5 +189,11 @@ impl OpsError {
             cause = error.source();
         }
         text
+    }
+}
+
+impl From<BadPath> for OpsError {
+    fn from(fault: BadPath) -> Self {
+        Self::Store(fault.into())
     }
 }

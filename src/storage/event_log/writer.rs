@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::end::End;
 use super::event_log::{FORM, LONGEST, NAME, RECORD, Record, SUFFIX, Standing, record_in};
 use crate::domain::EventId;
-use crate::storage::fs::temporary_file::Staged;
+use crate::storage::fs::folder::temporary_file::Staged;
 use crate::storage::{Durability, Folder, StoreError};
 use crate::system::crash_points;
 

@@ -4,6 +4,8 @@
 //! and at most a temporary file, whose name begins with `.aof-tmp-`. A failed fsync is not tried again: the second try would
 //! succeed without having written anything.
 
+pub(crate) mod temporary_file;
+
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -12,10 +14,10 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::temporary_file::Staged;
 use crate::storage::{FileStat, Kind, StoreError};
 use crate::system::disk;
 use crate::system::disk::{Part, Unsynced};
+use temporary_file::Staged;
 
 /// How often a file is read again that changes while it is read.
 const READ_ATTEMPTS: usize = 3;

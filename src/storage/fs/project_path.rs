@@ -4,11 +4,19 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::storage::StoreError;
-
 /// A path below the project's root. It names no folder above, and nothing of git's own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProjectPath(String);
+
+/// A path that does not name a place inside the project.
+#[derive(Debug, thiserror::Error)]
+#[error("`{}` is not a path inside the project: {reason}", text.escape_debug())]
+pub struct BadPath {
+    /// What was given.
+    pub text: String,
+    /// Why not.
+    pub reason: &'static str,
+}
 
 impl ProjectPath {
     /// Returns the path of parts that are known to be plain names.
@@ -33,7 +41,7 @@ impl ProjectPath {
     }
 
     /// Returns the path of that name in the same folder.
-    pub fn sibling(&self, name: &str) -> Result<Self, StoreError> {
+    pub fn sibling(&self, name: &str) -> Result<Self, BadPath> {
         match self.folder() {
             "" => name.parse(),
             folder => format!("{folder}/{name}").parse(),
@@ -47,12 +55,12 @@ impl ProjectPath {
 }
 
 impl FromStr for ProjectPath {
-    type Err = StoreError;
+    type Err = BadPath;
 
-    fn from_str(text: &str) -> Result<Self, StoreError> {
+    fn from_str(text: &str) -> Result<Self, BadPath> {
         match fault(text) {
             None => Ok(Self(text.to_owned())),
-            Some(reason) => Err(StoreError::BadPath { text: text.to_owned(), reason }),
+            Some(reason) => Err(BadPath { text: text.to_owned(), reason }),
         }
     }
 }

@@ -11,7 +11,7 @@
 //! Nothing here needs the writer lock: two who take the same file race for one rename, and a taken file is worked on by whoever
 //! [holds](Inbox::hold) it.
 
-use super::names;
+use crate::storage::fs::file_names;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::ErrorKind;
@@ -20,6 +20,7 @@ use super::intended_visit::Meant;
 use super::scan::FILE_LIMIT;
 use super::scan::unlisted;
 
+use crate::storage::fs::project_path::BadPath;
 use crate::storage::layout::{INBOX, TAKEN};
 use crate::storage::random::{DELIVERY_ID_LENGTH, DeliveryId};
 use crate::storage::{FileStat, Folder, Paths, StoreError};
@@ -216,7 +217,7 @@ fn take_one(
 /// Returns the name of a taken file.
 fn taken_name(id: &DeliveryId, mark: &str, name: &OsStr) -> OsString {
     let mut taken = OsString::from(format!("{id}-{mark}"));
-    taken.push(names::fitted(name, DELIVERY_ID_LENGTH + 1 + mark.len()));
+    taken.push(file_names::fitted(name, DELIVERY_ID_LENGTH + 1 + mark.len()));
     taken
 }
 
@@ -237,10 +238,10 @@ pub(crate) fn split(name: &str) -> Option<(DeliveryId, Option<Meant>, &str)> {
 
 fn plain(name: &str) -> Result<&str, StoreError> {
     if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
-        return Err(StoreError::BadPath {
+        return Err(StoreError::BadPath(BadPath {
             text: name.to_owned(),
             reason: "it is not the name of a file",
-        });
+        }));
     }
     Ok(name)
 }

@@ -3,7 +3,5 @@
 pub(crate) mod delivery_lock;
 pub(crate) mod inbox;
 pub(crate) mod intended_visit;
-pub(crate) mod names;
 pub(crate) mod refused;
 pub(crate) mod scan;
-pub(crate) mod writers;

@@ -7,10 +7,11 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::delivery_lock;
 use super::inbox::{Inbox, Item, Shelf, Taken, split};
-use super::names::is_debris;
 use super::scan::FILE_LIMIT;
-use super::{delivery_lock, names};
+use crate::storage::fs::file_names;
+use crate::storage::fs::file_names::is_debris;
 use crate::storage::layout::REFUSED;
 use crate::storage::random::random_local;
 use crate::storage::{Folder, Kind, StoreError};
@@ -59,7 +60,7 @@ impl Inbox<'_> {
             let name = match attempt {
                 1..=COUNTED => numbered(&wanted, attempt),
                 // A name that everybody uses: counting on would take longer each time.
-                _ => names::tagged(&wanted, &random_local(6)?),
+                _ => file_names::tagged(&wanted, &random_local(6)?),
             };
             match place(&from, item, &refused, &name, text.as_bytes()) {
                 Ok(()) => {
@@ -144,11 +145,11 @@ fn is_of(refused: &Folder, reason: &OsStr, told: &Value) -> bool {
 
 /// Returns the name that a refused file is to have if it is free, with room for a number and for the reason's suffix.
 fn refused_name(item: &Item) -> OsString {
-    names::fitted(item.delivered_name(), REASON.len() + 8)
+    file_names::fitted(item.delivered_name(), REASON.len() + 8)
 }
 
 fn numbered(wanted: &OsStr, attempt: usize) -> OsString {
-    if attempt == 1 { wanted.to_owned() } else { names::tagged(wanted, &attempt.to_string()) }
+    if attempt == 1 { wanted.to_owned() } else { file_names::tagged(wanted, &attempt.to_string()) }
 }
 
 fn with_reason(name: &OsStr) -> OsString {

@@ -1,6 +1,5 @@
 //! Looking at the inbox: what is there, and what of it may be read. Opens nothing.
 
-use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, DirEntry, Metadata};
@@ -12,8 +11,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::inbox::{Inbox, Item, Shelf};
-use super::names::{is_debris, is_readable};
-use super::writers::Writers;
+use crate::storage::fs::file_names::{is_debris, is_readable};
 use crate::storage::{FileStat, Kind, StoreError};
 
 /// The largest completion file that is read.
@@ -94,20 +92,18 @@ impl fmt::Display for Oddity {
 }
 
 impl Inbox<'_> {
-    /// Returns what is in the inbox, the oldest first. `witnessed` tells what somebody saw of the file of that name; without such a
-    /// witness a file is taken when it has been quiet for [`QUIET`], and nobody is known to have it open still.
+    /// Returns what is in the inbox, the oldest first. `witnessed` tells what the watcher saw of the file of that name; without such
+    /// a witness a file is taken once nobody has written to it for [`QUIET`].
     pub fn scan(
         &self,
         now: Timestamp,
         witnessed: &dyn Fn(&OsStr) -> Witnessed,
     ) -> Result<Vec<Candidate>, StoreError> {
         let mut candidates = Vec::new();
-        let writers = OnceCell::new();
         for entry in self.entries()? {
             let entry = entry?;
             if let Some(metadata) = look(&entry)? {
-                let is_open = || writers.get_or_init(Writers::look).have(&metadata);
-                candidates.push(candidate(entry.file_name(), &metadata, now, witnessed, &is_open));
+                candidates.push(candidate(entry.file_name(), &metadata, now, witnessed));
             }
         }
         candidates.sort_by(|a, b| (a.stat.mtime, &a.item.name).cmp(&(b.stat.mtime, &b.item.name)));
@@ -170,7 +166,6 @@ fn candidate(
     metadata: &Metadata,
     now: Timestamp,
     witnessed: &dyn Fn(&OsStr) -> Witnessed,
-    is_open: &dyn Fn() -> bool,
 ) -> Candidate {
     let stat = FileStat::of(metadata);
     let quiet = is_quiet(&stat, now);
@@ -183,9 +178,6 @@ fn candidate(
         Class::Growing
     } else if let Some(oddity) = oddity(&name, metadata) {
         Class::Odd(oddity)
-    } else if witnessed != Witnessed::Renamed && is_open() {
-        // A program that thinks for minutes before its next line has not said its last; one that was seen to close it is not the only one.
-        Class::Growing
     } else if witnessed == Witnessed::Closed && !quiet {
         Class::Closed
     } else {

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Aim, Intent, Made, Moved, Old, Write};
 use crate::domain::Digest;
-use crate::storage::{ProjectPath, StoreError};
+use crate::storage::ProjectPath;
+use crate::storage::fs::project_path::BadPath;
 
 #[derive(Serialize, Deserialize)]
 struct Record {
@@ -110,7 +111,7 @@ impl Record {
 impl WriteRecord {
     fn write(self) -> Result<Write, String> {
         let path = |text: String| -> Result<ProjectPath, String> {
-            text.parse().map_err(|fault: StoreError| fault.to_string())
+            text.parse().map_err(|fault: BadPath| fault.to_string())
         };
         let task =
             |text: String| text.parse().map_err(|fault: crate::domain::IdFault| fault.to_string());

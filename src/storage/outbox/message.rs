@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::storage::fs::temporary_file::Staged;
+use crate::storage::fs::folder::temporary_file::Staged;
 use crate::storage::{Durability, Folder, StoreError};
 use crate::system::disk;
 

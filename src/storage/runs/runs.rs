@@ -31,6 +31,7 @@ use super::record::Record;
 use crate::domain::Ticket;
 use crate::storage::fs::owned_file;
 use crate::storage::fs::owned_file::Marked;
+use crate::storage::fs::project_path::BadPath;
 use crate::storage::layout::{LOCAL, RUNS};
 use crate::storage::{Folder, Holder, Paths, StoreError};
 
@@ -179,9 +180,10 @@ fn folder_name(ticket: &Ticket) -> Result<String, StoreError> {
     let text = ticket.to_string();
     match ticket.visit {
         Some(_) => Ok(text.replace('/', "+")),
-        None => {
-            Err(StoreError::BadPath { text, reason: "a run is one of a visit, and none is named" })
-        }
+        None => Err(StoreError::BadPath(BadPath {
+            text,
+            reason: "a run is one of a visit, and none is named",
+        })),
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use walkdir::{DirEntry, WalkDir};
 
 use crate::domain::{IdFault, TaskId};
-use crate::storage::error::plain;
+use crate::storage::fs::error::plain;
 use crate::storage::layout::{ARCHIVE, TASKS, companion_of, task_id};
 use crate::storage::{FileStat, Kind, Paths, ProjectPath, StoreError};
 

@@ -9,8 +9,8 @@ use std::mem;
 use std::path::PathBuf;
 
 use super::write::Write;
-use crate::storage::fs::atomic_file;
-use crate::storage::fs::atomic_file::{Over, Staged};
+use crate::storage::tasks::atomic_write;
+use crate::storage::tasks::atomic_write::{Over, Staged};
 use crate::storage::{Folder, Paths, ProjectPath, StoreError, WriterLock};
 use crate::system::crash_points;
 use crate::system::disk::Unsynced;
@@ -146,8 +146,8 @@ impl Named {
             return Ok(());
         }
         match before.map_or_else(
-            || atomic_file::remove_if(lock, path, bytes),
-            |before| atomic_file::replace_if(lock, path, bytes, before),
+            || atomic_write::remove_if(lock, path, bytes),
+            |before| atomic_write::replace_if(lock, path, bytes, before),
         ) {
             Err(StoreError::WrongKind { .. }) => Ok(()),
             other => accept_changed(other),
@@ -159,10 +159,10 @@ impl Named {
 pub(crate) fn settle(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
     for write in writes {
         if let Some((path, before)) = write.from.as_ref().filter(|(path, _)| *path != write.to) {
-            accept_changed(atomic_file::remove_if(lock, path, before))?;
+            accept_changed(atomic_write::remove_if(lock, path, before))?;
         }
         for companion in &write.companions {
-            accept_changed(atomic_file::remove_if(lock, &companion.from, &companion.bytes))?;
+            accept_changed(atomic_write::remove_if(lock, &companion.from, &companion.bytes))?;
         }
     }
     Ok(())

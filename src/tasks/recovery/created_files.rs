@@ -5,8 +5,8 @@ use crate::domain::Digest;
 use crate::git::with_crlf;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::fs::atomic_file;
 use crate::storage::journal::Write as Intended;
+use crate::storage::tasks::atomic_write;
 use crate::storage::{ProjectPath, WriterLock};
 
 /// They are all committed at once, so one of them tells: HEAD has it, and not as it was before.
@@ -39,8 +39,8 @@ pub(crate) fn undo_beginning(
             None => None,
         };
         match (&made.before, before) {
-            (None, _) => atomic_file::remove_if(lock, &made.path, &bytes)?,
-            (Some(_), Some(before)) => atomic_file::replace_if(lock, &made.path, &bytes, &before)?,
+            (None, _) => atomic_write::remove_if(lock, &made.path, &bytes)?,
+            (Some(_), Some(before)) => atomic_write::replace_if(lock, &made.path, &bytes, &before)?,
             // Somebody committed something else since: what there was before is theirs to look for.
             (Some(_), None) => {}
         }

@@ -7,8 +7,8 @@ use crate::domain::Digest;
 use crate::git::Head;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::fs::atomic_file;
 use crate::storage::journal::Write as Intended;
+use crate::storage::tasks::atomic_write;
 use crate::storage::tasks::task_files;
 use crate::storage::{StoreError, WriterLock};
 
@@ -29,14 +29,14 @@ pub(crate) fn settle_companions(
             let is_there =
                 there.is_some() || repository.blob_id(commit, file.to.as_str())?.is_some();
             if let Some(here) = here.filter(copied).filter(|_| is_there) {
-                atomic_file::remove_if(lock, &file.from, &here)?;
+                atomic_write::remove_if(lock, &file.from, &here)?;
             }
         } else if let Some(there) = there.filter(copied) {
             let committed = repository.blob_id(commit, file.from.as_str())?;
             // Where it is the only one left it stays.
             if here.is_some() || committed.is_some_and(|blob| repository.is_same_text(&there, blob))
             {
-                atomic_file::remove_if(lock, &file.to, &there)?;
+                atomic_write::remove_if(lock, &file.to, &there)?;
             }
         }
     }
@@ -62,7 +62,7 @@ pub(crate) fn settle_move(
     let Some(here) = read(workspace, old)? else {
         if !landed && is_elsewhere(workspace, write)? {
             // A person has moved the old one meanwhile, so it is that one that counts.
-            atomic_file::remove_if(lock, &write.new, &there)?;
+            atomic_write::remove_if(lock, &write.new, &there)?;
         }
         return Ok(());
     };
@@ -70,19 +70,19 @@ pub(crate) fn settle_move(
         // The move is committed; what is left at the old place goes if it is what was moved.
         let moved = repository.has_had_text(commit, old.as_str(), &here)?;
         if moved && repository.blob_id(commit, old.as_str())?.is_none() {
-            atomic_file::remove_if(lock, old, &here)?;
+            atomic_write::remove_if(lock, old, &here)?;
         }
     } else if repository
         .blob_id(commit, old.as_str())?
         .is_some_and(|blob| repository.is_same_text(&here, blob))
     {
         // It is not: the new version goes to the old place, where it is judged like any file ahead of HEAD.
-        atomic_file::replace_if(lock, old, &here, &there)?;
-        atomic_file::remove_if(lock, &write.new, &there)?;
+        atomic_write::replace_if(lock, old, &here, &there)?;
+        atomic_write::remove_if(lock, &write.new, &there)?;
     } else {
         // Nor does the old place say what HEAD does: a person's edit was to be committed first. That stays, and the move, which
         // nobody was told of, is undone.
-        atomic_file::remove_if(lock, &write.new, &there)?;
+        atomic_write::remove_if(lock, &write.new, &there)?;
     }
     Ok(())
 }
@@ -102,7 +102,7 @@ pub(crate) fn undo_move(
     if let Some(there) = there
         && read(workspace, old)?.is_some()
     {
-        atomic_file::remove_if(lock, &write.new, &there)?;
+        atomic_write::remove_if(lock, &write.new, &there)?;
         tell_undone(workspace, head, left, write);
     }
     Ok(())

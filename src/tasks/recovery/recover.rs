@@ -23,9 +23,9 @@ use super::table::Stand;
 use crate::git::{BranchLock, CommitId, End, Files, Locks};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::fs::atomic_file;
 use crate::storage::journal;
 use crate::storage::journal::{Aim, Intent, Pending as Record, Write as Intended};
+use crate::storage::tasks::atomic_write;
 use crate::storage::tasks::task_files;
 use crate::storage::{ProjectPath, StoreError, WriterLock};
 use crate::system::process::boot;
@@ -47,7 +47,7 @@ pub(crate) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
             if let Some(locks) = locks_in(locks.as_ref()) {
                 workspace.repository.clear_stale(&locks, End::Restart)?;
             }
-            atomic_file::sweep_tasks(lock)?;
+            atomic_write::sweep_tasks(lock)?;
             journal::clear(lock)?;
             return Ok(true);
         }
@@ -62,7 +62,7 @@ pub(crate) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
     workspace.repository.sweep_temps()?;
     unless_general(
         workspace,
-        atomic_file::sweep_local(lock, workspace.clock()().into())
+        atomic_write::sweep_local(lock, workspace.clock()().into())
             .map(drop)
             .map_err(OpsError::from),
     )?;
@@ -163,7 +163,7 @@ fn sweep_folders(lock: &WriterLock, record: &Intent) -> Result<(), OpsError> {
     let folders: BTreeSet<&str> =
         record.writes.iter().flat_map(Intended::paths).map(ProjectPath::folder).collect();
     for folder in folders {
-        atomic_file::sweep(lock, folder)?;
+        atomic_write::sweep(lock, folder)?;
     }
     Ok(())
 }

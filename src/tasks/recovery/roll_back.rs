@@ -10,8 +10,8 @@ use crate::domain::{Digest, TaskId};
 use crate::git::{BranchLock, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::fs::atomic_file;
 use crate::storage::journal::{Aim, Write as Intended};
+use crate::storage::tasks::atomic_write;
 use crate::storage::{StoreError, WriterLock};
 use crate::system::shell::quoted;
 
@@ -30,20 +30,20 @@ pub(crate) fn put_back(
     if let Some(old) = &write.old {
         let Some(before) = before(workspace, head, branch, old)? else { return Ok(()) };
         if let Some(here) = meant(&old.path)?.filter(|here| *here != before) {
-            unless_changed(atomic_file::replace_if(lock, &old.path, &here, &before))?;
+            unless_changed(atomic_write::replace_if(lock, &old.path, &here, &before))?;
         } else if old.path != write.new
             && read(workspace, &old.path)?.is_none()
             && meant(&write.new)?.is_some()
         {
             // Only the new one is left of it.
-            atomic_file::create_new(lock, &old.path, &before)?;
+            atomic_write::create_new(lock, &old.path, &before)?;
         }
         if old.path == write.new {
             return Ok(());
         }
     }
     if let Some(there) = meant(&write.new)? {
-        unless_changed(atomic_file::remove_if(lock, &write.new, &there))?;
+        unless_changed(atomic_write::remove_if(lock, &write.new, &there))?;
     }
     Ok(())
 }

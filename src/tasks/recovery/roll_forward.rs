@@ -11,8 +11,8 @@ use crate::domain::Digest;
 use crate::git::{BranchLock, Head, with_crlf, with_lf};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::fs::atomic_file;
 use crate::storage::journal::Write as Intended;
+use crate::storage::tasks::atomic_write;
 use crate::storage::{ProjectPath, WriterLock};
 
 use super::recover::read;
@@ -45,16 +45,16 @@ pub(crate) fn bring_forward(
         match (&write.old, read_at(&write.new)?) {
             (Some(old), Some(here)) if old.path == write.new && Digest::of(&here) == old.sha256 => {
                 let wanted = ended_as(workspace, &write.new, &here, wanted)?;
-                atomic_file::replace_if(lock, &write.new, &here, &wanted)?;
+                atomic_write::replace_if(lock, &write.new, &here, &wanted)?;
             }
-            (None, None) => atomic_file::create_new(lock, &write.new, &wanted)?,
+            (None, None) => atomic_write::create_new(lock, &write.new, &wanted)?,
             (Some(old), None) if old.path != write.new => {
                 // The new version stands at the old place where its move was being finished.
                 let is_ours =
                     |there: &Vec<u8>| [&old.sha256, &write.sha256].contains(&&Digest::of(there));
                 if let Some(there) = read_at(&old.path)?.filter(is_ours) {
                     let wanted = ended_as(workspace, &write.new, &there, wanted)?;
-                    atomic_file::create_new(lock, &write.new, &wanted)?;
+                    atomic_write::create_new(lock, &write.new, &wanted)?;
                 }
             }
             _ => {}
@@ -66,7 +66,7 @@ pub(crate) fn bring_forward(
             && let Some(there) =
                 read_at(&file.from)?.filter(|there| Digest::of(there) == file.sha256)
         {
-            atomic_file::create_new(lock, &file.to, &there)?;
+            atomic_write::create_new(lock, &file.to, &there)?;
         }
     }
     for made in &write.made {
@@ -76,8 +76,8 @@ pub(crate) fn bring_forward(
             continue;
         }
         match here {
-            Some(here) => atomic_file::replace_if(lock, &made.path, &here, &wanted)?,
-            None => atomic_file::create_new(lock, &made.path, &wanted)?,
+            Some(here) => atomic_write::replace_if(lock, &made.path, &here, &wanted)?,
+            None => atomic_write::create_new(lock, &made.path, &wanted)?,
         }
     }
     Ok(())

@@ -3,8 +3,8 @@
 use crate::git::{Head, ObjectId, TreeFile};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::fs::atomic_file;
 use crate::storage::layout::{TASKS, is_archived};
+use crate::storage::tasks::atomic_write;
 use crate::storage::tasks::task_files::read;
 use crate::storage::{ProjectPath, StoreError, WriterLock};
 
@@ -107,7 +107,7 @@ pub(crate) fn write_as_committed(
     let mut written = Vec::new();
     for file in files.iter().filter(|file| !is_staged(&file.path)) {
         let committed = workspace.repository.read_blob(file.committed)?;
-        match atomic_file::replace_if(lock, &file.path, &file.bytes, &committed) {
+        match atomic_write::replace_if(lock, &file.path, &file.bytes, &committed) {
             Ok(()) => written.push(file.path.to_string()),
             Err(StoreError::Changed { .. } | StoreError::Gone { .. }) => {}
             Err(fault) => return Err(fault.into()),

@@ -14,7 +14,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::layout::{ARCHIVE, is_archived, task_id};
 use crate::storage::tasks::task_files::{read, walk_archived};
 use crate::storage::tasks::walk::{Entry, TaskEntry};
-use crate::storage::{Archived, FileStat, ProjectPath};
+use crate::storage::{ArchiveScan, FileStat, Hint, ProjectPath};
 use crate::tasks::apply::change::Choice;
 use crate::tasks::apply::commit_message;
 use crate::tasks::apply::place::destination;
@@ -106,7 +106,7 @@ fn is_task(path: &ProjectPath) -> bool {
 fn committed(workspace: &Workspace) -> Result<BTreeSet<ProjectPath>, OpsError> {
     let repository = &workspace.repository;
     let Some(head) = repository.look()?.commit else { return Ok(BTreeSet::new()) };
-    let known = Archived::load(&workspace.paths).and_then(|known| {
+    let known = ArchiveScan::load(&workspace.paths).and_then(|known| {
         let since =
             known.commit.parse::<CommitId>().ok().filter(|since| repository.has_commit(*since))?;
         Some((since, known.paths().collect::<BTreeSet<ProjectPath>>()))
@@ -158,8 +158,10 @@ fn staged(workspace: &Workspace) -> Result<Vec<ProjectPath>, OpsError> {
 }
 
 fn note(workspace: &Workspace, head: CommitId, open: &BTreeSet<ProjectPath>) {
-    let seen =
-        Archived { commit: head.to_string(), open: open.iter().map(ToString::to_string).collect() };
+    let seen = ArchiveScan {
+        commit: head.to_string(),
+        open: open.iter().map(ToString::to_string).collect(),
+    };
     // It only saves time: a project that cannot be written to is listed all the same.
     let _ = seen.save(&workspace.paths);
 }

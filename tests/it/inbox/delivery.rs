@@ -1,6 +1,6 @@
 //! Completion files: what is dropped is either in a history, or refused with a reason, or still there; never lost, never twice.
 
-use std::fs::{self, File};
+use std::fs;
 
 use insta::assert_snapshot;
 
@@ -137,30 +137,6 @@ fn good_ones_go_through_behind_bad_ones_and_bad_ones_are_explained() {
     for name in env.files(".aof/inbox") {
         fs::remove_file(env.path(&name)).unwrap();
     }
-    check(&env);
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_file_that_somebody_has_open_to_write_is_told_to_whoever_looks_once() {
-    let env = TestEnvironment::new();
-    let id = env.new_task(&["Add login"]);
-    let said = format!("task: {id}\nagent: agent-7\nsummary: x\n");
-    drop_file(&env, "open.yaml", &said);
-    let writer = File::options().append(true).open(env.path(".aof/inbox/open.yaml")).unwrap();
-    assert_snapshot!(watch_once(&env), @"
-    exit 7
-    --- stdout
-    10:00:05  waiting `open.yaml`: somebody has it open to write, or writes to it still: half a file is never read
-              once it is closed, run this again; `aof watch` takes it by itself then
-    ");
-    let told = env.aof(&["watch", "--once", "--json"]).code(7).json();
-    assert_eq!((&told["event"], &told["file"]), (&"waiting".into(), &"open.yaml".into()), "{told}");
-    assert_eq!(told["reason"]["error"], "still_written", "{told}");
-    drop(writer);
-    drop_file(&env, "open.yaml", said + "outcome: complete\n");
-    let _ = watch_once(&env).success();
-    assert!(env.task_text(&id).contains("current: review"));
     check(&env);
 }
 

@@ -183,34 +183,3 @@ fn a_wrong_ticket_says_nothing_of_the_words_without_one() {
         check(&env);
     }
 }
-
-#[test]
-#[cfg(target_os = "linux")]
-fn a_file_that_one_program_closes_and_another_has_open_is_not_whole() {
-    let env = TestEnvironment::new();
-    let (id, other) = (env.new_task(&["Add login"]), env.new_task(&["Tidy up"]));
-    let watcher = Watcher::start(&env);
-    eventually("it watches", || log(&env).contains("watching"));
-    let path = env.path(".aof/inbox/x.md");
-    let mut open = File::create(&path).unwrap();
-    let front = format!("---\ntask: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n---\n");
-    open.write_all((front + "First\n").as_bytes()).unwrap();
-    let mut appended = File::options().append(true).open(&path).unwrap();
-    appended.write_all(b"Second\n").unwrap();
-    drop(appended);
-    // What was closed a moment later is taken by now.
-    let text = format!("task: {other}\nagent: agent-7\noutcome: complete\nsummary: Done\n");
-    env.write(".aof/inbox/y.yaml", text);
-    eventually("the other counts", || env.task_text(&other).contains("current: review"));
-    assert!(env.exists(".aof/inbox/x.md"), "{}", log(&env));
-    open.set_len(0).unwrap();
-    std::io::Seek::rewind(&mut open).unwrap();
-    let whole = format!(
-        "---\ntask: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n---\nAll of it\n"
-    );
-    open.write_all(whole.as_bytes()).unwrap();
-    drop(open);
-    eventually("all of it counts", || env.task_text(&id).contains("All of it"));
-    watcher.stop("-TERM");
-    check(&env);
-}

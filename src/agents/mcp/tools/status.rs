@@ -10,7 +10,7 @@ use crate::agents::mcp::tool_error::{Trouble, in_tools};
 use crate::dispatch::next::claimed;
 use crate::domain::RoleId;
 use crate::health::status::overview::{overview, overview_value};
-use crate::storage::state::watcher_presence::is_watched;
+use crate::storage::watcher_presence::is_watched;
 
 /// So many points are told before it is enough.
 const FEW: usize = 20;

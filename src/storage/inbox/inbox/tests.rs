@@ -95,24 +95,6 @@ fn half_a_file_is_never_ready() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
-fn a_file_that_somebody_has_open_is_not_ready_however_quiet_it_is() {
-    let (_home, paths) = project();
-    put(&paths.inbox(), "a.yaml", "task: AOF-abc", OLD);
-    let writer = fs::File::options().append(true).open(paths.inbox().join("a.yaml")).unwrap();
-    let class = |witnessed| {
-        let seen = Inbox::of(&paths).scan(Timestamp::now(), &|_| witnessed).unwrap();
-        seen.into_iter().next().unwrap().class
-    };
-    assert_eq!(class(Witnessed::Nothing), Class::Growing);
-    assert_eq!(class(Witnessed::Closed), Class::Growing);
-    // What was written elsewhere came whole.
-    assert_eq!(class(Witnessed::Renamed), Class::Ready);
-    drop(writer);
-    assert_eq!(class(Witnessed::Nothing), Class::Ready);
-}
-
-#[test]
 fn the_oldest_comes_first() {
     let (_home, paths) = project();
     for (name, seconds) in [("c.yaml", 30), ("a.yaml", 10), ("b.md", 20), ("d.json", 40)] {
@@ -336,7 +318,7 @@ fn a_delivery_is_whole_and_overwrites_nothing() {
     inbox.deliver("done.yaml", b"one").unwrap();
     assert!(matches!(inbox.deliver("done.yaml", b"two"), Err(StoreError::Exists { .. })));
     for name in ["", ".", "..", "../x.yaml", "a/b.yaml", "a\0.yaml"] {
-        assert!(matches!(inbox.deliver(name, b"x"), Err(StoreError::BadPath { .. })), "{name:?}");
+        assert!(matches!(inbox.deliver(name, b"x"), Err(StoreError::BadPath(_))), "{name:?}");
     }
     assert_eq!(fs::read(paths.inbox().join("done.yaml")).unwrap(), b"one");
     assert_eq!(names(&paths.inbox()), [".taken", "done.yaml"]);

@@ -214,7 +214,7 @@ fn an_attempt_without_a_whole_record_is_open() {
 fn a_run_without_a_visit_and_a_linked_folder_are_refused() {
     let (home, runs) = home();
     let fault = runs.open(&ticket("AOF-abc"), &holder()).unwrap_err();
-    assert!(matches!(fault, StoreError::BadPath { .. }), "{fault}");
+    assert!(matches!(fault, StoreError::BadPath(_)), "{fault}");
     let elsewhere = TempDir::new().unwrap();
     Paths::at(home.path()).prepare_local().unwrap();
     std::os::unix::fs::symlink(elsewhere.path(), home.path().join(".aof/runs")).unwrap();

@@ -4,7 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Holder, Kind, ProjectPath};
+use super::file_info::Kind;
+use super::holder::Holder;
+use super::project_path::{BadPath, ProjectPath};
 use crate::domain::TaskId;
 use crate::system::disk::NotSynced;
 
@@ -36,13 +38,8 @@ pub enum StoreError {
         start: PathBuf,
     },
     /// A path that does not name a place inside the project.
-    #[error("`{}` is not a path inside the project: {reason}", text.escape_debug())]
-    BadPath {
-        /// What was given.
-        text: String,
-        /// Why not.
-        reason: &'static str,
-    },
+    #[error(transparent)]
+    BadPath(#[from] BadPath),
     /// A symlink, pipe, device or folder where a file (or a folder) is wanted.
     #[error("`{}` is {found}, not {wanted}", path.display())]
     WrongKind {
@@ -152,7 +149,7 @@ impl StoreError {
                     .into()
             }
             Self::NoProject { .. } => "start one with `aof init`, or name its folder with `-C DIR`".into(),
-            Self::BadPath { .. } => {
+            Self::BadPath(_) => {
                 "use a path below the project's folder, with `/` between its parts and no `..`".into()
             }
             Self::WrongKind { found: Kind::Symlink, path, .. } => {

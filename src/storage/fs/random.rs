@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use super::StoreError;
+use super::error::StoreError;
 use crate::domain::CompletionId;
 
 /// How many characters every [`DeliveryId`] has.

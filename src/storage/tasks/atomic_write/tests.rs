@@ -5,7 +5,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::*;
-use crate::storage::fs::temporary_file as staged;
+use crate::storage::fs::folder::temporary_file as staged;
 use crate::storage::{Holder, Kind, Paths};
 
 fn project() -> (TempDir, WriterLock) {

@@ -6,12 +6,11 @@
 use std::fs::{self, DirEntry};
 use std::time::{Duration, SystemTime};
 
-use super::folder::{Durability, Folder};
-use super::temporary_file;
-use super::temporary_file::TEMPORARY;
+use super::task_files::FILE_LIMIT;
+use super::walk::folders;
+use crate::storage::fs::folder::temporary_file::{self, TEMPORARY};
+use crate::storage::fs::folder::{Durability, Folder};
 use crate::storage::layout::{DROPPED, INBOX, LOCAL, OUTBOX, REFUSED, SCHEMAS, UNTOLD};
-use crate::storage::tasks::task_files::FILE_LIMIT;
-use crate::storage::tasks::walk::folders;
 use crate::storage::{Outbox, Paths, ProjectPath, StoreError, WriterLock};
 use crate::system::disk::Unsynced;
 
