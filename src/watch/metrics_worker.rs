@@ -18,7 +18,7 @@ use crate::project::workspace::{Clock, Seed, Workspace};
 const EVERY: Duration = Duration::from_secs(30);
 /// Between two counts, at least.
 const APART: Duration = Duration::from_millis(500);
-/// MetricsWorker takes one part of the time, and leaves so many to all else.
+/// Counting takes at most one part of the time in so many.
 const SHARE: u32 = 9;
 /// How long whoever comes before the first count waits for it: Prometheus asks for no longer than ten seconds.
 const FIRST: Duration = Duration::from_secs(8);

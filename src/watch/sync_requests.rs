@@ -14,7 +14,7 @@ use crate::history::sync::sync::Synced;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 
-/// SyncRequests, and what came of them.
+/// `SyncRequests`, and what came of them.
 pub(crate) struct SyncRequests {
     sync_worker: SyncWorker,
     told: Told,
