@@ -1,4 +1,4 @@
-//! Bytes to nouns and back: what people and agents write, as `model` values. May use `model` only.
+//! Bytes to nouns and back: what people and agents write, as `domain` values.
 
 pub mod config;
 pub mod diagnostic;

@@ -1,4 +1,4 @@
-//! The git repository: what is committed, and how a change is committed. May use `format` and `model`, never `engine` or `store`.
+//! The git repository: what is committed, and how a change is committed. Knows neither `rules` nor `storage`.
 //!
 //! A transition passes through here twice. `prepare` writes blobs, trees and the commit from bytes in memory, on no branch;
 //! `publish` makes them durable and moves the branch by compare-and-swap, and the user's index with it, under git's own locks.

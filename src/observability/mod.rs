@@ -1,4 +1,4 @@
-//! Telling others: a message goes to a program or to a web server. May use `format` and `model`, never `engine` or `store`.
+//! What happened, told and counted: the event stream, notices, metrics, statistics.
 //!
 //! Nothing here knows what is waiting or when it is tried again: one message goes one way, once, within a time limit. `metrics`
 //! writes down numbers that others counted, `endpoint` shows them to whoever asks.

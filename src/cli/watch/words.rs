@@ -24,6 +24,7 @@ use crate::tasks::view::changed::way;
 use crate::watch::report::{EventSource, Report};
 
 /// Returns the words for an event.
+#[expect(clippy::too_many_lines, reason = "one arm for each case")]
 pub(crate) fn words_of(session: &Session, report: &Report, again: Again) -> String {
     let warning = styled(YELLOW, "warning:");
     match report {

@@ -9,6 +9,7 @@ use crate::files::diagnostic::excerpt::inert;
 const LONGEST: usize = 500;
 
 /// Returns what whoever stands to the event like that is told.
+#[expect(clippy::too_many_lines, reason = "one arm for each case")]
 pub(crate) fn text_of(occurrence: &Occurrence, reader: Reader) -> String {
     let subject = occurrence.subject.as_ref();
     let task = subject.map(|subject| format!("task {}", subject.task)).unwrap_or_default();
@@ -174,6 +175,7 @@ fn had(agent: Option<&AgentId>) -> String {
 }
 
 /// Returns the words for what is in the normal course of things.
+#[expect(clippy::too_many_lines, reason = "one arm for each case")]
 fn of_life(event: &Event, titled: &str, reader: Reader) -> String {
     match event {
         Event::Created { gate } => format!("{titled} is at gate '{gate}', its first."),

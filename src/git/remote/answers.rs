@@ -211,6 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "one table")]
     fn what_a_push_ended_with_is_told_apart() {
         let upstream = Upstream {
             remote: "origin".to_owned(),

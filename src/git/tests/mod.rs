@@ -1,4 +1,4 @@
-//! The git floor against real repositories, read back by the git command line.
+//! The `git` folder against real repositories, read back by the git command line.
 
 pub(crate) mod environment;
 

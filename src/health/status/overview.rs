@@ -52,6 +52,7 @@ pub(crate) struct Overview {
 }
 
 /// Returns the project at a glance. `watcher` says whether a watcher runs, as the door that starts it knows.
+#[expect(clippy::too_many_lines, reason = "to be split by its steps")]
 pub(crate) fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview, OpsError> {
     let mut attention = Vec::new();
     let head = workspace.repository.look()?;

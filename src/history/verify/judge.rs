@@ -63,6 +63,7 @@ impl<'w> Judge<'w> {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "to be split by its steps")]
     pub(crate) fn of(&mut self, commit: CommitId) -> Result<Judged, OpsError> {
         let repository = &self.workspace.repository;
         let entry = repository.log_entry(commit)?;

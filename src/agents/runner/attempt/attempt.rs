@@ -55,6 +55,7 @@ pub(crate) struct Attempted {
 
 impl Trial<'_> {
     /// Makes the attempt in its folder.
+    #[expect(clippy::too_many_lines, reason = "to be split by its steps")]
     pub(crate) fn make(
         &self,
         attempt: &Attempt,
