@@ -8,7 +8,7 @@ use super::{ORG, PROJECT, documents, with_json, words};
 use crate::support::environment::TestEnvironment;
 
 /// Where the codes are documented.
-const GUIDE: &str = include_str!("../../../docs/guide.md");
+const GUIDE: &str = include_str!("../../../docs/reference/guide.md");
 
 /// Codes that commands give, and that the guide lacks.
 const UNDOCUMENTED: &[&str] = &["no_endpoint", "not_startable", "unknown_agent", "unknown_commit"];
@@ -62,7 +62,7 @@ impl Table {
         let codes = codes.filter_map(|line| line.split([' ', ':']).nth(1));
         let missing: BTreeSet<&str> =
             codes.filter(|code| *code != "-" && !is_known(code)).collect();
-        assert!(missing.is_empty(), "docs/guide.md has no {missing:?}");
+        assert!(missing.is_empty(), "docs/reference/guide.md has no {missing:?}");
     }
 }
 
