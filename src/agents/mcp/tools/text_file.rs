@@ -6,8 +6,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::session::Project;
-use super::tool_error::Trouble;
+use crate::agents::mcp::session::OpenProject;
+use crate::agents::mcp::tool_error::ToolError;
 use crate::domain::BODY_LIMIT;
 use crate::rules::Refusal;
 
@@ -15,7 +15,7 @@ use crate::rules::Refusal;
 const CLOSED: [&str; 2] = [".git", ".aof"];
 
 /// Returns the text of the file that the argument `file` names.
-pub(crate) fn read(project: &Project<'_>, name: &str) -> Result<String, Trouble> {
+pub(crate) fn read(project: &OpenProject<'_>, name: &str) -> Result<String, ToolError> {
     let by_path = "name one by its path from the project's folder";
     let unreadable = |cause: io::Error| refused(format!("cannot read `{name}`: {cause}"), by_path);
     let root = project.workspace.paths.root().canonicalize().map_err(unreadable)?;
@@ -38,7 +38,7 @@ pub(crate) fn read(project: &Project<'_>, name: &str) -> Result<String, Trouble>
 }
 
 /// Refuses what is in the project's folder and no part of what is shared. `inside` has no links left.
-fn refuse_closed(project: &Project<'_>, name: &str, inside: &Path) -> Result<(), Trouble> {
+fn refuse_closed(project: &OpenProject<'_>, name: &str, inside: &Path) -> Result<(), ToolError> {
     let by_text = "hand on what you wrote yourself in `text`";
     let is_closed = |part: &std::ffi::OsStr| {
         CLOSED.iter().any(|closed| part.to_string_lossy().eq_ignore_ascii_case(closed))
@@ -71,11 +71,6 @@ fn open(path: &Path) -> io::Result<Option<(File, u64)>> {
     Ok((is_same && opened.is_file()).then_some((file, opened.len())))
 }
 
-fn refused(problem: String, fix: &str) -> Trouble {
-    Trouble::Argument {
-        code: "invalid_argument",
-        name: "file".to_owned(),
-        problem,
-        fix: fix.to_owned(),
-    }
+fn refused(problem: String, fix: &str) -> ToolError {
+    ToolError::argument("invalid_argument", "file", problem, fix)
 }
