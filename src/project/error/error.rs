@@ -9,7 +9,6 @@ use crate::rules::Refusal;
 use crate::setup::import::report::Remark;
 use crate::storage::fs::project_path::BadPath;
 use crate::storage::{ProjectPath, StoreError};
-use crate::tasks::state::repair_hints::WayBack;
 
 use super::kind::Kind;
 
@@ -76,8 +75,6 @@ pub enum OpsError {
         path: ProjectPath,
         /// Everything wrong with it.
         diagnostics: Vec<Diagnostic>,
-        /// How it comes to be readable again, as far as that was looked for.
-        way_back: WayBack,
     },
     /// The rules in force, or a file of theirs, are invalid.
     #[error("the configuration is invalid")]

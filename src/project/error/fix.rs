@@ -4,11 +4,11 @@ use std::io::ErrorKind;
 
 use super::error::OpsError;
 use super::kind::Kind;
+use crate::project::git_hints::missing;
 use crate::domain::{listed, nearest};
 use crate::git::{AuditError, OwnFolder};
 use crate::storage::io_hint;
 use crate::system::shell::quoted;
-use crate::tasks::state::repair_hints::{WayBack, missing};
 
 impl OpsError {
     /// Returns what to do about it.
@@ -27,15 +27,14 @@ impl OpsError {
                 "see that git is installed, in one of the folders of `PATH`".to_owned()
             }
             Self::Audit(AuditError::Io { action, path, source }) => return io_hint(action, path, source),
-            Self::UnreadableTask { path, way_back, .. } if *way_back != WayBack::Unknown => {
-                return way_back.fix("mend it", path.as_str());
+            Self::UnreadableTask { diagnostics, .. } if diagnostics.iter().any(|found| found.code == "conflict_markers") => {
+                "a merge that is still in progress can be taken back with `git merge --abort`".to_owned()
             }
-            Self::UnreadableTask { path, diagnostics, .. } if diagnostics.iter().all(|found| found.help.is_none()) => {
+            Self::UnreadableTask { path, .. } => {
                 format!("mend it there; `git log -p -- {}` shows what it said before", quoted(path.as_str()))
             }
             Self::Audit(_)
             | Self::Id(_)
-            | Self::UnreadableTask { .. }
             | Self::InvalidRules(_)
             | Self::InvalidImport { .. } => return None,
             Self::LossyImport { .. } => {

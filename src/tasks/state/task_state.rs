@@ -1,14 +1,9 @@
 //! Where a task stands: its file in the worktree, the same in HEAD, and what lies between the two.
 
 use std::borrow::Cow;
-use std::fmt::Display;
 use std::rc::Rc;
 
-use super::renamed_files::renamed;
-use super::repair_hints::{
-    Past, UNREADABLE_BEFORE, WayBack, begin_plainly, is_unreadable_before, thaw,
-};
-use super::restore_hint::{ways_back, with_way_back};
+use super::frozen::{Committed, Frozen, UNREADABLE_BEFORE, is_unreadable_before, thaw};
 use crate::domain::{Task, TaskId, Timestamp, Visit, nearest};
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::files::task_file;
@@ -54,27 +49,6 @@ pub(crate) enum Pending {
     Unearned(Vec<String>),
 }
 
-/// What of a file keeps everybody from touching it.
-pub(crate) struct Frozen<'f> {
-    /// The fields.
-    pub fields: &'f [String],
-    told: &'static str,
-    /// How it is taken back.
-    pub fix: String,
-}
-
-impl<'f> Frozen<'f> {
-    /// What a file that nobody has taken up says, and only the engine may: the engine has never kept it, so nobody changed what it keeps.
-    pub(crate) fn unearned(id: &TaskId, fields: &'f [String]) -> Self {
-        Self { fields, told: "says what only the engine says", fix: begin_plainly(id) }
-    }
-
-    /// Returns what is wrong with it, as it is said of what is called that.
-    pub(crate) fn of(&self, called: impl Display) -> String {
-        format!("{called} {}: {}", self.told, self.fields.join(", "))
-    }
-}
-
 /// One version of a file, with how its commit speaks of it.
 #[derive(Clone)]
 pub(crate) struct Version {
@@ -107,8 +81,7 @@ impl Standing {
             _ => None,
         };
         let (counts, is_committed) = counts(workspace, &snapshot, blob)?;
-        let file = parse(&in_force, id, &snapshot.path, &counts, workspace.now())
-            .map_err(|error| with_way_back(workspace, &in_force, error))?;
+        let file = parse(&in_force, id, &snapshot.path, &counts, workspace.now())?;
         if let Some(before) = &head_path {
             refuse_copy(workspace, id, &snapshot.path, before)?;
         }
@@ -125,10 +98,13 @@ impl Standing {
         };
         standing.pending = standing.compare(workspace, blob, is_committed)?;
         if let Pending::Foreign(fields) = &standing.pending {
-            standing.thaw = thaw(
-                &standing.snapshot.path,
-                standing.past(workspace, is_unreadable_before(fields))?,
-            );
+            let committed = match &standing.head_path {
+                Some(path) if is_unreadable_before(fields) => Committed::Unreadable(path),
+                Some(path) => Committed::At(path),
+                None if standing.was_committed(workspace)? => Committed::Earlier,
+                None => Committed::Never,
+            };
+            standing.thaw = thaw(&standing.snapshot.path, committed);
         }
         let unearned = standing.file.unearned();
         if !unearned.is_empty() && !matches!(standing.pending, Pending::Foreign(_)) {
@@ -158,7 +134,7 @@ impl Standing {
             Pending::Nothing | Pending::Versions(_) => None,
             Pending::Foreign(fields) => Some(Frozen {
                 fields,
-                told: "was changed by hand in what the engine keeps",
+                problem: "was changed by hand in what the engine keeps",
                 fix: self.thaw.clone(),
             }),
             Pending::Unearned(fields) => Some(Frozen::unearned(&self.id, fields)),
@@ -237,41 +213,6 @@ impl Standing {
                 Ok(Pending::Foreign(fields.into_iter().map(str::to_owned).collect()))
             }
         }
-    }
-
-    /// Returns what there was of the task before somebody changed what is the engine's.
-    fn past(&self, workspace: &Workspace, is_unreadable: bool) -> Result<Past<'_>, OpsError> {
-        Ok(match &self.head_path {
-            Some(path) if !is_unreadable => Past::Head(path),
-            Some(path) => {
-                let way =
-                    ways_back(workspace, &self.in_force, &[(self.id.clone(), path.clone())]).pop();
-                let was_readable = matches!(
-                    way,
-                    Some(WayBack::Readable(_) | WayBack::Solve { .. } | WayBack::Settle)
-                );
-                if was_readable || self.file.origin == Origin::HandMade {
-                    return Ok(Past::Broken(path));
-                }
-                let committed = self
-                    .head
-                    .commit
-                    .map(|head| workspace.repository.read(head, path.as_str()))
-                    .transpose()?;
-                let committed = committed.flatten().unwrap_or_default();
-                match renamed(
-                    workspace,
-                    &self.in_force,
-                    (&self.id, &self.snapshot.path),
-                    &committed,
-                ) {
-                    Some(WayBack::Renamed { command }) => Past::Nothing { rename: Some(command) },
-                    _ => Past::Nothing { rename: None },
-                }
-            }
-            None if self.was_committed(workspace)? => Past::Gone,
-            None => Past::New,
-        })
     }
 
     fn has_flaw(&self, before: Option<&Task>) -> bool {
@@ -470,7 +411,6 @@ fn unreadable(id: &TaskId, path: &ProjectPath, text: &str, faults: &[Fault]) -> 
         id: id.clone(),
         path: path.clone(),
         diagnostics,
-        way_back: WayBack::Unknown,
     }
 }
 

@@ -14,7 +14,6 @@ use crate::rules::brief::brief::{GateContext, brief};
 use crate::rules::{Deadline, Limit, Post, Rules, deadlines, is_looping, may_complete};
 use crate::storage::ProjectPath;
 use crate::tasks::adopt::first_gate::begun;
-use crate::tasks::state::restore_hint::with_way_back;
 use crate::tasks::state::task_state::{Standing, find, parse};
 
 /// A task as it is shown.
@@ -41,8 +40,7 @@ pub(crate) struct FrozenFile {
 pub(crate) fn show(workspace: &Workspace, id: &TaskId) -> Result<(View, InForce), OpsError> {
     let in_force = workspace.rules()?;
     let (snapshot, _) = find(workspace, id)?;
-    let file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())
-        .map_err(|error| with_way_back(workspace, &in_force, error))?;
+    let file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())?;
     let context = match file.origin {
         Origin::Adopted => brief(&in_force.rules, &file.task, &body_of(&file)),
         Origin::HandMade => begun(&in_force.rules, &file, workspace.now())

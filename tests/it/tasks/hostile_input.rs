@@ -127,7 +127,7 @@ fn damaged_files_are_explained_with_the_place() {
     2 | id: AOF-xyz
       | ^^
       |
-      = help: the file's name counts: if it was renamed, rename it back; if not, write `id: AOF-abc`
+      = help: the file's name counts: if it was renamed, rename it back; if it is a copy, remove it; if not, write `id: AOF-abc`
 
     error[invalid_time]: `entered` is not a point in time
      --> tasks/AOF-abc.md:4:37
