@@ -9,7 +9,7 @@ use super::tool_error::Trouble;
 use super::tools::tool::Tool;
 use crate::domain::{AgentId, Map, Outcome, nearest};
 use crate::project::error::error::OpsError;
-use crate::project::error::kind::Kind;
+use crate::project::error::error::Named;
 use crate::rules::Refusal;
 
 const SUMMARY: &str = "<what you did, in one or two sentences>";
@@ -54,11 +54,11 @@ fn of_error(error: &OpsError, mended: Mended<'_>) -> Option<Value> {
         OpsError::Refused(refusal) => return of_refusal(refusal, mended),
         OpsError::NoTask { nearest: Some(near), .. } => mended.of_task(near.as_str()),
         OpsError::NoTask { nearest: None, committed: None, .. } => call("aof_task_list", json!({})),
-        OpsError::Unknown { kind: Kind::Agent, .. } => return None,
+        OpsError::Unknown { kind: Named::Agent, .. } => return None,
         OpsError::Unknown { kind, known, given } => {
             match nearest(given, known.iter().map(String::as_str)) {
                 Some(near) => mended.replacing(given, near),
-                None if *kind == Kind::Role => call("aof_status", json!({})),
+                None if *kind == Named::Role => call("aof_status", json!({})),
                 None => call("aof_workflow_list", json!({})),
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::domain::{AgentId, Gate, RoleId, Workflow, WorkflowName, listed};
 use crate::project::error::error::OpsError;
-use crate::project::error::kind::Kind;
+use crate::project::error::error::Named;
 use crate::rules::Rules;
 use crate::tasks::headers::header::Header;
 use crate::tasks::headers::list::Filter;
@@ -14,7 +14,7 @@ pub(crate) fn workflow_named<'a>(
     name: &WorkflowName,
 ) -> Result<&'a Workflow, OpsError> {
     rules.project.workflow(name).ok_or_else(|| OpsError::Unknown {
-        kind: Kind::Workflow,
+        kind: Named::Workflow,
         given: name.to_string(),
         known: rules.project.workflows.iter().map(|workflow| workflow.name.to_string()).collect(),
     })
@@ -34,7 +34,7 @@ pub(crate) fn known_worker(
         return Ok(());
     }
     let known = known.into_iter().map(ToString::to_string).collect();
-    Err(OpsError::Unknown { kind: Kind::Agent, given: agent.to_string(), known })
+    Err(OpsError::Unknown { kind: Named::Agent, given: agent.to_string(), known })
 }
 
 fn in_role(rules: &Rules, role: &RoleId, agent: &AgentId) -> Result<(), OpsError> {
@@ -44,7 +44,7 @@ fn in_role(rules: &Rules, role: &RoleId, agent: &AgentId) -> Result<(), OpsError
     }
     if org.role(role).is_none() {
         let known = org.roles.iter().map(|(known, _)| known.to_string()).collect();
-        return Err(OpsError::Unknown { kind: Kind::Role, given: role.to_string(), known });
+        return Err(OpsError::Unknown { kind: Named::Role, given: role.to_string(), known });
     }
     Err(OpsError::Unfit {
         code: "wrong_role",
@@ -77,11 +77,11 @@ pub(crate) fn known_names(
     };
     for name in &filter.workflows {
         let known = workflows().map(|workflow| workflow.name.to_string()).collect();
-        check(Kind::Workflow, name.as_str(), known, |header| vec![&header.workflow])?;
+        check(Named::Workflow, name.as_str(), known, |header| vec![&header.workflow])?;
     }
     for gate in &filter.gates {
         let known = sorted(gates().map(|gate| gate.id.to_string()).collect());
-        check(Kind::Gate, gate.as_str(), known, |header| {
+        check(Named::Gate, gate.as_str(), known, |header| {
             header.gate.as_deref().into_iter().collect()
         })?;
     }
@@ -89,7 +89,7 @@ pub(crate) fn known_names(
         let known =
             rules.org.roles.iter().map(|(role, _)| role).chain(gates().flat_map(Gate::roles));
         check(
-            Kind::Role,
+            Named::Role,
             role.as_str(),
             sorted(known.map(ToString::to_string).collect()),
             Header::roles,
@@ -97,7 +97,7 @@ pub(crate) fn known_names(
     }
     if let Some(agent) = filter.agent.as_ref().filter(|_| !rules.project.implicit_workflow) {
         let known = rules.org.all_agents().into_iter().map(ToString::to_string).collect();
-        check(Kind::Agent, agent.as_str(), known, Header::agents)?;
+        check(Named::Agent, agent.as_str(), known, Header::agents)?;
     }
     Ok(())
 }
