@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use aof::observability::events::catch_up::catch_up_events;
 use aof::observability::events::rebuild::rebuild_events;
 use aof::project::workspace::Workspace;
-use aof::tasks::apply::change::DryRun;
+use aof::tasks::plan::choice::DryRun;
 use aof::tasks::create::{NewTask, create};
 
 use story::{git, open, project};

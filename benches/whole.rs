@@ -21,7 +21,7 @@ use aof::domain::{
 use aof::files::task_file;
 use aof::project::workspace::Workspace;
 use aof::storage::layout::task_path;
-use aof::tasks::apply::change::DryRun;
+use aof::tasks::plan::choice::DryRun;
 use aof::tasks::complete::complete;
 
 const SAMPLES: usize = 40;

@@ -8,8 +8,8 @@ use super::schema::Form;
 use super::tool_error::Trouble;
 use super::tools::tool::Tool;
 use crate::domain::{AgentId, Map, Outcome, nearest};
-use crate::project::error::error::OpsError;
 use crate::project::error::error::Named;
+use crate::project::error::error::OpsError;
 use crate::rules::Refusal;
 
 const SUMMARY: &str = "<what you did, in one or two sentences>";

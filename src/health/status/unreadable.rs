@@ -8,8 +8,7 @@ use crate::tasks::headers::listing::Unreadable;
 pub(crate) fn of_unreadable(files: &[Unreadable]) -> Vec<Attention> {
     let point = |file: &Unreadable| {
         let help = file.diagnostics.first().and_then(|first| first.help.clone());
-        let earlier =
-            format!("`git log -p -- {}` shows what it said before", quoted(&file.path));
+        let earlier = format!("`git log -p -- {}` shows what it said before", quoted(&file.path));
         Attention {
             code: "unreadable_task",
             problem: format!("`{}` cannot be read: {}", file.place(), file.reason),

@@ -10,8 +10,8 @@ use crate::domain::listed;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::config::config::PROJECT_FILE;
 use crate::git::{CommitId, Repository};
-use crate::project::error::error::OpsError;
 use crate::project::error::error::Named;
+use crate::project::error::error::OpsError;
 use crate::project::workspace::{Clock, Workspace};
 use crate::storage::{ProjectPath, StoreError, layout};
 

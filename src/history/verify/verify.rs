@@ -16,8 +16,8 @@ use crate::domain::TaskId;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::git::{CommitId, Pretence};
 use crate::history::touched_tasks::{doubled, doubled_by};
-use crate::project::error::error::OpsError;
 use crate::project::error::error::Named;
+use crate::project::error::error::OpsError;
 use crate::project::parallel_map::side_by_side;
 use crate::project::workspace::Workspace;
 

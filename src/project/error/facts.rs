@@ -178,7 +178,9 @@ fn of_files(error: &StoreError) -> Facts {
         StoreError::TaskDoubled { .. } => Facts::of("task_doubled"),
         StoreError::NoProject { .. } => Facts::of("no_project").general(),
         StoreError::LockTimedOut { .. } => Facts::of("lock_timeout").general().passes(),
-        StoreError::Io { cause, .. } if is_exhausted(cause) => Facts::of("files").general().passes(),
+        StoreError::Io { cause, .. } if is_exhausted(cause) => {
+            Facts::of("files").general().passes()
+        }
         StoreError::NetworkFileSystem { .. }
         | StoreError::NotDurable { .. }
         | StoreError::Random { .. } => Facts::of("files").general(),

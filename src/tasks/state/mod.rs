@@ -1,5 +1,6 @@
 //! The state of one task: its file, HEAD's version, and what lies between.
 
+pub(crate) mod commit_message;
 pub(crate) mod continues_head;
 pub(crate) mod frozen;
 pub(crate) mod line_endings;

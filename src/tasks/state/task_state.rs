@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use super::frozen::{Committed, Frozen, UNREADABLE_BEFORE, is_unreadable_before, thaw};
 use crate::domain::{Task, TaskId, Timestamp, Visit, nearest};
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::files::task_file;
@@ -19,7 +18,10 @@ use crate::rules::{Act, Change, Found, explain, flaw};
 use crate::storage::tasks::task_files;
 use crate::storage::tasks::task_files::{Place, Snapshot};
 use crate::storage::{ProjectPath, StoreError, layout};
-use crate::tasks::apply::commit_message;
+use crate::tasks::state::commit_message;
+use crate::tasks::state::frozen::{
+    Committed, Frozen, UNREADABLE_BEFORE, is_unreadable_before, thaw,
+};
 
 /// A task as it was read, with the rules of the same moment.
 pub(crate) struct Standing {
@@ -114,8 +116,8 @@ impl Standing {
     }
 
     /// Returns an error if the file was changed by hand where it is the engine's.
-    pub(crate) fn thawed(self) -> Result<Self, OpsError> {
-        let Some(frozen) = self.frozen() else { return Ok(self) };
+    pub(crate) fn ensure_unfrozen(&self) -> Result<(), OpsError> {
+        let Some(frozen) = self.frozen() else { return Ok(()) };
         let (id, path) = (&self.id, &self.snapshot.path);
         let is_foreign = matches!(self.pending, Pending::Foreign(_));
         let problem = frozen.of(if is_foreign { format!("`{path}`") } else { format!("`{id}`") });
@@ -125,7 +127,7 @@ impl Standing {
                 "; if you meant to move the task, do that first, then `aof task override {id} --to GATE --reason \"...\"`"
             ));
         }
-        Err(OpsError::Frozen { id: self.id, path: self.snapshot.path, problem, fields, thaw })
+        Err(OpsError::Frozen { id: id.clone(), path: path.clone(), problem, fields, thaw })
     }
 
     /// Returns what of the file keeps everybody from touching it, and how that is taken back.
@@ -407,11 +409,7 @@ pub(crate) fn spliced(
 fn unreadable(id: &TaskId, path: &ProjectPath, text: &str, faults: &[Fault]) -> OpsError {
     let diagnostics =
         faults.iter().map(|fault| Diagnostic::from_fault(path.as_str(), text, fault)).collect();
-    OpsError::UnreadableTask {
-        id: id.clone(),
-        path: path.clone(),
-        diagnostics,
-    }
+    OpsError::UnreadableTask { id: id.clone(), path: path.clone(), diagnostics }
 }
 
 /// Returns where HEAD has the file of a task that the worktree lacks, as far as that can be told.

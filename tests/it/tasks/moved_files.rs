@@ -84,7 +84,10 @@ fn a_copy_is_not_to_be_committed_with_what_the_engine_keeps() {
     // As it is.
     env.write("tasks/AOF-copy1.md", &text);
     for told in told(&env, "AOF-copy1") {
-        assert!(told.contains("if it is a copy, remove it") && !told.contains("commit it"), "{told}");
+        assert!(
+            told.contains("if it is a copy, remove it") && !told.contains("commit it"),
+            "{told}"
+        );
     }
     // With an id of its own, and a history that is not.
     env.write("tasks/AOF-copy1.md", text.replace(&id, "AOF-copy1"));

@@ -13,7 +13,7 @@ use crate::agents::mcp::tool_error::UNNAMED;
 use crate::domain::{AgentId, Gate, listed};
 use crate::project::error::error::OpsError;
 use crate::rules::Rules;
-use crate::tasks::lookup::known_names::known_worker;
+use crate::tasks::lookup::known_worker;
 
 /// What was found.
 #[derive(Debug, Default)]

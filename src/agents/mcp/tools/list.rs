@@ -12,7 +12,7 @@ use crate::domain::Status;
 use crate::tasks::headers::header::{NEW, header_value};
 use crate::tasks::headers::list::{Filter, Sort, list};
 use crate::tasks::headers::listing::unreadable_value;
-use crate::tasks::lookup::known_names::known_names;
+use crate::tasks::lookup::known_names;
 
 /// So many tasks come at once unless the call says how many.
 const PAGE: usize = 20;

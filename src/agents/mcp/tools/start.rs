@@ -9,7 +9,7 @@ use crate::agents::mcp::schema::{Argument, Form};
 use crate::agents::mcp::session::Project;
 use crate::agents::mcp::tool_error::Trouble;
 use crate::tasks::create::NewTask;
-use crate::tasks::lookup::known_names::workflow_named;
+use crate::tasks::lookup::workflow_named;
 
 pub(crate) const TOOL: Tool = Tool {
     name: "aof_workflow_start",

@@ -8,7 +8,7 @@ use crate::agents::mcp::next_call::call;
 use crate::agents::mcp::schema::Field;
 use crate::agents::mcp::session::Project;
 use crate::agents::mcp::tool_error::Trouble;
-use crate::tasks::lookup::startable_workflows::workflows_value;
+use crate::tasks::lookup::workflows_value;
 
 pub(crate) const TOOL: Tool = Tool {
     name: "aof_workflow_list",

@@ -13,8 +13,8 @@ use crate::domain::{AgentId, PublicKey, Role, RoleId, nearest};
 use crate::files::printable::inert;
 use crate::observability::workload::{Work, Workload, workload};
 use crate::project::author::acting_agent;
-use crate::project::error::error::OpsError;
 use crate::project::error::error::Named;
+use crate::project::error::error::OpsError;
 use crate::rules::Rules;
 
 /// So many tasks are named before it is enough.

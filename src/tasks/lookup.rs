@@ -1,8 +1,10 @@
-//! Names that somebody gave, checked against what there is: a mistyped one would look like "nothing to do" or "no tasks".
+//! Names that users give, checked against what exists; the workflows that they may start; the gates at which work is counted.
 
-use crate::domain::{AgentId, Gate, RoleId, Workflow, WorkflowName, listed};
-use crate::project::error::error::OpsError;
+use serde_json::{Value, json};
+
+use crate::domain::{AgentId, Branch, Gate, RoleId, Workflow, WorkflowName, listed};
 use crate::project::error::error::Named;
+use crate::project::error::error::OpsError;
 use crate::rules::Rules;
 use crate::tasks::headers::header::Header;
 use crate::tasks::headers::list::Filter;
@@ -100,4 +102,42 @@ pub(crate) fn known_names(
         check(Named::Agent, agent.as_str(), known, Header::agents)?;
     }
     Ok(())
+}
+
+/// Returns the workflows that the viewer may start, in the order of the rules; without a viewer, all.
+pub(crate) fn startable<'a>(
+    rules: &'a Rules,
+    viewer: Option<&'a AgentId>,
+) -> impl Iterator<Item = &'a Workflow> {
+    rules.project.workflows.iter().filter(move |workflow| rules.is_visible(workflow, viewer))
+}
+
+/// Returns them as `--json` shows them. `input` says what a task of the workflow begins with: a name that has no value must be
+/// given one.
+pub(crate) fn workflows_value(rules: &Rules, viewer: Option<&AgentId>) -> Value {
+    startable(rules, viewer)
+        .map(|workflow| {
+            let gates: Vec<&str> = workflow.gates.iter().map(|gate| gate.id.as_str()).collect();
+            json!({
+                "name": workflow.name.as_str(),
+                "description": workflow.description,
+                "gates": gates,
+                "input": workflow.context.input,
+                "default": workflow.name == rules.project.default_workflow,
+                "hash": rules.hash(&workflow.name),
+            })
+        })
+        .collect()
+}
+
+/// Returns the gates of a workflow in their order, each fork with its branches behind it.
+pub(crate) fn stations(workflow: &Workflow) -> Vec<(String, &Gate)> {
+    let mut all = Vec::new();
+    for gate in &workflow.gates {
+        all.push((gate.id.to_string(), gate));
+        let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
+        let branches = branches.iter().map(Branch::gate);
+        all.extend(branches.map(|branch| (format!("{}/{}", gate.id, branch.id), branch)));
+    }
+    all
 }
