@@ -36,7 +36,7 @@ fn damaged_files_are_explained_with_the_place() {
       |
       = help: keep what counts of lines 1 to 7, take the markers out, then `git add` the file and commit
 
-    hint: keep what counts of both sides, take the markers out, then `git add tasks/AOF-abc.md` and commit
+    hint: a merge that is still in progress can be taken back with `git merge --abort`
     ");
     assert_snapshot!(completed(b"---\ntitle: One\n<<<<<<< HEAD\nstatus: ready\n=======\nstatus: blocked\n>>>>>>> side\n---\n"), @"
     exit 6
@@ -51,7 +51,7 @@ fn damaged_files_are_explained_with_the_place() {
       |
       = help: keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit
 
-    hint: keep what counts of both sides, take the markers out, then `git add tasks/AOF-abc.md` and commit
+    hint: a merge that is still in progress can be taken back with `git merge --abort`
     ");
     assert_snapshot!(completed(b"---\ntitle: One\ntitle: Two\n---\n"), @"
     exit 6
