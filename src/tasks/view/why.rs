@@ -4,17 +4,19 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use super::deadlines::terms;
-use super::sentences::{UNCLAIMED, because, beginning, drifted, waits_for, what_follows};
 use crate::domain::{AgentId, Destination, GateId, Outcome, RoleId, Task, TaskId, Verdict};
 use crate::files::task_file::{Origin, TaskFile};
 use crate::project::active_rules::{InForce, in_force_and_seen};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, LOOP_LIMIT, Passage, Post, Rules, owed, preview, unanswered, would_say};
-use crate::tasks::automatic::dependencies::{circle_around, round};
+use crate::tasks::headers::dependencies::{circle_around, round};
 use crate::tasks::headers::header::NEW;
 use crate::tasks::state::task_state::Standing;
+use crate::tasks::view::deadlines::terms;
+use crate::tasks::view::reasons::{
+    UNCLAIMED, because, beginning, drifted, waits_for, what_follows,
+};
 use crate::tasks::view::task_view::who;
 
 /// The answer to "why is it there".

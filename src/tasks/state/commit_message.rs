@@ -1,10 +1,11 @@
 //! What the commit of a change says: a line for `git log`, what was said, and trailers for programs.
 
-use crate::domain::{AgentId, Destination, GateId, Station, Task, TaskId, Visit, WorkflowName};
+use crate::domain::{
+    AgentId, Destination, GateId, RoleId, Station, Status, Task, TaskId, Visit, WorkflowName,
+};
 use crate::git::BESIDE_A_TASK;
 use crate::git::transaction::trailers::{Trailer, message};
 use crate::rules::{Act, Actor, lost_dependencies};
-use crate::tasks::automatic::rule_effects::{Following, following};
 
 /// Returns the message of the commit that carries out the act and leads to `after`, of a task whose history had so many entries.
 pub(crate) fn of_act(act: &Act, known: usize, after: &Task) -> String {
@@ -95,7 +96,7 @@ pub(crate) fn of_act(act: &Act, known: usize, after: &Task) -> String {
 
 /// Returns the message of the commit that gives the work to others, because the rules changed: other roles, other people.
 pub(crate) fn of_reroute(before: &Task, after: &Task) -> String {
-    let Following { event, what, details } = following(before, after);
+    let RuleEffect { event, what, details } = rule_effect(before, after);
     let gate = after.gate.as_ref().map(|open| open.current.to_string()).unwrap_or_default();
     build(
         &format!("{}: {what}", after.id),
@@ -237,4 +238,66 @@ fn build(subject: &str, body: &str, trailers: Vec<(&'static str, String)>) -> St
     let trailers: Vec<Trailer> =
         trailers.into_iter().filter_map(|(key, value)| Trailer::new(key, &value).ok()).collect();
     message(subject, body, &trailers)
+}
+
+/// What changed rules did to a task without moving it, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RuleEffect {
+    /// The event, as a commit names it.
+    pub event: &'static str,
+    /// The whole in short.
+    pub what: String,
+    /// One by one: roles, agents that lost the work, what is in the way now.
+    pub details: Vec<String>,
+}
+
+/// Returns what led from one to the other. They differ in their roles, in who has what, or in who there is.
+pub(crate) fn rule_effect(before: &Task, after: &Task) -> RuleEffect {
+    let gate = after.gate.as_ref().map(|open| open.current.to_string()).unwrap_or_default();
+    let (old, new) = (parts(before), parts(after));
+    let mut details = Vec::new();
+    let mut routes = Vec::new();
+    for (old, new) in old.iter().zip(&new) {
+        let at = new.branch.map(|branch| format!("{branch}: ")).unwrap_or_default();
+        if let (Some(from), Some(to)) = (old.role, new.role)
+            && from != to
+        {
+            details.extend(new.branch.map(|branch| format!("{branch}: from role {from} to {to}")));
+            routes.push(format!("{from} to {to}"));
+        }
+        if let Some(agent) = old.agent.filter(|_| new.agent.is_none()) {
+            details.push(format!("{at}{agent} may not complete it, and does not have it any more"));
+        }
+    }
+    let (event, what) = match (&routes[..], &details[..], before.status, after.status) {
+        ([route], ..) if old.len() == 1 => ("rerouted", format!("rerouted from {route} at {gate}")),
+        ([], [], Status::Blocked, Status::Ready | Status::InProgress) => {
+            ("unblocked", format!("unblocked at {gate}"))
+        }
+        ([], [], _, Status::Blocked) => ("blocked", format!("blocked at {gate}")),
+        _ => ("rerouted", format!("rerouted at {gate}")),
+    };
+    if after.status == Status::Blocked {
+        details.extend(after.blockers.iter().cloned());
+    }
+    RuleEffect { event, what, details }
+}
+
+/// Whose a part of the work is: the whole, or a branch.
+struct Part<'t> {
+    branch: Option<&'t GateId>,
+    role: Option<&'t RoleId>,
+    agent: Option<&'t AgentId>,
+}
+
+fn parts(task: &Task) -> Vec<Part<'_>> {
+    let whole =
+        Part { branch: None, role: task.routing.role.as_ref(), agent: task.routing.agent.as_ref() };
+    let branches = task.gate.iter().flat_map(|open| &open.branches);
+    let branches = branches.map(|own| Part {
+        branch: Some(&own.id),
+        role: Some(&own.role),
+        agent: own.agent.as_ref(),
+    });
+    std::iter::once(whole).chain(branches).collect()
 }

@@ -1,6 +1,5 @@
 //! Where the file of a task stands after a change, and what goes there with it. Reads, and changes nothing.
 
-use super::write::Companion;
 use crate::domain::Layout;
 use crate::files::task_file::{Origin, TaskFile};
 use crate::git::can_be_committed;
@@ -11,6 +10,7 @@ use crate::storage::layout::{archive_path, companions, task_path};
 use crate::storage::tasks::task_files;
 use crate::storage::tasks::task_files::Place;
 use crate::storage::{ProjectPath, StoreError};
+use crate::tasks::plan::write::Companion;
 use crate::tasks::state::task_state::Standing;
 
 /// Finished tasks stand in the archive, active ones do not; otherwise a file stays where people put it.

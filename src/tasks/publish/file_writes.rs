@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::path::PathBuf;
 
-use super::write::Write;
 use crate::storage::tasks::atomic_write;
 use crate::storage::tasks::atomic_write::{Over, Staged};
 use crate::storage::{Folder, Paths, ProjectPath, StoreError, WriterLock};
 use crate::system::crash_points;
 use crate::system::disk::Unsynced;
+use crate::tasks::plan::write::Write;
 
 /// The files of one write, in the order in which they get their names.
 pub(crate) type Files = Vec<Staged>;

@@ -2,17 +2,15 @@
 //! itself, since the rules or the branch were changed by hand, go on; those that stand where the rules have changed follow them; and
 //! what a merge left in the wrong folder is brought home.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use super::first_gate;
 use crate::domain::TaskId;
 use crate::files::task_file::Origin;
 use crate::git::{CommitId, Head, ObjectId, TreeFile};
-use crate::project::active_rules::in_force;
 use crate::project::error::error::OpsError;
 use crate::project::rule_sources::rules_mark;
 use crate::project::workspace::Workspace;
@@ -22,11 +20,12 @@ use crate::storage::tasks::orphaned_companions::stayed;
 use crate::storage::tasks::task_files::{hidden, read, walk_active};
 use crate::storage::tasks::walk::{Entry, Stray, TaskEntry};
 use crate::storage::{FileStat, ProjectPath, StoreError};
-use crate::tasks::apply::batch::{MOST, carry_out_together};
-use crate::tasks::apply::change::{Changed, Choice, carry_out};
-use crate::tasks::automatic::automatic_gates::owed_first;
+use crate::tasks::apply::batch::{MOST, apply_together};
+use crate::tasks::apply::change::Next;
+use crate::tasks::plan::choice::{Changed, Choice, DryRun};
+use crate::tasks::plan::due::{due_first, home};
 use crate::tasks::recovery::recover::heal_if_pending;
-use crate::tasks::state::misplaced_files::{home, home_if_settled, moved_by_hand, open_in_archive};
+use crate::tasks::state::misplaced_files::{moved_by_hand, open_in_archive};
 use crate::tasks::state::task_state::{Pending, Standing};
 
 /// What was done about the files that people made or edited.
@@ -156,7 +155,8 @@ pub(crate) fn tend(
     Ok(tended)
 }
 
-/// What is to be done with a file.
+/// Why a file is committed.
+#[derive(Clone, Copy)]
 enum Due {
     Adopt,
     Pass,
@@ -176,104 +176,82 @@ fn without_stayed(workspace: &Workspace, mut strays: Vec<Stray>) -> Vec<Stray> {
     strays
 }
 
+/// Returns whether anything was to be done.
 fn tend_batch(
     workspace: &Workspace,
     batch: &[TaskEntry],
     seen: &mut Seen,
     tended: &mut Tended,
 ) -> Result<bool, OpsError> {
-    let head = workspace.head()?;
-    let in_force = Rc::new(in_force(workspace, &head)?);
-    let (mut places, mut chosen) = (Vec::new(), Vec::new());
-    for task in batch {
-        let standing =
-            Standing::read_under(workspace, &task.id, head.clone(), Rc::clone(&in_force));
-        match standing.and_then(|standing| due(workspace, standing)) {
-            Ok(Some((due, standing, choice))) => {
-                places.push((task, due));
-                chosen.push((standing, choice));
-            }
-            Ok(None) => seen.learn(task),
-            Err(error) => tended.trouble(task, error, seen)?,
-        }
-    }
-    let wrote = !chosen.is_empty();
-    let mut results = carry_out_together(workspace, &head, chosen)?;
-    for ((task, due), result) in places.into_iter().zip(&mut results) {
-        let result = match std::mem::replace(result, Ok(None)) {
-            Ok(None) => tend_alone(workspace, &task.id),
-            other => other,
-        };
-        match (result, due) {
-            (Ok(Some(changed)), Due::Adopt) => tended.adopted.push(changed),
-            (Ok(Some(changed)), Due::Pass) => tended.passed.push(changed),
-            (Ok(Some(changed)), Due::Follow) => tended.followed.push(changed),
-            (Ok(Some(changed)), Due::Move) => tended.moved.push(changed),
-            (Ok(Some(changed)), Due::Commit) => tended.committed.push(changed),
-            (Ok(None), _) => {}
-            (Err(error), _) => tended.trouble(task, error, seen)?,
-        }
-    }
-    Ok(wrote)
+    let tasks: Vec<&TaskId> = batch.iter().map(|task| &task.id).collect();
+    let dues = RefCell::new(vec![None; batch.len()]);
+    apply_together(
+        workspace,
+        &tasks,
+        DryRun::No,
+        &mut |workspace, place, standing| {
+            let found = due(workspace, standing)?;
+            dues.borrow_mut()[place] = found.as_ref().map(|(due, _)| *due);
+            Ok(found.map_or(Next::Nothing, |(_, choice)| Next::Do(choice)))
+        },
+        &mut |place, result| match (result, dues.borrow()[place]) {
+            (Ok(Some(changed)), Some(due)) => tended.list_of(due).push(changed),
+            (Ok(_), _) => seen.learn(&batch[place]),
+            (Err(error), _) => tended.trouble(&batch[place], error, seen),
+        },
+    )?;
+    Ok(dues.borrow().iter().any(Option::is_some))
 }
 
-fn due(
-    workspace: &Workspace,
-    standing: Standing,
-) -> Result<Option<(Due, Standing, Choice)>, OpsError> {
-    let standing = standing.thawed()?;
-    if standing.file.origin == Origin::Adopted
-        && let Some(choice) = owed_first(workspace, &standing)?
-    {
-        let passes = passes_by_itself(&standing.in_force.rules, &standing.file.task);
-        return Ok(Some((if passes { Due::Pass } else { Due::Follow }, standing, choice)));
+/// Returns what is to be done with the file of a task that nobody froze.
+fn due(workspace: &Workspace, standing: &Standing) -> Result<Option<(Due, Choice)>, OpsError> {
+    standing.ensure_unfrozen()?;
+    let (rules, origin) = (&standing.in_force.rules, standing.file.origin);
+    if let Some(choice) = due_first(workspace, standing)? {
+        let due = match origin {
+            Origin::HandMade => Due::Adopt,
+            Origin::Adopted if passes_by_itself(rules, &standing.file.task) => Due::Pass,
+            Origin::Adopted => Due::Follow,
+        };
+        return Ok(Some((due, choice)));
     }
-    if let Some(choice) = home_if_settled(&standing) {
-        return Ok(Some((Due::Move, standing, choice)));
-    }
-    let commits_edits = standing.in_force.rules.project.commit_edits;
-    Ok(match (&standing.pending, standing.file.origin) {
-        (_, Origin::HandMade) => {
-            let choice = first_gate::choose(workspace, &standing)?;
-            Some((Due::Adopt, standing, choice))
-        }
-        (Pending::Versions(_), _) if commits_edits => {
-            // Who moved it there is one commit, and that it does not belong there another.
+    let home = home(standing);
+    Ok(match &standing.pending {
+        Pending::Nothing => home.map(|choice| (Due::Move, choice)),
+        Pending::Versions(_) if rules.project.commit_edits => {
+            // That a person moved it there is one commit, and that it does not belong there another.
             let by_hand = standing.head_path.as_ref() != Some(&standing.snapshot.path);
-            Some(match home(&standing).filter(|_| by_hand) {
-                Some(choice) => (Due::Move, standing, choice),
-                None => (Due::Commit, standing, Choice::Pending),
+            Some(match home.filter(|_| by_hand) {
+                Some(choice) => (Due::Move, choice),
+                None => (Due::Commit, Choice::Pending),
             })
         }
         _ => None,
     })
 }
 
-/// Tends one file by itself; nothing if there is nothing to do any more, or it changes all the time: then it is looked at again.
-fn tend_alone(workspace: &Workspace, id: &TaskId) -> Result<Option<Changed>, OpsError> {
-    match due(workspace, Standing::read(workspace, id)?)? {
-        Some((_, standing, choice)) => carry_out(workspace, &standing, choice),
-        None => Ok(None),
-    }
-}
-
 impl Tended {
-    /// Notes the trouble of one file, which is told once, until the file changes; what is everybody's ends the work.
-    fn trouble(
-        &mut self,
-        task: &TaskEntry,
-        error: OpsError,
-        seen: &mut Seen,
-    ) -> Result<(), OpsError> {
+    fn list_of(&mut self, due: Due) -> &mut Vec<Changed> {
+        match due {
+            Due::Adopt => &mut self.adopted,
+            Due::Pass => &mut self.passed,
+            Due::Follow => &mut self.followed,
+            Due::Move => &mut self.moved,
+            Due::Commit => &mut self.committed,
+        }
+    }
+
+    /// Notes the error of one file, which is told once, until the file changes.
+    fn trouble(&mut self, task: &TaskEntry, error: OpsError, seen: &mut Seen) {
         match error {
-            error if error.is_general() => return Err(error),
             // An editor is exchanging it, or somebody took it away: that is seen at the next look.
-            OpsError::NoTask { .. } | OpsError::Store(StoreError::Gone { .. }) => {}
+            OpsError::NoTask { .. }
+            | OpsError::Restless { .. }
+            | OpsError::Store(StoreError::Gone { .. }) => {}
             error => {
                 seen.learn(task);
                 self.troubled.push((task.id.clone(), error));
             }
         }
-        Ok(())
     }
 }

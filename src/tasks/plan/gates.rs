@@ -1,41 +1,14 @@
-//! Gates that decide by themselves: a task does not rest at one. What they decide is made right behind the change that brought the
-//! task there, each decision in a commit of its own, all in one move of the branch. A task that rests at one all the same goes on before
-//! anything else is done with it; so does one that stands where the rules have changed.
+//! Automatic gates: a task does not rest at one. What they decide is made right behind the change that brought the task there, each
+//! decision in a commit of its own, all in one move of the branch.
 
 use crate::domain::{Event, Timestamp};
 use crate::files::task_file::{Defaults, TaskFile};
 use crate::git::Person;
 use crate::project::error::error::OpsError;
-use crate::project::workspace::Workspace;
-use crate::rules::{Act, Decision, Rules, Warning, decide, owed, passes_by_itself};
+use crate::rules::{Act, Decision, Rules, Warning, decide, passes_by_itself};
 use crate::storage::ProjectPath;
-use crate::tasks::apply::change::Choice;
-use crate::tasks::apply::commit_message;
-use crate::tasks::state::task_state::{Standing, Version, spliced};
-
-/// Returns what the rules in force want done with a task; nothing where it stands as they have it. They may have changed since it
-/// came there, or `git reset` may have taken back what a gate had decided.
-pub(crate) fn owed_first(
-    workspace: &Workspace,
-    standing: &Standing,
-) -> Result<Option<Choice>, OpsError> {
-    let rules = &standing.in_force.rules;
-    let task = &standing.file.task;
-    let Some(act) = owed(rules, task) else { return Ok(None) };
-    let Ok(Decision::Step(step)) = decide(rules, task, &act, workspace.now()) else {
-        return Ok(None);
-    };
-    let message = match act {
-        Act::Reroute => commit_message::of_reroute(task, &step.task),
-        act => commit_message::of_act(&act, task.history.len(), &step.task),
-    };
-    Ok(Some(Choice::Step {
-        message,
-        author: workspace.repository.author_identity()?,
-        authored: step.task.updated,
-        step,
-    }))
-}
+use crate::tasks::state::commit_message;
+use crate::tasks::state::task_state::{Version, spliced};
 
 /// What gates that decide by themselves did with a task.
 pub(crate) struct Passed {

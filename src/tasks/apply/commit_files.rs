@@ -1,14 +1,14 @@
 //! Files beside the tasks, written in one go: all of them, or none. New files of rules are never written over what is there.
 
-use super::apply::commit::commit;
-use super::apply::write::{Beside, Write};
-use super::recovery::recover::heal;
-use super::state::task_state::Version;
 use crate::git::{AuditError, CommitId, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::atomic_write;
 use crate::storage::{ProjectPath, StoreError, WriterLock};
+use crate::tasks::apply::commit::commit;
+use crate::tasks::plan::write::{Beside, Write};
+use crate::tasks::recovery::recover::heal;
+use crate::tasks::state::task_state::Version;
 
 /// A new file.
 pub(crate) type NewFile = (ProjectPath, Vec<u8>);

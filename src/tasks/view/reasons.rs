@@ -1,15 +1,15 @@
 //! Sentences: what brought a task where it stands, what it waits for, and what the rules want done with it.
 
-use super::deadlines::stepped_in;
 use crate::domain::{
     BranchStatus, Destination, Ending, Join, OpenBranch, Outcome, Status, Task, TaskId, Timestamp,
 };
 use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Decision, Post, Rules, Step, Warning, decide};
-use crate::tasks::adopt::first_gate::begun;
-use crate::tasks::automatic::rule_effects::following;
+use crate::tasks::plan::due::begun;
+use crate::tasks::state::commit_message::rule_effect;
 use crate::tasks::state::task_state::{Standing, find, parse};
+use crate::tasks::view::deadlines::stepped_in;
 use crate::tasks::view::task_view::is_drifted;
 
 /// Says what the rules, which have changed, want done with the task, and who does it.
@@ -31,7 +31,7 @@ pub(crate) fn what_follows(
             format!("{}: {does} moves it to gate `{}`", visit.summary, next.current)
         }
         _ => {
-            let following = following(task, &step.task);
+            let following = rule_effect(task, &step.task);
             format!("the rules have changed: {does} follows them ({})", following.what)
         }
     })

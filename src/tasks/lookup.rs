@@ -1,8 +1,10 @@
-//! Names that somebody gave, checked against what there is: a mistyped one would look like "nothing to do" or "no tasks".
+//! Names that users give, checked against what exists; the workflows that they may start; the gates at which work is counted.
 
-use crate::domain::{AgentId, Gate, RoleId, Workflow, WorkflowName, listed};
+use serde_json::{Value, json};
+
+use crate::domain::{AgentId, Branch, Gate, RoleId, Workflow, WorkflowName, listed};
+use crate::project::error::error::Named;
 use crate::project::error::error::OpsError;
-use crate::project::error::kind::Kind;
 use crate::rules::Rules;
 use crate::tasks::headers::header::Header;
 use crate::tasks::headers::list::Filter;
@@ -14,7 +16,7 @@ pub(crate) fn workflow_named<'a>(
     name: &WorkflowName,
 ) -> Result<&'a Workflow, OpsError> {
     rules.project.workflow(name).ok_or_else(|| OpsError::Unknown {
-        kind: Kind::Workflow,
+        kind: Named::Workflow,
         given: name.to_string(),
         known: rules.project.workflows.iter().map(|workflow| workflow.name.to_string()).collect(),
     })
@@ -34,7 +36,7 @@ pub(crate) fn known_worker(
         return Ok(());
     }
     let known = known.into_iter().map(ToString::to_string).collect();
-    Err(OpsError::Unknown { kind: Kind::Agent, given: agent.to_string(), known })
+    Err(OpsError::Unknown { kind: Named::Agent, given: agent.to_string(), known })
 }
 
 fn in_role(rules: &Rules, role: &RoleId, agent: &AgentId) -> Result<(), OpsError> {
@@ -44,7 +46,7 @@ fn in_role(rules: &Rules, role: &RoleId, agent: &AgentId) -> Result<(), OpsError
     }
     if org.role(role).is_none() {
         let known = org.roles.iter().map(|(known, _)| known.to_string()).collect();
-        return Err(OpsError::Unknown { kind: Kind::Role, given: role.to_string(), known });
+        return Err(OpsError::Unknown { kind: Named::Role, given: role.to_string(), known });
     }
     Err(OpsError::Unfit {
         code: "wrong_role",
@@ -77,11 +79,11 @@ pub(crate) fn known_names(
     };
     for name in &filter.workflows {
         let known = workflows().map(|workflow| workflow.name.to_string()).collect();
-        check(Kind::Workflow, name.as_str(), known, |header| vec![&header.workflow])?;
+        check(Named::Workflow, name.as_str(), known, |header| vec![&header.workflow])?;
     }
     for gate in &filter.gates {
         let known = sorted(gates().map(|gate| gate.id.to_string()).collect());
-        check(Kind::Gate, gate.as_str(), known, |header| {
+        check(Named::Gate, gate.as_str(), known, |header| {
             header.gate.as_deref().into_iter().collect()
         })?;
     }
@@ -89,7 +91,7 @@ pub(crate) fn known_names(
         let known =
             rules.org.roles.iter().map(|(role, _)| role).chain(gates().flat_map(Gate::roles));
         check(
-            Kind::Role,
+            Named::Role,
             role.as_str(),
             sorted(known.map(ToString::to_string).collect()),
             Header::roles,
@@ -97,7 +99,45 @@ pub(crate) fn known_names(
     }
     if let Some(agent) = filter.agent.as_ref().filter(|_| !rules.project.implicit_workflow) {
         let known = rules.org.all_agents().into_iter().map(ToString::to_string).collect();
-        check(Kind::Agent, agent.as_str(), known, Header::agents)?;
+        check(Named::Agent, agent.as_str(), known, Header::agents)?;
     }
     Ok(())
+}
+
+/// Returns the workflows that the viewer may start, in the order of the rules; without a viewer, all.
+pub(crate) fn startable<'a>(
+    rules: &'a Rules,
+    viewer: Option<&'a AgentId>,
+) -> impl Iterator<Item = &'a Workflow> {
+    rules.project.workflows.iter().filter(move |workflow| rules.is_visible(workflow, viewer))
+}
+
+/// Returns them as `--json` shows them. `input` says what a task of the workflow begins with: a name that has no value must be
+/// given one.
+pub(crate) fn workflows_value(rules: &Rules, viewer: Option<&AgentId>) -> Value {
+    startable(rules, viewer)
+        .map(|workflow| {
+            let gates: Vec<&str> = workflow.gates.iter().map(|gate| gate.id.as_str()).collect();
+            json!({
+                "name": workflow.name.as_str(),
+                "description": workflow.description,
+                "gates": gates,
+                "input": workflow.context.input,
+                "default": workflow.name == rules.project.default_workflow,
+                "hash": rules.hash(&workflow.name),
+            })
+        })
+        .collect()
+}
+
+/// Returns the gates of a workflow in their order, each fork with its branches behind it.
+pub(crate) fn stations(workflow: &Workflow) -> Vec<(String, &Gate)> {
+    let mut all = Vec::new();
+    for gate in &workflow.gates {
+        all.push((gate.id.to_string(), gate));
+        let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
+        let branches = branches.iter().map(Branch::gate);
+        all.extend(branches.map(|branch| (format!("{}/{}", gate.id, branch.id), branch)));
+    }
+    all
 }
