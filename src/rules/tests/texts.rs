@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::domain::*;
 use crate::files::config::config::{Source, load};
 use crate::rules::tests::world::*;
-use crate::rules::{Act, Change, Refusal, Rules, WorkflowStep, Warning, begin, explain};
+use crate::rules::{Act, Change, Refusal, Rules, Warning, WorkflowStep, begin, explain};
 
 const WORKFLOW: &str = "
 workflow:

@@ -2,7 +2,9 @@
 
 use crate::domain::*;
 use crate::rules::tests::world::*;
-use crate::rules::{Act, Change, Finding, Rules, WorkflowStep, explain, passes_by_itself, unanswered};
+use crate::rules::{
+    Act, Change, Finding, Rules, WorkflowStep, explain, passes_by_itself, unanswered,
+};
 
 /// plan -> work -> review, which has three decisions -> compound
 fn compound() -> Workflow {

@@ -138,7 +138,12 @@ pub(crate) fn opened(rules: &Rules, tags: &[&str]) -> Task {
     step(rules, &new_task(tags), &Act::Open, 0).unwrap().task
 }
 
-pub(crate) fn step(rules: &Rules, task: &Task, act: &Act, minute: i64) -> Result<WorkflowStep, Refusal> {
+pub(crate) fn step(
+    rules: &Rules,
+    task: &Task,
+    act: &Act,
+    minute: i64,
+) -> Result<WorkflowStep, Refusal> {
     match decide(rules, task, act, at(minute))? {
         Decision::Step(step) => Ok(*step),
         Decision::Settled { visit } => panic!("settled before, as visit {visit}"),
@@ -163,7 +168,12 @@ pub(crate) fn completion(agent: &str, outcome: &str) -> Completion {
 }
 
 /// Completes the open visit with an id of its own.
-pub(crate) fn say(rules: &Rules, task: &Task, agent: &str, outcome: &str) -> Result<WorkflowStep, Refusal> {
+pub(crate) fn say(
+    rules: &Rules,
+    task: &Task,
+    agent: &str,
+    outcome: &str,
+) -> Result<WorkflowStep, Refusal> {
     let mut completion = completion(agent, outcome);
     completion.id = id(&format!("c{}", task.history.len()));
     let minute = 10 * (i64::try_from(task.history.len()).unwrap() + 1);
