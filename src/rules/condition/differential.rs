@@ -359,13 +359,11 @@ impl Source<'_> {
 
     fn list_method(&mut self, depth: usize) -> String {
         let list = self.list(depth);
-        match self.below(3) {
-            0 => format!("{list}.{}({})", self.pick(&["includes", "indexOf"]), self.any(depth)),
-            _ => {
-                let method = self.pick(&["some", "every", "filter", "map"]);
-                format!("{list}?.{method}({})", self.arrow(depth))
-            }
+        if self.below(3) == 0 {
+            return format!("{list}.{}({})", self.pick(&["includes", "indexOf"]), self.any(depth));
         }
+        let method = self.pick(&["some", "every", "filter", "map"]);
+        format!("{list}?.{method}({})", self.arrow(depth))
     }
 
     fn arrow(&mut self, depth: usize) -> String {

@@ -211,7 +211,6 @@ fn name_in<'s>(source: &'s str, name: &'s str) -> &'s str {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "one table")]
 fn faults_name_the_construct_and_its_place() {
     for (source, message, place) in [
         (

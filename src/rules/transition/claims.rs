@@ -43,23 +43,19 @@ pub(crate) fn claim(
 /// Gives the task, or the branch of it, to an agent as of its last change; without one, to nobody.
 pub(crate) fn set_holder(task: &mut Task, branch: Option<&GateId>, agent: Option<&AgentId>) {
     let claimed = agent.map(|_| task.updated);
-    match task.branch_mut(branch) {
-        Some(own) => {
-            (own.agent, own.claimed) = (agent.cloned(), claimed);
-            own.lost.take_if(|lost| agent == Some(lost));
-            own.status =
-                if agent.is_some() { BranchStatus::InProgress } else { BranchStatus::Ready };
-            fork::follow(task);
-        }
-        None => {
-            (task.routing.agent, task.routing.claimed) = (agent.cloned(), claimed);
-            task.routing.lost.take_if(|lost| agent == Some(lost));
-            if agent.is_some() {
-                task.status = Status::InProgress;
-            } else if task.status == Status::InProgress {
-                task.status = Status::Ready;
-            }
-        }
+    if let Some(own) = task.branch_mut(branch) {
+        (own.agent, own.claimed) = (agent.cloned(), claimed);
+        own.lost.take_if(|lost| agent == Some(lost));
+        own.status = if agent.is_some() { BranchStatus::InProgress } else { BranchStatus::Ready };
+        fork::follow(task);
+        return;
+    }
+    (task.routing.agent, task.routing.claimed) = (agent.cloned(), claimed);
+    task.routing.lost.take_if(|lost| agent == Some(lost));
+    if agent.is_some() {
+        task.status = Status::InProgress;
+    } else if task.status == Status::InProgress {
+        task.status = Status::Ready;
     }
 }
 
