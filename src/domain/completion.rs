@@ -13,11 +13,9 @@ pub const BODY_LIMIT: usize = 64 * 1024;
 pub struct Completion {
     /// The task, or the visit of it, that is meant.
     pub ticket: Ticket,
-    /// Who speaks.
     pub agent: AgentId,
     /// The outcome's word; what it may be depends on the gate.
     pub outcome: Option<String>,
-    /// What was done.
     pub summary: Option<String>,
     /// What stands in the way, or must be mended. An empty list is a mistake of its own.
     pub blockers: Option<Vec<String>>,
@@ -38,7 +36,6 @@ pub struct Completion {
 /// A completion's mark in the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stamp {
-    /// Its id.
     pub id: CompletionId,
     /// The digest of what it said.
     pub sha256: Digest,

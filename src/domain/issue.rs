@@ -5,9 +5,7 @@
 pub(crate) struct Attention {
     /// What kind it is: stable, for JSON.
     pub code: &'static str,
-    /// What is the matter.
     pub problem: String,
-    /// What to do.
     pub fix: String,
 }
 

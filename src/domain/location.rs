@@ -12,35 +12,25 @@ pub enum Place {
         field: &'static str,
     },
     /// A field of a workflow.
-    Workflow {
-        /// The workflow.
-        workflow: WorkflowName,
-        /// The key.
-        field: &'static str,
-    },
+    Workflow { workflow: WorkflowName, field: &'static str },
     /// A field of a gate.
     Gate {
-        /// The workflow.
         workflow: WorkflowName,
         /// The gate's place in the list, from 0.
         gate: usize,
-        /// The key.
         field: &'static str,
     },
     /// A route of a gate.
     Route {
-        /// The workflow.
         workflow: WorkflowName,
         /// The gate's place in the list, from 0.
         gate: usize,
         /// The outcome, as it is written; `failed` is the gate's `onFailure`.
         outcome: Outcome,
-        /// The key.
         field: &'static str,
     },
     /// A field of a branch of a fork.
     Branch {
-        /// The workflow.
         workflow: WorkflowName,
         /// The fork's place in the list, from 0.
         gate: usize,
@@ -48,28 +38,16 @@ pub enum Place {
         branch: usize,
         /// The outcome, as it is written, where it is about a route.
         outcome: Option<Outcome>,
-        /// The key.
         field: &'static str,
     },
     /// A field of a role.
-    Role {
-        /// The role.
-        role: RoleId,
-        /// The key.
-        field: &'static str,
-    },
+    Role { role: RoleId, field: &'static str },
     /// One agent in a role's list.
     Member {
-        /// The role.
         role: RoleId,
         /// The agent's place in the list, from 0.
         index: usize,
     },
     /// An agent in the register.
-    Agent {
-        /// The agent.
-        agent: AgentId,
-        /// The key.
-        field: &'static str,
-    },
+    Agent { agent: AgentId, field: &'static str },
 }

@@ -33,7 +33,6 @@ pub use people::Scope;
 /// is read once to be changed; it is kept as long as a command needs it, and no list keeps one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskFile {
-    /// What it says.
     pub task: Task,
     /// Whether the engine has taken the task up.
     pub origin: Origin,
@@ -53,9 +52,7 @@ pub enum Origin {
 /// What a hand-made file means where it says nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Defaults {
-    /// The workflow.
     pub workflow: WorkflowName,
-    /// The time of creation.
     pub created: Timestamp,
 }
 

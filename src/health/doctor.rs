@@ -26,7 +26,7 @@ use super::checks::taken_back;
 use serde_json::{Value, json};
 
 use super::status::overview::{Overview, overview};
-use crate::domain::values::word_enum::words;
+use crate::domain::words::words;
 use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;

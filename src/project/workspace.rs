@@ -12,7 +12,7 @@ use super::branch_checkout::Patience;
 use super::error::error::OpsError;
 use super::git_hints::GitWords;
 use crate::domain::Timestamp;
-use crate::domain::values::histogram::Histogram;
+use crate::domain::histogram::Histogram;
 use crate::git::{AuditError, Head, Repository};
 use crate::storage::{Holder, Paths, StoreError, WriterLock, journal};
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tracing::debug;
 
 use crate::domain::Timestamp;
-use crate::domain::values::histogram::Histogram;
+use crate::domain::histogram::Histogram;
 use crate::observability::exposition::{Family, Format, Labels, Samples, render};
 use crate::observability::metrics::numbers::{Numbers, numbers};
 use crate::project::error::error::OpsError;

@@ -21,9 +21,7 @@ pub const WORKFLOWS_FOLDER: &str = "workflows";
 /// A file of the configuration, by its name from the top of the project: `workflows/release.yaml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// The name.
     pub name: String,
-    /// What is in it.
     pub bytes: Vec<u8>,
 }
 

@@ -54,7 +54,6 @@ impl<'s> Lines<'s> {
 pub(crate) struct Excerpt {
     /// The number of the first line.
     pub(crate) first: usize,
-    /// The lines.
     pub(crate) text: String,
     /// Where in `text` the fault is.
     pub(crate) mark: Range<usize>,

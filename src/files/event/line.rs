@@ -60,15 +60,12 @@ pub(crate) fn gate_of(event: &Value) -> Option<&str> {
 /// A line of the stream that was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventLine {
-    /// When it happened.
     pub at: Timestamp,
     /// The name of the event; one of a newer version may be unknown here.
     pub name: String,
     /// The event, if it is known.
     pub kind: Option<EventKind>,
-    /// How bad it is.
     pub level: Level,
-    /// All fields.
     pub fields: Map,
 }
 

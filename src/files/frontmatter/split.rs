@@ -26,7 +26,6 @@ pub struct Split {
     pub yaml: Range<usize>,
     /// The closing `---` with its line break, if it has one.
     pub close: Range<usize>,
-    /// Everything after it.
     pub body: Range<usize>,
 }
 

@@ -16,7 +16,6 @@ pub struct Fault {
     pub span: Range<usize>,
     /// A second place that explains the first, such as the first definition of a duplicate key.
     pub label: Option<Label>,
-    /// The fix.
     pub help: Option<String>,
 }
 
@@ -25,7 +24,6 @@ pub struct Fault {
 pub struct Label {
     /// Where, in bytes of the text that was read.
     pub span: Range<usize>,
-    /// What is there.
     pub text: String,
 }
 

@@ -12,9 +12,7 @@ use super::decimal::Decimal;
 pub struct Node<'s> {
     /// The bytes of the value, quotes and brackets included; empty where nothing is written (`key:`).
     pub span: Range<usize>,
-    /// What it says.
     pub kind: Kind<'s>,
-    /// How it is written.
     pub layout: Layout,
     /// Whether it is written here alone.
     pub sharing: Sharing,
@@ -44,9 +42,7 @@ pub enum Kind<'s> {
 /// One key of a mapping with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry<'s> {
-    /// The key.
     pub key: Key<'s>,
-    /// Its value.
     pub value: Node<'s>,
 }
 
@@ -55,7 +51,6 @@ pub struct Entry<'s> {
 pub struct Key<'s> {
     /// The key itself, without quotes.
     pub text: Cow<'s, str>,
-    /// Its bytes, quotes included.
     pub span: Range<usize>,
     /// Whether it is written with `?`, or carries an anchor or a tag.
     pub(crate) decorated: bool,

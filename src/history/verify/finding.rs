@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::values::word_enum::words;
+use crate::domain::words::words;
 use crate::domain::{TaskId, Timestamp};
 use crate::git::{CommitId, LogEntry};
 

@@ -1,6 +1,6 @@
 //! A family of metrics: one name, one kind, and a value for each set of labels.
 
-use crate::domain::values::histogram::Histogram;
+use crate::domain::histogram::Histogram;
 
 /// The labels of one value, in the order in which they are written.
 pub(crate) type Labels = Vec<(&'static str, String)>;

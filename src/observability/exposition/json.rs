@@ -1,6 +1,6 @@
 //! Metrics as JSON, for programs that are no Prometheus.
 
-use crate::domain::values::histogram::Histogram;
+use crate::domain::histogram::Histogram;
 use serde_json::{Map, Value, json};
 
 use super::{Family, Labels, Samples};

@@ -3,7 +3,7 @@
 //! Bounds of classes are written alike in both (`le="1.0"`): for Prometheus the text is the identity of a series.
 
 use super::{Family, Format, Labels, Samples};
-use crate::domain::values::histogram::Histogram;
+use crate::domain::histogram::Histogram;
 
 /// What a family is measured in, if its name says so.
 const SECONDS: &str = "_seconds";

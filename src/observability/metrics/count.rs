@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::ended_visits::CONDITION;
 use super::zero_series::Known;
 use crate::domain::Status;
-use crate::domain::values::histogram::Histogram;
+use crate::domain::histogram::Histogram;
 use crate::rules::{is_circle, is_nobody};
 use crate::tasks::headers::header::Header;
 

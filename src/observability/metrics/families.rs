@@ -2,7 +2,7 @@
 
 use super::count::{By, Counts};
 use crate::domain::Timestamp;
-use crate::domain::values::histogram::Histogram;
+use crate::domain::histogram::Histogram;
 use crate::observability::exposition::{Family, Labels, Samples};
 
 /// Returns the families of all that was counted.

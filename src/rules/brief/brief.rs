@@ -22,7 +22,6 @@ use crate::rules::workflow::rules::Rules;
 /// The brief of a task's open visit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GateContext {
-    /// The visit.
     pub ticket: Ticket,
     /// What whoever sent the task here says of it.
     pub prompt: Option<String>,
@@ -30,13 +29,10 @@ pub struct GateContext {
     pub role: String,
     /// The gate, or the branch of it.
     pub gate: Station,
-    /// A checklist.
     pub expectations: Vec<String>,
     /// What each outcome means here.
     pub outcomes: Vec<(Outcome, String)>,
-    /// Practical advice.
     pub tips: Vec<String>,
-    /// Instructions at length.
     pub instructions: Option<String>,
     /// What in a text stands for the outcome, where the gate reads it there.
     pub verdict: Option<String>,
@@ -57,9 +53,7 @@ pub struct GateContext {
 /// What is to be handed on with an outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Form {
-    /// The outcome.
     pub outcome: Outcome,
-    /// The fields.
     pub fields: Vec<Field>,
     /// Outputs as they could be.
     pub example: Value,
@@ -68,7 +62,6 @@ pub struct Form {
 /// The body of a task's file, for names that stand for it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Body<'a> {
-    /// All of it.
     pub text: &'a str,
     /// The texts that completions brought, with the numbers of their visits.
     pub works: Vec<(usize, &'a str)>,

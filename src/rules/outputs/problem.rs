@@ -12,7 +12,6 @@ use crate::domain::{Map, listed};
 pub struct Problem {
     /// Where: `files[2].name`; empty for the outputs as a whole.
     pub path: String,
-    /// What.
     pub fact: Fact,
 }
 

@@ -11,13 +11,11 @@ use crate::rules::workflow::rules::Rules;
 pub struct Post<'a> {
     /// The gate; of a branch, what it would be as a gate.
     pub gate: &'a Gate,
-    /// What is asked there.
     pub duty: &'a Duty,
     /// Whose work it is: the duty's role, or the one that the visit was escalated to.
     pub role: &'a RoleId,
     /// The fork of which the gate is a branch.
     pub fork: Option<&'a Gate>,
-    /// Who has claimed it.
     pub holder: Option<&'a AgentId>,
 }
 

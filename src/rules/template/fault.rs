@@ -9,7 +9,6 @@ pub(crate) struct Fault {
     pub range: Range<usize>,
     /// What is wrong, in one sentence.
     pub message: String,
-    /// What to write instead.
     pub help: String,
 }
 

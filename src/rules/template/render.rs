@@ -24,7 +24,6 @@ pub(crate) enum Found<'v> {
 /// A filled text, and what is to be said about it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Rendered {
-    /// The text.
     pub text: String,
     /// The names that stood for nothing, each once, in the order of the text.
     pub missing: Vec<String>,

@@ -4,7 +4,7 @@
 //! A text that says nothing there is a rejection, or what the gate takes it for.
 
 use super::content;
-use crate::domain::workflow::signal::Mark;
+use crate::domain::workflow::gate::Mark;
 use crate::domain::{Completion, Outcome, Signal, Task, Workflow};
 use crate::rules::act::Warning;
 use crate::rules::outputs::{example, from_text, settle_at, shape_of};

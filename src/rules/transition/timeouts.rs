@@ -39,7 +39,6 @@ pub struct Deadline {
 pub struct Stay<'a> {
     /// Since when it runs: its beginning, or when it was last set going again.
     pub since: Timestamp,
-    /// Who has claimed it.
     pub agent: Option<&'a AgentId>,
     /// When it was claimed, or the claim last renewed.
     pub claimed: Option<Timestamp>,

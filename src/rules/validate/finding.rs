@@ -18,15 +18,12 @@ const MOST_BRANCHES: usize = 100;
 /// Something to say about the rules.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// How bad it is.
     pub severity: Severity,
     /// What kind it is: stable, for JSON.
     pub code: &'static str,
-    /// Where it stands.
     pub at: Place,
     /// The bytes within a text that are meant, where it is one.
     pub range: Option<Range<usize>>,
-    /// What is wrong.
     pub message: String,
     /// What to do about it.
     pub help: Option<String>,

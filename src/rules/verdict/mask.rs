@@ -12,7 +12,6 @@ pub(crate) struct Masked<'t> {
 
 /// One line of both texts, without its end.
 pub(crate) struct Line<'m> {
-    /// Where it begins.
     pub(crate) start: usize,
     pub(crate) text: &'m str,
     pub(crate) loud: &'m str,

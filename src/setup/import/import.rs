@@ -19,7 +19,7 @@ use super::report::{Fate, Remark};
 
 use super::report::{At, Ledger};
 use super::workflow_draft::Sketch;
-use crate::domain::values::word_enum::words;
+use crate::domain::words::words;
 use crate::domain::{Period, RoleId, WorkflowName, listed};
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::files::workflow_text;

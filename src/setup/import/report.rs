@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
-use crate::domain::values::word_enum::words;
+use crate::domain::words::words;
 use crate::files::diagnostic::excerpt::{Lines, inert};
 use crate::files::yaml::Fault;
 

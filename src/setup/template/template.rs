@@ -6,7 +6,7 @@
 use super::people;
 use super::people::{Founder, Part};
 
-use crate::domain::values::word_enum::words;
+use crate::domain::words::words;
 use crate::domain::{RoleId, Shape, TaskId, Workflow};
 use crate::files::config::config::{Source, read};
 

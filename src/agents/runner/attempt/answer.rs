@@ -169,7 +169,7 @@ mod tests {
     use crate::agents::runner::report::text::text;
     use crate::agents::runner::verdict::read::Verdict;
     use crate::agents::runner::verdict::sources::verdict;
-    use crate::domain::workflow::signal::Mark;
+    use crate::domain::workflow::gate::Mark;
     use crate::domain::{AgentId, Outcome, Signal, Ticket};
     use crate::files::config::shape_file;
     use crate::files::yaml;

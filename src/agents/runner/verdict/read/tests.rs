@@ -10,7 +10,7 @@ use crate::agents::runner::report::opencode::opencode;
 use crate::agents::runner::report::report::Report;
 use crate::agents::runner::report::text::text;
 use crate::agents::runner::verdict::sources::verdict;
-use crate::domain::workflow::signal::Mark;
+use crate::domain::workflow::gate::Mark;
 use crate::domain::{AgentId, Outcome, Ticket};
 use crate::files::config::shape_file;
 use crate::files::yaml;

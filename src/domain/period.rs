@@ -1,7 +1,8 @@
-//! Lengths of time as people write them: `45m`, `2h`, `5d`, `1h30m`.
+//! How long something takes, and how old something is.
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// A length of time in whole seconds, never zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,6 +91,18 @@ impl fmt::Display for Period {
     }
 }
 
+/// Returns an age in the largest unit of which there are at least two.
+pub fn age(age: Duration) -> String {
+    let seconds = age.as_secs();
+    let (count, unit) = match seconds {
+        0..120 => (seconds, "second"),
+        120..7_200 => (seconds / 60, "minute"),
+        7_200..172_800 => (seconds / 3_600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,6 +130,21 @@ mod tests {
             "36501d",
         ] {
             assert!(text.parse::<Period>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn ages_are_told_as_people_say_them() {
+        for (seconds, said) in [
+            (0, "0 seconds"),
+            (1, "1 second"),
+            (119, "119 seconds"),
+            (120, "2 minutes"),
+            (7_199, "119 minutes"),
+            (7_200, "2 hours"),
+            (259_201, "3 days"),
+        ] {
+            assert_eq!(age(Duration::from_secs(seconds)), said);
         }
     }
 }

@@ -1,14 +1,15 @@
 //! A project: its settings, and the workflows that its tasks follow.
 
-use crate::domain::values::word_enum::words;
-use crate::domain::{Git, HandOut, IdPrefix, Role, Subscription, Workflow, WorkflowName};
+use super::words::words;
+use super::{
+    BranchName, HandOut, IdPrefix, Period, RemoteName, Role, Subscription, Workflow, WorkflowName,
+};
 
 /// What project.yaml and `workflows/` say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Project {
     /// What the project is called.
     pub name: Option<String>,
-    /// Who answers for it.
     pub owner: Option<String>,
     /// What its task ids begin with.
     pub id_prefix: IdPrefix,
@@ -22,7 +23,6 @@ pub struct Project {
     pub git: Git,
     /// Who is told of what.
     pub notify: Vec<Subscription>,
-    /// Its workflows; never empty.
     pub workflows: Vec<Workflow>,
     /// The workflow of a task that names none.
     pub default_workflow: WorkflowName,
@@ -51,3 +51,25 @@ words!(
         Sharded = "sharded",
     }
 );
+
+/// How often a synced project is synced when nothing else is said.
+const EVERY: Period = Period::of_seconds(60);
+
+/// What is said of git.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Git {
+    /// Whether claims are confirmed by the remote, and the watcher syncs.
+    pub sync: bool,
+    /// The remote that the project is synced with; where nothing is said, the one that the branch follows.
+    pub remote: Option<RemoteName>,
+    /// The branch that the project lives on, if not on the one that is checked out.
+    pub branch: Option<BranchName>,
+    /// How often the watcher looks at the remote.
+    pub every: Period,
+}
+
+impl Default for Git {
+    fn default() -> Self {
+        Self { sync: false, remote: None, branch: None, every: EVERY }
+    }
+}

@@ -4,14 +4,12 @@ use std::fmt;
 
 use serde_json::json;
 
-use crate::domain::{Digest, EventKind};
+use super::{Digest, EventKind};
 
 /// What somebody wants to be told, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscription {
-    /// What.
     pub on: On,
-    /// How.
     pub channel: Channel,
 }
 
@@ -38,7 +36,6 @@ pub enum Channel {
 /// A receiver of webhooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Webhook {
-    /// Where it is.
     pub url: String,
     /// The variable of the environment that has the secret which messages are signed with.
     pub secret_env: Option<String>,

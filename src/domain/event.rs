@@ -1,211 +1,174 @@
 //! What happened, for logs, metrics and notices. Events are derived from what was committed; losing one loses no fact.
 
-use crate::domain::values::word_enum::words;
-use crate::domain::{
-    AgentId, GateId, Period, RoleId, Station, TaskId, Ticket, Timestamp, Visit, WorkflowName,
+use std::fmt;
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+use super::words::words;
+use super::{
+    AgentId, Digest, GateId, Period, RoleId, Station, TaskId, Ticket, Timestamp, Visit,
+    WorkflowName,
 };
 
-/// Something that a person, a log or a metric may want to know (spec 1, section 9).
-#[derive(Debug, Clone, PartialEq)]
+/// Something that a person, a log or a metric may want to know (spec 1, section 9). It serializes as its own fields in the event
+/// stream; what is null there does not apply.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged, rename_all_fields = "camelCase")]
 pub enum Event {
     /// A task came to its first gate.
     Created {
-        /// The gate.
+        #[serde(rename = "toGate")]
         gate: GateId,
     },
-    /// So did one that was written by hand.
+    /// A hand-made task came to its first gate.
     Adopted {
-        /// The gate.
+        #[serde(rename = "toGate")]
         gate: GateId,
     },
     /// An agent took a task.
     Claimed {
-        /// Where.
+        #[serde(rename = "gate")]
         at: Station,
-        /// Who.
         agent: AgentId,
     },
     /// A task was given to an agent.
     Assigned {
-        /// Where.
+        #[serde(rename = "gate")]
         at: Station,
-        /// To whom.
         agent: AgentId,
     },
-    /// An agent said that its work goes on.
+    /// An agent renewed its claim.
     Renewed {
-        /// Where.
+        #[serde(rename = "gate")]
         at: Station,
-        /// Who.
         agent: AgentId,
-        /// How far it is.
+        #[serde(skip_serializing_if = "String::is_empty")]
         note: String,
     },
     /// A task was given back.
     Released {
-        /// Where.
+        #[serde(rename = "gate")]
         at: Station,
-        /// Who had it.
         agent: AgentId,
     },
     /// A claim ran out that nobody renewed.
     Lapsed {
-        /// Where.
+        #[serde(rename = "gate")]
         at: Station,
-        /// Who had it.
         agent: AgentId,
     },
     /// A person holds a task where it is.
     Held {
-        /// Where.
         gate: GateId,
-        /// Who works at it, or at branches of it.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
         holders: Vec<AgentId>,
-        /// Why.
+        #[serde(rename = "blockers")]
         reasons: Vec<String>,
     },
     /// A blocked or held task was set going again.
-    Unblocked {
-        /// Where.
-        gate: GateId,
-    },
-    /// The rules changed, and another role, or other people, have the work.
-    Rerouted {
-        /// Where.
-        gate: GateId,
-        /// The role; absent at a fork, where it is the branches'.
-        role: Option<RoleId>,
-    },
+    Unblocked { gate: GateId },
+    /// The rules changed, and another role, or other people, have the work. At a fork the role is the branches'.
+    Rerouted { gate: GateId, role: Option<RoleId> },
     /// People changed what is theirs.
     Edited,
-    /// Somebody wrote a comment.
     Commented {
-        /// Who, where it was an agent.
         agent: Option<AgentId>,
-        /// What.
+        #[serde(rename = "comment")]
         text: String,
     },
     /// What a commit took back by mistake was brought back.
     Restored,
     /// A visit ended: a completion came, time ran out, or a person stepped in.
-    Transition(Box<Visit>),
-    /// A task was sent back.
-    Rejected {
-        /// The entry of whoever sent it back.
-        visit: Box<Visit>,
-        /// What has to be mended, by all who say so.
-        blockers: Vec<String>,
-        /// Who worked last where it goes.
-        worker: Option<AgentId>,
-    },
+    Transition(#[serde(serialize_with = "transition")] Box<Visit>),
+    /// A task was sent back: the entry, all that has to be mended, and who worked last where it goes.
+    #[serde(serialize_with = "rejection")]
+    Rejected { visit: Box<Visit>, blockers: Vec<String>, worker: Option<AgentId> },
     /// A visit took too long.
     TimedOut {
-        /// Where.
+        #[serde(rename = "gate")]
         at: Station,
-        /// Whose work it is.
         role: Option<RoleId>,
-        /// Who had it.
         agent: Option<AgentId>,
-        /// How long it may take.
+        #[serde(rename = "timeout")]
         limit: Option<Period>,
-        /// Who steps in.
         escalate_to: Option<RoleId>,
     },
     /// The work went to a role that steps in.
     Escalated {
-        /// Where.
+        #[serde(rename = "gate")]
         at: Station,
-        /// The role.
+        #[serde(rename = "escalateTo")]
         role: RoleId,
-        /// Who had it.
         agent: Option<AgentId>,
-        /// Why.
+        #[serde(rename = "reason")]
         cause: Cause,
     },
     /// A gate was passed over.
-    Skipped {
-        /// The gate.
-        gate: GateId,
-    },
+    #[serde(serialize_with = "skip")]
+    Skipped { gate: GateId },
     /// A condition failed to evaluate.
     ConditionError(ConditionTrouble),
     /// A task was sent back to one gate too often.
     CircularLoop {
-        /// The gate that it was sent back to.
         gate: GateId,
-        /// The gate that sent it.
+        #[serde(rename = "fromGate")]
         from: GateId,
-        /// How often it was sent back there.
+        #[serde(rename = "loopCount")]
         count: u32,
     },
     /// A task was sent back more often than its gate allows.
     Exhausted {
-        /// The gate that it was sent back to.
         gate: GateId,
-        /// The gate that sent it.
+        #[serde(rename = "fromGate")]
         from: GateId,
-        /// How often it was sent back there.
+        #[serde(rename = "loopCount")]
         count: u32,
     },
     /// A task stands at a gate whose role has nobody.
-    BlockedNoAgents {
-        /// The gate.
-        gate: GateId,
-        /// The role.
-        role: RoleId,
-    },
-    /// A task was taken from an agent that is not in the role it takes.
+    BlockedNoAgents { gate: GateId, role: RoleId },
+    /// A task was taken from an agent that is not in the role that the gate needs.
     AssignmentError {
-        /// Where.
+        #[serde(rename = "gate")]
         at: Station,
-        /// Who had it.
-        agent: AgentId,
-        /// The role that it takes.
+        #[serde(rename = "expectedRole")]
         expected: Option<RoleId>,
-        /// The roles that the agent is in.
+        #[serde(rename = "actualRole", serialize_with = "joined")]
         actual: Vec<RoleId>,
+        agent: AgentId,
     },
     /// A completion came for a visit that had ended.
     Conflict {
-        /// The gate of that visit.
         gate: Station,
-        /// Whose completion counted.
+        #[serde(rename = "winningAgent")]
         winner: Option<AgentId>,
-        /// Whose did not.
+        #[serde(rename = "losingAgent")]
         loser: AgentId,
     },
-    /// A merge superseded what ended a visit: on the branch that it was merged into, something else had.
-    Superseded {
-        /// The visit.
-        ticket: Ticket,
-        /// The entry that counts no more.
-        visit: Box<Visit>,
-        /// Who ended the visit that stands in its place.
-        by: Option<AgentId>,
-    },
+    /// A merge superseded an entry, since another one had ended the visit on the branch that it was merged into.
+    #[serde(serialize_with = "superseded")]
+    Superseded { ticket: Ticket, visit: Box<Visit>, by: Option<AgentId> },
     /// A task, or a branch of it, waits for something outside.
     Blocked {
-        /// Where.
+        #[serde(rename = "gate")]
         at: Station,
-        /// Who said so.
         agent: Option<AgentId>,
-        /// For what.
         blockers: Vec<String>,
     },
-    /// A finished task was taken up again.
-    Reopened(Box<Visit>),
+    /// A finished task was reopened.
+    Reopened(#[serde(serialize_with = "transition")] Box<Visit>),
     /// A person moved a task against the workflow.
     Overridden {
-        /// The entry.
+        #[serde(flatten, serialize_with = "transition")]
         visit: Box<Visit>,
-        /// Who had the task, or branches of it.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
         holders: Vec<AgentId>,
     },
     /// The gate of a task left its workflow.
     Moved {
-        /// The entry.
+        #[serde(flatten, serialize_with = "transition")]
         visit: Box<Visit>,
-        /// Who had the task, or branches of it.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
         holders: Vec<AgentId>,
     },
     /// A task went through all its gates.
@@ -214,29 +177,80 @@ pub enum Event {
     Failed,
     /// A task was called off.
     Cancelled {
-        /// Why.
-        reason: String,
-        /// Who had the task, or branches of it.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
         holders: Vec<AgentId>,
+        reason: String,
     },
-    /// The committed rules are invalid.
+    /// The committed rules are invalid: what is wrong first, and how much is wrong.
     RulesInvalid {
-        /// The commit that has them.
         commit: String,
-        /// What is wrong first of all, with its place.
+        #[serde(rename = "error")]
         problem: String,
-        /// How much is wrong.
         count: usize,
     },
     /// Messages were given up that nobody took.
-    NoticesDropped {
-        /// Whose they were.
-        channel: String,
-        /// How many.
-        count: usize,
-        /// Why.
-        reason: String,
-    },
+    NoticesDropped { channel: String, count: usize, reason: String },
+}
+
+fn transition<S: Serializer>(visit: &Visit, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    map.serialize_entry("fromGate", &visit.station())?;
+    map.serialize_entry("toGate", &visit.to)?;
+    map.serialize_entry("outcome", &visit.outcome)?;
+    map.serialize_entry("role", &visit.role)?;
+    map.serialize_entry("agent", &visit.agent)?;
+    map.serialize_entry("duration", &visit.duration())?;
+    map.serialize_entry("summary", &visit.summary)?;
+    if !visit.blockers.is_empty() {
+        map.serialize_entry("blockers", &visit.blockers)?;
+    }
+    map.serialize_entry("retry", &visit.retry)?;
+    map.end()
+}
+
+fn rejection<S: Serializer>(
+    visit: &Visit,
+    blockers: &[String],
+    worker: &Option<AgentId>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    map.serialize_entry("gate", &visit.station())?;
+    map.serialize_entry("targetGate", &visit.to)?;
+    map.serialize_entry("agent", &visit.agent)?;
+    map.serialize_entry("blockers", blockers)?;
+    map.serialize_entry("rejectionNotes", &visit.rejection_notes)?;
+    map.serialize_entry("duration", &visit.duration())?;
+    map.serialize_entry("worker", worker)?;
+    map.end()
+}
+
+fn superseded<S: Serializer>(
+    ticket: &Ticket,
+    visit: &Visit,
+    by: &Option<AgentId>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    map.serialize_entry("gate", &visit.station())?;
+    map.serialize_entry("agent", &visit.agent)?;
+    map.serialize_entry("outcome", &visit.outcome)?;
+    map.serialize_entry("completion", &visit.completion.as_ref().map(|stamp| &stamp.id))?;
+    map.serialize_entry("ticket", ticket)?;
+    map.serialize_entry("by", by)?;
+    map.end()
+}
+
+fn skip<S: Serializer>(gate: &GateId, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    map.serialize_entry("gate", gate)?;
+    map.serialize_entry("reason", "condition_false")?;
+    map.end()
+}
+
+fn joined<S: Serializer>(roles: &[RoleId], serializer: S) -> Result<S::Ok, S::Error> {
+    let names: Vec<&str> = roles.iter().map(RoleId::as_str).collect();
+    serializer.serialize_str(&names.join(", "))
 }
 
 words!(
@@ -250,39 +264,37 @@ words!(
 );
 
 /// A condition that failed to evaluate (spec 1, 9.8).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ConditionTrouble {
-    /// The gate whose condition it is.
     pub gate: GateId,
-    /// The condition.
     pub expression: String,
-    /// What went wrong.
     pub error: String,
     /// Whether the gate was entered all the same.
+    #[serde(rename = "action", serialize_with = "action")]
     pub entered: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn action<S: Serializer>(entered: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(if *entered { "enter" } else { "skip" })
 }
 
 /// An event with when it happened, and to what.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Occurrence {
-    /// When.
     pub at: Timestamp,
-    /// What the project is called.
+    /// The project's name.
     pub project: Option<String>,
     /// The task; absent where it is about none.
     pub subject: Option<Subject>,
-    /// What.
     pub event: Event,
 }
 
 /// The task that an event is about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subject {
-    /// Its id.
     pub task: TaskId,
-    /// What it is called.
     pub title: String,
-    /// The workflow that it follows.
     pub workflow: WorkflowName,
 }
 
@@ -312,73 +324,39 @@ words!(
 words!(
     /// The name of an event.
     EventKind, "an event", {
-        /// A task came to its first gate.
         TaskCreated = "task_created",
-        /// So did one that was written by hand.
         TaskAdopted = "task_adopted",
-        /// An agent took a task.
         TaskClaimed = "task_claimed",
-        /// A task was given to an agent.
         TaskAssigned = "task_assigned",
-        /// An agent said that its work goes on.
         TaskRenewed = "task_renewed",
-        /// A task was given back.
         TaskReleased = "task_released",
-        /// A claim ran out.
         TaskLapsed = "task_lapsed",
-        /// A person holds a task.
         TaskHeld = "task_held",
-        /// A task was set going again.
         TaskUnblocked = "task_unblocked",
-        /// People changed a task.
         TaskEdited = "task_edited",
-        /// Somebody wrote a comment.
         TaskCommented = "task_commented",
-        /// What a commit took back was brought back.
         TaskRestored = "task_restored",
-        /// A task waits for something outside.
         TaskBlocked = "task_blocked",
-        /// A task was taken up again.
         TaskReopened = "task_reopened",
-        /// A person moved a task.
         TaskOverridden = "task_overridden",
-        /// A task's gate left the workflow.
         TaskMoved = "task_moved",
-        /// Other people have the work since the rules changed.
         TaskRerouted = "task_rerouted",
-        /// A task is done.
         TaskComplete = "task_complete",
-        /// A task has failed.
         TaskFailed = "task_failed",
-        /// A task was called off.
         TaskCancelled = "task_cancelled",
-        /// A visit ended.
         GateTransition = "gate_transition",
-        /// A task was sent back.
         GateRejection = "gate_rejection",
-        /// A visit took too long.
         GateTimeout = "gate_timeout",
-        /// The work went to a role that steps in.
         GateEscalation = "gate_escalation",
-        /// A gate was passed over.
         GateSkip = "gate_skip",
-        /// A condition failed.
         GateConditionError = "gate_condition_error",
-        /// A task was sent back too often.
         GateCircularLoop = "gate_circular_loop",
-        /// A task was sent back more often than its gate allows.
         GateExhausted = "gate_exhausted",
-        /// Nobody is in the gate's role.
         GateBlockedNoAgents = "gate_blocked_no_agents",
-        /// A task was with somebody who is not in its role.
         GateAssignmentError = "gate_assignment_error",
-        /// A completion came too late.
         GateConflict = "gate_conflict",
-        /// A merge superseded a completion.
         CompletionSuperseded = "completion_superseded",
-        /// The committed rules are invalid.
         WorkflowConfigInvalid = "workflow_config_invalid",
-        /// Messages were given up.
         NoticesDropped = "notices_dropped",
     }
 );
@@ -457,6 +435,64 @@ impl Event {
             Self::Cancelled { .. } => EventKind::TaskCancelled,
             Self::RulesInvalid { .. } => EventKind::WorkflowConfigInvalid,
             Self::NoticesDropped { .. } => EventKind::NoticesDropped,
+        }
+    }
+}
+
+const PREFIX: &str = "aof_";
+const DIGITS: usize = 32;
+
+/// The id of an event that is in no commit: `aof_` and 32 hex digits, in small letters.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventId(String);
+
+impl EventId {
+    /// Returns the id of what has this mark: the same for the same.
+    pub fn of(mark: &str) -> Self {
+        Self(format!("{PREFIX}{}", &Digest::of(mark.as_bytes()).as_str()[..DIGITS]))
+    }
+
+    /// Reads an id; nothing if it is none.
+    pub fn read(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix(PREFIX)?;
+        let is_id = digits.len() == DIGITS
+            && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        is_id.then(|| Self(text.to_owned()))
+    }
+
+    /// Returns the id as it is written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_id_is_none() {
+        let id = EventId::of("conflict AOF-abc");
+        assert_eq!(EventId::read(id.as_str()), Some(id));
+        let digits = "0123456789abcdef0123456789abcdef";
+        for text in [
+            "",
+            "aof_",
+            "../../x",
+            digits,
+            &format!("aof_{}", &digits[1..]),
+            &format!("aof_{digits}0"),
+            &format!("aof_{}/", &digits[1..]),
+            &format!("aof_{}", digits.to_uppercase()),
+            &format!("AOF_{digits}"),
+        ] {
+            assert_eq!(EventId::read(text), None, "{text}");
         }
     }
 }

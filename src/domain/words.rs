@@ -1,4 +1,4 @@
-//! Closed sets of words: an enum that reads and shows itself as the words of files and of the command line.
+//! Closed sets of words, how they serialize, and the known word that a mistyped one is closest to.
 
 /// A word that is none of its kind; `known` lists those that are.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -6,9 +6,7 @@
 pub struct Unknown {
     /// What was wanted, with its article.
     pub kind: &'static str,
-    /// What was given.
     pub text: String,
-    /// What there is.
     pub known: Vec<&'static str>,
 }
 
@@ -71,3 +69,47 @@ macro_rules! serialize_as_text {
     };
 }
 pub(crate) use serialize_as_text;
+
+words!(
+    /// How bad it is; the worst last.
+    Severity, "a severity", {
+        /// Worth knowing.
+        Note = "note",
+        /// Somebody will be surprised.
+        Warning = "warning",
+        /// It cannot come into force.
+        Error = "error",
+    }
+);
+
+/// Returns the candidate nearest to the text, if one is near enough to be meant.
+pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let wanted = text.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|candidate| {
+            (strsim::damerau_levenshtein(&wanted, &candidate.to_lowercase()), candidate)
+        })
+        .filter(|(distance, candidate)| *distance <= (candidate.len().max(wanted.len()) / 3).max(1))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Returns the words between backticks with commas, or `none`.
+pub fn listed<T: std::fmt::Display>(words: impl IntoIterator<Item = T>) -> String {
+    let list: Vec<String> = words.into_iter().map(|word| format!("`{word}`")).collect();
+    if list.is_empty() { "none".to_owned() } else { list.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_what_was_meant_and_only_that() {
+        let gates = ["implement", "code-review", "approve"];
+        assert_eq!(nearest("implment", gates), Some("implement"));
+        assert_eq!(nearest("Code-Review", gates), Some("code-review"));
+        assert_eq!(nearest("deploy", gates), None);
+    }
+}

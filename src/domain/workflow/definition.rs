@@ -1,19 +1,15 @@
-//! A workflow: the ordered gates that a class of tasks goes through. Definitions only; where a task stands is the task's.
+//! A workflow: its gates, and the rules for the context of its tasks.
 
-use super::context::ContextRules;
-use super::fork::Branch;
-use super::gate::{Duty, Gate};
+use super::gate::{Branch, Duty, Gate};
 use super::route::Exhausted;
-
-use crate::domain::values::word_enum::words;
-use crate::domain::{GateId, Outcome, Period, RoleId, RunLimits, WorkflowName};
+use crate::domain::words::words;
+use crate::domain::{GateId, Map, Outcome, Period, RoleId, RunLimits, WorkflowName};
 
 /// An ordered list of gates (spec 1, 1.2 and appendix A).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workflow {
     /// What tasks call it in `routing.workflow`.
     pub name: WorkflowName,
-    /// What it is for.
     pub description: Option<String>,
     /// What people call this edition of it; decides nothing.
     pub version: Option<String>,
@@ -21,7 +17,6 @@ pub struct Workflow {
     pub visible_to: Vec<String>,
     /// What an omitted outcome means at gates that cannot reject.
     pub default_outcome: Outcome,
-    /// Where a rejection leads.
     pub rejection: RejectionStrategy,
     /// Whether `needs_review` sends back (the default), or holds the task at the gate for a person.
     pub holds_rejections: bool,
@@ -95,3 +90,34 @@ words!(
         Named = "named",
     }
 );
+
+/// The rules of a workflow for its tasks' context.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContextRules {
+    /// What a task starts with: names and defaults; null is for what whoever makes the task must say. Absent means that
+    /// anything may be said.
+    pub input: Option<Map>,
+    /// The names that always mean the input; absent means the usual ones.
+    pub protected: Option<Vec<String>>,
+    /// The largest value that a gate may hand on under one name, in bytes of its JSON.
+    pub max_bytes: usize,
+}
+
+impl ContextRules {
+    /// The largest value where the workflow does not say.
+    pub const DEFAULT_BYTES: usize = 4096;
+
+    /// The names that are protected where the workflow does not say, as far as a task starts with them and no gate declares them.
+    pub const USUALLY_PROTECTED: &[&str] = &["task", "repo", "branch"];
+
+    /// Tells whether a task starts with a value of that name.
+    pub fn declares(&self, name: &str) -> bool {
+        self.input.as_ref().is_some_and(|input| input.contains_key(name))
+    }
+}
+
+impl Default for ContextRules {
+    fn default() -> Self {
+        Self { input: None, protected: None, max_bytes: Self::DEFAULT_BYTES }
+    }
+}
