@@ -5,7 +5,7 @@ use crate::domain::{AgentId, BranchStatus, RoleId, Station, Status, Task, Ticket
 use crate::git::{LeftBehind, Repository};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::rules::{Post, Rules};
+use crate::rules::{Rules, Workplace};
 use crate::tasks::actions::choose_claim;
 use crate::tasks::apply::change::{Changed, DryRun, change};
 use crate::tasks::state::task_state::Standing;
@@ -32,7 +32,7 @@ pub struct Opening {
 
 /// Returns the places at which the task is open, in the order of the workflow.
 pub(crate) fn openings(rules: &Rules, task: &Task) -> Vec<Opening> {
-    let opening = |post: &Post<'_>| {
+    let opening = |post: &Workplace<'_>| {
         let own = post.branch().and_then(|id| task.gate.as_ref()?.branch(id));
         let blockers = match own {
             Some(own) if own.status == BranchStatus::Blocked => Some(own.blockers.clone()),
@@ -49,7 +49,7 @@ pub(crate) fn openings(rules: &Rules, task: &Task) -> Vec<Opening> {
             blockers,
         }
     };
-    Post::open(rules, task).iter().map(opening).collect()
+    Workplace::open(rules, task).iter().map(opening).collect()
 }
 
 /// Takes what the ticket names for the agent.

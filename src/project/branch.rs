@@ -11,7 +11,7 @@ use super::branch_checkout::{CheckedOut, FOLDER, Patience, check_out, check_out_
 use super::error::error::OpsError;
 use super::workspace::Workspace;
 use crate::domain::{BranchName, Git, Timestamp};
-use crate::files::config::config::{PROJECT_FILE, Source, read};
+use crate::files::config::configuration::{PROJECT_FILE, Source, read};
 use crate::git::{BranchSource, Repository, Stage, Worktree};
 use crate::setup::init::{
     Begun, NewProject, Pointed, folder_name, init, refuse_existing, repository_around,

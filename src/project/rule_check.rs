@@ -3,7 +3,7 @@
 use super::error::error::OpsError;
 use super::rule_sources::{committed, standing_files};
 use crate::domain::Severity;
-use crate::files::config::config::{
+use crate::files::config::configuration::{
     Configuration, ORG_FILE, PROJECT_FILE, Reading, Source, Subject, read,
 };
 use crate::files::diagnostic::diagnostic::Diagnostic;

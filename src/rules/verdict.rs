@@ -6,7 +6,6 @@
 pub(crate) mod items;
 pub(crate) mod key;
 pub(crate) mod mask;
-pub(crate) mod spans;
 pub(crate) mod status;
 pub(crate) mod tag;
 

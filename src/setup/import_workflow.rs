@@ -2,7 +2,7 @@
 
 use super::import::import::{Draft, Imported, RoleNeed, System, import};
 use crate::domain::{Org, Role, Severity, WorkflowName};
-use crate::files::config::config::{Reading, Source, WORKFLOWS_FOLDER, read};
+use crate::files::config::configuration::{Reading, Source, WORKFLOWS_FOLDER, read};
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::git::CommitId;
 use crate::project::error::error::OpsError;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::template::people::Founder;
 use super::template::template::Template;
 use crate::domain::{BranchName, Timestamp};
-use crate::files::config::config::{ORG_FILE, PROJECT_FILE, Source};
+use crate::files::config::configuration::{ORG_FILE, PROJECT_FILE, Source};
 use crate::git::{AuditError, CommitId, Head, Person, Repository};
 use crate::history::merge_driver::attributes::{ATTRIBUTES, attributes_after, is_as_committed};
 use crate::history::merge_driver::install::{SetUp, install_here, to_set_up};

@@ -365,7 +365,7 @@ fn places(workspace: &Workspace) -> Places {
         local: paths.local(),
         inbox: paths.inbox(),
         tasks: paths.tasks(),
-        workflows: paths.root().join(crate::files::config::config::WORKFLOWS_FOLDER),
+        workflows: paths.root().join(crate::files::config::configuration::WORKFLOWS_FOLDER),
         git: workspace.repository.git_dir().to_owned(),
     }
 }

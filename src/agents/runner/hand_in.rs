@@ -13,7 +13,7 @@ use super::visit_state::Open;
 use crate::domain::{Completion, CompletionId, Map, Outcome};
 use crate::git::Asking;
 use crate::project::error::error::OpsError;
-use crate::rules::{Post, RefusalKind};
+use crate::rules::{RefusalKind, Workplace};
 use crate::storage::runs::attempt::{Attempt, RunFile};
 use crate::storage::runs::record::{End, Ending, Record, Ruling};
 use crate::tasks::apply::change::DryRun;
@@ -186,7 +186,7 @@ impl Run<'_> {
     }
 
     /// Ends the visit with what came of all attempts: nothing.
-    pub(crate) fn give_up(&self, open: &Open, post: &Post<'_>) -> Result<VisitEnd, OpsError> {
+    pub(crate) fn give_up(&self, open: &Open, post: &Workplace<'_>) -> Result<VisitEnd, OpsError> {
         let records = self.runs.records()?;
         let failures: Vec<String> =
             records.iter().filter(|record| has_failed(record)).map(why_of).collect();

@@ -15,7 +15,7 @@ use crate::files::task_file::TaskFile;
 use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::rules::Post;
+use crate::rules::Workplace;
 use crate::storage::ProjectPath;
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::view::brief::brief_of;
@@ -91,9 +91,9 @@ pub fn preview_of(
     let mut previews = Vec::new();
     for gate in &gates {
         let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
-        let posts = Post::at(gate)
+        let posts = Workplace::at(gate)
             .into_iter()
-            .chain(branches.iter().map(|branch| Post::at_branch(gate, branch)));
+            .chain(branches.iter().map(|branch| Workplace::at_branch(gate, branch)));
         for post in posts {
             let in_force = workspace.rules()?;
             previews.extend(at_post(project, in_force, file, path, &post));
@@ -107,7 +107,7 @@ fn at_post(
     in_force: InForce,
     file: &TaskFile,
     path: &ProjectPath,
-    post: &Post<'_>,
+    post: &Workplace<'_>,
 ) -> Option<Preview> {
     let rules = &in_force.rules;
     let agents = who_at(rules, &file.task, post);
@@ -130,12 +130,15 @@ fn at_post(
 }
 
 fn of(project: &Project, open: &Open, agent: &AgentId) -> Option<Preview> {
-    let post =
-        Post::meant(&open.in_force.rules, &open.file.task, open.opening.station.branch.as_ref())?;
+    let post = Workplace::meant(
+        &open.in_force.rules,
+        &open.file.task,
+        open.opening.station.branch.as_ref(),
+    )?;
     at(project, open, &post, agent)
 }
 
-fn at(project: &Project, open: &Open, post: &Post<'_>, agent: &AgentId) -> Option<Preview> {
+fn at(project: &Project, open: &Open, post: &Workplace<'_>, agent: &AgentId) -> Option<Preview> {
     let launch = open.in_force.rules.org.agent(agent)?.run.as_ref()?;
     let bounds = bounds(open, post, launch);
     let ticket = &open.opening.ticket;

@@ -17,7 +17,7 @@ use super::visit_state::{Standing, standing};
 use crate::dispatch::claimable_work::left_behind;
 use crate::domain::CompletionId;
 use crate::project::error::error::OpsError;
-use crate::rules::Post;
+use crate::rules::Workplace;
 use crate::storage::runs::attempt::{Attempt, RunFile};
 use crate::storage::runs::record::{End, Ending, Record, Told};
 use crate::storage::runs::runs::Latest;
@@ -93,7 +93,7 @@ impl Run<'_> {
         let Standing::Open(open) = found else { return Ok(None) };
         let rules = &open.in_force.rules;
         let launch = rules.org.agent(agent).and_then(|known| known.run.as_ref());
-        let post = Post::meant(rules, &open.file.task, open.opening.station.branch.as_ref());
+        let post = Workplace::meant(rules, &open.file.task, open.opening.station.branch.as_ref());
         let (Some(launch), Some(post)) = (launch, post) else { return Ok(None) };
         // Without the secrets, nobody knows what of it must not be seen.
         let Ok(secrets) = secrets(launch, agent) else { return Ok(None) };

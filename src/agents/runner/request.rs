@@ -7,7 +7,7 @@ use super::rounds::asking::Refused;
 use crate::dispatch::claimable_work::Opening;
 use crate::domain::{AgentId, Completion, RoleId, Status, TaskId, Ticket};
 use crate::files::task_file::TaskFile;
-use crate::rules::brief::brief::GateContext;
+use crate::rules::brief::context::GateContext;
 use crate::storage::ProjectPath;
 
 /// What is to be worked at.

@@ -19,7 +19,7 @@ use crate::dispatch::claimable_work::left_behind;
 use crate::domain::{AgentId, CompletionId, Launch, Period, RunBounds, Ticket};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::rules::Post;
+use crate::rules::Workplace;
 use crate::storage::Holder;
 use crate::storage::random::{DeliveryId, chance};
 use crate::storage::runs::record::{Ending, Ruling};
@@ -194,7 +194,7 @@ impl Run<'_> {
                 )));
             };
             let Some(post) =
-                Post::meant(rules, &open.file.task, open.opening.station.branch.as_ref())
+                Workplace::meant(rules, &open.file.task, open.opening.station.branch.as_ref())
             else {
                 return Ok(VisitEnd::Overtaken("its gate is gone".to_owned()));
             };
@@ -216,7 +216,7 @@ impl Run<'_> {
     fn attempt(
         &mut self,
         open: &Open,
-        post: &Post<'_>,
+        post: &Workplace<'_>,
         launch: &Launch,
         bounds: &RunBounds,
         number: u32,
@@ -313,7 +313,7 @@ impl Run<'_> {
 }
 
 /// Returns what bounds a run there.
-pub(crate) fn bounds(open: &Open, post: &Post<'_>, launch: &Launch) -> RunBounds {
+pub(crate) fn bounds(open: &Open, post: &Workplace<'_>, launch: &Launch) -> RunBounds {
     let workflow = open.in_force.rules.workflow_of(&open.file.task);
     let own = [&post.duty.run.limits, &launch.limits]
         .into_iter()

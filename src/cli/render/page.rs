@@ -11,7 +11,7 @@ use crate::domain::{
 };
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::TaskFile;
-use crate::rules::{Post, Rules, is_looping};
+use crate::rules::{Rules, Workplace, is_looping};
 use crate::tasks::view::task_view::{who, who_at};
 
 /// A page, written from top to bottom.
@@ -113,8 +113,9 @@ pub(crate) fn warn_of_visit(session: &Session, asked: &Ticket, task: &Task) {
 /// Returns whose turn it is, in words.
 pub(crate) fn turn(rules: &Rules, file: &TaskFile) -> String {
     let task = &file.task;
-    let role =
-        Post::of(rules, task).map(|post| post.role.clone()).or_else(|| task.routing.role.clone());
+    let role = Workplace::of(rules, task)
+        .map(|post| post.role.clone())
+        .or_else(|| task.routing.role.clone());
     let Some(role) = role else {
         return match &who(rules, file)[..] {
             [] => "nobody".to_owned(),
@@ -136,7 +137,7 @@ pub(crate) fn turn(rules: &Rules, file: &TaskFile) -> String {
 fn nobody(rules: &Rules, task: &Task, role: &RoleId) -> String {
     if is_looping(rules, task) {
         format!("nobody in role {role} before a person has looked at it")
-    } else if Post::is_stranded(rules, task) {
+    } else if Workplace::is_stranded(rules, task) {
         "nobody: the rules have changed since it came there".to_owned()
     } else {
         format!("nobody: no agent that may is in role {role}")
@@ -146,14 +147,14 @@ fn nobody(rules: &Rules, task: &Task, role: &RoleId) -> String {
 /// Returns the branches of an open fork, each with how far it is and whose turn it is.
 pub(crate) fn branches(rules: &Rules, task: &Task) -> Vec<(String, String)> {
     // A fork that became a gate of one has none.
-    let fork = Some(task).filter(|task| Post::of(rules, task).is_none());
+    let fork = Some(task).filter(|task| Workplace::of(rules, task).is_none());
     let open =
         fork.and_then(|task| task.gate.as_ref()).map(|open| &open.branches[..]).unwrap_or_default();
     open.iter().map(|branch| (branch.id.to_string(), turn_at(rules, task, branch))).collect()
 }
 
 fn turn_at(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
-    let post = Post::of_branch(rules, task, &branch.id);
+    let post = Workplace::of_branch(rules, task, &branch.id);
     let role = post.as_ref().map_or(&branch.role, |post| post.role);
     match (branch.status, &branch.agent) {
         (BranchStatus::Complete | BranchStatus::Rejected | BranchStatus::Skipped, _) => {

@@ -10,7 +10,7 @@ use crate::cli::session::{Session, now};
 use crate::domain::Ticket;
 use crate::files::printable::one_line;
 use crate::files::task_file::{Origin, TaskFile};
-use crate::rules::brief::brief::GateContext;
+use crate::rules::brief::context::GateContext;
 use crate::tasks::view::brief::{brief_value, briefed};
 use crate::tasks::view::brief_markdown::{brief_markdown, output_lines, verdict_in_words};
 use crate::tasks::view::changed::warnings_value;

@@ -10,7 +10,7 @@ use crate::cli::session::{Session, now};
 use crate::domain::{AgentId, Completion, CompletionId, Ticket};
 use crate::project::author::acting_agent;
 use crate::project::workspace::Workspace;
-use crate::rules::{Post, Rules, branch_of};
+use crate::rules::{Rules, Workplace, branch_of};
 use crate::storage::random::DeliveryId;
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::complete::{add_text, complete, note_run};
@@ -178,7 +178,7 @@ fn ask(
     let outcome = completion.outcome.as_deref().unwrap_or("complete");
     let title = task.title.lines().collect::<Vec<_>>().join(" ");
     template.push_str(&format!("# {} \"{title}\": outcome `{outcome}`\n", task.id));
-    if let Some(post) = Post::meant(rules, task, completion.ticket.branch.as_ref()) {
+    if let Some(post) = Workplace::meant(rules, task, completion.ticket.branch.as_ref()) {
         let words: Vec<String> = post.outcomes(rules).iter().map(ToString::to_string).collect();
         template.push_str(&format!(
             "# At gate `{}`; its outcomes are {}.\n",

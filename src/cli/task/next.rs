@@ -11,7 +11,7 @@ use crate::cli::session::Session;
 use crate::dispatch::next::{Next, Wanted, next};
 use crate::domain::{AgentId, RoleId, Ticket, listed};
 use crate::project::author::acting_agent;
-use crate::rules::{Post, Rules};
+use crate::rules::{Rules, Workplace};
 use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::lookup::known_worker;
 use crate::tasks::view::brief::{brief_of, brief_value};
@@ -53,7 +53,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
 
 fn show(session: &Session, rules: &Rules, changed: &Changed, ticket: &Ticket, mode: DryRun) {
     let task = &changed.after.task;
-    let context = Post::meant(rules, task, ticket.branch.as_ref())
+    let context = Workplace::meant(rules, task, ticket.branch.as_ref())
         .and_then(|post| brief_of(rules, &changed.after, &post));
     if session.output.is_json() {
         let mut value =

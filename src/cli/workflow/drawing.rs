@@ -11,7 +11,7 @@ use crate::domain::{
 };
 use crate::files::printable::one_line;
 use crate::observability::gate_report::GateRow;
-use crate::rules::{Limits, Post, Rules, asked_for, edges, reads};
+use crate::rules::{Limits, Rules, Workplace, asked_for, edges, reads};
 
 /// Returns the drawing; `rows` say what stands where, if that is to be seen.
 pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> String {
@@ -42,7 +42,7 @@ pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> Stri
             ));
         }
         for branch in gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default() {
-            let staff = post_staff(rules, &Post::at_branch(gate, branch));
+            let staff = post_staff(rules, &Workplace::at_branch(gate, branch));
             let name = styled(CYAN, branch.id());
             text.push_str(&format!("{}├  {:widest$}  {name}  {staff}\n", rail.after(index), ""));
             for note in branch_notes(workflow, branch) {
@@ -79,7 +79,7 @@ fn staff(rules: &Rules, gate: &Gate) -> String {
     if let Some(fork) = gate.fork() {
         return joining(fork);
     }
-    match Post::at(gate) {
+    match Workplace::at(gate) {
         Some(post) => post_staff(rules, &post),
         None => "decides by itself".to_owned(),
     }
@@ -95,7 +95,7 @@ pub(crate) fn joining(fork: &Fork) -> String {
     format!("{} branches at once, until {how}", fork.branches.len())
 }
 
-fn post_staff(rules: &Rules, post: &Post<'_>) -> String {
+fn post_staff(rules: &Rules, post: &Workplace<'_>) -> String {
     let human = post.requires_human(rules);
     let members = rules.org.role(post.role).map(|role| role.agents.as_slice()).unwrap_or_default();
     let names: Vec<&str> =

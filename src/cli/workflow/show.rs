@@ -9,7 +9,7 @@ use super::drawing::draw;
 use crate::cli::error::CliError;
 use crate::cli::session::Session;
 use crate::domain::{Branch, Gate, GateId, Outcome, RoleId, Workflow, WorkflowName};
-use crate::rules::{Limits, Post, Rules, reads};
+use crate::rules::{Limits, Rules, Workplace, reads};
 
 /// Show a workflow's gates in order, and where each outcome leads
 #[derive(Debug, clap::Args)]
@@ -36,7 +36,7 @@ fn value(rules: &Rules, workflow: &Workflow) -> Value {
         .gates
         .iter()
         .map(|gate| {
-            let post = Post::at(gate);
+            let post = Workplace::at(gate);
             let outcomes = post.map(|post| post.outcomes(rules)).unwrap_or_default();
             let outcomes: Vec<&str> = outcomes.iter().map(Outcome::as_str).collect();
             let duty = gate.duty();
@@ -87,7 +87,7 @@ fn value(rules: &Rules, workflow: &Workflow) -> Value {
 }
 
 fn branch_value(rules: &Rules, workflow: &Workflow, fork: &Gate, branch: &Branch) -> Value {
-    let post = Post::at_branch(fork, branch);
+    let post = Workplace::at_branch(fork, branch);
     let outcomes = post.outcomes(rules);
     let verdicts: serde_json::Map<String, Value> = outcomes
         .iter()

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use crate::cli::error::CliError;
 use crate::cli::render::rule_findings;
 use crate::cli::session::Session;
-use crate::files::config::config::Subject;
+use crate::files::config::configuration::Subject;
 use crate::project::rule_check::check_worktree;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::files::frontmatter::is_printable;
+use crate::files::printable::is_printable;
 use crate::files::yaml::{Label, line_column};
 
 /// A file by its lines, which are numbered from 1.

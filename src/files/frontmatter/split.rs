@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::files::task_file::conflict_markers;
-use crate::files::task_file::conflict_markers::{conflicted, is_conflict_marker, line_number};
+use crate::files::conflict_markers;
+use crate::files::conflict_markers::{conflicted, is_conflict_marker, line_number};
 use crate::files::yaml;
 use crate::files::yaml::{Fault, Kind, Layout, Limits, Node};
 

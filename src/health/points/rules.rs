@@ -1,7 +1,7 @@
 //! What `aof status` says of the rules: where the worktree's are not those in force, or there are none.
 
 use crate::domain::issue::Attention;
-use crate::files::config::config::PROJECT_FILE;
+use crate::files::config::configuration::PROJECT_FILE;
 use crate::health::status::gone::is_gone;
 use crate::project::active_rules::{BRING_BACK, InForce, Remark};
 use crate::project::error::error::OpsError;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::domain::TaskId;
-use crate::files::config::config::PROJECT_FILE;
+use crate::files::config::configuration::PROJECT_FILE;
 use crate::git::{CommitId, Repository};
 use crate::project::error::error::OpsError;
 use crate::storage::layout;

@@ -7,7 +7,7 @@ use super::known::{KnownRules, KnownTasks};
 use super::new_commits::Happened;
 use super::news::News;
 use crate::domain::{AgentId, Event, Severity, Task, TaskId, Timestamp};
-use crate::files::config::config::Subject as RuleFile;
+use crate::files::config::configuration::Subject as RuleFile;
 use crate::git::transaction::trailers;
 use crate::git::{ChangedFile, CommitId, LogEntry, ObjectId};
 use crate::history::merge::commits::Changes;

@@ -11,7 +11,7 @@ use super::signed;
 use super::text::short;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::domain::{Status, Task, TaskId, Timestamp};
-use crate::files::config::config::Subject as RuleFile;
+use crate::files::config::configuration::Subject as RuleFile;
 use crate::files::task_file;
 use crate::files::task_file::Defaults;
 use crate::git::transaction::trailers;

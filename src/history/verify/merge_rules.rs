@@ -6,7 +6,7 @@ use super::again::Again;
 use super::finding::{Broken, Wrong};
 use super::judge::Judge;
 use super::text::short;
-use crate::files::config::config::Subject;
+use crate::files::config::configuration::Subject;
 use crate::git::{Comparison, LogEntry, ObjectId, Repository, merge_texts_by};
 use crate::project::error::error::OpsError;
 

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use super::verify::{Range, Verified, verify};
 use crate::domain::listed;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
-use crate::files::config::config::PROJECT_FILE;
+use crate::files::config::configuration::PROJECT_FILE;
 use crate::git::{CommitId, Repository};
 use crate::project::error::error::Named;
 use crate::project::error::error::OpsError;

@@ -6,7 +6,7 @@ use super::judge::Judge;
 use super::text::short;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::domain::{PublicKey, Task, TaskId, listed};
-use crate::files::config::config::ORG_FILE;
+use crate::files::config::configuration::ORG_FILE;
 use crate::git::{CommitId, LogEntry};
 use crate::project::active_rules::rules_at;
 use crate::project::error::error::OpsError;

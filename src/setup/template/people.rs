@@ -2,7 +2,7 @@
 
 use super::template::Template;
 use crate::domain::{AgentId, RoleId};
-use crate::files::frontmatter::is_printable;
+use crate::files::printable::is_printable;
 
 /// Who begins the project.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::people::{Founder, Part};
 
 use crate::domain::words::words;
 use crate::domain::{RoleId, Shape, TaskId, Workflow};
-use crate::files::config::config::{Source, read};
+use crate::files::config::configuration::{Source, read};
 
 words!(
     /// A process to begin with.
@@ -204,14 +204,14 @@ fn filled(text: &str, values: &[(&str, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::config::config::{Source, load};
+    use crate::files::config::configuration::{Source, load};
     use crate::files::diagnostic::diagnostic::{Paint, render_all};
 
     fn loaded(
         template: Template,
         project: &str,
         founder: &Founder,
-    ) -> crate::files::config::config::Configuration {
+    ) -> crate::files::config::configuration::Configuration {
         let files = template.files(project, founder);
         let sources = [("project.yaml", files.project), ("org.yaml", files.org)]
             .map(|(name, text)| Source { name: name.into(), bytes: text.into_bytes() });

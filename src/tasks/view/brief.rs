@@ -7,13 +7,18 @@ use crate::files::task_file::{Origin, TaskFile, review_value, works};
 use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::rules::brief::brief::{Body, Form, GateContext, brief_at};
+use crate::rules::brief::context::{Form, GateContext, brief_at};
+use crate::rules::brief::template_values::Body;
 use crate::rules::outputs::Field;
-use crate::rules::{Post, Refusal, Rules};
+use crate::rules::{Refusal, Rules, Workplace};
 use crate::tasks::view::task_view::show;
 
 /// Returns what an agent is told at a post of the task of a file.
-pub(crate) fn brief_of(rules: &Rules, file: &TaskFile, post: &Post<'_>) -> Option<GateContext> {
+pub(crate) fn brief_of(
+    rules: &Rules,
+    file: &TaskFile,
+    post: &Workplace<'_>,
+) -> Option<GateContext> {
     brief_at(rules, &file.task, post, &body_of(file))
 }
 
@@ -81,22 +86,21 @@ fn brief_of_branch(
     if open.branches.is_empty() && branch.is_none() {
         return Ok(None);
     }
-    let posts = Post::open(rules, task);
+    let posts = Workplace::open(rules, task);
     let tickets = || {
         let own = posts.iter().filter(|post| post.branch().is_some());
         own.map(|post| (task.ticket_of(post.branch()), post.role.clone())).collect()
     };
     let gate = open.current.clone();
-    let post =
-        match (branch, &posts[..]) {
-            (Some(_), _) => Post::meant(rules, task, branch).ok_or_else(|| {
-                Refusal::NoSuchBranch { ticket: task.ticket_of(branch), gate, open: tickets() }
-            })?,
-            (None, [only]) => *only,
-            (None, _) => {
-                return Err(Refusal::BranchNeeded { task: task.id.clone(), gate, open: tickets() });
-            }
-        };
+    let post = match (branch, &posts[..]) {
+        (Some(_), _) => Workplace::meant(rules, task, branch).ok_or_else(|| {
+            Refusal::NoSuchBranch { ticket: task.ticket_of(branch), gate, open: tickets() }
+        })?,
+        (None, [only]) => *only,
+        (None, _) => {
+            return Err(Refusal::BranchNeeded { task: task.id.clone(), gate, open: tickets() });
+        }
+    };
     Ok(brief_of(rules, file, &post))
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use aof::domain::Severity;
-use aof::files::config::config::{Source, load};
+use aof::files::config::configuration::{Source, load};
 use aof::rules::Rules;
 use aof::setup::template::people::Founder;
 use aof::setup::template::template::Template;

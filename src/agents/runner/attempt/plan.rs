@@ -9,7 +9,7 @@ use crate::agents::runner::project::Project;
 use crate::agents::runner::verdict::read::Asked;
 use crate::agents::runner::visit_state::Open;
 use crate::domain::{AgentId, CompletionId, Launch, Outcome, RunBounds, Ticket};
-use crate::rules::Post;
+use crate::rules::Workplace;
 
 /// What an attempt goes by.
 pub(crate) struct Trial<'a> {
@@ -17,7 +17,7 @@ pub(crate) struct Trial<'a> {
     pub ticket: &'a Ticket,
     pub agent: &'a AgentId,
     pub open: &'a Open,
-    pub post: &'a Post<'a>,
+    pub post: &'a Workplace<'a>,
     pub launch: &'a Launch,
     pub bounds: &'a RunBounds,
     pub count: Count,
@@ -70,7 +70,7 @@ impl Trial<'_> {
 /// Calls with what the run is asked; `prompt` is what it was told, as far as it has been told.
 pub(crate) fn with_asked<T>(
     open: &Open,
-    post: &Post<'_>,
+    post: &Workplace<'_>,
     agent: &AgentId,
     ticket: &Ticket,
     launch: &Launch,

@@ -5,7 +5,7 @@ use crate::agents::runner::verdict::read::Asked;
 use crate::files::printable::one_line;
 use crate::files::task_file::TaskFile;
 use crate::git::LeftBehind;
-use crate::rules::brief::brief::GateContext;
+use crate::rules::brief::context::GateContext;
 use crate::tasks::view::brief_markdown::brief_markdown;
 use std::path::Path;
 

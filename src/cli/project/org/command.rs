@@ -9,7 +9,7 @@ use clap::Subcommand;
 use crate::cli::error::CliError;
 use crate::cli::render::rule_findings;
 use crate::cli::session::Session;
-use crate::files::config::config::ORG_FILE;
+use crate::files::config::configuration::ORG_FILE;
 use crate::project::rule_check::check_worktree;
 
 #[derive(Debug, Subcommand)]

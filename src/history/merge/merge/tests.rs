@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::Completion;
-use crate::files::config::config::Source;
+use crate::files::config::configuration::Source;
 use crate::history::merge::bases::merge_bases;
 use crate::project::rule_check::compiled;
 use crate::rules::{Act, Decision, decide};

@@ -1,7 +1,7 @@
 //! Stories of tasks, as the counters see them.
 
 use super::*;
-use crate::files::config::config::{Source, load};
+use crate::files::config::configuration::{Source, load};
 use crate::tasks::headers::ended_visit::{EndedVisit, Joined};
 use crate::tasks::headers::header::Header;
 use crate::tasks::headers::stand::Stand;

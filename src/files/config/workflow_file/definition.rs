@@ -8,9 +8,28 @@ use super::brief::by_outcome;
 use crate::domain::{Gate, Outcome, RejectionStrategy, Workflow, WorkflowName, listed};
 use crate::files::config::decode::{Fields, parse_node, wrong_kind};
 use crate::files::config::locate::Step;
-use crate::files::config::project_file::{Definition, Rank};
 use crate::files::config::run_file;
 use crate::files::yaml::{Fault, Kind, Node};
+
+/// A workflow and where it is defined.
+pub(crate) struct Definition {
+    pub(crate) workflow: Workflow,
+    /// The way from the top of the file to the workflow.
+    pub(crate) steps: Vec<Step>,
+    /// What names it, in the text.
+    pub(crate) span: Range<usize>,
+    /// Whether tasks that name no workflow follow this one when nothing else is said.
+    pub(crate) rank: Rank,
+}
+
+/// How a workflow is defined.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rank {
+    /// By `workflow:` in project.yaml: the project's own.
+    Own,
+    /// As one of several.
+    OneOfMany,
+}
 
 /// Returns the workflow of a file: its fields stand at the top, or under `workflow`. The file's name is its name if it says
 /// none.

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::generated::{Occasion, expectations, meaning, role, tips};
-use super::template_values::Values;
+use super::template_values::{Body, Values};
 use crate::domain::workflow::shape::Kind;
 use crate::domain::{
     Brief, BriefText, Destination, GateId, Outcome, ReviewContext, Station, Task, Ticket,
@@ -13,7 +13,7 @@ use crate::domain::{
 use crate::rules::act::Warning;
 use crate::rules::outputs::{Field, example, fields, shape_of};
 use crate::rules::routing::reviews::open_wishes;
-use crate::rules::routing::workplace::Post;
+use crate::rules::routing::workplace::Workplace;
 use crate::rules::template::Template;
 use crate::rules::transition::timeouts::{Limit, deadlines};
 use crate::rules::verdict::looked_for_at;
@@ -59,24 +59,16 @@ pub struct Form {
     pub example: Value,
 }
 
-/// The body of a task's file, for names that stand for it.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Body<'a> {
-    pub text: &'a str,
-    /// The texts that completions brought, with the numbers of their visits.
-    pub works: Vec<(usize, &'a str)>,
-}
-
 /// Returns the brief of the open visit; nothing when the task stands at no gate of its workflow, or at a fork.
 pub(crate) fn brief(rules: &Rules, task: &Task, body: &Body<'_>) -> Option<GateContext> {
-    brief_at(rules, task, &Post::of(rules, task)?, body)
+    brief_at(rules, task, &Workplace::of(rules, task)?, body)
 }
 
 /// Returns the brief at a post of the open visit: the gate's, or a branch's. Nothing when the task's workflow is gone.
 pub(crate) fn brief_at(
     rules: &Rules,
     task: &Task,
-    post: &Post<'_>,
+    post: &Workplace<'_>,
     body: &Body<'_>,
 ) -> Option<GateContext> {
     let workflow = rules.workflow_of(task)?;
@@ -148,7 +140,7 @@ pub(crate) fn brief_at(
 }
 
 /// Returns what of a review the post itself asked for: of a fork's, a branch has only its own part.
-fn own_wishes(post: &Post<'_>, review: &ReviewContext) -> Option<ReviewContext> {
+fn own_wishes(post: &Workplace<'_>, review: &ReviewContext) -> Option<ReviewContext> {
     let Some(branch) = post.branch() else { return Some(review.clone()) };
     let mark = format!("{branch}: ");
     let own: Vec<String> = review
@@ -183,7 +175,7 @@ fn earlier(task: &Task) -> Vec<ReviewContext> {
 }
 
 /// Returns what is to be handed on, outcome by outcome, as far as somebody declares it.
-fn forms(post: &Post<'_>, rules: &Rules) -> Vec<Form> {
+fn forms(post: &Workplace<'_>, rules: &Rules) -> Vec<Form> {
     let judging = |outcome: &Outcome| {
         matches!(outcome, Outcome::Complete | Outcome::Decision(_))
             || post.duty.outputs.shape(outcome.as_str()).is_some()
