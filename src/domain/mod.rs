@@ -9,7 +9,6 @@ pub(crate) mod event;
 pub(crate) mod histogram;
 pub(crate) mod id;
 pub(crate) mod issue;
-pub(crate) mod location;
 pub(crate) mod notify;
 pub(crate) mod org;
 pub(crate) mod outcome;
@@ -30,7 +29,7 @@ pub use id::{
     AgentId, BranchName, CompletionId, Decision, GateId, IdFault, IdPrefix, RemoteName, RoleId,
     TaskId, Ticket, WorkflowName,
 };
-pub use location::Place;
+pub use issue::Place;
 pub use notify::{Channel, ChannelKey, On, Reach, Subscription, Webhook};
 pub use org::{Agent, HandOut, Org, Permission, Role};
 pub use outcome::{Ending, Outcome, Status};

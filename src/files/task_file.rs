@@ -19,6 +19,8 @@ use super::config::decode::Fields;
 use super::frontmatter;
 use super::frontmatter::{Edit, Frontmatter, Path, SpliceRefusal};
 use super::yaml::{Fault, Node};
+use serde_json::Value;
+
 use crate::domain::{Map, Task, TaskId, Timestamp, Work, WorkflowName};
 use fields::fields;
 use nouns::{decode, decode_as_written};
@@ -179,6 +181,18 @@ impl TaskFile {
     fn splice(&self, edits: &[Edit], rest: &str) -> Spliced {
         frontmatter::splice(&self.source, edits, rest).map(Arc::new)
     }
+}
+
+/// Returns the fields of an object that apply: those that are neither null nor empty lists or objects.
+pub(crate) fn applying(object: Value) -> Map {
+    let Value::Object(mut fields) = object else { return Map::new() };
+    fields.retain(|_, value| match value {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+        _ => true,
+    });
+    fields
 }
 
 /// Returns a new file for the task.

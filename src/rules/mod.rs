@@ -19,7 +19,6 @@ pub(crate) mod decide;
 pub(crate) mod merge;
 pub mod outputs;
 pub(crate) mod refusal;
-pub(crate) mod template;
 pub(crate) mod verdict;
 
 #[cfg(test)]

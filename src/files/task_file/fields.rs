@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::open_visit;
+use super::{applying, open_visit};
 use crate::domain::{Map, ReviewContext, Task};
 
 /// Returns what is said of a task, as far as it is said, its history aside: by people first, then by the engine.
@@ -35,18 +35,6 @@ pub(crate) fn fields(task: &Task) -> Map {
     let mut all = applying(people);
     all.extend(applying(own));
     all
-}
-
-/// Returns the fields of an object that apply: those that are neither null nor empty lists or objects.
-pub(crate) fn applying(object: Value) -> Map {
-    let Value::Object(mut fields) = object else { return Map::new() };
-    fields.retain(|_, value| match value {
-        Value::Null => false,
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(map) => !map.is_empty(),
-        _ => true,
-    });
-    fields
 }
 
 /// Returns the review context as files and JSON show it.

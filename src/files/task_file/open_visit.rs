@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::fields::applying;
+use super::applying;
 use crate::domain::{OpenBranch, OpenVisit, Visit};
 use crate::files::config::decode::{Fields, wrong_kind};
 use crate::files::timestamp::time;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::fields::applying;
+use super::applying;
 use crate::domain::{Ending, Stamp, Station, Visit};
 use crate::files::config::decode::Fields;
 use crate::files::timestamp::time;

@@ -11,10 +11,10 @@ use crate::domain::{
     Timestamp, Visit, Workflow,
 };
 use crate::rules::act::Warning;
+use crate::rules::brief::template::Template;
 use crate::rules::outputs::{Field, example, fields, shape_of};
 use crate::rules::routing::reviews::open_wishes;
 use crate::rules::routing::workplace::Workplace;
-use crate::rules::template::Template;
 use crate::rules::transition::timeouts::{Limit, deadlines};
 use crate::rules::verdict::looked_for_at;
 use crate::rules::workflow::rules::Rules;

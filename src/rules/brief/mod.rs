@@ -2,5 +2,6 @@
 
 pub(crate) mod context;
 pub(crate) mod generated;
+pub(crate) mod template;
 pub(crate) mod template_keys;
 pub(crate) mod template_values;

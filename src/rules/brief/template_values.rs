@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::domain::{Map, Task, Visit, Workflow};
+use crate::rules::brief::template::{Found, Reference, as_text};
 use crate::rules::routing::reviews::open_wishes;
-use crate::rules::template::{Found, Reference, as_text};
 
 /// The body of a task's file, for names that stand for it.
 #[derive(Debug, Clone, Default)]
