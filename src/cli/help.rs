@@ -1,14 +1,14 @@
-//! The list of commands in `--help`, by what people want to do.
+//! The list of commands in `--help`, grouped by what people want to do.
 
 use clap::Command;
 use unicode_width::UnicodeWidthStr;
 
-use super::render::table;
+use super::output::width;
 
-/// Wider than this, clap wraps as well.
+/// Clap wraps at this width as well.
 const WIDEST: usize = 100;
 
-/// A heading, and the commands under it.
+/// A heading, and the commands below it.
 type Group = (&'static str, &'static [&'static str]);
 
 const TOP: &[Group] = &[
@@ -42,39 +42,32 @@ fn with_list(command: Command, groups: &[Group]) -> Command {
 fn list(command: &Command, groups: &[Group]) -> String {
     let style = command.get_styles();
     let (heading, literal) = (*style.get_header(), *style.get_literal());
-    let width = command.get_subcommands().map(|sub| sub.get_name().len()).max().unwrap_or(0);
-    let room = table::width().min(WIDEST).saturating_sub(width + 4);
-    let line = |sub: &Command| {
-        let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
-        let about = hanging(&about, room, width + 4);
-        format!("  {literal}{:<width$}{literal:#}  {about}\n", sub.get_name())
-    };
+    let name_width = command.get_subcommands().map(|sub| sub.get_name().len()).max().unwrap_or(0);
+    let room = width().min(WIDEST).saturating_sub(name_width + 4);
     let mut text = String::new();
     for (title, names) in groups {
-        let subs: Vec<&Command> =
-            names.iter().filter_map(|name| command.find_subcommand(name)).collect();
-        if subs.is_empty() {
-            continue;
-        }
         text.push_str(&format!("{heading}{title}:{heading:#}\n"));
-        text.extend(subs.into_iter().map(line));
+        for sub in names.iter().filter_map(|name| command.find_subcommand(name)) {
+            let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
+            let about = hanging(&about, room, name_width + 4);
+            let name = sub.get_name();
+            text.push_str(&format!("  {literal}{name:<name_width$}{literal:#}  {about}\n"));
+        }
         text.push('\n');
     }
     text
 }
 
-/// Returns a text in lines that have so much room, those after the first below its beginning. Clap would begin them where the names do.
+/// Returns a text wrapped to so many columns, its further lines indented.
 fn hanging(text: &str, room: usize, indent: usize) -> String {
-    let mut lines = vec![String::new()];
+    let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
-        let line = lines.last_mut().expect("there is one from the start");
-        if !line.is_empty() && line.width() + 1 + word.width() > room {
-            lines.push(word.to_owned());
-        } else {
-            if !line.is_empty() {
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + word.width() <= room => {
                 line.push(' ');
+                line.push_str(word);
             }
-            line.push_str(word);
+            _ => lines.push(word.to_owned()),
         }
     }
     lines.join(&format!("\n{}", " ".repeat(indent)))
@@ -84,17 +77,16 @@ fn hanging(text: &str, room: usize, indent: usize) -> String {
 mod tests {
     #[test]
     fn every_command_is_listed_once() {
-        let command = crate::cli::program::command();
+        let mut command = crate::cli::program::command();
+        command.build();
         for (command, groups) in
             [(&command, super::TOP), (command.find_subcommand("task").unwrap(), super::TASK)]
         {
             for sub in command.get_subcommands().map(clap::Command::get_name) {
-                let times = groups
-                    .iter()
-                    .flat_map(|(_, names)| *names)
-                    .filter(|name| **name == sub)
-                    .count();
-                assert_eq!(times, 1, "`{sub}` must be in one group of the help");
+                let times =
+                    groups.iter().flat_map(|(_, names)| *names).filter(|name| **name == sub);
+                let times = times.count();
+                assert!(times == 1 || sub == "help", "`{sub}` must be in one group of the help");
             }
         }
     }

@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use crate::agents::mcp::check::check::{Checked, check};
 use crate::agents::mcp::serve::{Access, McpError, Setup, serve};
+use crate::cli::arguments::{Away, Who, run_under_way};
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::{Away, Who, run_under_way};
-use crate::cli::render::output::{BOLD, CYAN, GREEN, YELLOW, styled};
-use crate::cli::session::{Session, now};
+use crate::cli::output::{BOLD, CYAN, GREEN, YELLOW, styled};
+use crate::cli::session::Session;
+use crate::cli::time::now;
 use crate::files::printable::inert;
 
 /// Serve agents by the Model Context Protocol, on stdin and stdout
@@ -36,7 +37,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     if let Err(cause) = session.directory.canonicalize() {
-        return Err(CliError::Directory { path: session.directory.clone(), cause });
+        return Err(CliError::directory(&session.directory, &cause));
     }
     let setup = Setup {
         directory: session.directory.clone(),
@@ -55,11 +56,9 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     }
     serve(setup).map_err(|error| match error {
         McpError::Ops(error) => error.into(),
-        error => CliError::Unfit {
-            code: error.code(),
-            problem: error.to_string(),
-            fix: error.fix().unwrap_or_default(),
-        },
+        error => {
+            CliError::refused(error.code(), error.to_string(), error.fix().unwrap_or_default())
+        }
     })?;
     Ok(ExitCode::SUCCESS)
 }

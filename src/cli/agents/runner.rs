@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::run::command::project;
 use crate::agents::runner::{Checkup, Depth, checkups};
 use crate::cli::error::CliError;
-use crate::cli::render::output::{CYAN, DIM, GREEN, RED, styled};
+use crate::cli::output::{CYAN, DIM, GREEN, RED, styled};
 use crate::cli::session::Session;
 use crate::domain::{AgentId, RoleId, listed};
 use crate::files::printable::one_line;
@@ -55,7 +55,7 @@ pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, CliE
         let fix =
             "say it there, as in `agents: {coder: {run: {preset: claude}}}`; see docs/running.md"
                 .to_owned();
-        return Err(CliError::Unfit { code: "not_startable", problem, fix });
+        return Err(CliError::refused("not_startable", problem, fix));
     }
     let well = found.iter().all(Checkup::is_well);
     if session.output.is_json() {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::script::{Cast, Note, Scene};
 use super::stage::Stage;
 use crate::cli::error::CliError;
-use crate::cli::render::output::{BOLD, CYAN, GREEN, RED, YELLOW, styled};
+use crate::cli::output::{BOLD, CYAN, GREEN, RED, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::domain::TaskId;
 use crate::files::printable::inert;
@@ -201,13 +201,13 @@ fn indented(text: &str) -> String {
 /// Says what went wrong on the stage.
 pub(crate) fn failed(what: &str, detail: &str, folder: Option<&PathBuf>) -> CliError {
     let place = folder.map(|folder| format!(" in `{}`", folder.display())).unwrap_or_default();
-    CliError::Unfit {
-        code: "demo_failed",
-        problem: format!("the demo got stuck{place}: {what}"),
-        fix: if detail.trim().is_empty() {
+    CliError::refused(
+        "demo_failed",
+        format!("the demo got stuck{place}: {what}"),
+        if detail.trim().is_empty() {
             "run it again with `aof demo --keep`".to_owned()
         } else {
             detail.trim().to_owned()
         },
-    }
+    )
 }

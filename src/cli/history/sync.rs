@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
+use crate::cli::arguments::Rehearsal;
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::Rehearsal;
-use crate::cli::render::output::{BOLD, CYAN, DIM, GREEN, YELLOW, styled};
+use crate::cli::output::{BOLD, CYAN, DIM, GREEN, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::files::printable::inert;
 use crate::git::Prompts;

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::cli::error::CliError;
-use crate::cli::input::text;
-use crate::cli::render::output::{BOLD, GREEN, RED, YELLOW, styled};
+use crate::cli::output::{BOLD, GREEN, RED, YELLOW, styled};
 use crate::cli::session::Session;
+use crate::cli::text_input;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::allowed_signers;
 use crate::files::printable::inert;
@@ -92,12 +92,13 @@ fn pushed(
     anchor: Option<&TrustedKeys>,
 ) -> Result<ExitCode, CliError> {
     let past = session.past("verify")?;
-    let updates: Result<Vec<Update>, _> = text::text("-")?.lines().map(str::parse).collect();
-    let updates = updates.map_err(|fault| CliError::Unfit {
-        code: "bad_update",
-        problem: fault.to_string(),
-        fix: "`--stdin` is for what git tells a `pre-receive` hook: `OLD NEW REF`, line by line"
-            .to_owned(),
+    let updates: Result<Vec<Update>, _> = text_input::text("-")?.lines().map(str::parse).collect();
+    let updates = updates.map_err(|fault| {
+        CliError::refused(
+            "bad_update",
+            fault.to_string(),
+            "`--stdin` is for what git tells a `pre-receive` hook: `OLD NEW REF`, line by line",
+        )
     })?;
     let pushed = verify_pushed(&past, project, &updates, anchor)?;
     if session.output.is_json() {
@@ -123,16 +124,11 @@ fn pushed(
 /// Reads the keys that are trusted from outside.
 fn trusted(file: &Path) -> Result<TrustedKeys, CliError> {
     let name = file.display().to_string();
-    let text = std::fs::read_to_string(file)
-        .map_err(|cause| CliError::Input { name: name.clone(), cause })?;
+    let text =
+        std::fs::read_to_string(file).map_err(|cause| CliError::input(name.clone(), &cause))?;
     allowed_signers::parse(&text).map_err(|faults| {
         let lines = faults.iter().map(|fault| format!("{name}:{}: {}", fault.line, fault.problem));
-        CliError::Unfit {
-            code: "unreadable_keys",
-            problem: lines.collect::<Vec<_>>().join("\n"),
-            fix: "write one key a line, as in `human-ann namespaces=\"aof\" ssh-ed25519 AAAA..`; see `man ssh-keygen`, ALLOWED SIGNERS"
-                .to_owned(),
-        }
+        CliError::refused("unreadable_keys", lines.collect::<Vec<_>>().join("\n"), "write one key a line, as in `human-ann namespaces=\"aof\" ssh-ed25519 AAAA..`; see `man ssh-keygen`, ALLOWED SIGNERS")
     })
 }
 

@@ -10,9 +10,10 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::cli::error::CliError;
-use crate::cli::input::since::Since;
-use crate::cli::render::output::{CYAN, RED, YELLOW, styled};
-use crate::cli::session::{Session, now};
+use crate::cli::output::{CYAN, RED, YELLOW, styled};
+use crate::cli::session::Session;
+use crate::cli::time::Since;
+use crate::cli::time::now;
 use crate::domain::{AgentId, EventKind, Level, TaskId};
 use crate::files::event::line::EventLine;
 use crate::files::event::summary::event_words;
@@ -113,7 +114,7 @@ fn follow(
     reader: &mut EventReader,
     show: &mut Show<'_>,
 ) -> Result<(), CliError> {
-    while !show.session.output.is_unheard() {
+    while !show.session.output.is_closed() {
         thread::sleep(LOOK);
         show.rest(reader)?;
         reader.refresh(workspace)?;

@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use serde_json::json;
 
 use crate::cli::error::CliError;
-use crate::cli::render::unreadable_files;
+use crate::cli::render::findings;
 use crate::cli::session::Session;
 use crate::files::printable::inert;
 use crate::observability::exposition::{Format, render, value};
@@ -65,7 +65,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
         Some(path) if path.as_os_str() == "-" => session.output.print(&text),
         Some(path) => {
             let path = session.directory.join(path);
-            replace(&path, &text).map_err(|cause| CliError::Output { path, cause })?;
+            replace(&path, &text).map_err(|cause| CliError::output(&path, &cause))?;
         }
     }
     if let Some(error) = &numbers.untold {
@@ -75,7 +75,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
         ));
     }
     // They are counted as they were committed last, and nobody overlooks them.
-    Ok(unreadable_files::tell(session, &numbers.unreadable))
+    Ok(findings::tell_unreadable(session, &numbers.unreadable))
 }
 
 /// Replaces the file at once: a collector never reads half of it. It stays readable for whom it was.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::cli::error::CliError;
-use crate::cli::render::output::{GREEN, RED, YELLOW, styled};
+use crate::cli::output::{GREEN, RED, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::files::printable::inert;
 use crate::observability::notices::delivery::{Round, Tried, deliver_notices};

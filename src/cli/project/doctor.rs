@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
+use crate::cli::arguments::Rehearsal;
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::Rehearsal;
-use crate::cli::render::output::{BOLD, DIM, GREEN, RED, YELLOW, styled};
+use crate::cli::output::{BOLD, DIM, GREEN, RED, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::files::printable::inert;
 use crate::health::doctor::{Outcome, Treated, Weight, doctor_value, examine, leave, treat};

@@ -5,11 +5,12 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use crate::cli::error::CliError;
-use crate::cli::input::length::length;
-use crate::cli::render::output::{CYAN, DIM, RED, YELLOW};
-use crate::cli::render::table::{Cell, Column, Table, width};
-use crate::cli::render::unreadable_files;
+use crate::cli::output::width;
+use crate::cli::output::{CYAN, DIM, RED, YELLOW};
+use crate::cli::render::findings;
+use crate::cli::render::table::{Cell, Column, Table};
 use crate::cli::session::Session;
+use crate::cli::time::length;
 use crate::files::printable::inert;
 use crate::observability::gate_report::{GateReport, GateRow, gate_report_value, gate_status};
 
@@ -38,7 +39,7 @@ fn status(session: &Session) -> Result<ExitCode, CliError> {
         session.output.print(&table(&report).render(width()));
         elsewhere(session, &report.elsewhere);
     }
-    Ok(unreadable_files::tell(session, &report.unreadable))
+    Ok(findings::tell_unreadable(session, &report.unreadable))
 }
 
 /// Tasks that no row counts are not passed over in silence.

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
+use crate::cli::arguments::Rehearsal;
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::Rehearsal;
-use crate::cli::render::output::{CYAN, RED, styled};
-use crate::cli::render::unreadable_files;
+use crate::cli::output::{CYAN, RED, styled};
+use crate::cli::render::changes::followed;
+use crate::cli::render::findings;
 use crate::cli::session::Session;
-use crate::cli::task::shown::followed;
 use crate::domain::{TaskId, WorkflowName};
 use crate::files::printable::inert;
 use crate::project::error::error::OpsError;
@@ -83,7 +83,7 @@ fn tasks(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
             session.git_said(format!("`{task}` is left as it is: {}{hint}", error.problem()));
         session.output.say(format!("{} {}", styled(RED, "error:"), inert(&text)));
     }
-    let unread = unreadable_files::tell(session, &migrated.adopted.unreadable);
+    let unread = findings::tell_unreadable(session, &migrated.adopted.unreadable);
     Ok(if troubled(&migrated).next().is_some() { ExitCode::from(INCOMPLETE) } else { unread })
 }
 
@@ -142,7 +142,7 @@ fn value(migrated: &Migrated, mode: DryRun) -> Value {
         "adopted": migrated.adopted.changed.iter().map(of).collect::<Vec<_>>(),
         "followed": migrated.settled.changed.iter().map(of).collect::<Vec<_>>(),
         "skipped": skipped.collect::<Vec<_>>(),
-        "unreadable": unreadable_files::values(&migrated.adopted.unreadable),
+        "unreadable": findings::unreadable_values(&migrated.adopted.unreadable),
     });
     if mode == DryRun::Yes {
         value["dryRun"] = json!(true);

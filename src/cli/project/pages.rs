@@ -59,7 +59,7 @@ pub(crate) fn man(
     let folder = session.directory.join(folder);
     let written =
         std::fs::create_dir_all(&folder).and_then(|()| clap_mangen::generate_to(command, &folder));
-    written.map_err(|cause| CliError::Output { path: folder.clone(), cause })?;
+    written.map_err(|cause| CliError::output(&folder.clone(), &cause))?;
     session.output.say(format!("wrote the manual pages into `{}`", folder.display()));
     Ok(ExitCode::SUCCESS)
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use crate::cli::error::CliError;
-use crate::cli::render::output::{BOLD, CYAN, GREEN, YELLOW, styled};
+use crate::cli::output::{BOLD, CYAN, GREEN, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::domain::Status;
 use crate::files::printable::inert;

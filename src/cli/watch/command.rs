@@ -9,12 +9,13 @@ use tracing::Level;
 
 use super::value::value_of;
 use super::words::words_of;
+use crate::cli::arguments::Away;
+use crate::cli::arguments::LogFormat;
 use crate::cli::error;
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::Away;
-use crate::cli::log::LogFormat;
-use crate::cli::render::output::JSON_VERSION;
-use crate::cli::session::{Session, now};
+use crate::cli::output::JSON_VERSION;
+use crate::cli::session::Session;
+use crate::cli::time::now;
 use crate::domain::Timestamp;
 use crate::files::printable::one_line;
 use crate::observability::endpoint::endpoint::{Address, Endpoint};
@@ -43,7 +44,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
         let done = watch_once(workspace, session.wait, &mut |report| {
             let is_in_vain = match &report {
                 Report::Trouble(error) | Report::Delivered(Delivered::Waiting { error, .. }) => {
-                    error::code(error) == TIMED_OUT
+                    error::exit_code(error) == TIMED_OUT
                 }
                 Report::Paused { .. } => true,
                 _ => false,
@@ -56,8 +57,12 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
         return Ok(if done { ExitCode::SUCCESS } else { failure });
     }
     let mut tell = |report: Report| show(session, &report, Again::UntilItWorks);
-    let endpoint =
-        args.metrics.as_ref().map(Endpoint::bind).transpose().map_err(CliError::Endpoint)?;
+    let endpoint = args
+        .metrics
+        .as_ref()
+        .map(Endpoint::bind)
+        .transpose()
+        .map_err(|fault| CliError::endpoint(&fault))?;
     watch(workspace, session.wait, endpoint, &mut tell)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::cli::arguments::{Away, Rehearsal};
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::{Away, Rehearsal};
-use crate::cli::input::length::length;
-use crate::cli::render::output::{CYAN, YELLOW, styled};
-use crate::cli::render::{assignments, expired, unreadable_files};
-use crate::cli::session::{Session, now};
-use crate::cli::task::shown::followed;
+use crate::cli::output::{CYAN, YELLOW, styled};
+use crate::cli::render::changes::followed;
+use crate::cli::render::{changes, findings};
+use crate::cli::session::Session;
+use crate::cli::time::length;
+use crate::cli::time::now;
 use crate::dispatch::sweep::{Swept, sweep};
 use crate::domain::Timestamp;
 use crate::files::printable::inert;
@@ -78,7 +79,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
             ));
         }
     }
-    let code = unreadable_files::tell(session, &swept.ran_out.unreadable);
+    let code = findings::tell_unreadable(session, &swept.ran_out.unreadable);
     Ok(if swept.troubled().next().is_none() && swept.is_confirmed() {
         code
     } else {
@@ -113,16 +114,16 @@ fn show(session: &Session, swept: &Swept, mode: DryRun) {
     let of_change = |changed: &Changed, text: String| told(&changed.after.task.id, text);
     let Swept { settled, ran_out, handed_out: handed, superseded } = swept;
     settled.changed.iter().for_each(|changed| of_change(changed, followed(changed)));
-    ran_out.timed_out.iter().for_each(|changed| of_change(changed, expired::timed_out(changed)));
-    ran_out.lapsed.iter().for_each(|changed| of_change(changed, expired::lapsed(changed)));
-    handed.dependents.iter().for_each(|own| told(&own.task, assignments::dependent(own)));
+    ran_out.timed_out.iter().for_each(|changed| of_change(changed, changes::timed_out(changed)));
+    ran_out.lapsed.iter().for_each(|changed| of_change(changed, changes::lapsed(changed)));
+    handed.dependents.iter().for_each(|own| told(&own.task, changes::dependent(own)));
     for loss in superseded {
         told(
             loss.task(),
             format!("superseded, because the remote had another one first: {}", loss.what()),
         );
     }
-    handed.given.iter().for_each(|given| told(&given.ticket, assignments::given(given)));
+    handed.given.iter().for_each(|given| told(&given.ticket, format!("given to {}", given.agent)));
     if swept.is_idle() && swept.is_confirmed() {
         session.output.line("nothing is due");
     }
@@ -146,8 +147,9 @@ fn ahead(next: Timestamp) -> String {
 fn value(swept: &Swept, mode: DryRun) -> Value {
     let Swept { settled, ran_out, handed_out: handed, superseded: losses } = swept;
     let superseded = |loss: &Loss| json!({"task": loss.task().as_str(), "what": loss.what()});
-    let timed_out = ran_out.timed_out.iter().map(|changed| expired::value("timeout", changed));
-    let lapsed = ran_out.lapsed.iter().map(|changed| expired::value("lapsed", changed));
+    let timed_out =
+        ran_out.timed_out.iter().map(|changed| changes::time_limit_value("timeout", changed));
+    let lapsed = ran_out.lapsed.iter().map(|changed| changes::time_limit_value("lapsed", changed));
     let task = |changed: &Changed| json!({"task": changed.after.task.id.as_str(), "change": followed(changed)});
     let troubled = swept
         .troubled()
@@ -156,14 +158,14 @@ fn value(swept: &Swept, mode: DryRun) -> Value {
         "followed": settled.changed.iter().map(task).collect::<Vec<_>>(),
         "ranOut": timed_out.chain(lapsed).collect::<Vec<_>>(),
         "next": ran_out.next.map(|next| next.to_string()),
-        "dependents": handed.dependents.iter().map(assignments::dependent_value).collect::<Vec<_>>(),
-        "given": handed.given.iter().map(assignments::given_value).collect::<Vec<_>>(),
+        "dependents": handed.dependents.iter().map(changes::dependent_value).collect::<Vec<_>>(),
+        "given": handed.given.iter().map(changes::given_value).collect::<Vec<_>>(),
         "superseded": losses.iter().map(superseded).collect::<Vec<_>>(),
         "handsOut": handed.hands_out,
         "left": handed.left,
         "unconfirmed": handed.unconfirmed.as_ref().map(reason_of),
         "troubled": troubled.collect::<Vec<_>>(),
-        "unreadable": unreadable_files::values(&ran_out.unreadable),
+        "unreadable": findings::unreadable_values(&ran_out.unreadable),
     });
     if mode == DryRun::Yes {
         value["dryRun"] = json!(true);

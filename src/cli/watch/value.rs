@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::command::polling;
-use crate::cli::render::{assignments, expired};
+use crate::cli::render::changes;
 use crate::cli::session::Session;
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::history::sync::show::sync_value;
@@ -60,8 +60,8 @@ fn of_report(report: &Report) -> Value {
             value
         }
         Report::Passed(changed) => of_change("passed", changed),
-        Report::TimedOut(changed) => expired::value("timeout", changed),
-        Report::Lapsed(changed) => expired::value("lapsed", changed),
+        Report::TimedOut(changed) => changes::time_limit_value("timeout", changed),
+        Report::Lapsed(changed) => changes::time_limit_value("lapsed", changed),
         Report::Followed(changed) => of_change("followed", changed),
         Report::Moved(changed) => of_change("moved", changed),
         Report::Committed(changed) => of_change("edited", changed),
@@ -72,8 +72,8 @@ fn of_report(report: &Report) -> Value {
         Report::TakenBack { problem, fix } => {
             json!({"event": "taken_back", "problem": problem, "fix": fix})
         }
-        Report::Given(given) => assignments::given_value(given),
-        Report::Dependent(dependent) => assignments::dependent_value(dependent),
+        Report::Given(given) => changes::given_value(given),
+        Report::Dependent(dependent) => changes::dependent_value(dependent),
         Report::Troubled { task, error } => {
             json!({"event": "troubled", "task": task.as_str(), "reason": reason_of(error)})
         }

@@ -6,10 +6,10 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::command::{Again, polling};
-use crate::cli::render::output::{BOLD, CYAN, RED, YELLOW, styled};
-use crate::cli::render::{assignments, expired};
+use crate::cli::output::{BOLD, CYAN, RED, YELLOW, styled};
+use crate::cli::render::changes;
+use crate::cli::render::changes::followed;
 use crate::cli::session::Session;
-use crate::cli::task::shown::followed;
 use crate::domain::TaskId;
 use crate::files::diagnostic::diagnostic::{Diagnostic, render_all};
 use crate::files::printable::inert;
@@ -78,10 +78,10 @@ pub(crate) fn words_of(session: &Session, report: &Report, again: Again) -> Stri
             format!("{}  went on by itself, now{}", named(&changed.after.task.id), at_gate(changed))
         }
         Report::TimedOut(changed) => {
-            format!("{}  {}", named(&changed.after.task.id), inert(&expired::timed_out(changed)))
+            format!("{}  {}", named(&changed.after.task.id), inert(&changes::timed_out(changed)))
         }
         Report::Lapsed(changed) => {
-            format!("{}  {}", named(&changed.after.task.id), inert(&expired::lapsed(changed)))
+            format!("{}  {}", named(&changed.after.task.id), inert(&changes::lapsed(changed)))
         }
         Report::Followed(changed) => {
             format!("{}  {}", named(&changed.after.task.id), inert(&followed(changed)))
@@ -102,10 +102,10 @@ pub(crate) fn words_of(session: &Session, report: &Report, again: Again) -> Stri
             format!("{} {}\n  {}", styled(YELLOW, "needs a look:"), inert(problem), inert(fix))
         }
         Report::Given(given) => {
-            format!("{}  {}", styled(CYAN, &given.ticket), assignments::given(given))
+            format!("{}  {}", styled(CYAN, &given.ticket), format!("given to {}", given.agent))
         }
         Report::Dependent(dependent) => {
-            format!("{}  {}", named(&dependent.task), inert(&assignments::dependent(dependent)))
+            format!("{}  {}", named(&dependent.task), inert(&changes::dependent(dependent)))
         }
         Report::Troubled { task, error } => {
             format!("{}  {} {}", named(task), styled(YELLOW, "needs a look:"), told(session, error))

@@ -12,10 +12,11 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use serde_json::json;
 
+use crate::cli::arguments::Who;
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::Who;
-use crate::cli::render::output::CYAN;
-use crate::cli::render::table::{Cell, Column, Table, width};
+use crate::cli::output::CYAN;
+use crate::cli::output::width;
+use crate::cli::render::table::{Cell, Column, Table};
 use crate::cli::session::Session;
 use crate::domain::{Workflow, WorkflowName};
 use crate::project::author::viewer;

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
+use crate::cli::arguments::{Rehearsal, template};
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::{Rehearsal, template};
-use crate::cli::render::output::{BOLD, CYAN, styled};
+use crate::cli::output::{BOLD, CYAN, styled};
 use crate::cli::session::Session;
 use crate::domain::{AgentId, WorkflowName, listed};
 use crate::setup::create_workflow::{Fate, NewWorkflow, WorkflowFile, create_workflow};

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::cli::error::CliError;
-use crate::cli::render::output::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, styled};
-use crate::cli::render::unreadable_files;
+use crate::cli::output::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, styled};
+use crate::cli::render::findings;
 use crate::cli::session::Session;
 use crate::domain::GateId;
 use crate::files::diagnostic::diagnostic::{Diagnostic, render_all};
@@ -45,7 +45,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
         }
         session.output.print(&page(&diff));
     }
-    Ok(unreadable_files::tell(session, &diff.unreadable))
+    Ok(findings::tell_unreadable(session, &diff.unreadable))
 }
 
 fn page(diff: &RulesDiff) -> String {
@@ -155,7 +155,7 @@ fn value(diff: &RulesDiff) -> Value {
         "tasks": diff.prospects.iter().map(task_value).collect::<Vec<_>>(),
         "untouched": diff.untouched,
         "diagnostics": diff.diagnostics.iter().map(Diagnostic::to_value).collect::<Vec<_>>(),
-        "unreadable": unreadable_files::values(&diff.unreadable),
+        "unreadable": findings::unreadable_values(&diff.unreadable),
     })
 }
 

@@ -3,8 +3,8 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::rail::Rail;
-use crate::cli::input::length::length;
-use crate::cli::render::output::{BOLD, CYAN, DIM, YELLOW, styled};
+use crate::cli::output::{BOLD, CYAN, DIM, YELLOW, styled};
+use crate::cli::time::length;
 use crate::domain::{
     AgentId, Branch, Duty, Exhausted, Fork, Gate, GateId, JoinStrategy, OnConditionError, Outcome,
     RejectionStrategy, Target, Verdict, Workflow,

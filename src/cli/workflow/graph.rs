@@ -9,7 +9,7 @@ use super::command::named;
 use super::drawing::draw;
 use super::{dot, mermaid};
 use crate::cli::error::CliError;
-use crate::cli::render::unreadable_files;
+use crate::cli::render::findings;
 use crate::cli::session::Session;
 use crate::domain::{Branch, GateKind, GateType, Outcome, RoleId, Workflow, WorkflowName};
 use crate::observability::gate_report::{GateReport, gate_report_value, gate_status};
@@ -56,7 +56,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
             Format::Dot => dot::render(workflow, &report.rows),
         });
     }
-    Ok(unreadable_files::tell(session, &report.unreadable))
+    Ok(findings::tell_unreadable(session, &report.unreadable))
 }
 
 fn value(workflow: &Workflow, report: &GateReport) -> Value {

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 
+use crate::cli::arguments::Rehearsal;
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::Rehearsal;
-use crate::cli::render::output::{BOLD, CYAN, DIM, RED, YELLOW, styled};
+use crate::cli::output::{BOLD, CYAN, DIM, RED, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::domain::WorkflowName;
 use crate::files::diagnostic::diagnostic::{Diagnostic, render_all};
@@ -74,9 +74,8 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
 }
 
 fn bytes(session: &Session, name: &str) -> Result<Vec<u8>, CliError> {
-    let fault = |cause| CliError::Input {
-        name: if name == "-" { "stdin".to_owned() } else { name.to_owned() },
-        cause,
+    let fault = |cause| {
+        CliError::input(if name == "-" { "stdin".to_owned() } else { name.to_owned() }, &cause)
     };
     if name == "-" {
         let mut bytes = Vec::new();

@@ -10,9 +10,9 @@ use crate::agents::runner::attempt::printed::shortened;
 use crate::agents::runner::{Pace, Wish, preview_of};
 use crate::cli::agents::run::command::{How, ended, go, project};
 use crate::cli::agents::run::preview;
+use crate::cli::arguments::context;
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::context;
-use crate::cli::render::output::{CYAN, styled};
+use crate::cli::output::{CYAN, styled};
 use crate::cli::session::Session;
 use crate::domain::{Map, Workflow, WorkflowName};
 use crate::files::printable::one_line;
@@ -86,10 +86,12 @@ fn start(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
         return Ok(ExitCode::SUCCESS);
     }
     let made = create(&workspace, std::slice::from_ref(&new), None, mode)?;
-    let changed = made.first().ok_or_else(|| CliError::Unfit {
-        code: "not_created",
-        problem: "no task was created".to_owned(),
-        fix: "create it with `aof task new`, and start it with `aof run --task ID`".to_owned(),
+    let changed = made.first().ok_or_else(|| {
+        CliError::refused(
+            "not_created",
+            "no task was created",
+            "create it with `aof task new`, and start it with `aof run --task ID`",
+        )
     })?;
     if args.how.dry_run {
         let previews =
@@ -152,14 +154,14 @@ fn begun(
     let made =
         create_workflow(workspace, &NewWorkflow { name: name.clone(), template }, DryRun::Yes)?;
     if let Fate::Lacks { roles, agents } = &made.fate {
-        return Err(CliError::Unfit {
-            code: "roles_missing",
-            problem: format!("the template `{template}` needs roles that org.yaml lacks"),
-            fix: format!(
+        return Err(CliError::refused(
+            "roles_missing",
+            format!("the template `{template}` needs roles that org.yaml lacks"),
+            format!(
                 "{}\n\nthen commit it, and run this again",
                 lacking_text(roles, agents).trim_end()
             ),
-        });
+        ));
     }
     if mode == DryRun::Yes {
         if session.output.is_json() {
@@ -191,11 +193,11 @@ fn new_task(
     let first = text.lines().next().unwrap_or_default().trim();
     let title = match (first, files.as_slice()) {
         ("", []) => {
-            return Err(CliError::Unfit {
-                code: "missing_input",
-                problem: "nothing says what is to be done".to_owned(),
-                fix: "say it with `--input \"...\"`, or name a file".to_owned(),
-            });
+            return Err(CliError::refused(
+                "missing_input",
+                "nothing says what is to be done",
+                "say it with `--input \"...\"`, or name a file",
+            ));
         }
         ("", files) => format!("{}: {}", workflow.name, files.join(", ")),
         (first, _) => first.to_owned(),
@@ -234,16 +236,17 @@ fn files(workspace: &Workspace, names: &[String], here: &Path) -> Result<Vec<Str
     let root = workspace.paths.root();
     let one = |name: &String| {
         let path = here.join(name);
-        let path =
-            path.canonicalize().map_err(|cause| CliError::Input { name: name.clone(), cause })?;
+        let path = path.canonicalize().map_err(|cause| CliError::input(name.clone(), &cause))?;
         let inside = path.strip_prefix(root).ok().and_then(Path::to_str).map(str::to_owned);
-        inside.ok_or_else(|| CliError::Unfit {
-            code: "outside_project",
-            problem: format!("`{name}` is not in the project"),
-            fix: format!(
-                "agents work in `{}`: copy it there, or say what is in it with `--input`",
-                root.display()
-            ),
+        inside.ok_or_else(|| {
+            CliError::refused(
+                "outside_project",
+                format!("`{name}` is not in the project"),
+                format!(
+                    "agents work in `{}`: copy it there, or say what is in it with `--input`",
+                    root.display()
+                ),
+            )
         })
     };
     names.iter().map(one).collect()

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::cli::error::CliError;
-use crate::cli::render::rule_findings;
+use crate::cli::render::findings;
 use crate::cli::session::Session;
 use crate::files::config::config::Subject;
 use crate::project::rule_check::check_worktree;
@@ -27,7 +27,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
         diagnostics.retain(|diagnostic| wanted.contains(&diagnostic.file));
     }
     let well = rules.as_ref().map_or_else(|| wanted.join(", "), counts);
-    Ok(rule_findings::show(session, &diagnostics, &well))
+    Ok(findings::show_diagnostics(session, &diagnostics, &well))
 }
 
 /// Returns the name that diagnostics know a file of the rules by.
@@ -37,13 +37,15 @@ fn named(session: &Session, workspace: &Workspace, file: &Path) -> Result<String
         .directory
         .join(file)
         .canonicalize()
-        .map_err(|cause| CliError::Input { name: shown.clone(), cause })?;
+        .map_err(|cause| CliError::input(shown.clone(), &cause))?;
     let name =
         path.strip_prefix(workspace.paths.root()).ok().and_then(Path::to_str).map(str::to_owned);
-    name.filter(|name| Subject::of(name).is_some()).ok_or_else(|| CliError::Unfit {
-        code: "no_rules_file",
-        problem: format!("`{shown}` is no file that rules are read from"),
-        fix: "rules are in project.yaml, org.yaml and workflows/*.yaml".to_owned(),
+    name.filter(|name| Subject::of(name).is_some()).ok_or_else(|| {
+        CliError::refused(
+            "no_rules_file",
+            format!("`{shown}` is no file that rules are read from"),
+            "rules are in project.yaml, org.yaml and workflows/*.yaml",
+        )
     })
 }
 

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::process::Command;
 
-use crate::cli::render::output::{BOLD, DIM, Output, styled};
+use crate::cli::output::{BOLD, DIM, Output, styled};
 use crate::files::printable::{inert, one_line};
 use crate::storage::ProjectPath;
 

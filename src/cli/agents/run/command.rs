@@ -9,9 +9,10 @@ use std::sync::atomic::AtomicBool;
 use super::result::Outcome;
 use super::view::{Asking, View};
 use crate::agents::runner::{Account, Pace, Project, Wish, work};
+use crate::cli::arguments::Away;
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::Away;
-use crate::cli::session::{Session, now};
+use crate::cli::session::Session;
+use crate::cli::time::now;
 use crate::domain::{AgentId, RoleId, TaskId};
 use crate::project::author::acting_agent;
 use crate::project::workspace::Workspace;
@@ -76,7 +77,9 @@ pub(crate) fn ended(
     outcome: Result<ExitCode, CliError>,
 ) -> Result<ExitCode, CliError> {
     match outcome {
-        Err(trouble) if session.output.is_json() && !how.dry_run => Ok(trouble.end(session)),
+        Err(trouble) if session.output.is_json() && !how.dry_run => {
+            Ok(session.fail_stream(&trouble))
+        }
         outcome => outcome,
     }
 }
@@ -129,7 +132,7 @@ fn agents(
         "say it in org.yaml, as in `agents: {coder: {run: {preset: claude}}}`; see docs/running.md";
     if wanted.is_empty() {
         let problem = "org.yaml does not say of any agent how it is started".to_owned();
-        return Err(CliError::Unfit { code: "not_startable", problem, fix: fix.to_owned() });
+        return Err(CliError::refused("not_startable", problem, fix.to_owned()));
     }
     for agent in &wanted {
         known_worker(rules, agent, args.role.as_ref())?;
@@ -145,7 +148,7 @@ fn agents(
                 [] => fix,
                 others => format!("{fix}; there is `run` of {}", crate::domain::listed(others)),
             };
-            return Err(CliError::Unfit { code: "not_startable", problem, fix });
+            return Err(CliError::refused("not_startable", problem, fix));
         }
     }
     Ok(wanted)
@@ -154,10 +157,12 @@ fn agents(
 /// Returns the agent that the shell names. It may do so for all commands: unlike `--agent` it bars no other choice.
 fn said_by_shell() -> Result<Option<AgentId>, CliError> {
     let name = std::env::var("AOF_AGENT").ok().filter(|name| !name.is_empty());
-    name.map(|name| name.parse()).transpose().map_err(|error| CliError::Unfit {
-        code: "invalid_agent",
-        problem: format!("`AOF_AGENT` names no agent: {error}"),
-        fix: "name one with `--agent`".to_owned(),
+    name.map(|name| name.parse()).transpose().map_err(|error| {
+        CliError::refused(
+            "invalid_agent",
+            format!("`AOF_AGENT` names no agent: {error}"),
+            "name one with `--agent`",
+        )
     })
 }
 
@@ -171,10 +176,8 @@ pub(crate) fn go(
 ) -> Result<ExitCode, CliError> {
     let project = Project { network: how.away.network(), ..project(session, workspace)? };
     let stop = Arc::new(AtomicBool::new(false));
-    signals::set_on_stop(&stop).map_err(|cause| CliError::Unfit {
-        code: "signals",
-        problem: format!("cannot listen for signals: {cause}"),
-        fix: "try again".to_owned(),
+    signals::set_on_stop(&stop).map_err(|cause| {
+        CliError::refused("signals", format!("cannot listen for signals: {cause}"), "try again")
     })?;
     let asking = if how.no_ask { Asking::Never } else { Asking::AtTerminal };
     let mut view = View::of(session, workspace, wish, asking, &stop)?;
@@ -187,7 +190,7 @@ pub(crate) fn go(
 
 pub(crate) fn project(session: &Session, workspace: &Workspace) -> Result<Project, CliError> {
     let aof: PathBuf = std::env::current_exe()
-        .map_err(|cause| CliError::Input { name: "the program itself".to_owned(), cause })?;
+        .map_err(|cause| CliError::input("the program itself".to_owned(), &cause))?;
     Ok(Project {
         root: workspace.paths.root().to_owned(),
         checkout: workspace.checkout.clone(),

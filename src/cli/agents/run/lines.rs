@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::agents::runner::{News, Started, Waits, Why};
-use crate::cli::input::length::length;
-use crate::cli::render::output::{CYAN, DIM, GREEN, YELLOW, styled};
+use crate::cli::output::{CYAN, DIM, GREEN, YELLOW, styled};
+use crate::cli::time::length;
 use crate::domain::{AgentId, Status, listed};
 use crate::files::printable::one_line;
 

@@ -10,7 +10,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::lines::{attempt, step};
 use crate::agents::runner::{News, Wish};
 use crate::cli::error::CliError;
-use crate::cli::render::output::{CYAN, DIM, GREEN, YELLOW, styled};
+use crate::cli::output::{CYAN, DIM, GREEN, YELLOW, styled};
 use crate::domain::{GateId, Status, Ticket, WorkflowName};
 use crate::files::printable::one_line;
 use crate::project::workspace::Workspace;

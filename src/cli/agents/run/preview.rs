@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::lines::{waits_value, why};
 use crate::agents::runner::{Preview, Waits, Wish, preview};
 use crate::cli::error::CliError;
-use crate::cli::render::output::{BOLD, CYAN, DIM, styled};
+use crate::cli::output::{BOLD, CYAN, DIM, styled};
 use crate::cli::session::Session;
 use crate::files::printable::inert;
 use crate::project::workspace::Workspace;

@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use crate::cli::render::output::{Output, YELLOW, styled};
+use crate::cli::output::{Output, YELLOW, styled};
 
 /// How often is looked whether somebody wants to stop, rather than to answer.
 const TICK: Duration = Duration::from_millis(50);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::lines::{waits_value, why};
 use crate::agents::runner::{Account, End, Wish};
 use crate::cli::error::CliError;
-use crate::cli::render::output::{CYAN, GREEN, JSON_VERSION, RED, YELLOW, styled};
+use crate::cli::output::{CYAN, GREEN, JSON_VERSION, RED, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::domain::Status;
 use crate::files::printable::one_line;

@@ -11,7 +11,7 @@ use super::lines::{line, value};
 use super::live::Live;
 use crate::agents::runner::{Asked, Audience, News, Wish};
 use crate::cli::error::CliError;
-use crate::cli::render::output::{JSON_VERSION, Output};
+use crate::cli::output::{JSON_VERSION, Output};
 use crate::cli::session::Session;
 use crate::domain::{AgentId, Completion};
 use crate::project::author::acting_agent;

@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 
 use crate::cli::error::CliError;
-use crate::cli::input::since::Since;
-use crate::cli::render::table::width;
-use crate::cli::render::unreadable_files;
+use crate::cli::output::width;
+use crate::cli::render::findings;
 use crate::cli::session::Session;
+use crate::cli::time::Since;
 use crate::domain::{WorkflowName, listed};
 use crate::files::printable::inert;
 use crate::observability::stats::spread::Share;
@@ -81,7 +81,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
         });
         tell_of_clocks(session, &stats);
     }
-    Ok(unreadable_files::tell(session, &stats.unreadable))
+    Ok(findings::tell_unreadable(session, &stats.unreadable))
 }
 
 fn nothing(stats: &Stats) -> String {

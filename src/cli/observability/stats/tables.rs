@@ -4,10 +4,10 @@ use jiff::tz::TimeZone;
 
 use super::bars::bar;
 use super::command::percent;
-use crate::cli::input::length::length;
-use crate::cli::render::output::CYAN;
-use crate::cli::render::output::{DIM, RED, YELLOW};
+use crate::cli::output::CYAN;
+use crate::cli::output::{DIM, RED, YELLOW};
 use crate::cli::render::table::{Cell, Column, Table};
+use crate::cli::time::length;
 use crate::observability::stats::gates::GateStats;
 use crate::observability::stats::loops::MANY as MANY_PASSES;
 use crate::observability::stats::spread::{Share, Spread};

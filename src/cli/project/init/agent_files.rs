@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::cli::render::output::{BOLD, CYAN, YELLOW, styled};
+use crate::cli::output::{BOLD, CYAN, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::files::printable::inert;
 use crate::setup::agent_files::agent_files::AgentFile;

@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::{agent_files, monitoring_files};
+use crate::cli::arguments::{Rehearsal, template};
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::{Rehearsal, template};
-use crate::cli::render::output::{BOLD, CYAN, styled};
-use crate::cli::session::{Session, now};
+use crate::cli::output::{BOLD, CYAN, styled};
+use crate::cli::session::Session;
+use crate::cli::time::now;
 use crate::domain::BranchName;
 use crate::files::printable::inert;
 use crate::history::merge_driver::attributes::ATTRIBUTES;
@@ -65,8 +66,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let here = &session.directory;
-    let here =
-        here.canonicalize().map_err(|cause| CliError::Directory { path: here.clone(), cause })?;
+    let here = here.canonicalize().map_err(|cause| CliError::directory(&here, &cause))?;
     let folder: PathBuf = here.join(&args.folder).components().collect();
     let mode = args.rehearsal.mode();
     let begins = args.template.is_some() || args.name.is_some() || args.branch.is_some();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::cli::render::output::{BOLD, CYAN, styled};
+use crate::cli::output::{BOLD, CYAN, styled};
 use crate::cli::session::Session;
 use crate::setup::monitoring::{Equipment, Monitored};
 use crate::tasks::apply::change::DryRun;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use crate::cli::error::CliError;
-use crate::cli::render::rule_findings;
+use crate::cli::render::findings;
 use crate::cli::session::Session;
 use crate::files::config::config::ORG_FILE;
 use crate::project::rule_check::check_worktree;
@@ -40,5 +40,5 @@ fn validate(session: &Session) -> Result<ExitCode, CliError> {
         }
         None => format!("{ORG_FILE}; other rules are not, see `aof workflow validate`"),
     };
-    Ok(rule_findings::show(session, &diagnostics, &well))
+    Ok(findings::show_diagnostics(session, &diagnostics, &well))
 }

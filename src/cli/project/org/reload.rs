@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
+use crate::cli::arguments::Rehearsal;
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::Rehearsal;
-use crate::cli::render::output::{CYAN, GREEN, RED, styled};
-use crate::cli::render::unreadable_files;
+use crate::cli::output::{CYAN, GREEN, RED, styled};
+use crate::cli::render::changes::followed;
+use crate::cli::render::findings;
 use crate::cli::session::Session;
-use crate::cli::task::shown::followed;
 use crate::domain::{AgentId, RoleId};
 use crate::files::diagnostic::diagnostic::render_all;
 use crate::files::printable::inert;
@@ -57,7 +57,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
             session.git_said(error.problem())
         )));
     }
-    let unread = unreadable_files::tell(session, &settled.unreadable);
+    let unread = findings::tell_unreadable(session, &settled.unreadable);
     Ok(match (report.valid, settled.troubled.is_empty()) {
         (false, _) => ExitCode::from(INVALID),
         (true, false) => ExitCode::FAILURE,
@@ -136,7 +136,7 @@ fn value(report: &RulesReport, settled: &Settled, mode: DryRun) -> Value {
         .iter()
         .map(|(task, error)| json!({"task": task.as_str(), "reason": reason_of(error)}));
     value["troubled"] = troubled.collect();
-    value["unreadable"] = unreadable_files::values(&settled.unreadable).into();
+    value["unreadable"] = findings::unreadable_values(&settled.unreadable).into();
     if mode == DryRun::Yes {
         value["dryRun"] = json!(true);
     }

@@ -5,9 +5,10 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::cli::error::CliError;
-use crate::cli::render::output::{CYAN, DIM, YELLOW, styled};
-use crate::cli::render::table::{Cell, Column, Table, width};
-use crate::cli::render::unreadable_files;
+use crate::cli::output::width;
+use crate::cli::output::{CYAN, DIM, YELLOW, styled};
+use crate::cli::render::findings;
+use crate::cli::render::table::{Cell, Column, Table};
 use crate::cli::session::Session;
 use crate::domain::{AgentId, PublicKey, Role, RoleId, nearest};
 use crate::files::printable::inert;
@@ -49,7 +50,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     };
     if session.output.is_json() {
         session.output.data(value(rules, &load, you.as_ref()));
-        return Ok(unreadable_files::tell(session, &load.unreadable));
+        return Ok(findings::tell_unreadable(session, &load.unreadable));
     }
     if rules.org.roles.is_empty() {
         session.output.line("no roles: org.yaml defines none");
@@ -69,7 +70,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
         }
         (None, None) => "\nyou are no agent: git does not know your email".to_owned(),
     });
-    Ok(unreadable_files::tell(session, &load.unreadable))
+    Ok(findings::tell_unreadable(session, &load.unreadable))
 }
 
 /// Shows one role, or one agent; a name may be both.
@@ -98,7 +99,7 @@ fn one(
             all["agent"] = agent_value(rules, load, agent);
         }
         session.output.data(all);
-        return Ok(unreadable_files::tell(session, &load.unreadable));
+        return Ok(findings::tell_unreadable(session, &load.unreadable));
     }
     if let Some((role, id)) = role {
         session.output.print(&page_of_role(rules, load, &id, role));
@@ -106,7 +107,7 @@ fn one(
     if let Some(agent) = agent {
         session.output.print(&page_of_agent(rules, load, agent));
     }
-    Ok(unreadable_files::tell(session, &load.unreadable))
+    Ok(findings::tell_unreadable(session, &load.unreadable))
 }
 
 fn page_of_role(rules: &Rules, load: &Workload, id: &RoleId, role: &Role) -> String {
@@ -291,7 +292,7 @@ fn value(rules: &Rules, load: &Workload, you: Option<&AgentId>) -> Value {
         "roles": roles,
         "agents": agents,
         "you": you.map(AgentId::as_str),
-        "unreadable": unreadable_files::values(&load.unreadable),
+        "unreadable": findings::unreadable_values(&load.unreadable),
     })
 }
 

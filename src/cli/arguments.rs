@@ -1,20 +1,24 @@
-//! What every command takes, and how values are read from the command line.
+//! Arguments that several commands share, and how values are read from the command line.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, ValueEnum};
 
-use crate::cli::log::LogFormat;
-use crate::domain::{AgentId, CompletionId, Map, Period, Ticket};
+use super::output::When;
+use crate::domain::{AgentId, CompletionId, Map, Period, Ticket, Unknown};
 use crate::files::json::json;
 use crate::git::Asking;
 use crate::project::workspace::Network;
 use crate::setup::template::template::Template;
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::signing::Signing;
+
+/// Who acts, when `--agent` does not say it.
+pub(crate) const AGENT: &str = "AOF_AGENT";
 
 /// Options of every command.
 #[derive(Debug, Args)]
@@ -35,10 +39,10 @@ pub(crate) struct Global {
         global = true
     )]
     pub color: When,
-    /// Say more, and what is done; twice: and what is looked at
+    /// Say more, and log what changes; twice: log what is read too
     #[arg(short, long, action = ArgAction::Count, global = true)]
     pub verbose: u8,
-    /// How the log is written that `-v` and `aof watch` tell: `text` or `json`
+    /// The format of the log that `-v` and `aof watch` write: `text` or `json`
     #[arg(
         long,
         value_name = "FORMAT",
@@ -52,18 +56,16 @@ pub(crate) struct Global {
     pub wait: Duration,
 }
 
-/// When colours are used.
+/// How the log is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum When {
-    /// At a terminal, unless `NO_COLOR` is set
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
+pub(crate) enum LogFormat {
+    /// For people
+    Text,
+    /// One JSON object a line
+    Json,
 }
 
-/// Whether a command that changes something only shows what it would do.
+/// Whether a command only shows what it would do.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Rehearsal {
     /// Show what would be done, and do nothing
@@ -77,7 +79,7 @@ impl Rehearsal {
     }
 }
 
-/// Whether the remote of a synced project is asked before something is claimed.
+/// Whether the remote of a synced project is asked before work is claimed.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Away {
     /// In a synced project: do not ask the remote whether somebody elsewhere has it
@@ -95,11 +97,16 @@ impl Away {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Who {
     /// The agent that acts
-    #[arg(long, value_name = "ID", env = "AOF_AGENT", hide_env_values = true)]
+    #[arg(long, value_name = "ID", env = agent_variable(), hide_env_values = true)]
     pub agent: Option<AgentId>,
 }
 
-/// How completions are signed, where org.yaml wants them to be.
+/// Returns the variable that names the agent, unless it is empty: in a shell, `AOF_AGENT= aof ...` unsets it.
+pub(crate) fn agent_variable() -> Option<&'static str> {
+    std::env::var_os(AGENT).is_none_or(|value| !value.is_empty()).then_some(AGENT)
+}
+
+/// How completions are signed, where org.yaml requires it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SignWith {
     /// Sign with the SSH key in this file
@@ -114,7 +121,17 @@ impl SignWith {
     }
 }
 
-/// Reads the name of a template; `--help` says what each is for.
+/// Returns a parser for one of these words.
+pub(crate) fn one_of<T>(
+    words: impl IntoIterator<Item = &'static str>,
+) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err = Unknown> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(words).try_map(|word| word.parse::<T>())
+}
+
+/// Returns a parser for the name of a template; `--help` says what each is for.
 pub(crate) fn template() -> impl TypedValueParser<Value = Template> {
     let named =
         |template: &Template| PossibleValue::new(template.as_str()).help(template.summary());
@@ -126,9 +143,9 @@ fn wait(text: &str) -> Result<Duration, String> {
     if matches!(text, "0" | "0s") {
         return Ok(Duration::ZERO);
     }
-    text.parse::<Period>()
-        .map(|period| Duration::from_secs(period.seconds()))
-        .map_err(|fault| fault.to_string())
+    let period: Period =
+        text.parse().map_err(|fault: crate::domain::PeriodFault| fault.to_string())?;
+    Ok(Duration::from_secs(period.seconds()))
 }
 
 /// Reads `KEY=VALUE`.
@@ -140,7 +157,7 @@ pub(crate) fn key_value(text: &str) -> Result<(String, serde_json::Value), Strin
     Ok((key.to_owned(), value_of(value)))
 }
 
-/// Reads what a task begins with: `KEY=VALUE`, or an object.
+/// Reads the context of a task: `KEY=VALUE`, or an object.
 pub(crate) fn context(text: &str) -> Result<Vec<(String, serde_json::Value)>, String> {
     if text.trim_start().starts_with('{') {
         let object = json::typed(text).map_err(|error| format!("it is no JSON object: {error}"))?;
@@ -149,20 +166,20 @@ pub(crate) fn context(text: &str) -> Result<Vec<(String, serde_json::Value)>, St
     key_value(text).map(|pair| vec![pair])
 }
 
-/// Returns the value that somebody typed. What is JSON (a number, `true`, a list) is taken as such, anything else as a text, and so is
-/// a number that would not be written as it was typed: `1.10` is a version.
+/// Returns a typed value: JSON where it is JSON (a number, `true`, a list), else a text. A number that JSON would write differently
+/// is a text as well: `1.10` is a version.
 pub(crate) fn value_of(text: &str) -> serde_json::Value {
     json::typed(text).unwrap_or_else(|_| text.into())
 }
 
-/// Returns the visit and the run of which a runner told this process, if one did.
+/// Returns the visit and the run that a runner started this process for.
 pub(crate) fn run_under_way() -> Option<(Ticket, String)> {
     let ticket = std::env::var("AOF_TASK").ok()?.parse().ok()?;
     let run = std::env::var("AOF_RUN").ok().filter(|run| run.parse::<CompletionId>().is_ok())?;
     Some((ticket, run))
 }
 
-/// Returns pairs as an object; a later pair of the same key counts.
+/// Returns pairs as an object; of two pairs with one key the later counts.
 pub(crate) fn object(pairs: &[(String, serde_json::Value)]) -> Map {
     pairs.iter().cloned().collect()
 }
