@@ -11,7 +11,7 @@ use super::arguments::{AGENT, Global};
 use super::history::{merge_driver, sync, verify};
 use super::observability::{events, metrics, notices, stats};
 use super::output::{Output, When};
-use super::project::{doctor, gate, init, migrate, org, pages, schema, status};
+use super::project::{doctor, gate, init, migrate, org, pages, status};
 use super::session::Session;
 use super::task::why;
 use super::watch::sweep;
@@ -51,12 +51,12 @@ enum Command {
     #[command(subcommand)]
     Migrate(migrate::Command),
     /// Begin a project: rules, roles and a first task, in one commit
-    Init(init::command::Args),
+    Init(init::Args),
     /// Create, show, complete and manage tasks
     #[command(subcommand)]
     Task(task::command::Command),
     /// Print the JSON Schema of a kind of file
-    Schema(schema::Args),
+    Schema(pages::SchemaArgs),
     /// Print completions for a shell
     Completions(pages::CompletionsArgs),
     /// Print the manual page, or write one for each command into a folder
@@ -104,7 +104,7 @@ enum Command {
     Workflow(workflow::command::Command),
     /// Show and check who is in which role
     #[command(subcommand)]
-    Org(org::command::Command),
+    Org(org::Command),
     /// Show tasks walking through gates, in a temporary project
     Demo(demo::command::Args),
 }
@@ -124,10 +124,10 @@ pub fn main() -> ExitCode {
             session.output.print(&command().render_help().ansi().to_string());
             Ok(ExitCode::SUCCESS)
         }
-        Some(Command::Init(args)) => init::command::run(&session, &args),
+        Some(Command::Init(args)) => init::run(&session, &args),
         Some(Command::Migrate(command)) => migrate::run(&session, &command),
         Some(Command::Task(command)) => task::command::run(&session, command),
-        Some(Command::Schema(args)) => Ok(schema::run(&session, &args)),
+        Some(Command::Schema(args)) => Ok(pages::schema(&session, &args)),
         Some(Command::Completions(args)) => Ok(pages::completions(&session, &args, command())),
         Some(Command::Man(args)) => pages::man(&session, &args, command()),
         Some(Command::Why(args)) => why::run(&session, &args),
@@ -147,7 +147,7 @@ pub fn main() -> ExitCode {
         Some(Command::Stats(args)) => stats::command::run(&session, &args),
         Some(Command::Gate(command)) => gate::run(&session, &command),
         Some(Command::Workflow(command)) => workflow::command::run(&session, &command),
-        Some(Command::Org(command)) => org::command::run(&session, &command),
+        Some(Command::Org(command)) => org::run(&session, &command),
         Some(Command::Demo(_)) if session.output.is_json() => {
             let told =
                 "`aof demo` is for people, and has no JSON; a program reads `aof events --follow`";
