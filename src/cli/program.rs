@@ -70,7 +70,7 @@ enum Command {
     /// Sync this clone with its remote: fetch, merge by meaning, push
     Sync(sync::Args),
     /// Run the program of an agent until no work is left for it
-    Run(run::command::Args),
+    Run(run::Args),
     /// Check the programs of agents that aof starts
     #[command(subcommand)]
     Runner(runner::Command),
@@ -94,7 +94,7 @@ enum Command {
     Status,
     /// Show how the process does: bottlenecks, rejections, loops, idle gates, agents, trends
     ///
-    /// Everything is counted from the histories of the tasks; docs/stats.md says how.
+    /// Everything is counted from the histories of the tasks; docs/reference/statistics.md says how.
     Stats(stats::command::Args),
     /// Show how the gates are doing
     #[command(subcommand)]
@@ -135,7 +135,7 @@ pub fn main() -> ExitCode {
         Some(Command::Sweep(args)) => sweep::run(&session, &args),
         Some(Command::Sync(args)) => sync::run(&session, &args),
         Some(Command::Runner(command)) => runner::run(&session, &command),
-        Some(Command::Run(args)) => run::command::run(&session, &args),
+        Some(Command::Run(args)) => run::run(&session, &args),
         Some(Command::Mcp(args)) => mcp::run(&session, &args),
         Some(Command::Notices(args)) => notices::run(&session, &args),
         Some(Command::Doctor(args)) => doctor::run(&session, &args),

@@ -18,7 +18,7 @@ use crate::observability::metrics::numbers::numbers;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-docs/metrics.md explains the metrics. `aof watch --metrics ADDRESS` serves them.
+docs/reference/metrics.md explains the metrics. `aof watch --metrics ADDRESS` serves them.
 
 Where no watcher runs, cron can hand them to the node exporter's textfile collector:
   * * * * *  aof -C /path/to/project metrics --output /var/lib/node_exporter/textfile/aof.prom")]

@@ -6,7 +6,7 @@ use crate::cli::output::merged;
 use crate::dispatch::hand_out::{Dependent, Given};
 use crate::domain::{AgentId, Ending, OpenBranch, Task, Visit};
 use crate::tasks::apply::change::Changed;
-use crate::tasks::automatic::rule_effects::{Following, following};
+use crate::tasks::state::commit_message::{RuleEffect, rule_effect};
 use crate::tasks::view::changed::{ended, way};
 
 /// Returns what new rules did to a task.
@@ -16,7 +16,7 @@ pub(crate) fn followed(changed: &Changed) -> String {
     if let Some(visit) = task.history.get(before.history.len()) {
         return format!("{} ({})", way(changed), visit.outcome);
     }
-    let Following { what, details, .. } = following(before, task);
+    let RuleEffect { what, details, .. } = rule_effect(before, task);
     if details.is_empty() { what } else { format!("{what}: {}", details.join("; ")) }
 }
 

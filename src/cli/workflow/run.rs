@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use super::create::lacking_text;
 use crate::agents::runner::attempt::printed::shortened;
 use crate::agents::runner::{Pace, Wish, preview_of};
-use crate::cli::agents::run::command::{How, ended, go, project};
-use crate::cli::agents::run::preview;
+use crate::cli::agents::preview;
+use crate::cli::agents::run::{How, ended, go};
+use crate::cli::agents::runner::project;
 use crate::cli::arguments::context;
 use crate::cli::error::CliError;
 use crate::cli::output::{CYAN, styled};
@@ -23,7 +24,7 @@ use crate::setup::create_workflow::{Fate, NewWorkflow, create_workflow};
 use crate::setup::template::template::Template;
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::create::{NewTask, check_new, create};
-use crate::tasks::lookup::known_names::workflow_named;
+use crate::tasks::lookup::workflow_named;
 
 /// The longest title that is made of an input, in characters.
 const TITLE: usize = 80;
@@ -96,7 +97,7 @@ fn start(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     if args.how.dry_run {
         let previews =
             preview_of(&project(session, &workspace)?, &workspace, &changed.after, &changed.path)?;
-        preview::shown(session, &previews, &[]);
+        preview::show(session, &previews, &[]);
         return Ok(ExitCode::SUCCESS);
     }
     let id = &changed.after.task.id;
