@@ -4,7 +4,6 @@ pub(crate) mod agents;
 pub(crate) mod arguments;
 pub(crate) mod demo;
 pub(crate) mod error;
-pub(crate) mod help;
 pub(crate) mod history;
 pub(crate) mod observability;
 pub(crate) mod output;

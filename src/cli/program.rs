@@ -1,21 +1,22 @@
-//! The command line as a whole: its commands, how it is parsed, and usage errors.
+//! The command line as a whole: its commands, their list in `--help`, how it is parsed, and usage errors.
 
 use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use unicode_width::UnicodeWidthStr;
 
 use super::agents::{mcp, run, runner};
 use super::arguments::{AGENT, Global};
 use super::history::{merge_driver, sync, verify};
 use super::observability::{events, metrics, notices, stats};
-use super::output::{Output, When};
+use super::output::{Output, When, width};
 use super::project::{doctor, gate, init, migrate, org, pages, status};
 use super::session::Session;
 use super::task::why;
 use super::watch::sweep;
-use super::{demo, help, task, watch, workflow};
+use super::{demo, task, watch, workflow};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Yellow.on_default().bold())
@@ -197,5 +198,97 @@ fn misread(error: &clap::Error) -> ExitCode {
 
 /// Returns the description of the whole command line.
 pub(crate) fn command() -> clap::Command {
-    help::grouped(Cli::command())
+    grouped(Cli::command())
+}
+
+/// Clap wraps at this width as well.
+const WIDEST: usize = 100;
+
+/// A heading, and the commands below it.
+type Group = (&'static str, &'static [&'static str]);
+
+const TOP: &[Group] = &[
+    ("Begin", &["init", "demo"]),
+    ("Work", &["task", "run", "watch", "sweep", "sync", "mcp"]),
+    ("Look", &["status", "gate", "why", "events", "stats", "metrics", "verify", "notices"]),
+    ("Rules", &["workflow", "org", "schema"]),
+    ("Set up", &["doctor", "runner", "migrate", "merge-driver", "completions", "man"]),
+];
+
+const TASK: &[Group] = &[
+    ("Write", &["new", "edit", "comment"]),
+    ("Work", &["next", "brief", "complete", "sign", "renew", "release"]),
+    ("Look", &["list", "show", "history"]),
+    ("Step in", &["assign", "hold", "unblock", "cancel", "reopen", "override"]),
+];
+
+const TEMPLATE: &str =
+    "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}";
+
+/// Returns the command line with its commands listed in groups.
+fn grouped(command: clap::Command) -> clap::Command {
+    with_list(command.mut_subcommand("task", |task| with_list(task, TASK)), TOP)
+}
+
+fn with_list(command: clap::Command, groups: &[Group]) -> clap::Command {
+    let list = list(&command, groups);
+    command.before_help(list).help_template(TEMPLATE)
+}
+
+fn list(command: &clap::Command, groups: &[Group]) -> String {
+    let style = command.get_styles();
+    let (heading, literal) = (*style.get_header(), *style.get_literal());
+    let name_width = command.get_subcommands().map(|sub| sub.get_name().len()).max().unwrap_or(0);
+    let room = width().min(WIDEST).saturating_sub(name_width + 4);
+    let mut text = String::new();
+    for (title, names) in groups {
+        text.push_str(&format!("{heading}{title}:{heading:#}\n"));
+        for sub in names.iter().filter_map(|name| command.find_subcommand(name)) {
+            let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
+            let about = hanging(&about, room, name_width + 4);
+            let name = sub.get_name();
+            text.push_str(&format!("  {literal}{name:<name_width$}{literal:#}  {about}\n"));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Returns a text wrapped to so many columns, its further lines indented.
+fn hanging(text: &str, room: usize, indent: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + word.width() <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join(&format!("\n{}", " ".repeat(indent)))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_command_is_listed_once() {
+        let mut command = super::command();
+        command.build();
+        for (command, groups) in
+            [(&command, super::TOP), (command.find_subcommand("task").unwrap(), super::TASK)]
+        {
+            for sub in command.get_subcommands().map(clap::Command::get_name) {
+                let times =
+                    groups.iter().flat_map(|(_, names)| *names).filter(|name| **name == sub);
+                let times = times.count();
+                assert!(times == 1 || sub == "help", "`{sub}` must be in one group of the help");
+            }
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        super::command().debug_assert();
+    }
 }
