@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::values::word_enum::serialize_as_text;
-
 /// Why a text is not an identifier of its kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} is not {kind}: {rule}{}", shown(.text), meant(.text, .rule))]
@@ -95,8 +93,6 @@ macro_rules! identifier {
                 write!(f, "{}({})", stringify!($name), self.0)
             }
         }
-
-        serialize_as_text!($name);
     };
 }
 
@@ -275,8 +271,6 @@ impl FromStr for Ticket {
         })
     }
 }
-
-serialize_as_text!(Ticket);
 
 impl fmt::Display for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -60,8 +60,6 @@ impl FromStr for Outcome {
     }
 }
 
-crate::domain::values::word_enum::serialize_as_text!(Outcome, Ending);
-
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())

@@ -139,8 +139,6 @@ impl FromStr for Destination {
     }
 }
 
-crate::domain::values::word_enum::serialize_as_text!(Destination);
-
 impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

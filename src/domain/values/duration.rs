@@ -77,8 +77,6 @@ impl FromStr for Period {
     }
 }
 
-crate::domain::values::word_enum::serialize_as_text!(Period);
-
 impl fmt::Display for Period {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rest = self.0;

@@ -12,18 +12,6 @@ pub struct Unknown {
     pub known: Vec<&'static str>,
 }
 
-/// Writes values to JSON as the text that they display.
-macro_rules! serialize_as_text {
-    ($($name:ty),+) => {
-        $(impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                to.collect_str(self)
-            }
-        })+
-    };
-}
-pub(crate) use serialize_as_text;
-
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident, $kind:literal, { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -68,8 +56,6 @@ macro_rules! words {
                 f.pad(self.as_str())
             }
         }
-
-        $crate::domain::values::word_enum::serialize_as_text!($name);
     };
 }
 pub(crate) use words;

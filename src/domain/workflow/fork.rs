@@ -118,8 +118,6 @@ impl FromStr for Station {
     }
 }
 
-crate::domain::values::word_enum::serialize_as_text!(Station);
-
 impl fmt::Display for Station {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.branch {
