@@ -33,7 +33,7 @@ pub enum RunFile {
 }
 
 impl RunFile {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Prompt => "prompt.md",
             Self::Mcp => "mcp.json",
