@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::schema::{Form, Tool};
 use super::tool_error::ToolError;
 use crate::domain::{AgentId, Map, Outcome, nearest};
+use crate::project::error::error::Named;
 use crate::project::error::error::OpsError;
-use crate::project::error::kind::Kind;
 use crate::rules::Refusal;
 
 const SUMMARY: &str = "<what you did, in one or two sentences>";
@@ -52,11 +52,11 @@ fn after_error(error: &OpsError, corrected: CorrectedCall<'_>) -> Option<Value> 
         OpsError::Refused(refusal) => return after_refusal(refusal, corrected),
         OpsError::NoTask { nearest: Some(near), .. } => corrected.with_task(near.as_str()),
         OpsError::NoTask { nearest: None, committed: None, .. } => call("aof_task_list", json!({})),
-        OpsError::Unknown { kind: Kind::Agent, .. } => return None,
+        OpsError::Unknown { kind: Named::Agent, .. } => return None,
         OpsError::Unknown { kind, known, given } => {
             match nearest(given, known.iter().map(String::as_str)) {
                 Some(near) => corrected.replacing(given, near),
-                None if *kind == Kind::Role => call("aof_status", json!({})),
+                None if *kind == Named::Role => call("aof_status", json!({})),
                 None => call("aof_workflow_list", json!({})),
             }
         }

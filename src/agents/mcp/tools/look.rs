@@ -16,8 +16,8 @@ use crate::storage::watcher_presence::is_watched;
 use crate::tasks::headers::header::{NEW, header_value};
 use crate::tasks::headers::list::{Filter, Sort, list};
 use crate::tasks::headers::listing::unreadable_value;
-use crate::tasks::lookup::known_names::known_names;
-use crate::tasks::lookup::startable_workflows::workflows_value;
+use crate::tasks::lookup::known_names;
+use crate::tasks::lookup::workflows_value;
 use crate::tasks::view::brief::{brief_of, brief_value};
 use crate::tasks::view::task_view::{frozen, show, task_value};
 

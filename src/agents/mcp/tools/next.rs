@@ -12,7 +12,7 @@ use crate::dispatch::next::{Next, Wanted, next};
 use crate::domain::{RoleId, Ticket, listed};
 use crate::rules::{Post, Warning};
 use crate::tasks::apply::change::DryRun;
-use crate::tasks::lookup::known_names::known_worker;
+use crate::tasks::lookup::known_worker;
 use crate::tasks::view::brief::{brief_of, briefed};
 use crate::tasks::view::changed::warnings_value;
 use crate::tasks::view::task_view::show;

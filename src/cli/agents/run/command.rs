@@ -16,7 +16,7 @@ use crate::domain::{AgentId, RoleId, TaskId};
 use crate::project::author::acting_agent;
 use crate::project::workspace::Workspace;
 use crate::system::signals;
-use crate::tasks::lookup::known_names::known_worker;
+use crate::tasks::lookup::known_worker;
 use crate::tasks::view::task_view::show;
 
 /// Work for an agent until nothing is left: start its program, and take its verdict
