@@ -187,7 +187,7 @@ impl Trial<'_> {
         folder.note(&record)?;
         let begun = Instant::now();
         let heard = match secrets(self.launch, self.agent) {
-            Ok(secrets) => self.run(folder, facts, &mut record, &secrets, stop, news)?,
+            Ok(secrets) => self.run(folder, &facts, &mut record, &secrets, stop, news)?,
             Err(why) => Heard::of(Came::Unavailable(why)),
         };
         let took = begun.elapsed();
@@ -210,13 +210,13 @@ impl Trial<'_> {
     fn run(
         &self,
         folder: &Attempt,
-        facts: Facts,
+        facts: &Facts,
         record: &mut Record,
         secrets: &Secrets,
         stop: &AtomicBool,
         news: &dyn Fn(News),
     ) -> Result<Heard, OpsError> {
-        let command = command(self.launch, &facts);
+        let command = command(self.launch, facts);
         let transcript =
             Transcript::new(folder.create(RunFile::Transcript)?, secrets, Room::default());
         let mut program = Program::of(command.words, &self.project.checkout)

@@ -75,19 +75,12 @@ pub(crate) fn visit_state(
         let post = Post::meant(&in_force.rules, task, opening.station.branch.as_ref())?;
         brief_of(&in_force.rules, &view.file, &post)
     });
-    Ok(match (found, context) {
-        (Some(opening), Some(context)) => VisitState::Open(Box::new(OpenVisit {
-            in_force,
-            file: view.file,
-            path: view.path,
-            opening,
-            context,
-        })),
-        _ => {
-            let station = view.file.task.gate.as_ref().map(|open| Station::from(&open.current));
-            let now =
-                station.map_or_else(|| "its end".to_owned(), |station| format!("`{station}`"));
-            VisitState::Gone(format!("{} stands at {now} now", ticket.task))
-        }
-    })
+    if let (Some(opening), Some(context)) = (found, context) {
+        let (file, path) = (view.file, view.path);
+        let open = OpenVisit { in_force, file, path, opening, context };
+        return Ok(VisitState::Open(Box::new(open)));
+    }
+    let station = task.gate.as_ref().map(|open| Station::from(&open.current));
+    let now = station.map_or_else(|| "its end".to_owned(), |station| format!("`{station}`"));
+    Ok(VisitState::Gone(format!("{} stands at {now} now", ticket.task)))
 }
