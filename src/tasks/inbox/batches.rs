@@ -18,7 +18,7 @@ use crate::project::error::reason::reason_of;
 use crate::project::workspace::Workspace;
 use crate::rules::Refusal;
 use crate::storage::Inbox;
-use crate::storage::inbox::inbox::{Delivery, Taken};
+use crate::storage::inbox::{Delivery, Taken};
 use crate::tasks::apply::batch::MOST;
 use crate::tasks::complete::{Completed, complete_together};
 use crate::tasks::uncommitted_events::leave_conflict;

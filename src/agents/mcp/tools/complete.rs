@@ -14,7 +14,7 @@ use crate::domain::{Completion, Signature};
 use crate::git::Asking;
 use crate::project::error::error::OpsError;
 use crate::rules::{Flaw, Refusal};
-use crate::storage::random::DeliveryId;
+use crate::storage::random::ulid;
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::complete::{Completed, add_text, complete, note_run};
 use crate::tasks::signing::{Signing, complete_signed};
@@ -80,7 +80,7 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
     let ticket = given.task(project)?;
     let id = match given.id("id")? {
         Some(id) => id,
-        None => DeliveryId::new(project.workspace.now())?.completion(),
+        None => ulid(project.workspace.now())?,
     };
     let mut completion = Completion {
         ticket,
