@@ -228,10 +228,8 @@ impl Default for IdPrefix {
 }
 
 /// A task, one visit of it, or one branch of a visit: `AOF-7qk`, `AOF-7qk@3`, `AOF-7qk@3/security`.
-#[derive(
-    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
-)]
-#[serde(into = "String", try_from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Deserialize)]
+#[serde(try_from = "String")]
 pub struct Ticket {
     /// The task.
     pub task: TaskId,
@@ -279,12 +277,6 @@ impl TryFrom<String> for Ticket {
 
     fn try_from(text: String) -> Result<Self, IdFault> {
         text.parse()
-    }
-}
-
-impl From<Ticket> for String {
-    fn from(ticket: Ticket) -> Self {
-        ticket.to_string()
     }
 }
 
