@@ -67,12 +67,11 @@ pub(crate) fn find(paths: &Paths, id: &TaskId) -> Result<Found, StoreError> {
     if standing.is_empty() {
         standing = walk::named(paths, TASKS, &format!("{id}.md")).collect();
     }
-    let in_archive = || match find_archived(paths, id)? {
-        Some(path) => Ok(Found { path, place: Place::Archived }),
-        None => {
-            let all = walk::named(paths, ARCHIVE, &format!("{id}.md")).collect();
-            only(id, all, Place::Archived)
+    let in_archive = || {
+        if let Some(path) = find_archived(paths, id)? {
+            return Ok(Found { path, place: Place::Archived });
         }
+        only(id, walk::named(paths, ARCHIVE, &format!("{id}.md")).collect(), Place::Archived)
     };
     if standing.is_empty() {
         return in_archive();
