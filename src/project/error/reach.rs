@@ -29,6 +29,7 @@ impl OpsError {
                 AuditError::StagedElsewise { .. }
                     | AuditError::Unmerged { .. }
                     | AuditError::IntentToAdd { .. }
+                    | AuditError::Converted { .. }
                     | AuditError::Unchanged
                     | AuditError::Moved { .. }
                     | AuditError::NotWritten
@@ -73,6 +74,7 @@ impl OpsError {
                     | AuditError::StagedElsewise { .. }
                     | AuditError::Unmerged { .. }
                     | AuditError::IntentToAdd { .. }
+                    | AuditError::Converted { .. }
             ),
             _ => false,
         }

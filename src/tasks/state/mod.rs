@@ -1,7 +1,6 @@
 //! The state of one task: its file, HEAD's version, and what lies between.
 
 pub(crate) mod continues_head;
-pub(crate) mod line_endings;
 pub(crate) mod misplaced_files;
 pub(crate) mod renamed_files;
 pub(crate) mod repair_hints;
