@@ -56,6 +56,11 @@ impl Repository {
         self.checked_copy(base.commit, to, &changes).map(drop)
     }
 
+    /// Fails where something in these changes may not come into any clone.
+    pub fn may_come(&self, from: Option<CommitId>, to: CommitId) -> Result<(), AuditError> {
+        self.check_incoming(&self.changes(from, to)?)
+    }
+
     /// Moves the branch from where it is to a later commit, with index and worktree. `Moved` means: look again.
     pub fn bring(
         &self,

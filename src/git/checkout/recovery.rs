@@ -367,10 +367,13 @@ impl Repository {
         for (path, sides) in changes {
             let in_head = root.map(|root| trees.lookup(root, path)).transpose()?.flatten();
             let entry = entries.get(path);
-            let stands = fs::symlink_metadata(self.place_of(path));
-            let is_gone = stands.is_err_and(|error| {
-                matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
-            });
+            let is_gone = match fs::symlink_metadata(self.place_of(path)) {
+                // A folder of files that change is nothing that stands in the way.
+                Ok(data) => data.is_dir() && below(path, changes).next().is_some(),
+                Err(error) => {
+                    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+                }
+            };
             let file = if after.contains(path) || is_gone && sides.1.is_none() {
                 Version::After
             } else if before.contains(path) || is_gone && sides.0.is_none() {
@@ -454,10 +457,13 @@ impl Repository {
 fn around_of(path: &[u8], changes: &Changes) -> Vec<Vec<u8>> {
     let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     let above = slashes.filter_map(|(at, _)| changes.get_key_value(&path[..at]));
+    above.chain(below(path, changes)).map(|(path, _)| path.clone()).collect()
+}
+
+fn below<'c>(path: &[u8], changes: &'c Changes) -> impl Iterator<Item = (&'c Vec<u8>, &'c Sides)> {
     let inside = [path, b"/"].concat();
-    let from = changes.range::<[u8], _>((Bound::Excluded(&inside[..]), Bound::Unbounded));
-    let below = from.take_while(|(other, _)| other.starts_with(&inside));
-    above.chain(below).map(|(path, _)| path.clone()).collect()
+    let from = (Bound::Excluded(inside.clone()), Bound::Unbounded);
+    changes.range(from).take_while(move |(other, _)| other.starts_with(&inside))
 }
 
 fn version(sides: Sides, leaf: Option<Leaf>) -> Version {

@@ -30,6 +30,10 @@ pub(crate) fn bring(
     to: CommitId,
     subject: &str,
 ) -> Result<Brought, OpsError> {
+    // What may not come is told before anybody waits for a lock.
+    if let Err(left) = left(workspace.repository.may_come(head.commit, to))? {
+        return Ok(Brought::Left(left));
+    }
     let lock = &workspace.lock()?;
     if recover::heal(workspace, lock)? {
         return Ok(Brought::Moved);

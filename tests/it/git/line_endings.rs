@@ -50,7 +50,7 @@ fn a_task_whose_bytes_git_would_change_is_refused_and_no_other() {
         let path = env.task_path(&id);
         // A transition writes what is committed, with LF; an edit with CRLF is refused.
         env.edit(&path, "title: Add login", "title: Add logins");
-        let refused = env.complete(&id, "agent-7").code(5);
+        let refused = env.say(&id, "agent-7", "complete", &[]).code(5);
         let told = format!("would change the bytes of `tasks/AOF-xxxxx.md` in a commit (`{by}`)");
         assert!(refused.stderr.contains(&told), "{line:?}: {refused}");
         assert!(refused.stderr.contains(&format!(".md {fix}`")), "{line:?}: {refused}");
@@ -76,7 +76,7 @@ fn a_task_with_a_filter_is_refused() {
         ("working-tree-encoding=UTF-16", "working-tree-encoding"),
     ] {
         env.write(".gitattributes", format!("tasks/{id}.md {attribute}\n"));
-        let refused = env.complete(&id, "agent-7").code(5);
+        let refused = env.say(&id, "agent-7", "complete", &[]).code(5);
         assert!(refused.stderr.contains(&format!("(`{by}`)")), "{refused}");
         assert!(refused.stderr.contains(&format!(".md -{by}`")), "{refused}");
     }
@@ -119,7 +119,7 @@ fn doctor_has_git_keep_line_ends_from_then_on() {
     let _ = env.aof(&["watch", "--once"]).success();
     assert_eq!(env.head(), head);
     let _ = env.complete(&id, "agent-7").success();
-    assert_eq!(env.git(&["rev-parse", "HEAD~"]), head);
+    assert_eq!(env.git(&["rev-parse", "HEAD~"]).trim(), head);
     assert!(!env.git(&["show"]).contains('\r') && !env.task_text(&id).contains('\r'));
     let _ = env.aof(&["verify"]).success();
 }

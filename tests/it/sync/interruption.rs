@@ -191,9 +191,11 @@ fn what_cannot_even_go_back_is_told_and_keeps_nothing_else() {
         "{}",
         output.stderr
     );
-    let stands =
-        |clones: &Clones| (clones.env.read("0.big"), clones.env.read("z.txt"), clones.status("."));
-    let left = ("two\n".to_owned(), "mine\n".to_owned(), " M 0.big\n M z.txt\n".to_owned());
+    // Git has removed the version that came before it asked the filter for the other one.
+    let stands = |clones: &Clones| {
+        (clones.env.exists("0.big"), clones.env.read("z.txt"), clones.status("."))
+    };
+    let left = (false, "mine\n".to_owned(), " D 0.big\n M z.txt\n".to_owned());
     assert_eq!((clones.head("."), stands(&clones)), (head, left.clone()));
     // It is that file's trouble, and nobody else's: what people do goes on, and a sync says that it is in the way.
     clones.does(".", &["task", "new", "Meanwhile"]);
