@@ -76,11 +76,6 @@ impl Left {
     pub(crate) fn is_mixed(&self) -> bool {
         !self.mixed.with.is_empty() && self.remains.merge().is_some()
     }
-
-    /// Returns whether what stands there is nothing that a person can solve, while it can be settled.
-    pub(crate) fn is_only_settled(&self) -> bool {
-        self.is_mixed() || self.mixed.is_made_up && self.remains.merge().is_some()
-    }
 }
 
 impl Remains {

@@ -10,7 +10,7 @@ use crate::git::transaction::trailers::Trailer;
 use crate::git::{ChangedFile, LogEntry};
 use crate::project::author::agent_author;
 use crate::rules::{Act, Found, Proof, Rules};
-use crate::tasks::apply::commit_message;
+use crate::tasks::state::commit_message;
 
 /// What a commit says of a change, besides the change.
 pub(crate) struct Claims<'c> {

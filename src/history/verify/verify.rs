@@ -16,8 +16,8 @@ use crate::domain::TaskId;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::git::{CommitId, Pretence};
 use crate::history::touched_tasks::{doubled, doubled_by};
+use crate::project::error::error::Named;
 use crate::project::error::error::OpsError;
-use crate::project::error::kind::Kind;
 use crate::project::parallel_map::side_by_side;
 use crate::project::workspace::Workspace;
 
@@ -75,7 +75,7 @@ pub(crate) fn verify(
     let repository = &workspace.repository;
     let named = |name: &str| {
         repository.commit_named(name)?.ok_or_else(|| OpsError::Unknown {
-            kind: Kind::Commit,
+            kind: Named::Commit,
             given: name.to_owned(),
             known: Vec::new(),
         })

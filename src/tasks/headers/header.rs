@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::ended_visit::EndedVisit;
-use super::stand::Stand;
 use crate::domain::{AgentId, BranchStatus, Gate, OpenBranch, Timestamp};
 use crate::files::task_file::{Origin, TaskFile};
-use crate::rules::{Rules, Stay, Timer, lost_dependencies, stay};
+use crate::rules::{Rules, Stay, lost_dependencies, stay};
 use crate::storage::ProjectPath;
+use crate::tasks::headers::ended_visit::EndedVisit;
+use crate::tasks::headers::stand::Stand;
 
 /// Changes when a header's shape or meaning does: older caches are made anew.
 pub(crate) const SCHEMA: &str = "12";
@@ -115,7 +115,7 @@ impl Running {
         Self {
             since: millis(stay.since),
             claimed: stay.claimed.map(millis),
-            spent: stay.timer == Timer::Spent,
+            spent: stay.timer_spent,
         }
     }
 
@@ -126,7 +126,7 @@ impl Running {
             since: time(self.since),
             agent,
             claimed: self.claimed.map(time),
-            timer: if self.spent { Timer::Spent } else { Timer::Runs },
+            timer_spent: self.spent,
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use super::recover;
 use crate::git::{AuditError, BranchLock, CommitId, Finished, Head, Locks, Unsettled};
 use crate::history::sync::sync::Left;
 use crate::project::error::error::OpsError;
@@ -12,6 +11,7 @@ use crate::storage::journal::{Aim, Intent};
 use crate::storage::tasks::atomic_write;
 use crate::storage::{StoreError, WriterLock};
 use crate::system::process::boot;
+use crate::tasks::recovery::recover;
 
 /// What became of it.
 pub(crate) enum Brought {
