@@ -32,12 +32,9 @@ impl Repository {
 
     /// Returns the attribute or setting by which git would commit a file of the project with other bytes than these; nothing where it
     /// commits them as they are.
-    pub fn conversion(
-        &self,
-        path: &str,
-        bytes: &[u8],
-    ) -> Result<Option<&'static str>, AuditError> {
-        const NAMES: [&str; 6] = ["filter", "ident", "working-tree-encoding", "text", "crlf", "eol"];
+    pub fn conversion(&self, path: &str, bytes: &[u8]) -> Result<Option<&'static str>, AuditError> {
+        const NAMES: [&str; 6] =
+            ["filter", "ident", "working-tree-encoding", "text", "crlf", "eol"];
         let [filter, ident, encoding, text, crlf, eol] = self.attributes(path, NAMES)?;
         if matches!(filter, Attribute::Value(_)) {
             return Ok(Some("filter"));
@@ -111,8 +108,7 @@ impl Repository {
                 git.args(["check-attr", "-z"]).args(names).arg("--").arg(&full_path);
                 // The path, the attribute, and its value.
                 let index = self.git_dir().join("index");
-                let told =
-                    command::run_git(git, &[]).map_err(|error| unreadable(&index, error))?;
+                let told = command::run_git(git, &[]).map_err(|error| unreadable(&index, error))?;
                 told.split(|byte| *byte == 0).skip(2).step_by(3).map(Attribute::of_git).collect()
             }
         };

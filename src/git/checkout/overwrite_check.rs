@@ -46,7 +46,8 @@ impl Repository {
         }
         let tasks = self.full_path("tasks/");
         let mut coming = changes.iter().filter(|(_, (_, after))| after.is_some());
-        let is_odd = |path: &[u8]| path.starts_with(tasks.as_bytes()) && str::from_utf8(path).is_err();
+        let is_odd =
+            |path: &[u8]| path.starts_with(tasks.as_bytes()) && str::from_utf8(path).is_err();
         match coming.find(|(path, _)| is_odd(path)) {
             Some((path, _)) => Err(AuditError::NotBrought {
                 detail: format!(
@@ -140,9 +141,7 @@ impl Repository {
             }
             files_at(root, path, &mut found)?;
         }
-        found.retain(|path: &Vec<u8>| {
-            changes.get(path).is_none_or(|(before, _)| before.is_none())
-        });
+        found.retain(|path: &Vec<u8>| changes.get(path).is_none_or(|(before, _)| before.is_none()));
         let candidates: Vec<Vec<u8>> = found.iter().cloned().collect();
         for candidates in candidates.chunks(PATHS_A_COMMAND) {
             let mut git = self.git_on(index);

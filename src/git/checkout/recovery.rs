@@ -137,7 +137,8 @@ impl Repository {
             if self.stand(was, &self.head()?, &changes, &entries)? == Stand::Landed {
                 return Ok(Finished::default());
             }
-            let lock = self.begin_bringing(&start, was.to, Files::Coming, deadline, &mut *intent)?;
+            let lock =
+                self.begin_bringing(&start, was.to, Files::Coming, deadline, &mut *intent)?;
             match self.settle(was, &changes, lock, deadline, until) {
                 // Somebody has committed, or switched branches: decide again.
                 Err(AuditError::Moved { .. }) if Instant::now() < deadline => {}
@@ -147,17 +148,14 @@ impl Repository {
     }
 
     /// Git has pruned one of the commits, so nobody knows what came, or from where: the files stay as they are.
-    fn without_commits(
-        &self,
-        was: &BranchLock,
-        error: AuditError,
-    ) -> Result<Finished, AuditError> {
+    fn without_commits(&self, was: &BranchLock, error: AuditError) -> Result<Finished, AuditError> {
         let mut commits = [Some(was.to), was.from].into_iter().flatten();
         let Some(lost) = commits.find(|commit| !self.has_commit(*commit)) else {
             return Err(error);
         };
-        let failed =
-            format!("git does not have the commit `{lost}` any more, so all files stay as they are");
+        let failed = format!(
+            "git does not have the commit `{lost}` any more, so all files stay as they are"
+        );
         Ok(Finished { unsettled: Vec::new(), failed: Some(failed) })
     }
 
@@ -249,10 +247,7 @@ impl Repository {
         self.refresh_known(&copy.path, changes, patience);
         let came = known.iter().filter(|known| known.file == Version::After);
         let came = came.filter(|known| known.sides.1.is_some());
-        self.set_entries(
-            &copy.path,
-            came.map(|known| (known.path.as_slice(), known.sides.1)),
-        )?;
+        self.set_entries(&copy.path, came.map(|known| (known.path.as_slice(), known.sides.1)))?;
         self.check_overwrites(&copy.path, was.from, was.to, changes)?;
         self.check_out(copy, was.from, was.to, changes, patience)
     }
@@ -271,8 +266,10 @@ impl Repository {
             Version::Before => (known.sides.1, known.sides.0),
             _ => known.sides,
         };
-        let (tasks, others): (Vec<&Known>, Vec<&Known>) =
-            going.iter().copied().partition(|known| self.is_written_here(&known.path, sides(known)));
+        let (tasks, others): (Vec<&Known>, Vec<&Known>) = going
+            .iter()
+            .copied()
+            .partition(|known| self.is_written_here(&known.path, sides(known)));
         let tasks: Vec<_> = tasks.iter().map(|known| (&known.path[..], sides(known))).collect();
         let others: Vec<_> = others.iter().map(|known| (&known.path[..], sides(known))).collect();
         self.write_task_files(&tasks)?;
@@ -329,12 +326,7 @@ impl Repository {
     }
 
     /// Marks again the entries that a sparse checkout leaves out.
-    fn leave_out(
-        &self,
-        copy: &Temp,
-        aim: Version,
-        entries: &[&Known],
-    ) -> Result<(), AuditError> {
+    fn leave_out(&self, copy: &Temp, aim: Version, entries: &[&Known]) -> Result<(), AuditError> {
         let left_out: Vec<u8> = entries
             .iter()
             .filter(|known| known.is_left_out && known.side(aim).is_some())
@@ -357,8 +349,7 @@ impl Repository {
     ) -> Result<Vec<Known>, AuditError> {
         let entries = self.entries_at(changes)?;
         let standing_as = |side: fn(Sides) -> Option<Leaf>| {
-            let there =
-                changes.iter().filter_map(|(path, sides)| Some((&path[..], side(*sides)?)));
+            let there = changes.iter().filter_map(|(path, sides)| Some((&path[..], side(*sides)?)));
             self.standing_as(&there.collect::<Vec<_>>(), until)
         };
         let (before, after) = (standing_as(|sides| sides.0)?, standing_as(|sides| sides.1)?);

@@ -42,8 +42,7 @@ impl Repository {
                 changes.insert(path, (before, after));
             },
         )?;
-        let is_unfit =
-            |path: &&Vec<u8>| String::from_utf8_lossy(path).split('/').any(is_forbidden);
+        let is_unfit = |path: &&Vec<u8>| String::from_utf8_lossy(path).split('/').any(is_forbidden);
         match changes.keys().find(is_unfit) {
             Some(path) => Err(AuditError::Forbidden { path: text(path.clone()) }),
             None => Ok(changes),

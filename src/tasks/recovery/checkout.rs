@@ -39,9 +39,8 @@ pub(crate) fn bring(
         return Ok(Brought::Moved);
     }
     let deadline = Instant::now().max(workspace.deadline());
-    let brought = workspace
-        .repository
-        .bring(head, to, subject, deadline, &mut |locks| record(lock, locks));
+    let brought =
+        workspace.repository.bring(head, to, subject, deadline, &mut |locks| record(lock, locks));
     match left(brought) {
         Ok(Ok(published)) => {
             if let Some(fault) = published.not_synced {

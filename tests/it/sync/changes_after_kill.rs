@@ -185,8 +185,7 @@ fn what_is_kept_out_stays_out_whatever_fails() {
 
 #[test]
 fn nothing_behind_a_link_is_removed_or_written() {
-    for point in
-        ["audit.bring-placed", "audit.bring-files", "audit.index-moved", "audit.ref-moved"]
+    for point in ["audit.bring-placed", "audit.bring-files", "audit.index-moved", "audit.ref-moved"]
     {
         let (clones, id) = behind();
         killed(&clones, point);
