@@ -101,16 +101,15 @@ impl Repository {
             Some(Attribute::of_libgit2(value))
         };
         let values: Option<Vec<Attribute>> = names.into_iter().map(read).collect();
-        let values = match values {
-            Some(values) => values,
-            None => {
-                let mut git = command::git(self);
-                git.args(["check-attr", "-z"]).args(names).arg("--").arg(&full_path);
-                // The path, the attribute, and its value.
-                let index = self.git_dir().join("index");
-                let told = command::run_git(git, &[]).map_err(|error| unreadable(&index, error))?;
-                told.split(|byte| *byte == 0).skip(2).step_by(3).map(Attribute::of_git).collect()
-            }
+        let values = if let Some(values) = values {
+            values
+        } else {
+            let mut git = command::git(self);
+            git.args(["check-attr", "-z"]).args(names).arg("--").arg(&full_path);
+            let index = self.git_dir().join("index");
+            let told = command::run_git(git, &[]).map_err(|error| unreadable(&index, error))?;
+            // The path, the attribute, and its value.
+            told.split(|byte| *byte == 0).skip(2).step_by(3).map(Attribute::of_git).collect()
         };
         let mut values = values.into_iter();
         Ok(names.map(|_| values.next().unwrap_or(Attribute::Unspecified)))

@@ -86,8 +86,9 @@ impl Known {
         match self.file {
             Version::Before => self.entry == Version::Before,
             Version::After => self.entry != Version::Other,
-            Version::Missing if self.is_left_out => self.entry != Version::Other,
-            Version::Missing => self.entry == Version::Before,
+            Version::Missing => {
+                self.entry == Version::Before || self.is_left_out && self.entry == Version::After
+            }
             Version::Other => false,
         }
     }
