@@ -25,8 +25,9 @@ use crate::domain::{AgentId, CompletionId, Launch, RunBounds, Ticket};
 use crate::project::error::error::OpsError;
 use crate::rules::Post;
 use crate::storage::StoreError;
-use crate::storage::runs::attempt::{Attempt, RunFile};
-use crate::storage::runs::record::{End, Ending, Record, Told, TranscriptMark};
+use crate::storage::runs::{
+    RunAttempt, RunEnd, RunEnding, RunFile, RunRecord, Told, TranscriptMark,
+};
 use crate::system::process::{
     Attendant, How, Limits, Obstacle, Orphans, Program, Room, Secrets, StartError, Stream,
     Transcript,
@@ -77,7 +78,7 @@ pub(crate) enum Came {
 /// An attempt that is over.
 pub(crate) struct Attempted {
     pub came: Came,
-    pub record: Record,
+    pub record: RunRecord,
     pub took: Duration,
 }
 
@@ -135,9 +136,9 @@ impl Trial<'_> {
         question(self.open, self.post, self.agent, self.ticket, self.launch, prompt)
     }
 
-    /// Returns what the attempt is about, with its files in that folder.
-    pub(crate) fn facts(&self, folder: &Path) -> Facts {
-        let output_file = folder.join(RunFile::Output.name());
+    /// Returns what the attempt is about, with its files at those places.
+    pub(crate) fn facts(&self, path_of: impl Fn(RunFile) -> PathBuf) -> Facts {
+        let output_file = path_of(RunFile::Output);
         let prompt = prompt(
             &self.open.file,
             &self.open.context,
@@ -158,23 +159,23 @@ impl Trial<'_> {
             run: self.run.to_string(),
             model: self.bounds.model.clone(),
             prompt,
-            prompt_file: folder.join(RunFile::Prompt.name()),
+            prompt_file: path_of(RunFile::Prompt),
             output_file,
-            mcp_config: folder.join(RunFile::Mcp.name()),
+            mcp_config: path_of(RunFile::Mcp),
         }
     }
 
     /// Makes the attempt in its folder.
     pub(crate) fn make(
         &self,
-        folder: &Attempt,
+        folder: &RunAttempt,
         stop: &AtomicBool,
         news: &dyn Fn(News),
     ) -> Result<Attempted, OpsError> {
-        let facts = self.facts(folder.path());
+        let facts = self.facts(|file| folder.path_of(file));
         folder.write(RunFile::Prompt, facts.prompt.as_bytes())?;
         folder.write(RunFile::Mcp, mcp_config(&facts).as_bytes())?;
-        let mut record = Record {
+        let mut record = RunRecord {
             run: facts.run.clone(),
             ticket: self.ticket.clone(),
             agent: self.agent.clone(),
@@ -194,14 +195,14 @@ impl Trial<'_> {
         let Heard { came, status, told, transcript } = heard;
         info!(ticket = %self.ticket, agent = %self.agent, status, seconds = took.as_secs_f64(), "the attempt has ended");
         let (how, reason) = match &came {
-            Came::Said(_) => (Ending::Verdict, None),
+            Came::Said(_) => (RunEnding::Verdict, None),
             Came::Nothing(before) => before.ending(),
-            Came::Unavailable(why) => (Ending::Unavailable, Some(why.clone())),
-            Came::Stopped => (Ending::Stopped, None),
-            Came::Overtaken(why) => (Ending::Overtaken, Some(why.clone())),
+            Came::Unavailable(why) => (RunEnding::Unavailable, Some(why.clone())),
+            Came::Stopped => (RunEnding::Stopped, None),
+            Came::Overtaken(why) => (RunEnding::Overtaken, Some(why.clone())),
         };
         let at = (self.project.clock)();
-        record.end = Some(End { at, how, status, reason, transcript, told, verdict: None });
+        record.end = Some(RunEnd { at, how, status, reason, transcript, told, verdict: None });
         note(folder, &record, self.ticket, news);
         Ok(Attempted { came, record, took })
     }
@@ -209,9 +210,9 @@ impl Trial<'_> {
     /// Runs the program until it ends or is ended, and judges what it said.
     fn run(
         &self,
-        folder: &Attempt,
+        folder: &RunAttempt,
         facts: &Facts,
-        record: &mut Record,
+        record: &mut RunRecord,
         secrets: &Secrets,
         stop: &AtomicBool,
         news: &dyn Fn(News),
@@ -287,7 +288,7 @@ impl Trial<'_> {
 
     fn judge(
         &self,
-        folder: &Attempt,
+        folder: &RunAttempt,
         prompt: &str,
         report: &Report,
         output: &RunOutput<'_>,
@@ -321,7 +322,7 @@ impl Trial<'_> {
 }
 
 /// Keeps the record of an attempt. What cannot be kept is told: no verdict depends on it.
-pub(crate) fn note(folder: &Attempt, record: &Record, ticket: &Ticket, news: &dyn Fn(News)) {
+pub(crate) fn note(folder: &RunAttempt, record: &RunRecord, ticket: &Ticket, news: &dyn Fn(News)) {
     if let Err(fault) = folder.note(record) {
         let text = format!("the record of the attempt could not be kept: {fault}");
         news(News::remark(ticket, text));

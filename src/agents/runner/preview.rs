@@ -149,7 +149,7 @@ fn at(
     };
     let folder =
         project.root.join(".aof/runs").join(ticket.to_string().replace('/', "+")).join("1");
-    let facts = trial.facts(&folder);
+    let facts = trial.facts(|file| folder.join(file.name()));
     let command = command(launch, &facts);
     let prompt_by = if command.stdin.is_empty() { "in the command" } else { "on stdin" };
     Some(Preview {

@@ -11,7 +11,7 @@ use crate::git::LeftBehind;
 use crate::rules::brief::brief::GateContext;
 use crate::rules::outputs::{Field, fields};
 use crate::rules::verdict::looked_for_at;
-use crate::storage::runs::record::Ending;
+use crate::storage::runs::RunEnding;
 use crate::tasks::view::brief_markdown::brief_markdown;
 
 /// How the attempt before ended.
@@ -28,13 +28,13 @@ pub(crate) enum Before {
 
 impl Before {
     /// Returns how the record of the attempt tells of it.
-    pub(crate) fn ending(&self) -> (Ending, Option<String>) {
+    pub(crate) fn ending(&self) -> (RunEnding, Option<String>) {
         match self {
-            Self::TimedOut(_) => (Ending::Timeout, None),
-            Self::Idle(_) => (Ending::Idle, None),
-            Self::Interrupted(why) => (Ending::Lost, Some(why.clone())),
-            Self::Crashed(why) => (Ending::Crash, Some(why.clone())),
-            Self::Bad(why) | Self::Refused(why) => (Ending::BadVerdict, Some(why.clone())),
+            Self::TimedOut(_) => (RunEnding::Timeout, None),
+            Self::Idle(_) => (RunEnding::Idle, None),
+            Self::Interrupted(why) => (RunEnding::Lost, Some(why.clone())),
+            Self::Crashed(why) => (RunEnding::Crash, Some(why.clone())),
+            Self::Bad(why) | Self::Refused(why) => (RunEnding::BadVerdict, Some(why.clone())),
         }
     }
 

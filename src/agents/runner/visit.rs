@@ -22,9 +22,9 @@ use crate::project::error::error::OpsError;
 use crate::rules::Post;
 use crate::storage::Holder;
 use crate::storage::random::chance;
-use crate::storage::runs::attempt::{Attempt, RunFile};
-use crate::storage::runs::record::{End, Ending, Record, Ruling, Told};
-use crate::storage::runs::runs::{Latest, Right, Runs};
+use crate::storage::runs::{
+    LatestRun, Ruling, RunAttempt, RunEnd, RunEnding, RunFile, RunRecord, RunRight, Runs, Told,
+};
 use crate::tasks::actions::release;
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::view::task_view::show;
@@ -76,8 +76,8 @@ fn begin<'a>(
     let workspace = project.open()?;
     let holder = Holder::this_process(project.command.clone(), workspace.now());
     let runs = match Runs::of(&workspace.paths).open(&assignment.ticket, &holder)? {
-        Right::Ours(runs) => runs,
-        Right::Taken(holder) => {
+        RunRight::Ours(runs) => runs,
+        RunRight::Taken(holder) => {
             let who =
                 holder.map_or_else(|| "another runner".to_owned(), |holder| holder.to_string());
             return Ok(Err(format!("{who} runs it")));
@@ -250,8 +250,8 @@ impl VisitRun<'_> {
         &self,
         ended: &EndedVisit,
         came: &Came,
-        record: &mut Record,
-        folder: &Attempt,
+        record: &mut RunRecord,
+        folder: &RunAttempt,
     ) {
         let outcome = ended.visit.outcome.to_string();
         let against = match came {
@@ -271,7 +271,7 @@ impl VisitRun<'_> {
         }
         if let (Some(end), Some(stamp)) = (&mut record.end, &ended.visit.completion) {
             let (source, completion) = ("own".to_owned(), stamp.id.clone());
-            (end.how, end.reason) = (Ending::Verdict, None);
+            (end.how, end.reason) = (RunEnding::Verdict, None);
             end.verdict = Some(Ruling { source, outcome, completion });
             note(folder, record, &self.assignment.ticket, self.news);
         }
@@ -292,23 +292,23 @@ impl VisitRun<'_> {
     /// counts now. Returns how the visit ended, if that was all that was missing.
     fn recover(&mut self) -> Result<Option<VisitEnd>, OpsError> {
         let (attempt, mut record, is_unheard) = match self.runs.latest()? {
-            Latest::None | Latest::Open(_, None) => return Ok(None),
-            Latest::Ended(attempt, record) => {
+            LatestRun::None | LatestRun::Open(_, None) => return Ok(None),
+            LatestRun::Ended(attempt, record) => {
                 let is_unheard = record
                     .end
                     .as_ref()
-                    .is_some_and(|end| end.how == Ending::Verdict && end.verdict.is_none());
+                    .is_some_and(|end| end.how == RunEnding::Verdict && end.verdict.is_none());
                 (attempt, record, is_unheard)
             }
-            Latest::Open(attempt, Some(mut record)) => {
+            LatestRun::Open(attempt, Some(mut record)) => {
                 // One that had ended by itself may have left an answer.
                 let is_unheard = !record.is_alive();
                 if let Some(group) = record.group.as_ref().filter(|_| !is_unheard) {
                     group.end(GRACE);
                 }
-                record.end = Some(End {
+                record.end = Some(RunEnd {
                     at: (self.project.clock)(),
-                    how: Ending::Lost,
+                    how: RunEnding::Lost,
                     status: None,
                     reason: Some(KILLED.to_owned()),
                     transcript: None,
@@ -331,7 +331,7 @@ impl VisitRun<'_> {
             let was_interrupted = record
                 .end
                 .as_ref()
-                .is_some_and(|end| matches!(end.how, Ending::Stopped | Ending::Lost));
+                .is_some_and(|end| matches!(end.how, RunEnding::Stopped | RunEnding::Lost));
             let why = why_of(&record);
             match has_failed(&record) {
                 true => Before::Crashed(why),
@@ -346,7 +346,11 @@ impl VisitRun<'_> {
 
     /// Returns what an attempt left in its file, if that is an answer. Nothing passes where nobody saw how the program ended: half an
     /// answer looks like a whole one.
-    fn answer_in(&self, attempt: &Attempt, record: &Record) -> Result<Option<Said>, OpsError> {
+    fn answer_in(
+        &self,
+        attempt: &RunAttempt,
+        record: &RunRecord,
+    ) -> Result<Option<Said>, OpsError> {
         let Assignment { ticket, agent, .. } = self.assignment;
         // What cannot be read there is no answer.
         let Some(output) = attempt.read(RunFile::Output, OUTPUT_LIMIT).unwrap_or_default() else {

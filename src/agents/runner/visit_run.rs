@@ -19,10 +19,8 @@ use crate::git::Asking;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Post, RefusalKind};
-use crate::storage::random::DeliveryId;
-use crate::storage::runs::attempt::Attempt;
-use crate::storage::runs::record::{End, Ending, Record, Ruling};
-use crate::storage::runs::runs::VisitRuns;
+use crate::storage::random::ulid;
+use crate::storage::runs::{Ruling, RunAttempt, RunEnd, RunEnding, RunRecord, VisitRuns};
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::signing::{Signing, complete_signed};
 use crate::tasks::view::changed::ended;
@@ -112,11 +110,11 @@ impl VisitRun<'_> {
     }
 
     pub(crate) fn fresh_id(&self) -> Result<CompletionId, OpsError> {
-        Ok(DeliveryId::new((self.project.clock)())?.completion())
+        Ok(ulid((self.project.clock)())?)
     }
 
     /// Returns the attempts that had their chance and came to nothing.
-    pub(crate) fn failures(&self) -> Result<Vec<Record>, OpsError> {
+    pub(crate) fn failures(&self) -> Result<Vec<RunRecord>, OpsError> {
         Ok(self.runs.records()?.into_iter().filter(has_failed).collect())
     }
 
@@ -155,8 +153,8 @@ impl VisitRun<'_> {
         &self,
         said: Said,
         run: &CompletionId,
-        record: &mut Record,
-        folder: &Attempt,
+        record: &mut RunRecord,
+        folder: &RunAttempt,
         took: Duration,
     ) -> Result<Result<VisitEnd, Before>, OpsError> {
         let source = said.source.word().to_owned();
@@ -164,7 +162,7 @@ impl VisitRun<'_> {
         let (result, how, reason, verdict) = match handed {
             HandedIn::Done(outcome) => {
                 let ruling = Ruling { source, outcome, completion: run.clone() };
-                (Ok(VisitEnd::Completed), Ending::Verdict, None, Some(ruling))
+                (Ok(VisitEnd::Completed), RunEnding::Verdict, None, Some(ruling))
             }
             HandedIn::Refused(why) => {
                 let before = Before::Refused(why);
@@ -213,7 +211,7 @@ impl VisitRun<'_> {
         &self,
         said: Said,
         run: &CompletionId,
-        end: Option<&End>,
+        end: Option<&RunEnd>,
         took: Duration,
     ) -> Result<HandedIn, OpsError> {
         let completion = self.completion(said, run, end, took);
@@ -264,7 +262,7 @@ impl VisitRun<'_> {
         &self,
         said: Said,
         run: &CompletionId,
-        end: Option<&End>,
+        end: Option<&RunEnd>,
         took: Duration,
     ) -> Completion {
         let mut metadata = said.metadata;
@@ -291,13 +289,13 @@ impl VisitRun<'_> {
 }
 
 /// Returns what an entry keeps of its run.
-fn run_value(run: &CompletionId, source: Source, end: Option<&End>, took: Duration) -> Value {
+fn run_value(run: &CompletionId, source: Source, end: Option<&RunEnd>, took: Duration) -> Value {
     let mut map = Map::new();
     let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
     put("id", json!(run.as_str()));
     put("verdict", json!(source.word()));
     put("seconds", json!(took.as_secs()));
-    if let Some(End { transcript, told, .. }) = end {
+    if let Some(RunEnd { transcript, told, .. }) = end {
         if let Some(mark) = transcript {
             put("transcript", json!(format!("sha256:{}", mark.sha256)));
         }
@@ -314,19 +312,22 @@ fn run_value(run: &CompletionId, source: Source, end: Option<&End>, took: Durati
 }
 
 /// Returns whether the attempt counts: it had its chance, and nothing came of it.
-pub(crate) fn has_failed(record: &Record) -> bool {
+pub(crate) fn has_failed(record: &RunRecord) -> bool {
     let how = record.end.as_ref().map(|end| end.how);
-    matches!(how, Some(Ending::Crash | Ending::Timeout | Ending::Idle | Ending::BadVerdict))
+    matches!(
+        how,
+        Some(RunEnding::Crash | RunEnding::Timeout | RunEnding::Idle | RunEnding::BadVerdict)
+    )
 }
 
 /// Returns why it came to nothing.
-pub(crate) fn why_of(record: &Record) -> String {
+pub(crate) fn why_of(record: &RunRecord) -> String {
     let Some(end) = &record.end else { return String::new() };
     let usual = match end.how {
-        Ending::Timeout => "it took too long, and was stopped",
-        Ending::Idle => "it printed nothing for too long, and was stopped",
-        Ending::Lost | Ending::Verdict => KILLED,
-        Ending::Stopped => "somebody stopped it",
+        RunEnding::Timeout => "it took too long, and was stopped",
+        RunEnding::Idle => "it printed nothing for too long, and was stopped",
+        RunEnding::Lost | RunEnding::Verdict => KILLED,
+        RunEnding::Stopped => "somebody stopped it",
         _ => "it came to nothing",
     };
     end.reason.clone().unwrap_or_else(|| usual.to_owned())

@@ -7,7 +7,7 @@ use super::trouble::{Reported, Trouble};
 use crate::agents::runner::output::{Exit, RunOutput, last_line, plain, plain_text};
 use crate::domain::Map;
 use crate::files::json::numbers::read;
-use crate::storage::runs::record::Tokens;
+use crate::storage::runs::Tokens;
 
 /// How many beginnings of spread objects are tried: each may be read to the end of the text in vain.
 const TRIES: usize = 32;

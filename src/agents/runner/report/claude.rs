@@ -6,7 +6,7 @@ use super::agent_report::{Report, amount, objects, owned_text, sum, text};
 use super::trouble::{Reported, Trouble, TroubleKind, number};
 use crate::agents::runner::output::{RunOutput, plain_text};
 use crate::domain::listed;
-use crate::storage::runs::record::Tokens;
+use crate::storage::runs::Tokens;
 
 const TOOL: &str = "claude";
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::agent_report::{Report, objects, owned_text, sum};
 use super::trouble::{Reported, Trouble};
 use crate::agents::runner::output::{RunOutput, plain_text, shortened};
-use crate::storage::runs::record::Tokens;
+use crate::storage::runs::Tokens;
 
 const TOOL: &str = "codex";
 

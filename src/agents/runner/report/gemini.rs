@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::agent_report::{Report, objects, owned_text, sum, text};
 use super::trouble::{Reported, Trouble, TroubleKind, number};
 use crate::agents::runner::output::{Exit, RunOutput, last_line, plain, plain_text};
-use crate::storage::runs::record::Tokens;
+use crate::storage::runs::Tokens;
 
 const TOOL: &str = "gemini";
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::agent_report::{Report, amount, objects, owned_text, sum, text};
 use super::trouble::{Reported, Trouble, TroubleKind, number};
 use crate::agents::runner::output::{RunOutput, plain_text};
-use crate::storage::runs::record::Tokens;
+use crate::storage::runs::Tokens;
 
 const TOOL: &str = "opencode";
 const EVENTS: [&str; 6] = ["step_start", "step_finish", "text", "tool_use", "error", "reasoning"];

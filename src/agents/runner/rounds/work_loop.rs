@@ -14,7 +14,7 @@ use crate::agents::runner::visit_run::{Assignment, VisitEnd};
 use crate::git::AuditError;
 use crate::history::sync::standing::is_cut_off;
 use crate::project::error::error::OpsError;
-use crate::storage::runs::runs::Runs;
+use crate::storage::runs::Runs;
 use crate::tasks::apply::change::DryRun;
 
 /// A remote that could not be reached is left alone at least so long, and at most so long.

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::agents::runner::output::{Exit, RunOutput};
 use crate::agents::runner::report::trouble::TroubleKind;
-use crate::storage::runs::record::Tokens;
+use crate::storage::runs::Tokens;
 
 fn printed<'p>(stdout: &'p str, stderr: &'p str, exit: Exit) -> RunOutput<'p> {
     RunOutput { stdout: stdout.as_bytes(), stderr: stderr.as_bytes(), exit }

@@ -1,39 +1,67 @@
-//! Looking at the inbox: what is there, and what of it may be read. Opens nothing.
+//! The inbox and what lies in it: which files may be read, and which are refused unread. Opens nothing.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::fs::{self, DirEntry, Metadata};
-use std::io::{self, ErrorKind};
+use std::fs::Metadata;
+use std::io::ErrorKind;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
-use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::inbox::{Inbox, Item, Shelf};
-use crate::storage::fs::file_names::{is_debris, is_readable};
-use crate::storage::{FileStat, Kind, StoreError};
+use crate::files::completion_file::Syntax;
+use crate::storage::fs::folder::list;
+use crate::storage::layout::{INBOX, TAKEN, is_debris};
+use crate::storage::{FileKind, FileStat, Folder, Paths, StoreError};
 
 /// The largest completion file that is read.
 pub(crate) const FILE_LIMIT: u64 = 1024 * 1024;
+
+/// The inbox of a project.
+#[derive(Debug, Clone)]
+pub(crate) struct Inbox<'p> {
+    pub(crate) paths: &'p Paths,
+}
+
+/// A file of the inbox, taken or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Item {
+    pub shelf: Shelf,
+    pub name: OsString,
+}
+
+/// The two folders of the inbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shelf {
+    /// Where files are dropped.
+    Inbox,
+    /// Where files stand while they are worked on.
+    Taken,
+}
+
+impl Shelf {
+    pub(crate) fn folder(self) -> &'static str {
+        match self {
+            Self::Inbox => INBOX,
+            Self::Taken => TAKEN,
+        }
+    }
+}
 
 /// How long a file must have been left alone before it counts as written, when nobody saw it being closed.
 pub(crate) const QUIET: Duration = Duration::from_secs(2);
 
 /// Something in the inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
-    /// Which file.
+pub(crate) struct Candidate {
     pub item: Item,
-    /// What the system tells of it.
     pub stat: FileStat,
-    /// What may be done with it.
     pub class: Class,
 }
 
 /// What may be done with a file in the inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Class {
+pub(crate) enum Class {
     /// Take it.
     Ready,
     /// Take it if it can be read as a whole completion; else look again later: whoever closed it may add to it.
@@ -48,7 +76,7 @@ pub enum Class {
 
 /// What somebody saw of a file in the inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Witnessed {
+pub(crate) enum Witnessed {
     /// It was renamed in, so it is whole.
     Renamed,
     /// It was closed after writing, and left alone for a moment since.
@@ -59,9 +87,9 @@ pub enum Witnessed {
 
 /// Why something can be no completion file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Oddity {
+pub(crate) enum Oddity {
     /// No ordinary file.
-    WrongKind(Kind),
+    WrongKind(FileKind),
     /// It has further names: whoever has one could change what was read.
     Linked,
     /// Too large.
@@ -91,19 +119,29 @@ impl fmt::Display for Oddity {
     }
 }
 
-impl Inbox<'_> {
-    /// Returns what is in the inbox, the oldest first. `witnessed` tells what the watcher saw of the file of that name; without such
-    /// a witness a file is taken once nobody has written to it for [`QUIET`].
-    pub fn scan(
+impl<'p> Inbox<'p> {
+    /// Returns the inbox of that project.
+    pub(crate) fn of(paths: &'p Paths) -> Self {
+        Self { paths }
+    }
+
+    /// Returns what is in the inbox, the oldest first. `witnessed` tells what the watcher saw of the file of that name; without
+    /// such a witness a file is ready once nobody has written to it for [`QUIET`].
+    pub(crate) fn scan(
         &self,
         now: Timestamp,
         witnessed: &dyn Fn(&OsStr) -> Witnessed,
     ) -> Result<Vec<Candidate>, StoreError> {
         let mut candidates = Vec::new();
-        for entry in self.entries()? {
-            let entry = entry?;
-            if let Some(metadata) = look(&entry)? {
-                candidates.push(candidate(entry.file_name(), &metadata, now, witnessed));
+        for entry in list(&self.paths.inbox())?.iter().filter(|entry| entry.file_name() != ".taken")
+        {
+            match entry.metadata() {
+                Ok(metadata) => {
+                    candidates.push(candidate(entry.file_name(), &metadata, now, witnessed));
+                }
+                // Somebody took it since the folder was listed.
+                Err(cause) if cause.kind() == ErrorKind::NotFound => {}
+                Err(cause) => return Err(StoreError::io("look at", &entry.path(), cause)),
             }
         }
         candidates.sort_by(|a, b| (a.stat.mtime, &a.item.name).cmp(&(b.stat.mtime, &b.item.name)));
@@ -111,53 +149,19 @@ impl Inbox<'_> {
     }
 
     /// Returns the names of what is in the inbox, each with its number on the file system. Asks nothing of the files.
-    pub fn lying(&self) -> Result<Vec<(OsString, u64)>, StoreError> {
-        let entries = self.entries()?;
-        entries.map(|entry| entry.map(|entry| (entry.file_name(), entry.ino()))).collect()
+    pub(crate) fn lying(&self) -> Result<Vec<(OsString, u64)>, StoreError> {
+        let entries = list(&self.paths.inbox())?.into_iter();
+        let named = entries.map(|entry| (entry.file_name(), entry.ino()));
+        Ok(named.filter(|(name, _)| name != ".taken").collect())
     }
 
-    /// Lists the inbox, without the folder of taken files, which is ours.
-    fn entries(
-        &self,
-    ) -> Result<impl Iterator<Item = Result<DirEntry, StoreError>> + use<>, StoreError> {
-        let folder = self.paths.inbox();
-        let listing = match fs::read_dir(&folder) {
-            Ok(listing) => Some(listing),
-            Err(cause) if cause.kind() == ErrorKind::NotFound => None,
-            Err(cause) => return Err(unlisted(&folder, cause)),
-        };
-        let entries = listing.into_iter().flatten();
-        let entries = entries.map(move |entry| {
-            entry.map_err(|cause| StoreError::io("list the folder", &folder, cause))
-        });
-        Ok(entries.filter(|entry| !matches!(entry, Ok(entry) if entry.file_name() == ".taken")))
+    /// Reads a file that is not taken yet; `None` if it is gone.
+    pub(crate) fn peek(&self, item: &Item) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.folder(item.shelf.folder())?.read(&item.name, FILE_LIMIT)?.map(|(bytes, _)| bytes))
     }
-}
 
-/// Returns why a folder cannot be listed: something else may stand there, or in place of one above it.
-pub(crate) fn unlisted(folder: &Path, cause: io::Error) -> StoreError {
-    let stands = |path: &&Path| path.symlink_metadata().is_ok_and(|data| !data.is_dir());
-    let in_its_place = folder
-        .ancestors()
-        .take(2)
-        .find(stands)
-        .filter(|_| cause.kind() == ErrorKind::NotADirectory);
-    match in_its_place.and_then(|path| Some((path, path.symlink_metadata().ok()?))) {
-        Some((path, data)) => StoreError::WrongKind {
-            path: path.to_owned(),
-            found: data.file_type().into(),
-            wanted: Kind::Folder,
-        },
-        None => StoreError::io("list the folder", folder, cause),
-    }
-}
-
-/// Returns what the system tells of the entry; nothing if somebody took it since the folder was listed.
-fn look(entry: &DirEntry) -> Result<Option<Metadata>, StoreError> {
-    match entry.metadata() {
-        Ok(metadata) => Ok(Some(metadata)),
-        Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(None),
-        Err(cause) => Err(StoreError::io("look at", &entry.path(), cause)),
+    pub(crate) fn folder(&self, inside: &str) -> Result<Folder, StoreError> {
+        Folder::create(self.paths.root(), inside)
     }
 }
 
@@ -189,7 +193,7 @@ fn candidate(
 fn oddity(name: &OsStr, metadata: &Metadata) -> Option<Oddity> {
     match name.to_str() {
         None => Some(Oddity::NotText),
-        Some(name) if !is_readable(name) => Some(Oddity::Suffix),
+        Some(name) if Syntax::of(name).is_none() => Some(Oddity::Suffix),
         Some(_) if metadata.nlink() > 1 => Some(Oddity::Linked),
         Some(_) if metadata.size() > FILE_LIMIT => Some(Oddity::TooLarge(metadata.size())),
         Some(_) => None,

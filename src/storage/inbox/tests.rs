@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -9,14 +10,13 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::files::{Candidate, Oddity};
+use super::refused::REASON;
 use super::*;
-use crate::storage::Kind;
-use crate::storage::inbox::refused::REASON;
-use crate::storage::inbox::scan::Candidate;
-use crate::storage::inbox::scan::Class;
-use crate::storage::inbox::scan::Oddity;
-use crate::storage::inbox::scan::QUIET;
-use crate::storage::inbox::scan::Witnessed;
+use crate::domain::CompletionId;
+use crate::storage::layout::REFUSED;
+use crate::storage::random::ulid;
+use crate::storage::{FileKind, Paths, StoreError};
 
 fn project() -> (TempDir, Paths) {
     let home = TempDir::new().unwrap();
@@ -25,8 +25,8 @@ fn project() -> (TempDir, Paths) {
     (home, paths)
 }
 
-fn id() -> DeliveryId {
-    DeliveryId::new(Timestamp::now()).unwrap()
+fn id() -> CompletionId {
+    ulid(Timestamp::now()).unwrap()
 }
 
 fn item(name: &str) -> Item {
@@ -140,9 +140,9 @@ fn oddities_are_told_without_being_opened() {
         ("huge.yaml", Class::Odd(Oddity::TooLarge(1024 * 1024 + 1))),
         ("twice.yaml", Class::Odd(Oddity::Linked)),
         ("twin.yaml", Class::Odd(Oddity::Linked)),
-        ("folder.yaml", Class::Odd(Oddity::WrongKind(Kind::Folder))),
-        ("link.yaml", Class::Odd(Oddity::WrongKind(Kind::Symlink))),
-        ("pipe.yaml", Class::Odd(Oddity::WrongKind(Kind::Pipe))),
+        ("folder.yaml", Class::Odd(Oddity::WrongKind(FileKind::Folder))),
+        ("link.yaml", Class::Odd(Oddity::WrongKind(FileKind::Symlink))),
+        ("pipe.yaml", Class::Odd(Oddity::WrongKind(FileKind::Pipe))),
     ];
     assert_eq!(
         classes,
@@ -157,15 +157,17 @@ fn oddities_are_told_without_being_opened() {
         }
     }
     assert_eq!(names(&inbox), [".good.yaml.swp", ".taken", "good.yaml", "line\nbreak.yaml"]);
-    assert_eq!(names(&paths.refused()).len(), 18);
-    assert!(fs::symlink_metadata(paths.refused().join("link.yaml")).unwrap().is_symlink());
+    assert_eq!(names(&paths.root().join(REFUSED)).len(), 18);
+    assert!(
+        fs::symlink_metadata(paths.root().join(REFUSED).join("link.yaml")).unwrap().is_symlink()
+    );
 }
 
 #[test]
 fn a_taken_file_keeps_its_id_over_a_crash() {
     let (_home, paths) = project();
     let inbox = Inbox::of(&paths);
-    inbox.deliver("done.yaml", b"task: AOF-abc").unwrap();
+    fs::write(paths.inbox().join("done.yaml"), b"task: AOF-abc").unwrap();
     let taken = take_one(&inbox, "done.yaml");
     assert_eq!(names(&paths.inbox()), [".taken"]);
     // A kill here; the next command looks.
@@ -183,7 +185,7 @@ fn a_taken_file_keeps_its_id_over_a_crash() {
 fn one_at_a_time_works_on_a_taken_file() {
     let (_home, paths) = project();
     let inbox = Inbox::of(&paths);
-    inbox.deliver("done.yaml", b"one").unwrap();
+    fs::write(paths.inbox().join("done.yaml"), b"one").unwrap();
     let taken = take_one(&inbox, "done.yaml");
     let held = inbox.hold(&taken).unwrap().unwrap();
     assert!(inbox.hold(&taken).unwrap().is_none(), "somebody has it");
@@ -201,7 +203,7 @@ fn one_at_a_time_works_on_a_taken_file() {
 fn another_file_in_its_place_is_not_settled() {
     let (_home, paths) = project();
     let inbox = Inbox::of(&paths);
-    inbox.deliver("done.yaml", b"one").unwrap();
+    fs::write(paths.inbox().join("done.yaml"), b"one").unwrap();
     let taken = take_one(&inbox, "done.yaml");
     let delivery = inbox.read(&taken).unwrap().unwrap();
     let place = paths.taken().join(&taken.item().name);
@@ -244,23 +246,35 @@ fn a_refused_file_lies_beside_its_reason() {
     let reason = json!({"error": "unknown_outcome", "message": "no outcome `done`"});
     let mut places = Vec::new();
     for text in ["one", "two"] {
-        inbox.deliver("done.yaml", text.as_bytes()).unwrap();
+        fs::write(paths.inbox().join("done.yaml"), text.as_bytes()).unwrap();
         let taken = take_one(&inbox, "done.yaml");
         places.push(inbox.refuse(taken.item(), &reason).unwrap().unwrap());
         assert_eq!(inbox.refuse(taken.item(), &reason).unwrap(), None);
     }
+    // A kill left the reason, and not the file: it is refused for the same reason again.
+    fs::write(paths.root().join(REFUSED).join("done-3.yaml.reason.json"), format!("{reason:#}\n"))
+        .unwrap();
+    put(&paths.inbox(), "done.yaml", "three", OLD);
+    let again = inbox.refuse(&item("done.yaml"), &reason).unwrap().unwrap();
+    assert_eq!(again, paths.root().join(REFUSED).join("done-3.yaml"));
     // A name that everybody uses.
     for number in 0..12 {
         put(&paths.inbox(), "done.yaml", &number.to_string(), OLD);
         inbox.refuse(&item("done.yaml"), &reason).unwrap().unwrap();
     }
-    assert_eq!(places, [paths.refused().join("done.yaml"), paths.refused().join("done-2.yaml")]);
+    assert_eq!(
+        places,
+        [
+            paths.root().join(REFUSED).join("done.yaml"),
+            paths.root().join(REFUSED).join("done-2.yaml")
+        ]
+    );
     assert_eq!(fs::read(&places[0]).unwrap(), b"one");
     assert_eq!(fs::read(&places[1]).unwrap(), b"two");
-    let written = fs::read(paths.refused().join("done.yaml.reason.json")).unwrap();
+    let written = fs::read(paths.root().join(REFUSED).join("done.yaml.reason.json")).unwrap();
     assert_eq!(serde_json::from_slice::<Value>(&written).unwrap(), reason);
-    let all = names(&paths.refused());
-    assert_eq!(all.len(), 28);
+    let all = names(&paths.root().join(REFUSED));
+    assert_eq!(all.len(), 30);
     for name in all.iter().filter(|name| !name.ends_with(REASON)) {
         assert!(all.contains(&format!("{name}{REASON}")), "{name}");
     }
@@ -271,11 +285,11 @@ fn a_refused_file_lies_beside_its_reason() {
 fn a_reason_left_by_a_crash_is_not_given_to_another_file() {
     let (_home, paths) = project();
     let inbox = Inbox::of(&paths);
-    fs::write(paths.refused().join("done.yaml.reason.json"), b"{}").unwrap();
+    fs::write(paths.root().join(REFUSED).join("done.yaml.reason.json"), b"{}").unwrap();
     put(&paths.inbox(), "done.yaml", "x", OLD);
     let place = inbox.refuse(&item("done.yaml"), &json!({"error": "e"})).unwrap().unwrap();
     assert!(place.ends_with("done-2.yaml"), "{}", place.display());
-    assert!(paths.refused().join("done-2.yaml.reason.json").exists());
+    assert!(paths.root().join(REFUSED).join("done-2.yaml.reason.json").exists());
 }
 
 #[test]
@@ -286,7 +300,7 @@ fn strangers_among_the_taken_files_are_seen() {
     let leftovers = inbox.taken().unwrap();
     let [Leftover::Stranger(stranger)] = leftovers.as_slice() else { panic!("{leftovers:?}") };
     let place = inbox.refuse(stranger, &json!({})).unwrap().unwrap();
-    assert_eq!(place, paths.refused().join("put here by hand.yaml"));
+    assert_eq!(place, paths.root().join(REFUSED).join("put here by hand.yaml"));
 }
 
 #[test]
@@ -305,46 +319,7 @@ fn names_as_long_as_can_be_go_all_the_way() {
     let odd = Item { shelf: Shelf::Inbox, name: strange };
     inbox.refuse(&odd, &json!({})).unwrap().unwrap();
     assert_eq!(names(&paths.inbox()), [".taken"]);
-    assert_eq!(names(&paths.refused()).len(), 4);
-}
-
-#[test]
-fn a_delivery_is_whole_and_overwrites_nothing() {
-    let home = TempDir::new().unwrap();
-    let paths = Paths::at(home.path());
-    let inbox = Inbox::of(&paths);
-    assert_eq!(scan(&paths), []);
-    assert_eq!(inbox.taken().unwrap(), []);
-    inbox.deliver("done.yaml", b"one").unwrap();
-    assert!(matches!(inbox.deliver("done.yaml", b"two"), Err(StoreError::Exists { .. })));
-    for name in ["", ".", "..", "../x.yaml", "a/b.yaml", "a\0.yaml"] {
-        assert!(matches!(inbox.deliver(name, b"x"), Err(StoreError::BadPath(_))), "{name:?}");
-    }
-    assert_eq!(fs::read(paths.inbox().join("done.yaml")).unwrap(), b"one");
-    assert_eq!(names(&paths.inbox()), [".taken", "done.yaml"]);
-}
-
-#[test]
-fn of_two_who_deliver_under_one_name_one_is_told() {
-    let (_home, paths) = project();
-    for round in 0..20 {
-        let name = format!("{round}.yaml");
-        let outcomes = std::thread::scope(|scope| {
-            let deliver = |text: &'static [u8]| {
-                let (inbox, name) = (Inbox::of(&paths), name.clone());
-                scope.spawn(move || inbox.deliver(&name, text))
-            };
-            [deliver(b"one"), deliver(b"two")].map(|thread| thread.join().unwrap())
-        });
-        let written = fs::read(paths.inbox().join(&name)).unwrap();
-        let winners: Vec<&[u8]> = outcomes
-            .iter()
-            .zip([&b"one"[..], b"two"])
-            .filter(|(o, _)| o.is_ok())
-            .map(|(_, text)| text)
-            .collect();
-        assert_eq!(winners, [written.as_slice()]);
-    }
+    assert_eq!(names(&paths.root().join(REFUSED)).len(), 4);
 }
 
 #[test]

@@ -1,20 +1,23 @@
+use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 
+use super::visits::{KEPT, MOST_ATTEMPTS};
 use super::*;
-use crate::storage::runs::attempt::RunFile;
-use crate::storage::runs::prune::KEPT;
-use crate::storage::runs::prune::MOST_ATTEMPTS;
-use crate::storage::runs::record::End;
-use crate::storage::runs::record::Ending;
-use crate::storage::runs::record::Ruling;
-use crate::storage::runs::record::Tokens;
-use crate::storage::runs::record::Told;
-use crate::storage::runs::record::TranscriptMark;
+use crate::domain::Ticket;
+use crate::storage::{Holder, Paths, StoreError};
 use crate::system::process::{Group, Program};
+
+fn folder(attempt: &RunAttempt) -> PathBuf {
+    attempt.path_of(RunFile::Record).parent().unwrap().to_owned()
+}
 
 fn ticket(text: &str) -> Ticket {
     text.parse().unwrap()
@@ -32,13 +35,13 @@ fn home() -> (TempDir, Runs) {
 
 fn open(runs: &Runs, visit: &str) -> VisitRuns {
     match runs.open(&ticket(visit), &holder()).unwrap() {
-        Right::Ours(visit) => visit,
-        Right::Taken(other) => panic!("{other:?} has it"),
+        RunRight::Ours(visit) => visit,
+        RunRight::Taken(other) => panic!("{other:?} has it"),
     }
 }
 
-fn record(attempt: &Attempt, group: Option<Group>) -> Record {
-    Record {
+fn record(attempt: &RunAttempt, group: Option<Group>) -> RunRecord {
+    RunRecord {
         run: "01HZY".to_owned(),
         ticket: ticket("AOF-abc@3/security"),
         agent: "agent-1".parse().unwrap(),
@@ -50,8 +53,8 @@ fn record(attempt: &Attempt, group: Option<Group>) -> Record {
     }
 }
 
-fn end(how: Ending) -> End {
-    End {
+fn end(how: RunEnding) -> RunEnd {
+    RunEnd {
         at: "2026-02-16T10:05:00Z".parse().unwrap(),
         how,
         status: Some(0),
@@ -75,9 +78,9 @@ fn end(how: Ending) -> End {
 fn an_attempt_has_its_files_and_the_next_one_its_number() {
     let (home, runs) = home();
     let visit = open(&runs, "AOF-abc@3/security");
-    assert!(matches!(visit.latest().unwrap(), Latest::None));
+    assert!(matches!(visit.latest().unwrap(), LatestRun::None));
     let attempt = visit.begin().unwrap();
-    assert_eq!(attempt.path(), home.path().join(".aof/runs/AOF-abc@3+security/1"));
+    assert_eq!(folder(&attempt), home.path().join(".aof/runs/AOF-abc@3+security/1"));
     attempt.write(RunFile::Prompt, b"do it").unwrap();
     attempt.create(RunFile::Transcript).unwrap().write_all(b"done\n").unwrap();
     assert!(matches!(attempt.create(RunFile::Transcript), Err(StoreError::Exists { .. })));
@@ -90,9 +93,9 @@ fn an_attempt_has_its_files_and_the_next_one_its_number() {
     let begun = record(&attempt, None);
     attempt.note(&begun).unwrap();
     assert_eq!(attempt.record().unwrap(), Some(begun.clone()));
-    let ended = Record { end: Some(end(Ending::Verdict)), ..begun };
+    let ended = RunRecord { end: Some(end(RunEnding::Verdict)), ..begun };
     attempt.note(&ended).unwrap();
-    assert!(matches!(visit.latest().unwrap(), Latest::Ended(_, latest) if latest == ended));
+    assert!(matches!(visit.latest().unwrap(), LatestRun::Ended(_, latest) if latest == ended));
     let text = fs::read_to_string(attempt.path_of(RunFile::Record)).unwrap();
     let fields: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(fields["ticket"], "AOF-abc@3/security");
@@ -101,10 +104,7 @@ fn an_attempt_has_its_files_and_the_next_one_its_number() {
 
     let second = visit.begin().unwrap();
     assert_eq!((second.number(), visit.attempts().unwrap()), (2, 2));
-    assert_eq!(visit.records().unwrap(), std::slice::from_ref(&ended));
-    assert_eq!(runs.records(&ticket("AOF-abc@3/security")).unwrap(), [ended]);
-    assert_eq!(runs.records(&ticket("AOF-abc@4")).unwrap(), []);
-    assert!(!home.path().join(".aof/runs/AOF-abc@4").exists(), "asking makes nothing");
+    assert_eq!(visit.records().unwrap(), [ended]);
     assert_eq!(open(&runs, "AOF-abc@4").attempts().unwrap(), 0);
 }
 
@@ -118,30 +118,27 @@ fn nobody_else_can_look_into_it() {
         attempt.note(&record(&attempt, None)).unwrap();
     }
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    for folder in [attempt.path(), attempt.path().parent().unwrap(), &home.path().join(".aof/runs")]
+    for folder in
+        [&folder(&attempt), folder(&attempt).parent().unwrap(), &home.path().join(".aof/runs")]
     {
         assert_eq!(mode(folder), 0o700, "{}", folder.display());
     }
     for file in [RunFile::Prompt, RunFile::Transcript, RunFile::Record] {
         assert_eq!(mode(&attempt.path_of(file)), 0o600, "{file:?}");
     }
-    assert_eq!(fs::read_dir(attempt.path()).unwrap().count(), 3, "no temporary file is left");
+    assert_eq!(fs::read_dir(folder(&attempt)).unwrap().count(), 3, "no temporary file is left");
 }
 
 #[test]
 fn a_visit_has_one_runner_and_others_are_told_who() {
     let (_home, runs) = home();
     let visit = ticket("AOF-abc@1");
-    assert_eq!(runs.runner(&visit).unwrap(), None);
     let ours = open(&runs, "AOF-abc@1");
     assert!(
-        matches!(runs.open(&visit, &holder()).unwrap(), Right::Taken(Some(other)) if other == holder())
+        matches!(runs.open(&visit, &holder()).unwrap(), RunRight::Taken(Some(other)) if other == holder())
     );
-    assert_eq!(runs.runner(&visit).unwrap(), Some(holder()));
     let branch = open(&runs, "AOF-abc@1/security");
     drop(ours);
-    assert_eq!(runs.runner(&visit).unwrap(), None);
-    assert_eq!(runs.runner(&ticket("AOF-abc@1/security")).unwrap(), Some(holder()));
     drop((open(&runs, "AOF-abc@1"), branch));
 }
 
@@ -154,7 +151,7 @@ fn other_process_body() {
     let visit = open(&runs, "AOF-abc@1");
     let attempt = visit.begin().unwrap();
     attempt.note(&record(&attempt, None)).unwrap();
-    let running = Program::of(["sleep", "600"], attempt.path()).unwrap().start().unwrap();
+    let running = Program::of(["sleep", "600"], &folder(&attempt)).unwrap().start().unwrap();
     attempt.note(&record(&attempt, running.group())).unwrap();
     println!("begun");
     loop {
@@ -166,12 +163,7 @@ fn other_process_body() {
 fn what_a_killed_runner_left_is_found_and_can_be_ended() {
     let (home, runs) = home();
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "storage::runs::runs::tests::other_process_body",
-            "--ignored",
-            "--nocapture",
-        ])
+        .args(["--exact", "storage::runs::tests::other_process_body", "--ignored", "--nocapture"])
         .env(PROJECT, home.path())
         .stdout(Stdio::piped())
         .spawn()
@@ -182,20 +174,20 @@ fn what_a_killed_runner_left_is_found_and_can_be_ended() {
         "the other process began nothing"
     );
     let visit = ticket("AOF-abc@1");
-    let Right::Taken(Some(other)) = runs.open(&visit, &holder()).unwrap() else { panic!() };
+    let RunRight::Taken(Some(other)) = runs.open(&visit, &holder()).unwrap() else { panic!() };
     assert_eq!(other.pid, child.id());
     child.kill().unwrap();
     child.wait().unwrap();
 
     let ours = open(&runs, "AOF-abc@1");
-    let Latest::Open(attempt, Some(found)) = ours.latest().unwrap() else { panic!() };
+    let LatestRun::Open(attempt, Some(found)) = ours.latest().unwrap() else { panic!() };
     assert!(found.is_alive() && attempt.number() == 1);
     assert!(found.group.as_ref().unwrap().end(Duration::from_mins(1)));
     assert!(!found.is_alive());
-    attempt.note(&Record { end: Some(end(Ending::Lost)), ..found }).unwrap();
+    attempt.note(&RunRecord { end: Some(end(RunEnding::Lost)), ..found }).unwrap();
     assert!(matches!(
         ours.latest().unwrap(),
-        Latest::Ended(_, Record { end: Some(End { how: Ending::Lost, .. }), .. })
+        LatestRun::Ended(_, RunRecord { end: Some(RunEnd { how: RunEnding::Lost, .. }), .. })
     ));
 }
 
@@ -204,9 +196,9 @@ fn an_attempt_without_a_whole_record_is_open() {
     let (_home, runs) = home();
     let visit = open(&runs, "AOF-abc@1");
     let attempt = visit.begin().unwrap();
-    assert!(matches!(visit.latest().unwrap(), Latest::Open(_, None)));
+    assert!(matches!(visit.latest().unwrap(), LatestRun::Open(_, None)));
     fs::write(attempt.path_of(RunFile::Record), "{\"run\": ").unwrap();
-    assert!(matches!(visit.latest().unwrap(), Latest::Open(_, None)));
+    assert!(matches!(visit.latest().unwrap(), LatestRun::Open(_, None)));
     assert_eq!(visit.records().unwrap(), []);
 }
 
@@ -256,8 +248,6 @@ fn visits_that_nobody_ran_for_long_go() {
     let later = SystemTime::now() + KEPT + day;
     prune(later, true);
     assert_eq!(count(), 25 + 2, "it was to stop");
-    // A kill left it in the middle of its removal.
-    fs::create_dir_all(place.join(".gone-AOF-killed@1/3")).unwrap();
     prune(later, false);
     let mut left: Vec<String> = fs::read_dir(&place)
         .unwrap()

@@ -8,22 +8,17 @@ use rustix::fs::FileType;
 
 /// What stands at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// An ordinary file.
+pub enum FileKind {
     File,
-    /// A folder.
     Folder,
-    /// A symbolic link, whatever it points to.
     Symlink,
-    /// A named pipe.
     Pipe,
-    /// A socket.
     Socket,
-    /// A block or character device, or something stranger.
+    /// A block or character device, or something unknown.
     Device,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FileKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::File => "a file",
@@ -36,7 +31,7 @@ impl fmt::Display for Kind {
     }
 }
 
-impl From<FileType> for Kind {
+impl From<FileType> for FileKind {
     fn from(kind: FileType) -> Self {
         match kind {
             FileType::RegularFile => Self::File,
@@ -49,40 +44,33 @@ impl From<FileType> for Kind {
     }
 }
 
-impl From<fs::FileType> for Kind {
+impl From<fs::FileType> for FileKind {
     fn from(kind: fs::FileType) -> Self {
-        if kind.is_file() {
-            Self::File
-        } else if kind.is_dir() {
-            Self::Folder
-        } else if kind.is_symlink() {
-            Self::Symlink
-        } else if kind.is_fifo() {
-            Self::Pipe
-        } else if kind.is_socket() {
-            Self::Socket
-        } else {
-            Self::Device
+        match kind {
+            _ if kind.is_file() => Self::File,
+            _ if kind.is_dir() => Self::Folder,
+            _ if kind.is_symlink() => Self::Symlink,
+            _ if kind.is_fifo() => Self::Pipe,
+            _ if kind.is_socket() => Self::Socket,
+            _ => Self::Device,
         }
     }
 }
 
-/// What the system tells of a file without reading it. Different: the file was touched. Equal: it is probably the same, no more.
+/// What tells two versions of a file apart without reading it. Different: the file was touched. Equal: it is probably the
+/// same, no more. Times are in nanoseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileStat {
-    /// When the content was written, in nanoseconds since 1970. Anybody can set it.
+    /// When the content was written. Anybody can set it.
     pub mtime: i64,
-    /// When the file was touched in any way, in nanoseconds since 1970.
+    /// When the file was touched in any way.
     pub ctime: i64,
-    /// How many bytes it has.
     pub size: u64,
-    /// Its number on the file system.
     pub inode: u64,
 }
 
 impl FileStat {
-    /// Returns what the system told.
-    pub fn of(metadata: &Metadata) -> Self {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
         let nanoseconds =
             |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
         Self {
