@@ -161,6 +161,7 @@ pub(crate) fn exit_code(error: &OpsError) -> u8 {
             AuditError::StagedElsewise { .. }
             | AuditError::Unmerged { .. }
             | AuditError::IntentToAdd { .. }
+            | AuditError::Converted { .. }
             | AuditError::InTheWay { .. },
         ) => 5,
         OpsError::UnreadableTask { .. }

@@ -15,7 +15,7 @@ use crate::cli::time::now;
 use crate::domain::{AgentId, Completion, Map, Outcome};
 use crate::files::printable::{inert, one_line};
 use crate::storage::ProjectPath;
-use crate::storage::random::DeliveryId;
+use crate::storage::random::ulid;
 
 /// How often a wait for a line looks whether the run is to stop.
 const TICK: Duration = Duration::from_millis(50);
@@ -132,7 +132,7 @@ fn completion(
         outputs,
         metadata: Map::new(),
         body: None,
-        id: DeliveryId::new(now()).ok()?.completion(),
+        id: ulid(now()).ok()?,
         signature: None,
     })
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use super::runner::{HOW_TO_START, project};
 use super::view::View;
 use super::{preview, result};
-use crate::agents::runner::{Pace, Project, Wish, work};
+use crate::agents::runner::{Pace, RunnerSetup, Wish, work};
 use crate::cli::arguments::{AGENT, Away};
 use crate::cli::error::CliError;
 use crate::cli::session::Session;
@@ -156,7 +156,7 @@ pub(crate) fn go(
     pace: Pace,
     how: &How,
 ) -> Result<ExitCode, CliError> {
-    let project = Project { network: how.away.network(), ..project(session, workspace)? };
+    let project = RunnerSetup { network: how.away.network(), ..project(session, workspace)? };
     let stop = Arc::new(AtomicBool::new(false));
     signals::set_on_stop(&stop).map_err(|cause| {
         CliError::refused("signals", format!("cannot listen for signals: {cause}"), "try again")

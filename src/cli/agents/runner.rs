@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use crate::agents::runner::{Checkup, Depth, Project, checkups};
+use crate::agents::runner::{Checkup, Depth, RunnerSetup, checkups};
 use crate::cli::error::CliError;
 use crate::cli::output::{cyan, dim, green, red};
 use crate::cli::session::Session;
@@ -66,8 +66,8 @@ pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, CliE
 }
 
 /// Returns the project as a runner takes it.
-pub(crate) fn project(session: &Session, workspace: &Workspace) -> Result<Project, CliError> {
-    Ok(Project {
+pub(crate) fn project(session: &Session, workspace: &Workspace) -> Result<RunnerSetup, CliError> {
+    Ok(RunnerSetup {
         root: workspace.paths.root().to_owned(),
         checkout: workspace.checkout.clone(),
         network: workspace.network,

@@ -11,7 +11,7 @@ use crate::cli::time::now;
 use crate::domain::{AgentId, Completion, CompletionId, Ticket};
 use crate::project::workspace::Workspace;
 use crate::rules::{Post, Rules, branch_of};
-use crate::storage::random::DeliveryId;
+use crate::storage::random::ulid;
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::complete::{add_text, complete, note_run};
 use crate::tasks::signing::complete_signed;
@@ -110,7 +110,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
 fn completion(args: &Args, agent: AgentId) -> Result<Completion, CliError> {
     let id = match &args.id {
         Some(id) => id.clone(),
-        None => DeliveryId::new(now())?.completion(),
+        None => ulid(now())?,
     };
     let mut completion = Completion {
         ticket: args.ticket.clone(),

@@ -7,7 +7,7 @@ use clap::builder::NonEmptyStringValueParser;
 use serde_json::{Value, json};
 
 use super::create::missing_roles;
-use crate::agents::runner::attempt::printed::shortened;
+use crate::agents::runner::output::shortened;
 use crate::agents::runner::{Pace, Wish, preview_of};
 use crate::cli::agents::preview;
 use crate::cli::agents::run::{How, ended, go};
