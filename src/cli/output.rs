@@ -155,7 +155,7 @@ pub(crate) fn width() -> usize {
 }
 
 /// Returns a number with its noun: `1 task`, `3 tasks`.
-pub(crate) fn counted<N: Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+pub(crate) fn counted<N: Copy + Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
     let s = if number == N::from(1) { "" } else { "s" };
     format!("{number} {noun}{s}")
 }

@@ -31,10 +31,8 @@ pub(crate) fn line(news: &News) -> Option<String> {
                 (None, Status::Complete) => green("complete"),
                 (None, status) => status.to_string(),
             };
-            let took = match took.is_zero() {
-                true => String::new(),
-                false => format!(" after {}", rounded(*took)),
-            };
+            let took =
+                if took.is_zero() { String::new() } else { format!(" after {}", rounded(*took)) };
             let summary = summary.as_ref().map(|text| format!(": {}", one_line(text)));
             let (task, outcome) = (cyan(&ticket.task), one_line(outcome));
             format!("{task}: {from} -> {to} ({outcome}){took}{}", summary.unwrap_or_default())

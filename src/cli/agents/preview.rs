@@ -53,7 +53,9 @@ pub(crate) fn show(session: &Session, previews: &[Preview], waits: &[Waits]) {
         }
         output.line("");
     }
-    waits.iter().for_each(|waits| output.line(waits_line(waits)));
+    for waits in waits {
+        output.line(waits_line(waits));
+    }
 }
 
 fn value(preview: &Preview) -> Value {

@@ -60,7 +60,9 @@ pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, CliE
         let agents: Vec<Value> = found.iter().map(value).collect();
         session.output.data(json!({"ok": well, "agents": agents}));
     } else {
-        found.iter().for_each(|checkup| session.output.line(text(checkup)));
+        for checkup in &found {
+            session.output.line(text(checkup));
+        }
     }
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

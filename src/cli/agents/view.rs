@@ -157,12 +157,12 @@ impl Live {
     fn hear(&mut self, news: &News, line: Option<String>) {
         match news {
             News::Started(started) => return self.start(started),
-            News::Printed { ticket, line } => return self.note(ticket, dim(one_line(line))),
+            News::Printed { ticket, line } => return self.note(ticket, &dim(one_line(line))),
             News::Moved { ticket, from, outcome, status, .. } => {
                 self.end(ticket, from, outcome, *status);
             }
             News::AttemptFailed { ticket, .. } => {
-                self.note(ticket, yellow("waits for another attempt"));
+                self.note(ticket, &yellow("waits for another attempt"));
             }
             News::Waits(_) | News::Unavailable { .. } | News::Obstacle(_) | News::Remark { .. } => {
             }
@@ -185,7 +185,7 @@ impl Live {
         self.running.insert(started.ticket.clone(), (bar, text));
     }
 
-    fn note(&self, ticket: &Ticket, note: String) {
+    fn note(&self, ticket: &Ticket, note: &str) {
         if let Some((bar, text)) = self.running.get(ticket) {
             bar.set_message(format!("{text}  {note}"));
         }

@@ -100,7 +100,9 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
             recent.pop_front();
         }
     })?;
-    recent.iter().for_each(|(event, text)| show(session, event, text));
+    for (event, text) in &recent {
+        show(session, event, text);
+    }
     while args.follow && !session.output.is_closed() {
         thread::sleep(POLL);
         let mut show = |event: Box<EventLine>, text: String| show(session, &event, &text);

@@ -10,6 +10,7 @@ use crate::files::printable::inert;
 use crate::setup::agent_files::agent_files::AgentFile;
 use crate::setup::agent_wiring::{Wired, WiredFile, Wiring};
 use crate::setup::monitoring::{Equipment, Monitored};
+use crate::setup::monitoring_file::MonitoringFile;
 use crate::tasks::apply::change::DryRun;
 
 /// What was added to the project besides its rules.
@@ -25,7 +26,7 @@ impl Added {
             value["agents"] = agents_value(wired);
         }
         if let Some(monitored) = &self.monitoring {
-            let of = |fate| monitored.of(fate).map(|file| file.place()).collect::<Vec<_>>();
+            let of = |fate| monitored.of(fate).map(MonitoringFile::place).collect::<Vec<_>>();
             value["observability"] = json!({
                 "written": of(Equipment::New),
                 "unchanged": of(Equipment::Unchanged),
@@ -126,7 +127,9 @@ fn show_change(output: Output, file: &WiredFile) {
     let end = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
     output.line(format!("\n{}", inert(file.path.as_str())));
     for (sign, lines) in [("-", &old[..old.len() - end]), ("+", &new[..new.len() - end])] {
-        lines.iter().for_each(|line| output.line(inert(&format!("{sign} {line}"))));
+        for line in lines {
+            output.line(inert(&format!("{sign} {line}")));
+        }
     }
 }
 

@@ -77,7 +77,9 @@ fn show_all(
     } else {
         output.print(&table(rules, load).render(width()));
     }
-    remarks(rules).iter().for_each(|line| output.line(line));
+    for line in remarks(rules) {
+        output.line(line);
+    }
     if !load.agents.is_empty() {
         output.line("\nat work");
     }
@@ -126,16 +128,13 @@ fn show_one(session: &Session, rules: &Rules, load: &Workload, name: &str) -> Re
 }
 
 fn role_page(rules: &Rules, load: &Workload, id: &RoleId, role: &Role) -> String {
-    let name = |agent: &&AgentId| match rules.org.is_registered(agent) {
-        true => agent.to_string(),
-        false => format!("{agent} (not under `agents:`)"),
+    let name = |agent: &&AgentId| {
+        let note = if rules.org.is_registered(agent) { "" } else { " (not under `agents:`)" };
+        format!("{agent}{note}")
     };
     let names = |list: Vec<&AgentId>| list.iter().map(name).collect::<Vec<_>>().join(", ");
     let work = load.of_role(id);
-    let agents = match role.require_human {
-        true => "people only".to_owned(),
-        false => names(agents(role)),
-    };
+    let agents = if role.require_human { "people only".to_owned() } else { names(agents(role)) };
     page(
         &format!("role {}", cyan(id)),
         &[

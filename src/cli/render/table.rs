@@ -90,9 +90,8 @@ impl Table {
             .map(|(index, column)| (index, *column, self.column_width(index)))
             .collect();
         let total = |shown: &[(usize, Column, usize)], least: bool| {
-            let widths = shown.iter().map(|(_, column, width)| match least && column.may_be_cut {
-                true => NARROWEST.min(*width),
-                false => *width,
+            let widths = shown.iter().map(|(_, column, width)| {
+                if least && column.may_be_cut { NARROWEST.min(*width) } else { *width }
             });
             widths.sum::<usize>() + GAP * shown.len().saturating_sub(1)
         };

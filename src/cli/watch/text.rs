@@ -38,9 +38,10 @@ fn project_text(session: &Session, report: &Report, retries: bool) -> String {
     match report {
         Report::Watching { project, branch, sight } => {
             let branch = branch.as_ref().map(|branch| format!(" on branch `{}`", inert(branch)));
-            let inbox = match project.ends_with(BRANCH) {
-                true => format!("{BRANCH}/{INBOX}"),
-                false => INBOX.to_owned(),
+            let inbox = if project.ends_with(BRANCH) {
+                format!("{BRANCH}/{INBOX}")
+            } else {
+                INBOX.to_owned()
             };
             let polling = polling(sight).map(|why| format!("\n{}", warning(&why)));
             let (project, branch) =

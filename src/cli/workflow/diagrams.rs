@@ -100,9 +100,8 @@ fn mermaid_gate(workflow: &Workflow, id: &GateId) -> String {
 /// Returns a text with entities in place of characters that mean something to Mermaid or HTML.
 fn mermaid_text(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || " .,:/_-()!?+".contains(c);
-    let written = |c: char| match is_plain(c) {
-        true => c.to_string(),
-        false => format!("#{};", u32::from(c)),
+    let written = |c: char| {
+        if is_plain(c) { c.to_string() } else { format!("#{};", u32::from(c)) }
     };
     text.chars().map(written).collect()
 }

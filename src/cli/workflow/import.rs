@@ -108,10 +108,8 @@ fn line(remark: &Remark) -> String {
         Fate::Lost => RED,
     };
     let fate = styled(style, format!("{:<9}", remark.fate));
-    let note = match remark.note.is_empty() {
-        true => String::new(),
-        false => format!(": {}", inert(&remark.note)),
-    };
+    let note =
+        if remark.note.is_empty() { String::new() } else { format!(": {}", inert(&remark.note)) };
     format!("{place:>6}  {fate}  {}{note}", inert(&remark.field))
 }
 
