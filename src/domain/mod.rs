@@ -62,5 +62,6 @@ words::serialize_as_text!(
     PublicKey,
     Station,
     Target,
-    Ticket
+    Ticket,
+    Period
 );
