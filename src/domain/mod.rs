@@ -9,12 +9,13 @@ pub(crate) mod event;
 pub(crate) mod histogram;
 pub(crate) mod id;
 pub(crate) mod issue;
-pub(crate) mod notify;
+
 pub(crate) mod org;
 pub(crate) mod outcome;
 pub(crate) mod period;
 pub(crate) mod project;
 pub(crate) mod ssh;
+pub(crate) mod subscription;
 pub(crate) mod task;
 pub(crate) mod visit;
 pub(crate) mod words;
@@ -30,12 +31,12 @@ pub use id::{
     TaskId, Ticket, WorkflowName,
 };
 pub use issue::Place;
-pub use notify::{Channel, ChannelKey, On, Reach, Subscription, Webhook};
 pub use org::{Agent, HandOut, Org, Permission, Role};
 pub use outcome::{Ending, Outcome, Status};
 pub use period::{Period, PeriodFault, age};
 pub use project::{Git, Layout, Project};
 pub use ssh::{PublicKey, Signature};
+pub use subscription::{Channel, ChannelKey, On, Reach, Subscription, Webhook};
 pub use task::{BranchStatus, OpenBranch, OpenVisit, Priority, ReviewContext, Routing, Task, Work};
 pub use visit::{Destination, Join, Visit};
 pub use words::{Severity, Unknown, listed, nearest};
