@@ -10,8 +10,6 @@
 //! [holds](Inbox::hold) it.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
 
 use super::files::{FILE_LIMIT, Inbox, Item, Shelf};
 use super::intended_visit::Meant;
@@ -21,9 +19,6 @@ use crate::storage::fs::lock_file::FileLock;
 use crate::storage::layout::{INBOX, TAKEN};
 use crate::storage::random::{ULID_LENGTH, is_ulid};
 use crate::storage::{FileStat, Folder, StoreError};
-
-/// The longest name of a file.
-const LONGEST_NAME: usize = 255;
 
 /// A completion file that is being worked on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,7 +167,7 @@ fn take_one(
 /// Returns the name of a taken file.
 fn taken_name(id: &CompletionId, mark: &str, name: &OsStr) -> OsString {
     let mut taken = OsString::from(format!("{id}-{mark}"));
-    taken.push(fitted(name, ULID_LENGTH + 1 + mark.len()));
+    taken.push(name);
     taken
 }
 
@@ -190,42 +185,4 @@ pub(crate) fn split(name: &str) -> Option<(CompletionId, Option<Meant>, &str)> {
     let (id, rest) = name.split_at_checked(ULID_LENGTH).filter(|(id, _)| is_ulid(id))?;
     let (meant, name) = Meant::split(rest.strip_prefix('-')?);
     Some((id.parse().ok()?, meant, name))
-}
-
-/// Returns the name, cut before its suffix if need be, so that it still is one with that many more bytes.
-pub(crate) fn fitted(name: &OsStr, more: usize) -> OsString {
-    let room = LONGEST_NAME - more;
-    if name.len() <= room {
-        return name.to_owned();
-    }
-    let suffix = Path::new(name).extension().filter(|suffix| suffix.len() < 16);
-    let suffix_length = suffix.map_or(0, |suffix| suffix.len() + 1);
-    let mut kept = room - suffix_length;
-    // A character is cut off whole: what was UTF-8 stays it.
-    while kept > 0 && name.as_bytes()[kept] & 0xC0 == 0x80 {
-        kept -= 1;
-    }
-    let mut cut = OsString::from_vec(name.as_bytes()[..kept].to_vec());
-    if let Some(suffix) = suffix {
-        cut.push(".");
-        cut.push(suffix);
-    }
-    cut
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_names_are_cut_before_their_suffix() {
-        let name = OsString::from(format!("{}.yaml", "é".repeat(125)));
-        let cut = fitted(&name, 27);
-        assert!(cut.len() <= LONGEST_NAME - 27, "{}", cut.len());
-        let text = cut.to_str().unwrap();
-        assert!(text.ends_with("é.yaml"), "{text}");
-        assert_eq!(fitted(OsStr::new("done.yaml"), 27), "done.yaml");
-        let strange = OsString::from_vec(vec![0xFF; 255]);
-        assert!(fitted(&strange, 100).len() <= 155);
-    }
 }

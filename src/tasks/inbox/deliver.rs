@@ -85,7 +85,7 @@ pub(crate) fn deliver(
                 growing = true;
             }
             Class::Odd(oddity) => {
-                refuse_odd(&inbox, &candidate.item, &oddity.to_string(), recipient)?;
+                refuse_odd(&inbox, &candidate.item, &oddity, recipient)?;
             }
             Class::Closed | Class::Ready => {
                 let first_seen = heard.first_seen(&candidate.item.name, candidate.stat.inode);

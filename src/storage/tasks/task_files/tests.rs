@@ -151,7 +151,7 @@ fn no_oddity_hides_a_task() {
     let kinds: Vec<_> = strays.iter().map(|stray| &stray.1).collect();
     assert_eq!(kinds[0], &StrayReason::WrongKind(FileKind::Folder));
     assert_eq!(kinds[1], &StrayReason::WrongKind(FileKind::Symlink));
-    assert_eq!(kinds[2], &StrayReason::WrongKind(FileKind::Pipe));
+    assert_eq!(kinds[2], &StrayReason::WrongKind(FileKind::Special));
     assert_eq!(kinds[3], &StrayReason::NotText);
     assert_eq!(kinds[4], &StrayReason::WrongKind(FileKind::Symlink));
     assert!(matches!(kinds[5], StrayReason::NotAnId(_)));
@@ -172,7 +172,7 @@ fn only_files_are_read_and_never_through_a_link() {
         ("tasks/out/AOF-abc.md", FileKind::Symlink),
         ("tasks/AOF-abc.md", FileKind::Symlink),
         ("tasks/AOF-dev.md", FileKind::Symlink),
-        ("tasks/AOF-pipe.md", FileKind::Pipe),
+        ("tasks/AOF-pipe.md", FileKind::Special),
         ("tasks/AOF-dir.md", FileKind::Folder),
     ] {
         match read(&paths, &path.parse().unwrap()) {
