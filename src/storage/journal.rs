@@ -24,6 +24,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 
 use serde::{Deserialize, Serialize};
 
+use super::fs::error::OrIo;
 use super::fs::lock_file::stands_at;
 use super::layout::LOCAL;
 use super::{Durability, Folder, Paths, ProjectPath, StoreError, WriterLock};
@@ -181,9 +182,7 @@ impl UnsyncedRecord {
             return Err(StoreError::Gone { path });
         }
         let waiting = Unsynced::new(&file, &path, Part::Bytes);
-        waiting
-            .map(|file| Some(file.ahead()))
-            .map_err(|cause| StoreError::io("hold open", &path, cause))
+        waiting.map(|file| Some(file.ahead())).or_io("hold open", &path)
     }
 
     /// Has the record survive a power cut.
@@ -241,8 +240,7 @@ fn parse(text: &[u8]) -> Option<Intent> {
 }
 
 fn write_over(lock: &WriterLock, file: &File, text: &[u8]) -> Result<(), StoreError> {
-    file.write_all_at(text, 0)
-        .map_err(|cause| StoreError::io("write", &lock.paths().intent(), cause))
+    file.write_all_at(text, 0).or_io("write", &lock.paths().intent())
 }
 
 /// Returns the file if it waits for a record. One that is not this user's to write is replaced.

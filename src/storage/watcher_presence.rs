@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::path::PathBuf;
 
+use super::fs::error::OrIo;
 use super::fs::lock_file::{FileLock, stands_at};
 use super::layout::LOCAL;
 use super::{Folder, Paths, StoreError};
@@ -25,7 +26,7 @@ impl Presence {
         let file = paths.prepare_local()?.open_lock(NAME)?;
         let path = paths.local().join(NAME);
         // Whoever only asks holds the file for microseconds.
-        fs4::FileExt::lock_shared(&file).map_err(|cause| StoreError::io("lock", &path, cause))?;
+        fs4::FileExt::lock_shared(&file).or_io("lock", &path)?;
         Ok(Self { file, path })
     }
 
