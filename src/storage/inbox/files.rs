@@ -26,21 +26,21 @@ pub(crate) struct Inbox<'p> {
 
 /// A file of the inbox, taken or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Item {
-    pub shelf: Shelf,
+pub(crate) struct InboxFile {
+    pub shelf: InboxFolder,
     pub name: OsString,
 }
 
 /// The two folders of the inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shelf {
+pub(crate) enum InboxFolder {
     /// Where files are dropped.
     Inbox,
     /// Where files stand while they are worked on.
     Taken,
 }
 
-impl Shelf {
+impl InboxFolder {
     pub(crate) fn folder(self) -> &'static str {
         match self {
             Self::Inbox => INBOX,
@@ -55,14 +55,14 @@ pub(crate) const QUIET: Duration = Duration::from_secs(2);
 /// Something in the inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Candidate {
-    pub item: Item,
+    pub item: InboxFile,
     pub stat: FileStat,
-    pub class: Class,
+    pub class: FileClass,
 }
 
 /// What may be done with a file in the inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Class {
+pub(crate) enum FileClass {
     /// Take it.
     Ready,
     /// Take it if it can be read as a whole completion; else look again later: whoever closed it may add to it.
@@ -123,7 +123,7 @@ impl<'p> Inbox<'p> {
     }
 
     /// Reads a file that is not taken yet; `None` if it is gone.
-    pub(crate) fn peek(&self, item: &Item) -> Result<Option<Vec<u8>>, StoreError> {
+    pub(crate) fn peek(&self, item: &InboxFile) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.folder(item.shelf.folder())?.read(&item.name, FILE_LIMIT)?.map(|(bytes, _)| bytes))
     }
 
@@ -142,22 +142,22 @@ fn candidate(
     let quiet = is_quiet(&stat, now);
     let witnessed = witnessed(&name);
     let class = if name.to_str().is_some_and(is_debris) {
-        Class::Ignored
+        FileClass::Ignored
     } else if !metadata.is_file() {
-        Class::Odd(format!(
+        FileClass::Odd(format!(
             "it is {}: put a file there, not a way to one",
             FileKind::from(metadata.file_type())
         ))
     } else if witnessed == Witnessed::Nothing && !quiet {
-        Class::Growing
+        FileClass::Growing
     } else if let Some(oddity) = oddity(&name, metadata) {
-        Class::Odd(oddity)
+        FileClass::Odd(oddity)
     } else if witnessed == Witnessed::Closed && !quiet {
-        Class::Closed
+        FileClass::Closed
     } else {
-        Class::Ready
+        FileClass::Ready
     };
-    Candidate { item: Item { shelf: Shelf::Inbox, name }, stat, class }
+    Candidate { item: InboxFile { shelf: InboxFolder::Inbox, name }, stat, class }
 }
 
 /// Returns why an ordinary file can be no completion file, if it can be none.

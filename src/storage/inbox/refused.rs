@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::files::{FILE_LIMIT, Inbox, Item, LONGEST_NAME, Shelf};
+use super::files::{FILE_LIMIT, Inbox, InboxFile, InboxFolder, LONGEST_NAME};
 use super::taken::split;
 use crate::storage::fs::folder::list;
 use crate::storage::layout::{REFUSED, is_debris};
@@ -42,7 +42,7 @@ impl Inbox<'_> {
     /// Moves a file to the refused ones, the reason beside it, and returns where it is now; `None` if it is gone.
     pub(crate) fn refuse(
         &self,
-        item: &Item,
+        item: &InboxFile,
         reason: &Value,
     ) -> Result<Option<PathBuf>, StoreError> {
         let from = self.folder(item.shelf.folder())?;
@@ -74,11 +74,11 @@ impl Inbox<'_> {
     }
 }
 
-impl Item {
+impl InboxFile {
     /// Returns the name that it came under, cut where that leaves no room for a number and for the reason's suffix.
     fn refused_name(&self) -> OsString {
         let name = match self.name.to_str().and_then(split) {
-            Some((_, _, name)) if self.shelf == Shelf::Taken => OsStr::new(name),
+            Some((_, _, name)) if self.shelf == InboxFolder::Taken => OsStr::new(name),
             _ => &self.name,
         };
         if name.len() <= LONGEST_NAME {
@@ -92,7 +92,7 @@ impl Item {
 /// what a kill left in between.
 fn place(
     from: &Folder,
-    item: &Item,
+    item: &InboxFile,
     refused: &Folder,
     name: &OsStr,
     text: &[u8],

@@ -29,8 +29,8 @@ fn id() -> CompletionId {
     ulid(Timestamp::now()).unwrap()
 }
 
-fn item(name: &str) -> Item {
-    Item { shelf: Shelf::Inbox, name: name.into() }
+fn item(name: &str) -> InboxFile {
+    InboxFile { shelf: InboxFolder::Inbox, name: name.into() }
 }
 
 /// Writes a file as if that long ago.
@@ -58,7 +58,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-fn take_one(inbox: &Inbox<'_>, name: &str) -> Taken {
+fn take_one(inbox: &Inbox<'_>, name: &str) -> TakenFile {
     let mut taking = inbox.take([(item(name), id())]).unwrap();
     assert!(taking.failed.is_empty());
     taking.taken.pop().unwrap()
@@ -78,19 +78,19 @@ fn half_a_file_is_never_ready() {
         .unwrap();
     let classes: BTreeMap<_, _> =
         scan(&paths).into_iter().map(|c| (c.item.name, c.class)).collect();
-    assert_eq!(classes[OsStr::new("fresh.yaml")], Class::Growing);
-    assert_eq!(classes[OsStr::new("fresh.exe")], Class::Growing);
-    assert_eq!(classes[OsStr::new("quiet.yaml")], Class::Ready);
-    assert_eq!(classes[OsStr::new("ahead.yaml")], Class::Ready);
+    assert_eq!(classes[OsStr::new("fresh.yaml")], FileClass::Growing);
+    assert_eq!(classes[OsStr::new("fresh.exe")], FileClass::Growing);
+    assert_eq!(classes[OsStr::new("quiet.yaml")], FileClass::Ready);
+    assert_eq!(classes[OsStr::new("ahead.yaml")], FileClass::Ready);
     // Somebody saw it being renamed in, or closed: then it may still be half of what is to come, until it has been quiet.
     for (witnessed, class) in
-        [(Witnessed::Renamed, Class::Ready), (Witnessed::Closed, Class::Closed)]
+        [(Witnessed::Renamed, FileClass::Ready), (Witnessed::Closed, FileClass::Closed)]
     {
         let seen = Inbox::of(&paths).scan(Timestamp::now(), &|_| witnessed).unwrap();
         let class_of = |name: &str| &seen.iter().find(|c| c.item.name == name).unwrap().class;
         assert_eq!(*class_of("fresh.yaml"), class);
-        assert_eq!(*class_of("quiet.yaml"), Class::Ready);
-        assert!(matches!(class_of("fresh.exe"), Class::Odd(_)));
+        assert_eq!(*class_of("quiet.yaml"), FileClass::Ready);
+        assert!(matches!(class_of("fresh.exe"), FileClass::Odd(_)));
     }
 }
 
@@ -144,15 +144,15 @@ fn oddities_are_told_without_being_opened() {
         ("link.yaml", "a symbolic link"),
         ("pipe.yaml", "a pipe"),
     ] {
-        assert!(matches!(&classes[name], Class::Odd(why) if why.contains(word)), "{name}");
+        assert!(matches!(&classes[name], FileClass::Odd(why) if why.contains(word)), "{name}");
     }
-    let odd = classes.values().filter(|class| matches!(class, Class::Odd(_))).count();
-    assert_eq!((odd, &classes[".good.yaml.swp"]), (10, &Class::Ignored));
-    assert_eq!([&classes["good.yaml"], &classes["line\nbreak.yaml"]], [&Class::Ready; 2]);
+    let odd = classes.values().filter(|class| matches!(class, FileClass::Odd(_))).count();
+    assert_eq!((odd, &classes[".good.yaml.swp"]), (10, &FileClass::Ignored));
+    assert_eq!([&classes["good.yaml"], &classes["line\nbreak.yaml"]], [&FileClass::Ready; 2]);
 
     // All of them can be refused, whatever they are; nothing behind a link is touched.
     for candidate in scan(&paths) {
-        if let Class::Odd(oddity) = candidate.class {
+        if let FileClass::Odd(oddity) = candidate.class {
             let reason = json!({"error": "odd_file", "message": oddity});
             Inbox::of(&paths).refuse(&candidate.item, &reason).unwrap().unwrap();
         }
@@ -311,7 +311,7 @@ fn a_name_as_long_as_can_be_is_refused_under_a_part_of_it() {
         [OsString::from(format!("{}.yaml", "é".repeat(125))), OsString::from_vec(vec![0xFF; 255])]
     {
         put(&paths.inbox(), &name, "x", OLD);
-        let odd = Item { shelf: Shelf::Inbox, name };
+        let odd = InboxFile { shelf: InboxFolder::Inbox, name };
         Inbox::of(&paths).refuse(&odd, &json!({})).unwrap().unwrap();
     }
     assert_eq!(names(&paths.inbox()), [".taken"]);

@@ -36,7 +36,7 @@ pub(crate) struct RunEnd {
     /// What went wrong, as a sentence.
     pub reason: Option<String>,
     pub transcript: Option<TranscriptMark>,
-    pub told: Told,
+    pub told: AgentReport,
     pub verdict: Option<Ruling>,
 }
 
@@ -76,17 +76,17 @@ pub(crate) struct TranscriptMark {
 /// What an agent said of its own work, as far as its program tells.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Told {
+pub(crate) struct AgentReport {
     /// Its session, by which it can be asked to go on.
     pub session: Option<String>,
     pub model: Option<String>,
     pub cost_usd: Option<f64>,
-    pub tokens: Option<Tokens>,
+    pub tokens: Option<TokenCounts>,
 }
 
 /// How many tokens a model read and wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Tokens {
+pub(crate) struct TokenCounts {
     pub input: u64,
     pub output: u64,
 }
