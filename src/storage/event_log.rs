@@ -223,7 +223,7 @@ impl StreamWriter {
     ) -> Result<(), StoreError> {
         if !lines.is_empty() {
             let mut file = self.local.open_to_append(NAME)?;
-            file.write_all(lines).or_io("write", &self.local.path().join(NAME))?;
+            file.write_all(lines).or_io("write", self.local.path().join(NAME))?;
             record.end = record.end.after(lines);
         }
         crash_points::point("events.written");
@@ -318,7 +318,7 @@ impl StreamReader {
     pub(crate) fn go_to(&mut self, place: u64) -> Result<(), StoreError> {
         self.at = place;
         let sought = self.reader.seek(SeekFrom::Start(place));
-        sought.map(drop).or_io("read", &self.paths.events())
+        sought.map(drop).or_io("read", self.paths.events())
     }
 
     /// Returns whether another stream has taken the place of this one, or it was cut off.

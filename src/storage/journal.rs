@@ -248,7 +248,7 @@ fn parse(text: &[u8]) -> Option<JournalRecord> {
 }
 
 fn write_over(lock: &WriterLock, file: &File, text: &[u8]) -> Result<(), StoreError> {
-    file.write_all_at(text, 0).or_io("write", &lock.paths().intent())
+    file.write_all_at(text, 0).or_io("write", lock.paths().intent())
 }
 
 /// Returns the file if it waits for a record. One that is not this user's to write is replaced.

@@ -177,7 +177,7 @@ impl Folder {
         let flags = access | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         rustix::fs::openat(&self.handle, name, flags, Mode::from_raw_mode(0o666))
             .map(File::from)
-            .or_io("open", &self.path.join(name))
+            .or_io("open", self.path.join(name))
     }
 
     /// Makes a file that must not exist yet, which only its owner can read, and opens it for writing. Nothing is synced.
@@ -193,7 +193,7 @@ impl Folder {
     }
 
     fn metadata(&self, file: &File, name: &OsStr) -> Result<Metadata, StoreError> {
-        file.metadata().or_io("look at", &self.path.join(name))
+        file.metadata().or_io("look at", self.path.join(name))
     }
 
     /// Reads a whole file of at most that many bytes; `None` when nothing has that name. Never blocks.
@@ -283,7 +283,7 @@ impl Folder {
     /// Has a file that was written volatile survive a power cut, with its name. Returns whether it is there.
     pub(crate) fn sync_file(&self, name: &str) -> Result<bool, StoreError> {
         let Some((file, _)) = self.open_to_read(name)? else { return Ok(false) };
-        file.sync_all().or_io("flush to disk", &self.path.join(name))?;
+        file.sync_all().or_io("flush to disk", self.path.join(name))?;
         self.sync().map(|()| true)
     }
 }

@@ -122,7 +122,7 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
 
     /// Adds bytes to the file that is to have that name.
     pub(crate) fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        self.file.write_all(bytes).or_io("write", &self.folder().path().join(name))
+        self.file.write_all(bytes).or_io("write", self.folder().path().join(name))
     }
 
     /// Returns the folder that the file is in.
@@ -140,7 +140,7 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
             return Ok(None);
         }
         let file = Unsynced::new(&self.file, &self.path(), Part::Everything)
-            .or_io("hold open", &self.path())?;
+            .or_io("hold open", self.path())?;
         self.needs_sync = false;
         Ok(Some(file))
     }
@@ -148,7 +148,7 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
     /// Has the bytes of a durable file survive a power cut.
     pub(crate) fn flush(&mut self) -> Result<(), StoreError> {
         if self.needs_sync {
-            self.file.sync_all().or_io("flush to disk", &self.path())?;
+            self.file.sync_all().or_io("flush to disk", self.path())?;
             self.needs_sync = false;
         }
         Ok(())
@@ -159,7 +159,7 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
         self.flush()?;
         let folder = self.folder();
         rustix::fs::renameat(&folder.handle, &*self.temporary, &folder.handle, name)
-            .or_io("replace", &folder.path().join(name))?;
+            .or_io("replace", folder.path().join(name))?;
         self.is_pending = false;
         Ok(())
     }
