@@ -14,8 +14,9 @@ use crate::project::author::acting_agent;
 use crate::rules::{Post, Rules};
 use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::lookup::known_worker;
-use crate::tasks::view::brief::{brief_of, brief_value};
+use crate::tasks::view::brief::brief_value;
 use crate::tasks::view::changed::changed_value;
+use crate::tasks::view::task_view::brief_of;
 
 /// Take your next task, and show what is to be done
 #[derive(Debug, clap::Args)]
