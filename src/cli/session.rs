@@ -16,10 +16,11 @@ use crate::domain::Timestamp;
 use crate::files::printable::inert;
 use crate::history::verify::past::Past;
 use crate::project::active_rules::{InForce, Remark};
+use crate::project::aside::{Aside, Tell, warn_in_log};
 use crate::project::branch_checkout::Patience;
 use crate::project::error::error::OpsError;
 use crate::project::git_hints::GitWords;
-use crate::project::workspace::{Aside, Tell, Workspace, warn_in_log};
+use crate::project::workspace::Workspace;
 use crate::rules::Warning;
 
 /// One run of the command line.
@@ -78,12 +79,6 @@ impl Session {
             Workspace::open(&self.directory, format!("aof {command}"), now, self.wait, tell);
         let workspace = opened.map_err(|error| self.unopened(error))?;
         self.git_words.get_or_init(|| workspace.git_words.clone());
-        if let Some(aside) = &workspace.set_aside {
-            self.warn(&format!(
-                "git was killed while it checked out the branch that the project lives on; what stood in its folder is kept in `{}`",
-                aside.display()
-            ));
-        }
         Ok(workspace)
     }
 

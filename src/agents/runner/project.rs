@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::project::aside::{Clock, warn_in_log};
 use crate::project::error::error::OpsError;
-use crate::project::workspace::{Clock, Network, Workspace, warn_in_log};
+use crate::project::workspace::{Network, Workspace};
 
 /// What a project is opened with.
 #[derive(Debug, Clone)]

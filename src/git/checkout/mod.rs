@@ -3,7 +3,6 @@
 pub(crate) mod checkout;
 pub(crate) mod incoming_files;
 pub(crate) mod materialize;
-pub(crate) mod occupied_folder;
 pub(crate) mod overwrite_check;
 pub(crate) mod recovery;
 pub(crate) mod running_git;

@@ -95,7 +95,7 @@ impl OpsError {
                     (Some(_), Some(reason), ..) => {
                         format!("{reason}; `git status` says what that makes of the file")
                     }
-                    (_, _, Some(left_out), _) => left_out.fix(),
+                    (_, _, Some(left_out), _) => left_out.clone(),
                     (Some(path), ..) => missing(id, path),
                     (.., Some(near)) => format!("did you mean `{near}`?"),
                     _ => "see what there is with `aof task list --all`".to_owned(),
