@@ -144,8 +144,9 @@ fn refuse_occupied(home: &Path, branch: &BranchName) -> Result<(), OpsError> {
     }
     let (home, here) = (named(home), named(&folder));
     let fix = format!(
-        "if it has another branch checked out, or none: `git -C {here} switch {branch}`; if it was moved, or lost its `.git`: \
-         `git -C {home} worktree repair {here}`; else move it elsewhere, with all that is in it, and the branch is checked out anew"
+        "if it has another branch checked out, or none: `git -C {here} switch {branch}`; if it lost its `.git`: `git -C {home} worktree \
+         repair`; if it was moved: `git -C {home} worktree repair {here}`; else move it elsewhere, with all that is in it, and the branch \
+         is checked out anew"
     );
     Err(taken(branch, &folder, "is not a worktree of this repository with that branch", fix))
 }
@@ -157,7 +158,7 @@ pub(crate) fn refuse_link(home: &Path, branch: &BranchName) -> Result<(), OpsErr
     let what = format!("is a symbolic link to `{}`", target.display());
     let fix = match link.canonicalize() {
         Ok(folder) if folder.join(".git").is_file() => format!(
-            "`rm {} && git -C {} worktree repair {}` has git find the worktree there, without a link",
+            "`rm {} && git -C {} worktree repair {}` has git find it there, without a link",
             named(&link),
             named(home),
             named(&folder)

@@ -64,7 +64,7 @@ fn a_detached_head_is_told() {
     assert_snapshot!(said.stderr, @"
     error: the project lives on the branch `aof`, and `$PROJECT/.aof/branch`, where that is checked out, is not a worktree of this repository with that branch
 
-    hint: if it has another branch checked out, or none: `git -C $PROJECT/.aof/branch switch aof`; if it was moved, or lost its `.git`: `git -C $PROJECT worktree repair $PROJECT/.aof/branch`; else move it elsewhere, with all that is in it, and the branch is checked out anew
+    hint: if it has another branch checked out, or none: `git -C $PROJECT/.aof/branch switch aof`; if it lost its `.git`: `git -C $PROJECT worktree repair`; if it was moved: `git -C $PROJECT worktree repair $PROJECT/.aof/branch`; else move it elsewhere, with all that is in it, and the branch is checked out anew
     ");
     follow_hint(&env, &said, 0);
     assert!(env.aof(&["task", "show", &id]).success().stdout.contains("Log in"));
@@ -139,7 +139,7 @@ fn a_repository_that_was_moved_keeps_its_work() {
     fs::rename(env.path(""), &moved).unwrap();
     env.enter(moved);
     let said = refused(&env);
-    follow_hint(&env, &said, 1);
+    follow_hint(&env, &said, 2);
     assert!(env.aof(&["task", "show", &id]).success().stdout.contains("Log in"));
     assert_eq!(env.git(&["-C", ".aof/branch", "diff", "--cached", "--name-only"]), "org.yaml\n");
 }
