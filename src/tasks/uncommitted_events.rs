@@ -8,7 +8,7 @@ use crate::project::active_rules::in_force;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Refusal;
-use crate::storage::Stream;
+use crate::storage::EventStream;
 use crate::tasks::state::task_state::Standing;
 
 /// Leaves the event of a completion that came after another one of the same visit. `delivery` tells repeated refusals apart.
@@ -41,5 +41,5 @@ pub(crate) fn leave(
     occurrence.project = occurrence.project.or_else(|| workspace.paths.folder_name());
     let id = EventId::of(mark);
     let line = event_line(event_value(&occurrence), Origin::Nowhere(&id));
-    Ok(Stream::of(&workspace.paths).leave(&id, &line)?)
+    Ok(EventStream::of(&workspace.paths).leave(&id, &line)?)
 }

@@ -14,8 +14,8 @@ use crate::domain::{Completion, CompletionId, Map, Outcome};
 use crate::git::Asking;
 use crate::project::error::error::OpsError;
 use crate::rules::{Post, RefusalKind};
-use crate::storage::runs::attempt::{Attempt, RunFile};
-use crate::storage::runs::record::{End, Ending, Record, Ruling};
+use crate::storage::runs::{Ruling, RunEnd, RunEnding, RunRecord};
+use crate::storage::runs::{RunAttempt, RunFile};
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::signing::{Signing, complete_signed};
 use crate::tasks::view::changed::ended;
@@ -34,8 +34,8 @@ impl Run<'_> {
         &self,
         said: Said,
         run: &CompletionId,
-        record: &mut Record,
-        folder: &Attempt,
+        record: &mut RunRecord,
+        folder: &RunAttempt,
         took: Duration,
     ) -> Result<Result<VisitEnd, Before>, OpsError> {
         let source = said.source;
@@ -45,7 +45,7 @@ impl Run<'_> {
             Handed::In(outcome) => {
                 if let Some(end) = &mut record.end {
                     let source = source_word(source).to_owned();
-                    (end.how, end.reason) = (Ending::Verdict, None);
+                    (end.how, end.reason) = (RunEnding::Verdict, None);
                     end.verdict = Some(Ruling { source, outcome, completion: run.clone() });
                 }
                 self.note(folder, record);
@@ -65,7 +65,7 @@ impl Run<'_> {
     }
 
     /// Keeps the record of an attempt. What cannot be kept is told: no verdict depends on it.
-    pub(crate) fn note(&self, folder: &Attempt, record: &Record) {
+    pub(crate) fn note(&self, folder: &RunAttempt, record: &RunRecord) {
         if let Err(fault) = folder.note(record) {
             let text = format!("the record of the attempt could not be kept: {fault}");
             (self.news)(News::Remark { ticket: self.assignment.ticket.clone(), text });
@@ -73,7 +73,7 @@ impl Run<'_> {
     }
 
     /// Keeps what was said only in what was printed, in the file that is looked into when this runner does not come to hand it in.
-    fn keep(&self, said: &Said, folder: &Attempt) {
+    fn keep(&self, said: &Said, folder: &RunAttempt) {
         if said.source != Source::Structured {
             return;
         }
@@ -105,7 +105,7 @@ impl Run<'_> {
         &self,
         said: Said,
         run: &CompletionId,
-        end: Option<&End>,
+        end: Option<&RunEnd>,
         took: Duration,
     ) -> Result<Handed, OpsError> {
         let completion = self.completion(said, run, end, took);
@@ -160,7 +160,7 @@ impl Run<'_> {
         &self,
         said: Said,
         run: &CompletionId,
-        end: Option<&End>,
+        end: Option<&RunEnd>,
         took: Duration,
     ) -> Completion {
         let mut metadata = said.metadata;
@@ -228,7 +228,7 @@ impl Run<'_> {
 }
 
 /// Returns what an entry keeps of its run.
-fn run_value(run: &CompletionId, source: Source, end: Option<&End>, took: Duration) -> Value {
+fn run_value(run: &CompletionId, source: Source, end: Option<&RunEnd>, took: Duration) -> Value {
     let mut value =
         json!({"id": run.as_str(), "verdict": source_word(source), "seconds": took.as_secs()});
     let Some(end) = end else { return value };

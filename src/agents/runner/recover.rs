@@ -18,9 +18,9 @@ use crate::dispatch::claimable_work::left_behind;
 use crate::domain::CompletionId;
 use crate::project::error::error::OpsError;
 use crate::rules::Post;
-use crate::storage::runs::attempt::{Attempt, RunFile};
-use crate::storage::runs::record::{End, Ending, Record, Told};
-use crate::storage::runs::runs::Latest;
+use crate::storage::runs::LatestRun;
+use crate::storage::runs::{RunAttempt, RunFile};
+use crate::storage::runs::{RunEnd, RunEnding, RunRecord, Told};
 
 /// How long a program has that a killed runner left behind.
 const GRACE: Duration = Duration::from_secs(5);
@@ -30,12 +30,12 @@ impl Run<'_> {
     /// counts now. Returns how the visit ended, if that was all that was missing.
     pub(crate) fn recover(&mut self) -> Result<Option<VisitEnd>, OpsError> {
         let (attempt, mut record, is_unheard) = match self.runs.latest()? {
-            Latest::None | Latest::Open(_, None) => return Ok(None),
-            Latest::Ended(attempt, record) => {
+            LatestRun::None | LatestRun::Open(_, None) => return Ok(None),
+            LatestRun::Ended(attempt, record) => {
                 let is_unheard = is_unheard(&record);
                 (attempt, record, is_unheard)
             }
-            Latest::Open(attempt, Some(mut record)) => {
+            LatestRun::Open(attempt, Some(mut record)) => {
                 let is_unheard = self.lose(&mut record);
                 (attempt, record, is_unheard)
             }
@@ -63,14 +63,14 @@ impl Run<'_> {
     }
 
     /// Ends an attempt whose runner was killed. Returns whether it had ended by itself, so that nobody has heard what it said.
-    fn lose(&self, record: &mut Record) -> bool {
+    fn lose(&self, record: &mut RunRecord) -> bool {
         let alive = record.is_alive();
         if let Some(group) = record.group.as_ref().filter(|_| alive) {
             group.end(GRACE);
         }
-        record.end = Some(End {
+        record.end = Some(RunEnd {
             at: (self.project.clock)(),
-            how: Ending::Lost,
+            how: RunEnding::Lost,
             status: None,
             reason: Some(KILLED.to_owned()),
             transcript: None,
@@ -82,7 +82,11 @@ impl Run<'_> {
 
     /// Returns what an attempt left in its file, if that is an answer. Nothing passes where nobody saw how the program ended: half an
     /// answer looks like a whole one.
-    fn said_in(&self, attempt: &Attempt, record: &Record) -> Result<Option<Box<Said>>, OpsError> {
+    fn said_in(
+        &self,
+        attempt: &RunAttempt,
+        record: &RunRecord,
+    ) -> Result<Option<Box<Said>>, OpsError> {
         let Assignment { ticket, agent, .. } = self.assignment;
         // What cannot be read there is no answer.
         let Some(output) = attempt.read(RunFile::Output, OUTPUT_LIMIT).unwrap_or_default() else {
@@ -119,7 +123,7 @@ impl Run<'_> {
     }
 
     /// Keeps what the next attempt is to know of that one.
-    fn remember(&mut self, record: &Record) -> Result<(), OpsError> {
+    fn remember(&mut self, record: &RunRecord) -> Result<(), OpsError> {
         let left = left_behind(&self.workspace(), record.started)?;
         let why = why_of(record);
         let before =

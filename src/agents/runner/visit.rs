@@ -21,9 +21,9 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Post;
 use crate::storage::Holder;
-use crate::storage::random::{DeliveryId, chance};
-use crate::storage::runs::record::{Ending, Ruling};
-use crate::storage::runs::runs::{Right, Runs, VisitRuns};
+use crate::storage::random::{chance, ulid};
+use crate::storage::runs::{Ruling, RunEnding};
+use crate::storage::runs::{RunRight, Runs, VisitRuns};
 use crate::tasks::view::task_view::show;
 
 /// How often is looked whether a pause is over, or the runner is to stop.
@@ -105,8 +105,8 @@ fn begun<'a>(
     let now = workspace.now();
     let holder = Holder::this_process(project.command.clone(), now);
     let runs = match Runs::of(&workspace.paths).open(&assignment.ticket, &holder)? {
-        Right::Ours(runs) => runs,
-        Right::Taken(holder) => {
+        RunRight::Ours(runs) => runs,
+        RunRight::Taken(holder) => {
             let who =
                 holder.map_or_else(|| "another runner".to_owned(), |holder| holder.to_string());
             return Ok(Err(format!("{who} runs it")));
@@ -251,7 +251,7 @@ impl Run<'_> {
                 (self.news)(News::Remark { ticket: ticket.clone(), text });
             }
             if let (Some(end), Some(stamp)) = (&mut record.end, &said.visit.completion) {
-                (end.how, end.reason) = (Ending::Verdict, None);
+                (end.how, end.reason) = (RunEnding::Verdict, None);
                 let outcome = said.visit.outcome.to_string();
                 end.verdict = Some(Ruling {
                     source: "own".to_owned(),
@@ -308,7 +308,7 @@ impl Run<'_> {
     }
 
     pub(crate) fn fresh_id(&self) -> Result<CompletionId, OpsError> {
-        Ok(DeliveryId::new((self.project.clock)())?.completion())
+        Ok(ulid((self.project.clock)())?)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::random::chance;
 use crate::tasks::apply::change::DryRun;
-use crate::tasks::recovery::checkout::{Brought, bring, left, may_bring};
+use crate::tasks::recovery::checkout::{Brought, bring, left};
 use crate::tasks::recovery::recover;
 
 /// How often it is offered at most.
@@ -201,7 +201,7 @@ impl Rounds<'_> {
     /// Only the remote went on.
     fn come(&self, head: &Head, remote: CommitId) -> Result<Round, OpsError> {
         if self.wish.dry_run == DryRun::Yes {
-            let asked = left(may_bring(self.workspace, head, remote))?;
+            let asked = left(self.workspace.repository.may_bring(head, remote))?;
             return Ok(Round::Over(asked.map_or_else(End::Left, |()| End::Rehearsed)));
         }
         let subject = format!("{SYNCED}fast-forward to {}", self.upstream.name());
@@ -260,7 +260,7 @@ impl Rounds<'_> {
             return Ok(Round::Over(End::Rehearsed));
         }
         let joined = join(self.workspace, &sides, mixed)?;
-        if let Err(left) = left(may_bring(self.workspace, head, joined.commit))? {
+        if let Err(left) = left(self.workspace.repository.may_bring(head, joined.commit))? {
             return Ok(Round::Over(End::Left(left)));
         }
         let end = match self.offer(joined.commit)? {

@@ -7,7 +7,7 @@ use tracing::warn;
 use super::derive::Apart;
 use crate::domain::EventId;
 use crate::project::error::error::OpsError;
-use crate::storage::event_log::writer::Writer;
+use crate::storage::event_log::StreamWriter;
 use crate::storage::layout::EVENTS;
 
 /// What was left for the stream.
@@ -41,7 +41,7 @@ impl ForStream {
     }
 
     /// Removes what nobody waits for any more.
-    pub(crate) fn clear_done(&self, writer: &Writer) -> Result<(), OpsError> {
+    pub(crate) fn clear_done(&self, writer: &StreamWriter) -> Result<(), OpsError> {
         Ok(writer.clear(&self.done)?)
     }
 }

@@ -21,8 +21,8 @@ use crate::agents::runner::verdict::sources::verdict;
 use crate::domain::AgentId;
 use crate::project::error::error::OpsError;
 use crate::storage::StoreError;
-use crate::storage::runs::attempt::{Attempt, RunFile};
-use crate::storage::runs::record::{End, Ending, Record, Told, TranscriptMark};
+use crate::storage::runs::{RunAttempt, RunFile};
+use crate::storage::runs::{RunEnd, RunEnding, RunRecord, Told, TranscriptMark};
 use crate::system::process::{
     How, Limits, Obstacle, Orphans, Program, Room, Secrets, StartError, Transcript,
 };
@@ -49,7 +49,7 @@ pub(crate) enum Came {
 /// An attempt that is over.
 pub(crate) struct Attempted {
     pub came: Came,
-    pub record: Record,
+    pub record: RunRecord,
     pub took: Duration,
 }
 
@@ -58,7 +58,7 @@ impl Trial<'_> {
     #[expect(clippy::too_many_lines, reason = "to be split by its steps")]
     pub(crate) fn make(
         &self,
-        attempt: &Attempt,
+        attempt: &RunAttempt,
         stop: &AtomicBool,
         news: &dyn Fn(News),
     ) -> Result<Attempted, OpsError> {
@@ -171,7 +171,7 @@ impl Trial<'_> {
     }
 
     /// Returns the program, its prompt and its record, with everything that it finds in its folder.
-    fn prepare(&self, attempt: &Attempt) -> Result<(Command, String, Record), OpsError> {
+    fn prepare(&self, attempt: &RunAttempt) -> Result<(Command, String, RunRecord), OpsError> {
         let facts = self.facts(Places {
             prompt: attempt.path_of(RunFile::Prompt),
             output: attempt.path_of(RunFile::Output),
@@ -180,7 +180,7 @@ impl Trial<'_> {
         attempt.write(RunFile::Prompt, facts.prompt.as_bytes())?;
         attempt.write(RunFile::Mcp, mcp_config(&facts).as_bytes())?;
         let command = command(self.launch, &facts);
-        let record = Record {
+        let record = RunRecord {
             run: facts.run,
             ticket: self.ticket.clone(),
             agent: self.agent.clone(),
@@ -202,7 +202,7 @@ impl Trial<'_> {
 
     fn judge(
         &self,
-        attempt: &Attempt,
+        attempt: &RunAttempt,
         prompt: &str,
         printed: &Printed<'_>,
         secrets: &Secrets,
@@ -249,8 +249,8 @@ impl Trial<'_> {
     #[expect(clippy::too_many_arguments, reason = "what a record ends with")]
     fn over(
         &self,
-        attempt: &Attempt,
-        mut record: Record,
+        attempt: &RunAttempt,
+        mut record: RunRecord,
         came: Came,
         begun: Instant,
         told: Told,
@@ -259,13 +259,13 @@ impl Trial<'_> {
         news: &dyn Fn(News),
     ) -> Attempted {
         let (how, reason) = match &came {
-            Came::Said(_) => (Ending::Verdict, None),
+            Came::Said(_) => (RunEnding::Verdict, None),
             Came::Nothing(before) => ending(before),
-            Came::Unavailable(why) => (Ending::Unavailable, Some(why.clone())),
-            Came::Stopped => (Ending::Stopped, None),
-            Came::Overtaken(why) => (Ending::Overtaken, Some(why.clone())),
+            Came::Unavailable(why) => (RunEnding::Unavailable, Some(why.clone())),
+            Came::Stopped => (RunEnding::Stopped, None),
+            Came::Overtaken(why) => (RunEnding::Overtaken, Some(why.clone())),
         };
-        record.end = Some(End {
+        record.end = Some(RunEnd {
             at: (self.project.clock)(),
             how,
             status,

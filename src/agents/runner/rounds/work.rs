@@ -19,7 +19,7 @@ use crate::domain::{AgentId, Status, Ticket};
 use crate::history::sync::standing::is_cut_off;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::runs::runs::Runs;
+use crate::storage::runs::Runs;
 use crate::tasks::apply::change::DryRun;
 
 /// How often whoever shows what goes on is asked to, when nothing happens.
