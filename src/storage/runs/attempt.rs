@@ -29,7 +29,7 @@ pub(crate) enum RunFile {
 }
 
 impl RunFile {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Prompt => "prompt.md",
             Self::Mcp => "mcp.json",

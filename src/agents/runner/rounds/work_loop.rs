@@ -1,35 +1,29 @@
-//! Who works at what next, until nothing is left: the loop of a runner. What is to be done is looked up anew each time; it
-//! keeps no state that matters.
+//! Who works at what next, until nothing is left: the loop of a runner.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::asking::Answered;
-use super::lookahead::Ahead;
-use super::obstacle::Obstacle;
+use super::ask_people::Answered;
+use super::find_work::{Found, LOOK, Rounds, TICK};
 use crate::agents::runner::news::{News, Waits};
-use crate::agents::runner::project::Project;
-use crate::agents::runner::request::{Account, Audience, End, Pace, Wish};
+use crate::agents::runner::request::{Account, Audience, End, Pace, RunnerSetup, Wish};
 use crate::agents::runner::visit;
-use crate::agents::runner::visit::{Assignment, VisitEnd};
-use crate::domain::{AgentId, Status, Ticket};
+use crate::agents::runner::visit_run::{Assignment, VisitEnd};
+use crate::git::AuditError;
 use crate::history::sync::standing::is_cut_off;
 use crate::project::error::error::OpsError;
-use crate::project::workspace::Workspace;
 use crate::storage::runs::Runs;
 use crate::tasks::apply::change::DryRun;
 
-/// How often whoever shows what goes on is asked to, when nothing happens.
-pub(crate) const TICK: Duration = Duration::from_millis(100);
-/// How often new work is looked for while somebody is at work and others could begin.
-pub(crate) const LOOK: Duration = Duration::from_secs(1);
+/// A remote that could not be reached is left alone at least so long, and at most so long.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// Works until nothing is left, or `stop` is set.
 pub fn work(
-    project: &Project,
+    project: &RunnerSetup,
     wish: &Wish,
     jobs: usize,
     pace: Pace,
@@ -65,55 +59,32 @@ enum Word {
     Ended(Assignment, Result<VisitEnd, OpsError>),
 }
 
-pub(crate) struct Rounds<'a> {
-    pub(crate) project: &'a Project,
-    pub(crate) wish: &'a Wish,
-    pub(crate) workspace: Workspace,
-    pub(crate) running: BTreeSet<Ticket>,
-    /// What came to nothing here, and is not tried again.
-    pub(crate) tried: BTreeMap<Ticket, String>,
-    pub(crate) unavailable: BTreeMap<AgentId, String>,
-    given_up: Vec<(Ticket, String)>,
-    pub(crate) visits: usize,
-    begun: usize,
-    /// The agent that got something to do last.
-    pub(crate) served: Option<AgentId>,
-    pub(crate) ahead: Ahead,
-    /// Whether it was told that the remote cannot be reached, and it has not been since.
-    told_of_absence: bool,
+/// Something that keeps everybody from beginning anything, and passes: it is told once, and tried again.
+struct PassingObstacle {
+    text: String,
+    met: Instant,
+    pause: Duration,
 }
 
-/// What there is to do.
-pub(crate) enum Found {
-    Work(Assignment),
-    /// Nothing now; with why, where it is about a task.
-    Nothing(Vec<Waits>),
-    Finished(Status),
+impl PassingObstacle {
+    /// Returns the obstacle that was met; the pause before another try of a remote doubles each time.
+    fn met(before: Option<&Self>, error: &OpsError) -> Self {
+        let is_remote = matches!(
+            error,
+            OpsError::Remote(_)
+                | OpsError::NotConfirmed { .. }
+                | OpsError::Audit(AuditError::NotStored { .. })
+        );
+        let pause = match before {
+            _ if !is_remote => TICK,
+            Some(before) => (before.pause * 2).clamp(SHORTEST_PAUSE, LONGEST_PAUSE),
+            None => SHORTEST_PAUSE,
+        };
+        Self { text: error.problem(), met: Instant::now(), pause }
+    }
 }
 
 impl<'a> Rounds<'a> {
-    pub(crate) fn new(project: &'a Project, wish: &'a Wish) -> Result<Self, OpsError> {
-        Ok(Self {
-            project,
-            wish,
-            workspace: project.open()?,
-            running: BTreeSet::new(),
-            tried: BTreeMap::new(),
-            unavailable: BTreeMap::new(),
-            given_up: Vec::new(),
-            visits: 0,
-            begun: 0,
-            served: None,
-            ahead: Ahead::default(),
-            told_of_absence: false,
-        })
-    }
-
-    /// Passes over what was found; returns whether it had been already.
-    pub(crate) fn pass_over(&mut self, assignment: &Assignment) -> bool {
-        !self.running.insert(assignment.ticket.clone())
-    }
-
     #[expect(
         clippy::too_many_arguments,
         reason = "the ends of one channel, and what bounds the loop"
@@ -129,11 +100,11 @@ impl<'a> Rounds<'a> {
         audience: &mut dyn Audience,
     ) -> Result<End, OpsError> {
         let mut looked: Option<Instant> = None;
-        let mut obstacle: Option<Obstacle> = None;
+        let mut obstacle: Option<PassingObstacle> = None;
         loop {
             let mut found = Found::Nothing(Vec::new());
             let is_passed =
-                obstacle.as_ref().is_none_or(|obstacle| obstacle.is_over(Instant::now()));
+                obstacle.as_ref().is_none_or(|obstacle| obstacle.met.elapsed() >= obstacle.pause);
             let is_due = is_passed
                 && (self.running.is_empty() || looked.is_none_or(|at| at.elapsed() >= LOOK));
             let may_begin = |rounds: &Self| match pace {
@@ -145,16 +116,15 @@ impl<'a> Rounds<'a> {
                 found = match self.find(DryRun::No) {
                     // A merge, or whoever has the lock, ends some time; nobody who is at work is ended for it.
                     Err(error) if error.passes() => {
-                        let text = error.problem();
+                        let met = PassingObstacle::met(obstacle.as_ref(), &error);
                         let is_absence = error.code() == "offline";
-                        let is_told = Obstacle::is_told(obstacle.as_ref(), &text)
+                        let is_told = obstacle.is_some_and(|before| before.text == met.text)
                             || (is_absence && self.told_of_absence);
                         if !is_told {
-                            audience.hear(&News::Obstacle(text.clone()));
+                            audience.hear(&News::Obstacle(met.text.clone()));
                         }
                         self.told_of_absence |= is_absence;
-                        obstacle =
-                            Some(Obstacle::met(obstacle.as_ref(), &error, &text, Instant::now()));
+                        obstacle = Some(met);
                         break;
                     }
                     found => found?,
@@ -271,10 +241,7 @@ impl<'a> Rounds<'a> {
             VisitEnd::Overtaken(why) | VisitEnd::Busy(why) | VisitEnd::Broken(why) => {
                 // Of a task that is driven, it is told why it goes no further.
                 if let Wish::Agents { .. } = self.wish {
-                    audience.hear(&News::Remark {
-                        ticket: assignment.ticket.clone(),
-                        text: why.clone(),
-                    });
+                    audience.hear(&News::remark(&assignment.ticket, why.clone()));
                 }
                 why
             }

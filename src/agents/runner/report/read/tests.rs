@@ -1,14 +1,15 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::agents::runner::attempt::printed::{Exit, Printed};
+use crate::agents::runner::output::{Exit, RunOutput};
 use crate::agents::runner::report::trouble::TroubleKind;
+use crate::storage::runs::Tokens;
 
-fn printed<'p>(stdout: &'p str, stderr: &'p str, exit: Exit) -> Printed<'p> {
-    Printed { stdout: stdout.as_bytes(), stderr: stderr.as_bytes(), exit }
+fn printed<'p>(stdout: &'p str, stderr: &'p str, exit: Exit) -> RunOutput<'p> {
+    RunOutput { stdout: stdout.as_bytes(), stderr: stderr.as_bytes(), exit }
 }
 
-fn good(stdout: &str) -> Printed<'_> {
+fn good(stdout: &str) -> RunOutput<'_> {
     printed(stdout, "", Exit::SUCCESS)
 }
 
@@ -324,21 +325,25 @@ fn opencodes_errors_are_told_apart() {
 
 #[test]
 fn one_object_or_plain_text() {
-    let report = json(&good("\u{feff} {\"outcome\": \"complete\", \"summary\": \"x\"}\n"));
+    let report = one_object(&good("\u{feff} {\"outcome\": \"complete\", \"summary\": \"x\"}\n"));
     assert_eq!(report.structured.unwrap()["summary"], "x");
     for none in ["[1]", "{\"outcome\": ", "done {\"outcome\": \"complete\"}", "{}{}", "null"] {
-        let report = json(&good(none));
+        let report = one_object(&good(none));
         assert_eq!(
             (report.structured, report.text.as_str(), report.remarks.len()),
             (None, none, 1),
             "{none}"
         );
     }
-    assert_eq!(text(&good("\u{1b}[32mok\u{1b}[0m\r\nrate limit, 401")).text, "ok\nrate limit, 401");
-    assert_eq!(text(&good("rate limit, 401")).trouble, None);
+    assert_eq!(
+        all_text(&good("\u{1b}[32mok\u{1b}[0m\r\nrate limit, 401")).text,
+        "ok\nrate limit, 401"
+    );
+    assert_eq!(all_text(&good("rate limit, 401")).trouble, None);
 }
 
-const READERS: [fn(&Printed<'_>) -> Report; 6] = [claude, codex, gemini, opencode, json, text];
+const READERS: [fn(&RunOutput<'_>) -> Report; 6] =
+    [claude, codex, gemini, opencode, one_object, all_text];
 
 #[test]
 fn much_is_read_in_no_time_that_anybody_notices() {
@@ -386,7 +391,7 @@ proptest! {
     fn nothing_that_is_printed_ends_a_reader(out in noise(), err in noise(), status in any::<u8>(), from in 0usize..64) {
         let out = &out[from.min(out.len())..];
         for read in READERS {
-            let report = read(&Printed { stdout: out, stderr: &err, exit: Exit::Status(status) });
+            let report = read(&RunOutput { stdout: out, stderr: &err, exit: Exit::Status(status) });
             let clean = !report.text.contains(['\u{1b}', '\0', '\r']);
             prop_assert!(clean);
         }

@@ -1,14 +1,13 @@
-//! A gate for people: whoever sits at the other end is asked, and what is said is handed in. What is refused is asked again; no
-//! answer ends a run.
+//! A gate for people: the audience is asked, and its answer completes the visit. What is refused is asked again; without an answer
+//! the run ends.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::work::{LOOK, Rounds, TICK};
+use super::find_work::{LOOK, Rounds, TICK};
 use crate::agents::runner::news::{News, Waits, Why};
-use crate::agents::runner::news_of_run::moved;
-use crate::agents::runner::request::{Asked, Audience};
+use crate::agents::runner::request::{Asked, Audience, Refused};
 use crate::dispatch::claimable_work::openings;
 use crate::domain::Completion;
 use crate::git::Asking;
@@ -19,17 +18,6 @@ use crate::tasks::signing::{Signing, complete_signed};
 use crate::tasks::view::brief::briefed;
 use crate::tasks::view::changed::ended;
 use crate::tasks::view::task_view::show;
-
-/// What a person said, and why it was refused.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Refused {
-    /// What was said.
-    pub completion: Completion,
-    /// All that is wrong with it.
-    pub why: String,
-    /// What mends it.
-    pub fix: String,
-}
 
 /// What came of asking.
 pub(crate) enum Answered {
@@ -89,7 +77,7 @@ impl Rounds<'_> {
         stop: &AtomicBool,
         audience: &mut dyn Audience,
     ) -> Result<Result<Answered, Refused>, OpsError> {
-        let remark = |text: String| News::Remark { ticket: wait.ticket.clone(), text };
+        let remark = |text: String| News::remark(&wait.ticket, text);
         let mut told = false;
         loop {
             self.workspace = self.project.open()?;
@@ -106,31 +94,21 @@ impl Rounds<'_> {
                     let rules = self.workspace.rules()?.rules;
                     let last = ended(&done.changed).last().cloned();
                     let task = &done.changed.after.task;
-                    audience.hear(&moved(
-                        &rules,
-                        &wait.ticket,
-                        &wait.station,
-                        last.as_ref(),
-                        task,
-                        Duration::ZERO,
-                    ));
+                    let (ticket, from) = (&wait.ticket, &wait.station);
+                    let took = Duration::ZERO;
+                    audience.hear(&News::moved(&rules, ticket, from, last.as_ref(), task, took));
                     self.visits += 1;
                     return Ok(Ok(Answered::Said));
                 }
                 Err(OpsError::Refused(refusal)) if refusal.kind() == RefusalKind::Conflict => {
-                    audience.hear(&remark(format!(
-                        "what was said came too late: {}",
-                        OpsError::Refused(refusal)
-                    )));
+                    let why = OpsError::Refused(refusal);
+                    audience.hear(&remark(format!("what was said came too late: {why}")));
                     return Ok(Ok(Answered::Overtaken));
                 }
                 Err(OpsError::Refused(refusal)) => {
                     let fix = self.workspace.git_words.said(refusal.fix());
-                    return Ok(Err(Refused {
-                        completion,
-                        why: OpsError::Refused(refusal).to_string(),
-                        fix,
-                    }));
+                    let why = OpsError::Refused(refusal).to_string();
+                    return Ok(Err(Refused { completion, why, fix }));
                 }
                 Err(OpsError::Unfit { code: "cannot_sign", problem, fix }) => {
                     let fix = self.workspace.git_words.said(fix);

@@ -1,20 +1,110 @@
-//! What there is to do, and for whom: of agents whatever they have or may take, of a task where it stands.
+//! What there is to do, and for whom: of agents whatever they have or may take, of a task where it stands. It is looked up anew
+//! each time; a runner keeps no state that matters.
 
-use super::work::{Found, Rounds};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
 use crate::agents::runner::news::{Waits, Why};
-use crate::agents::runner::request::Wish;
-use crate::agents::runner::visit::Assignment;
+use crate::agents::runner::request::{RunnerSetup, Wish};
+use crate::agents::runner::visit_run::Assignment;
 use crate::dispatch::claim::take;
 use crate::dispatch::claimable_work::{Opening, openings};
-use crate::dispatch::next::{Next, Wanted, next};
-use crate::domain::{AgentId, RoleId, TaskId, Ticket};
+use crate::dispatch::next::{Besides, Next, Wanted, next};
+use crate::domain::{AgentId, RoleId, Status, TaskId, Ticket};
 use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::view::task_view::show;
 
-impl Rounds<'_> {
-    /// Looks for something to do; what is found in a rehearsal is not claimed.
+/// How often the audience is asked to show that time passes, when nothing happens.
+pub(crate) const TICK: Duration = Duration::from_millis(100);
+/// How often new work is looked for while somebody is at work and others could begin.
+pub(crate) const LOOK: Duration = Duration::from_secs(1);
+/// How long a look at all tasks holds: others work at the same tasks.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// What the last look at all tasks showed that each agent can do, so that a short visit does not cost another look. It is forgotten
+/// when it may not be all any more, or in another order.
+#[derive(Debug, Default)]
+pub(crate) struct Lookahead {
+    agents: BTreeMap<AgentId, (Instant, Besides)>,
+}
+
+impl Lookahead {
+    /// Keeps what a look just showed.
+    pub(crate) fn put(&mut self, agent: &AgentId, besides: Besides) {
+        self.agents.insert(agent.clone(), (Instant::now(), besides));
+    }
+
+    /// Takes out what the agent is to do next, if that is known.
+    pub(crate) fn next(&mut self, agent: &AgentId) -> Option<Ticket> {
+        let (looked, besides) = self.agents.get_mut(agent)?;
+        besides.tickets.pop_front().filter(|_| looked.elapsed() < FRESH)
+    }
+
+    /// Returns whether other tasks wait for this one.
+    pub(crate) fn awaits(&self, id: &TaskId) -> bool {
+        self.agents.values().any(|(_, besides)| besides.awaited.contains(id))
+    }
+
+    /// Forgets it all.
+    pub(crate) fn forget(&mut self) {
+        self.agents.clear();
+    }
+}
+
+/// What is known of a run of the loop.
+pub(crate) struct Rounds<'a> {
+    pub(crate) project: &'a RunnerSetup,
+    pub(crate) wish: &'a Wish,
+    pub(crate) workspace: Workspace,
+    pub(crate) running: BTreeSet<Ticket>,
+    /// What came to nothing here, and is not tried again.
+    pub(crate) tried: BTreeMap<Ticket, String>,
+    pub(crate) unavailable: BTreeMap<AgentId, String>,
+    pub(crate) given_up: Vec<(Ticket, String)>,
+    pub(crate) visits: usize,
+    pub(crate) begun: usize,
+    /// The agent that got something to do last.
+    pub(crate) served: Option<AgentId>,
+    pub(crate) ahead: Lookahead,
+    /// Whether it was told that the remote cannot be reached, and it has not been since.
+    pub(crate) told_of_absence: bool,
+}
+
+/// What there is to do.
+pub(crate) enum Found {
+    Work(Assignment),
+    /// Nothing now; with why, where it is about a task.
+    Nothing(Vec<Waits>),
+    Finished(Status),
+}
+
+impl<'a> Rounds<'a> {
+    pub(crate) fn new(project: &'a RunnerSetup, wish: &'a Wish) -> Result<Self, OpsError> {
+        Ok(Self {
+            project,
+            wish,
+            workspace: project.open()?,
+            running: BTreeSet::new(),
+            tried: BTreeMap::new(),
+            unavailable: BTreeMap::new(),
+            given_up: Vec::new(),
+            visits: 0,
+            begun: 0,
+            served: None,
+            ahead: Lookahead::default(),
+            told_of_absence: false,
+        })
+    }
+
+    /// Passes over what was found; returns whether it had been already.
+    pub(crate) fn pass_over(&mut self, assignment: &Assignment) -> bool {
+        !self.running.insert(assignment.ticket.clone())
+    }
+
+    /// Looks for something to do; with a dry run, nothing is claimed.
     pub(crate) fn find(&mut self, dry_run: DryRun) -> Result<Found, OpsError> {
         self.workspace.restart_wait(self.project.wait);
         match self.wish {

