@@ -13,7 +13,6 @@ use crate::storage::inbox::{InboxFile, InboxFolder, Leftover};
 use crate::storage::random::ulid;
 use crate::storage::{Inbox, StoreError, journal};
 use crate::tasks::apply::change::Planned;
-use crate::tasks::apply::rehearsal::rehearse_each;
 use crate::tasks::complete::would_complete;
 use crate::tasks::inbox::intended_visit::bind;
 use crate::tasks::inbox::kept_back::is_passing;
@@ -122,26 +121,19 @@ fn fix(error: &OpsError) -> String {
 fn kept_back(workspace: &Workspace) -> Result<(usize, Vec<KeptBack>), OpsError> {
     let files = files(workspace)?;
     let count = files.len();
-    let (mut all, mut ready) = (Vec::new(), Vec::new());
+    let mut all = Vec::new();
     for file in files.into_iter().take(MOST) {
-        // Who takes one finishes first what was broken off; that is not for whoever only looks.
+        // Who takes one finishes first what was interrupted; that is not for whoever only looks.
         if journal::is_pending(&workspace.paths) {
             break;
         }
-        match planned(workspace, &file) {
-            Ok(Some(planned)) => ready.push((file, planned)),
-            Ok(None) => {}
-            Err(error) => all.push(file.kept_back(error)),
+        let rehearsed = planned(workspace, &file)
+            .and_then(|planned| planned.map_or(Ok(()), |planned| planned.rehearse(workspace)));
+        match rehearsed {
+            Err(error) if is_passing(&error) => all.push(file.kept_back(error)),
+            _ => {}
         }
     }
-    let troubles =
-        rehearse_each(workspace, &ready.iter().map(|(_, planned)| planned).collect::<Vec<_>>());
-    let troubled = ready
-        .into_iter()
-        .zip(troubles)
-        .filter_map(|((file, _), error)| Some(file.kept_back(error?)));
-    all.extend(troubled);
-    all.retain(|kept| is_passing(&kept.error));
     Ok((count, all))
 }
 
