@@ -63,6 +63,5 @@ words::serialize_as_text!(
     PublicKey,
     Station,
     Target,
-    Ticket,
-    Period
+    Ticket
 );
