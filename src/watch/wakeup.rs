@@ -1,4 +1,4 @@
-//! What wakes the watcher: hints of where something may have happened, gathered until it looks. Touches no files.
+//! What wakes the watcher: hints of where something may have changed, gathered until it looks. Touches no files.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -11,25 +11,25 @@ use notify::{Event, EventKind};
 
 use crate::storage::layout::is_debris;
 
-/// Gathers hints, and wakes whoever waits for them.
+/// Gathers hints, and wakes the watcher.
 #[derive(Default)]
 pub(crate) struct Wakeup {
     hints: Mutex<Hints>,
     rung: Condvar,
 }
 
-/// Where something may have happened since the watcher looked last.
+/// Where something may have changed since the watcher looked last.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Hints {
     /// What was seen of files in the inbox, in order.
     pub inbox: Vec<(OsString, Seen)>,
-    /// Where else.
+    /// Other places.
     pub places: BTreeSet<Place>,
-    /// Somebody wants the watcher to stop.
+    /// Whether the watcher is to stop.
     pub stop: bool,
 }
 
-/// A place where something may have happened.
+/// A place where something may have changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
     /// Anywhere: events were lost, or the folders of the inbox, the tasks or the rules were made or removed.
@@ -67,7 +67,7 @@ pub(crate) struct Places {
 }
 
 impl Wakeup {
-    /// Notes what an event hints at. Runs on the thread that empties the system's queue, so it does nothing else.
+    /// Notes an event. Runs on the thread that empties the system's queue, so it does nothing else.
     pub(crate) fn note(&self, places: &Places, event: &Event) {
         let mut hints = self.lock();
         if hints.note(places, event) {
@@ -75,7 +75,7 @@ impl Wakeup {
         }
     }
 
-    /// Says that something is wrong with the events themselves.
+    /// Notes that events were lost.
     pub(crate) fn note_loss(&self) {
         self.lock().places.insert(Place::Anywhere);
         self.rung.notify_all();
@@ -87,15 +87,14 @@ impl Wakeup {
         self.rung.notify_all();
     }
 
-    /// Waits for a hint, at most until then, and returns what there is. A wish to stop stays.
+    /// Waits for hints, at most until then, and takes them. The wish to stop remains.
     pub(crate) fn wait(&self, until: Instant) -> Hints {
-        let hints = self.wait_while(until, |hints| *hints == Hints::default());
-        let mut hints = hints;
+        let mut hints = self.wait_while(until, |hints| *hints == Hints::default());
         let stop = hints.stop;
         std::mem::replace(&mut *hints, Hints { stop, ..Hints::default() })
     }
 
-    /// Waits that long, or until the watcher is to stop; returns whether it is.
+    /// Waits that long, or until the watcher is to stop; returns whether it is to stop.
     pub(crate) fn pause(&self, time: Duration) -> bool {
         self.wait_while(Instant::now() + time, |hints| !hints.stop).stop
     }
@@ -107,7 +106,7 @@ impl Wakeup {
     }
 
     fn lock(&self) -> MutexGuard<'_, Hints> {
-        // Hints are plain values: whoever died with the lock left them whole.
+        // Plain values: a thread that died with the lock left them whole.
         self.hints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -137,7 +136,7 @@ impl Hints {
                 return false;
             }
             self.inbox.push((name.to_owned(), seen));
-            // A file that went is no reason to look.
+            // A file that is gone is no reason to look.
             return seen != Seen::Gone;
         }
         if let Some(place) = place_of(places, path, folder, name, seen) {
@@ -176,12 +175,12 @@ fn place_of(
     Some(Place::Repository).filter(|_| path.starts_with(&places.git) && tells_of_git(name))
 }
 
-/// Returns what an event says of its file; nothing if it changes nothing. Our own reading is among the events.
+/// Returns what an event says of its file; nothing for events that change nothing, such as our own reading.
 fn seen(kind: EventKind) -> Option<Seen> {
     match kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(Seen::Closed),
         EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => None,
-        // Where the system does not tell which end of a rename it is, looking does.
+        // Where the system does not say which end of a rename it is, the look finds out.
         EventKind::Modify(ModifyKind::Name(RenameMode::From)) | EventKind::Remove(_) => {
             Some(Seen::Gone)
         }

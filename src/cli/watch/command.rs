@@ -19,7 +19,7 @@ use crate::files::printable::one_line;
 use crate::observability::endpoint::endpoint::{Address, Endpoint};
 use crate::tasks::inbox::recipient::Delivered;
 use crate::watch::report::{EventSource, Report};
-use crate::watch::watch::{watch, watch_once};
+use crate::watch::watcher::{watch, watch_once};
 
 /// The exit code where the command waited for others in vain.
 const TIMED_OUT: u8 = 7;
