@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::report::{Report, Told};
-use super::wakeup::{Seen, Wakeup};
+use super::report::{ReportedErrors, WatchReport};
+use super::wakeup::{FileSign, Wakeup};
 use crate::domain::TaskId;
 use crate::project::error::error::OpsError;
 use crate::storage::inbox::Witnessed;
@@ -30,25 +30,25 @@ pub(crate) struct Desk<'t> {
     /// Whether completion files wait.
     pub waiting: bool,
     /// Errors of single files and tasks.
-    pub told: Told,
-    finished: HashMap<OsString, Finished>,
-    tell: &'t mut dyn FnMut(Report),
+    pub told: ReportedErrors,
+    finished: HashMap<OsString, FinishedBy>,
+    tell: &'t mut dyn FnMut(WatchReport),
 }
 
 /// How a file in the inbox came to be finished.
 #[derive(Clone, Copy)]
-enum Finished {
+enum FinishedBy {
     Renamed,
     Closed(Instant),
 }
 
 impl<'t> Desk<'t> {
-    pub(crate) fn new(wakeup: Arc<Wakeup>, tell: &'t mut dyn FnMut(Report)) -> Self {
-        let (told, finished) = (Told::default(), HashMap::new());
+    pub(crate) fn new(wakeup: Arc<Wakeup>, tell: &'t mut dyn FnMut(WatchReport)) -> Self {
+        let (told, finished) = (ReportedErrors::default(), HashMap::new());
         Self { wakeup, busy: false, failed: false, waiting: false, told, finished, tell }
     }
 
-    pub(crate) fn tell(&mut self, report: Report) {
+    pub(crate) fn tell(&mut self, report: WatchReport) {
         (self.tell)(report);
     }
 
@@ -58,18 +58,18 @@ impl<'t> Desk<'t> {
         for (task, error) in troubled {
             self.failed = true;
             if self.told.is_news(format!("{task}: {error}")) {
-                self.tell(Report::Troubled { task, error });
+                self.tell(WatchReport::Troubled { task, error });
             }
         }
     }
 
     /// Notes what was seen of files in the inbox.
-    pub(crate) fn note(&mut self, seen: Vec<(OsString, Seen)>) {
+    pub(crate) fn note(&mut self, seen: Vec<(OsString, FileSign)>) {
         for (name, seen) in seen {
             match seen {
-                Seen::Renamed => self.finished.insert(name, Finished::Renamed),
-                Seen::Closed => self.finished.insert(name, Finished::Closed(Instant::now())),
-                Seen::Begun | Seen::Gone => self.finished.remove(&name),
+                FileSign::Renamed => self.finished.insert(name, FinishedBy::Renamed),
+                FileSign::Closed => self.finished.insert(name, FinishedBy::Closed(Instant::now())),
+                FileSign::Begun | FileSign::Gone => self.finished.remove(&name),
             };
         }
     }
@@ -88,9 +88,9 @@ impl<'t> Desk<'t> {
 impl Recipient for Desk<'_> {
     fn witnessed(&self, name: &OsStr) -> Witnessed {
         match self.finished.get(name) {
-            Some(Finished::Renamed) => Witnessed::Renamed,
-            Some(Finished::Closed(at)) if at.elapsed() >= SETTLING => Witnessed::Closed,
-            Some(Finished::Closed(_)) | None => Witnessed::Nothing,
+            Some(FinishedBy::Renamed) => Witnessed::Renamed,
+            Some(FinishedBy::Closed(at)) if at.elapsed() >= SETTLING => Witnessed::Closed,
+            Some(FinishedBy::Closed(_)) | None => Witnessed::Nothing,
         }
     }
 
@@ -109,12 +109,12 @@ impl Recipient for Desk<'_> {
             }
         };
         self.finished.remove(OsStr::new(name));
-        self.tell(Report::Delivered(delivered));
+        self.tell(WatchReport::Delivered(delivered));
     }
 
     fn untold(&mut self, problem: String) {
         if self.told.is_news(problem.clone()) {
-            self.tell(Report::Undelivered { problem });
+            self.tell(WatchReport::Undelivered { problem });
         }
     }
 
@@ -133,18 +133,18 @@ mod tests {
         let mut desk = Desk::new(Arc::default(), &mut tell);
         let name = OsString::from("a.yaml");
         assert_eq!(desk.witnessed(&name), Witnessed::Nothing);
-        desk.note(vec![(name.clone(), Seen::Renamed)]);
+        desk.note(vec![(name.clone(), FileSign::Renamed)]);
         assert_eq!(desk.witnessed(&name), Witnessed::Renamed);
         let before = Instant::now();
-        desk.note(vec![(name.clone(), Seen::Closed)]);
+        desk.note(vec![(name.clone(), FileSign::Closed)]);
         let witnessed = desk.witnessed(&name);
         assert!(witnessed == Witnessed::Nothing || before.elapsed() >= SETTLING, "{witnessed:?}");
         if let Some(long_ago) = before.checked_sub(SETTLING) {
-            desk.finished.insert(name.clone(), Finished::Closed(long_ago));
+            desk.finished.insert(name.clone(), FinishedBy::Closed(long_ago));
             assert_eq!(desk.witnessed(&name), Witnessed::Closed);
         }
-        for seen in [Seen::Begun, Seen::Gone] {
-            desk.note(vec![(name.clone(), Seen::Renamed), (name.clone(), seen)]);
+        for seen in [FileSign::Begun, FileSign::Gone] {
+            desk.note(vec![(name.clone(), FileSign::Renamed), (name.clone(), seen)]);
             assert_eq!(desk.witnessed(&name), Witnessed::Nothing);
         }
     }

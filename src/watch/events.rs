@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::desk::Desk;
-use super::report::{Report, Told};
-use super::worker::{Next, Worker};
+use super::report::{ReportedErrors, WatchReport};
+use super::worker::{NextRun, Worker};
 use crate::history::new_commits::news::Left;
 use crate::observability::events::catch_up::{are_events_kept, catch_up_events, keep_events};
 use crate::project::error::error::OpsError;
@@ -16,12 +16,12 @@ const LAST: Duration = Duration::from_secs(10);
 
 /// The event stream of a watcher.
 #[derive(Default)]
-pub(crate) struct EventStream {
-    told: Told,
+pub(crate) struct StreamKeeper {
+    told: ReportedErrors,
     worker: Option<Worker<Result<Left, OpsError>>>,
 }
 
-impl EventStream {
+impl StreamKeeper {
     /// Has the stream written where it lacks something. An error is reported once while it lasts.
     pub(crate) fn keep(&mut self, workspace: &Workspace, wait: Duration, desk: &mut Desk<'_>) {
         let outcomes = self.worker.iter().flat_map(Worker::outcomes).collect::<Vec<_>>();
@@ -37,7 +37,7 @@ impl EventStream {
                     let started = Worker::start("events", move |stop| {
                         let goes_on = || !stop.load(Ordering::Relaxed);
                         let kept = project.open().and_then(|own| keep_events(&own, &goes_on));
-                        (kept, Next::default())
+                        (kept, NextRun::default())
                     });
                     match started {
                         Ok(worker) => self.worker = Some(worker),
@@ -75,7 +75,7 @@ impl EventStream {
 
     fn tell(&mut self, problem: String, desk: &mut Desk<'_>) {
         if self.told.is_news(problem.clone()) {
-            desk.tell(Report::Unrecorded { problem });
+            desk.tell(WatchReport::Unrecorded { problem });
         }
     }
 }

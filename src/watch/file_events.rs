@@ -8,22 +8,22 @@ use std::sync::Arc;
 
 use notify::{Error, ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher};
 
-use super::wakeup::{Places, Wakeup};
+use super::wakeup::{Wakeup, WatchedPaths};
 
 /// The file events of a watcher. Without them it polls.
 pub(crate) struct FileEvents {
     watcher: Option<RecommendedWatcher>,
-    places: Places,
+    places: WatchedPaths,
     /// Which folder is watched at each path.
-    watched: HashMap<PathBuf, Folder>,
+    watched: HashMap<PathBuf, FolderId>,
 }
 
 /// Device and inode.
-type Folder = (u64, u64);
+type FolderId = (u64, u64);
 
 impl FileEvents {
     /// Opens them. Fails where the system gives no events.
-    pub(crate) fn open(places: Places, wakeup: &Arc<Wakeup>) -> Result<Self, String> {
+    pub(crate) fn open(places: WatchedPaths, wakeup: &Arc<Wakeup>) -> Result<Self, String> {
         let (ring, sorted) = (Arc::clone(wakeup), places.clone());
         let watcher = notify::recommended_watcher(move |event: Result<Event, Error>| match event {
             Ok(event) => ring.note(&sorted, &event),
@@ -36,7 +36,7 @@ impl FileEvents {
     }
 
     /// Returns none.
-    pub(crate) fn blind(places: Places) -> Self {
+    pub(crate) fn blind(places: WatchedPaths) -> Self {
         Self { watcher: None, places, watched: HashMap::new() }
     }
 
@@ -79,7 +79,7 @@ impl FileEvents {
     }
 }
 
-fn wanted(places: &Places) -> [(PathBuf, RecursiveMode); 7] {
+fn wanted(places: &WatchedPaths) -> [(PathBuf, RecursiveMode); 7] {
     use RecursiveMode::{NonRecursive, Recursive};
     [
         (places.inbox.clone(), NonRecursive),
@@ -93,7 +93,7 @@ fn wanted(places: &Places) -> [(PathBuf, RecursiveMode); 7] {
     ]
 }
 
-fn folder_at(path: &Path) -> Option<Folder> {
+fn folder_at(path: &Path) -> Option<FolderId> {
     // A symlink is not followed.
     fs::symlink_metadata(path)
         .ok()

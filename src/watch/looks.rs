@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tracing::warn;
 
 use super::desk::Desk;
-use super::report::Report;
+use super::report::WatchReport;
 use super::schedule::Schedule;
 use crate::dispatch::hand_out::{Exhausted, HandedOut, hand_out};
 use crate::git::{CommitId, Head, TreeFile};
@@ -73,17 +73,17 @@ impl Looks {
                     Remark::Superseded { commit: in_force, diagnostics } => {
                         valid = false;
                         if is_first || is_new {
-                            desk.tell(Report::RulesInvalid { in_force, diagnostics });
+                            desk.tell(WatchReport::RulesInvalid { in_force, diagnostics });
                         }
                     }
                 }
             }
             if is_new && valid {
-                desk.tell(Report::RulesInForce { commit });
+                desk.tell(WatchReport::RulesInForce { commit });
             }
             if self.uncommitted != uncommitted {
                 if !uncommitted.is_empty() {
-                    desk.tell(Report::RulesUncommitted { files: uncommitted.clone() });
+                    desk.tell(WatchReport::RulesUncommitted { files: uncommitted.clone() });
                 }
                 self.uncommitted = uncommitted;
             }
@@ -103,21 +103,21 @@ impl Looks {
         let tended =
             tend(workspace, wait, QUIET, &mut self.tasks, &mut |worked| desk.rest(worked))?;
         schedule.tended(tended.waiting, Instant::now());
-        tell_changes(tended.adopted, Report::Adopted, desk);
-        tell_changes(tended.passed, Report::Passed, desk);
-        tell_changes(tended.followed, Report::Followed, desk);
-        tell_changes(tended.moved, Report::Moved, desk);
-        tell_changes(tended.committed, Report::Committed, desk);
+        tell_changes(tended.adopted, WatchReport::Adopted, desk);
+        tell_changes(tended.passed, WatchReport::Passed, desk);
+        tell_changes(tended.followed, WatchReport::Followed, desk);
+        tell_changes(tended.moved, WatchReport::Moved, desk);
+        tell_changes(tended.committed, WatchReport::Committed, desk);
         let mut troubled = tended.troubled;
         troubled.sort_by(|(a, _), (b, _)| a.cmp(b));
         for (task, error) in troubled {
             desk.failed = true;
-            desk.tell(Report::Troubled { task, error });
+            desk.tell(WatchReport::Troubled { task, error });
         }
         for stray in tended.strays.iter().take(STRAYS) {
             let (path, reason) = (stray.path.display().to_string(), stray.reason.to_string());
             if desk.told.is_news(format!("{path}: {reason}")) {
-                desk.tell(Report::Stray { path, reason });
+                desk.tell(WatchReport::Stray { path, reason });
             }
         }
         Ok(())
@@ -150,7 +150,7 @@ impl Looks {
         schedule.looked_at_index(start, Instant::now());
         match caught_up {
             Ok(files) if files.is_empty() => {}
-            Ok(files) => desk.tell(Report::CaughtUp { files }),
+            Ok(files) => desk.tell(WatchReport::CaughtUp { files }),
             // Commits meet the same error, and nothing else depends on it.
             Err(error) => warn!("git's index was not looked at: {error}"),
         }
@@ -169,9 +169,9 @@ impl Looks {
         });
         for retaken in retaken {
             match retaken {
-                Retaken::Put(put) => desk.tell(Report::PutBack(put)),
+                Retaken::Put(put) => desk.tell(WatchReport::PutBack(put)),
                 Retaken::Told(point) if desk.told.is_news(point.problem.clone()) => {
-                    desk.tell(Report::TakenBack { problem: point.problem, fix: point.fix });
+                    desk.tell(WatchReport::TakenBack { problem: point.problem, fix: point.fix });
                 }
                 Retaken::Told(_) => {}
             }
@@ -189,8 +189,8 @@ pub(crate) fn look_at_clocks(
     let start = Instant::now();
     let ran_out = run_out(workspace, wait, DryRun::No, &mut |worked| desk.rest(worked))?;
     schedule.read_clocks(start, Instant::now(), ran_out.next.map(|next| workspace.until(next)));
-    tell_changes(ran_out.timed_out, Report::TimedOut, desk);
-    tell_changes(ran_out.lapsed, Report::Lapsed, desk);
+    tell_changes(ran_out.timed_out, WatchReport::TimedOut, desk);
+    tell_changes(ran_out.lapsed, WatchReport::Lapsed, desk);
     desk.tell_troubled(ran_out.troubled);
     Ok(())
 }
@@ -198,15 +198,19 @@ pub(crate) fn look_at_clocks(
 /// Reports what was handed out, and what became of dependencies.
 pub(crate) fn tell_handed_out(done: HandedOut, desk: &mut Desk<'_>) {
     for dependent in done.dependents {
-        desk.tell(Report::Dependent(dependent));
+        desk.tell(WatchReport::Dependent(dependent));
     }
     for given in done.given {
-        desk.tell(Report::Given(given));
+        desk.tell(WatchReport::Given(given));
     }
     desk.tell_troubled(done.troubled);
 }
 
-fn tell_changes(changes: Vec<Changed>, report: fn(Box<Changed>) -> Report, desk: &mut Desk<'_>) {
+fn tell_changes(
+    changes: Vec<Changed>,
+    report: fn(Box<Changed>) -> WatchReport,
+    desk: &mut Desk<'_>,
+) {
     for changed in changes {
         desk.tell(report(Box::new(changed)));
     }

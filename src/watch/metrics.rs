@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use tracing::debug;
 
 use super::desk::Desk;
-use super::report::Report;
-use super::worker::{Next, Worker};
+use super::report::WatchReport;
+use super::worker::{NextRun, Worker};
 use crate::domain::Timestamp;
 use crate::domain::values::histogram::Histogram;
 use crate::observability::exposition::{Family, Format, Labels, Samples, render};
@@ -60,7 +60,7 @@ impl Metrics {
             let (took, why) = (start.elapsed(), trouble.as_deref());
             debug!(seconds = took.as_secs_f64(), trouble = why, "counted for metrics");
             let earliest = APART.max(took * SHARE);
-            (trouble, Next { earliest, latest: Some(earliest + EVERY) })
+            (trouble, NextRun { earliest, latest: Some(earliest + EVERY) })
         })?;
         worker.ask();
         Ok(Self { board, worker, trouble: None })
@@ -84,7 +84,7 @@ impl Metrics {
         }
         for trouble in self.worker.outcomes() {
             if let Some(problem) = trouble.clone().filter(|_| trouble != self.trouble) {
-                desk.tell(Report::Uncounted { problem });
+                desk.tell(WatchReport::Uncounted { problem });
             }
             self.trouble = trouble;
         }

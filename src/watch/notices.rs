@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::desk::Desk;
-use super::report::{Report, Told};
-use super::worker::{Next, Worker};
+use super::report::{ReportedErrors, WatchReport};
+use super::worker::{NextRun, Worker};
 use crate::domain::ChannelKey;
 use crate::history::new_commits::news::Left;
 use crate::observability::notices::delivery::{
@@ -28,7 +28,7 @@ const LAST: Duration = Duration::from_secs(1);
 pub(crate) struct Notices {
     /// The receiver is shared with the thread, which looks at it before each message.
     channels: HashMap<ChannelKey, (Receiver, Worker<Result<Round, StoreError>>)>,
-    told: Told,
+    told: ReportedErrors,
 }
 
 impl Notices {
@@ -82,7 +82,7 @@ impl Notices {
         let own = receiver.clone();
         let started = Worker::start("notices", move |stop| {
             let end = Instant::now() + TURN;
-            (deliver_channel(&own, Tried::Due, end, stop), Next::default())
+            (deliver_channel(&own, Tried::Due, end, stop), NextRun::default())
         });
         match started {
             Ok(worker) => {
@@ -114,7 +114,7 @@ impl Notices {
 
     fn tell(&mut self, problem: String, desk: &mut Desk<'_>) {
         if self.told.is_news(problem.clone()) {
-            desk.tell(Report::Undelivered { problem });
+            desk.tell(WatchReport::Undelivered { problem });
         }
     }
 }

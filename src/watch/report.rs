@@ -15,7 +15,7 @@ use crate::tasks::apply::change::Changed;
 use crate::tasks::inbox::recipient::Delivered;
 
 /// Something that the watcher did, or met.
-pub(crate) enum Report {
+pub(crate) enum WatchReport {
     /// It begins. There is no branch while there is none to commit to.
     Watching { project: PathBuf, branch: Option<String>, sight: EventSource },
     /// It serves metrics; `exposed` says whether other machines may reach them.
@@ -89,12 +89,12 @@ pub(crate) enum EventSource {
 
 /// Errors that were reported, so that each is reported once while it lasts.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct ReportedErrors {
     met: HashSet<String>,
     before: HashSet<String>,
 }
 
-impl Told {
+impl ReportedErrors {
     /// Returns whether the error is new.
     pub(crate) fn is_news(&mut self, text: String) -> bool {
         let known = self.before.contains(&text);
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn trouble_is_told_once_while_it_lasts() {
-        let mut told = Told::default();
+        let mut told = ReportedErrors::default();
         assert!(told.is_news("full".to_owned()) && !told.is_news("full".to_owned()));
         told.forget_the_rest();
         assert!(!told.is_news("full".to_owned()) && told.is_news("locked".to_owned()));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use super::file_events::FileEvents;
-use super::wakeup::Place;
+use super::wakeup::WatchedPlace;
 
 /// How often everything is looked at, whatever events say.
 const ROUND: Duration = Duration::from_secs(5);
@@ -65,18 +65,21 @@ impl Schedule {
     }
 
     /// Brings looks forward where something may have changed.
-    pub(crate) fn note(&mut self, touched: &BTreeSet<Place>, now: Instant) {
+    pub(crate) fn note(&mut self, touched: &BTreeSet<WatchedPlace>, now: Instant) {
         let touched = |place| touched.contains(&place);
-        if touched(Place::Anywhere) {
+        if touched(WatchedPlace::Anywhere) {
             self.round_at = now;
         }
-        if touched(Place::Tasks) || touched(Place::Rules) || touched(Place::Anywhere) {
+        if touched(WatchedPlace::Tasks)
+            || touched(WatchedPlace::Rules)
+            || touched(WatchedPlace::Anywhere)
+        {
             self.clocks_at = self.clocks_at.min(now.max(self.clocks_after));
         }
-        if touched(Place::Repository) {
+        if touched(WatchedPlace::Repository) {
             self.index_at = self.index_at.or(Some(now.max(self.index_after)));
         }
-        if touched(Place::Tasks) {
+        if touched(WatchedPlace::Tasks) {
             let earliest = self.tended_at.map_or(now, |last| now.max(last + TENDING));
             self.tend_at = self.tend_at.min(earliest);
         }
@@ -161,11 +164,11 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::watch::wakeup::Places;
+    use crate::watch::wakeup::WatchedPaths;
 
     fn blind() -> FileEvents {
         let nowhere = PathBuf::new;
-        FileEvents::blind(Places {
+        FileEvents::blind(WatchedPaths {
             root: nowhere(),
             local: nowhere(),
             inbox: nowhere(),
@@ -189,9 +192,9 @@ mod tests {
         assert!(schedule.is_index_due(start));
         schedule.looked_at_index(start, start);
         assert_eq!(schedule.next(), start + POLL);
-        schedule.note(&BTreeSet::from([Place::Tasks]), start);
+        schedule.note(&BTreeSet::from([WatchedPlace::Tasks]), start);
         assert_eq!(schedule.next(), start + TENDING, "they were looked at just now");
-        schedule.note(&BTreeSet::from([Place::Anywhere]), start);
+        schedule.note(&BTreeSet::from([WatchedPlace::Anywhere]), start);
         assert!(schedule.begins_round(&blind(), start));
     }
 
@@ -210,9 +213,9 @@ mod tests {
             "what runs out is seen in time, all the same"
         );
         schedule.read_clocks(start, now, None);
-        schedule.note(&BTreeSet::from([Place::Tasks]), now);
+        schedule.note(&BTreeSet::from([WatchedPlace::Tasks]), now);
         assert_eq!(schedule.clocks_at(), now + CLOCKS);
-        schedule.note(&BTreeSet::from([Place::Tasks]), now + long * 10);
+        schedule.note(&BTreeSet::from([WatchedPlace::Tasks]), now + long * 10);
         assert!(schedule.are_clocks_due(now + long * 10));
 
         schedule.handed_out(start, now);
@@ -226,14 +229,14 @@ mod tests {
         schedule.looked_at_index(start, start);
         assert!(!schedule.is_index_due(start + ROUND));
         for _ in 0..2 {
-            schedule.note(&BTreeSet::from([Place::Repository]), start);
+            schedule.note(&BTreeSet::from([WatchedPlace::Repository]), start);
             assert!(
                 !schedule.is_index_due(start) && schedule.is_index_due(start + LOOKING),
                 "it was just now"
             );
         }
         schedule.looked_at_index(start, start + LOOKING);
-        schedule.note(&BTreeSet::from([Place::Repository]), start + LOOKING);
+        schedule.note(&BTreeSet::from([WatchedPlace::Repository]), start + LOOKING);
         assert!(
             !schedule.is_index_due(start + LOOKING * 10)
                 && schedule.is_index_due(start + LOOKING * 11)
@@ -255,7 +258,7 @@ mod tests {
         let later = now + Duration::from_mins(1);
         schedule.handed_out(now, later);
         schedule.looked_at_index(now, later);
-        schedule.note(&BTreeSet::from([Place::Repository]), later);
+        schedule.note(&BTreeSet::from([WatchedPlace::Repository]), later);
         assert!(schedule.may_hand_out(later) && schedule.is_index_due(later));
     }
 }

@@ -8,8 +8,8 @@ use tracing::debug;
 
 use super::desk::Desk;
 use super::looks::tell_handed_out;
-use super::report::{Report, Told};
-use super::worker::{Next, Worker};
+use super::report::{ReportedErrors, WatchReport};
+use super::worker::{NextRun, Worker};
 use crate::dispatch::synced_assignment::{Errand, sync_and_hand_out};
 use crate::git::{CommitId, Prompts};
 use crate::history::sync::standing::owed_to_remote;
@@ -24,12 +24,12 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(15);
 const LAST: Duration = Duration::from_secs(3);
 
 /// Nothing where the project is not synced.
-type Outcome = Result<Option<Box<Errand>>, OpsError>;
+type SyncOutcome = Result<Option<Box<Errand>>, OpsError>;
 
 /// Syncs of a watcher.
 pub(crate) struct SyncRequests {
-    worker: Worker<Outcome>,
-    told: Told,
+    worker: Worker<SyncOutcome>,
+    told: ReportedErrors,
     /// How often the project is synced by the rules in force.
     every: Option<Duration>,
     /// The commit that was last compared with the remote.
@@ -54,7 +54,7 @@ impl SyncRequests {
             failed = if is_done { 0 } else { failed + 1 };
             (outcome, next(every, failed))
         })?;
-        let told = Told::default();
+        let told = ReportedErrors::default();
         Ok(Self { worker, told, every: None, compared: None, asked: None, waits: false })
     }
 
@@ -88,14 +88,14 @@ impl SyncRequests {
                 Err(error) => Err(error),
             };
             let Some((problem, fix)) = report(errand, workspace, desk) else {
-                (self.told, self.waits) = (Told::default(), false);
+                (self.told, self.waits) = (ReportedErrors::default(), false);
                 continue;
             };
             if self.told.is_news(problem.clone()) {
                 let later = self.waits.then(|| "nothing is handed out until then".to_owned());
                 let parts: Vec<String> = fix.into_iter().chain(later).collect();
                 let fix = (!parts.is_empty()).then(|| parts.join("; "));
-                desk.tell(Report::Unsynced { problem, fix });
+                desk.tell(WatchReport::Unsynced { problem, fix });
             }
         }
     }
@@ -106,7 +106,7 @@ impl SyncRequests {
     }
 }
 
-fn once(project: &Seed, wait: Duration, every: &mut Option<Duration>) -> Outcome {
+fn once(project: &Seed, wait: Duration, every: &mut Option<Duration>) -> SyncOutcome {
     let mut workspace = project.open()?;
     let period = owed_to_remote(&workspace)?.0;
     *every = period.map(|period| Duration::from_secs(period.seconds()));
@@ -121,15 +121,15 @@ fn is_done(errand: &Errand) -> bool {
 }
 
 /// Returns when to sync again. A remote that does not answer is not asked for each commit.
-fn next(every: Option<Duration>, failed: u32) -> Next {
+fn next(every: Option<Duration>, failed: u32) -> NextRun {
     match (every, failed) {
-        (None, 0) => Next::default(),
-        (Some(every), 0) => Next { earliest: APART.min(every), latest: Some(every) },
+        (None, 0) => NextRun::default(),
+        (Some(every), 0) => NextRun { earliest: APART.min(every), latest: Some(every) },
         (every, failed) => {
             let every = every.unwrap_or(APART);
             let backoff = every.saturating_mul(1 << failed.saturating_sub(1).min(8));
             let backoff = backoff.min(LONGEST_BACKOFF.max(every));
-            Next { earliest: backoff, latest: Some(backoff) }
+            NextRun { earliest: backoff, latest: Some(backoff) }
         }
     }
 }
@@ -141,7 +141,7 @@ pub(crate) fn hand_out_now(workspace: &mut Workspace, wait: Duration, desk: &mut
     if let Some(error) = &handed_out.unconfirmed {
         desk.failed = true;
         let (problem, fix) = in_words(error, workspace);
-        desk.tell(Report::Unsynced { problem, fix });
+        desk.tell(WatchReport::Unsynced { problem, fix });
     }
     tell_handed_out(handed_out, desk);
 }
@@ -165,7 +165,7 @@ fn report(
 
 fn tell_synced(synced: Vec<Synced>, desk: &mut Desk<'_>) {
     for synced in synced.into_iter().filter(|synced| !synced.is_idle()) {
-        desk.tell(Report::Synced(Box::new(synced)));
+        desk.tell(WatchReport::Synced(Box::new(synced)));
     }
 }
 

@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 
 use super::backlog::Backlog;
 use super::desk::Desk;
-use super::events::EventStream;
+use super::events::StreamKeeper;
 use super::file_events::FileEvents;
 use super::looks::{Looks, look_at_clocks};
 use super::metrics::Metrics;
 use super::notices::Notices;
 use super::pause::Pause;
-use super::report::{EventSource, Report};
+use super::report::{EventSource, WatchReport};
 use super::schedule::{POLL, Schedule};
 use super::sync::{SyncRequests, hand_out_now};
-use super::wakeup::{Hints, Place, Places, Wakeup};
+use super::wakeup::{Hints, Wakeup, WatchedPaths, WatchedPlace};
 use crate::files::config::config::WORKFLOWS_FOLDER;
 use crate::git::AuditError;
 use crate::history::new_commits::news::Left;
@@ -38,7 +38,7 @@ pub(crate) fn watch(
     workspace: Workspace,
     wait: Duration,
     endpoint: Option<Endpoint>,
-    tell: &mut dyn FnMut(Report),
+    tell: &mut dyn FnMut(WatchReport),
 ) -> Result<(), OpsError> {
     let root = workspace.paths.root().to_owned();
     let fault = |doing, cause| StoreError::Io { doing, path: root.clone(), cause };
@@ -51,7 +51,7 @@ pub(crate) fn watch(
             .map_err(|cause| fault("count the tasks of", cause))?;
         let board = Arc::clone(&metrics.board);
         let (address, exposed) = (endpoint.address(), endpoint.is_exposed());
-        serving = Some(Report::Serving { address, exposed });
+        serving = Some(WatchReport::Serving { address, exposed });
         endpoint
             .serve(Arc::new(move |format| board.page(format)))
             .map_err(|cause| fault("serve metrics of", cause))?;
@@ -67,7 +67,7 @@ pub(crate) fn watch(
 pub(crate) fn watch_once(
     workspace: Workspace,
     wait: Duration,
-    tell: &mut dyn FnMut(Report),
+    tell: &mut dyn FnMut(WatchReport),
 ) -> Result<bool, OpsError> {
     Ok(Watcher::new(workspace, wait, tell)?.run_once())
 }
@@ -75,7 +75,7 @@ pub(crate) fn watch_once(
 struct Watcher<'t> {
     workspace: Workspace,
     wait: Duration,
-    places: Places,
+    places: WatchedPaths,
     desk: Desk<'t>,
     looks: Looks,
     backlog: Backlog,
@@ -83,14 +83,14 @@ struct Watcher<'t> {
     schedule: Schedule,
     pause: Pause,
     notices: Notices,
-    events: EventStream,
+    events: StreamKeeper,
     metrics: Option<Metrics>,
     /// None with `--once`, which syncs without a worker.
     sync: Option<SyncRequests>,
 }
 
 /// What came of a look.
-enum Look {
+enum LookResult {
     /// All was done; `growing` says whether files are still being written.
     Done { growing: bool },
     /// Nothing can be committed at the moment.
@@ -101,7 +101,7 @@ impl<'t> Watcher<'t> {
     fn new(
         workspace: Workspace,
         wait: Duration,
-        tell: &'t mut dyn FnMut(Report),
+        tell: &'t mut dyn FnMut(WatchReport),
     ) -> Result<Self, OpsError> {
         workspace.own_folder_is_ours()?;
         let wakeup = Arc::new(Wakeup::default());
@@ -112,7 +112,7 @@ impl<'t> Watcher<'t> {
             cause,
         })?;
         let paths = &workspace.paths;
-        let places = Places {
+        let places = WatchedPaths {
             root: paths.root().to_owned(),
             local: paths.local(),
             inbox: paths.inbox(),
@@ -131,14 +131,14 @@ impl<'t> Watcher<'t> {
             schedule: Schedule::new(Instant::now()),
             pause: Pause::default(),
             notices: Notices::default(),
-            events: EventStream::default(),
+            events: StreamKeeper::default(),
             metrics: None,
             sync: None,
         })
     }
 
     /// Looks and sleeps until told to stop. `serving` is reported when it begins.
-    fn run(mut self, mut presence: Presence, serving: Option<Report>) {
+    fn run(mut self, mut presence: Presence, serving: Option<WatchReport>) {
         let opened = FileEvents::open(self.places.clone(), &self.desk.wakeup);
         let (mut file_events, sight) = match opened {
             Ok(file_events) => (file_events, EventSource::Events),
@@ -148,7 +148,7 @@ impl<'t> Watcher<'t> {
         };
         let branch = self.workspace.head_now().ok().map(|head| head.branch().to_owned());
         let project = self.workspace.paths.root().to_owned();
-        self.desk.tell(Report::Watching { project, branch, sight });
+        self.desk.tell(WatchReport::Watching { project, branch, sight });
         if let Some(serving) = serving {
             self.desk.tell(serving);
         }
@@ -160,7 +160,7 @@ impl<'t> Watcher<'t> {
             }
             prepare(&self.workspace.paths, &mut presence);
             if let Err(reason) = file_events.refresh() {
-                self.desk.tell(Report::EventSource(EventSource::Polling { reason }));
+                self.desk.tell(WatchReport::EventSource(EventSource::Polling { reason }));
             }
             let hinted = hints != Hints::default();
             self.take(hints, &file_events);
@@ -187,7 +187,7 @@ impl<'t> Watcher<'t> {
         if let Some(sync) = &self.sync {
             sync.stop();
         }
-        self.desk.tell(Report::Stopped);
+        self.desk.tell(WatchReport::Stopped);
     }
 
     /// Looks until no file is being written any more, at most for the time that it takes to find out.
@@ -229,10 +229,10 @@ impl<'t> Watcher<'t> {
         match unclosed(&self.workspace) {
             Ok(left) => {
                 for (name, error) in left {
-                    self.desk.tell(Report::Delivered(Delivered::Waiting { name, error }));
+                    self.desk.tell(WatchReport::Delivered(Delivered::Waiting { name, error }));
                 }
             }
-            Err(error) => self.desk.tell(Report::Trouble(error)),
+            Err(error) => self.desk.tell(WatchReport::Trouble(error)),
         }
     }
 
@@ -250,10 +250,10 @@ impl<'t> Watcher<'t> {
         self.desk.note(hints.inbox);
         self.schedule.note(&hints.places, now);
         let touched = |place| hints.places.contains(&place);
-        if touched(Place::Rules) {
+        if touched(WatchedPlace::Rules) {
             self.looks.forget_rules();
         }
-        if touched(Place::Repository) || touched(Place::Anywhere) {
+        if touched(WatchedPlace::Repository) || touched(WatchedPlace::Anywhere) {
             self.pause.cut_short(now);
         }
         if self.schedule.begins_round(file_events, now) {
@@ -269,9 +269,9 @@ impl<'t> Watcher<'t> {
         }
         self.desk.busy = false;
         match self.look() {
-            Ok(Look::Done { growing }) => {
+            Ok(LookResult::Done { growing }) => {
                 if self.pause.end() {
-                    self.desk.tell(Report::Resumed);
+                    self.desk.tell(WatchReport::Resumed);
                 }
                 let now = Instant::now();
                 let next = self.schedule.next();
@@ -284,9 +284,9 @@ impl<'t> Watcher<'t> {
                     next
                 }
             }
-            Ok(Look::Paused(reason)) => {
+            Ok(LookResult::Paused(reason)) => {
                 if self.pause.pause(&reason) {
-                    self.desk.tell(Report::Paused { reason });
+                    self.desk.tell(WatchReport::Paused { reason });
                 }
                 Instant::now() + POLL
             }
@@ -299,7 +299,7 @@ impl<'t> Watcher<'t> {
         self.backlog.forget();
         let text = error.to_string();
         if self.pause.is_news(&text) {
-            self.desk.tell(Report::Trouble(error));
+            self.desk.tell(WatchReport::Trouble(error));
         }
         // The folder, or the repository in it, may be another one by now.
         if let Ok(again) = self.workspace.reopened(self.wait) {
@@ -308,16 +308,16 @@ impl<'t> Watcher<'t> {
         self.pause.meet(text, Instant::now())
     }
 
-    fn look(&mut self) -> Result<Look, OpsError> {
+    fn look(&mut self) -> Result<LookResult, OpsError> {
         let Self { workspace, wait, desk, looks, backlog, heard, schedule, .. } = self;
         let wait = *wait;
         let head = match workspace.head_now() {
             Ok(head) => head,
-            Err(AuditError::Waiting { reason }) => return Ok(Look::Paused(reason)),
+            Err(AuditError::Waiting { reason }) => return Ok(LookResult::Paused(reason)),
             Err(error) => return Err(error.into()),
         };
         if self.pause.end_pause() {
-            desk.tell(Report::Resumed);
+            desk.tell(WatchReport::Resumed);
         }
         workspace.own_folder_is_ours()?;
         looks.look_at_rules(workspace, &head, desk)?;
@@ -349,7 +349,7 @@ impl<'t> Watcher<'t> {
             }
             schedule.handed_out(start, Instant::now());
         }
-        Ok(Look::Done { growing })
+        Ok(LookResult::Done { growing })
     }
 }
 

@@ -15,21 +15,21 @@ pub(crate) struct Worker<T> {
 
 #[derive(Default)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<WorkerState>,
     changed: Condvar,
     /// Jobs look at it, so that long ones end early.
     stop: AtomicBool,
 }
 
 #[derive(Default)]
-struct State {
+struct WorkerState {
     asked: bool,
     busy: bool,
 }
 
 /// When a job runs again.
 #[derive(Default)]
-pub(crate) struct Next {
+pub(crate) struct NextRun {
     /// Not before that, even if it is asked to.
     pub earliest: Duration,
     /// So long after, even if nobody asks.
@@ -40,7 +40,7 @@ impl<T: Send + 'static> Worker<T> {
     /// Starts a worker that waits to be asked. The job gets a flag that says when to end early.
     pub(crate) fn start(
         name: &str,
-        mut job: impl FnMut(&AtomicBool) -> (T, Next) + Send + 'static,
+        mut job: impl FnMut(&AtomicBool) -> (T, NextRun) + Send + 'static,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let (sender, outcomes) = mpsc::channel();
@@ -91,7 +91,7 @@ impl<T> Drop for Worker<T> {
 impl Shared {
     /// Waits until the job is asked for, or its time has come; returns whether to do it.
     fn begin(&self, latest: Option<Duration>) -> bool {
-        let idle = |state: &mut State| !state.asked && !self.is_stopped();
+        let idle = |state: &mut WorkerState| !state.asked && !self.is_stopped();
         let state = self.lock();
         let mut state = match latest {
             Some(latest) => {
@@ -100,7 +100,7 @@ impl Shared {
             }
             None => self.changed.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner),
         };
-        *state = State { asked: false, busy: !self.is_stopped() };
+        *state = WorkerState { asked: false, busy: !self.is_stopped() };
         state.busy
     }
 
@@ -117,7 +117,7 @@ impl Shared {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WorkerState> {
         // Plain values: a thread that died with the lock left them whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn a_job_is_done_when_it_is_asked_for_and_when_its_time_has_come() {
         let mut count = 0;
-        let next = || Next { earliest: Duration::ZERO, latest: Some(Duration::from_millis(1)) };
+        let next = || NextRun { earliest: Duration::ZERO, latest: Some(Duration::from_millis(1)) };
         let worker = Worker::start("test", move |_| {
             count += 1;
             (count, next())
@@ -153,7 +153,7 @@ mod tests {
         let (sender, go) = mpsc::channel();
         let worker = Worker::start("test", move |stop| {
             let _ = go.recv();
-            (stop.load(Ordering::Relaxed), Next::default())
+            (stop.load(Ordering::Relaxed), NextRun::default())
         });
         let worker = worker.unwrap();
         worker.ask();
