@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::desk::Desk;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::inbox::Taken;
+use crate::storage::inbox::TakenFile;
 use crate::tasks::inbox::deliver::{leftovers, resume};
 use crate::tasks::inbox::intended_visit::Heard;
 
@@ -25,7 +25,7 @@ pub(crate) struct Backlog {
     /// Whether all of them are to be tried again, as everything is looked at.
     retry: Retry,
     /// Those that are to be tried now, the oldest first.
-    due: VecDeque<Taken>,
+    due: VecDeque<TakenFile>,
 }
 
 /// Whether all files that wait are to be tried again.
@@ -65,7 +65,7 @@ impl Backlog {
         &mut self,
         workspace: &Workspace,
         desk: &mut Desk<'_>,
-    ) -> Result<Vec<Taken>, OpsError> {
+    ) -> Result<Vec<TakenFile>, OpsError> {
         desk.waiting = false;
         if !self.unknown {
             return Ok(Vec::new());
