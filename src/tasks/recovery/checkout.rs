@@ -6,8 +6,8 @@ use crate::git::{AuditError, CommitId, Head};
 use crate::history::sync::sync::Left;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::journal;
 use crate::storage::StoreError;
+use crate::storage::journal;
 use crate::tasks::recovery::interrupted_sync::record;
 use crate::tasks::recovery::recover;
 

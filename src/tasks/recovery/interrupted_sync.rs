@@ -7,7 +7,7 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::WriterLock;
 use crate::storage::journal;
-use crate::storage::journal::{Aim, Intent};
+use crate::storage::journal::{JournalRecord, RecoveryAim};
 use crate::storage::tasks::atomic_write;
 use crate::system::process::boot;
 
@@ -47,10 +47,10 @@ pub(super) fn record(
     locks: &Locks,
 ) -> std::io::Result<Vec<crate::system::disk::Unsynced>> {
     let locks = serde_json::to_value(locks).ok();
-    let record = Intent {
+    let record = JournalRecord {
         pid: std::process::id(),
         boot: boot(),
-        aim: Aim::Finish,
+        aim: RecoveryAim::Finish,
         writes: Vec::new(),
         locks,
     };
