@@ -11,13 +11,14 @@ use crate::cli::input::arguments::Rehearsal;
 use crate::cli::render::output::{BOLD, CYAN, DIM, RED, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::domain::WorkflowName;
+use crate::domain::{FieldFate, ImportRemark};
 use crate::files::diagnostic::diagnostic::{Diagnostic, render_all};
 use crate::files::printable::inert;
 use crate::git::AuditError;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::setup::import::import::{Imported, System};
-use crate::setup::import::report::{Fate, Remark};
+use crate::setup::import::foreign_system::ForeignSystem;
+use crate::setup::import::import_file::Imported;
 use crate::setup::import_workflow::{Brought, Fidelity, bring_in, read_foreign, roles_snippet};
 use crate::storage::{ProjectPath, StoreError};
 use crate::tasks::apply::change::DryRun;
@@ -38,7 +39,7 @@ pub(crate) struct Args {
     file: String,
     /// Whose file it is; without it, that is seen by what stands in it
     #[arg(long, value_name = "SYSTEM", value_parser = system())]
-    from: Option<System>,
+    from: Option<ForeignSystem>,
     /// What the workflow is called; of several in the file, the one to take
     #[arg(long, value_name = "NAME")]
     name: Option<WorkflowName>,
@@ -49,9 +50,9 @@ pub(crate) struct Args {
     rehearsal: Rehearsal,
 }
 
-fn system() -> impl TypedValueParser<Value = System> {
-    PossibleValuesParser::new(System::ALL.iter().map(|system| system.as_str()))
-        .try_map(|word| word.parse::<System>())
+fn system() -> impl TypedValueParser<Value = ForeignSystem> {
+    PossibleValuesParser::new(ForeignSystem::ALL.iter().map(|system| system.as_str()))
+        .try_map(|word| word.parse::<ForeignSystem>())
 }
 
 pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
@@ -108,8 +109,9 @@ fn report(session: &Session, args: &Args, imported: &Imported, mode: DryRun) {
     let mut lines =
         vec![format!("{}, read as {}:", styled(BOLD, inert(&args.file)), imported.system)];
     lines.extend(imported.remarks.iter().map(line));
-    let count = |fate: Fate| imported.remarks.iter().filter(|remark| remark.fate == fate).count();
-    let counts: Vec<String> = Fate::ALL
+    let count =
+        |fate: FieldFate| imported.remarks.iter().filter(|remark| remark.fate == fate).count();
+    let counts: Vec<String> = FieldFate::ALL
         .iter()
         .filter(|fate| count(**fate) > 0)
         .map(|fate| format!("{} {fate}", count(*fate)))
@@ -122,13 +124,13 @@ fn report(session: &Session, args: &Args, imported: &Imported, mode: DryRun) {
     }
 }
 
-fn line(remark: &Remark) -> String {
+fn line(remark: &ImportRemark) -> String {
     let place = remark.line.map_or_else(|| "-".to_owned(), |line| line.to_string());
     let fate = match remark.fate {
-        Fate::Kept => styled(DIM, format!("{:<9}", remark.fate)),
-        Fate::Converted | Fate::Added => styled(CYAN, format!("{:<9}", remark.fate)),
-        Fate::Dropped => styled(YELLOW, format!("{:<9}", remark.fate)),
-        Fate::Lost => styled(RED, format!("{:<9}", remark.fate)),
+        FieldFate::Kept => styled(DIM, format!("{:<9}", remark.fate)),
+        FieldFate::Converted | FieldFate::Added => styled(CYAN, format!("{:<9}", remark.fate)),
+        FieldFate::Dropped => styled(YELLOW, format!("{:<9}", remark.fate)),
+        FieldFate::Lost => styled(RED, format!("{:<9}", remark.fate)),
     };
     let note =
         if remark.note.is_empty() { String::new() } else { format!(": {}", inert(&remark.note)) };
@@ -199,7 +201,7 @@ fn value(imported: &Imported, brought: &Brought, mode: DryRun) -> Value {
     let mut value = json!({
         "from": imported.system.as_str(),
         "workflows": workflows,
-        "report": imported.remarks.iter().map(Remark::to_value).collect::<Vec<Value>>(),
+        "report": imported.remarks.iter().map(ImportRemark::to_value).collect::<Vec<Value>>(),
         "lackingRoles": lacking,
         "orgSnippet": snippet,
         "diagnostics": brought.diagnostics.iter().map(Diagnostic::to_value).collect::<Vec<Value>>(),

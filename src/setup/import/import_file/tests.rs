@@ -21,7 +21,7 @@ fn told(file: &str, text: &str) -> String {
                 writeln!(out, "--- {} (roles: {})\n{}", draft.name, roles.join(", "), draft.text)
                     .unwrap();
             }
-            for Remark { line, field, fate, note } in &imported.remarks {
+            for ImportRemark { line, field, fate, note } in &imported.remarks {
                 let line = line.map_or_else(|| "-".to_owned(), |line| line.to_string());
                 writeln!(out, "{line:>3} {fate:<9} {field}: {note}").unwrap();
             }
@@ -299,7 +299,7 @@ fn the_examples_of_the_documentation_hold() {
         );
         shown.push(file);
     }
-    assert_eq!(shown, ["example.yaml", "example.yaml"]);
+    assert_eq!(shown, ["example.yaml", "example.json", "example.yaml", "example.toml"]);
 }
 
 #[test]
