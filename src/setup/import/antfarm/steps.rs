@@ -1,6 +1,6 @@
 //! The steps as they are written, each field read once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::named_model;
 use crate::domain::listed;
@@ -59,8 +59,9 @@ pub(crate) fn read_steps<'r>(field: &Field<'r>) -> Vec<AntfarmStep<'r>> {
         steps.push(step(record, index, &mut names, &mut depends));
     }
     let places = places(&steps);
-    for (index, step) in steps.iter().enumerate() {
-        if places.get(step.foreign.as_str()).is_some_and(|place| *place != index) {
+    let mut seen = HashSet::new();
+    for step in &steps {
+        if !seen.insert(&step.foreign) {
             let message = format!("there are two steps `{}`", step.foreign);
             step.at.fault("duplicate_gate", message, "give each step an id of its own");
         }
