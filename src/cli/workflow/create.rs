@@ -10,8 +10,8 @@ use crate::cli::render::output::{BOLD, CYAN, styled};
 use crate::cli::session::Session;
 use crate::domain::{AgentId, WorkflowName, listed};
 use crate::setup::create_workflow::{Fate, NewWorkflow, WorkflowFile, create_workflow};
-use crate::setup::template::people::Part;
-use crate::setup::template::template::Template;
+use crate::setup::template::RoleCast;
+use crate::setup::template::Template;
 use crate::tasks::apply::change::DryRun;
 
 /// Begin a workflow from a template: a commented file of its own, in one commit
@@ -120,14 +120,14 @@ fn show(session: &Session, new: &NewWorkflow, made: &WorkflowFile, mode: DryRun)
     }
 }
 
-fn lacking(roles: &[Part]) -> String {
+fn lacking(roles: &[RoleCast]) -> String {
     let names: Vec<String> = roles.iter().map(|part| part.role.to_string()).collect();
     format!("the role{} {}", if names.len() == 1 { "" } else { "s" }, listed(&names))
 }
 
 /// Returns what org.yaml needs, as a person can paste it.
-pub(crate) fn lacking_text(roles: &[Part], agents: &[AgentId]) -> String {
-    let parts: String = roles.iter().map(Part::text).collect();
+pub(crate) fn lacking_text(roles: &[RoleCast], agents: &[AgentId]) -> String {
+    let parts: String = roles.iter().map(RoleCast::text).collect();
     let mut text = format!("add to `roles` in org.yaml, with agents of yours:\n\n{parts}");
     if !agents.is_empty() {
         text.push_str("\nand to `agents`:\n\n");

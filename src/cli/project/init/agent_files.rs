@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::cli::render::output::{BOLD, CYAN, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::files::printable::inert;
-use crate::setup::agent_files::agent_files::AgentFile;
+use crate::setup::agent_files::AgentFile;
 use crate::setup::agent_wiring::{Wired, WiredFile, Wiring};
 use crate::tasks::apply::change::DryRun;
 

@@ -17,7 +17,7 @@ use crate::setup::agent_wiring::{Wired, agents_to_wire, wire_agents};
 use crate::setup::init::{Begun, NewProject, init};
 use crate::setup::init_on_branch::init_on_branch;
 use crate::setup::monitoring::{Monitored, add_monitoring, monitoring_to_add};
-use crate::setup::template::template::Template;
+use crate::setup::template::Template;
 use crate::storage::layout::{BRANCH, INBOX};
 use crate::storage::{Paths, ProjectPath};
 use crate::tasks::apply::change::DryRun;

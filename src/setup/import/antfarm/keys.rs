@@ -62,31 +62,6 @@ pub(crate) fn key_of(line: &str) -> Option<String> {
     shouted.then(|| key.to_ascii_lowercase())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn asked(input: &str) -> Vec<String> {
-        asked_for(input).into_iter().collect()
-    }
-
-    #[test]
-    fn keys_of_a_reply_are_told_from_keys_of_the_question() {
-        let input = "Look at it.\nREPO: {{repo}}\n\nReply with:\nSTATUS: done\nROOT_CAUSE: why\n\nOr:\nSTATUS: retry\nISSUES:\n- what";
-        assert_eq!(asked(input), ["issues", "root_cause", "status"]);
-        assert_eq!(
-            asked("If it works, output: DEPLOY_STATUS: ok\nIf not, output: DEPLOY_STATUS: failed"),
-            ["deploy_status"]
-        );
-        assert_eq!(asked("REQUIREMENTS OUTPUT: {{x}}\nNOTE: be brief"), Vec::<String>::new());
-        assert_eq!(
-            asked("Otherwise, output:\n  PHASE_DONE: skipped\nOUTPUT:\nSWARM: x"),
-            ["phase_done", "swarm"]
-        );
-        assert_eq!(asked("Output exactly one of:\n  SMOKE_PASS: true"), ["smoke_pass"]);
-    }
-}
-
 /// Which steps say and read each key, and which gate each step became.
 pub(crate) struct KeyUse<'s> {
     /// The keys that each step asks its agent for.
@@ -135,5 +110,30 @@ impl<'s> KeyUse<'s> {
     /// Returns the steps that say a key.
     pub(crate) fn sayers(&self, key: &str) -> &[usize] {
         self.sayers.get(key).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(input: &str) -> Vec<String> {
+        asked_for(input).into_iter().collect()
+    }
+
+    #[test]
+    fn keys_of_a_reply_are_told_from_keys_of_the_question() {
+        let input = "Look at it.\nREPO: {{repo}}\n\nReply with:\nSTATUS: done\nROOT_CAUSE: why\n\nOr:\nSTATUS: retry\nISSUES:\n- what";
+        assert_eq!(asked(input), ["issues", "root_cause", "status"]);
+        assert_eq!(
+            asked("If it works, output: DEPLOY_STATUS: ok\nIf not, output: DEPLOY_STATUS: failed"),
+            ["deploy_status"]
+        );
+        assert_eq!(asked("REQUIREMENTS OUTPUT: {{x}}\nNOTE: be brief"), Vec::<String>::new());
+        assert_eq!(
+            asked("Otherwise, output:\n  PHASE_DONE: skipped\nOUTPUT:\nSWARM: x"),
+            ["phase_done", "swarm"]
+        );
+        assert_eq!(asked("Output exactly one of:\n  SMOKE_PASS: true"), ["smoke_pass"]);
     }
 }

@@ -217,9 +217,9 @@ fn read_decisions<'r>(field: &Field<'r>) -> Vec<StepDecision<'r>> {
 }
 
 /// Returns the people who are asked, where a word says so.
-fn people<'r>(field: &Field<'r>) -> Option<Said<'r>> {
+fn people<'r>(field: &Field<'r>) -> Said<'r> {
     let span = field.node.span.clone();
-    Some(Said { value: "human".to_owned(), at: field.at.clone(), span })
+    Said { value: "human".to_owned(), at: field.at.clone(), span }
 }
 
 fn read_on_fail<'r>(field: &Field<'r>) -> OnFail<'r> {
@@ -227,7 +227,7 @@ fn read_on_fail<'r>(field: &Field<'r>) -> OnFail<'r> {
     if let Some(word) = field.node.as_str() {
         let mut on_fail = OnFail::default();
         match word {
-            "escalate_to_human" | "escalate" => on_fail.escalate_to = people(field),
+            "escalate_to_human" | "escalate" => on_fail.escalate_to = Some(people(field)),
             "retry" => at.dropped("a failed step is done again by `max_retries` anyway"),
             "fail" | "abort" | "stop" => {
                 at.dropped("what happens anyway when the retries are used up");
@@ -252,7 +252,7 @@ fn read_on_fail<'r>(field: &Field<'r>) -> OnFail<'r> {
 fn read_exhausted<'r>(field: &Field<'r>) -> Option<Said<'r>> {
     let at = &field.at;
     match field.node.as_str() {
-        Some("escalate_to_human" | "escalate") => people(field),
+        Some("escalate_to_human" | "escalate") => Some(people(field)),
         Some("fail" | "abort" | "stop") => {
             at.kept_as("as `onExhausted: {to: $fail}`");
             None

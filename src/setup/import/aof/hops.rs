@@ -49,7 +49,7 @@ pub(crate) fn read(field: &Field<'_>, roles: &mut RolesNeeded) -> Option<Vec<Val
     if let Some(join) = layers.first().and_then(|first| hops[*first.first()?].join.as_ref()) {
         join.at.dropped("nothing stands before it, so there is nothing to join");
     }
-    Some(gates(hops, &layers, &mut names))
+    Some(gates(&hops, &layers, &mut names))
 }
 
 fn hop<'r>(
@@ -136,7 +136,7 @@ fn layers(hops: &[Hop<'_>]) -> Option<Vec<Vec<usize>>> {
     Some(layers)
 }
 
-fn gates(hops: Vec<Hop<'_>>, layers: &[Vec<usize>], names: &mut GateNames) -> Vec<Value> {
+fn gates(hops: &[Hop<'_>], layers: &[Vec<usize>], names: &mut GateNames) -> Vec<Value> {
     let mut list = Vec::new();
     for (number, layer) in layers.iter().enumerate() {
         let next = layers.get(number + 1).into_iter().flatten();

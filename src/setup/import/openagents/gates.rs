@@ -121,7 +121,9 @@ impl GateBuilder<'_, '_> {
                 step.gate.clone()
             }
             one => {
-                one.iter().for_each(|tries| tries.at.converted("one try: nothing is done again"));
+                if let Some(tries) = one {
+                    tries.at.converted("one try: nothing is done again");
+                }
                 failure
             }
         };
@@ -240,7 +242,9 @@ impl GateBuilder<'_, '_> {
                 step.gate.clone()
             }
             one => {
-                one.iter().for_each(|tries| tries.at.converted("one try: nothing is done again"));
+                if let Some(tries) = one {
+                    tries.at.converted("one try: nothing is done again");
+                }
                 failure
             }
         };

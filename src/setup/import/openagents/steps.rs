@@ -136,18 +136,20 @@ fn kind<'r>(record: &mut Record<'r>, gate: &str) -> Option<StepKind<'r>> {
         None if record.has("on_approve") || record.has("on_reject") => "approval",
         None => "agent",
     };
-    let note = |note: &str| told.iter().for_each(|word| word.at.converted(note));
+    let note = |note: &str| told.as_ref().map(|word| word.at.converted(note));
     Some(match word {
         "agent" => {
             let agent = record.text("agent").map(|said| said.converted("`role`"));
-            told.iter().for_each(|word| word.at.dropped("what a gate is anyway"));
+            if let Some(word) = &told {
+                word.at.dropped("what a gate is anyway");
+            }
             StepKind::Agent { agent }
         }
         "approval" => {
             let message = record.text("message");
             let who = record.take_any(&["approver", "agent", "role"]);
             let who = who.and_then(|field| Some(field.text()?.converted("`role`")));
-            note("`requireHuman: true`, with the decisions `approve` and `reject`");
+            let _ = note("`requireHuman: true`, with the decisions `approve` and `reject`");
             StepKind::Approval { message, who }
         }
         "parallel" => {
@@ -158,12 +160,14 @@ fn kind<'r>(record: &mut Record<'r>, gate: &str) -> Option<StepKind<'r>> {
                 record.missing(format!("the parallel step `{gate}` has no `agents`"));
                 return None;
             }
-            note("`type: fork`; it passes when every branch does");
+            let _ = note("`type: fork`; it passes when every branch does");
             StepKind::Parallel { agents }
         }
         "condition" => {
             let expression = record.take_any(&["condition", "expression", "when", "if"]);
-            told.iter().for_each(|word| word.at.kept());
+            if let Some(word) = &told {
+                word.at.kept();
+            }
             StepKind::Condition { expression: expression.and_then(Field::text) }
         }
         other => {

@@ -53,9 +53,9 @@ fn step<'r>(
     let mut flag = |key, into: &str| {
         let Some(Said { value, at, .. }) = record.flag(key) else { return false };
         if value {
-            at.converted(into)
+            at.converted(into);
         } else {
-            at.dropped("what a gate is anyway")
+            at.dropped("what a gate is anyway");
         }
         value
     };
