@@ -7,11 +7,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::branch_checkout::{CheckedOut, FOLDER, Patience, check_out, refuse_link};
+use super::branch_checkout::{FOLDER, Patience, check_out, refuse_link};
 use super::error::error::OpsError;
 use crate::domain::Git;
 use crate::files::config::config::{PROJECT_FILE, Source, read};
-use crate::git::{Repository, Stage, Worktree};
+use crate::git::{Repository, Worktree};
 
 /// Where a project lives that lives on a branch of its own.
 pub(crate) struct Elsewhere {
@@ -19,8 +19,6 @@ pub(crate) struct Elsewhere {
     pub root: PathBuf,
     /// The project.yaml that names the branch, where it says something else by now than what is committed of it.
     pub unheeded: Option<PathBuf>,
-    /// Where everything is that stood in that folder since git was killed there, if it was moved away now.
-    pub set_aside: Option<PathBuf>,
 }
 
 /// Returns where the project in this folder lives, if not there: in the worktree of the branch that its committed project.yaml names,
@@ -31,38 +29,32 @@ pub(crate) fn follow_branch(
     patience: &Patience,
 ) -> Result<Option<Elsewhere>, OpsError> {
     let Some((git, unheeded)) = said_of_git(root, repository) else {
-        return Ok(checked_out_beside(root, repository).map(|root| Elsewhere {
-            root,
-            unheeded: None,
-            set_aside: None,
-        }));
+        return Ok(
+            checked_out_beside(root, repository).map(|root| Elsewhere { root, unheeded: None })
+        );
     };
     let Some(branch) = git.branch.clone() else { return Ok(None) };
     let checked_out = |home: &Path, unheeded| {
-        let CheckedOut { folder, set_aside } =
-            check_out(home, repository, (&branch, &git), patience).or_else(|error| {
-                // What is in its place may be there by git.
-                Repository::discover(home)?.own_folder_is_ours()?;
-                Err(error)
-            })?;
-        Ok(Some(Elsewhere { root: folder, unheeded, set_aside }))
+        let root = check_out(home, repository, (&branch, &git), patience).or_else(|error| {
+            // What is in its place may be there by git.
+            Repository::discover(home)?.own_folder_is_ours()?;
+            Err(error)
+        })?;
+        Ok(Some(Elsewhere { root, unheeded }))
     };
     if repository.has_checked_out(branch.as_str()) {
-        if repository.stage() == Stage::Whole {
-            return Ok(None);
-        }
-        let Some(home) = root.ancestors().nth(2).filter(|_| root.ends_with(FOLDER)) else {
-            return Ok(None);
+        let home = root.ancestors().nth(2).filter(|_| root.ends_with(FOLDER));
+        return match home {
+            Some(home) if !repository.is_whole() => checked_out(home, None),
+            _ => Ok(None),
         };
-        return checked_out(home, None);
     }
-    if let Some(Worktree { folder, stage: Stage::Whole }) = repository.worktree_of(branch.as_str())
-    {
-        refuse_link(&home(root, repository), repository, &branch)?;
-        repository.unlock(&folder)?;
-        return Ok(Some(Elsewhere { root: folder, unheeded, set_aside: None }));
+    let home = home(root, repository);
+    refuse_link(&home, &branch)?;
+    match repository.worktree_of(branch.as_str()) {
+        Some(Worktree { folder, is_whole: true }) => Ok(Some(Elsewhere { root: folder, unheeded })),
+        _ => checked_out(&home, unheeded),
     }
-    checked_out(&home(root, repository), unheeded)
 }
 
 /// Returns the folder in which a branch of a project is checked out for this one: where nothing of a project is here, as on a branch of
@@ -74,14 +66,11 @@ fn checked_out_beside(root: &Path, repository: &Repository) -> Option<PathBuf> {
     {
         return None;
     }
-    let folder = home(root, repository).join(FOLDER).canonicalize().ok()?;
-    if repository.link_to_moved(&folder).is_some() {
+    let folder = home(root, repository).join(FOLDER);
+    if folder.is_symlink() {
         return None;
     }
-    repository
-        .worktree_at(&folder)
-        .filter(|worktree| worktree.stage == Stage::Whole)
-        .map(|worktree| worktree.folder)
+    folder.canonicalize().ok().filter(|folder| repository.has_worktree_at(folder))
 }
 
 /// Returns the top of the worktree around a folder, where it has nothing of a project, and one is checked out beside it.

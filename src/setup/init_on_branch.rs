@@ -1,5 +1,4 @@
-//! A new project on a branch of its own: the branch gets the project, and the branch that is checked out gets one commit, with a
-//! project.yaml that says where the project is.
+//! A new project on a branch of its own, in a repository that there is.
 
 use std::path::Path;
 
@@ -10,12 +9,12 @@ use crate::domain::{BranchName, Git, Timestamp};
 use crate::files::config::config::PROJECT_FILE;
 use crate::git::{BranchSource, Repository};
 use crate::project::branch::home;
-use crate::project::branch_checkout::{CheckedOut, FOLDER, Patience, check_out, check_out_new};
+use crate::project::branch_checkout::{FOLDER, Patience, check_out, check_out_new};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::{Paths, ProjectPath};
-use crate::tasks::apply::change::DryRun;
 use crate::tasks::apply::commit_files::commit_new;
+use crate::tasks::plan::choice::DryRun;
 
 /// Begins a project on a branch of its own, in a repository that there is. The branch that is checked out gets one commit, with a
 /// project.yaml that says where the project is.
@@ -29,7 +28,7 @@ pub(crate) fn init_on_branch(
 ) -> Result<Begun, OpsError> {
     let repository = repository_around(&new.folder)?.filter(|_| new.folder.is_dir());
     let Some(repository) = repository else {
-        return Err(refused(
+        return Err(unfit(
             "no_repository_yet",
             "a branch of its own is for a project in a repository that there is already".to_owned(),
             "begin one with `git init` and a first commit, or leave `--branch` out".to_owned(),
@@ -37,7 +36,7 @@ pub(crate) fn init_on_branch(
     };
     let head = repository.head()?;
     if head.commit.is_none() {
-        return Err(refused(
+        return Err(unfit(
             "no_commit_yet",
             format!("nothing is committed on `{}` yet", head.branch()),
             "commit something there first: it will say where the project is".to_owned(),
@@ -47,9 +46,9 @@ pub(crate) fn init_on_branch(
     let source = repository.branch_source(branch.as_str(), None)?;
     // One that was killed there before it had written anything else is gone on with.
     let is_begun =
-        matches!(source, Some(BranchSource::Here)) && has_only_that_commit(&repository, branch)?;
+        matches!(source, Some(BranchSource::Here)) && is_only_begun(&repository, branch)?;
     if source.is_some() && !is_begun {
-        return Err(refused(
+        return Err(unfit(
             "branch_exists",
             format!("there is a branch `{branch}` already"),
             format!(
@@ -76,16 +75,14 @@ pub(crate) fn init_on_branch(
         return Ok(Begun { checkout: told(None), ..init(&inside, now, open, dry_run)? });
     }
     if is_begun {
-        let CheckedOut { folder, .. } =
-            check_out(&home, &repository, (branch, &Git::default()), patience)?;
-        repository.unlock(&folder)?;
+        check_out(&home, &repository, (branch, &Git::default()), patience)?;
     } else {
-        check_out_new(&home, &repository, branch, &first_message(branch), patience)?;
+        check_out_new(&home, &repository, branch, &beginning(branch), patience)?;
     }
     let begun = init(&inside, now, open, dry_run)?;
     let mut outside = open(&new.folder)?;
     outside.paths = Paths::of_checkout(outside.paths.root());
-    let files = [(path.clone(), project_file(branch).into_bytes())];
+    let files = [(path.clone(), pointer(branch).into_bytes())];
     let message = format!("Tasks live on the branch {branch}");
     loop {
         let commit = commit_new(&outside, &outside.head()?, &files, &message)?;
@@ -97,22 +94,22 @@ pub(crate) fn init_on_branch(
 }
 
 /// Returns what the first commit of a branch says, which holds nothing.
-fn first_message(branch: &BranchName) -> String {
+fn beginning(branch: &BranchName) -> String {
     format!("Begin {branch}: a branch for tasks")
 }
 
 /// Returns whether a branch has that commit, and nothing else.
-fn has_only_that_commit(repository: &Repository, branch: &BranchName) -> Result<bool, OpsError> {
+fn is_only_begun(repository: &Repository, branch: &BranchName) -> Result<bool, OpsError> {
     let Some(commit) = repository.commit_named(&format!("refs/heads/{branch}"))? else {
         return Ok(false);
     };
     let first = repository.log_entry(commit)?;
-    let is_first = first.parents.is_empty() && first.message.trim_end() == first_message(branch);
+    let is_first = first.parents.is_empty() && first.message.trim_end() == beginning(branch);
     Ok(is_first && repository.changed_anywhere(commit)?.is_empty())
 }
 
 /// Returns what project.yaml of the other branches says.
-fn project_file(branch: &BranchName) -> String {
+fn pointer(branch: &BranchName) -> String {
     format!(
         "# The tasks of this repository, and the rules that they follow, live on a branch of their own: every `aof` command works\n\
          # there. It is checked out in `.aof/branch`.\n\
@@ -120,6 +117,6 @@ fn project_file(branch: &BranchName) -> String {
     )
 }
 
-fn refused(code: &'static str, problem: String, fix: String) -> OpsError {
+fn unfit(code: &'static str, problem: String, fix: String) -> OpsError {
     OpsError::Unfit { code, problem, fix }
 }
