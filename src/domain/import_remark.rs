@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::values::word_enum::words;
+use super::words::words;
 
 words!(
     /// What became of a field.
