@@ -14,7 +14,7 @@ use super::log::LogFormat;
 use super::render::output::{Output, YELLOW, styled};
 use crate::domain::Timestamp;
 use crate::files::printable::inert;
-use crate::history::verify::past::Past;
+use crate::history::verify::project_commits::Past;
 use crate::project::active_rules::{InForce, Remark};
 use crate::project::branch_checkout::Patience;
 use crate::project::error::error::OpsError;

@@ -13,10 +13,10 @@ use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::allowed_signers;
 use crate::files::printable::inert;
 use crate::git::Pretence;
-use crate::history::verify::finding::Wrong;
-use crate::history::verify::past::ProjectFolder;
+use crate::history::verify::finding::Finding;
+use crate::history::verify::history::{Range, RangeStart, Verified, verify};
+use crate::history::verify::project_commits::ProjectFolder;
 use crate::history::verify::pushed::{Pushed, Update, pushed_value, verify_pushed};
-use crate::history::verify::verify::{From, Range, Verified, verified_value, verify};
 
 /// Prove from git that every step of every task is one that its rules allow
 #[derive(Debug, clap::Args)]
@@ -55,11 +55,11 @@ impl Args {
         let head = |text: &str| if text.is_empty() { "HEAD" } else { text }.to_owned();
         match self.range.as_deref().map(|range| (range, range.split_once(".."))) {
             Some((_, Some((other, until)))) => {
-                Range { from: From::Beside(head(other)), until: head(until) }
+                Range { from: RangeStart::Excluding(head(other)), until: head(until) }
             }
-            Some((until, None)) => Range { from: From::Beginning, until: until.to_owned() },
+            Some((until, None)) => Range { from: RangeStart::Beginning, until: until.to_owned() },
             None => Range {
-                from: self.since.clone().map_or(From::Beginning, From::Anchor),
+                from: self.since.clone().map_or(RangeStart::Beginning, RangeStart::Ancestor),
                 until: "HEAD".to_owned(),
             },
         }
@@ -78,7 +78,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
         verify(&session.workspace("verify")?, &range, anchor.as_ref())?
     };
     if session.output.is_json() {
-        session.output.data(verified_value(&verified));
+        session.output.data(verified.value());
     } else {
         show(session, &verified);
     }
@@ -137,7 +137,7 @@ fn trusted(file: &Path) -> Result<TrustedKeys, CliError> {
 }
 
 fn show(session: &Session, verified: &Verified) {
-    for wrong in &verified.wrong {
+    for wrong in &verified.findings {
         session.output.line(finding(wrong));
     }
     for end in &verified.ends {
@@ -179,9 +179,9 @@ fn show(session: &Session, verified: &Verified) {
     });
 }
 
-fn finding(wrong: &Wrong) -> String {
+fn finding(wrong: &Finding) -> String {
     let head = match wrong.covered {
-        None if !wrong.broken.is_fault() => styled(YELLOW, "note:"),
+        None if !wrong.rule.is_fault() => styled(YELLOW, "note:"),
         None => styled(RED, "wrong:"),
         Some(_) => styled(YELLOW, "put right:"),
     };
@@ -192,8 +192,8 @@ fn finding(wrong: &Wrong) -> String {
         .unwrap_or_default();
     let mut text = format!(
         "{head} {task}{} [{}]\n  commit   {} {}\n  by       {}, {}\n  expected {}\n  found    {}",
-        wrong.broken.sentence(),
-        wrong.broken,
+        wrong.rule.sentence(),
+        wrong.rule,
         &wrong.commit.to_string()[..7],
         inert(&wrong.subject),
         inert(&wrong.author),

@@ -7,7 +7,7 @@ use super::rules::of_rules;
 use crate::domain::age;
 use crate::domain::issue::Attention;
 use crate::git::AuditError;
-use crate::history::merge_driver::install::{Missing, missing};
+use crate::history::merge_driver::setup::missing;
 use crate::history::stale_index::Apart;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -51,8 +51,8 @@ pub(crate) fn no_identity(workspace: &Workspace) -> Option<Attention> {
 
 /// Where a clone does not know the merge driver that its files ask for, git merges them as text and says nothing.
 pub(crate) fn no_driver(workspace: &Workspace) -> Result<Option<Attention>, OpsError> {
-    let missing = missing(workspace)?;
-    let lacks = missing.contains(&Missing::Driver) && !missing.contains(&Missing::Attributes);
+    let missing = missing(&workspace.repository)?;
+    let lacks = missing.driver && !missing.attributes;
     Ok(lacks.then(|| Attention {
         code: "merge_driver_missing",
         problem: "git merges tasks as text in this clone: its configuration does not know the merge driver of `.gitattributes`"

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::known::{KnownRules, KnownTasks};
 use super::new_commits::Happened;
 use super::news::News;
 use crate::domain::{AgentId, Event, Severity, Task, TaskId, Timestamp};
 use crate::files::config::config::Subject as RuleFile;
 use crate::git::transaction::trailers;
 use crate::git::{ChangedFile, CommitId, LogEntry, ObjectId};
-use crate::history::merge::commits::Changes;
+use crate::history::merge::task_pairs::Changes;
+use crate::history::task_reader::{KnownRules, KnownTasks};
 use crate::project::error::error::OpsError;
 use crate::project::rule_check::check_committed;
 use crate::project::workspace::Workspace;

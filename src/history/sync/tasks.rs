@@ -8,9 +8,10 @@ use super::join::{Mixed, Sides};
 use super::sync::Loss;
 use crate::domain::TaskId;
 use crate::git::{Marks, ObjectId};
-use crate::history::merge::merge::{Conflict, Versions, merge_files};
-use crate::history::merge::trees::{Place, Tree, id_of, place_of};
-use crate::history::merge_driver::message::superseded_trailer;
+use crate::history::merge::commit_tasks::{CommitTasks, TaskPlace, id_of, place_of};
+use crate::history::merge::file_merge::merge_files;
+use crate::history::merge::outcome::{Conflict, Versions};
+use crate::history::merge::task_pairs::superseded_trailer;
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -20,7 +21,7 @@ use crate::rules::merge::{Dropped, Superseded};
 /// Merges the tasks that the local side changed into those of the remote.
 pub(crate) fn merge_project(workspace: &Workspace, sides: &Sides<'_>) -> Result<Mixed, OpsError> {
     let [base, remote, local] =
-        [sides.base, sides.remote, sides.local].map(|commit| Tree::of(workspace, commit));
+        [sides.base, sides.remote, sides.local].map(|commit| CommitTasks::of(workspace, commit));
     let (base, remote, local) = (base?, remote?, local?);
     let rules = match rules_at(workspace, sides.remote)? {
         Some(rules) => rules,
@@ -81,9 +82,9 @@ impl Merging<'_> {
     fn task(
         &mut self,
         id: &TaskId,
-        base: Place<'_>,
-        ours: Place<'_>,
-        theirs: Place<'_>,
+        base: TaskPlace<'_>,
+        ours: TaskPlace<'_>,
+        theirs: TaskPlace<'_>,
     ) -> Result<(), OpsError> {
         let repository = &self.workspace.repository;
         match (ours, theirs) {
@@ -115,7 +116,7 @@ impl Merging<'_> {
     fn both(
         &mut self,
         id: &TaskId,
-        base: Place<'_>,
+        base: TaskPlace<'_>,
         ours: (&str, ObjectId),
         theirs: (&str, ObjectId),
     ) -> Result<(), OpsError> {

@@ -13,8 +13,6 @@ pub enum WayBack {
     Unknown,
     /// The newest version that can be read is in that commit, as git names it.
     Readable(String),
-    /// Git merged two files into it that it took for one, renamed, and that can be settled.
-    Settle,
     /// It is another task's, and was renamed: it goes back to where that one stood.
     Renamed {
         /// The command that moves it.
@@ -39,7 +37,7 @@ pub enum WayBack {
 impl WayBack {
     /// Returns whether it says by itself all that is to be done: nothing of the text is to be mended.
     pub(crate) const fn is_whole(&self) -> bool {
-        matches!(self, Self::Settle | Self::Renamed { .. } | Self::Copied { .. })
+        matches!(self, Self::Renamed { .. } | Self::Copied { .. })
     }
 
     /// Returns what to do about the file at that path, if that is known; `mend` says how to mend it.
@@ -48,10 +46,9 @@ impl WayBack {
         Some(match self {
             Self::Unknown => return None,
             Self::Readable(commit) => {
-                format!("{mend}, or bring back what can be read: `git restore --source={commit} {path}`")
-            }
-            Self::Settle => {
-                "git took another file for it, renamed: `aof merge-driver --settle` brings both right".to_owned()
+                format!(
+                    "{mend}, or bring back what can be read: `git restore --source={commit} {path}`"
+                )
             }
             Self::Renamed { command } => format!("rename it back: `{command}`"),
             Self::Copied { id, of, command } => format!(
@@ -59,11 +56,15 @@ impl WayBack {
                  what the engine keeps, `gateHistory` and `gate` among it"
             ),
             Self::Solve { abort } => {
-                let abort = abort.map(|abort| format!("; or take the whole merge back with `{abort}`"));
-                format!(
-                    "keep what counts of both sides, take the markers out, then `git add {path}` and commit{}",
-                    abort.unwrap_or_default()
-                )
+                let solve = format!(
+                    "keep what counts of both sides, take the markers out, then `git add {path}` and commit"
+                );
+                match abort {
+                    Some(abort) => format!(
+                        "{solve}; or merge it by meaning with `aof merge-driver --settle`; or take the whole merge back with `{abort}`"
+                    ),
+                    None => solve,
+                }
             }
         })
     }

@@ -7,7 +7,6 @@ use super::repair_hints::WayBack;
 use crate::domain::TaskId;
 use crate::files::frontmatter::has_conflict;
 use crate::files::task_file;
-use crate::history::merge_driver::unmerged_tasks::{Left, left_unmerged};
 use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -76,13 +75,6 @@ fn versions_before(
     let Ok(Some(head)) = repository.look().map(|head| head.commit) else { return ways };
     let unmerged =
         if files.is_empty() { Vec::new() } else { repository.unmerged().unwrap_or_default() };
-    let left =
-        if unmerged.is_empty() { Vec::new() } else { left_unmerged(workspace).unwrap_or_default() };
-    let settles = |path: &str| {
-        let here =
-            |left: &&Left| left.path == path || left.others.iter().any(|other| other == path);
-        left.iter().filter(here).any(Left::is_only_settled)
-    };
     let abort = (!repository.merge_heads().is_empty()).then_some("git merge --abort");
     let is_busy = workspace.head_now().is_err();
     let defaults = in_force.defaults(workspace.now());
@@ -92,9 +84,7 @@ fn versions_before(
         let standing =
             task_files::read(&workspace.paths, path).map(|file| file.bytes).unwrap_or_default();
         let committed = repository.read(head, path.as_str()).ok().flatten().unwrap_or_default();
-        if settles(path.as_str()) {
-            ways[place] = WayBack::Settle;
-        } else if unmerged.iter().any(|own| own.path == path.as_str())
+        if unmerged.iter().any(|own| own.path == path.as_str())
             || has_conflict(&standing)
             || has_conflict(&committed)
         {

@@ -246,10 +246,8 @@ impl Standing {
             Some(path) => {
                 let way =
                     ways_back(workspace, &self.in_force, &[(self.id.clone(), path.clone())]).pop();
-                let was_readable = matches!(
-                    way,
-                    Some(WayBack::Readable(_) | WayBack::Solve { .. } | WayBack::Settle)
-                );
+                let was_readable =
+                    matches!(way, Some(WayBack::Readable(_) | WayBack::Solve { .. }));
                 if was_readable || self.file.origin == Origin::HandMade {
                     return Ok(Past::Broken(path));
                 }

@@ -13,6 +13,7 @@ use crate::cli::session::{Session, now};
 use crate::domain::BranchName;
 use crate::files::printable::inert;
 use crate::history::merge_driver::attributes::ATTRIBUTES;
+use crate::history::merge_driver::hooks::HOOK_LINE;
 use crate::project::branch::init_on_branch;
 use crate::setup::agent_wiring::{Wired, agents_to_wire, wire_agents};
 use crate::setup::init::{Begun, NewProject, init};
@@ -26,9 +27,9 @@ use crate::tasks::view::task_view::task_value;
 /// Begin a project: rules, roles and a first task, in one commit
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-In `.git`, where no commit holds it, two things are set up, so that git merges tasks by their meaning: the merge driver
-`merge.aof` in its configuration, and the hook `prepare-commit-msg`, unless there is one already. Out they go again with
-`git config --remove-section merge.aof`, and by deleting the hook.
+In `.git`, where no commit holds it, two things are set up, so that git merges tasks by their meaning and loses none of their history: the
+merge driver `merge.aof` in its configuration, and the hooks `pre-commit` and `pre-merge-commit`, unless there are some already. Out
+they go again with `git config --remove-section merge.aof`, and by deleting the hooks.
 
 Examples:
   aof init                           here, in an empty folder or a git repository
@@ -246,20 +247,13 @@ fn show_set_up(session: &Session, args: &Args, begun: &Begun) {
     } else {
         "merges tasks by their meaning; `git config --remove-section merge.aof` takes that out"
     };
-    let set_up = [
-        (&begun.set_up.driver, driver),
-        (
-            &begun.set_up.hook,
-            "lists in a merge what it superseded, and stops what cannot stand; delete it to go without",
-        ),
-    ];
-    for (path, what) in set_up {
-        if let Some(path) = path {
-            let path = in_git(path, &session.directory.join(&args.folder));
-            output.line(format!("  {}  {what}", styled(CYAN, inert(&format!("{path:<18}")))));
-        }
+    let hook = "refuses commits that take entries out of a task's history; delete it to go without";
+    let hooks = begun.set_up.hooks.iter().map(|path| (path, hook));
+    for (path, what) in begun.set_up.driver.iter().map(|path| (path, driver)).chain(hooks) {
+        let path = in_git(path, &session.directory.join(&args.folder));
+        output.line(format!("  {}  {what}", styled(CYAN, inert(&format!("{path:<18}")))));
     }
-    if let Some((path, line)) = &begun.set_up.foreign {
+    for path in &begun.set_up.foreign {
         let what = if path.exists() {
             "is yours, and stays as it is"
         } else {
@@ -267,9 +261,8 @@ fn show_set_up(session: &Session, args: &Args, begun: &Begun) {
         };
         let path = in_git(path, &session.directory.join(&args.folder));
         output.line(format!(
-            "  {}  {what}; merges list what they superseded once it has this line: `{}` (`aof doctor` tells more)",
+            "  {}  {what}; with the line `{HOOK_LINE}` it keeps the history of tasks whole (`aof doctor` tells more)",
             styled(CYAN, inert(&format!("{path:<18}"))),
-            inert(line)
         ));
     }
 }
@@ -306,9 +299,9 @@ fn value(template: Template, begun: &Begun, mode: DryRun) -> Value {
         "branch": begun.branch,
         "commit": begun.first.commit.map(|commit| commit.to_string()),
         "committed": committed,
-        "setUp": {"mergeDriver": begun.set_up.driver, "hook": begun.set_up.hook,
+        "setUp": {"mergeDriver": begun.set_up.driver, "hook": begun.set_up.hooks.first(),
             "attributesHeld": begun.attributes_held,
-            "foreignHook": begun.set_up.foreign.as_ref().map(|(path, _)| path)},
+            "foreignHook": begun.set_up.foreign.first()},
         "task": task_value(&begun.rules, &begun.first.after, &begun.first.path),
     });
     if let Some(told) = &begun.checkout {

@@ -1,11 +1,10 @@
-//! The commits of a project, where there may be no worktree: in a bare repository, or in the hook that judges a push. There is no way
-//! from here to a change of anything.
+//! The commits of a project where there may be no worktree: in a bare repository, or in the hook that judges a push. Only reads.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use super::verify::{Range, Verified, verify};
+use super::history::{Range, Verified, verify};
 use crate::domain::listed;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::config::config::PROJECT_FILE;

@@ -1,5 +1,4 @@
-//! The task files of a commit, known by the names of the files: none is taken for another one, renamed. And where the file of a task belongs
-//! that two commits have each in a place of their own.
+//! The task files of a commit, by the ids in their names: no rename detection. And where the file of a merged task belongs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,25 +13,20 @@ use crate::storage::ProjectPath;
 use crate::storage::layout::{archive_path, is_archived, task_id, task_path};
 
 /// The files below `tasks/` of one commit.
-pub(crate) struct Tree {
-    /// What each of them says.
+pub(crate) struct CommitTasks {
+    /// Each with its content.
     pub files: BTreeMap<String, ObjectId>,
     tasks: BTreeMap<TaskId, String>,
     twice: BTreeSet<TaskId>,
 }
 
 /// The file of a task in one commit.
-pub(crate) type Place<'t> = Option<(&'t str, ObjectId)>;
+pub(crate) type TaskPlace<'t> = Option<(&'t str, ObjectId)>;
 
-impl Tree {
-    /// Reads the names of the files of a commit.
+impl CommitTasks {
     pub(crate) fn of(workspace: &Workspace, commit: CommitId) -> Result<Self, OpsError> {
-        let files = workspace
-            .repository
-            .list(commit, "tasks")?
-            .into_iter()
-            .map(|file| (file.path, file.id));
-        let files: BTreeMap<String, ObjectId> = files.collect();
+        let files = workspace.repository.list(commit, "tasks")?.into_iter();
+        let files: BTreeMap<String, ObjectId> = files.map(|file| (file.path, file.id)).collect();
         let (mut tasks, mut twice) = (BTreeMap::new(), BTreeSet::new());
         for (id, path) in files.keys().filter_map(|path| Some((id_of(path)?, path))) {
             if tasks.insert(id.clone(), path.clone()).is_some() {
@@ -53,7 +47,7 @@ impl Tree {
     }
 
     /// Returns the file of a task.
-    pub(crate) fn place(&self, id: &TaskId) -> Place<'_> {
+    pub(crate) fn place(&self, id: &TaskId) -> TaskPlace<'_> {
         let path = self.tasks.get(id)?;
         Some((path, *self.files.get(path)?))
     }
@@ -71,7 +65,8 @@ pub(crate) fn id_of(path: &str) -> Option<TaskId> {
     task_id(path.rsplit('/').next()?)?.ok()
 }
 
-/// Returns where a task belongs that was merged to these bytes: with the finished ones or the others, where either side has it, ours first.
+/// Returns where the file of a merged task belongs: with the finished tasks or the others, where either side has it, ours first. While
+/// markers keep the file from being read, it is as finished as the side that is further.
 pub(crate) fn place_of(
     rules: &Rules,
     id: &TaskId,
@@ -82,14 +77,15 @@ pub(crate) fn place_of(
     let project = &rules.project;
     let defaults =
         Defaults { workflow: project.default_workflow.clone(), created: Timestamp::UNIX_EPOCH };
-    let Ok(file) = task_file::parse(bytes, id, &defaults) else { return Ok(ours.to_owned()) };
-    let finished = file.task.status.is_finished();
-    let fits = |path: &str| -> Result<bool, OpsError> {
-        Ok(is_archived(&path.parse::<ProjectPath>()?) == finished)
+    let archived = |path: &str| Ok::<_, OpsError>(is_archived(&path.parse::<ProjectPath>()?));
+    let Ok(file) = task_file::parse(bytes, id, &defaults) else {
+        let is_further = archived(theirs)? && !archived(ours)?;
+        return Ok(if is_further { theirs } else { ours }.to_owned());
     };
+    let finished = file.task.status.is_finished();
     let moved_there = Some(ours) == base && Some(theirs) != base;
     for path in if moved_there { [theirs, ours] } else { [ours, theirs] } {
-        if fits(path)? {
+        if archived(path)? == finished {
             return Ok(path.to_owned());
         }
     }

@@ -1,27 +1,43 @@
-//! What was shared first stands: where it is known what a branch was, a merge that takes the place of its entries is found, though
-//! each commit by itself is as the rules allow.
+//! Judges the move of a branch from one commit to another: it loses no commits, and what was shared first stands.
 
 use std::collections::BTreeMap;
 
-use super::finding::{Broken, Wrong};
-use super::judge::longest;
-use super::text::{named, short};
+use super::commit_reader::longest;
+use super::finding::{BrokenRule, Finding};
+use super::words::{named, short};
 use crate::domain::{Task, Visit};
-use crate::git::CommitId;
-use crate::history::new_commits::known::KnownTasks;
+use crate::git::{CommitId, Repository};
+use crate::history::task_reader::KnownTasks;
 use crate::history::touched_tasks::touched;
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 
-/// Returns which entries of the old commit the new one does not have, where no other finding says so. What the branch that the
-/// repository is known by decided otherwise, if it is another one, counts nowhere.
+/// Returns what is wrong with a branch that leaves commits behind which it had.
+pub(crate) fn forced(
+    repository: &Repository,
+    old: CommitId,
+    new: CommitId,
+) -> Result<Option<Finding>, OpsError> {
+    if repository.led_to(old, new)? {
+        return Ok(None);
+    }
+    let left = repository.all_since(&[new], old)?;
+    let count = left.commits.len() + left.ends.len();
+    let commits = if count == 1 { "1 commit".to_owned() } else { format!("{count} commits") };
+    let expected = format!("a branch that goes on from commit {}", &old.to_string()[..7]);
+    let found = format!("one that leaves {commits} of it behind");
+    Ok(Some(Finding::new(&repository.log_entry(new)?, None, BrokenRule::Forced, expected, found)))
+}
+
+/// Returns which entries of the old commit the new one lacks, where no other finding says so: a merge may have put others in their
+/// place, though each commit by itself is as the rules allow. Entries that the main branch decided otherwise do not count.
 pub(crate) fn superseded(
     workspace: &Workspace,
     (old, new): (CommitId, CommitId),
     main: Option<CommitId>,
-    known: &[Wrong],
-) -> Result<Vec<Wrong>, OpsError> {
+    known: &[Finding],
+) -> Result<Vec<Finding>, OpsError> {
     let repository = &workspace.repository;
     if !repository.led_to(old, new)? {
         return Ok(Vec::new());
@@ -35,9 +51,11 @@ pub(crate) fn superseded(
     };
     let mut wrong = Vec::new();
     for (id, own) in touched(&repository.changed_between(old, new)?) {
-        let is_told = |wrong: &Wrong| {
-            let tells =
-                matches!(wrong.broken, Broken::Removed | Broken::Rewritten | Broken::LostInMerge);
+        let is_told = |wrong: &Finding| {
+            let tells = matches!(
+                wrong.rule,
+                BrokenRule::Removed | BrokenRule::Rewritten | BrokenRule::LostInMerge
+            );
             tells && wrong.task.as_ref() == Some(&id)
         };
         if known.iter().any(is_told) {
@@ -73,10 +91,10 @@ pub(crate) fn superseded(
             named(lost),
             &old.to_string()[..7]
         );
-        wrong.push(Wrong::new(
+        wrong.push(Finding::new(
             &entry,
             Some(&id),
-            Broken::SupersededShared,
+            BrokenRule::SupersededShared,
             short(&expected),
             short(&found),
         ));

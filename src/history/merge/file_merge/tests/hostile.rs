@@ -7,7 +7,6 @@ use proptest::test_runner::RngSeed;
 
 use super::*;
 use crate::git::merge_texts;
-use crate::history::merge::bases::merge_bases;
 
 /// What a line may be.
 const LINES: [&[u8]; 22] = [
@@ -183,7 +182,7 @@ proptest! {
         let again = merge_files(&rules(), &id(), versions, &Marks::default()).unwrap();
         prop_assert_eq!(&again, &both);
         let _ = merge_files(&rules(), &id(), Versions { ours: &theirs, theirs: &ours, ..versions }, &Marks::default()).unwrap();
-        let _ = merge_bases(&rules(), &id(), versions).unwrap();
+        let _ = merge_virtual_base(&rules(), &id(), versions).unwrap();
     }
 }
 

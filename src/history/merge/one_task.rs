@@ -1,17 +1,17 @@
-//! Versions that are not of one task. Git follows files that were renamed by what they say, and takes a new task for one that was finished and
-//! moved into the archive at the same time; what it has merged then is of two tasks. Nothing of the two is mixed here.
+//! Versions of two different tasks. Git's rename detection may take a new task for one that was moved into the archive at the same time.
+//! Nothing of two tasks is ever mixed.
 
-use super::merge::{Conflict, FileMerge, Versions};
+use super::outcome::{Conflict, FileMerge, Versions};
 use crate::domain::TaskId;
 use crate::files::task_file::stated_id;
 
-/// Returns the versions, without the one that both sides are said to have had where that is another task's; or, where the two sides are of two
-/// tasks, the one that is of the task as it is.
+/// Returns the versions, without a base that is another task's. Where the two sides are of two tasks, returns the one that is of this
+/// task as a conflict.
 pub(crate) fn of_one_task<'v>(
     id: &TaskId,
     versions: Versions<'v>,
 ) -> Result<Versions<'v>, FileMerge> {
-    // What cannot be read may be any task's; a file that says nothing is what it is called.
+    // An unreadable file may be any task's; a file without an id is the task of its name.
     let named = |bytes: &[u8]| Some(stated_id(bytes).ok()?.unwrap_or_else(|| id.clone()));
     let (base, ours, theirs) =
         (versions.base.and_then(named), named(versions.ours), named(versions.theirs));
@@ -26,7 +26,7 @@ pub(crate) fn of_one_task<'v>(
     Err(kept(id, versions, [ours.as_ref(), theirs.as_ref()], other))
 }
 
-/// Returns the one of the two sides that is of the task as it is, where they are of two tasks by the names that git says their files have.
+/// Returns the side that is of this task as a conflict, where the file names that git gives the two sides are of two tasks.
 pub(crate) fn of_two_names(
     id: &TaskId,
     versions: Versions<'_>,
@@ -44,10 +44,8 @@ fn kept(
     other: TaskId,
 ) -> FileMerge {
     let is_theirs = ours != Some(id) && theirs == Some(id);
-    FileMerge::taken(
-        if is_theirs { versions.theirs } else { versions.ours },
-        vec![Conflict::OtherTask(other)],
-    )
+    let bytes = if is_theirs { versions.theirs } else { versions.ours };
+    FileMerge::taken(bytes.to_vec(), vec![Conflict::OtherTask(other)])
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use proptest::prelude::*;
 use super::*;
 use crate::domain::Completion;
 use crate::files::config::config::Source;
-use crate::history::merge::bases::merge_bases;
 use crate::project::rule_check::compiled;
 use crate::rules::{Act, Decision, decide};
 
@@ -522,7 +521,7 @@ proptest! {
         };
         let (ours, theirs) = (go_on(OPEN, &one, "ada"), go_on(OPEN, &two, "bob"));
         let versions = Versions { base: Some(OPEN.as_bytes()), ours: ours.as_bytes(), theirs: theirs.as_bytes() };
-        let base = String::from_utf8(merge_bases(&rules(), &id(), versions).unwrap().bytes).unwrap();
+        let base = String::from_utf8(merge_virtual_base(&rules(), &id(), versions).unwrap().bytes).unwrap();
         // Whatever is disputed, it can be read: what one side takes out stays out.
         read(&base);
         prop_assert!(!base.contains("<<<<<<<"), "{}", base);

@@ -1,4 +1,4 @@
-//! What was expected and what was found, in words for people: short, on one line, whatever an agent wrote.
+//! What was expected and what was found, in short words on one line, whatever an agent wrote.
 
 use serde_json::Value;
 
@@ -7,26 +7,31 @@ use crate::files::printable::one_line;
 use crate::files::task_file::visit_entry;
 use crate::rules::{Breach, Rules};
 
-use super::finding::Broken;
+use super::finding::BrokenRule;
 
-/// So many characters of a value are shown.
+/// The longest value that is shown, in characters.
 const MOST: usize = 120;
 
 /// A broken rule, what was expected, and what was found.
-pub(crate) type Told = (Broken, String, String);
+pub(crate) type Told = (BrokenRule, String, String);
 
-/// Returns what a breach is, and in what words.
-pub(crate) fn told(rules: &Rules, before: Option<&Task>, after: &Task, breach: &Breach) -> Told {
+/// Returns which rule a breach breaks, with what was expected and found.
+pub(crate) fn breach_told(
+    rules: &Rules,
+    before: Option<&Task>,
+    after: &Task,
+    breach: &Breach,
+) -> Told {
     match breach {
         Breach::Removed { before, after } => {
-            (Broken::Removed, format!("{} at least", entries(*before)), entries(*after))
+            (BrokenRule::Removed, format!("{} at least", entries(*before)), entries(*after))
         }
         Breach::Rewritten { entry } => {
             let at = |task: Option<&Task>| {
                 task.and_then(|task| task.history.get(*entry)).map(visit_entry::write)
             };
             let (expected, found) = differing(at(before), at(Some(after)));
-            (Broken::Rewritten, format!("entry {} as it was: {expected}", entry + 1), found)
+            (BrokenRule::Rewritten, format!("entry {} as it was: {expected}", entry + 1), found)
         }
         Breach::Refused { entry, why } => {
             let ended = after.history.get(*entry);
@@ -37,14 +42,14 @@ pub(crate) fn told(rules: &Rules, before: Option<&Task>, after: &Task, breach: &
             if own.zip(hash).is_some_and(|(own, hash)| own != hash) {
                 found.push_str("; it was decided by other rules than those of the commit before");
             }
-            (Broken::NotAllowed, "what the rules allow".to_owned(), short(&found))
+            (BrokenRule::NotAllowed, "what the rules allow".to_owned(), short(&found))
         }
         Breach::Otherwise { fields, expected, .. } => {
-            (Broken::WrongResult, shown_all(expected, fields), shown_all(after, fields))
+            (BrokenRule::WrongResult, shown_all(expected, fields), shown_all(after, fields))
         }
         Breach::Moved { fields } => {
             let expected = before.map(|before| shown_all(before, fields)).unwrap_or_default();
-            (Broken::MovedByHand, expected, shown_all(after, fields))
+            (BrokenRule::MovedByHand, expected, shown_all(after, fields))
         }
         Breach::Begun { entries: count } => {
             let at = after
@@ -52,7 +57,11 @@ pub(crate) fn told(rules: &Rules, before: Option<&Task>, after: &Task, breach: &
                 .as_ref()
                 .map_or_else(|| "at its end".to_owned(), |open| format!("at {}", open.current));
             let found = format!("a task {at}, with {}", entries(*count));
-            (Broken::NotAllowed, "a new task at its first gate, with no entries".to_owned(), found)
+            (
+                BrokenRule::NotAllowed,
+                "a new task at its first gate, with no entries".to_owned(),
+                found,
+            )
         }
     }
 }
@@ -69,37 +78,31 @@ pub(crate) fn entries(count: usize) -> String {
 
 /// Returns the fields of two entries that differ.
 fn differing(one: Option<Value>, two: Option<Value>) -> (String, String) {
-    let (one, two) = (one.unwrap_or_default(), two.unwrap_or_default());
-    let keys = |value: &Value| {
-        value.as_object().map(|map| map.keys().cloned().collect::<Vec<_>>()).unwrap_or_default()
+    let fields = |value: Option<Value>| match value {
+        Some(Value::Object(fields)) => fields,
+        _ => serde_json::Map::new(),
     };
-    let mut names = keys(&one);
-    names.extend(keys(&two).into_iter().filter(|key| one.get(key).is_none()));
-    names.retain(|key| one.get(key) != two.get(key));
-    let said = |value: &Value| {
-        let fields: Vec<String> = names
-            .iter()
-            .map(|key| {
-                format!(
-                    "{key}: {}",
-                    value.get(key).map_or_else(|| "nothing".to_owned(), ToString::to_string)
-                )
-            })
-            .collect();
-        short(&fields.join(", "))
+    let (one, two) = (fields(one), fields(two));
+    let names: Vec<&String> = one
+        .keys()
+        .chain(two.keys().filter(|key| !one.contains_key(*key)))
+        .filter(|key| one.get(*key) != two.get(*key))
+        .collect();
+    let shown = |fields: &serde_json::Map<String, Value>| {
+        let value = |key| fields.get(key).map_or_else(|| "nothing".to_owned(), Value::to_string);
+        let all: Vec<String> =
+            names.iter().map(|key| format!("{key}: {}", value(key.as_str()))).collect();
+        short(&all.join(", "))
     };
-    (said(&one), said(&two))
+    (shown(&one), shown(&two))
 }
 
 fn shown_all(task: &Task, fields: &[&'static str]) -> String {
-    // When it was written tells nothing where something else differs.
+    // The time of writing tells nothing where something else differs.
     let telling = fields.iter().filter(|field| fields.len() == 1 || **field != "updated");
-    short(
-        &telling
-            .map(|field| format!("{field}: {}", shown(task, field)))
-            .collect::<Vec<_>>()
-            .join(", "),
-    )
+    let all: Vec<String> =
+        telling.map(|field| format!("{field}: {}", shown(task, field))).collect();
+    short(&all.join(", "))
 }
 
 fn shown(task: &Task, field: &str) -> String {
