@@ -93,7 +93,7 @@ pub(crate) fn put_back(workspace: &Workspace) -> Result<Option<PutBack>, OpsErro
     Ok(match bring(workspace, &head, one.had, "put back what an overtaken git took back")? {
         Brought::There => Some(PutBack { tasks: tasks_of(&one.steps), steps: one.steps.len() }),
         // Somebody has done something meanwhile: it is looked at again.
-        Brought::Moved | Brought::Left(_) => None,
+        Brought::Moved | Brought::Blocked(_) => None,
     })
 }
 

@@ -9,8 +9,8 @@ use super::sync_worker::{Outcome, SyncWorker};
 use super::tasks::tell_of_handed_out;
 use crate::dispatch::synced_assignment::{Errand, sync_and_hand_out};
 use crate::git::{CommitId, Prompts};
-use crate::history::sync::standing::owed_to_remote;
-use crate::history::sync::sync::Synced;
+use crate::history::sync::outcome::Synced;
+use crate::history::sync::remote_state::owed_to_remote;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 

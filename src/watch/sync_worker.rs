@@ -10,7 +10,7 @@ use tracing::debug;
 
 use crate::dispatch::synced_assignment::{Errand, sync_and_hand_out};
 use crate::git::Prompts;
-use crate::history::sync::sync::End;
+use crate::history::sync::outcome::SyncEnd;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::{Seed, Workspace};
 
@@ -156,6 +156,6 @@ fn once(project: &Seed, wait: Duration) -> Outcome {
 
 /// Says whether the remote has all that is here, and took all that was to be handed out.
 fn is_done(errand: &Errand) -> bool {
-    errand.synced.last().is_some_and(|synced| synced.end == End::Same)
+    errand.synced.last().is_some_and(|synced| synced.end == SyncEnd::Same)
         && errand.handed_out.unconfirmed.is_none()
 }

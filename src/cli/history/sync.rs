@@ -10,9 +10,9 @@ use crate::cli::render::output::{BOLD, CYAN, DIM, GREEN, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::files::printable::inert;
 use crate::git::Prompts;
+use crate::history::sync::outcome::{CommitLine, SyncEnd, Synced};
+use crate::history::sync::rounds::{First, Strangers};
 use crate::history::sync::rounds::{Wish, sync};
-use crate::history::sync::show::sync_value;
-use crate::history::sync::sync::{End, First, Line, Strangers, Synced};
 use crate::tasks::apply::change::DryRun;
 
 /// So many commits are listed each way.
@@ -51,7 +51,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     };
     let synced = sync(&workspace, &wish)?;
     if session.output.is_json() {
-        let mut value = sync_value(&synced);
+        let mut value = synced.value();
         if mode == DryRun::Yes {
             value["dryRun"] = json!(true);
         }
@@ -64,12 +64,12 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
 }
 
 /// Being offline is no failure: what is here waits. What people have to see to is.
-fn code(end: &End) -> u8 {
+fn code(end: &SyncEnd) -> u8 {
     match end {
-        End::Same | End::Rehearsed | End::Offline { .. } => 0,
-        End::Rejected { .. } => 1,
-        End::Left(_) => 5,
-        End::Unsettled => 7,
+        SyncEnd::Same | SyncEnd::Rehearsed | SyncEnd::Offline { .. } => 0,
+        SyncEnd::Rejected { .. } => 1,
+        SyncEnd::Left(_) => 5,
+        SyncEnd::Unsettled => 7,
     }
 }
 
@@ -92,14 +92,14 @@ fn page(session: &Session, synced: &Synced, mode: DryRun) -> String {
             styled(BOLD, "Superseded")
         ));
         for loss in &synced.superseded {
-            text.push_str(&format!("  {} {}\n", styled(YELLOW, "!"), inert(loss.what())));
+            text.push_str(&format!("  {} {}\n", styled(YELLOW, "!"), inert(&loss.what)));
         }
     }
     text.push_str(&end(session, synced, &upstream));
     text
 }
 
-fn list(text: &mut String, title: &str, lines: &[Line]) {
+fn list(text: &mut String, title: &str, lines: &[CommitLine]) {
     if lines.is_empty() {
         return;
     }
@@ -120,7 +120,7 @@ fn end(session: &Session, synced: &Synced, upstream: &str) -> String {
             let [problem, fix] = [problem, fix].map(|text| indented(&session.git_said(text)));
             format!("{} {problem}\n  {fix}\n", styled(YELLOW, "!"))
         }
-        (None, End::Rehearsed) => "dry run: nothing was changed\n".to_owned(),
+        (None, SyncEnd::Rehearsed) => "dry run: nothing was changed\n".to_owned(),
         (None, _) if synced.is_idle() => {
             format!("{}\n", styled(GREEN, format!("nothing to do: the same as {upstream}")))
         }

@@ -17,7 +17,7 @@ use crate::cli::task::shown::followed;
 use crate::dispatch::sweep::{Swept, sweep};
 use crate::domain::Timestamp;
 use crate::files::printable::inert;
-use crate::history::sync::sync::Loss;
+use crate::history::sync::outcome::Loss;
 use crate::observability::events::catch_up::catch_up_events;
 use crate::observability::notices::delivery::{Tried, deliver_notices};
 use crate::project::error::error::OpsError;
@@ -118,8 +118,8 @@ fn show(session: &Session, swept: &Swept, mode: DryRun) {
     handed.dependents.iter().for_each(|own| told(&own.task, assignments::dependent(own)));
     for loss in superseded {
         told(
-            loss.task(),
-            format!("superseded, because the remote had another one first: {}", loss.what()),
+            &loss.task,
+            format!("superseded, because the remote had another one first: {}", loss.what),
         );
     }
     handed.given.iter().for_each(|given| told(&given.ticket, assignments::given(given)));
@@ -145,7 +145,7 @@ fn ahead(next: Timestamp) -> String {
 
 fn value(swept: &Swept, mode: DryRun) -> Value {
     let Swept { settled, ran_out, handed_out: handed, superseded: losses } = swept;
-    let superseded = |loss: &Loss| json!({"task": loss.task().as_str(), "what": loss.what()});
+    let superseded = |loss: &Loss| json!({"task": loss.task.as_str(), "what": loss.what});
     let timed_out = ran_out.timed_out.iter().map(|changed| expired::value("timeout", changed));
     let lapsed = ran_out.lapsed.iter().map(|changed| expired::value("lapsed", changed));
     let task = |changed: &Changed| json!({"task": changed.after.task.id.as_str(), "change": followed(changed)});

@@ -6,7 +6,6 @@ use super::command::polling;
 use crate::cli::render::{assignments, expired};
 use crate::cli::session::Session;
 use crate::files::diagnostic::diagnostic::Diagnostic;
-use crate::history::sync::show::sync_value;
 use crate::project::error::reason::reason_of;
 use crate::tasks::apply::change::Changed;
 use crate::tasks::inbox::recipient::Delivered;
@@ -90,7 +89,7 @@ fn of_report(report: &Report) -> Value {
         Report::Undelivered { problem } => json!({"event": "undelivered", "problem": problem}),
         Report::Unrecorded { problem } => json!({"event": "unrecorded", "problem": problem}),
         Report::Synced(synced) => {
-            let mut value = sync_value(synced);
+            let mut value = synced.value();
             value["event"] = json!("synced");
             value
         }

@@ -15,7 +15,7 @@ use crate::files::diagnostic::diagnostic::{Diagnostic, render_all};
 use crate::files::printable::inert;
 use crate::git::CommitId;
 use crate::history::lost_steps::PutBack;
-use crate::history::sync::sync::Synced;
+use crate::history::sync::outcome::Synced;
 use crate::project::error::error::OpsError;
 use crate::storage::layout::{BRANCH, INBOX};
 use crate::tasks::apply::change::Changed;
@@ -193,7 +193,7 @@ fn of_sync(synced: &Synced) -> String {
     let mut text = format!("synced with {name}: {came} came, {went} went");
     for loss in &synced.superseded {
         text.push_str("\n  superseded: ");
-        text.push_str(&inert(loss.what()));
+        text.push_str(&inert(&loss.what));
     }
     text
 }

@@ -35,7 +35,11 @@ pub(crate) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
     if missing.driver {
         lacking.push("the command in git's configuration (`merge.aof.driver`)");
     }
+    let hooks = named(&missing.hooks.ours);
     if !lacking.is_empty() {
+        if !missing.hooks.ours.is_empty() {
+            lacking.push(&hooks);
+        }
         let complaint = Complaint::wrong(
             "merge_driver_missing",
             format!("git does not merge tasks by their meaning; missing: {}", lacking.join(", ")),
@@ -53,9 +57,8 @@ pub(crate) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
             "put `aof` into a folder of `PATH`, as git sees it; `aof merge-driver --settle` merges what was left".to_owned(),
         ));
     }
-    if !missing.hooks.ours.is_empty() {
-        let problem =
-            format!("git's hooks are not as aof makes them: {}", named(&missing.hooks.ours));
+    if lacking.is_empty() && !missing.hooks.ours.is_empty() {
+        let problem = format!("git's hooks are not as aof makes them: {hooks}");
         let complaint = Complaint::advice(
             "merge_hook_missing",
             problem,

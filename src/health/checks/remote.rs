@@ -2,7 +2,7 @@
 
 use crate::git::Distance;
 use crate::health::doctor::{Complaint, Patient, count};
-use crate::history::sync::standing::RemoteStanding;
+use crate::history::sync::remote_state::RemoteStanding;
 
 pub(crate) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
     // Who has no remote, or has not said which, works alone.

@@ -21,7 +21,7 @@ use crate::health::points::stray_completions::astray;
 use crate::health::points::tasks::{behind, misplaced, of_dependencies, of_task};
 use crate::history::lost_steps::{taken_back, told};
 use crate::history::stale_index::Apart;
-use crate::history::sync::standing::{RemoteStanding, remote_standing, remote_value};
+use crate::history::sync::remote_state::{RemoteStanding, remote_standing, remote_value};
 use crate::history::unmerged::unmerged;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;

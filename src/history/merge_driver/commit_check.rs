@@ -14,15 +14,16 @@ use crate::storage::layout::{TASKS, task_id};
 /// A task of a project in a folder of the repository.
 type TaskPlace = (String, TaskId);
 
-/// A staged file whose history does not continue the committed one.
+/// A task whose staged history does not continue the committed one.
 struct Broken {
-    path: String,
+    /// All its files that are staged: one that was moved has two.
+    paths: Vec<String>,
     /// Whether entries are only missing: no other side of a merge is a reason for that.
     is_cut: bool,
 }
 
-/// Returns the staged task files whose history continues neither HEAD's nor that of a commit that is being merged, by their paths from the
-/// top of the repository. New tasks and removed tasks pass, and so does what cannot be read.
+/// Returns the staged files of tasks whose history continues neither HEAD's nor that of a commit that is being merged, by their paths from
+/// the top of the repository. New tasks and removed tasks pass, and so does what cannot be read.
 pub(crate) fn broken_histories(repository: &Repository) -> Result<Vec<String>, OpsError> {
     let Some(head) = repository.look()?.commit else { return Ok(Vec::new()) };
     let mut broken = broken_since(repository, head)?;
@@ -31,7 +32,7 @@ pub(crate) fn broken_histories(repository: &Repository) -> Result<Vec<String>, O
         let also = broken_since(repository, theirs)?;
         broken.retain(|task, own| own.is_cut || also.contains_key(task));
     }
-    Ok(broken.into_values().map(|own| own.path).collect())
+    Ok(broken.into_values().flat_map(|own| own.paths).collect())
 }
 
 fn broken_since(
@@ -63,7 +64,8 @@ fn broken_since(
             let Some(content) = file.after else { continue };
             if let Some(staged) = history(content)?.filter(|own| !own.starts_with(&longest)) {
                 let is_cut = longest.starts_with(&staged);
-                broken.insert(task.clone(), Broken { path: file.path.clone(), is_cut });
+                let paths = files.iter().map(|file| file.path.clone()).collect();
+                broken.insert(task.clone(), Broken { paths, is_cut });
             }
         }
     }

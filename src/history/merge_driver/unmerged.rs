@@ -110,10 +110,14 @@ pub(crate) fn unmerged_tasks(workspace: &Workspace) -> Result<Vec<UnmergedTask>,
     let changed = commits.iter().flat_map(JoinedCommits::changed_on_both).filter(is_one_sided);
     let mut ids: BTreeSet<TaskId> = changed.map(|(id, _)| id).collect();
     ids.extend(unmerged.keys().cloned());
+    let stages = |own: &Unmerged| [own.base, own.ours, own.theirs];
+    let stages: BTreeSet<ObjectId> =
+        unmerged.values().flatten().flat_map(stages).flatten().map(|own| own.content).collect();
     let mut found = Vec::new();
     for id in ids {
         let case = Case {
             workspace,
+            stages: &stages,
             rules: rules.clone(),
             unmerged: unmerged.remove(&id).unwrap_or_default(),
             staged: staged.remove(&id).unwrap_or_default(),
@@ -214,6 +218,8 @@ impl JoinedCommits {
 /// What git's index has of one task.
 struct Case<'c> {
     workspace: &'c Workspace,
+    /// The contents of all unmerged files.
+    stages: &'c BTreeSet<ObjectId>,
     rules: Option<Rc<Rules>>,
     id: TaskId,
     unmerged: Vec<Unmerged>,
@@ -254,6 +260,7 @@ impl Case<'_> {
         if !stages.iter().all(|version| version.is_file()) {
             return Ok(Some(self.left(sides, UnmergedState::EditedByHand)));
         }
+        let is_confused = sides.iter().flatten().any(|side| self.stages.contains(&side.content));
         let [base, ours, theirs] = versions;
         let taken = |side: SideVersion| -> Result<_, OpsError> {
             let bytes = repository.read_blob(side.staged.content)?;
@@ -277,8 +284,8 @@ impl Case<'_> {
         let result = repository.hash_blob(&merge.bytes);
         if self.unmerged.is_empty() {
             let is_done = matches!(&self.staged[..], [(place, version)] if *place == path && version.content == result);
-            // What a person has to decide, somebody has decided.
-            if is_done || !merge.conflicts.is_empty() {
+            // What a person has to decide, somebody has decided, unless git has taken the file for another task's.
+            if is_done || !merge.conflicts.is_empty() && !is_confused {
                 return Ok(None);
             }
         }
@@ -304,8 +311,8 @@ impl Case<'_> {
         let lacks_theirs =
             others.is_empty() && is_ours && sides[1].is_some_and(|ours| ours.content != result);
         let state = match (is_known, self.unmerged.is_empty()) {
-            (false, true) => return Ok(None),
-            (false, false) => UnmergedState::EditedByHand,
+            (false, true) if !is_confused => return Ok(None),
+            (false, _) => UnmergedState::EditedByHand,
             (true, false) if !lacks_theirs => UnmergedState::Mergeable(Box::new(merge)),
             (true, _) => UnmergedState::OneSided(Box::new(merge)),
         };

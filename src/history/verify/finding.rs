@@ -43,7 +43,7 @@ words!(
         Forced = "forced",
         /// An entry that a branch had counts no more: a merge took it for what comes in, and what came later for what stands.
         SupersededShared = "superseded_shared",
-        /// A merge superseded an entry, and its message does not say so. It can be told from the commits, so nothing is lost by it.
+        /// A merge superseded an entry, and its message does not list it. This is no fault: a merge of a person lists none.
         Untold = "superseded",
         /// A task has two files.
         Doubled = "doubled",
@@ -84,7 +84,7 @@ impl BrokenRule {
             Self::RulesInMerge => "a merge changed the rules otherwise than its sides did",
             Self::Forced => "the branch loses commits that it had",
             Self::SupersededShared => "what was shared first counts no more",
-            Self::Untold => "a merge superseded an entry and does not say so",
+            Self::Untold => "a merge superseded an entry",
             Self::Doubled => "it has two files",
             Self::Unreadable => "its file cannot be read",
             Self::Unsigned => "an entry is not signed",

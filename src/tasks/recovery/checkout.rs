@@ -6,7 +6,6 @@ use tracing::warn;
 
 use super::recover;
 use crate::git::{AuditError, BranchLock, Coming, CommitId, Finished, Head, Locks, Unsettled};
-use crate::history::sync::sync::Left;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal;
@@ -22,8 +21,8 @@ pub(crate) enum Brought {
     There,
     /// Somebody committed meanwhile: it has to be looked at again.
     Moved,
-    /// It is left to people; nothing was changed.
-    Left(Left),
+    /// Files are in the way; nothing was changed.
+    Blocked(AuditError),
 }
 
 /// Says whether files are in the way; those that differ in line ends alone are put right when it comes to it.
@@ -44,13 +43,10 @@ pub(crate) fn bring(
     subject: &str,
 ) -> Result<Brought, OpsError> {
     // Filters may take their time, so nobody waits for them.
-    let coming = match left(workspace.repository.prepare_files(
-        head.commit,
-        to,
-        &workspace.paths.local(),
-    ))? {
-        Ok(coming) => coming,
-        Err(left) => return Ok(Brought::Left(left)),
+    let prepared = workspace.repository.prepare_files(head.commit, to, &workspace.paths.local());
+    let coming = match prepared {
+        Err(error) if is_blocked(&error) => return Ok(Brought::Blocked(error)),
+        prepared => prepared?,
     };
     let lock = workspace.lock()?;
     if recover::heal(workspace, &lock)? {
@@ -58,7 +54,7 @@ pub(crate) fn bring(
     }
     let was_converted = workspace.repository.converts_line_ends(TASK)?;
     let mut brought = bring_once(workspace, &lock, head, to, &coming, subject)?;
-    if let Brought::Left(Left::InTheWay { files }) = &brought
+    if let Brought::Blocked(AuditError::InTheWay { files }) = &brought
         && line_endings::clear_the_way(workspace, &lock, head, files)?
     {
         brought = bring_once(workspace, &lock, head, to, &coming, subject)?;
@@ -96,8 +92,8 @@ fn bring_once(
     let brought = workspace
         .repository
         .bring(head, to, coming, subject, deadline, &mut |locks| record(lock, locks));
-    match left(brought) {
-        Ok(Ok(published)) => {
+    match brought {
+        Ok(published) => {
             if let Some(fault) = published.not_synced {
                 // The record stays for the next command.
                 return Err(StoreError::from(fault).into());
@@ -106,9 +102,9 @@ fn bring_once(
             Ok(Brought::There)
         }
         // That is asked before any file is changed.
-        Ok(Err(left)) => {
+        Err(error) if is_blocked(&error) => {
             journal::clear(lock)?;
-            Ok(Brought::Left(left))
+            Ok(Brought::Blocked(error))
         }
         Err(error) => {
             // It may have got half-way; before the first file the record is only cleared, and nobody waited for. If that cannot be
@@ -123,16 +119,15 @@ fn bring_once(
     }
 }
 
-/// Returns what people have to see to before files can be brought in.
-pub(crate) fn left<T>(asked: Result<T, AuditError>) -> Result<Result<T, Left>, AuditError> {
-    match asked {
-        Ok(done) => Ok(Ok(done)),
-        Err(AuditError::InTheWay { files }) => Ok(Err(Left::InTheWay { files })),
-        Err(AuditError::OwnFolder { files }) => Ok(Err(Left::OwnFolder { files })),
-        Err(AuditError::Forbidden { path }) => Ok(Err(Left::Forbidden { path })),
-        Err(AuditError::OwnFolderTakenOut { files }) => Ok(Err(Left::OwnFolderTakenOut { files })),
-        Err(error) => Err(error),
-    }
+/// Returns whether people have to see to something before files can be brought in.
+fn is_blocked(error: &AuditError) -> bool {
+    matches!(
+        error,
+        AuditError::InTheWay { .. }
+            | AuditError::OwnFolder { .. }
+            | AuditError::OwnFolderTakenOut { .. }
+            | AuditError::Forbidden { .. }
+    )
 }
 
 /// Finishes what a kill interrupted. Its locks are gone already. The record of it stays where it has to be tried again: a task's

@@ -61,7 +61,7 @@ impl WayBack {
                 );
                 match abort {
                     Some(abort) => format!(
-                        "{solve}; or merge it by meaning with `aof merge-driver --settle`; or take the whole merge back with `{abort}`"
+                        "merge it by meaning with `aof merge-driver --settle`; or {solve}; or take the whole merge back with `{abort}`"
                     ),
                     None => solve,
                 }

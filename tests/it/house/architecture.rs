@@ -38,8 +38,6 @@ const PENDING: &[(&str, &str)] = &[
     ("project/rule_check.rs", "tasks"),
     ("tasks/actions.rs", "dispatch"),
     ("tasks/inbox/batches.rs", "observability"),
-    ("tasks/recovery/checkout.rs", "history"),
-    ("tasks/state/restore_hint.rs", "history"),
     ("tasks/uncommitted_events.rs", "history"),
     ("tasks/uncommitted_events.rs", "observability"),
     ("observability/workload.rs", "dispatch"),

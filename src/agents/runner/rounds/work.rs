@@ -16,7 +16,7 @@ use crate::agents::runner::request::{Account, Audience, End, Pace, Wish};
 use crate::agents::runner::visit;
 use crate::agents::runner::visit::{Assignment, VisitEnd};
 use crate::domain::{AgentId, Status, Ticket};
-use crate::history::sync::standing::is_cut_off;
+use crate::history::sync::remote_state::is_cut_off;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::runs::runs::Runs;

@@ -1,9 +1,11 @@
-//! How this clone stands to its remote, as far as is known without asking: what waits here, what is to come, since when it is offline.
+//! How this clone stands to its remote, as far as is known without asking: what waits here, what is to come, since when it is offline. And
+//! what is noted of the last contact.
 
 use serde_json::{Value, json};
 
+use super::outcome::SyncEnd;
 use crate::domain::{Period, RemoteName, Timestamp};
-use crate::git::{Distance, Head, Upstream};
+use crate::git::{AuditError, Distance, Head, Upstream};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -145,4 +147,46 @@ impl RemoteStanding {
             ),
         })
     }
+}
+
+/// Notes for `aof status` when the remote was reached, and what has been in the way since when.
+pub(crate) fn note_contact(
+    workspace: &Workspace,
+    upstream: &Upstream,
+    end: &Result<SyncEnd, OpsError>,
+) -> Result<(), OpsError> {
+    let mut lock = None;
+    let (code, said) = match end {
+        Ok(SyncEnd::Offline { said }) => ("offline", said.clone()),
+        Ok(SyncEnd::Rejected { said }) => ("rejected", said.clone()),
+        Ok(SyncEnd::Left(left)) => (left.code(), left.problem(upstream)),
+        Ok(SyncEnd::Unsettled) => ("unsettled", "the remote went on each time".to_owned()),
+        Err(OpsError::Remote(error)) => (error.code(), error.to_string()),
+        // Something here is in the way: the remote may have gone on, and nobody knows how far. It is read later: no age of
+        // a lock would be so any more.
+        Err(error @ OpsError::Audit(AuditError::Locked { path, .. })) => {
+            lock = Some(path.clone());
+            let held = format!("`{}` is held by another git process", path.display());
+            (error.code(), format!("{held}; if no git is running, delete that file"))
+        }
+        Err(
+            error @ OpsError::Audit(AuditError::NotStored { .. } | AuditError::NotTaken { .. }),
+        ) => (error.code(), error.to_string()),
+        Ok(SyncEnd::Same | SyncEnd::Rehearsed) => ("", String::new()),
+        // It says nothing of the remote.
+        Err(_) => return Ok(()),
+    };
+    let now = workspace.now();
+    let before = RemoteContact::load(&workspace.paths).unwrap_or_default();
+    let since = before
+        .trouble
+        .as_ref()
+        .filter(|trouble| trouble.code == code)
+        .map_or(now, |trouble| trouble.since);
+    let is_known = end.is_ok() && code != "offline";
+    let reached = if is_known { Some(now) } else { before.reached };
+    let trouble =
+        (!code.is_empty()).then(|| RemoteFailure { code: code.to_owned(), said, since, lock });
+    RemoteContact { reached, trouble }.save(&workspace.paths)?;
+    Ok(())
 }

@@ -1,13 +1,121 @@
-//! What came of a sync in words, and in JSON.
+//! What a sync with a remote came to, in words and in JSON.
+//!
+//! ```text
+//!   fetch        what the remote has                                            no lock held
+//!   compare      nothing to do | only they went on | only we did | both did
+//!   merge        in memory: the remote's commit, with our tasks merged into it by meaning; the commit is on no branch yet
+//!   push         plain: the remote takes it only if its branch is where it was; else from the start, at most 10 times
+//!   bring        under the writer lock and git's own: worktree, index and branch come to what the remote has
+//! ```
+//! The push comes before the local branch moves, so a merge that came second leaves nothing behind. Where the remote does not answer
+//! any more, or would not take it, the merge comes in all the same, and waits: what others did is known by then. A kill before the
+//! push leaves unreachable objects; one after it leaves this clone behind the remote, which the next sync brings in; one while files
+//! are brought in is finished by the next command.
+//!
+//! Nothing is forced, and no commit is rewritten. What is not the engine's to merge is left to git and people.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::sync::{End, Left, Line, Loss, Synced};
 use crate::domain::{TaskId, listed};
 use crate::git::transaction::trailers::Trailer;
-use crate::git::{CommitId, RemoteError, Upstream};
+use crate::git::{AuditError, CommitId, RemoteError, Upstream};
 
-impl Left {
+/// What a sync came to.
+#[derive(Debug)]
+pub(crate) struct Synced {
+    pub upstream: Upstream,
+    /// The command that syncs again.
+    pub again: String,
+    /// The commits that came from others, newest first.
+    pub came: Vec<CommitLine>,
+    /// The commits that went to the remote, newest first.
+    pub went: Vec<CommitLine>,
+    /// The merge that joined both, if one had to be made.
+    pub merge: Option<CommitId>,
+    /// What no longer counts, since somebody else was first.
+    pub superseded: Vec<Loss>,
+    /// How many times something was offered to the remote.
+    pub rounds: u32,
+    /// Commits here that the remote does not have.
+    pub ahead: usize,
+    /// Commits of the remote that are not here.
+    pub behind: usize,
+    pub end: SyncEnd,
+}
+
+/// A commit in a line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct CommitLine {
+    pub commit: CommitId,
+    pub subject: String,
+    pub author: String,
+}
+
+/// Something that was said here and no longer counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Loss {
+    pub task: TaskId,
+    /// What it was.
+    pub what: String,
+    /// How the merge commit lists it: only entries are listed, and not claims, holds and unblockings.
+    pub trailer: Option<Trailer>,
+}
+
+/// How a sync ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SyncEnd {
+    /// Here and there is the same.
+    Same,
+    /// The remote cannot be reached: what is here waits.
+    Offline { said: String },
+    /// The remote, or a hook, would not take it.
+    Rejected { said: String },
+    /// A merge or a push is needed that is not the engine's to make.
+    Left(LeftToPeople),
+    /// The remote went on each time.
+    Unsettled,
+    /// A dry run.
+    Rehearsed,
+}
+
+/// Why something is left to git and to people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LeftToPeople {
+    /// A commit of a person changes more than tasks. `apart`: the remote went on meanwhile, so a merge is needed.
+    Stranger { commit: CommitId, path: String, apart: bool },
+    /// These files have uncommitted changes, and the remote changed them.
+    InTheWay { files: Vec<String> },
+    /// The remote has files in aof's own folder, which is this clone's alone.
+    OwnFolder { files: Vec<String> },
+    /// The remote no longer has such files, and this clone does.
+    OwnFolderTakenOut { files: Vec<String> },
+    /// The remote has a path outside the worktree, or in git's own folder.
+    Forbidden { path: String },
+    /// The remote's branch was rewritten: commits that it had, and that are here, are no longer in it.
+    Rewritten { had: CommitId, has: CommitId },
+    /// The remote has no such branch, and nobody has said that it is to be published there.
+    Unpublished { branch: String, follows: Option<String> },
+    /// The remote's branch was deleted.
+    Deleted { branch: String, had: Option<CommitId> },
+    /// These tasks cannot be merged without a person: their files, with why.
+    Conflict { files: Vec<(String, String)> },
+    /// The histories have nothing in common; in a shallow clone this may only look so.
+    Unrelated { shallow: bool },
+}
+
+impl LeftToPeople {
+    /// Returns what keeps the files of a commit from being checked out.
+    pub(crate) fn of(error: AuditError) -> Result<Self, AuditError> {
+        Ok(match error {
+            AuditError::InTheWay { files } => Self::InTheWay { files },
+            AuditError::OwnFolder { files } => Self::OwnFolder { files },
+            AuditError::OwnFolderTakenOut { files } => Self::OwnFolderTakenOut { files },
+            AuditError::Forbidden { path } => Self::Forbidden { path },
+            other => return Err(other),
+        })
+    }
+
     /// Returns the code that stands for it in JSON.
     pub(crate) fn code(&self) -> &'static str {
         match self {
@@ -214,31 +322,6 @@ impl RemoteError {
     }
 }
 
-impl Loss {
-    /// Returns the task.
-    pub(crate) fn task(&self) -> &TaskId {
-        match self {
-            Self::Entry { task, .. } | Self::Word { task, .. } => task,
-        }
-    }
-
-    /// Returns what it was.
-    pub(crate) fn what(&self) -> &str {
-        match self {
-            Self::Entry { trailer, .. } => trailer.value(),
-            Self::Word { what, .. } => what,
-        }
-    }
-
-    /// Returns how the merge commit lists it, if it does.
-    pub(crate) fn trailer(&self) -> Option<&Trailer> {
-        match self {
-            Self::Entry { trailer, .. } => Some(trailer),
-            Self::Word { .. } => None,
-        }
-    }
-}
-
 impl Synced {
     /// Returns whether nothing came and nothing went.
     pub(crate) fn is_idle(&self) -> bool {
@@ -254,63 +337,64 @@ impl Synced {
             many => format!("{many} commits wait here"),
         };
         match &self.end {
-            End::Same | End::Rehearsed => None,
-            End::Offline { said } => Some((
+            SyncEnd::Same | SyncEnd::Rehearsed => None,
+            SyncEnd::Offline { said } => Some((
                 format!("{name} cannot be reached: {said}"),
                 format!("{waits}; sync again when it can"),
             )),
-            End::Rejected { said } => Some((format!("{name} would not take it: {said}"), waits)),
-            End::Unsettled => Some((
+            SyncEnd::Rejected { said } => {
+                Some((format!("{name} would not take it: {said}"), waits))
+            }
+            SyncEnd::Unsettled => Some((
                 format!("{name} went on each of {} times", self.rounds),
                 format!("{waits}; sync again"),
             )),
-            End::Left(left) => {
+            SyncEnd::Left(left) => {
                 Some((left.problem(&self.upstream), left.fix(&self.upstream, &self.again)))
             }
         }
     }
-}
 
-/// Returns what a sync came to as `--json` shows it.
-pub(crate) fn sync_value(synced: &Synced) -> Value {
-    let lines = |lines: &[Line]| -> Vec<Value> {
-        let line = |line: &Line| json!({"commit": line.commit.to_string(), "subject": line.subject, "author": line.author});
-        lines.iter().map(line).collect()
-    };
-    let (state, problem, fix) = match &synced.end {
-        End::Same => ("synced", None, None),
-        End::Rehearsed => ("rehearsed", None, None),
-        End::Offline { said } => ("offline", Some(said.clone()), None),
-        End::Rejected { said } => ("rejected", Some(said.clone()), None),
-        End::Unsettled => ("unsettled", None, None),
-        End::Left(left) => (
-            left.code(),
-            Some(left.problem(&synced.upstream)),
-            Some(left.fix(&synced.upstream, &synced.again)),
-        ),
-    };
-    let files: Vec<&String> = match &synced.end {
-        End::Left(
-            Left::InTheWay { files }
-            | Left::OwnFolder { files }
-            | Left::OwnFolderTakenOut { files },
-        ) => files.iter().collect(),
-        End::Left(Left::Conflict { files }) => files.iter().map(|(file, _)| file).collect(),
-        _ => Vec::new(),
-    };
-    json!({
-        "state": state,
-        "remote": synced.upstream.remote,
-        "branch": synced.upstream.branch(),
-        "came": lines(&synced.came),
-        "went": lines(&synced.went),
-        "merge": synced.merge.map(|merge| merge.to_string()),
-        "superseded": synced.superseded.iter().map(|loss| json!({"task": loss.task().as_str(), "what": loss.what()})).collect::<Vec<_>>(),
-        "rounds": synced.rounds,
-        "ahead": synced.ahead,
-        "behind": synced.behind,
-        "problem": problem,
-        "fix": fix,
-        "files": files,
-    })
+    /// Returns it as `--json` shows it.
+    pub(crate) fn value(&self) -> Value {
+        let (state, problem, fix) = match &self.end {
+            SyncEnd::Same => ("synced", None, None),
+            SyncEnd::Rehearsed => ("rehearsed", None, None),
+            SyncEnd::Offline { said } => ("offline", Some(said.clone()), None),
+            SyncEnd::Rejected { said } => ("rejected", Some(said.clone()), None),
+            SyncEnd::Unsettled => ("unsettled", None, None),
+            SyncEnd::Left(left) => (
+                left.code(),
+                Some(left.problem(&self.upstream)),
+                Some(left.fix(&self.upstream, &self.again)),
+            ),
+        };
+        let files: Vec<&String> = match &self.end {
+            SyncEnd::Left(
+                LeftToPeople::InTheWay { files }
+                | LeftToPeople::OwnFolder { files }
+                | LeftToPeople::OwnFolderTakenOut { files },
+            ) => files.iter().collect(),
+            SyncEnd::Left(LeftToPeople::Conflict { files }) => {
+                files.iter().map(|(file, _)| file).collect()
+            }
+            _ => Vec::new(),
+        };
+        let loss = |loss: &Loss| json!({"task": loss.task.as_str(), "what": loss.what});
+        json!({
+            "state": state,
+            "remote": self.upstream.remote,
+            "branch": self.upstream.branch(),
+            "came": self.came,
+            "went": self.went,
+            "merge": self.merge,
+            "superseded": self.superseded.iter().map(loss).collect::<Vec<_>>(),
+            "rounds": self.rounds,
+            "ahead": self.ahead,
+            "behind": self.behind,
+            "problem": problem,
+            "fix": fix,
+            "files": files,
+        })
+    }
 }

@@ -1,13 +1,16 @@
-//! The tasks of one project on both sides. They are matched by their ids, wherever their files are: one may have been finished, and
-//! moved to the archive, on one side alone. Other files below `tasks/` are taken from the side that changed them.
+//! Joins two sides that both went on: the remote's commit stands, and the tasks of the commits that it does not have are merged into it by
+//! meaning. In memory: nothing is checked out, and the commit is on no branch.
+//!
+//! Every project whose tasks these commits change is merged by its own rules, those in force at the remote's commit. Tasks are matched by their ids,
+//! wherever their files are. Other files below `tasks/` are taken from the side that changed them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::join::{Mixed, Sides};
-use super::sync::Loss;
+use super::outcome::{LeftToPeople, Loss};
 use crate::domain::TaskId;
-use crate::git::{Marks, ObjectId};
+use crate::git::transaction::trailers::{Trailer, message};
+use crate::git::{CommitId, Marks, MergeDraft, ObjectId, Unshared, Upstream};
 use crate::history::merge::commit_tasks::{CommitTasks, TaskPlace, id_of, place_of};
 use crate::history::merge::file_merge::merge_files;
 use crate::history::merge::outcome::{Conflict, Versions};
@@ -18,8 +21,94 @@ use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::rules::merge::{Dropped, Superseded};
 
+/// Both sides in one commit.
+pub(crate) struct Joined {
+    pub commit: CommitId,
+    pub superseded: Vec<Loss>,
+}
+
+/// What two sides are made of.
+pub(crate) struct Sides<'s> {
+    pub upstream: &'s Upstream,
+    pub base: CommitId,
+    pub remote: CommitId,
+    pub local: CommitId,
+    pub unshared: &'s Unshared,
+}
+
+/// What comes of the tasks of a project by their paths in it, or of all projects by those in the worktree.
+#[derive(Default)]
+pub(crate) struct MergedTasks {
+    /// What is to be otherwise than the remote has it; nothing for what is to be gone.
+    pub files: BTreeMap<String, Option<Vec<u8>>>,
+    pub losses: Vec<Loss>,
+    /// What people have to decide: which file, and why.
+    pub conflicts: Vec<(String, String)>,
+}
+
+/// Merges the tasks of all projects, or says what people have to decide. Writes nothing. Paths are the worktree's.
+pub(crate) fn merge_projects(
+    workspace: &Workspace,
+    sides: &Sides<'_>,
+) -> Result<Result<MergedTasks, LeftToPeople>, OpsError> {
+    let mut all = MergedTasks::default();
+    for folder in &sides.unshared.projects {
+        let mixed = match in_project(workspace, folder)? {
+            None => merge_project(workspace, sides)?,
+            Some(other) => merge_project(&other, sides)?,
+        };
+        let full = |path: String| if folder.is_empty() { path } else { format!("{folder}/{path}") };
+        all.files.extend(mixed.files.into_iter().map(|(path, content)| (full(path), content)));
+        all.conflicts.extend(mixed.conflicts.into_iter().map(|(path, why)| (full(path), why)));
+        all.losses.extend(mixed.losses);
+    }
+    if all.conflicts.is_empty()
+        && let Some((path, why)) = workspace.repository.misplaced(sides.remote, &all.files)?
+    {
+        all.conflicts.push((path, why.to_owned()));
+    }
+    Ok(if all.conflicts.is_empty() {
+        Ok(all)
+    } else {
+        Err(LeftToPeople::Conflict { files: all.conflicts })
+    })
+}
+
+/// Makes the merge commit of what was merged.
+pub(crate) fn join(
+    workspace: &Workspace,
+    sides: &Sides<'_>,
+    mixed: MergedTasks,
+) -> Result<Joined, OpsError> {
+    let MergedTasks { files, losses: superseded, .. } = mixed;
+    let commits = sides.unshared.commits;
+    let noun = if commits == 1 { "commit" } else { "commits" };
+    let subject = format!("sync: merge {commits} {noun} into {}", sides.upstream.name());
+    let trailers: Vec<Trailer> =
+        superseded.iter().filter_map(|loss| loss.trailer.clone()).collect();
+    let commit = workspace.repository.write_merge(&MergeDraft {
+        ours: sides.remote,
+        theirs: sides.local,
+        files,
+        message: message(&subject, "", &trailers),
+        author: workspace.repository.author_identity()?,
+        committer: workspace.repository.identity()?,
+        at: workspace.now(),
+    })?;
+    Ok(Joined { commit, superseded })
+}
+
+/// Opens another project of the same repository; nothing where it is this one.
+fn in_project(workspace: &Workspace, folder: &str) -> Result<Option<Workspace>, OpsError> {
+    if folder == workspace.repository.prefix() {
+        return Ok(None);
+    }
+    let root = workspace.repository.worktree_root().join(folder);
+    Ok(Some(workspace.beside(&root)?))
+}
+
 /// Merges the tasks that the local side changed into those of the remote.
-pub(crate) fn merge_project(workspace: &Workspace, sides: &Sides<'_>) -> Result<Mixed, OpsError> {
+fn merge_project(workspace: &Workspace, sides: &Sides<'_>) -> Result<MergedTasks, OpsError> {
     let [base, remote, local] =
         [sides.base, sides.remote, sides.local].map(|commit| CommitTasks::of(workspace, commit));
     let (base, remote, local) = (base?, remote?, local?);
@@ -27,7 +116,7 @@ pub(crate) fn merge_project(workspace: &Workspace, sides: &Sides<'_>) -> Result<
         Some(rules) => rules,
         None => stand_in()?,
     };
-    let mut merging = Merging { workspace, rules, mixed: Mixed::default() };
+    let mut merging = Merging { workspace, rules, merged: MergedTasks::default() };
     let repository = &workspace.repository;
     for (path, why) in repository.changed_kinds("tasks", [sides.base, sides.local], sides.remote)? {
         merging.conflict(&path, why);
@@ -51,13 +140,13 @@ pub(crate) fn merge_project(workspace: &Workspace, sides: &Sides<'_>) -> Result<
         let [before, ours, theirs] = [&base, &remote, &local].map(|tree| tree.place(&id));
         merging.task(&id, before, ours, theirs)?;
     }
-    Ok(merging.mixed)
+    Ok(merging.merged)
 }
 
 struct Merging<'m> {
     workspace: &'m Workspace,
     rules: Rc<Rules>,
-    mixed: Mixed,
+    merged: MergedTasks,
 }
 
 impl Merging<'_> {
@@ -75,7 +164,7 @@ impl Merging<'_> {
             return Ok(());
         }
         let bytes = local.map(|id| self.workspace.repository.read_blob(id)).transpose()?;
-        self.mixed.files.insert(path.to_owned(), bytes);
+        self.merged.files.insert(path.to_owned(), bytes);
         Ok(())
     }
 
@@ -94,10 +183,10 @@ impl Merging<'_> {
                 if let Some((path, _)) =
                     ours.filter(|(path, _)| theirs.is_none_or(|(new, _)| new != *path))
                 {
-                    self.mixed.files.insert(path.to_owned(), None);
+                    self.merged.files.insert(path.to_owned(), None);
                 }
                 if let Some((path, content)) = theirs {
-                    self.mixed.files.insert(path.to_owned(), Some(repository.read_blob(content)?));
+                    self.merged.files.insert(path.to_owned(), Some(repository.read_blob(content)?));
                 }
             }
             (None, Some((path, _))) => {
@@ -137,18 +226,18 @@ impl Merging<'_> {
             &merged.bytes,
         )?;
         if place != ours.0 {
-            self.mixed.files.insert(ours.0.to_owned(), None);
+            self.merged.files.insert(ours.0.to_owned(), None);
         }
         if place != ours.0 || merged.bytes != one {
-            self.mixed.files.insert(place, Some(merged.bytes));
+            self.merged.files.insert(place, Some(merged.bytes));
         }
-        self.mixed.losses.extend(merged.superseded.iter().filter_map(of_entry));
-        self.mixed.losses.extend(merged.dropped.iter().map(of_word));
+        self.merged.losses.extend(merged.superseded.iter().filter_map(of_entry));
+        self.merged.losses.extend(merged.dropped.iter().map(of_word));
         Ok(())
     }
 
     fn conflict(&mut self, path: &str, why: &str) {
-        self.mixed.conflicts.push((path.to_owned(), why.to_owned()));
+        self.merged.conflicts.push((path.to_owned(), why.to_owned()));
     }
 }
 
@@ -163,7 +252,8 @@ fn in_words(conflict: &Conflict) -> String {
 
 fn of_entry(superseded: &Superseded) -> Option<Loss> {
     let trailer = superseded_trailer(superseded)?;
-    Some(Loss::Entry { task: superseded.ticket.task.clone(), trailer })
+    let (task, what) = (superseded.ticket.task.clone(), trailer.value().to_owned());
+    Some(Loss { task, what, trailer: Some(trailer) })
 }
 
 fn of_word(dropped: &Dropped) -> Loss {
@@ -172,5 +262,5 @@ fn of_word(dropped: &Dropped) -> Loss {
         Dropped::Hold { ticket } => (ticket, format!("hold of {ticket}")),
         Dropped::Unblocking { ticket } => (ticket, format!("unblocking of {ticket}")),
     };
-    Loss::Word { task: ticket.task.clone(), what }
+    Loss { task: ticket.task.clone(), what, trailer: None }
 }
