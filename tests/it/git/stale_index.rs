@@ -202,7 +202,7 @@ fn in_a_subfolder_it_is_stopped_as_well() {
     env.git(&["add", "code.txt"]);
     let refused = commit(&env, &[]);
     assert!(
-        refused.stderr.contains("`git restore --staged apps/web/tasks/AOF-xxxxx.md`"),
+        refused.stderr.contains("`git restore --staged apps/web/tasks/AOF-xxxxx.md "),
         "{refused}"
     );
     let told = env.aof(&["doctor", "--fix"]).stdout;

@@ -621,7 +621,10 @@ fn with_hooks_of_their_own_people_are_told_the_line() {
     env.git(&["config", "core.hooksPath", "~/hooks"]);
     is_only_told(&env, "merge_hook_missing");
     let told = env.aof(&["doctor", "--json"]).json();
-    assert_snapshot!(env.plain(&format!("{}\n{}", told["complaints"][0]["problem"], told["complaints"][0]["fix"])), @"");
+    assert_snapshot!(env.plain(&format!("{}\n{}", told["complaints"][0]["problem"], told["complaints"][0]["fix"])), @r#"
+    "hooks that are not aof's do not call it: `$ROOT/home/hooks/pre-commit`, `$ROOT/home/hooks/pre-merge-commit`"
+    "have each of them run `aof merge-driver --check-staged`, and make it executable; for `pre-commit` and other hook managers see docs/merging.md"
+    "#);
     let line = "aof merge-driver --check-staged";
     fs::create_dir(env.home().join("hooks")).unwrap();
     for name in ["pre-commit", "pre-merge-commit"] {

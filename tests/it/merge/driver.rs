@@ -125,7 +125,7 @@ fn what_both_changed_otherwise_is_marked_and_only_that_task_waits() {
       |
       = help: keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit
 
-    hint: keep what counts of both sides, take the markers out, then `git add tasks/AOF-xxxxx.md` and commit; or take the whole merge back with `git merge --abort`
+    hint: merge it by meaning with `aof merge-driver --settle`; or keep what counts of both sides, take the markers out, then `git add tasks/AOF-xxxxx.md` and commit; or take the whole merge back with `git merge --abort`
     ");
     assert_snapshot!(env.plain(&env.aof(&["why", &id]).to_string()), @"
     exit 6
@@ -140,7 +140,7 @@ fn what_both_changed_otherwise_is_marked_and_only_that_task_waits() {
       |
       = help: keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit
 
-    hint: keep what counts of both sides, take the markers out, then `git add tasks/AOF-xxxxx.md` and commit; or take the whole merge back with `git merge --abort`
+    hint: merge it by meaning with `aof merge-driver --settle`; or keep what counts of both sides, take the markers out, then `git add tasks/AOF-xxxxx.md` and commit; or take the whole merge back with `git merge --abort`
     ");
     assert_snapshot!(env.plain(&env.aof(&["task", "complete", &id, "--agent", "agent-7", "--outcome", "complete", "--summary", "x", "--wait", "0"]).to_string()), @"
     exit 7

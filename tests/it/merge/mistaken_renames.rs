@@ -77,8 +77,8 @@ fn mixed(layout: &str, into: &str) -> (TestEnvironment, [String; 2], String) {
 fn a_new_task_taken_for_a_finished_one_is_not_mixed_with_it() {
     let (env, [id, other], merged) = mixed("flat", "main");
     assert_snapshot!(env.plain(&merged), @"
-    conflict: tasks/AOF-xxxxx.md: git takes it for the file of `AOF-xxxxx`, renamed; nothing of the two was mixed
-    `aof merge-driver --settle` brings both right; what is added before that loses what was done with `AOF-xxxxx`
+    conflict: tasks/AOF-xxxxx.md: git takes it for the file of `AOF-xxxxx`, renamed; the two were not mixed
+    `aof merge-driver --settle` merges both tasks; what is added before that loses what was done with `AOF-xxxxx`
     Auto-merging tasks/AOF-xxxxx.md
     CONFLICT (content): Merge conflict in tasks/AOF-xxxxx.md
     Automatic merge failed; fix conflicts and then commit the result.
@@ -189,8 +189,8 @@ fn whoever_adds_it_first_is_told_what_would_be_lost() {
         let told: Vec<_> = points.iter().filter(|point| point["code"] == "task_unmerged").collect();
         if into == "main" {
             assert_snapshot!(env.plain(&format!("{}\n{}", told[0]["problem"], told[0]["fix"])), @r#"
-            "`tasks/AOF-xxxxx.md` is staged as one side left it, and nothing of what the other one did"
-            "`aof merge-driver --settle` merges it; whoever commits it now takes back what the other side did"
+            "`tasks/AOF-xxxxx.md` is not merged and has nothing of what one side did"
+            "`aof merge-driver --settle` merges it; whoever adds or commits it now takes back what that side did. See that git finds `aof` in its `PATH`: `aof doctor`"
             "#);
             settled(&env);
         } else {
@@ -224,7 +224,7 @@ fn what_is_in_no_commit_stays_where_it_was() {
     exit 1
     --- stderr
     conflict: tasks/AOF-xxxxx.md: git took it for the file of `AOF-xxxxx`, renamed, and does not tell what the two were
-    `git restore --source=HEAD --staged --worktree tasks/AOF-xxxxx.md` brings back this task; what came in is in the stash still
+    `git restore --source=HEAD --staged --worktree tasks/AOF-xxxxx.md` brings this task back; what came in is still where it came from
     ");
     let status = env.aof(&["status"]).success();
     assert!(

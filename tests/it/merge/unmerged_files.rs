@@ -48,8 +48,8 @@ fn where_git_could_not_run_aof_status_says_that_theirs_is_missing() {
     let said = left(&env);
     assert_eq!(said.len(), 1, "{said:?}");
     assert_snapshot!(env.plain(&format!("{}\n{}", said[0].0, said[0].1)), @"
-    `tasks/AOF-xxxxx.md` is unmerged and has nothing of what comes in: git did not run `aof`
-    `aof merge-driver --settle` merges it; whoever adds it now takes back what the other side did. See that git finds `aof` in its `PATH`: `aof doctor`
+    `tasks/AOF-xxxxx.md` is not merged and has nothing of what one side did
+    `aof merge-driver --settle` merges it; whoever adds or commits it now takes back what that side did. See that git finds `aof` in its `PATH`: `aof doctor`
     ");
     let settled = env.aof(&["merge-driver", "--settle"]).success();
     assert!(settled.stderr.contains("`complete` by agent-8 counts no more"), "{settled}");
