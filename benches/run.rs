@@ -15,8 +15,8 @@ use aof::agents::runner::{Asked, Audience, News, Pace, Project, Wish, work};
 use aof::domain::Completion;
 use aof::project::workspace::{Network, Workspace};
 use aof::system::process::{Attendant, Limits, Orphans, Program, Stream};
-use aof::tasks::apply::change::DryRun;
 use aof::tasks::create::{NewTask, create};
+use aof::tasks::plan::choice::DryRun;
 use jiff::Timestamp;
 
 const SAMPLES: usize = 60;

@@ -21,8 +21,8 @@ use aof::domain::{
 use aof::files::task_file;
 use aof::project::workspace::Workspace;
 use aof::storage::layout::task_path;
-use aof::tasks::apply::change::DryRun;
 use aof::tasks::complete::complete;
+use aof::tasks::plan::choice::DryRun;
 
 const SAMPLES: usize = 40;
 const RULES: &str = "workflow:\n  gates:\n    - {id: implement, role: backend}\n    - {id: review, role: reviewer, canReject: true}\n";

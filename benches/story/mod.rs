@@ -7,9 +7,9 @@ use std::time::Duration;
 use aof::domain::{Completion, Map, TaskId};
 use aof::project::workspace::Workspace;
 use aof::storage::random::DeliveryId;
-use aof::tasks::apply::change::DryRun;
 use aof::tasks::complete::complete;
 use aof::tasks::create::{NewTask, create};
+use aof::tasks::plan::choice::DryRun;
 use jiff::Timestamp;
 
 const RULES: &str = "\

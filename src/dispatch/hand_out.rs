@@ -22,13 +22,14 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Rules, Waiting, dispatch};
 use crate::tasks::actions::choose;
-use crate::tasks::apply::batch::{MOST, carry_out_together, is_due_first};
+use crate::tasks::apply::batch::{MOST, carry_out_together};
 use crate::tasks::apply::change::{Changed, Choice, DryRun};
-use crate::tasks::apply::commit_message;
-use crate::tasks::automatic::dependencies::Dependencies;
+use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::list::is_ready;
 use crate::tasks::headers::listing::{Scope, read_all};
+use crate::tasks::plan::due::due_first;
 use crate::tasks::recovery::recover::heal_if_pending;
+use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::Standing;
 
 /// How often everything is decided anew at most because somebody else was faster.
@@ -245,9 +246,9 @@ pub(crate) fn chosen_for(
     in_force: &Rc<InForce>,
     want: &Want,
 ) -> Result<(Standing, Choice), OpsError> {
-    let standing = Standing::read_under(workspace, want.task(), head.clone(), Rc::clone(in_force))?
-        .thawed()?;
-    if is_due_first(&standing) {
+    let standing = Standing::read_under(workspace, want.task(), head.clone(), Rc::clone(in_force))?;
+    standing.ensure_unfrozen()?;
+    if due_first(workspace, &standing)?.is_some() {
         return Err(OpsError::Restless { id: want.task().clone() });
     }
     let choice = match want {

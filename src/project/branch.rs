@@ -18,7 +18,7 @@ use crate::setup::init::{
 };
 use crate::storage::{Paths, ProjectPath};
 use crate::tasks::apply::change::DryRun;
-use crate::tasks::commit_files::commit_new;
+use crate::tasks::apply::commit_files::commit_new;
 
 /// Where a project lives that lives on a branch of its own.
 pub(crate) struct Elsewhere {

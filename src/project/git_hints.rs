@@ -3,7 +3,27 @@
 
 use std::path::Path;
 
+use crate::domain::TaskId;
+use crate::storage::ProjectPath;
+use crate::storage::layout::is_archived;
 use crate::system::shell::quoted;
+
+/// Returns how to bring a file back that HEAD has.
+pub(crate) fn bring_back(path: &str) -> String {
+    format!("bring it back with `git restore --source=HEAD --staged --worktree {}`", quoted(path))
+}
+
+/// Returns what to do about the file of a task that HEAD has and the worktree lacks.
+pub(crate) fn missing(id: &TaskId, path: &ProjectPath) -> String {
+    let back = bring_back(path.as_str());
+    if is_archived(path) {
+        return back;
+    }
+    // A commit without the file would drop its history, and `aof verify` would report that for good.
+    format!(
+        "{back}; if it is not to be done, cancel it then: `aof task cancel {id} --reason \"...\"`"
+    )
+}
 
 /// How git's commands are written for whoever reads them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

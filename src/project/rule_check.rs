@@ -8,8 +8,8 @@ use crate::files::config::config::{
 };
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::git::{CommitId, Repository};
+use crate::project::git_hints::bring_back;
 use crate::rules::{Finding, Rules};
-use crate::tasks::state::repair_hints::bring_back;
 
 /// Returns everything to say about the rules of the worktree, and the rules if they are valid.
 pub(crate) fn check_worktree(

@@ -11,8 +11,8 @@ use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files::read;
 use crate::storage::{Paths, ProjectPath, StoreError};
 use crate::tasks::apply::change::DryRun;
-use crate::tasks::apply::write::Beside;
-use crate::tasks::commit_files::commit_files;
+use crate::tasks::apply::commit_files::commit_files;
+use crate::tasks::plan::write::Beside;
 use crate::tasks::recovery::recover::{heal, heal_if_pending};
 
 /// The files of coding agents, and what became of them.

@@ -14,9 +14,9 @@ use crate::project::rule_sources::committed;
 use crate::project::workspace::Workspace;
 use crate::storage::ProjectPath;
 use crate::tasks::apply::change::DryRun;
-use crate::tasks::apply::commit_message;
-use crate::tasks::commit_files::{commit_new, standing, write_new};
+use crate::tasks::apply::commit_files::{commit_new, standing, write_new};
 use crate::tasks::recovery::recover::heal_if_pending;
+use crate::tasks::state::commit_message;
 
 /// A workflow that is to be made of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::ProjectPath;
 use crate::tasks::apply::change::DryRun;
-use crate::tasks::commit_files::{NewFile, commit_new, standing, write_new};
+use crate::tasks::apply::commit_files::{NewFile, commit_new, standing, write_new};
 
 /// Whether a workflow may be brought in that sends tasks another way than its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

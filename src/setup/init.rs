@@ -18,10 +18,10 @@ use crate::rules::Rules;
 use crate::storage::{Paths, ProjectPath, StoreError, journal};
 use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::apply::commit::commit;
-use crate::tasks::apply::commit_message;
-use crate::tasks::apply::write::{Beside, Write};
 use crate::tasks::create::{NewTask, fresh_id, new_from, opened};
+use crate::tasks::plan::write::{Beside, Write};
 use crate::tasks::recovery::recover::{heal, heal_if_pending};
+use crate::tasks::state::commit_message;
 
 /// What a project begins as.
 #[derive(Debug, Clone, PartialEq, Eq)]

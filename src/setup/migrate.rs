@@ -9,11 +9,12 @@ use crate::files::task_file::{Origin, TaskFile};
 use crate::project::active_rules::in_force;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::tasks::adopt::first_gate::choose;
 use crate::tasks::apply::change::DryRun;
-use crate::tasks::automatic::rule_changes::{Owed, Settled, settle_each, settle_rules};
+use crate::tasks::apply::change::Next;
+use crate::tasks::automatic::rule_changes::{Settled, settle_each, settle_rules};
 use crate::tasks::headers::header::NEW;
 use crate::tasks::headers::listing::{Scope, read_all};
+use crate::tasks::plan::due::choose;
 use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::state::task_state::Standing;
 
@@ -43,7 +44,7 @@ pub(crate) fn add_gates(
     let new = listing.tasks.iter().filter(|(header, _)| header.status == NEW);
     let ids: Vec<TaskId> = new.filter_map(|(header, _)| header.id.parse().ok()).collect();
     let begin =
-        |workspace: &Workspace, standing: Standing| beginning(workspace, standing, workflow);
+        |workspace: &Workspace, standing: &mut Standing| beginning(workspace, standing, workflow);
     let mut adopted = Settled { unreadable: listing.unreadable, ..Settled::default() };
     let mut on = |_| ControlFlow::Continue(());
     settle_each(workspace, wait, &ids, dry_run, &begin, &mut adopted, &mut on)?;
@@ -53,18 +54,17 @@ pub(crate) fn add_gates(
 
 fn beginning(
     workspace: &Workspace,
-    standing: Standing,
+    standing: &mut Standing,
     workflow: Option<&WorkflowName>,
-) -> Result<Option<Owed>, OpsError> {
-    let mut standing = standing.thawed()?;
+) -> Result<Next, OpsError> {
+    standing.ensure_unfrozen()?;
     if standing.file.origin == Origin::Adopted {
-        return Ok(None);
+        return Ok(Next::Nothing);
     }
     if let Some(name) = workflow.filter(|_| !names_workflow(&standing.file)) {
         standing.file.task.routing.workflow = name.clone();
     }
-    let choice = choose(workspace, &standing)?;
-    Ok(Some((standing, choice)))
+    Ok(Next::Do(choose(workspace, standing)?))
 }
 
 fn names_workflow(file: &TaskFile) -> bool {

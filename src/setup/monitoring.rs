@@ -10,7 +10,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files::read;
 use crate::storage::{Paths, ProjectPath, StoreError};
 use crate::tasks::apply::change::DryRun;
-use crate::tasks::commit_files::{NewFile, commit_new, standing};
+use crate::tasks::apply::commit_files::{NewFile, commit_new, standing};
 use crate::tasks::recovery::recover::heal_if_pending;
 
 const MESSAGE: &str = "Add alerts, a dashboard and a runbook";

@@ -42,10 +42,10 @@ impl MonitoringFile {
         match self {
             Self::Scrape => include_str!("../../monitoring/prometheus.yml").to_owned(),
             Self::Rules => include_str!("../../monitoring/aof.rules.yml")
-                .replace("docs/runbook.md", Self::Runbook.place()),
+                .replace("docs/guides/runbook.md", Self::Runbook.place()),
             Self::Dashboard => include_str!("../../monitoring/aof-dashboard.json").to_owned(),
-            Self::Runbook => include_str!("../../docs/runbook.md")
-                .replace("../monitoring/aof.rules.yml", "aof.rules.yml"),
+            Self::Runbook => include_str!("../../docs/guides/runbook.md")
+                .replace("../../monitoring/aof.rules.yml", "aof.rules.yml"),
         }
     }
 }

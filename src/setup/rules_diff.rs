@@ -11,8 +11,8 @@ use crate::project::workspace::Workspace;
 use crate::rules::{Act, Decision, Difference, Post, Rules, decide, differences, owed, preview};
 use crate::storage::StoreError;
 use crate::storage::tasks::task_files;
-use crate::tasks::automatic::rule_effects::following;
 use crate::tasks::headers::listing::{Scope, Unreadable, read_all, unreadable};
+use crate::tasks::state::commit_message::rule_effect;
 use crate::tasks::state::task_state::parse;
 
 /// Two sets of rules, what differs between them, and what that means for each task.
@@ -183,7 +183,7 @@ fn prospect(old: &Rules, new: &Rules, task: &Task, now: Timestamp) -> Option<Pro
     }
     let turns = turns(old, new, task);
     if after != *task {
-        let following = following(task, &after);
+        let following = rule_effect(task, &after);
         return prospect(Fate::Follows { what: following.what, details: following.details }, turns);
     }
     if turns.is_empty() { None } else { prospect(Fate::Stays, turns) }

@@ -1,8 +1,5 @@
 //! Claims, releases and what people do with a task: each is one act of the engine, carried out.
 
-use super::apply::change::{Changed, Choice, DryRun, change};
-use super::apply::commit_message;
-use super::state::task_state::Standing;
 use crate::dispatch::claimable_work::openings;
 use crate::dispatch::synced_claims::{Claims, confirm_or, look_around};
 use crate::domain::{AgentId, GateId, Status, Ticket};
@@ -11,6 +8,10 @@ use crate::project::author::{actor, actor_author, agent_author};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Actor, Decision, Refusal, branch_of, decide, may_mean};
+use crate::tasks::apply::change::change;
+use crate::tasks::plan::choice::{Changed, Choice, DryRun};
+use crate::tasks::state::commit_message;
+use crate::tasks::state::task_state::Standing;
 
 /// Decides that the agent takes the task, or the branch that the ticket names.
 pub(crate) fn choose_claim(

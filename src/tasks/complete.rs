@@ -5,17 +5,20 @@ use std::time::Duration;
 use serde_json::json;
 use tracing::warn;
 
-use super::actions::decided;
-use super::apply::batch::change_together;
-use super::apply::change::{Changed, Choice, DryRun, Planned, change, planned};
-use super::headers::list::held_by;
-use super::state::task_state::Standing;
 use crate::domain::{AgentId, Completion, TaskId};
 use crate::files::completion_file::front_of;
+use crate::files::task_file::Origin;
 use crate::project::author::agent_author;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Refusal, ToSign, branch_of, decide, rehearse};
+use crate::tasks::actions::decided;
+use crate::tasks::apply::batch::apply_together;
+use crate::tasks::apply::change::{Next, Planned, apply, planned};
+use crate::tasks::headers::list::held_by;
+use crate::tasks::plan::choice::{Changed, DryRun};
+use crate::tasks::plan::due::due_first;
+use crate::tasks::state::task_state::Standing;
 use crate::tasks::uncommitted_events::leave_conflict;
 
 /// A completion that counts.
@@ -74,19 +77,21 @@ pub(crate) fn complete_together(
 ) -> Result<(), OpsError> {
     let tasks: Vec<TaskId> =
         completions.iter().map(|completion| completion.ticket.task.clone()).collect();
-    let mut choose = |workspace: &Workspace, place: usize, standing: &Standing| {
-        before(place)?;
-        let completion = &mut completions[place];
-        choice(workspace, standing, completion, Signed::Now)
-            .map_err(|error| taught(workspace, completion, error))
-    };
-    change_together(
+    workspace.restart_wait(wait);
+    apply_together(
         workspace,
-        wait,
         &tasks.iter().collect::<Vec<_>>(),
-        &mut choose,
+        DryRun::No,
+        &mut |workspace, place, standing| {
+            before(place)?;
+            let completion = &mut completions[place];
+            next(workspace, standing, completion, Signed::Now)
+                .map_err(|error| taught(workspace, completion, error))
+        },
         &mut |place, result| {
-            each(place, result.map(|changed| Completed { changed }));
+            if let Some(result) = result.transpose() {
+                each(place, result.map(|changed| Completed { changed }));
+            }
         },
     )
 }
@@ -112,9 +117,10 @@ pub(crate) fn would_complete(
     completion: &Completion,
 ) -> Result<Planned, OpsError> {
     let (id, mut completion) = (&completion.ticket.task, completion.clone());
-    planned(workspace, id, &mut |standing| {
-        choice(workspace, standing, &mut completion, Signed::Now)
-    })
+    let planned = planned(workspace, id, &mut |standing| {
+        next(workspace, standing, &mut completion, Signed::Now)
+    })?;
+    planned.ok_or_else(|| OpsError::Restless { id: id.clone() })
 }
 
 /// When a completion is signed that has to be.
@@ -133,20 +139,41 @@ fn complete_bound(
     dry_run: DryRun,
 ) -> Result<Completed, OpsError> {
     let id = completion.ticket.task.clone();
-    match change(workspace, &id, dry_run, &mut |standing| {
-        choice(workspace, standing, completion, signed)
-    }) {
-        Ok(changed) => Ok(Completed { changed }),
-        Err(error) => Err(taught(workspace, completion, error)),
-    }
+    let changed = apply(workspace, &id, dry_run, &mut |standing| {
+        next(workspace, standing, completion, signed)
+    })
+    .map_err(|error| taught(workspace, completion, error))?;
+    let changed = changed.ok_or(OpsError::Restless { id })?;
+    Ok(Completed { changed })
 }
 
-fn choice(
+/// Decides a completion of a task that nobody froze. It counts for the visit that is open when the task is first read.
+fn next(
     workspace: &Workspace,
     standing: &Standing,
     completion: &mut Completion,
     signed: Signed,
-) -> Result<Choice, OpsError> {
+) -> Result<Next, OpsError> {
+    standing.ensure_unfrozen()?;
+    if let Some(first) = due_first(workspace, standing)? {
+        if standing.file.origin == Origin::Adopted {
+            bind(completion, standing);
+        }
+        return Ok(Next::First(first));
+    }
+    bind(completion, standing);
+    let (rules, task) = (&standing.in_force.rules, &standing.file.task);
+    let author = agent_author(&rules.org, &completion.agent)?;
+    let act = Act::Complete(completion.clone());
+    let decision = match signed {
+        Signed::Now => decide(rules, task, &act, workspace.now())?,
+        Signed::Later => rehearse(rules, task, completion, workspace.now())?,
+    };
+    Ok(Next::Do(decided(standing, &act, decision, author)))
+}
+
+/// Has a completion without a ticket mean the visit that is open, and its agent's branch of a fork; unless it has counted already.
+fn bind(completion: &mut Completion, standing: &Standing) {
     let task = &standing.file.task;
     let open = task.gate.as_ref().map(|open| open.visit);
     if !is_settled(completion, standing) {
@@ -156,14 +183,6 @@ fn choice(
             completion.ticket.branch = branch_of(&standing.in_force.rules, task, &completion.agent);
         }
     }
-    let author = agent_author(&standing.in_force.rules.org, &completion.agent)?;
-    let rules = &standing.in_force.rules;
-    let act = Act::Complete(completion.clone());
-    let decision = match signed {
-        Signed::Now => decide(rules, task, &act, workspace.now())?,
-        Signed::Later => rehearse(rules, task, completion, workspace.now())?,
-    };
-    Ok(decided(standing, &act, decision, author))
 }
 
 fn taught(workspace: &Workspace, completion: &Completion, error: OpsError) -> OpsError {

@@ -2,15 +2,6 @@
 
 use std::collections::HashSet;
 
-use super::apply::change::{Changed, DryRun};
-use super::apply::commit::commit;
-use super::apply::commit_message;
-use super::apply::write::Write;
-use super::automatic::automatic_gates::pass_on;
-use super::edit::check_dependencies;
-use super::lookup::known_names::workflow_named;
-use super::recovery::recover::{heal, heal_if_pending};
-use super::state::task_state::{Version, parse_with};
 use crate::domain::{
     AgentId, Map, Org, Permission, Project, Routing, Status, Task, TaskId, Timestamp, Workflow,
     WorkflowName,
@@ -27,6 +18,15 @@ use crate::storage::StoreError;
 use crate::storage::layout::task_path;
 use crate::storage::random::random_local;
 use crate::storage::tasks::task_files::is_taken;
+use crate::tasks::apply::commit::commit;
+use crate::tasks::edit::{check_dependencies, check_title};
+use crate::tasks::lookup::workflow_named;
+use crate::tasks::plan::choice::{Changed, DryRun};
+use crate::tasks::plan::gates::pass_on;
+use crate::tasks::plan::write::Write;
+use crate::tasks::recovery::recover::{heal, heal_if_pending};
+use crate::tasks::state::commit_message;
+use crate::tasks::state::task_state::{Version, parse_with};
 
 /// What people say of a new task.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -194,18 +194,6 @@ pub fn new_from(new: &NewTask, id: TaskId, workflow: WorkflowName, now: Timestam
         metadata: new.metadata.clone(),
         depends_on: new.depends_on.clone(),
     }
-}
-
-/// Returns whether a task can be called that.
-pub(crate) fn check_title(title: &str) -> Result<(), OpsError> {
-    if !title.trim().is_empty() {
-        return Ok(());
-    }
-    Err(OpsError::Unfit {
-        code: "missing_title",
-        problem: "a task needs a title".to_owned(),
-        fix: "say what is to be done in a few words, as in `Add login`".to_owned(),
-    })
 }
 
 /// Checks the title and the input of a new task against a workflow, which need not be there yet.

@@ -1,10 +1,5 @@
 //! What people write in a task: title, description, body, tags, metadata, dependencies; and comments.
 
-use super::apply::change::{Changed, Choice, DryRun, change};
-use super::apply::commit_message;
-use super::automatic::dependencies::refuse_circle;
-use super::create::check_title;
-use super::state::task_state::{Standing, find};
 use crate::domain::{AgentId, BODY_LIMIT, Map, Permission, TaskId, Timestamp};
 use crate::files::task_file::TaskFile;
 use crate::project::author::{actor, actor_author};
@@ -12,6 +7,11 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Actor, Change, Refusal, Warning, explain};
 use crate::storage::ProjectPath;
+use crate::tasks::apply::change::change;
+use crate::tasks::headers::dependencies::refuse_circle;
+use crate::tasks::plan::choice::{Changed, Choice, DryRun};
+use crate::tasks::state::commit_message;
+use crate::tasks::state::task_state::{Standing, find};
 
 /// What is to change of what people say of a task. Whatever is not given stays.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -144,6 +144,18 @@ fn add_missing<T: Clone + PartialEq>(list: &mut Vec<T>, more: &[T]) {
             list.push(item.clone());
         }
     }
+}
+
+/// Returns whether a task can be called that.
+pub(crate) fn check_title(title: &str) -> Result<(), OpsError> {
+    if !title.trim().is_empty() {
+        return Ok(());
+    }
+    Err(OpsError::Unfit {
+        code: "missing_title",
+        problem: "a task needs a title".to_owned(),
+        fix: "say what is to be done in a few words, as in `Add login`".to_owned(),
+    })
 }
 
 /// Returns whether a task can wait for these: they exist, and it is none of them.

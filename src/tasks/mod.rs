@@ -1,17 +1,16 @@
 //! Use cases of tasks. `apply` is the only way a task changes on disk.
 
 pub(crate) mod actions;
-pub(crate) mod adopt;
-pub mod apply;
+pub(crate) mod apply;
 pub(crate) mod automatic;
-pub(crate) mod commit_files;
 pub mod complete;
 pub mod create;
 pub(crate) mod edit;
-pub(crate) mod explain;
 pub(crate) mod headers;
 pub(crate) mod inbox;
 pub(crate) mod lookup;
+pub mod plan;
+pub(crate) mod publish;
 pub(crate) mod recovery;
 pub(crate) mod signing;
 pub(crate) mod state;

@@ -3,8 +3,6 @@
 
 use std::path::Path;
 
-use super::apply::change::DryRun;
-use super::complete::{Completed, complete, to_sign};
 use crate::domain::{Completion, CompletionId, PublicKey, Signature};
 use crate::files::completion_file;
 use crate::files::completion_file::Syntax;
@@ -14,6 +12,8 @@ use crate::git::{Asking, AuditError, SshKey};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Flaw, NAMESPACE, Refusal, ToSign};
+use crate::tasks::complete::{Completed, complete, to_sign};
+use crate::tasks::plan::choice::DryRun;
 
 /// How often it is signed again because the rules changed meanwhile.
 const ATTEMPTS: usize = 5;

@@ -6,7 +6,6 @@ use std::rc::Rc;
 
 use tracing::warn;
 
-use super::state::task_state::Standing;
 use crate::domain::{Event, EventId};
 use crate::files::event::line::Origin;
 use crate::history::new_commits::new_commits::Happened;
@@ -18,6 +17,7 @@ use crate::rules::Refusal;
 use crate::storage::Stream;
 use crate::storage::event_log::writer::Writer;
 use crate::storage::layout::EVENTS;
+use crate::tasks::state::task_state::Standing;
 
 /// Leaves what is to be said of a completion that came after another one of the same visit. `delivery` is what makes it this one.
 pub(crate) fn leave_conflict(

@@ -14,8 +14,8 @@ use crate::history::stale_index::{IndexSeen, tend_index};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::scan::QUIET;
-use crate::tasks::adopt::adopt::{Seen, tend};
 use crate::tasks::apply::change::DryRun;
+use crate::tasks::automatic::adopt::{Seen, tend};
 use crate::tasks::automatic::timeouts::run_out;
 
 /// So many of what only looks like a task are told.

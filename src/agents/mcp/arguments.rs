@@ -4,60 +4,47 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use super::current::current;
-use super::schema::{Argument, Need};
-use super::session::Project;
-use super::tool_error::Trouble;
-use super::tools::tool::Tool;
+use super::schema::{Argument, Need, Tool};
+use super::session::OpenProject;
+use super::tool_error::ToolError;
 use crate::domain::{IdFault, Map, Ticket, listed, nearest};
 
 /// The arguments of a call: each is known, and of the right form.
-pub(crate) struct Given {
+pub(crate) struct Arguments {
     map: Map,
 }
 
-impl Given {
-    /// Checks what came. `null` is as good as left out.
-    pub(crate) fn check(tool: &Tool, mut map: Map) -> Result<Self, Trouble> {
+impl Arguments {
+    /// Checks what came; `null` counts as left out.
+    pub(crate) fn check(tool: &Tool, mut map: Map) -> Result<Self, ToolError> {
         map.retain(|_, value| !value.is_null());
         let names = || tool.arguments.iter().map(|argument| argument.name);
         if let Some(given) = map.keys().find(|given| !names().any(|name| name == given.as_str())) {
-            return Err(Trouble::Argument {
-                code: "unknown_argument",
-                name: given.clone(),
-                problem: format!("`{}` takes no argument `{given}`", tool.name),
-                fix: match nearest(given, names()) {
-                    Some(name) => format!("did you mean `{name}`?"),
-                    None if tool.arguments.is_empty() => "call it without arguments".to_owned(),
-                    None => format!("it takes {}", listed(names())),
-                },
-            });
+            let problem = format!("`{}` takes no argument `{given}`", tool.name);
+            let fix = match nearest(given, names()) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None if tool.arguments.is_empty() => "call it without arguments".to_owned(),
+                None => format!("it takes {}", listed(names())),
+            };
+            return Err(ToolError::argument("unknown_argument", given, problem, fix));
         }
         for Argument { name, form, need, about } in tool.arguments {
-            match map.get(*name) {
-                Some(value) if !form.fits(value) => {
-                    return Err(Trouble::Argument {
-                        code: "invalid_argument",
-                        name: (*name).to_owned(),
-                        problem: format!(
-                            "`{name}` of `{}` is to be {}, not {}",
-                            tool.name,
-                            form.noun(),
-                            brief(value)
-                        ),
-                        fix: (*about).to_owned(),
-                    });
-                }
+            let (code, problem) = match map.get(*name) {
+                Some(value) if !form.fits(value) => (
+                    "invalid_argument",
+                    format!(
+                        "`{name}` of `{}` is to be {}, not {}",
+                        tool.name,
+                        form.noun(),
+                        shown(value)
+                    ),
+                ),
                 None if *need == Need::Required => {
-                    return Err(Trouble::Argument {
-                        code: "missing_argument",
-                        name: (*name).to_owned(),
-                        problem: format!("`{}` needs `{name}`", tool.name),
-                        fix: (*about).to_owned(),
-                    });
+                    ("missing_argument", format!("`{}` needs `{name}`", tool.name))
                 }
-                _ => {}
-            }
+                _ => continue,
+            };
+            return Err(ToolError::argument(code, name, problem, *about));
         }
         Ok(Self { map })
     }
@@ -89,36 +76,31 @@ impl Given {
     }
 
     /// Returns an id of some kind.
-    pub(crate) fn id<T: FromStr<Err = IdFault>>(&self, name: &str) -> Result<Option<T>, Trouble> {
-        self.text(name).map(|text| text.parse().map_err(|fault| bad_id(name, &fault))).transpose()
+    pub(crate) fn id<T: FromStr<Err = IdFault>>(&self, name: &str) -> Result<Option<T>, ToolError> {
+        self.text(name).map(|text| parsed(name, &text)).transpose()
     }
 
     /// Returns a list of ids.
-    pub(crate) fn ids<T: FromStr<Err = IdFault>>(&self, name: &str) -> Result<Vec<T>, Trouble> {
+    pub(crate) fn ids<T: FromStr<Err = IdFault>>(&self, name: &str) -> Result<Vec<T>, ToolError> {
         let texts = self.texts(name).unwrap_or_default();
-        texts.iter().map(|text| text.parse().map_err(|fault| bad_id(name, &fault))).collect()
+        texts.iter().map(|text| parsed(name, text)).collect()
     }
 
-    /// Returns the task that is meant: the one named, else the one that the agent is at.
-    pub(crate) fn task(&self, project: &Project<'_>) -> Result<Ticket, Trouble> {
-        match self.id("task")? {
-            Some(ticket) => Ok(ticket),
-            None => current(project),
-        }
+    /// Returns the task that is meant: the one named, else the agent's current one.
+    pub(crate) fn task(&self, project: &OpenProject<'_>) -> Result<Ticket, ToolError> {
+        self.id("task")?.map_or_else(|| project.current(), Ok)
     }
 }
 
-fn bad_id(name: &str, fault: &IdFault) -> Trouble {
-    Trouble::Argument {
-        code: "invalid_id",
-        name: name.to_owned(),
-        problem: fault.to_string(),
-        fix: "see what there is with aof_task_list or aof_status".to_owned(),
-    }
+fn parsed<T: FromStr<Err = IdFault>>(name: &str, text: &str) -> Result<T, ToolError> {
+    text.parse().map_err(|fault: IdFault| {
+        let fix = "see what there is with aof_task_list or aof_status";
+        ToolError::argument("invalid_id", name, fault.to_string(), fix)
+    })
 }
 
-/// Returns what came instead, in so many words.
-fn brief(value: &Value) -> String {
+/// Returns what came instead, for a sentence.
+fn shown(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),
         Value::Bool(_) | Value::Number(_) => format!("`{value}`"),

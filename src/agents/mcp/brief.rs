@@ -1,4 +1,4 @@
-//! What an agent is told at a gate, cut to what fits into a conversation.
+//! The brief of a gate, cut to what fits into a conversation.
 
 use serde_json::{Value, json};
 
@@ -8,8 +8,8 @@ use crate::rules::brief::brief::GateContext;
 use crate::tasks::view::brief::brief_value;
 use crate::tasks::view::brief_markdown::brief_markdown;
 
-/// So many bytes of a text are shown at once.
-pub(crate) const SHOWN: usize = 20 * 1024;
+/// How many bytes of a text are shown at once.
+pub(crate) const LONGEST_TEXT: usize = 20 * 1024;
 
 /// Returns the brief as JSON.
 pub(crate) fn value(file: &TaskFile, context: &GateContext) -> Value {
@@ -21,7 +21,7 @@ pub(crate) fn value(file: &TaskFile, context: &GateContext) -> Value {
 /// Returns the brief as Markdown, with how to say that it is done.
 pub(crate) fn markdown(file: &TaskFile, context: &GateContext) -> String {
     let text = brief_markdown(file, context, "aof_task_renew");
-    let (shown, cut) = beginning(&text, SHOWN);
+    let (shown, cut) = beginning(&text, LONGEST_TEXT);
     let ticket = &context.ticket;
     let rest = if cut {
         format!("\n\n(cut here; the rest by aof_task_get with task {ticket})\n")
@@ -34,11 +34,11 @@ pub(crate) fn markdown(file: &TaskFile, context: &GateContext) -> String {
     )
 }
 
-/// Leaves of a task's `body` what begins at that byte and fits, and says how to get the rest.
+/// Cuts a task's `body` to what begins at that byte and fits, and says how to get the rest.
 pub(crate) fn cut_body(value: &mut Value, from: usize) {
     let Some(body) = value["body"].as_str().map(str::to_owned) else { return };
     let from = (0..=from.min(body.len())).rev().find(|at| body.is_char_boundary(*at)).unwrap_or(0);
-    let (shown, cut) = beginning(&body[from..], SHOWN);
+    let (shown, cut) = beginning(&body[from..], LONGEST_TEXT);
     if from > 0 || cut {
         value["body"] = json!(shown);
         value["bodyBytes"] = json!(body.len());

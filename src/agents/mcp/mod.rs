@@ -2,17 +2,15 @@
 
 pub(crate) mod arguments;
 pub(crate) mod brief;
-pub(crate) mod calls_in_flight;
-pub(crate) mod check;
-pub(crate) mod current;
+pub(crate) mod check_client;
+pub(crate) mod json_rpc;
 pub(crate) mod next_call;
 pub(crate) mod prompts;
+pub(crate) mod registry;
 pub(crate) mod resources;
 pub(crate) mod schema;
-pub(crate) mod serve;
 pub(crate) mod server;
 pub(crate) mod session;
-pub(crate) mod stdio;
-pub(crate) mod text_file;
 pub(crate) mod tool_error;
 pub(crate) mod tools;
+pub(crate) mod wiring_check;

@@ -1,15 +1,13 @@
-//! After a refusal: the call that works in place of the one that did not.
-//!
-//! What the model itself has to say stands between `<` and `>`: a made-up summary would be a false one.
+//! After a refusal: the call that works in place of the one that did not. What the model itself has to say stands between `<` and
+//! `>`: a made-up summary would be a false one.
 
 use serde_json::{Value, json};
 
-use super::schema::Form;
-use super::tool_error::Trouble;
-use super::tools::tool::Tool;
+use super::schema::{Form, Tool};
+use super::tool_error::ToolError;
 use crate::domain::{AgentId, Map, Outcome, nearest};
+use crate::project::error::error::Named;
 use crate::project::error::error::OpsError;
-use crate::project::error::kind::Kind;
 use crate::rules::Refusal;
 
 const SUMMARY: &str = "<what you did, in one or two sentences>";
@@ -32,79 +30,79 @@ pub(crate) fn look(task: impl std::fmt::Display) -> Value {
 
 /// Returns the call that works; nothing where none does.
 pub(crate) fn next_call(
-    trouble: &Trouble,
+    error: &ToolError,
     tool: &Tool,
     given: &Map,
     state: Option<&Value>,
     agent: Option<&AgentId>,
 ) -> Option<Value> {
-    let mended = Mended { tool, map: given.clone(), state, agent };
-    Some(match trouble {
-        Trouble::NoCurrent { .. } => next_task(),
-        Trouble::SeveralCurrent { claims, .. } => {
-            mended.of_task(&claims.first()?.ticket.to_string())
+    let call = CorrectedCall { tool, map: given.clone(), state, agent };
+    Some(match error {
+        ToolError::NoCurrent { .. } => next_task(),
+        ToolError::SeveralCurrent { claims, .. } => {
+            call.with_task(&claims.first()?.ticket.to_string())
         }
-        Trouble::Argument { name, .. } => mended.argument(name),
-        Trouble::Ops(error) => return of_error(error, mended),
+        ToolError::Argument { name, .. } => call.with_argument(name),
+        ToolError::Ops(error) => return after_error(error, call),
     })
 }
 
-fn of_error(error: &OpsError, mended: Mended<'_>) -> Option<Value> {
+fn after_error(error: &OpsError, corrected: CorrectedCall<'_>) -> Option<Value> {
     Some(match error {
-        OpsError::Refused(refusal) => return of_refusal(refusal, mended),
-        OpsError::NoTask { nearest: Some(near), .. } => mended.of_task(near.as_str()),
+        OpsError::Refused(refusal) => return after_refusal(refusal, corrected),
+        OpsError::NoTask { nearest: Some(near), .. } => corrected.with_task(near.as_str()),
         OpsError::NoTask { nearest: None, committed: None, .. } => call("aof_task_list", json!({})),
-        OpsError::Unknown { kind: Kind::Agent, .. } => return None,
+        OpsError::Unknown { kind: Named::Agent, .. } => return None,
         OpsError::Unknown { kind, known, given } => {
             match nearest(given, known.iter().map(String::as_str)) {
-                Some(near) => mended.replacing(given, near),
-                None if *kind == Kind::Role => call("aof_status", json!({})),
+                Some(near) => corrected.replacing(given, near),
+                None if *kind == Named::Role => call("aof_status", json!({})),
                 None => call("aof_workflow_list", json!({})),
             }
         }
         OpsError::Unfit { code: "empty_comment", .. } => {
-            mended.with("text", json!("<what is to be said>"))
+            corrected.with("text", json!("<what is to be said>"))
         }
         OpsError::Unfit { code: "missing_title", .. } => {
-            mended.with("title", json!("<what is to be done, in a few words>"))
+            corrected.with("title", json!("<what is to be done, in a few words>"))
         }
         OpsError::Unfit { code: "wrong_role", .. } => next_task(),
         // The same call, once more.
-        OpsError::Restless { .. } => mended.done(),
+        OpsError::Restless { .. } => corrected.done(),
         _ => return None,
     })
 }
 
-fn of_refusal(refusal: &Refusal, mended: Mended<'_>) -> Option<Value> {
+fn after_refusal(refusal: &Refusal, corrected: CorrectedCall<'_>) -> Option<Value> {
     match refusal {
         // Nobody but the caller knows how it went: what it is to say is not put into its mouth.
         Refusal::MissingOutcome { valid, .. } | Refusal::SkipNotAllowed { valid, .. } => {
-            return Some(mended.with("outcome", one_of(valid)));
+            return Some(corrected.with("outcome", one_of(valid)));
         }
         Refusal::InvalidOutcome { valid, .. } if refusal.meant().is_none() => {
-            return Some(mended.with("outcome", one_of(valid)));
+            return Some(corrected.with("outcome", one_of(valid)));
         }
         _ => {}
     }
     if let Some(example) = refusal.example() {
-        return Some(mended.like(&example));
+        return Some(corrected.like(&example));
     }
     Some(match refusal {
-        Refusal::TooLong { field, .. } => mended.shorter(field),
+        Refusal::TooLong { field, .. } => corrected.shorter(field),
         Refusal::ContradictoryStatus { .. } | Refusal::ContradictoryVerdict { .. } => {
-            mended.without("outcome")
+            corrected.without("outcome")
         }
-        Refusal::WrongTask { assigned, .. } => mended.of_task(assigned.as_str()),
+        Refusal::WrongTask { assigned, .. } => corrected.with_task(assigned.as_str()),
         Refusal::BranchNeeded { open, .. } | Refusal::NoSuchBranch { open, .. } => {
-            let ticket = mended
+            let ticket = corrected
                 .own_branch()
                 .or_else(|| open.first().map(|(ticket, _)| ticket.to_string()))?;
-            mended.of_task(&ticket)
+            corrected.with_task(&ticket)
         }
         Refusal::VisitAhead { task, .. } => look(task),
-        Refusal::CompletionReused { .. } => mended.without("id"),
-        Refusal::MissingInput { missing, .. } => mended.with_input(missing),
-        Refusal::UnknownInput { given, .. } => mended.without_input(given),
+        Refusal::CompletionReused { .. } => corrected.without("id"),
+        Refusal::MissingInput { missing, .. } => corrected.with_input(missing),
+        Refusal::UnknownInput { given, .. } => corrected.without_input(given),
         Refusal::UnknownWorkflow { .. } | Refusal::NotVisible { .. } => {
             call("aof_workflow_list", json!({}))
         }
@@ -128,19 +126,19 @@ fn one_of(valid: &[Outcome]) -> Value {
     json!(format!("<one of {}>", words.join(", ")))
 }
 
-/// The call as it came, about to be mended.
-struct Mended<'a> {
+/// The call as it came, about to be corrected.
+struct CorrectedCall<'a> {
     tool: &'a Tool,
     map: Map,
     state: Option<&'a Value>,
     agent: Option<&'a AgentId>,
 }
 
-impl Mended<'_> {
+impl CorrectedCall<'_> {
     /// Returns the call. It names the visit that is meant, so that it cannot end another one.
     fn done(mut self) -> Value {
-        let takes_task = self.tool.arguments.iter().any(|argument| argument.name == "task");
-        let ticket = self.state.map(|state| state["ticket"].clone()).filter(|_| takes_task);
+        let ticket = self.state.map(|state| state["ticket"].clone());
+        let ticket = ticket.filter(|_| self.tool.takes_task());
         if let Some(ticket) = ticket.filter(|_| !self.map.contains_key("task")) {
             self.map.insert("task".to_owned(), ticket);
         }
@@ -169,7 +167,7 @@ impl Mended<'_> {
         self.done()
     }
 
-    fn of_task(self, task: &str) -> Value {
+    fn with_task(self, task: &str) -> Value {
         self.with("task", json!(task))
     }
 
@@ -238,7 +236,7 @@ impl Mended<'_> {
     }
 
     /// Puts an argument right: its name, or what stands in it.
-    fn argument(mut self, name: &str) -> Value {
+    fn with_argument(mut self, name: &str) -> Value {
         let arguments = self.tool.arguments;
         let Some(known) = arguments.iter().find(|argument| argument.name == name) else {
             let value = self.map.shift_remove(name);

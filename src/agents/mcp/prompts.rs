@@ -1,49 +1,45 @@
 //! Prompts: what a person picks from a menu to set the model to work.
 
-use rmcp::model::{ErrorData, GetPromptResult, Prompt, PromptArgument, PromptMessage, Role};
+use serde_json::{Value, json};
 
-use super::current::current;
+use super::json_rpc::{INVALID_PARAMS, RpcError};
 use super::resources::{brief_of, not_found};
-use super::session::{Desk, Project};
-use super::tool_error::Trouble;
-use crate::domain::{Map, Ticket};
+use super::session::{OpenProject, ServerSetup};
+use super::tool_error::ToolError;
+use crate::domain::{IdFault, Map, Ticket};
 
 const WORK: &str = "work-next";
 const REVIEW: &str = "review-task";
 
 /// Returns the prompts. A server that only looks has none: both end with a completion.
-pub(crate) fn listed(desk: &Desk) -> Vec<Prompt> {
-    if desk.only_looks() {
-        return Vec::new();
+pub(crate) fn listed(setup: &ServerSetup) -> Value {
+    if setup.only_looks() {
+        return json!([]);
     }
-    let task =
-        PromptArgument::new("task").with_description("The task, as in AOF-7qk").with_required(true);
-    vec![
-        Prompt::new(WORK, Some("Take the next task, do the work, say how it went"), None),
-        Prompt::new(
-            REVIEW,
-            Some("Look at the work of a task at its gate, and say what you find"),
-            Some(vec![task]),
-        ),
-    ]
+    let task = json!({"name": "task", "description": "The task, as in AOF-7qk", "required": true});
+    json!([
+        {"name": WORK, "description": "Take the next task, do the work, say how it went"},
+        {
+            "name": REVIEW,
+            "description": "Look at the work of a task at its gate, and say what you find",
+            "arguments": [task],
+        },
+    ])
 }
 
 /// Returns a prompt, filled in.
-pub(crate) fn get(desk: &Desk, name: &str, arguments: &Map) -> Result<GetPromptResult, ErrorData> {
-    if !listed(desk).iter().any(|prompt| prompt.name == name) {
+pub(crate) fn get(setup: &ServerSetup, name: &str, arguments: &Map) -> Result<Value, RpcError> {
+    if setup.only_looks() || ![WORK, REVIEW].contains(&name) {
         let problem = format!("there is no prompt `{name}`; there are `{WORK}` and `{REVIEW}`");
-        return Err(ErrorData::invalid_params(problem, None));
+        return Err(RpcError::new(INVALID_PARAMS, problem));
     }
-    let project = desk.open("prompt").map_err(|error| not_found(&error.into()))?;
-    let text = match name {
-        WORK => work(&project),
-        _ => review(&project, arguments)?,
-    };
-    Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]))
+    let project = setup.open("prompt").map_err(|error| not_found(&error.into()))?;
+    let text = if name == WORK { work(&project) } else { review(&project, arguments)? };
+    Ok(json!({"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}))
 }
 
-fn work(project: &Project<'_>) -> String {
-    let begun = current(project).ok().and_then(|ticket| brief_of(project, &ticket).ok());
+fn work(project: &OpenProject<'_>) -> String {
+    let begun = project.current().ok().and_then(|ticket| brief_of(project, &ticket).ok());
     let begin = match &begun {
         Some(brief) => format!("You have a task already. This is its brief:\n\n{brief}"),
         None => "Call aof_task_next to take your next task. If there is none, say so and stop."
@@ -56,12 +52,12 @@ fn work(project: &Project<'_>) -> String {
     )
 }
 
-fn review(project: &Project<'_>, arguments: &Map) -> Result<String, ErrorData> {
-    let Some(named) = arguments.get("task").and_then(serde_json::Value::as_str) else {
-        return Err(ErrorData::invalid_params("`review-task` needs `task`, as in AOF-7qk", None));
+fn review(project: &OpenProject<'_>, arguments: &Map) -> Result<String, RpcError> {
+    let Some(named) = arguments.get("task").and_then(Value::as_str) else {
+        return Err(RpcError::new(INVALID_PARAMS, "`review-task` needs `task`, as in AOF-7qk"));
     };
     let ticket: Ticket =
-        named.parse().map_err(|fault: crate::domain::IdFault| not_found(&Trouble::from(fault)))?;
+        named.parse().map_err(|fault: IdFault| not_found(&ToolError::from(fault)))?;
     let brief = brief_of(project, &ticket).map_err(|error| not_found(&error.into()))?;
     Ok(format!(
         "Review the work of this task as its brief asks. Look at what was really done, in the files, not only at what is said of \

@@ -1,6 +1,57 @@
-//! What a tool takes and what it answers, said once: as JSON Schema for clients, and as the check of what they send.
+//! Tools as tables: what each takes and answers, as JSON Schema for clients, and as the check of what they send.
 
 use serde_json::{Map, Value, json};
+
+/// What a tool says of itself.
+pub(crate) struct Tool {
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) description: &'static str,
+    pub(crate) arguments: &'static [Argument],
+    pub(crate) answer: &'static [(&'static str, Field)],
+    pub(crate) effect: Effect,
+}
+
+/// What a call does to the project, for clients that ask a person first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Nothing.
+    Looks,
+    /// Something, which a second call of the same kind does not do again.
+    Settles,
+    /// Something each time.
+    Adds,
+}
+
+impl Tool {
+    /// Returns the tool as clients see it. Nothing that a tool does is destructive: histories only grow, in git.
+    pub(crate) fn shown(&self) -> Value {
+        json!({
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": input(self.arguments),
+            "outputSchema": output(self.answer),
+            "annotations": {
+                "readOnlyHint": self.effect == Effect::Looks,
+                "destructiveHint": false,
+                "idempotentHint": self.effect != Effect::Adds,
+                "openWorldHint": false,
+            },
+        })
+    }
+
+    pub(crate) fn takes_task(&self) -> bool {
+        self.arguments.iter().any(|argument| argument.name == TASK.name)
+    }
+}
+
+/// The task that is meant, in tools that mean one.
+pub(crate) const TASK: Argument = Argument::optional(
+    "task",
+    Form::Text,
+    "As in AOF-7qk, or a ticket, as in AOF-7qk@3; left out: the one that you have",
+);
 
 /// One argument of a tool.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +133,7 @@ impl Form {
 }
 
 /// Returns the schema of what a tool takes.
-pub(crate) fn input(arguments: &[Argument]) -> Map<String, Value> {
+fn input(arguments: &[Argument]) -> Map<String, Value> {
     let mut properties = Map::new();
     for argument in arguments {
         let mut schema = argument.form.schema();
@@ -132,7 +183,7 @@ impl Field {
 }
 
 /// Returns the schema of what a tool answers: these fields, or what every refusal has.
-pub(crate) fn output(fields: &[(&str, Field)]) -> Map<String, Value> {
+fn output(fields: &[(&str, Field)]) -> Map<String, Value> {
     let properties = fields.iter().map(|(name, field)| ((*name).to_owned(), field.schema()));
     let mut map = object(properties.collect());
     let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();

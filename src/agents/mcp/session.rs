@@ -1,49 +1,102 @@
-//! The project as the server finds it, opened anew for each call: rules, tasks and git's user may have changed since the last.
+//! How a server was started, and the project as each call finds it. It is opened anew each time: rules, tasks and git's user may
+//! have changed since the last call.
 
-use super::serve::{Access, McpError, Setup};
-use super::tool_error::Trouble;
-use crate::domain::{AgentId, Org, Ticket};
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::tool_error::ToolError;
+use crate::dispatch::next::claimed;
+use crate::domain::{AgentId, Ticket};
 use crate::project::active_rules::InForce;
 use crate::project::author::acting_agent;
 use crate::project::error::error::OpsError;
-use crate::project::workspace::{Workspace, warn_in_log};
+use crate::project::workspace::{Clock, Network, Workspace, warn_in_log};
 use crate::rules::Rules;
 
-/// How the server was started.
-pub(crate) struct Desk {
-    pub(crate) setup: Setup,
+/// How a server was started.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerSetup {
+    /// A folder in the project.
+    pub directory: PathBuf,
+    /// The agent that was named; without one, the agent of git's user acts.
+    pub agent: Option<AgentId>,
+    /// The visit that it was started for, and the run; a runner names them.
+    pub run: Option<(Ticket, String)>,
+    /// What the tools may do.
+    pub access: Access,
+    /// Whether the remote of a synced project is asked before something is claimed.
+    pub network: Network,
+    /// How long one call waits for another command.
+    pub wait: Duration,
+    /// What tells the time.
+    pub clock: Clock,
+}
+
+/// What the tools of a server may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Everything that the agent may.
+    Full,
+    ReadOnly,
+}
+
+/// Why a server did not start, or did not end well.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum McpError {
+    #[error("`{agent}` is a person's, and behind a server is a program")]
+    Human { agent: AgentId },
+    #[error("the server cannot run")]
+    System(#[from] io::Error),
+    #[error(transparent)]
+    Ops(#[from] OpsError),
+}
+
+impl McpError {
+    /// Returns what to do about it.
+    pub(crate) fn fix(&self) -> Option<String> {
+        match self {
+            Self::Human { .. } => Some(
+                "name the agent of the program with `--agent ID` or `AOF_AGENT`, or let it only look with `--read-only`; \
+                 what a person has to say is said at a terminal, with `aof task complete`"
+                    .to_owned(),
+            ),
+            Self::System(_) => None,
+            Self::Ops(error) => error.fix(),
+        }
+    }
+
+    /// Returns the code that stands for it in JSON.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::Human { .. } => "human_identity",
+            Self::System(_) => "files",
+            Self::Ops(error) => error.code(),
+        }
+    }
 }
 
 /// The project during one call.
-pub(crate) struct Project<'d> {
-    desk: &'d Desk,
+pub(crate) struct OpenProject<'s> {
+    setup: &'s ServerSetup,
     pub(crate) workspace: Workspace,
     pub(crate) in_force: InForce,
 }
 
-impl Desk {
-    pub(crate) fn new(setup: Setup) -> Self {
-        Self { setup }
-    }
-
+impl ServerSetup {
     pub(crate) fn only_looks(&self) -> bool {
-        self.setup.access == Access::ReadOnly
+        self.access == Access::ReadOnly
     }
 
     /// Opens the project for a call of that tool.
-    pub(crate) fn open(&self, tool: &str) -> Result<Project<'_>, OpsError> {
-        let workspace = self.workspace(tool)?;
-        let in_force = workspace.rules()?;
-        Ok(Project { desk: self, workspace, in_force })
-    }
-
-    pub(crate) fn workspace(&self, tool: &str) -> Result<Workspace, OpsError> {
-        let Setup { directory, wait, clock, network, .. } = &self.setup;
+    pub(crate) fn open(&self, tool: &str) -> Result<OpenProject<'_>, OpsError> {
+        let Self { directory, wait, clock, network, .. } = self;
         // Nobody reads what a short wait is for.
         let mut workspace =
             Workspace::open(directory, format!("aof mcp ({tool})"), *clock, *wait, warn_in_log)?;
         workspace.network = *network;
-        Ok(workspace)
+        let in_force = workspace.rules()?;
+        Ok(OpenProject { setup: self, workspace, in_force })
     }
 
     /// Refuses to act for a person: anybody may be behind the program that sends the calls.
@@ -51,41 +104,50 @@ impl Desk {
         if self.only_looks() {
             return Ok(());
         }
-        let named = self.setup.agent.clone();
-        // Whatever keeps the project from being opened is told by each call.
+        // Each call tells what keeps the project from being opened.
         let of_git = || self.open("start").ok().and_then(|project| project.viewer());
-        match named.or_else(of_git).filter(AgentId::is_human) {
+        match self.agent.clone().or_else(of_git).filter(AgentId::is_human) {
             Some(agent) => Err(McpError::Human { agent }),
             None => Ok(()),
         }
     }
 }
 
-impl Project<'_> {
+impl OpenProject<'_> {
     pub(crate) fn rules(&self) -> &Rules {
         &self.in_force.rules
     }
 
-    fn org(&self) -> &Org {
-        &self.in_force.rules.org
-    }
-
     /// Returns the visit that the server was started for, and the run.
     pub(crate) fn run(&self) -> Option<&(Ticket, String)> {
-        self.desk.setup.run.as_ref()
+        self.setup.run.as_ref()
     }
 
     /// Returns who acts.
-    pub(crate) fn agent(&self) -> Result<AgentId, Trouble> {
-        Ok(acting_agent(&self.workspace, self.org(), self.named(), false)?)
+    pub(crate) fn agent(&self) -> Result<AgentId, ToolError> {
+        let named = self.setup.agent.as_ref();
+        Ok(acting_agent(&self.workspace, &self.rules().org, named, false)?)
     }
 
-    /// Returns who looks: a person may.
+    /// Returns who looks, which may be a person.
     pub(crate) fn viewer(&self) -> Option<AgentId> {
-        acting_agent(&self.workspace, self.org(), self.named(), true).ok()
+        acting_agent(&self.workspace, &self.rules().org, self.setup.agent.as_ref(), true).ok()
     }
 
-    fn named(&self) -> Option<&AgentId> {
-        self.desk.setup.agent.as_ref()
+    /// Returns what a call means that names no task: the visit that the server was started for, else the one task, or branch of
+    /// one, that the agent has. What a person holds counts only where there is nothing else.
+    pub(crate) fn current(&self) -> Result<Ticket, ToolError> {
+        let agent = self.agent()?;
+        if let Some((ticket, _)) = self.run() {
+            return Ok(ticket.clone());
+        }
+        let all = claimed(&self.workspace, &self.in_force, &agent, None);
+        let (held, free): (Vec<_>, Vec<_>) = all.into_iter().partition(|claim| claim.held);
+        let claims = if free.is_empty() { held } else { free };
+        match claims.as_slice() {
+            [] => Err(ToolError::NoCurrent { agent }),
+            [only] => Ok(only.ticket.clone()),
+            _ => Err(ToolError::SeveralCurrent { agent, claims }),
+        }
     }
 }

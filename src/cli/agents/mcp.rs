@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use crate::agents::mcp::check::check::{Checked, check};
-use crate::agents::mcp::serve::{Access, McpError, Setup, serve};
+use crate::agents::mcp::server::serve;
+use crate::agents::mcp::session::{Access, McpError, ServerSetup};
+use crate::agents::mcp::wiring_check::{WiringReport, check};
 use crate::cli::error::CliError;
 use crate::cli::input::arguments::{Away, Who, run_under_way};
 use crate::cli::render::output::{BOLD, CYAN, GREEN, YELLOW, styled};
@@ -38,7 +39,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     if let Err(cause) = session.directory.canonicalize() {
         return Err(CliError::Directory { path: session.directory.clone(), cause });
     }
-    let setup = Setup {
+    let setup = ServerSetup {
         directory: session.directory.clone(),
         agent: args.who.agent.clone(),
         run: run_under_way(),
@@ -48,7 +49,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
         clock: now,
     };
     if args.check {
-        return Ok(show(session, &check(setup, &words(session, args))));
+        return Ok(show(session, &check(&setup, &words(session, args))));
     }
     if Session::at_terminal() {
         session.output.say("serving the Model Context Protocol on stdin and stdout; `aof mcp --check` tries it out");
@@ -76,10 +77,10 @@ fn words(session: &Session, args: &Args) -> Vec<OsString> {
     words
 }
 
-fn show(session: &Session, checked: &Checked) -> ExitCode {
+fn show(session: &Session, checked: &WiringReport) -> ExitCode {
     let output = session.output;
     if output.is_json() {
-        output.data(checked.value());
+        output.data(serde_json::json!(checked));
     } else {
         let fact = |name: &str, text: &str| output.line(format!("  {name:<9} {}", inert(text)));
         let all =
@@ -87,7 +88,7 @@ fn show(session: &Session, checked: &Checked) -> ExitCode {
         output.line(styled(BOLD, "aof mcp"));
         fact("project", checked.root.as_deref().unwrap_or("none"));
         fact("branch", checked.branch.as_deref().unwrap_or("none"));
-        let agent = checked.agent.as_ref().map_or_else(|| "nobody".to_owned(), ToString::to_string);
+        let agent = checked.agent.as_deref().unwrap_or("nobody");
         output.line(format!("  {:<9} {}", "agent", styled(CYAN, agent)));
         fact("roles", &all(&checked.roles));
         fact("gates", &all(&checked.gates));
@@ -103,15 +104,15 @@ fn show(session: &Session, checked: &Checked) -> ExitCode {
             "tools",
             &format!("{} ({} kB)", checked.tools.len(), checked.tools_bytes.div_ceil(1024)),
         );
-        for finding in &checked.findings {
+        for finding in &checked.problems {
             output.line(format!("\n{} {}", styled(YELLOW, "!"), inert(&finding.problem)));
             output.line(format!("  {}", inert(&finding.fix)));
         }
-        if checked.findings.is_empty() {
+        if checked.problems.is_empty() {
             output.line(styled(GREEN, "all is well"));
         }
     }
-    match checked.findings.first().map(|finding| finding.code) {
+    match checked.problems.first().map(|finding| finding.code) {
         None => ExitCode::SUCCESS,
         Some("no_project" | "no_repository") => ExitCode::from(3),
         Some("workflow_config_invalid" | "rules_not_committed" | "own_folder_in_git") => {

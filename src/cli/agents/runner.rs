@@ -53,7 +53,7 @@ pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, CliE
             unknown => format!("org.yaml does not say how {} is started", listed(unknown)),
         };
         let fix =
-            "say it there, as in `agents: {coder: {run: {preset: claude}}}`; see docs/running.md"
+            "say it there, as in `agents: {coder: {run: {preset: claude}}}`; see docs/guides/running.md"
                 .to_owned();
         return Err(CliError::Unfit { code: "not_startable", problem, fix });
     }

@@ -30,7 +30,7 @@ Commits of yours that change more than tasks go along, but are merged by nobody 
 
 Without a network nothing is lost: what is here waits, and the next sync brings it.
 `git: {sync: true}` in project.yaml has `aof watch` sync by itself, and claims count only once the remote
-has them. See docs/syncing.md.")]
+has them. See docs/guides/teams.md.")]
 pub(crate) struct Args {
     /// Sync with this remote
     #[arg(long, value_name = "NAME")]

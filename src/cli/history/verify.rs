@@ -25,7 +25,7 @@ Examples:
   aof verify                        the whole history of the branch
   aof verify --since v1.4           what came since then
   aof verify origin/main..HEAD      what would be pushed
-  aof verify --stdin                what is pushed, in a `pre-receive` hook (docs/ci.md)
+  aof verify --stdin                what is pushed, in a `pre-receive` hook (docs/guides/ci.md)
   aof verify --trusted-keys FILE    signatures by these keys alone, which the repository cannot change
 
 Every commit is judged by the one before it: no entry of a history is changed or removed, each new one is what the engine decides by

@@ -19,7 +19,7 @@ use crate::observability::metrics::numbers::numbers;
 /// Print the project in numbers, for Prometheus
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-What the metrics mean is told in docs/metrics.md. `aof watch --metrics ADDRESS` serves them.
+What the metrics mean is told in docs/reference/metrics.md. `aof watch --metrics ADDRESS` serves them.
 
 Where no watcher runs, the node exporter's textfile collector takes them from cron:
   * * * * *  aof -C /path/to/project metrics --output /var/lib/node_exporter/textfile/aof.prom")]

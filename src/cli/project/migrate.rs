@@ -17,7 +17,7 @@ use crate::project::error::error::OpsError;
 use crate::project::error::reason::reason_of;
 use crate::setup::migrate::{Migrated, add_gates};
 use crate::tasks::apply::change::{Changed, DryRun};
-use crate::tasks::lookup::known_names::workflow_named;
+use crate::tasks::lookup::workflow_named;
 use crate::tasks::view::changed::warnings_value;
 
 /// The exit code where some tasks could not be taken up.

@@ -9,7 +9,7 @@ use crate::files::json::json;
 use crate::project::error::error::OpsError;
 use crate::rules::Rules;
 use crate::tasks::create::{NewTask, check_new};
-use crate::tasks::lookup::known_names::workflow_named;
+use crate::tasks::lookup::workflow_named;
 
 /// What an entry may have, and what each is.
 const FIELDS: [(&str, Kind); 8] = [

@@ -13,7 +13,7 @@ use crate::domain::{AgentId, RoleId, Ticket, listed};
 use crate::project::author::acting_agent;
 use crate::rules::{Post, Rules};
 use crate::tasks::apply::change::{Changed, DryRun};
-use crate::tasks::lookup::known_names::known_worker;
+use crate::tasks::lookup::known_worker;
 use crate::tasks::view::brief::{brief_of, brief_value};
 use crate::tasks::view::changed::changed_value;
 

@@ -6,7 +6,7 @@ use crate::domain::{Event, OpenBranch, Status};
 use crate::files::printable::inert;
 use crate::rules::Rules;
 use crate::tasks::apply::change::{Changed, DryRun};
-use crate::tasks::automatic::rule_effects::{Following, following};
+use crate::tasks::state::commit_message::{RuleEffect, rule_effect};
 use crate::tasks::view::changed::{changed_value, way};
 use crate::tasks::view::task_view::who;
 
@@ -110,6 +110,6 @@ pub(crate) fn followed(changed: &Changed) -> String {
     if let Some(visit) = task.history.get(before.history.len()) {
         return format!("{} ({})", way(changed), visit.outcome);
     }
-    let Following { what, details, .. } = following(before, task);
+    let RuleEffect { what, details, .. } = rule_effect(before, task);
     if details.is_empty() { what } else { format!("{what}: {}", details.join("; ")) }
 }

@@ -12,8 +12,8 @@ use crate::domain::{
 };
 use crate::files::task_file::Origin;
 use crate::rules::{Passage, Rules, TooOften, is_looping, lost_dependencies};
-use crate::tasks::explain::why::{Consequence, Effect, Reason, reason_value, why};
 use crate::tasks::headers::header::NEW;
+use crate::tasks::view::why::{Consequence, Effect, Reason, reason_value, why};
 
 /// Tell why a task stands where it stands, who can move it, and what each outcome would do
 #[derive(Debug, clap::Args)]

@@ -20,8 +20,8 @@ use crate::cli::session::Session;
 use crate::domain::{Workflow, WorkflowName};
 use crate::project::author::viewer;
 use crate::rules::Rules;
-use crate::tasks::lookup::known_names::workflow_named;
-use crate::tasks::lookup::startable_workflows::{startable, workflows_value};
+use crate::tasks::lookup::workflow_named;
+use crate::tasks::lookup::{startable, workflows_value};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

@@ -23,7 +23,7 @@ use crate::setup::create_workflow::{Fate, NewWorkflow, create_workflow};
 use crate::setup::template::template::Template;
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::create::{NewTask, check_new, create};
-use crate::tasks::lookup::known_names::workflow_named;
+use crate::tasks::lookup::workflow_named;
 
 /// The longest title that is made of an input, in characters.
 const TITLE: usize = 80;

@@ -49,7 +49,7 @@ fn decoded(
                 fields.key_span("id"),
                 format!("this says `{written}`, and the file is named `{id}`"),
             )
-            .help(format!("the file's name counts: if it was renamed, rename it back; if not, write `id: {id}`")),
+            .help(format!("the file's name counts: if it was renamed, rename it back; if it is a copy, remove it; if not, write `id: {id}`")),
         );
     }
     let history = visit_entry::read_all(fields.take("gateHistory"), faults);

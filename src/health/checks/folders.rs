@@ -12,7 +12,7 @@ use crate::storage::tasks::task_files::walk_active;
 use crate::storage::tasks::walk::Entry;
 use crate::tasks::apply::batch::{MOST, change_together};
 use crate::tasks::apply::change::Choice;
-use crate::tasks::apply::commit_message;
+use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::Standing;
 
 /// The listing of so many tasks is about as large as everything else that a transition adds to `.git`.

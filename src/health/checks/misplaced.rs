@@ -9,8 +9,9 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::tasks::apply::batch::{MOST, change_together};
 use crate::tasks::apply::change::Choice;
+use crate::tasks::headers::listing::is_misplaced;
 use crate::tasks::headers::listing::{Scope, read_all};
-use crate::tasks::state::misplaced_files::{home, is_misplaced};
+use crate::tasks::plan::due::home;
 use crate::tasks::state::task_state::Standing;
 use std::time::Duration;
 

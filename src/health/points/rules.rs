@@ -5,10 +5,10 @@ use crate::files::config::config::PROJECT_FILE;
 use crate::health::status::gone::is_gone;
 use crate::project::active_rules::{BRING_BACK, InForce, Remark};
 use crate::project::error::error::OpsError;
+use crate::project::git_hints::bring_back;
 use crate::project::rule_check::check_worktree;
 use crate::project::workspace::Workspace;
 use crate::system::shell::all_quoted;
-use crate::tasks::state::repair_hints::bring_back;
 
 /// Without rules in force nothing else can be told.
 pub(crate) fn of_rules(error: &OpsError) -> Attention {

@@ -6,11 +6,11 @@ use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
 use crate::rules::{Rules, is_nobody};
 use crate::storage::tasks::walk::TaskEntry;
-use crate::tasks::automatic::dependencies::{Dependencies, round, waiting_in_circles};
+use crate::tasks::headers::dependencies::{Dependencies, round, waiting_in_circles};
 use crate::tasks::headers::header::Header;
 use crate::tasks::headers::listing::Listing;
+use crate::tasks::headers::listing::is_misplaced;
 use crate::tasks::headers::stand::is_owed;
-use crate::tasks::state::misplaced_files::is_misplaced;
 
 /// Returns why a task stands still.
 pub(crate) fn of_task(rules: &Rules, header: &Header) -> Option<Attention> {

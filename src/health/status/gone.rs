@@ -7,12 +7,12 @@ use std::path::Path;
 use crate::domain::TaskId;
 use crate::domain::issue::Attention;
 use crate::git::ObjectId;
+use crate::project::git_hints::missing;
 use crate::project::sparse_files::of_left_out;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files;
 use crate::storage::{ProjectPath, layout};
 use crate::system::shell::quoted;
-use crate::tasks::state::repair_hints::missing;
 
 /// Active tasks that HEAD has, and no file in the worktree.
 pub(crate) fn missing_files(

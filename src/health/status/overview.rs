@@ -106,7 +106,7 @@ pub(crate) fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview,
     listing.beside.retain(|file| stayed.iter().all(|stayed| stayed.path.as_str() != file.path));
     listing.unreadable.append(&mut listing.beside);
     attention.extend(of_doubled(workspace, &head, &mut listing.unreadable));
-    attention.extend(of_unreadable(workspace, &in_force, &listing.unreadable));
+    attention.extend(of_unreadable(&listing.unreadable));
     let name = in_force.rules.project.name.clone();
     // In the middle of a merge, what differs from HEAD is git's to tell.
     if busy.is_none() {

@@ -12,8 +12,9 @@ use crate::storage::{ProjectPath, layout};
 use crate::system::shell::quoted;
 use crate::tasks::headers::header::NEW;
 use crate::tasks::headers::listing::Listing;
+use crate::tasks::state::frozen::Frozen;
 use crate::tasks::state::task_state;
-use crate::tasks::state::task_state::{Frozen, Pending, Standing};
+use crate::tasks::state::task_state::{Pending, Standing};
 
 /// Says which there are: hand-made ones, edits, and what nobody may have done.
 pub(crate) fn uncommitted_tasks(

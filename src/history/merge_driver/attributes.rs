@@ -5,8 +5,8 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files::read;
 use crate::storage::{ProjectPath, StoreError};
-use crate::tasks::apply::write::Beside;
-use crate::tasks::commit_files::commit_files;
+use crate::tasks::apply::commit_files::commit_files;
+use crate::tasks::plan::write::Beside;
 use crate::tasks::state::line_endings;
 
 /// The file that says which files our driver merges.

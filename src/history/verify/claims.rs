@@ -8,7 +8,7 @@ use crate::git::transaction::trailers::Trailer;
 use crate::git::{ChangedFile, LogEntry};
 use crate::project::author::agent_author;
 use crate::rules::{Act, Found, Proof, Rules};
-use crate::tasks::apply::commit_message;
+use crate::tasks::state::commit_message;
 
 /// The trailers of the engine's own commits.
 pub(crate) const OWN_TRAILERS: [&str; 6] =

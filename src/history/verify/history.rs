@@ -14,8 +14,7 @@ use crate::domain::TaskId;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::git::{CommitId, Pretence};
 use crate::history::touched_tasks::{doubled, doubled_by};
-use crate::project::error::error::OpsError;
-use crate::project::error::kind::Kind;
+use crate::project::error::error::{Named, OpsError};
 use crate::project::parallel_map::side_by_side;
 use crate::project::workspace::Workspace;
 
@@ -85,7 +84,7 @@ pub(crate) fn verify(
 ) -> Result<Verified, OpsError> {
     let repository = &workspace.repository;
     let named = |name: &str| {
-        let (kind, given, known) = (Kind::Commit, name.to_owned(), Vec::new());
+        let (kind, given, known) = (Named::Commit, name.to_owned(), Vec::new());
         repository.commit_named(name)?.ok_or(OpsError::Unknown { kind, given, known })
     };
     if range.until.starts_with('.') {

@@ -9,8 +9,8 @@ use crate::domain::listed;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::config::config::PROJECT_FILE;
 use crate::git::{CommitId, Repository};
+use crate::project::error::error::Named;
 use crate::project::error::error::OpsError;
-use crate::project::error::kind::Kind;
 use crate::project::workspace::{Clock, Workspace};
 use crate::storage::{ProjectPath, StoreError, layout};
 
@@ -175,7 +175,7 @@ impl Past {
 }
 
 fn unknown(range: &Range) -> OpsError {
-    OpsError::Unknown { kind: Kind::Commit, given: range.until.clone(), known: Vec::new() }
+    OpsError::Unknown { kind: Named::Commit, given: range.until.clone(), known: Vec::new() }
 }
 
 /// Returns the folder that a folder of tasks belongs to: `shop` for `shop/tasks/archive/2026`.

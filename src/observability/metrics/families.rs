@@ -1,4 +1,4 @@
-//! What was counted, under the names that spec 1 (6.4, 8) and `docs/metrics.md` give it.
+//! What was counted, under the names that spec 1 (6.4, 8) and `docs/reference/metrics.md` give it.
 
 use super::count::{By, Counts};
 use crate::domain::Timestamp;

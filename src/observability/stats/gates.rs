@@ -9,7 +9,7 @@ use super::verdict::{gate_of, took_time, verdicts};
 use crate::domain::Workflow;
 use crate::tasks::headers::ended_visit::EndedVisit;
 use crate::tasks::headers::header::Header;
-use crate::tasks::lookup::stations::stations;
+use crate::tasks::lookup::stations;
 
 /// A gate, or a branch of one, and how it does.
 #[derive(Debug, Clone, PartialEq)]

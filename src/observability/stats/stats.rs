@@ -20,7 +20,7 @@ use crate::rules::Rules;
 use crate::tasks::headers::header::Header;
 use crate::tasks::headers::list::Filter;
 use crate::tasks::headers::listing::{Scope, Unreadable, read_all};
-use crate::tasks::lookup::known_names::known_names;
+use crate::tasks::lookup::known_names;
 
 use super::agents::AgentStats;
 use super::gates::GateStats;

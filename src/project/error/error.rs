@@ -9,9 +9,6 @@ use crate::rules::Refusal;
 use crate::setup::import::report::Remark;
 use crate::storage::fs::project_path::BadPath;
 use crate::storage::{ProjectPath, StoreError};
-use crate::tasks::state::repair_hints::WayBack;
-
-use super::kind::Kind;
 
 /// Why an operation was not carried out. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -76,8 +73,6 @@ pub enum OpsError {
         path: ProjectPath,
         /// Everything wrong with it.
         diagnostics: Vec<Diagnostic>,
-        /// How it comes to be readable again, as far as that was looked for.
-        way_back: WayBack,
     },
     /// The rules in force, or a file of theirs, are invalid.
     #[error("the configuration is invalid")]
@@ -155,7 +150,7 @@ pub enum OpsError {
     #[error("there is no {} `{given}`", .kind.noun())]
     Unknown {
         /// What it should name.
-        kind: Kind,
+        kind: Named,
         /// The name.
         given: String,
         /// What there is.
@@ -195,5 +190,42 @@ impl OpsError {
 impl From<BadPath> for OpsError {
     fn from(fault: BadPath) -> Self {
         Self::Store(fault.into())
+    }
+}
+
+/// What a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// An agent.
+    Agent,
+    /// A commit.
+    Commit,
+    /// A gate.
+    Gate,
+    /// A role.
+    Role,
+    /// A workflow.
+    Workflow,
+}
+
+impl Named {
+    const fn noun(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Commit => "commit",
+            Self::Gate => "gate",
+            Self::Role => "role",
+            Self::Workflow => "workflow",
+        }
+    }
+
+    pub(crate) const fn code(self) -> &'static str {
+        match self {
+            Self::Agent => "unknown_agent",
+            Self::Commit => "unknown_commit",
+            Self::Gate => "unknown_gate",
+            Self::Role => "unknown_role",
+            Self::Workflow => "unknown_workflow",
+        }
     }
 }

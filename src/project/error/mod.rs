@@ -1,8 +1,5 @@
-//! Errors of operations: code, sentence, fix.
+//! Errors of operations: sentence, code, fix.
 
-pub(crate) mod code;
 pub(crate) mod error;
-pub(crate) mod fix;
-pub(crate) mod kind;
-pub(crate) mod reach;
+mod facts;
 pub(crate) mod reason;

@@ -1,5 +1,5 @@
 //! What is signed of a completion: a text that can be made again from its entry alone, byte for byte, on any machine and years
-//! later (`docs/signing.md`). One fact a line, its value as JSON.
+//! later (`docs/guides/signing.md`). One fact a line, its value as JSON.
 
 use serde_json::Value;
 

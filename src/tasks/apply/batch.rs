@@ -6,34 +6,38 @@ use std::rc::Rc;
 use std::slice;
 use std::time::Duration;
 
-use super::change::{Changed, Choice, DryRun, change, plan};
-use super::commit::{commit, prepare};
+use super::change::{Next, apply};
+use super::commit::commit;
 use crate::domain::TaskId;
-use crate::files::task_file::Origin;
 use crate::git::Head;
 use crate::project::active_rules::in_force;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::rules::owed;
+use crate::tasks::plan::choice::{Changed, Choice, DryRun, plan};
+use crate::tasks::plan::due::due_first;
+use crate::tasks::publish::commit::prepare;
 use crate::tasks::recovery::recover;
 use crate::tasks::state::task_state::Standing;
+
+/// Decides what is done with the task of that index.
+pub(crate) type DecideEach<'d> =
+    dyn FnMut(&Workspace, usize, &mut Standing) -> Result<Next, OpsError> + 'd;
 
 /// How many changes go together at most: more hardly pays, and others wait for the lock meanwhile.
 pub(crate) const MOST: usize = 50;
 
-/// Changes tasks, as many as can in one move of the branch. `choose` says what is to be done with which, and may be asked again;
-/// `each` is told what became of it. Those it is not told of when there is trouble that all would meet have not been tried.
-pub(crate) fn change_together(
-    workspace: &mut Workspace,
-    wait: Duration,
+/// Does with different tasks what `decide` says, as many as can in one move of the branch; the others alone. `each` is told what
+/// became of which, and nothing where nothing was to be done. An error that every task would meet ends it: the rest was not tried.
+pub(crate) fn apply_together(
+    workspace: &Workspace,
     tasks: &[&TaskId],
-    choose: &mut dyn FnMut(&Workspace, usize, &Standing) -> Result<Choice, OpsError>,
-    each: &mut dyn FnMut(usize, Result<Changed, OpsError>),
+    dry_run: DryRun,
+    decide: &mut DecideEach<'_>,
+    each: &mut dyn FnMut(usize, Result<Option<Changed>, OpsError>),
 ) -> Result<(), OpsError> {
-    workspace.restart_wait(wait);
     let mut alone = Vec::new();
-    if let [_] = tasks {
-        alone.push(0);
+    if tasks.len() == 1 || dry_run == DryRun::Yes {
+        alone.extend(0..tasks.len());
     } else {
         recover::heal_if_pending(workspace)?;
         let head = workspace.head()?;
@@ -44,35 +48,34 @@ pub(crate) fn change_together(
                 alone.push(place);
                 continue;
             }
-            let standing =
-                Standing::read_under(workspace, task, head.clone(), Rc::clone(&in_force));
-            match standing.and_then(Standing::thawed) {
-                // It is adopted or goes on first, in a commit of its own.
-                Ok(standing) if is_due_first(&standing) => alone.push(place),
-                Ok(standing) => match choose(workspace, place, &standing) {
-                    Ok(choice) => {
-                        places.push(place);
-                        chosen.push((standing, choice));
-                    }
-                    Err(error) => each(place, Err(error)),
-                },
+            let read = Standing::read_under(workspace, task, head.clone(), Rc::clone(&in_force));
+            let decided = read.and_then(|mut standing| {
+                decide(workspace, place, &mut standing).map(|next| (standing, next))
+            });
+            match decided {
+                Ok((standing, Next::Do(choice))) => {
+                    places.push(place);
+                    chosen.push((standing, choice));
+                }
+                Ok((_, Next::First(_))) => alone.push(place),
+                Ok((_, Next::Nothing)) => each(place, Ok(None)),
+                Err(error) if error.is_general() => return Err(error),
                 Err(error) => each(place, Err(error)),
             }
         }
-        for (place, result) in places.into_iter().zip(carry_out_together(workspace, &head, chosen)?)
-        {
+        let results = carry_out_together(workspace, &head, chosen)?;
+        for (place, result) in places.into_iter().zip(results) {
             match result {
-                Ok(Some(changed)) => each(place, Ok(changed)),
+                Ok(Some(changed)) => each(place, Ok(Some(changed))),
                 Ok(None) => alone.push(place),
+                Err(error) if error.is_general() => return Err(error),
                 Err(error) => each(place, Err(error)),
             }
         }
     }
     for place in alone {
-        workspace.restart_wait(wait);
-        let known = &*workspace;
-        match change(known, tasks[place], DryRun::No, &mut |standing| {
-            choose(known, place, standing)
+        match apply(workspace, tasks[place], dry_run, &mut |standing| {
+            decide(workspace, place, standing)
         }) {
             Err(error) if error.is_general() => return Err(error),
             result => each(place, result),
@@ -81,10 +84,32 @@ pub(crate) fn change_together(
     Ok(())
 }
 
-/// Returns whether something has to be done with the task before anything else can be.
-pub(crate) fn is_due_first(standing: &Standing) -> bool {
-    let file = &standing.file;
-    file.origin == Origin::HandMade || owed(&standing.in_force.rules, &file.task).is_some()
+/// Changes different tasks that nobody froze, likewise; see [`change`](super::change::change).
+pub(crate) fn change_together(
+    workspace: &mut Workspace,
+    wait: Duration,
+    tasks: &[&TaskId],
+    choose: &mut dyn FnMut(&Workspace, usize, &Standing) -> Result<Choice, OpsError>,
+    each: &mut dyn FnMut(usize, Result<Changed, OpsError>),
+) -> Result<(), OpsError> {
+    workspace.restart_wait(wait);
+    apply_together(
+        workspace,
+        tasks,
+        DryRun::No,
+        &mut |workspace, place, standing| {
+            standing.ensure_unfrozen()?;
+            Ok(match due_first(workspace, standing)? {
+                Some(first) => Next::First(first),
+                None => Next::Do(choose(workspace, place, standing)?),
+            })
+        },
+        &mut |place, result| {
+            if let Some(result) = result.transpose() {
+                each(place, result);
+            }
+        },
+    )
 }
 
 /// Carries out choices for different tasks, all read under the same HEAD. Each comes back with what was changed, with its own

@@ -1,4 +1,4 @@
-//! The one way a task changes on disk.
+//! One task changes: it is read, decided, and carried out under the lock.
 //!
 //! ```text
 //!   read and decide     no lock held; a refusal ends here
@@ -16,110 +16,90 @@
 
 use std::time::Instant;
 
-use super::commit_message;
-use super::place::{Following, following};
+use super::commit::commit;
 use super::rehearsal::rehearse;
-use crate::domain::{Event, TaskId, Timestamp};
-use crate::files::task_file::{Origin, TaskFile};
-use crate::git::{AuditError, CommitId, Head, Person};
+use crate::domain::TaskId;
+use crate::git::{AuditError, CommitId, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::rules::{Step, Warning};
-use crate::storage::layout::{ARCHIVE, TASKS, is_archived};
-use crate::storage::tasks::task_files;
-use crate::storage::tasks::task_files::{Place, Snapshot};
-use crate::storage::{ProjectPath, StoreError};
-use crate::tasks::adopt::first_gate;
-use crate::tasks::automatic::automatic_gates::{owed_first, pass_on};
+use crate::storage::StoreError;
+use crate::storage::tasks::task_files::Snapshot;
+pub(crate) use crate::tasks::plan::choice::{Changed, Choice, DryRun};
+use crate::tasks::plan::choice::{Plan, plan};
+use crate::tasks::plan::due::due_first;
+use crate::tasks::plan::write::Write;
 use crate::tasks::recovery::recover;
-use crate::tasks::state::task_state::{Pending, Standing, Version};
-
-use super::commit::commit;
-use super::place::destination;
-use super::write::{ByHand, Write};
+use crate::tasks::state::task_state::Standing;
 
 /// How often an operation starts again at least because somebody else was faster; it goes on as long as one waits for a lock.
 const ATTEMPTS: usize = 100;
 
-/// Whether an operation is carried out, or only shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DryRun {
-    /// Nothing is written.
-    Yes,
-    /// It is carried out.
-    No,
+/// What an operation does with a task that was read.
+pub(crate) enum Next {
+    /// Nothing.
+    Nothing,
+    /// This first; then the task is read and asked for again.
+    First(Choice),
+    /// This.
+    Do(Choice),
 }
 
-/// A change that was made, or would be.
-pub struct Changed {
-    /// The task before it; nothing for a new one.
-    pub before: Option<TaskFile>,
-    /// The task after it.
-    pub after: TaskFile,
-    /// Where its file is.
-    pub path: ProjectPath,
-    /// The commit; nothing where none was made.
-    pub commit: Option<CommitId>,
-    /// What happened besides.
-    pub events: Vec<Event>,
-    /// What whoever acted should know.
-    pub warnings: Vec<Warning>,
-    /// Whether it had been done before.
-    pub settled: bool,
-}
+/// Decides what an operation does with a task that was read. It is asked again whenever somebody else was faster.
+pub(crate) type Decide<'d> = dyn FnMut(&mut Standing) -> Result<Next, OpsError> + 'd;
 
-/// What an operation wants done with a task.
-pub(crate) enum Choice {
-    /// A step of the engine.
-    Step { step: Box<Step>, message: String, author: Person, authored: Timestamp },
-    /// The file as a person has it, which says nothing else of what is the engine's.
-    File { file: Box<TaskFile>, message: String, author: Person },
-    /// The file as it is, at another place, with what goes with it.
-    Moved { to: ProjectPath, message: String },
-    /// Only what lies between HEAD and the worktree is to be committed.
-    Pending,
-    /// Nothing: it was done before.
-    Settled,
-}
-
-/// Reads the task, lets `decide` choose, and carries it out. A hand-made task is adopted
-/// first, and one that rests at a gate which decides by itself goes on first.
+/// Changes a task that nobody froze. A hand-made task is adopted first; one that an automatic gate or changed rules move goes on first.
 pub(crate) fn change(
     workspace: &Workspace,
     id: &TaskId,
     dry_run: DryRun,
     decide: &mut dyn FnMut(&Standing) -> Result<Choice, OpsError>,
 ) -> Result<Changed, OpsError> {
+    let changed = apply(workspace, id, dry_run, &mut |standing| {
+        standing.ensure_unfrozen()?;
+        Ok(match due_first(workspace, standing)? {
+            Some(first) => Next::First(first),
+            None => Next::Do(decide(standing)?),
+        })
+    })?;
+    changed.ok_or_else(|| OpsError::Restless { id: id.clone() })
+}
+
+/// Does with a task what `decide` says. Returns nothing if that was nothing.
+pub(crate) fn apply(
+    workspace: &Workspace,
+    id: &TaskId,
+    dry_run: DryRun,
+    decide: &mut Decide<'_>,
+) -> Result<Option<Changed>, OpsError> {
     if dry_run == DryRun::Yes {
         workspace.own_folder_is_ours()?;
-        let planned = planned(workspace, id, decide)?;
+        let Some(planned) = planned(workspace, id, decide)? else { return Ok(None) };
         rehearse(workspace, &planned)?;
-        return Ok(planned.changed);
+        return Ok(Some(planned.changed));
     }
-    let mut told_first = Vec::new();
+    let mut warnings = Vec::new();
     for attempt in 1.. {
         if attempt > ATTEMPTS && Instant::now() >= workspace.deadline() {
             break;
         }
         recover::heal_if_pending(workspace)?;
-        let standing = Standing::read(workspace, id)?.thawed()?;
-        if let Some(choice) = due_first(workspace, &standing)? {
-            bind_to_open(&standing, decide);
-            if let Some(first) = carry_out(workspace, &standing, choice)? {
-                told_first.extend(first.warnings);
-            }
-            continue;
-        }
-        let choice = decide(&standing)?;
+        let mut standing = Standing::read(workspace, id)?;
+        let (choice, is_first) = match decide(&mut standing)? {
+            Next::Nothing => return Ok(None),
+            Next::First(choice) => (choice, true),
+            Next::Do(choice) => (choice, false),
+        };
         if let Some(mut changed) = carry_out(workspace, &standing, choice)? {
-            told_first.append(&mut changed.warnings);
-            return Ok(Changed { warnings: told_first, ..changed });
+            warnings.append(&mut changed.warnings);
+            if !is_first {
+                return Ok(Some(Changed { warnings, ..changed }));
+            }
         }
     }
     Err(OpsError::Restless { id: id.clone() })
 }
 
-/// A change that is only thought of.
+/// A change that is not carried out.
 pub(crate) struct Planned {
     /// What it would come to.
     pub changed: Changed,
@@ -132,45 +112,29 @@ pub(crate) struct Planned {
 pub(crate) fn planned(
     workspace: &Workspace,
     id: &TaskId,
-    decide: &mut dyn FnMut(&Standing) -> Result<Choice, OpsError>,
-) -> Result<Planned, OpsError> {
+    decide: &mut Decide<'_>,
+) -> Result<Option<Planned>, OpsError> {
     recover::heal_if_pending(workspace)?;
-    let mut standing = Standing::read(workspace, id)?.thawed()?;
-    let (mut writes, mut told_first) = (Vec::new(), Vec::new());
-    if let Some(choice) = due_first(workspace, &standing)? {
-        bind_to_open(&standing, decide);
-        let first = plan(workspace, &standing, choice)?;
-        told_first = first.changed.warnings;
-        standing.file = first.changed.after;
-        if let Some(write) = first.write {
+    let mut standing = Standing::read(workspace, id)?;
+    let (mut writes, mut warnings) = (Vec::new(), Vec::new());
+    loop {
+        let (choice, is_first) = match decide(&mut standing)? {
+            Next::Nothing => return Ok(None),
+            Next::First(choice) => (choice, true),
+            Next::Do(choice) => (choice, false),
+        };
+        let Plan { mut changed, write } = plan(workspace, &standing, choice)?;
+        warnings.append(&mut changed.warnings);
+        if !is_first {
+            writes.extend(write);
+            let changed = Changed { warnings, ..changed };
+            return Ok(Some(Planned { changed, head: standing.head, writes }));
+        }
+        standing.file = changed.after;
+        if let Some(write) = write {
             standing.snapshot.bytes = write.bytes().to_vec();
             writes.push(write);
         }
-    }
-    let choice = decide(&standing)?;
-    let Plan { mut changed, write } = plan(workspace, &standing, choice)?;
-    writes.extend(write);
-    told_first.append(&mut changed.warnings);
-    changed.warnings = told_first;
-    Ok(Planned { changed, head: standing.head, writes })
-}
-
-/// What is said now is meant for the visit that is open now: deciding it binds it to that, and it is decided again when the task has
-/// gone on.
-fn bind_to_open(
-    standing: &Standing,
-    decide: &mut dyn FnMut(&Standing) -> Result<Choice, OpsError>,
-) {
-    if standing.file.origin == Origin::Adopted {
-        let _ = decide(standing);
-    }
-}
-
-/// Returns what has to be done with the task before anything else can be.
-fn due_first(workspace: &Workspace, standing: &Standing) -> Result<Option<Choice>, OpsError> {
-    match standing.file.origin {
-        Origin::HandMade => first_gate::choose(workspace, standing).map(Some),
-        Origin::Adopted => owed_first(workspace, standing),
     }
 }
 
@@ -184,139 +148,6 @@ pub(crate) fn carry_out(
     let Some(write) = plan.write else { return Ok(Some(plan.changed)) };
     let commit = commit_if_current(workspace, standing, write)?;
     Ok(commit.map(|commit| Changed { commit: Some(commit), ..plan.changed }))
-}
-
-/// What a choice comes to.
-pub(crate) struct Plan {
-    pub changed: Changed,
-    pub write: Option<Write>,
-}
-
-/// Returns what the choice would make of the task.
-pub(crate) fn plan(
-    workspace: &Workspace,
-    standing: &Standing,
-    choice: Choice,
-) -> Result<Plan, OpsError> {
-    let mut write = Write {
-        id: Some(standing.id.clone()),
-        head_path: standing.head_path.clone(),
-        from: Some((standing.snapshot.path.clone(), standing.snapshot.bytes.clone())),
-        to: standing.snapshot.path.clone(),
-        is_program: false,
-        versions: Vec::new(),
-        companions: Vec::new(),
-        beside: Vec::new(),
-        by_hand: Vec::new(),
-        recorded: None,
-    };
-    if let Pending::Versions(versions) = &standing.pending {
-        write.versions.clone_from(versions);
-    }
-    let mut after = standing.file.clone();
-    let (mut events, mut warnings) = (Vec::new(), Vec::new());
-    let mut settled = false;
-    let mut place = None;
-    match choice {
-        Choice::Step { step, message, author, authored } => {
-            let step = *step;
-            let changed = match &step.work {
-                Some(work) => standing.file.update_with_work(&step.task, work),
-                None => standing.file.update(&step.task),
-            };
-            let file = standing.changed(workspace, changed)?;
-            (events, warnings) = (step.events, step.warnings);
-            let bytes = file.bytes().to_vec();
-            write.versions.push(Version { bytes, message, author: Some(author.clone()), authored });
-            let rules = &standing.in_force.rules;
-            let passed = pass_on(rules, &standing.snapshot.path, file, &author, workspace.now())?;
-            after = passed.file;
-            write.versions.extend(passed.versions);
-            events.extend(passed.events);
-            warnings.extend(passed.warnings);
-        }
-        Choice::File { file, message, author } => {
-            after = *file;
-            let (bytes, authored) = (after.bytes().to_vec(), workspace.now());
-            write.versions.push(Version { bytes, message, author: Some(author), authored });
-        }
-        Choice::Moved { to, message } => {
-            let (bytes, authored) = (after.bytes().to_vec(), workspace.now());
-            write.versions.push(Version { bytes, message, author: None, authored });
-            place = Some(to);
-        }
-        Choice::Pending => {}
-        // What lies between HEAD and the worktree goes all the same: it may be the very change, written and not yet committed.
-        Choice::Settled => settled = true,
-    }
-    write.to = place.unwrap_or_else(|| destination(standing, &after));
-    if standing.place == Place::Active && is_archived(&write.to) {
-        refuse_doubled(workspace, standing)?;
-        write.by_hand.extend(moved_from(standing, left_in_head(workspace, standing)?));
-    }
-    if write.to != standing.snapshot.path {
-        write.is_program = workspace
-            .repository
-            .is_program(standing.head.commit, standing.snapshot.path.as_str())?;
-        let Following { companions, edited, left } = following(workspace, standing, &write.to)?;
-        write.companions = companions;
-        if !edited.is_empty() {
-            write.by_hand.push(ByHand {
-                message: commit_message::of_companions(&standing.id),
-                files: edited,
-            });
-        }
-        warnings.extend(left);
-    }
-    let changed = Changed {
-        before: Some(standing.file.clone()),
-        after,
-        path: write.to.clone(),
-        commit: None,
-        events,
-        warnings,
-        settled,
-    };
-    Ok(Plan { changed, write: Some(write).filter(|write| !write.versions.is_empty()) })
-}
-
-/// A task that ends while another active file has its id would rise again: that file would be the task from then on. It is looked for here
-/// alone, since that takes the longer the more folders there are.
-fn refuse_doubled(workspace: &Workspace, standing: &Standing) -> Result<(), OpsError> {
-    let own = &standing.snapshot.path;
-    let mut paths = task_files::doubles(&workspace.paths, &standing.id, own)?;
-    if paths.is_empty() {
-        return Ok(());
-    }
-    paths.insert(0, own.clone());
-    Err(StoreError::TaskDoubled { id: standing.id.clone(), paths }.into())
-}
-
-/// Returns where HEAD has the task besides: it would stand there in every clone. Whoever moved it by hand has not committed that it went
-/// from there; where anything stands there now, nobody can say so. Looked for here alone, as the others are.
-fn left_in_head(workspace: &Workspace, standing: &Standing) -> Result<Vec<ProjectPath>, OpsError> {
-    let Some(commit) = standing.head.commit else { return Ok(Vec::new()) };
-    let own = &standing.snapshot.path;
-    let name = format!("{}.md", standing.id);
-    let archive = ARCHIVE.strip_prefix(TASKS).map_or(ARCHIVE, |name| name.trim_start_matches('/'));
-    let found = workspace.repository.named_below(commit, TASKS, &name, archive)?;
-    let mut left: Vec<ProjectPath> =
-        found.into_iter().filter_map(|path| path.parse().ok()).collect();
-    left.retain(|path| path != own && Some(path) != standing.head_path.as_ref());
-    for path in &left {
-        if task_files::stands(&workspace.paths, path)? {
-            let paths = vec![own.clone(), path.clone()];
-            return Err(StoreError::TaskDoubled { id: standing.id.clone(), paths }.into());
-        }
-    }
-    Ok(left)
-}
-
-/// Returns the commit of a person that says that the task went from there.
-fn moved_from(standing: &Standing, left: Vec<ProjectPath>) -> Option<ByHand> {
-    let message = commit_message::of_edit(&standing.file.task, "moved by hand");
-    let files: Vec<_> = left.into_iter().map(|path| (path, None)).collect();
-    (!files.is_empty()).then_some(ByHand { message, files })
 }
 
 /// Commits the write under the lock, unless the task or the branch changed since they were read.

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::slice;
 
-use super::change::Planned;
-use super::commit::drafts;
-use super::file_writes;
-use super::write::Write;
 use crate::git::{Change, Draft};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
+use crate::tasks::apply::change::Planned;
+use crate::tasks::plan::write::Write;
+use crate::tasks::publish::commit::drafts;
+use crate::tasks::publish::file_writes;
 
 /// Meets what would keep a change from being committed.
 pub(crate) fn rehearse(workspace: &Workspace, planned: &Planned) -> Result<(), OpsError> {

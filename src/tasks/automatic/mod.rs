@@ -1,7 +1,5 @@
-//! What rules and time do to tasks: automatic gates, rule changes, timeouts, dependencies.
+//! What happens to tasks without a command: hand edits are adopted, rules change, time runs out.
 
-pub(crate) mod automatic_gates;
-pub(crate) mod dependencies;
+pub(crate) mod adopt;
 pub(crate) mod rule_changes;
-pub(crate) mod rule_effects;
 pub(crate) mod timeouts;

@@ -3,20 +3,20 @@
 //! Which tasks that concerns is told from their headers; only those are read whole, and judged anew.
 
 use std::ops::ControlFlow;
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use super::automatic_gates::owed_first;
 use crate::domain::TaskId;
 use crate::files::task_file::Origin;
 use crate::project::active_rules::in_force;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::StoreError;
-use crate::tasks::apply::batch::{MOST, carry_out_together};
-use crate::tasks::apply::change::{Changed, Choice, DryRun, carry_out, plan};
+use crate::tasks::apply::batch::{MOST, apply_together};
+use crate::tasks::apply::change::Next;
 use crate::tasks::headers::listing::{Scope, Unreadable, read_all};
 use crate::tasks::headers::stand::is_owed;
+use crate::tasks::plan::choice::{Changed, DryRun};
+use crate::tasks::plan::due::owed_first;
 use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::state::task_state::Standing;
 
@@ -47,11 +47,8 @@ pub(crate) fn settle_rules(
     Ok(settled)
 }
 
-/// Says what is to be done with a task that was read; nothing where nothing is.
-pub(crate) type Choose<'c> = &'c dyn Fn(&Workspace, Standing) -> Result<Option<Owed>, OpsError>;
-
-/// A task, and what is to be done with it.
-pub(crate) type Owed = (Standing, Choice);
+/// Decides what is done with a task that was read.
+pub(crate) type Choose<'c> = &'c dyn Fn(&Workspace, &mut Standing) -> Result<Next, OpsError>;
 
 /// Does what `choose` says with each of the tasks, as many as can in one move of the branch.
 pub(crate) fn settle_each(
@@ -99,78 +96,25 @@ fn settle_batch(
     choose: Choose<'_>,
     settled: &mut Settled,
 ) -> Result<(), OpsError> {
-    let head = workspace.head()?;
-    let in_force = Rc::new(in_force(workspace, &head)?);
-    let (mut ids, mut chosen) = (Vec::new(), Vec::new());
-    for id in batch {
-        let standing = Standing::read_under(workspace, id, head.clone(), Rc::clone(&in_force));
-        match standing.and_then(|standing| choose(workspace, standing)) {
-            Ok(Some(owed)) => {
-                ids.push(id);
-                chosen.push(owed);
-            }
-            Ok(None) => {}
-            Err(error) => settled.trouble(id, error)?,
-        }
-    }
-    if dry_run == DryRun::Yes {
-        workspace.own_folder_is_ours()?;
-        for (id, (standing, choice)) in ids.into_iter().zip(chosen) {
-            match plan(workspace, &standing, choice) {
-                Ok(plan) => settled.changed.push(plan.changed),
-                Err(error) => settled.trouble(id, error)?,
-            }
-        }
-        return Ok(());
-    }
-    for (id, result) in ids.into_iter().zip(carry_out_together(workspace, &head, chosen)?) {
-        let result = match result {
-            // Somebody was faster: what is still to be done is judged anew.
-            Ok(None) => alone(workspace, id, choose),
-            other => other,
-        };
-        match result {
+    let tasks: Vec<&TaskId> = batch.iter().collect();
+    apply_together(
+        workspace,
+        &tasks,
+        dry_run,
+        &mut |workspace, _, standing| choose(workspace, standing),
+        &mut |place, result| match result {
             Ok(changed) => settled.changed.extend(changed),
-            Err(error) => settled.trouble(id, error)?,
-        }
-    }
-    Ok(())
-}
-
-fn alone(
-    workspace: &Workspace,
-    id: &TaskId,
-    choose: Choose<'_>,
-) -> Result<Option<Changed>, OpsError> {
-    loop {
-        let Some((standing, choice)) = choose(workspace, Standing::read(workspace, id)?)? else {
-            return Ok(None);
-        };
-        if let Some(changed) = carry_out(workspace, &standing, choice)? {
-            return Ok(Some(changed));
-        }
-        if Instant::now() >= workspace.deadline() {
-            return Err(OpsError::Restless { id: id.clone() });
-        }
-    }
-}
-
-fn owes(workspace: &Workspace, standing: Standing) -> Result<Option<Owed>, OpsError> {
-    if standing.file.origin == Origin::HandMade {
-        return Ok(None);
-    }
-    let standing = standing.thawed()?;
-    Ok(owed_first(workspace, &standing)?.map(|choice| (standing, choice)))
-}
-
-impl Settled {
-    fn trouble(&mut self, id: &TaskId, error: OpsError) -> Result<(), OpsError> {
-        match error {
-            error if error.is_general() => return Err(error),
             // Somebody finished it, or took it away.
-            OpsError::NoTask { .. } | OpsError::Store(StoreError::Gone { .. }) => {}
-            error => self.troubled.push((id.clone(), error)),
-        }
-        Ok(())
+            Err(OpsError::NoTask { .. } | OpsError::Store(StoreError::Gone { .. })) => {}
+            Err(error) => settled.troubled.push((batch[place].clone(), error)),
+        },
+    )
+}
+
+fn owes(workspace: &Workspace, standing: &mut Standing) -> Result<Next, OpsError> {
+    if standing.file.origin == Origin::HandMade {
+        return Ok(Next::Nothing);
     }
+    standing.ensure_unfrozen()?;
+    Ok(owed_first(workspace, standing)?.map_or(Next::Nothing, Next::Do))
 }

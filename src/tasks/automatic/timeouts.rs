@@ -12,9 +12,10 @@ use crate::project::workspace::Workspace;
 use crate::rules::{Act, Limit, Limits, Refusal, Rules};
 use crate::tasks::actions::choose;
 use crate::tasks::apply::batch::{MOST, change_together};
-use crate::tasks::apply::change::{Changed, Choice, DryRun, change};
+use crate::tasks::apply::change::change;
 use crate::tasks::headers::header::{Header, Running};
 use crate::tasks::headers::listing::{Listing, Scope, Unreadable, read_all};
+use crate::tasks::plan::choice::{Changed, Choice, DryRun};
 use crate::tasks::state::task_state::Standing;
 
 /// What ran out.

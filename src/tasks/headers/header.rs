@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::ended_visit::EndedVisit;
-use super::stand::Stand;
 use crate::domain::{AgentId, BranchStatus, Gate, OpenBranch, Timestamp};
 use crate::files::task_file::{Origin, TaskFile};
 use crate::rules::{Rules, Stay, Timer, lost_dependencies, stay};
 use crate::storage::ProjectPath;
+use crate::tasks::headers::ended_visit::EndedVisit;
+use crate::tasks::headers::stand::Stand;
 
 /// Changes when a header's shape or meaning does: older caches are made anew.
 pub(crate) const SCHEMA: &str = "12";

@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
-use super::header::{Header, NEW};
-use super::listing::{Listing, Scope, read_all};
 use crate::domain::{AgentId, GateId, Priority, RoleId, Status, TaskId, WorkflowName};
 use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::tasks::automatic::dependencies::{Dependencies, waiting_in_circles};
+use crate::tasks::headers::dependencies::{Dependencies, waiting_in_circles};
+use crate::tasks::headers::header::{Header, NEW};
+use crate::tasks::headers::listing::{Listing, Scope, read_all};
 
 /// Which tasks are wanted. Everything that is given must hold.
 #[derive(Debug, Clone, Default)]

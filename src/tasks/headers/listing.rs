@@ -7,8 +7,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tracing::debug;
 
-use super::header::{Header, NEW, SCHEMA, follow, header};
-use crate::domain::{TaskId, Timestamp, WorkflowName, listed};
+use crate::domain::{Status, TaskId, Timestamp, WorkflowName, listed};
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::files::task_file::Defaults;
 use crate::project::active_rules::InForce;
@@ -18,7 +17,8 @@ use crate::storage::layout::{ARCHIVE, is_archived};
 use crate::storage::tasks::task_files;
 use crate::storage::tasks::walk::{Entry, Stray, TaskEntry};
 use crate::storage::{FileStat, HeaderCache, Paths, ProjectPath, StoreError, journal};
-use crate::tasks::state::misplaced_files::{is_misplaced, open_in_archive};
+use crate::tasks::headers::header::{Header, NEW, SCHEMA, follow, header};
+use crate::tasks::state::misplaced_files::open_in_archive;
 use crate::tasks::state::task_state::parse_with;
 
 /// So many files are parsed sooner than another thread is started.
@@ -314,4 +314,10 @@ pub(crate) fn unreadable(path: &str, error: OpsError) -> Unreadable {
 pub(crate) fn unreadable_value(file: &Unreadable) -> Value {
     let diagnostics: Vec<Value> = file.diagnostics.iter().map(Diagnostic::to_value).collect();
     json!({"path": file.path, "reason": file.reason, "diagnostics": diagnostics})
+}
+
+/// Returns whether the task's file stands where it does not belong. One that nobody has taken up stands where people put it.
+pub(crate) fn is_misplaced(header: &Header, path: &ProjectPath) -> bool {
+    let finished = header.status.parse::<Status>().is_ok_and(Status::is_finished);
+    header.status != NEW && finished != is_archived(path)
 }

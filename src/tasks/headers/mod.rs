@@ -1,5 +1,6 @@
 //! Task headers: what lists, dispatch and counts need to know of every task.
 
+pub(crate) mod dependencies;
 pub(crate) mod ended_visit;
 pub(crate) mod header;
 pub(crate) mod interned;

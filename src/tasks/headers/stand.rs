@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::header::Header;
 use crate::domain::{BranchStatus, Map, OpenBranch, OpenVisit, Routing, Status, Task, Timestamp};
 use crate::rules::{Rules, is_nobody, owed};
+use crate::tasks::headers::header::Header;
 
 /// What its file says of a task's open visit.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

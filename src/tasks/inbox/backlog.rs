@@ -1,8 +1,6 @@
 //! Completion files that wait: how many, and what keeps which of them back. That is judged as when they are taken: what they say is
 //! rehearsed. Nothing is held meanwhile, so no watcher passes one over for being looked at.
 
-use super::intended_visit::bind;
-use super::kept_back::is_passing;
 use crate::domain::CompletionId;
 use crate::domain::issue::{Attention, some};
 use crate::files::completion_file;
@@ -17,6 +15,8 @@ use crate::storage::{Inbox, StoreError, journal};
 use crate::tasks::apply::change::Planned;
 use crate::tasks::apply::rehearsal::rehearse_each;
 use crate::tasks::complete::would_complete;
+use crate::tasks::inbox::intended_visit::bind;
+use crate::tasks::inbox::kept_back::is_passing;
 
 /// So many are judged: of more, whoever takes them says what keeps them back.
 const MOST: usize = 50;

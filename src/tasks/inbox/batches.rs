@@ -6,11 +6,6 @@ use std::time::{Duration, Instant};
 
 use tracing::warn;
 
-use super::intended_visit::{Heard, bind, meant};
-use super::kept_back::{is_passing, wait_or_fail};
-use super::opening::{Dropped, Work, open};
-use super::recipient::{Delivered, Recipient};
-use super::refusing::refuse;
 use crate::domain::{Completion, Digest};
 use crate::observability::notices::put_conflict;
 use crate::project::error::error::OpsError;
@@ -21,6 +16,11 @@ use crate::storage::Inbox;
 use crate::storage::inbox::inbox::{Delivery, Taken};
 use crate::tasks::apply::batch::MOST;
 use crate::tasks::complete::{Completed, complete_together};
+use crate::tasks::inbox::intended_visit::{Heard, bind, meant};
+use crate::tasks::inbox::kept_back::{is_passing, wait_or_fail};
+use crate::tasks::inbox::opening::{Dropped, Work, open};
+use crate::tasks::inbox::recipient::{Delivered, Recipient};
+use crate::tasks::inbox::refusing::refuse;
 use crate::tasks::uncommitted_events::leave_conflict;
 
 /// Works through what `more` brings, in batches; there are gaps between them in which a person's git gets at the repository.

@@ -9,19 +9,19 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::batches::work_off;
-use super::intended_visit::Heard;
-use super::opening::Dropped;
-use super::refusing::refuse_odd;
-use super::torn::looks_torn;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::Inbox;
 use crate::storage::inbox::inbox::{Leftover, Taken};
 use crate::storage::inbox::scan::Class;
 use crate::storage::random::{DeliveryId, DeliveryIds};
+use crate::tasks::inbox::batches::work_off;
+use crate::tasks::inbox::intended_visit::Heard;
+use crate::tasks::inbox::opening::Dropped;
+use crate::tasks::inbox::refusing::refuse_odd;
+use crate::tasks::inbox::torn::looks_torn;
 
-use super::recipient::{Delivered, Recipient};
+use crate::tasks::inbox::recipient::{Delivered, Recipient};
 
 /// Returns what was taken from the inbox and not settled, by somebody who was killed, or could not write then; the oldest first. What
 /// is no completion file is refused.

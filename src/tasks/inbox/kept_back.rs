@@ -1,9 +1,9 @@
 //! Files that stay, because nothing can be written now: they are tried again.
 
-use super::recipient::{Delivered, Recipient};
 use crate::files::frontmatter::SpliceRefusal;
 use crate::git::AuditError;
 use crate::project::error::error::OpsError;
+use crate::tasks::inbox::recipient::{Delivered, Recipient};
 
 /// Tells of trouble that is one file's; what is everybody's ends the work.
 pub(crate) fn wait_or_fail(

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::kept_back::wait_or_fail;
-use super::recipient::{Delivered, Recipient};
 use crate::domain::Digest;
 use crate::project::error::error::OpsError;
 use crate::storage::Inbox;
 use crate::storage::inbox::inbox::{Delivery, Item, Taken};
 use crate::system::crash_points;
+use crate::tasks::inbox::kept_back::wait_or_fail;
+use crate::tasks::inbox::recipient::{Delivered, Recipient};
 
 pub(crate) fn refuse(
     inbox: &Inbox<'_>,

@@ -4,11 +4,6 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::file_states;
-use super::pending::Left;
-use super::recover::tell_unfinished;
-use super::roll_back::{put_back, tell_left, tell_undone};
-use super::table::{Step, step};
 use crate::domain::Digest;
 use crate::git::{AuditError, BranchLock, CommitId, Head, LogEntry, ObjectId};
 use crate::project::active_rules::in_force;
@@ -16,12 +11,17 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::WriterLock;
 use crate::storage::journal;
-use crate::storage::journal::{Intent, Write as Intended};
+use crate::storage::journal::{Aim, Intent, Write as Intended};
 use crate::storage::layout::is_archived;
 use crate::storage::tasks::task_files::Place;
-use crate::tasks::apply::change::{Choice, plan};
-use crate::tasks::apply::commit::commit_unhealed;
-use crate::tasks::apply::write::Write;
+use crate::tasks::plan::choice::{Choice, plan};
+use crate::tasks::plan::write::Write;
+use crate::tasks::publish::commit::publish;
+use crate::tasks::recovery::file_states;
+use crate::tasks::recovery::pending::Left;
+use crate::tasks::recovery::recover::tell_unfinished;
+use crate::tasks::recovery::roll_back::{put_back, tell_left, tell_undone};
+use crate::tasks::recovery::table::{Step, step};
 use crate::tasks::state::task_state::{Pending, Standing, Version};
 
 /// All of it in one go: the record is replaced by that commit's own, so a kill in it is healed like the first.
@@ -36,7 +36,7 @@ pub(crate) fn commit_what_is_ahead(
         if ahead.is_empty() {
             return Ok(());
         }
-        match commit_unhealed(workspace, lock, &head, &ahead) {
+        match commit_for_recovery(workspace, lock, &head, &ahead) {
             Ok(_) => return Ok(()),
             // A person committed meanwhile.
             Err(OpsError::Audit(AuditError::Moved { .. }))
@@ -62,7 +62,7 @@ fn commit_one_by_one(
             if ahead.is_empty() {
                 break;
             }
-            match commit_unhealed(workspace, lock, &head, &ahead) {
+            match commit_for_recovery(workspace, lock, &head, &ahead) {
                 // A person committed meanwhile.
                 Err(OpsError::Audit(AuditError::Moved { .. }))
                     if Instant::now() < workspace.deadline() => {}
@@ -200,4 +200,15 @@ fn prepared(
     }
     versions.reverse();
     Ok(versions)
+}
+
+/// Commits the writes; what a failure leaves stays on record.
+fn commit_for_recovery(
+    workspace: &Workspace,
+    lock: &WriterLock,
+    head: &Head,
+    writes: &[Write],
+) -> Result<Vec<CommitId>, OpsError> {
+    let tried = publish(workspace, lock, head, writes, Aim::Finish);
+    tried.map_err(|failed| failed.stuck.map_or(failed.error, |stuck| stuck.fault.into()))
 }

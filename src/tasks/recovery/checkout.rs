@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use tracing::warn;
 
-use super::recover;
 use crate::git::{AuditError, BranchLock, Coming, CommitId, Finished, Head, Locks, Unsettled};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -12,6 +11,7 @@ use crate::storage::journal;
 use crate::storage::journal::{Aim, Intent};
 use crate::storage::{StoreError, WriterLock};
 use crate::system::process::boot;
+use crate::tasks::recovery::recover;
 use crate::tasks::state::line_endings;
 use crate::tasks::state::line_endings::TASK;
 

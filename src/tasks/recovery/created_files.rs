@@ -1,6 +1,5 @@
 //! Files of a project's beginning and of its rules, killed on their way: committed all at once, or not there at all.
 
-use super::recover::read;
 use crate::domain::Digest;
 use crate::git::with_crlf;
 use crate::project::error::error::OpsError;
@@ -8,6 +7,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::journal::Write as Intended;
 use crate::storage::tasks::atomic_write;
 use crate::storage::{ProjectPath, WriterLock};
+use crate::tasks::recovery::recover::read;
 
 /// They are all committed at once, so one of them tells: HEAD has it, and not as it was before.
 pub(crate) fn is_committed(workspace: &Workspace, write: &Intended) -> Result<bool, OpsError> {

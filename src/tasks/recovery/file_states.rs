@@ -1,15 +1,15 @@
 //! How the files of a write on record stand, and what they were before.
 
-use super::created_files::as_it_was;
-use super::pending::Left;
-use super::recover::read;
-use super::table::{Entry, Facts, File, Verdict};
 use crate::domain::Digest;
 use crate::git::{BranchLock, CommitId, Head, ObjectId};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::ProjectPath;
 use crate::storage::journal::{Old, Write as Intended};
+use crate::tasks::recovery::created_files::as_it_was;
+use crate::tasks::recovery::pending::Left;
+use crate::tasks::recovery::recover::read;
+use crate::tasks::recovery::table::{Entry, Facts, File, Verdict};
 use crate::tasks::state::task_state::{Pending, Standing};
 
 /// Returns what is known of a task's file on record; the task is read already, if it can be.

@@ -1,8 +1,5 @@
 //! A task that was killed on its way to another place, with the files that go with it: it ends up at one of the two, as HEAD says.
 
-use super::pending::Left;
-use super::recover::read;
-use super::roll_back::tell_undone;
 use crate::domain::Digest;
 use crate::git::Head;
 use crate::project::error::error::OpsError;
@@ -11,6 +8,9 @@ use crate::storage::journal::Write as Intended;
 use crate::storage::tasks::atomic_write;
 use crate::storage::tasks::task_files;
 use crate::storage::{StoreError, WriterLock};
+use crate::tasks::recovery::pending::Left;
+use crate::tasks::recovery::recover::read;
+use crate::tasks::recovery::roll_back::tell_undone;
 
 /// Companions are copied before the branch moves and removed after it, so one may stand at both places. What has not the bytes that
 /// were copied is somebody's.

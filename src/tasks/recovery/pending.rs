@@ -1,11 +1,11 @@
 //! What a command has left that was stopped, or failed: the record of it, and what git still has of that.
 
-use super::recover::unless_general;
-use super::table::Stand;
 use crate::git::{BranchLock, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal::{Aim, Intent};
+use crate::tasks::recovery::recover::unless_general;
+use crate::tasks::recovery::table::Stand;
 
 /// What a command has left.
 #[derive(Clone, Copy)]

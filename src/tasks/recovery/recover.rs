@@ -8,18 +8,16 @@
 //! behind a branch that has moved is brought forward; anything else is left for its task to be frozen and shown. Git's
 //! locks are removed only if they are the recorded ones.
 
-use super::ahead_of_head;
-use super::created_files;
-use super::moved_task;
-use super::roll_forward;
+use crate::tasks::recovery::ahead_of_head;
+use crate::tasks::recovery::created_files;
+use crate::tasks::recovery::moved_task;
+use crate::tasks::recovery::roll_forward;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
 use serde::Deserialize;
 use tracing::info;
 
-use super::pending::Left;
-use super::table::Stand;
 use crate::git::{BranchLock, CommitId, End, Files, Locks};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -29,6 +27,8 @@ use crate::storage::tasks::atomic_write;
 use crate::storage::tasks::task_files;
 use crate::storage::{ProjectPath, StoreError, WriterLock};
 use crate::system::process::boot;
+use crate::tasks::recovery::pending::Left;
+use crate::tasks::recovery::table::Stand;
 
 /// Heals if there is a record of an unfinished write. A write that is under way is waited for.
 pub(crate) fn heal_if_pending(workspace: &Workspace) -> Result<bool, OpsError> {

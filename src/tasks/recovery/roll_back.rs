@@ -2,10 +2,6 @@
 
 use tracing::info;
 
-use super::file_states::before;
-use super::pending::Left;
-use super::recover::read;
-use super::table::Stand;
 use crate::domain::{Digest, TaskId};
 use crate::git::{BranchLock, Head};
 use crate::project::error::error::OpsError;
@@ -14,6 +10,10 @@ use crate::storage::journal::{Aim, Write as Intended};
 use crate::storage::tasks::atomic_write;
 use crate::storage::{StoreError, WriterLock};
 use crate::system::shell::quoted;
+use crate::tasks::recovery::file_states::before;
+use crate::tasks::recovery::pending::Left;
+use crate::tasks::recovery::recover::read;
+use crate::tasks::recovery::table::Stand;
 
 /// Puts the task's file back: what was there before stands at its old place again, and nothing of the new version at either. What
 /// somebody changes meanwhile stays.

@@ -15,7 +15,7 @@ use crate::storage::journal::Write as Intended;
 use crate::storage::tasks::atomic_write;
 use crate::storage::{ProjectPath, WriterLock};
 
-use super::recover::read;
+use crate::tasks::recovery::recover::read;
 
 /// Puts the files of this write in their places that the branch, which has moved, says are there.
 pub(crate) fn bring_forward(

@@ -5,9 +5,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 
-use super::task_state::{Pending, Standing};
 use crate::domain::Status;
-use crate::files::task_file::Origin;
 use crate::git::{CommitId, ObjectId, Repository};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -15,35 +13,9 @@ use crate::storage::layout::{ARCHIVE, is_archived, task_id};
 use crate::storage::tasks::task_files::{read, walk_archived};
 use crate::storage::tasks::walk::{Entry, TaskEntry};
 use crate::storage::{ArchiveScan, FileStat, Hint, ProjectPath};
-use crate::tasks::apply::change::Choice;
-use crate::tasks::apply::commit_message;
-use crate::tasks::apply::place::destination;
-use crate::tasks::headers::header::{Header, NEW};
 
 /// So many files that changed in the archive are looked at again rather than noted each time.
 const FEW: usize = 16;
-
-/// Returns whether the task's file stands where it does not belong. One that nobody has taken up stands where people put it.
-pub(crate) fn is_misplaced(header: &Header, path: &ProjectPath) -> bool {
-    let finished = header.status.parse::<Status>().is_ok_and(Status::is_finished);
-    header.status != NEW && finished != is_archived(path)
-}
-
-/// Returns how the file of a task is brought to where it belongs; nothing where it stands there.
-pub(crate) fn home(standing: &Standing) -> Option<Choice> {
-    let to = destination(standing, &standing.file);
-    if to == standing.snapshot.path || standing.file.origin == Origin::HandMade {
-        return None;
-    }
-    let message =
-        commit_message::of_edit(&standing.file.task, &format!("moved to {}", to.folder()));
-    Some(Choice::Moved { to, message })
-}
-
-/// Returns the same for a file at which nobody is: what it says is what HEAD has.
-pub(crate) fn home_if_settled(standing: &Standing) -> Option<Choice> {
-    matches!(standing.pending, Pending::Nothing).then(|| home(standing)).flatten()
-}
 
 /// Returns the files in the archive whose tasks may go on. What HEAD has decides which they are, and in the middle of a merge also
 /// what git has staged; those that are not there are left out. What a person did and has not committed is not seen.

@@ -1,14 +1,8 @@
 //! Where a task stands: its file in the worktree, the same in HEAD, and what lies between the two.
 
 use std::borrow::Cow;
-use std::fmt::Display;
 use std::rc::Rc;
 
-use super::renamed_files::renamed;
-use super::repair_hints::{
-    Past, UNREADABLE_BEFORE, WayBack, begin_plainly, is_unreadable_before, thaw,
-};
-use super::restore_hint::{ways_back, with_way_back};
 use crate::domain::{Task, TaskId, Timestamp, Visit, nearest};
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::files::task_file;
@@ -24,7 +18,10 @@ use crate::rules::{Act, Change, Found, explain, flaw};
 use crate::storage::tasks::task_files;
 use crate::storage::tasks::task_files::{Place, Snapshot};
 use crate::storage::{ProjectPath, StoreError, layout};
-use crate::tasks::apply::commit_message;
+use crate::tasks::state::commit_message;
+use crate::tasks::state::frozen::{
+    Committed, Frozen, UNREADABLE_BEFORE, is_unreadable_before, thaw,
+};
 
 /// A task as it was read, with the rules of the same moment.
 pub(crate) struct Standing {
@@ -52,27 +49,6 @@ pub(crate) enum Pending {
     Foreign(Vec<String>),
     /// What a task that stands at no gate yet says of itself, and only the engine may.
     Unearned(Vec<String>),
-}
-
-/// What of a file keeps everybody from touching it.
-pub(crate) struct Frozen<'f> {
-    /// The fields.
-    pub fields: &'f [String],
-    told: &'static str,
-    /// How it is taken back.
-    pub fix: String,
-}
-
-impl<'f> Frozen<'f> {
-    /// What a file that nobody has taken up says, and only the engine may: the engine has never kept it, so nobody changed what it keeps.
-    pub(crate) fn unearned(id: &TaskId, fields: &'f [String]) -> Self {
-        Self { fields, told: "says what only the engine says", fix: begin_plainly(id) }
-    }
-
-    /// Returns what is wrong with it, as it is said of what is called that.
-    pub(crate) fn of(&self, called: impl Display) -> String {
-        format!("{called} {}: {}", self.told, self.fields.join(", "))
-    }
 }
 
 /// One version of a file, with how its commit speaks of it.
@@ -107,8 +83,7 @@ impl Standing {
             _ => None,
         };
         let (counts, is_committed) = counts(workspace, &snapshot, blob)?;
-        let file = parse(&in_force, id, &snapshot.path, &counts, workspace.now())
-            .map_err(|error| with_way_back(workspace, &in_force, error))?;
+        let file = parse(&in_force, id, &snapshot.path, &counts, workspace.now())?;
         if let Some(before) = &head_path {
             refuse_copy(workspace, id, &snapshot.path, before)?;
         }
@@ -125,10 +100,13 @@ impl Standing {
         };
         standing.pending = standing.compare(workspace, blob, is_committed)?;
         if let Pending::Foreign(fields) = &standing.pending {
-            standing.thaw = thaw(
-                &standing.snapshot.path,
-                standing.past(workspace, is_unreadable_before(fields))?,
-            );
+            let committed = match &standing.head_path {
+                Some(path) if is_unreadable_before(fields) => Committed::Unreadable(path),
+                Some(path) => Committed::At(path),
+                None if standing.was_committed(workspace)? => Committed::Earlier,
+                None => Committed::Never,
+            };
+            standing.thaw = thaw(&standing.snapshot.path, committed);
         }
         let unearned = standing.file.unearned();
         if !unearned.is_empty() && !matches!(standing.pending, Pending::Foreign(_)) {
@@ -138,8 +116,8 @@ impl Standing {
     }
 
     /// Returns an error if the file was changed by hand where it is the engine's.
-    pub(crate) fn thawed(self) -> Result<Self, OpsError> {
-        let Some(frozen) = self.frozen() else { return Ok(self) };
+    pub(crate) fn ensure_unfrozen(&self) -> Result<(), OpsError> {
+        let Some(frozen) = self.frozen() else { return Ok(()) };
         let (id, path) = (&self.id, &self.snapshot.path);
         let is_foreign = matches!(self.pending, Pending::Foreign(_));
         let problem = frozen.of(if is_foreign { format!("`{path}`") } else { format!("`{id}`") });
@@ -149,7 +127,7 @@ impl Standing {
                 "; if you meant to move the task, do that first, then `aof task override {id} --to GATE --reason \"...\"`"
             ));
         }
-        Err(OpsError::Frozen { id: self.id, path: self.snapshot.path, problem, fields, thaw })
+        Err(OpsError::Frozen { id: id.clone(), path: path.clone(), problem, fields, thaw })
     }
 
     /// Returns what of the file keeps everybody from touching it, and how that is taken back.
@@ -158,7 +136,7 @@ impl Standing {
             Pending::Nothing | Pending::Versions(_) => None,
             Pending::Foreign(fields) => Some(Frozen {
                 fields,
-                told: "was changed by hand in what the engine keeps",
+                problem: "was changed by hand in what the engine keeps",
                 fix: self.thaw.clone(),
             }),
             Pending::Unearned(fields) => Some(Frozen::unearned(&self.id, fields)),
@@ -237,39 +215,6 @@ impl Standing {
                 Ok(Pending::Foreign(fields.into_iter().map(str::to_owned).collect()))
             }
         }
-    }
-
-    /// Returns what there was of the task before somebody changed what is the engine's.
-    fn past(&self, workspace: &Workspace, is_unreadable: bool) -> Result<Past<'_>, OpsError> {
-        Ok(match &self.head_path {
-            Some(path) if !is_unreadable => Past::Head(path),
-            Some(path) => {
-                let way =
-                    ways_back(workspace, &self.in_force, &[(self.id.clone(), path.clone())]).pop();
-                let was_readable =
-                    matches!(way, Some(WayBack::Readable(_) | WayBack::Solve { .. }));
-                if was_readable || self.file.origin == Origin::HandMade {
-                    return Ok(Past::Broken(path));
-                }
-                let committed = self
-                    .head
-                    .commit
-                    .map(|head| workspace.repository.read(head, path.as_str()))
-                    .transpose()?;
-                let committed = committed.flatten().unwrap_or_default();
-                match renamed(
-                    workspace,
-                    &self.in_force,
-                    (&self.id, &self.snapshot.path),
-                    &committed,
-                ) {
-                    Some(WayBack::Renamed { command }) => Past::Nothing { rename: Some(command) },
-                    _ => Past::Nothing { rename: None },
-                }
-            }
-            None if self.was_committed(workspace)? => Past::Gone,
-            None => Past::New,
-        })
     }
 
     fn has_flaw(&self, before: Option<&Task>) -> bool {
@@ -464,12 +409,7 @@ pub(crate) fn spliced(
 fn unreadable(id: &TaskId, path: &ProjectPath, text: &str, faults: &[Fault]) -> OpsError {
     let diagnostics =
         faults.iter().map(|fault| Diagnostic::from_fault(path.as_str(), text, fault)).collect();
-    OpsError::UnreadableTask {
-        id: id.clone(),
-        path: path.clone(),
-        diagnostics,
-        way_back: WayBack::Unknown,
-    }
+    OpsError::UnreadableTask { id: id.clone(), path: path.clone(), diagnostics }
 }
 
 /// Returns where HEAD has the file of a task that the worktree lacks, as far as that can be told.

@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use super::task_view::show;
 use crate::domain::{GateId, Ticket};
 use crate::files::task_file::{Origin, TaskFile, review_value, works};
 use crate::project::active_rules::InForce;
@@ -11,6 +10,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::brief::brief::{Body, Form, GateContext, brief_at};
 use crate::rules::outputs::Field;
 use crate::rules::{Post, Refusal, Rules};
+use crate::tasks::view::task_view::show;
 
 /// Returns what an agent is told at a post of the task of a file.
 pub(crate) fn brief_of(rules: &Rules, file: &TaskFile, post: &Post<'_>) -> Option<GateContext> {

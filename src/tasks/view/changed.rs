@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::task_view::task_value;
 use crate::domain::{Destination, Visit};
 use crate::rules::{Rules, Warning};
-use crate::tasks::apply::change::{Changed, DryRun};
+use crate::tasks::plan::choice::{Changed, DryRun};
+use crate::tasks::view::task_view::task_value;
 
 /// Returns the changed task as `--json` shows it.
 pub(crate) fn changed_value(rules: &Rules, changed: &Changed, dry_run: DryRun) -> Value {

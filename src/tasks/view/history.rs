@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use super::task_view::show;
 use crate::domain::{Task, TaskId};
 use crate::files::task_file::open_visit::branch_value;
 use crate::files::task_file::review_value;
@@ -10,6 +9,7 @@ use crate::files::task_file::visit_entry;
 use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
+use crate::tasks::view::task_view::show;
 
 /// A task's way so far: its ended visits, oldest first, and the open one.
 pub(crate) struct HistoryView {

@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use super::brief::body_of;
 use crate::domain::{AgentId, GateId, Outcome, Task, TaskId};
 use crate::files::task_file::{Origin, TaskFile};
 use crate::project::active_rules::{InForce, in_force};
@@ -13,9 +12,9 @@ use crate::project::workspace::Workspace;
 use crate::rules::brief::brief::{GateContext, brief};
 use crate::rules::{Deadline, Limit, Post, Rules, deadlines, is_looping, may_complete};
 use crate::storage::ProjectPath;
-use crate::tasks::adopt::first_gate::begun;
-use crate::tasks::state::restore_hint::with_way_back;
+use crate::tasks::plan::due::begun;
 use crate::tasks::state::task_state::{Standing, find, parse};
+use crate::tasks::view::brief::body_of;
 
 /// A task as it is shown.
 pub(crate) struct View {
@@ -41,8 +40,7 @@ pub(crate) struct FrozenFile {
 pub(crate) fn show(workspace: &Workspace, id: &TaskId) -> Result<(View, InForce), OpsError> {
     let in_force = workspace.rules()?;
     let (snapshot, _) = find(workspace, id)?;
-    let file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())
-        .map_err(|error| with_way_back(workspace, &in_force, error))?;
+    let file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())?;
     let context = match file.origin {
         Origin::Adopted => brief(&in_force.rules, &file.task, &body_of(&file)),
         Origin::HandMade => begun(&in_force.rules, &file, workspace.now())

@@ -120,12 +120,7 @@ fn what_both_changed_otherwise_is_marked_and_only_that_task_waits() {
     error[conflict_markers]: line 3 is a merge conflict marker
      --> tasks/AOF-xxxxx.md:3:1
       |
-    3 | <<<<<<< HEAD
-      | ^^^^^^^^^^^^
-      |
-      = help: keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit
-
-    hint: merge it by meaning with `aof merge-driver --settle`; or keep what counts of both sides, take the markers out, then `git add tasks/AOF-xxxxx.md` and commit; or take the whole merge back with `git merge --abort`
+    3 |     hint: a merge that is still in progress can be taken back with `git merge --abort`
     ");
     assert_snapshot!(env.plain(&env.aof(&["why", &id]).to_string()), @"
     exit 6
@@ -135,12 +130,7 @@ fn what_both_changed_otherwise_is_marked_and_only_that_task_waits() {
     error[conflict_markers]: line 3 is a merge conflict marker
      --> tasks/AOF-xxxxx.md:3:1
       |
-    3 | <<<<<<< HEAD
-      | ^^^^^^^^^^^^
-      |
-      = help: keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit
-
-    hint: merge it by meaning with `aof merge-driver --settle`; or keep what counts of both sides, take the markers out, then `git add tasks/AOF-xxxxx.md` and commit; or take the whole merge back with `git merge --abort`
+    3 |     hint: a merge that is still in progress can be taken back with `git merge --abort`
     ");
     assert_snapshot!(env.plain(&env.aof(&["task", "complete", &id, "--agent", "agent-7", "--outcome", "complete", "--summary", "x", "--wait", "0"]).to_string()), @"
     exit 7
@@ -160,7 +150,7 @@ fn what_both_changed_otherwise_is_marked_and_only_that_task_waits() {
       ! 1 task stands where the rules have changed: AOF-xxxxx
         `aof watch` has them follow; `aof org reload` does it now
       ! `tasks/AOF-xxxxx.md:3:1` cannot be read: line 3 is a merge conflict marker
-        keep what counts of both sides, take the markers out, then `git add tasks/AOF-xxxxx.md` and commit; or take the whole merge back with `git merge --abort`
+        mend it (keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit); `git log -p -- tasks/AOF-xxxxx.md` shows what it said before
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait
     ");

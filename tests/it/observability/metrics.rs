@@ -551,7 +551,7 @@ fn open_metrics_and_json_say_the_same() {
 fn every_metric_is_in_the_manual_and_the_other_way_round() {
     let env = TestEnvironment::with_rules(RULES, PEOPLE);
     let text = Served::start(&env).scrape();
-    let manual = include_str!("../../../docs/metrics.md");
+    let manual = include_str!("../../../docs/reference/metrics.md");
     let documented: BTreeSet<String> = manual
         .lines()
         .filter_map(|line| line.strip_prefix("| `aof_"))

@@ -122,7 +122,8 @@ fn the_panels_that_were_asked_for_have_the_thresholds_that_were_asked_for() {
 
 #[test]
 fn each_alert_is_explained_and_was_seen_to_come_and_not_to_come() {
-    let (runbook, manual) = (shipped("docs/runbook.md"), shipped("docs/monitoring.md"));
+    let (runbook, manual) =
+        (shipped("docs/guides/runbook.md"), shipped("docs/guides/monitoring.md"));
     let tests: Value = serde_saphyr::from_str(&shipped("monitoring/aof.rules.test.yml")).unwrap();
     let cases: Vec<&Value> = tests["tests"]
         .as_array()
@@ -139,7 +140,7 @@ fn each_alert_is_explained_and_was_seen_to_come_and_not_to_come() {
         );
         assert_eq!(
             text(alert, "/annotations/runbook_url"),
-            format!("docs/runbook.md#{}", name.to_lowercase())
+            format!("docs/guides/runbook.md#{}", name.to_lowercase())
         );
         assert!(
             ["info", "warning", "critical"].contains(&text(alert, "/labels/severity")),
@@ -169,7 +170,7 @@ fn metrics_of(expression: &str) -> BTreeSet<String> {
 
 #[test]
 fn every_metric_that_is_asked_for_is_told_and_every_one_that_is_told_is_shown() {
-    let manual = shipped("docs/metrics.md");
+    let manual = shipped("docs/reference/metrics.md");
     let row = |line: &str| Some(line.strip_prefix("| `aof_")?.split(['{', '`']).next()?.to_owned());
     let told: BTreeSet<String> =
         manual.lines().filter_map(row).map(|name| format!("aof_{name}")).collect();
@@ -177,7 +178,7 @@ fn every_metric_that_is_asked_for_is_told_and_every_one_that_is_told_is_shown() 
     let queries = panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap());
     let shown: BTreeSet<String> =
         queries.flat_map(|target| metrics_of(text(target, "/expr"))).collect();
-    assert_eq!(shown, told, "the dashboard and docs/metrics.md");
+    assert_eq!(shown, told, "the dashboard and docs/reference/metrics.md");
     for alert in alerts() {
         let asked = metrics_of(text(&alert, "/expr"));
         assert!(!asked.is_empty() && asked.is_subset(&told), "{alert:#}");

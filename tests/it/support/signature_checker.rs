@@ -1,4 +1,4 @@
-//! I12: what an agent with a key has said is signed by it. Remakes what was signed from `docs/signing.md` alone, and has the real
+//! I12: what an agent with a key has said is signed by it. Remakes what was signed from `docs/guides/signing.md` alone, and has the real
 //! `ssh-keygen` check it; shares no code with `aof`.
 
 use std::fs;

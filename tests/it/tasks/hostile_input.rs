@@ -36,7 +36,7 @@ fn damaged_files_are_explained_with_the_place() {
       |
       = help: keep what counts of lines 1 to 7, take the markers out, then `git add` the file and commit
 
-    hint: keep what counts of both sides, take the markers out, then `git add tasks/AOF-abc.md` and commit
+    hint: a merge that is still in progress can be taken back with `git merge --abort`
     ");
     assert_snapshot!(completed(b"---\ntitle: One\n<<<<<<< HEAD\nstatus: ready\n=======\nstatus: blocked\n>>>>>>> side\n---\n"), @"
     exit 6
@@ -51,7 +51,7 @@ fn damaged_files_are_explained_with_the_place() {
       |
       = help: keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit
 
-    hint: keep what counts of both sides, take the markers out, then `git add tasks/AOF-abc.md` and commit
+    hint: a merge that is still in progress can be taken back with `git merge --abort`
     ");
     assert_snapshot!(completed(b"---\ntitle: One\ntitle: Two\n---\n"), @"
     exit 6
@@ -127,7 +127,7 @@ fn damaged_files_are_explained_with_the_place() {
     2 | id: AOF-xyz
       | ^^
       |
-      = help: the file's name counts: if it was renamed, rename it back; if not, write `id: AOF-abc`
+      = help: the file's name counts: if it was renamed, rename it back; if it is a copy, remove it; if not, write `id: AOF-abc`
 
     error[invalid_time]: `entered` is not a point in time
      --> tasks/AOF-abc.md:4:37

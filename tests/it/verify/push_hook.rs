@@ -8,10 +8,10 @@ use insta::assert_snapshot;
 
 use crate::support::environment::{Output, TestEnvironment};
 
-/// The hook of docs/ci.md.
+/// The hook of docs/guides/ci.md.
 fn hook() -> String {
-    let page = include_str!("../../../docs/ci.md");
-    let start = page.find("#!/bin/sh\n").expect("docs/ci.md shows the hook");
+    let page = include_str!("../../../docs/guides/ci.md");
+    let start = page.find("#!/bin/sh\n").expect("docs/guides/ci.md shows the hook");
     page[start..].split("```").next().unwrap().to_owned()
 }
 

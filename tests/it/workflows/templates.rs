@@ -286,11 +286,12 @@ fn the_templates_are_listed() {
     assert_eq!(list["templates"].as_array().unwrap().len(), Template::ALL.len());
     let _ = env.aof(&["workflow", "create"]).code(2);
     let page =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/workflows.md")).unwrap();
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guides/workflows.md"))
+            .unwrap();
     for template in Template::ALL {
         assert!(
             page.contains(&format!("`{template}`")),
-            "docs/workflows.md does not name the template `{template}`"
+            "docs/guides/workflows.md does not name the template `{template}`"
         );
     }
 }

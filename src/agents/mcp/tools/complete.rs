@@ -1,26 +1,26 @@
-//! `aof_task_complete`
+//! The tool that says how a task went.
 
 use serde_json::{Value, json};
 
-use super::tool::{Effect, Tool, standing};
-use crate::agents::mcp::arguments::Given;
-use crate::agents::mcp::next_call::next_task;
-use crate::agents::mcp::schema::{Argument, Field, Form};
-use crate::agents::mcp::session::Project;
-use crate::agents::mcp::text_file;
-use crate::agents::mcp::tool_error::Trouble;
+use super::text_file;
+use crate::agents::mcp::arguments::Arguments;
+use crate::agents::mcp::next_call::{look, next_task};
+use crate::agents::mcp::schema::{Argument, Effect, Field, Form, TASK, Tool};
+use crate::agents::mcp::session::OpenProject;
+use crate::agents::mcp::tool_error::ToolError;
 use crate::domain::ssh::SshFault;
-use crate::domain::{Completion, Signature};
+use crate::domain::{AgentId, Completion, Signature, Status};
 use crate::git::Asking;
 use crate::project::error::error::OpsError;
-use crate::rules::{Flaw, Refusal};
+use crate::rules::{Flaw, Post, Refusal};
 use crate::storage::random::DeliveryId;
-use crate::tasks::apply::change::DryRun;
+use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::complete::{Completed, add_text, complete, note_run};
 use crate::tasks::signing::{Signing, complete_signed};
 use crate::tasks::view::changed::{ended, warnings_value, way};
+use crate::tasks::view::task_view::who;
 
-pub(crate) const TOOL: Tool = Tool {
+pub(crate) const COMPLETE: Tool = Tool {
     name: "aof_task_complete",
     title: "Say how a task went",
     description: r#"Mark your current task as done at its gate. Call it once, when the work is finished or cannot go on; where the task goes then is not your concern.
@@ -43,7 +43,7 @@ A refusal changes nothing and says how to put it right."#,
         Argument::optional("outcome", Form::Text, "How it went; needed unless `text` says it"),
         Argument::optional("blockers", Form::Texts, "Needed with needs_review and blocked"),
         Argument::optional("rejectionNotes", Form::Text, "A word to whoever mends it"),
-        crate::agents::mcp::tools::tool::TASK,
+        TASK,
         Argument::optional("outputs", Form::Object, "What the brief asks you to hand on"),
         Argument::optional("metadata", Form::Object, "Facts for the record"),
         Argument::optional("text", Form::Text, "Markdown of up to 64 KiB for the task's body"),
@@ -72,10 +72,12 @@ A refusal changes nothing and says how to put it right."#,
         ("nextCall", Field::MaybeObject),
     ],
     effect: Effect::Adds,
-    run,
 };
 
-fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
+pub(crate) fn complete_task(
+    project: &OpenProject<'_>,
+    given: &Arguments,
+) -> Result<Value, ToolError> {
     let agent = project.agent()?;
     let ticket = given.task(project)?;
     let id = match given.id("id")? {
@@ -123,7 +125,7 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
 }
 
 /// Completes; signs where that is wanted and nobody has to be asked. Else the refusal says what is to be signed.
-fn completed(project: &Project<'_>, completion: &Completion) -> Result<Completed, OpsError> {
+fn completed(project: &OpenProject<'_>, completion: &Completion) -> Result<Completed, OpsError> {
     let refused = match complete(&project.workspace, completion, DryRun::No) {
         Err(OpsError::Refused(Refusal::Signature(wanted))) if wanted.flaw == Flaw::Missing => {
             wanted
@@ -137,26 +139,42 @@ fn completed(project: &Project<'_>, completion: &Completion) -> Result<Completed
     }
 }
 
-fn signature(given: &Given) -> Result<Option<Signature>, Trouble> {
+fn signature(given: &Arguments) -> Result<Option<Signature>, ToolError> {
     let Some(text) = given.text("signature") else { return Ok(None) };
-    text.parse().map(Some).map_err(|SshFault { problem, fix }| Trouble::Argument {
-        code: "invalid_argument",
-        name: "signature".to_owned(),
-        problem,
-        fix: fix.to_owned(),
+    text.parse().map(Some).map_err(|SshFault { problem, fix }| {
+        ToolError::argument("invalid_argument", "signature", problem, fix)
     })
 }
 
 /// Returns the text for the task's body.
-fn text(project: &Project<'_>, given: &Given) -> Result<Option<String>, Trouble> {
+fn text(project: &OpenProject<'_>, given: &Arguments) -> Result<Option<String>, ToolError> {
     let Some(name) = given.text("file") else { return Ok(given.text("text")) };
     if given.text("text").is_some() {
-        return Err(Trouble::Argument {
-            code: "invalid_argument",
-            name: "file".to_owned(),
-            problem: "`text` and `file` both bring a text".to_owned(),
-            fix: "give one of them".to_owned(),
-        });
+        let problem = "`text` and `file` both bring a text".to_owned();
+        let fix = "give one of them";
+        return Err(ToolError::argument("invalid_argument", "file", problem, fix));
     }
     text_file::read(project, &name).map(Some)
+}
+
+/// Returns where a task stands now, in a sentence, and what the agent does next: its work, if it has more to do with the task.
+pub(crate) fn standing(project: &OpenProject<'_>, changed: &Changed) -> (String, Value) {
+    let task = &changed.after.task;
+    let id = &task.id;
+    let Some(open) = &task.gate else {
+        return (format!("{id} is {}", task.status), next_task());
+    };
+    let agents: Vec<AgentId> = who(project.rules(), &changed.after);
+    let names: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
+    let turn = match (task.status, &names[..]) {
+        (Status::Blocked, _) => format!("blocked: {}", task.blockers.join("; ")),
+        (status, []) => status.to_string().replace('_', " "),
+        (status, names) => {
+            format!("{} for {}", status.to_string().replace('_', " "), names.join(" or "))
+        }
+    };
+    let open_posts = Post::open(project.rules(), task);
+    let own = project.viewer().is_some_and(|me| agents.contains(&me)) && !open_posts.is_empty();
+    let next = if own { next_task() } else { look(id) };
+    (format!("{id} is now at gate `{}`, {turn}", open.current), next)
 }

@@ -1,14 +1,7 @@
-//! The MCP tools, one file each.
+//! The MCP tools: what each says of itself, and what it does.
 
-pub(crate) mod comment;
+pub(crate) mod act;
 pub(crate) mod complete;
-pub(crate) mod create;
-pub(crate) mod get;
-pub(crate) mod list;
+pub(crate) mod look;
 pub(crate) mod next;
-pub(crate) mod release;
-pub(crate) mod renew;
-pub(crate) mod start;
-pub(crate) mod status;
-pub(crate) mod tool;
-pub(crate) mod workflows;
+pub(crate) mod text_file;

@@ -1,24 +1,23 @@
-//! `aof_task_next`
+//! The tool that hands out work.
 
 use serde_json::{Value, json};
 
-use super::tool::{Effect, Tool};
-use crate::agents::mcp::arguments::Given;
+use crate::agents::mcp::arguments::Arguments;
 use crate::agents::mcp::brief;
 use crate::agents::mcp::next_call::call;
-use crate::agents::mcp::schema::{Argument, Field, Form};
-use crate::agents::mcp::session::Project;
-use crate::agents::mcp::tool_error::Trouble;
+use crate::agents::mcp::schema::{Argument, Effect, Field, Form, Tool};
+use crate::agents::mcp::session::OpenProject;
+use crate::agents::mcp::tool_error::ToolError;
 use crate::dispatch::next::{Next, Wanted, next};
 use crate::domain::{RoleId, Ticket, listed};
 use crate::rules::{Post, Warning};
 use crate::tasks::apply::change::DryRun;
-use crate::tasks::lookup::known_names::known_worker;
+use crate::tasks::lookup::known_worker;
 use crate::tasks::view::brief::{brief_of, briefed};
 use crate::tasks::view::changed::warnings_value;
 use crate::tasks::view::task_view::show;
 
-pub(crate) const TOOL: Tool = Tool {
+pub(crate) const NEXT: Tool = Tool {
     name: "aof_task_next",
     title: "Take the next task",
     description: "Take your next task and read what is to be done. Call it when you begin, and after each completion. It gives the \
@@ -37,10 +36,9 @@ pub(crate) const TOOL: Tool = Tool {
         ("nextCall", Field::MaybeObject),
     ],
     effect: Effect::Settles,
-    run,
 };
 
-fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
+pub(crate) fn next_task(project: &OpenProject<'_>, given: &Arguments) -> Result<Value, ToolError> {
     let agent = project.agent()?;
     let role: Option<RoleId> = given.id("role")?;
     let rules = project.rules();
@@ -76,7 +74,7 @@ fn run(project: &Project<'_>, given: &Given) -> Result<Value, Trouble> {
 }
 
 /// Answers for a server that was started for one visit: it hands out nothing else.
-fn only(project: &Project<'_>, ticket: &Ticket) -> Result<Value, Trouble> {
+fn only(project: &OpenProject<'_>, ticket: &Ticket) -> Result<Value, ToolError> {
     let (view, _) = show(&project.workspace, &ticket.task)?;
     let task = &view.file.task;
     let open =

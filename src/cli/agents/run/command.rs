@@ -16,7 +16,7 @@ use crate::domain::{AgentId, RoleId, TaskId};
 use crate::project::author::acting_agent;
 use crate::project::workspace::Workspace;
 use crate::system::signals;
-use crate::tasks::lookup::known_names::known_worker;
+use crate::tasks::lookup::known_worker;
 use crate::tasks::view::task_view::show;
 
 /// Work for an agent until nothing is left: start its program, and take its verdict
@@ -28,7 +28,7 @@ Examples:
   aof run --task AOF-7qk                go on with one task, whoever's turn it is
   aof run --agent coder --dry-run       see the command and the prompt
 
-org.yaml says how an agent is started: `agents: {coder: {run: {preset: claude}}}`; see docs/running.md.")]
+org.yaml says how an agent is started: `agents: {coder: {run: {preset: claude}}}`; see docs/guides/running.md.")]
 pub(crate) struct Args {
     /// The agent that is started, in place of `$AOF_AGENT`; several are served in turn
     #[arg(long = "agent", value_name = "ID", conflicts_with_all = ["all", "task"])]
@@ -125,8 +125,7 @@ fn agents(
         )?],
         named => named.to_vec(),
     };
-    let fix =
-        "say it in org.yaml, as in `agents: {coder: {run: {preset: claude}}}`; see docs/running.md";
+    let fix = "say it in org.yaml, as in `agents: {coder: {run: {preset: claude}}}`; see docs/guides/running.md";
     if wanted.is_empty() {
         let problem = "org.yaml does not say of any agent how it is started".to_owned();
         return Err(CliError::Unfit { code: "not_startable", problem, fix: fix.to_owned() });

@@ -25,7 +25,7 @@ pub(crate) const NO_VISITS: &str =
 
 /// Show how the process does: bottlenecks, rejections, loops, idle gates, agents, trends
 ///
-/// All is counted from the histories of the tasks. How it is counted is told in docs/stats.md.
+/// All is counted from the histories of the tasks. How it is counted is told in docs/reference/statistics.md.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

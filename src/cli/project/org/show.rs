@@ -13,8 +13,8 @@ use crate::domain::{AgentId, PublicKey, Role, RoleId, nearest};
 use crate::files::printable::inert;
 use crate::observability::workload::{Work, Workload, workload};
 use crate::project::author::acting_agent;
+use crate::project::error::error::Named;
 use crate::project::error::error::OpsError;
-use crate::project::error::kind::Kind;
 use crate::rules::Rules;
 
 /// So many tasks are named before it is enough.
@@ -86,7 +86,7 @@ fn one(
         let roles = rules.org.roles.iter().map(|(role, _)| role.to_string());
         let known = roles.chain(agents.iter().map(ToString::to_string)).collect();
         let near = nearest(name, agents.iter().map(|agent| agent.as_str()));
-        let kind = if near.is_some() { Kind::Agent } else { Kind::Role };
+        let kind = if near.is_some() { Named::Agent } else { Named::Role };
         return Err(OpsError::Unknown { kind, given: name.to_owned(), known }.into());
     }
     if session.output.is_json() {

@@ -252,11 +252,11 @@ fn what_is_no_message_is_answered_and_the_server_goes_on() {
     "text"
       {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"`, one a line"}}
     {"jsonrpc":"2.0","id":7}
-      {"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"this is no JSON-RPC message: unrecognized JSON-RPC message"}}
+      {"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"this is no JSON-RPC message: it has no `method` that is a text"}}
     {"jsonrpc":"2.0","id":8,"method":"nothing/known"}
       {"jsonrpc":"2.0","id":8,"error":{"code":-32602,"message":"request _meta is missing or has malformed required fields: io.modelcontextprotocol/protocolVersion, io.modelcontextprotocol/clientCapabilities"}}
     {"jsonrpc":"2.0","id":9,"method":"tools/call","params":[1]}
-      {"jsonrpc":"2.0","id":9,"error":{"code":-32602,"message":"the parameters of `tools/call` are malformed: unrecognized JSON-RPC message"}}
+      {"jsonrpc":"2.0","id":9,"error":{"code":-32602,"message":"the parameters of `tools/call` are malformed: `params` is not an object"}}
     {"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":"aof_task_nxt"}}
       {"jsonrpc":"2.0","id":10,"error":{"code":-32602,"message":"request _meta is missing or has malformed required fields: io.modelcontextprotocol/protocolVersion, io.modelcontextprotocol/clientCapabilities"}}
     -- initialize
@@ -269,11 +269,11 @@ fn what_is_no_message_is_answered_and_the_server_goes_on() {
     "text"
       {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message is a JSON-RPC object with `\"jsonrpc\": \"2.0\"`, one a line"}}
     {"jsonrpc":"2.0","id":7}
-      {"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"this is no JSON-RPC message: unrecognized JSON-RPC message"}}
+      {"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"this is no JSON-RPC message: it has no `method` that is a text"}}
     {"jsonrpc":"2.0","id":8,"method":"nothing/known"}
       {"jsonrpc":"2.0","id":8,"error":{"code":-32601,"message":"there is no method `nothing/known`"}}
     {"jsonrpc":"2.0","id":9,"method":"tools/call","params":[1]}
-      {"jsonrpc":"2.0","id":9,"error":{"code":-32602,"message":"the parameters of `tools/call` are malformed: unrecognized JSON-RPC message"}}
+      {"jsonrpc":"2.0","id":9,"error":{"code":-32602,"message":"the parameters of `tools/call` are malformed: `params` is not an object"}}
     {"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":"aof_task_nxt"}}
       {"jsonrpc":"2.0","id":10,"error":{"code":-32602,"message":"there is no tool `aof_task_nxt`; did you mean `aof_task_next`?","data":{"tools":["aof_task_next","aof_task_get","aof_task_list","aof_task_complete","aof_task_renew","aof_task_release","aof_task_create","aof_task_comment","aof_workflow_list","aof_workflow_start","aof_status"]}}}
     "#);

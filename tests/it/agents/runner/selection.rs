@@ -243,7 +243,7 @@ fn who_cannot_be_started_is_told_why() {
     --- stderr
     error: org.yaml does not say how `typist` is started
 
-    hint: say it in org.yaml, as in `agents: {coder: {run: {preset: claude}}}`; see docs/running.md; there is `run` of `coder`, `critic`
+    hint: say it in org.yaml, as in `agents: {coder: {run: {preset: claude}}}`; see docs/guides/running.md; there is `run` of `coder`, `critic`
 
     exit 3
     --- stderr

@@ -1,0 +1,219 @@
+//! The tools that change a task without ending a visit, and that create tasks.
+
+use serde_json::{Value, json};
+
+use super::complete::standing;
+use crate::agents::mcp::arguments::Arguments;
+use crate::agents::mcp::next_call::{call, next_task};
+use crate::agents::mcp::schema::{Argument, Effect, Field, Form, TASK, Tool};
+use crate::agents::mcp::session::OpenProject;
+use crate::agents::mcp::tool_error::ToolError;
+use crate::rules::{Limit, deadlines};
+use crate::tasks::actions::{release, renew};
+use crate::tasks::apply::change::DryRun;
+use crate::tasks::create::{NewTask, create};
+use crate::tasks::edit::{Comment, comment};
+use crate::tasks::lookup::workflow_named;
+use crate::tasks::view::changed::warnings_value;
+
+pub(crate) const RENEW: Tool = Tool {
+    name: "aof_task_renew",
+    title: "Say that work goes on",
+    description: "Say that you are still at work on your task, so that it stays yours. Needed only where the brief has `claimedUntil`.",
+    arguments: &[TASK, Argument::optional("note", Form::Text, "How far you are")],
+    answer: &[
+        ("task", Field::Text),
+        ("claimedUntil", Field::MaybeText),
+        ("message", Field::Text),
+        ("nextCall", Field::MaybeObject),
+    ],
+    effect: Effect::Settles,
+};
+
+pub(crate) fn renew_claim(
+    project: &OpenProject<'_>,
+    given: &Arguments,
+) -> Result<Value, ToolError> {
+    let agent = project.agent()?;
+    let ticket = given.task(project)?;
+    let note = given.text("note");
+    let changed = renew(&project.workspace, &ticket, &agent, note.as_deref(), DryRun::No)?;
+    let task = &changed.after.task;
+    let ends = deadlines(project.rules(), task);
+    let lease = ends.iter().find(|end| end.limit == Limit::Lease && end.branch == ticket.branch);
+    let until = lease.map(|end| end.at.to_string());
+    let id = &task.id;
+    let message = match &until {
+        Some(until) => format!("{id} is yours until {until}"),
+        None => format!("{id} is yours, without a limit"),
+    };
+    let done = json!({"task": ticket.to_string(), "outcome": "<one of outcomes>", "summary": "<what you did>"});
+    Ok(
+        json!({"task": id.as_str(), "claimedUntil": until, "message": message, "nextCall": call("aof_task_complete", done)}),
+    )
+}
+
+pub(crate) const RELEASE: Tool = Tool {
+    name: "aof_task_release",
+    title: "Give a task back",
+    description: "Give your task back undone, so that another agent can take it. If something stops the work itself, say so with \
+                  aof_task_complete and outcome \"blocked\" instead.",
+    arguments: &[TASK],
+    answer: &[
+        ("task", Field::Text),
+        ("status", Field::Text),
+        ("message", Field::Text),
+        ("nextCall", Field::MaybeObject),
+    ],
+    effect: Effect::Settles,
+};
+
+pub(crate) fn release_task(
+    project: &OpenProject<'_>,
+    given: &Arguments,
+) -> Result<Value, ToolError> {
+    let agent = project.agent()?;
+    let ticket = given.task(project)?;
+    let changed = release(&project.workspace, &ticket, Some(&agent), DryRun::No)?;
+    let task = &changed.after.task;
+    let (now, _) = standing(project, &changed);
+    Ok(
+        json!({"task": task.id.as_str(), "status": task.status.as_str(), "message": now, "nextCall": next_task()}),
+    )
+}
+
+pub(crate) const COMMENT: Tool = Tool {
+    name: "aof_task_comment",
+    title: "Comment on a task",
+    description: "Add a comment to a task's text, for whoever reads it later. It moves nothing: an outcome is said with \
+                  aof_task_complete.",
+    arguments: &[Argument::required("text", Form::Text, "What is to be said, as Markdown"), TASK],
+    answer: &[("task", Field::Text), ("commit", Field::MaybeText), ("message", Field::Text)],
+    effect: Effect::Adds,
+};
+
+pub(crate) fn comment_task(
+    project: &OpenProject<'_>,
+    given: &Arguments,
+) -> Result<Value, ToolError> {
+    let agent = project.agent()?;
+    let id = given.task(project)?.task;
+    let said = Comment { text: given.text("text").unwrap_or_default(), agent: Some(agent) };
+    let changed = comment(&project.workspace, &id, &said, DryRun::No)?;
+    Ok(json!({
+        "task": id.as_str(),
+        "commit": changed.commit.map(|commit| commit.to_string()),
+        "message": format!("the comment stands at the end of {}", changed.path),
+    }))
+}
+
+pub(crate) const CREATE: Tool = Tool {
+    name: "aof_task_create",
+    title: "Create a task",
+    description: "Create a task for whoever's turn it then is, in the project's default workflow. For a named workflow use \
+                  aof_workflow_start. It does not become yours: aof_task_next hands out work.",
+    arguments: &[
+        Argument::required("title", Form::Text, "What is to be done, in a few words"),
+        Argument::optional("description", Form::Text, "In a sentence"),
+        Argument::optional("body", Form::Text, "At length, as Markdown"),
+        Argument::optional("tags", Form::Texts, ""),
+        Argument::optional("metadata", Form::Object, "Facts, as in {\"priority\": \"high\"}"),
+        Argument::optional("dependsOn", Form::Texts, "Ids of tasks that must be complete first"),
+    ],
+    answer: MADE,
+    effect: Effect::Adds,
+};
+
+/// What is told of a new task.
+pub(crate) const MADE: &[(&str, Field)] = &[
+    ("task", Field::Text),
+    ("workflow", Field::Text),
+    ("gate", Field::MaybeText),
+    ("status", Field::Text),
+    ("path", Field::Text),
+    ("commit", Field::MaybeText),
+    ("message", Field::Text),
+    ("warnings", Field::List),
+    ("nextCall", Field::MaybeObject),
+];
+
+pub(crate) fn create_task(
+    project: &OpenProject<'_>,
+    given: &Arguments,
+) -> Result<Value, ToolError> {
+    let new = NewTask {
+        body: given.text("body").unwrap_or_default(),
+        depends_on: given.ids("dependsOn")?,
+        ..said(given)
+    };
+    made(project, &new)
+}
+
+/// Returns what every new task may be given.
+pub(crate) fn said(given: &Arguments) -> NewTask {
+    NewTask {
+        title: given.text("title").unwrap_or_default(),
+        description: given.text("description"),
+        tags: given.texts("tags").unwrap_or_default(),
+        metadata: given.object("metadata"),
+        ..NewTask::default()
+    }
+}
+
+/// Makes the task, and says where it stands.
+pub(crate) fn made(project: &OpenProject<'_>, new: &NewTask) -> Result<Value, ToolError> {
+    let agent = project.agent()?;
+    let made = create(&project.workspace, std::slice::from_ref(new), Some(&agent), DryRun::No)?;
+    let changed = made.first().expect("what was asked for was made");
+    let task = &changed.after.task;
+    let (now, next) = standing(project, changed);
+    Ok(json!({
+        "task": task.id.as_str(),
+        "workflow": task.routing.workflow.as_str(),
+        "gate": task.gate.as_ref().map(|open| open.current.as_str()),
+        "status": task.status.as_str(),
+        "path": changed.path.as_str(),
+        "commit": changed.commit.map(|commit| commit.to_string()),
+        "message": now,
+        "warnings": warnings_value(&changed.warnings),
+        "nextCall": next,
+    }))
+}
+
+pub(crate) const START: Tool = Tool {
+    name: "aof_workflow_start",
+    title: "Start a workflow",
+    description: "Have something done by a named workflow: makes a task at its first gate. When a person says \"use the feature workflow \
+                  to add X\", this one call does it: {\"workflow\": \"feature\", \"title\": \"Add X\", \"input\": \"all that was said of \
+                  X\"}. aof_workflow_list has the names.",
+    arguments: &[
+        Argument::required("workflow", Form::Text, "Its name"),
+        Argument::required("title", Form::Text, "What is to be done, in a few words"),
+        Argument::optional(
+            "input",
+            Form::Text,
+            "What is to be done, at length, as Markdown: all that whoever does it has to know",
+        ),
+        Argument::optional(
+            "context",
+            Form::Object,
+            "The values that the workflow begins with: `input` in aof_workflow_list",
+        ),
+        Argument::optional("tags", Form::Texts, ""),
+        Argument::optional("metadata", Form::Object, "Facts, as in {\"priority\": \"high\"}"),
+    ],
+    answer: MADE,
+    effect: Effect::Adds,
+};
+
+pub(crate) fn start_workflow(
+    project: &OpenProject<'_>,
+    given: &Arguments,
+) -> Result<Value, ToolError> {
+    let workflow = given.id("workflow")?;
+    if let Some(name) = &workflow {
+        workflow_named(project.rules(), name)?;
+    }
+    let body = given.text("input").unwrap_or_default();
+    made(project, &NewTask { body, input: given.object("context"), workflow, ..said(given) })
+}
