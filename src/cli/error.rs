@@ -11,7 +11,7 @@ use super::session::Session;
 use crate::files::diagnostic::diagnostic::render_all;
 use crate::files::printable::inert;
 use crate::git::AuditError;
-use crate::observability::endpoint::endpoint::EndpointFault;
+use crate::observability::endpoint::server::EndpointFault;
 use crate::project::error::error::OpsError;
 use crate::project::error::reason::reason_of;
 use crate::rules::RefusalKind;

@@ -7,4 +7,5 @@ pub(crate) mod next;
 pub(crate) mod sweep;
 pub(crate) mod synced_assignment;
 pub(crate) mod synced_claims;
+pub(crate) mod workload;
 pub(crate) mod workplaces;

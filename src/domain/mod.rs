@@ -21,6 +21,7 @@ pub(crate) mod visit;
 
 pub use completion::{BODY_LIMIT, Completion, Digest, Stamp};
 pub use dependency::{Loss, LostDependency};
+pub(crate) use event::change_events::ChangeEvents;
 pub use event::event::{
     Cause, ConditionTrouble, Event, EventKind, Level, Occurrence, Reader, Subject,
 };

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use super::inbox::inbox::Desk;
 use super::report::{Report, Told};
 use crate::domain::ChannelKey;
-use crate::history::new_commits::news::Left;
+use crate::history::new_commits::unreported::Left;
 use crate::observability::notices::delivery::{
     Receiver, Round, Tried, deliver_channel, deliver_notices, receivers,
 };
-use crate::observability::notices::derive::put_out;
+use crate::observability::notices::put_out::put_out;
 use crate::project::workspace::Workspace;
 use crate::storage::StoreError;
 

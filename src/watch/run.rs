@@ -18,7 +18,7 @@ use super::tasks::{Tasks, look_at_branch, look_at_clocks, look_at_index};
 use super::wakeup::{Hints, Place, Places, Wakeup};
 use crate::git::AuditError;
 use crate::history::lost_steps::BranchSeen;
-use crate::history::new_commits::news::Left;
+use crate::history::new_commits::unreported::Left;
 use crate::history::stale_index::IndexSeen;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;

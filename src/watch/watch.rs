@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::report::Report;
 
-use crate::observability::endpoint::endpoint::Endpoint;
+use crate::observability::endpoint::server::Endpoint;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::StoreError;

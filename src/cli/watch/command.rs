@@ -17,7 +17,7 @@ use crate::cli::render::output::JSON_VERSION;
 use crate::cli::session::{Session, now};
 use crate::domain::Timestamp;
 use crate::files::printable::one_line;
-use crate::observability::endpoint::endpoint::{Address, Endpoint};
+use crate::observability::endpoint::server::{Address, Endpoint};
 use crate::tasks::inbox::recipient::Delivered;
 use crate::watch::report::{EventSource, Report};
 use crate::watch::watch::{watch, watch_once};

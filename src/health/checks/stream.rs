@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 
 use crate::files::event::line::EventLine;
 use crate::health::doctor::{Complaint, Patient, count};
-use crate::observability::events::rebuild_events;
+use crate::observability::events::rebuild::rebuild_events;
 use crate::project::error::error::OpsError;
 use crate::storage::Stream;
 

@@ -1,7 +1,7 @@
 //! Messages that do not get through.
 
 use crate::domain::issue::Attention;
-use crate::observability::notices::{OutgoingStanding, outgoing};
+use crate::observability::notices::list::{OutgoingStanding, outgoing};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 

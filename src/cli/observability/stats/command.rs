@@ -13,9 +13,8 @@ use crate::cli::render::unreadable_files;
 use crate::cli::session::Session;
 use crate::domain::{WorkflowName, listed};
 use crate::files::printable::inert;
-use crate::observability::stats::spread::Share;
-use crate::observability::stats::stats::{Question, Stats, stats};
-use crate::observability::stats::value::stats_value;
+use crate::observability::stats::numbers::Share;
+use crate::observability::stats::report::{Question, Stats, stats};
 
 /// So many tasks are named before it is enough.
 pub(crate) const FEW: usize = 4;
@@ -66,7 +65,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     let question = Question { since, workflow: args.workflow.clone() };
     let stats = stats(&workspace, &in_force, &question)?;
     if session.output.is_json() {
-        session.output.data(stats_value(&stats));
+        session.output.data(stats.value());
     } else if stats.tally.all == 0 {
         session.output.line(nothing(&stats));
     } else if stats.tally.visits == 0 && matches!(args.by, Some(By::Agent | By::Tag)) {

@@ -9,10 +9,10 @@ use crate::cli::input::length::length;
 use crate::cli::render::output::{BOLD, CYAN};
 use crate::cli::render::output::{DIM, GREEN, RED, YELLOW, styled};
 use crate::files::printable::one_line;
-use crate::observability::stats::agents::AgentStats;
+use crate::observability::stats::breakdowns::AgentStats;
 use crate::observability::stats::gates::GateStats;
 use crate::observability::stats::loops::MANY as MANY_PASSES;
-use crate::observability::stats::stats::Stats;
+use crate::observability::stats::report::Stats;
 use crate::observability::stats::weeks::{Direction, Week};
 use crate::tasks::headers::header::time;
 

@@ -9,9 +9,9 @@ use crate::cli::render::output::{CYAN, DIM, YELLOW, styled};
 use crate::cli::render::table::{Cell, Column, Table, width};
 use crate::cli::render::unreadable_files;
 use crate::cli::session::Session;
+use crate::dispatch::workload::{Workload, workload};
 use crate::domain::{AgentId, PublicKey, Role, RoleId, nearest};
 use crate::files::printable::inert;
-use crate::observability::workload::{Work, Workload, workload};
 use crate::project::author::acting_agent;
 use crate::project::error::error::Named;
 use crate::project::error::error::OpsError;
@@ -304,7 +304,7 @@ fn role_value(rules: &Rules, load: &Workload, id: &RoleId, role: &Role) -> Value
         "requireHuman": role.require_human,
         "handOut": rules.project.way_of(role).as_str(),
         "gates": gates(rules, id),
-        "work": Work::to_value(&load.of_role(id)),
+        "work": load.of_role(id),
     })
 }
 

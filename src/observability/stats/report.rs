@@ -1,34 +1,25 @@
-//! How the process does: where tasks stay long, what is sent back, who is fast, and where it tends. Only the task files are read, and
-//! what they say is counted; nothing is kept and nothing is judged.
-
-use super::agents;
-use super::gates;
-use super::span;
-use super::tags;
-use super::verdict;
-use super::weeks;
-#[cfg(test)]
-pub(crate) mod tests;
+//! How the process does: where tasks stay long, what is sent back, who is fast, and where it tends. Only task files are counted; nothing
+//! is kept, and nothing is judged.
 
 use std::str::FromStr;
 
+use serde_json::{Value, json};
+
+use super::breakdowns::{AgentStats, Agents, TagStats, Tags};
+use super::gates::{GateStats, Gates};
+use super::loops::Loops;
+use super::numbers::{Share, Span, Spread, WEEK, end, rounded};
+use super::verdict::{Judges, gate_verdict};
+use super::weeks::{Trend, Week, Weeks};
 use crate::domain::{Status, Timestamp, Workflow, WorkflowName};
 use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::tasks::headers::header::Header;
+use crate::tasks::headers::header::{Header, time};
 use crate::tasks::headers::list::Filter;
-use crate::tasks::headers::listing::{Scope, Unreadable, read_all};
+use crate::tasks::headers::listing::{Scope, Unreadable, read_all, unreadable_value};
 use crate::tasks::lookup::known_names;
-
-use super::agents::AgentStats;
-use super::gates::GateStats;
-use super::loops::Loops;
-use super::span::Span;
-use super::spread::{Share, Spread};
-use super::tags::TagStats;
-use super::weeks::{Trend, Week};
 
 /// What is asked.
 #[derive(Debug, Clone, Default)]
@@ -100,13 +91,51 @@ impl Stats {
         reason = "counts of tasks and seconds are far below 2^52"
     )]
     pub(crate) fn throughput(&self) -> Option<f64> {
-        let weeks = self.span.seconds() as f64 / span::WEEK as f64;
+        let weeks = self.span.seconds() as f64 / WEEK as f64;
         (weeks >= 1.0).then(|| self.tally.completed as f64 / weeks)
     }
 
     /// Returns where most of the time is spent, if any is.
     pub(crate) fn bottleneck(&self) -> Option<&GateStats> {
-        gates::bottleneck(&self.gates)
+        self.gates.iter().filter(|gate| gate.time.part > 0).max_by_key(|gate| gate.time.part)
+    }
+}
+
+impl Stats {
+    /// Returns the statistics as `--json` shows them: times are in seconds, rates from 0 to 1.
+    pub(crate) fn value(&self) -> Value {
+        let tally = &self.tally;
+        let place = |gate: &GateStats| json!({"workflow": gate.workflow, "gate": gate.gate});
+        let idle = self.gates.iter().filter(|gate| gate.is_idle());
+        json!({
+            "project": self.project,
+            "workflow": self.workflow,
+            "from": time(self.span.from).to_string(),
+            "until": time(self.span.until).to_string(),
+            "tasks": {
+                "all": tally.all,
+                "active": tally.active,
+                "created": tally.created,
+                "completed": tally.completed,
+                "failed": tally.failed,
+                "cancelled": tally.cancelled,
+            },
+            "visits": tally.visits,
+            "leadTime": self.lead,
+            "completedPerWeek": self.throughput().map(rounded),
+            "firstPass": self.first_pass,
+            "rejections": self.rejections,
+            "trend": self.trend,
+            "passes": self.loops,
+            "bottleneck": self.bottleneck().map(place),
+            "idle": idle.map(place).collect::<Vec<_>>(),
+            "gates": self.gates,
+            "agents": self.agents,
+            "tags": self.tags,
+            "weeks": self.weeks,
+            "skewed": self.skewed,
+            "unreadable": self.unreadable.iter().map(unreadable_value).collect::<Vec<_>>(),
+        })
     }
 }
 
@@ -136,9 +165,9 @@ fn count(tasks: &[&Header], rules: &Rules, question: &Question, now: Timestamp) 
     let (mut tally, mut leads, mut first_pass) = (Tally::default(), Vec::new(), Share::default());
     let mut rejections = Share::default();
     let (mut loops, mut gates, mut agents) =
-        (Loops::default(), gates::Gates::default(), agents::Agents::default());
-    let (mut tags, mut weeks) = (tags::Tags::default(), weeks::Weeks::of(span));
-    let judges = verdict::Judges::of(rules, tasks);
+        (Loops::default(), Gates::default(), Agents::default());
+    let (mut tags, mut weeks) = (Tags::default(), Weeks::of(span));
+    let judges = Judges::of(rules, tasks);
     let mut skewed = Vec::new();
     for &task in tasks {
         tally.all += 1;
@@ -150,15 +179,14 @@ fn count(tasks: &[&Header], rules: &Rules, question: &Question, now: Timestamp) 
         if let Some((time, lead)) = lead {
             leads.push(lead);
             weeks.completed(time, lead);
-            first_pass.count(
-                !task.stays.iter().filter_map(verdict::gate_verdict).any(|verdict| verdict.rejects),
-            );
+            let mut verdicts = task.stays.iter().filter_map(gate_verdict);
+            first_pass.count(!verdicts.any(|verdict| verdict.rejects));
         }
         for stay in task.stays.iter().filter(|stay| span.has(stay)) {
             tally.visits += 1;
             if let Some(verdict) = judges.verdict(task, stay) {
                 rejections.count(verdict.rejects);
-                weeks.judged(span::end(stay), verdict.rejects);
+                weeks.judged(end(stay), verdict.rejects);
             }
         }
         if task.stays.iter().any(|stay| stay.skewed && span.has(stay)) {
@@ -200,7 +228,7 @@ impl Tally {
             self.active += 1;
             return None;
         };
-        let ended = task.stays.last().map_or(task.updated, span::end);
+        let ended = task.stays.last().map_or(task.updated, end);
         if !span.holds(ended) {
             return None;
         }
@@ -238,3 +266,6 @@ fn beginning(tasks: &[&Header], until: i64) -> i64 {
     };
     tasks.iter().map(first).min().unwrap_or(until)
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

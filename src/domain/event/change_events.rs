@@ -1,29 +1,27 @@
-//! What happened, told from commits: which of them are new to somebody who was told up to others, and what each of them says.
-//!
-//! Notices and the event stream are the two receivers. What is told of a commit depends on history alone, not on the worktree, on
-//! the clock, or on when it is asked for: told again, it is the same.
+//! The events of one change.
 
 use std::rc::Rc;
 
-use crate::domain::{Event, Occurrence, Subject, Task, Timestamp};
+use super::event::{Event, Occurrence, Subject};
+use crate::domain::{Task, Timestamp};
 
-/// What happened in one change, to one task or to the rules.
-pub(crate) struct Happened {
-    /// What makes it this change and no other.
+/// What happened in one change of a task or of the rules.
+pub(crate) struct ChangeEvents {
+    /// Identifies the change.
     pub mark: String,
     /// When, as far as an event does not say it itself.
     pub at: Timestamp,
-    /// What sorts changes of the same second.
+    /// Sorts changes of the same second.
     pub later: usize,
     /// What the project was called.
     pub project: Option<String>,
     /// The task after it.
     pub task: Option<Rc<Task>>,
-    /// What it is, in order.
+    /// In order.
     pub events: Vec<Event>,
 }
 
-impl Happened {
+impl ChangeEvents {
     /// Returns one of the events with when it happened, and to what.
     pub(crate) fn occurrence(&self, event: &Event) -> Occurrence {
         Occurrence {

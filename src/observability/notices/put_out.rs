@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::compose::{bound, compose, tell_of_dropped, write};
 use crate::domain::ChannelKey;
 use crate::history::new_commits::derive_events::Telling;
-use crate::history::new_commits::news::{Left, MOST_COMMITS, News};
+use crate::history::new_commits::unreported::{Left, MOST_COMMITS, News};
 use crate::project::active_rules::in_force;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;

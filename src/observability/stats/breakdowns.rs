@@ -1,22 +1,26 @@
-//! What each agent completed, how fast, and how much of it was sent back.
+//! The same numbers by agent and by tag.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
 
 use super::gates::GateStats;
-use super::span::Span;
-use super::spread::{Share, Spread};
-use super::verdict::{gate_of, gate_verdict, is_settled, verdicts};
+use super::loops::Loops;
+use super::numbers::{Share, Span, Spread, rounded_number};
+use super::verdict::{Judges, gate_of, gate_verdict, is_settled, verdicts};
 use crate::tasks::headers::ended_visit::EndedVisit;
 use crate::tasks::headers::header::Header;
 
 /// An agent, and how its work goes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct AgentStats {
-    /// Who.
     pub agent: String,
     /// How long the visits were that it settled, from when the task came to the gate.
+    #[serde(rename = "duration")]
     pub spread: Option<Spread>,
     /// How long half of them took at most, where 1 is the median of all visits of the gate: who works at slow gates is not slow.
+    #[serde(serialize_with = "rounded_number")]
     pub pace: Option<f64>,
     /// Of these visits, those whose work a later gate sent back.
     pub sent_back: Share,
@@ -27,11 +31,11 @@ pub(crate) struct AgentStats {
 /// Counts agents.
 #[derive(Debug, Default)]
 pub(crate) struct Agents<'a> {
-    counts: HashMap<&'a str, Count<'a>>,
+    counts: HashMap<&'a str, AgentCount<'a>>,
 }
 
 #[derive(Debug, Default)]
-struct Count<'a> {
+struct AgentCount<'a> {
     /// How long, by workflow and gate.
     visits: HashMap<(&'a str, &'a str), Vec<u64>>,
     sent_back: Share,
@@ -109,4 +113,79 @@ fn work_of(before: &[EndedVisit], rejection: &EndedVisit) -> impl Iterator<Item 
         .enumerate()
         .filter(move |(_, stay)| is_work(stay) && Some(stay.entered) == entered);
     found.map(|(index, _)| index)
+}
+
+/// A tag, and how its tasks do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct TagStats {
+    /// Nothing for tasks without tags.
+    pub tag: Option<String>,
+    /// How long the tasks took that were completed in this time, from when they were made.
+    #[serde(rename = "leadTime")]
+    pub lead: Option<Spread>,
+    /// Of the completions at gates that can send its tasks back, those that did.
+    pub rejections: Share,
+    /// How often its tasks went through the same gates.
+    #[serde(rename = "passes")]
+    pub loops: Loops,
+}
+
+/// Counts tags.
+#[derive(Debug, Default)]
+pub(crate) struct Tags {
+    counts: BTreeMap<Option<String>, TagCount>,
+}
+
+#[derive(Debug, Default)]
+struct TagCount {
+    loops: Loops,
+    leads: Vec<u64>,
+    rejections: Share,
+}
+
+impl Tags {
+    /// Counts a task under each of its tags; `lead` is how long it took, if it was completed in this time.
+    pub(crate) fn see(
+        &mut self,
+        task: &Header,
+        span: &Span,
+        judges: &Judges<'_>,
+        lead: Option<u64>,
+    ) {
+        let mut tags: Vec<Option<&String>> = task.tags.iter().map(Some).collect();
+        tags.sort_unstable();
+        tags.dedup();
+        if tags.is_empty() {
+            tags.push(None);
+        }
+        for tag in tags {
+            let count = self.counts.entry(tag.cloned()).or_default();
+            count.loops.see(task, span);
+            count.leads.extend(lead);
+            let in_time = task.stays.iter().filter(|stay| span.has(stay));
+            for verdict in in_time.filter_map(|stay| judges.verdict(task, stay)) {
+                count.rejections.count(verdict.rejects);
+            }
+        }
+    }
+
+    /// Returns the tags whose tasks moved in this time; that with most of them comes first.
+    pub(crate) fn close(self) -> Vec<TagStats> {
+        let mut rows: Vec<TagStats> = self
+            .counts
+            .into_iter()
+            .filter(|(_, count)| count.loops.tasks > 0)
+            .map(|(tag, mut count)| {
+                count.loops.close();
+                TagStats {
+                    tag,
+                    loops: count.loops,
+                    lead: Spread::of(count.leads),
+                    rejections: count.rejections,
+                }
+            })
+            .collect();
+        rows.sort_by(|a, b| b.loops.tasks.cmp(&a.loops.tasks).then_with(|| a.tag.cmp(&b.tag)));
+        rows
+    }
 }

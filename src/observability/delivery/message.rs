@@ -1,18 +1,13 @@
-//! One message on its way, and what may come of it.
+//! A message on its way, and why it may not be taken.
 
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{command, webhook};
-use crate::domain::Channel;
-
 /// What is delivered.
 #[derive(Debug, Clone, Copy)]
-pub struct Message<'a> {
+pub(crate) struct Message<'a> {
     /// Stays the same however often it is delivered.
     pub id: &'a str,
     /// All that it says.
@@ -23,7 +18,7 @@ pub struct Message<'a> {
 
 /// Why a message was not taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// The receiver answered, and did not take this one; it may take others.
     Refused {
         /// What it said.
@@ -45,15 +40,23 @@ pub enum Failure {
     Stopped,
 }
 
-/// Delivers a message. Programs run in the project's folder; `stop` ends those that are under way.
-pub fn deliver(
-    channel: &Channel,
-    message: Message<'_>,
-    root: &Path,
-    stop: &AtomicBool,
-) -> Result<(), Failure> {
-    match channel {
-        Channel::Command(words) => command::run(words, message, root, stop),
-        Channel::Webhook(webhook) => webhook::post(webhook, message),
+/// Returns the text in one line, with nothing that a terminal obeys.
+pub(crate) fn in_one_line(said: &[u8]) -> String {
+    let text = String::from_utf8_lossy(said);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_one_line_that_no_terminal_obeys() {
+        assert_eq!(
+            in_one_line(b" no\x1b[31m\r\nsuch\tchannel\x07 \xff\n"),
+            "no?[31m such channel? \u{fffd}"
+        );
+        assert_eq!(in_one_line(b" \n"), "");
     }
 }

@@ -1,12 +1,12 @@
-//! What the rules in force can ever have counted: places, outcomes, ways. They are shown with 0 before anything happens, because
-//! whoever watches a counter sees no step from nothing to one.
+//! The label sets that the rules in force can have. They are shown with 0 before anything happens, because a counter that appears with 1 shows no
+//! increase.
 
 use crate::domain::{Branch, Destination, Gate, GateKind, Outcome, Workflow};
 use crate::rules::{Edge, Rules, Way, edges};
 
 /// A gate in force, or a branch of one.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct KnownSeries {
     pub workflow: String,
     pub gate: String,
     /// Whose work it is; a fork and a condition have none.
@@ -22,11 +22,11 @@ pub(crate) struct Known {
 }
 
 /// Returns the gates of all workflows in their order, each fork with its branches behind it.
-pub(crate) fn of(rules: &Rules) -> Vec<Known> {
+pub(crate) fn of(rules: &Rules) -> Vec<KnownSeries> {
     rules.project.workflows.iter().flat_map(of_workflow).collect()
 }
 
-fn of_workflow(workflow: &Workflow) -> Vec<Known> {
+fn of_workflow(workflow: &Workflow) -> Vec<KnownSeries> {
     let edges = edges(workflow);
     let mut all = Vec::new();
     for gate in &workflow.gates {
@@ -67,14 +67,19 @@ fn ends<'e>(edges: &'e [Edge], edge: &'e Edge) -> Vec<&'e Destination> {
     ends
 }
 
-fn of_branch(workflow: &Workflow, fork: &Gate, branch: &Branch) -> Known {
+fn of_branch(workflow: &Workflow, fork: &Gate, branch: &Branch) -> KnownSeries {
     let gate = branch.gate();
     let ways = outcomes(gate).into_iter().map(|outcome| (fork.id.to_string(), outcome)).collect();
-    Known { branch: true, ..known(workflow, gate, format!("{}/{}", fork.id, gate.id), ways) }
+    KnownSeries { branch: true, ..known(workflow, gate, format!("{}/{}", fork.id, gate.id), ways) }
 }
 
-fn known(workflow: &Workflow, gate: &Gate, name: String, ways: Vec<(String, String)>) -> Known {
-    Known {
+fn known(
+    workflow: &Workflow,
+    gate: &Gate,
+    name: String,
+    ways: Vec<(String, String)>,
+) -> KnownSeries {
+    KnownSeries {
         workflow: workflow.name.to_string(),
         gate: name,
         role: gate.role().map(ToString::to_string),

@@ -3,7 +3,6 @@
 //! Each client has a thread of its own, for a few seconds at most, and there are few of them: a client that is slow, says too
 //! much or never speaks costs its own thread, and nobody else anything. Each connection is for one question.
 
-use super::request;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::str::FromStr;
@@ -11,7 +10,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::request::{Request, Unfit};
+use super::request;
+use super::request::{Malformed, Request, left};
 use crate::observability::exposition::Format;
 
 /// So many clients are served at once.
@@ -161,10 +161,10 @@ fn attend(mut stream: TcpStream, page: &Page) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let answer = match request::read(&mut stream, Instant::now() + ASKING)? {
         Ok(request) => answer(&request, page),
-        Err(Unfit::TooLong) => {
+        Err(Malformed::TooLong) => {
             plain("431 Request Header Fields Too Large", "", "that is too long a question\n")
         }
-        Err(Unfit::Malformed) => plain("400 Bad Request", "", "that is no HTTP\n"),
+        Err(Malformed::NoHttp) => plain("400 Bad Request", "", "that is no HTTP\n"),
     };
     write(&mut stream, &answer, Instant::now() + READING)?;
     stream.shutdown(Shutdown::Write)?;
@@ -236,14 +236,6 @@ fn linger(stream: &mut TcpStream, until: Instant) -> io::Result<()> {
         if stream.read(&mut ignored)? == 0 {
             return Ok(());
         }
-    }
-}
-
-/// Returns what is left of the time, which is never nothing.
-pub(crate) fn left(until: Instant) -> io::Result<Duration> {
-    match until.saturating_duration_since(Instant::now()) {
-        Duration::ZERO => Err(ErrorKind::TimedOut.into()),
-        left => Ok(left),
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use crate::dispatch::workplaces::ticket;
+use super::workplaces::ticket;
 use crate::domain::{AgentId, RoleId, Status};
 use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
@@ -22,7 +22,8 @@ pub(crate) struct Workload {
 }
 
 /// The work of one role.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Work {
     /// What waits for somebody.
     pub waiting: Vec<String>,
@@ -78,12 +79,5 @@ impl Workload {
     /// Returns what an agent has claimed.
     pub(crate) fn of_agent(&self, agent: &AgentId) -> &[String] {
         self.agents.get(agent.as_str()).map(Vec::as_slice).unwrap_or_default()
-    }
-}
-
-impl Work {
-    /// Returns the work as `--json` shows it.
-    pub(crate) fn to_value(&self) -> Value {
-        json!({"waiting": self.waiting, "inProgress": self.in_progress, "blocked": self.blocked})
     }
 }
