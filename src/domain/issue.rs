@@ -1,15 +1,4 @@
-//! What somebody should see to, and how many are named of those that it is about.
-
-/// Something that somebody should see to.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Attention {
-    /// What kind it is: stable, for JSON.
-    pub code: &'static str,
-    /// What is the matter.
-    pub problem: String,
-    /// What to do.
-    pub fix: String,
-}
+//! How many are named of those that an issue is about.
 
 /// So many ids are named before it is enough.
 pub(crate) const FEW: usize = 5;

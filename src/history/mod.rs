@@ -9,5 +9,4 @@ pub(crate) mod stale_index;
 pub(crate) mod sync;
 pub(crate) mod task_reader;
 pub(crate) mod touched_tasks;
-pub(crate) mod unmerged;
 pub(crate) mod verify;

@@ -6,6 +6,7 @@ pub(crate) mod branch;
 pub(crate) mod branch_checkout;
 pub(crate) mod error;
 pub(crate) mod git_hints;
+pub(crate) mod issue;
 pub(crate) mod parallel_map;
 pub(crate) mod rule_check;
 pub(crate) mod rule_sources;

@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use super::issue::Issue;
 use super::workspace::Workspace;
 use crate::domain::TaskId;
-use crate::domain::issue::{Attention, some};
+use crate::domain::issue::some;
 use crate::storage::ProjectPath;
 use crate::storage::layout::TASKS;
 use crate::system::shell::{all_quoted, quoted};
@@ -66,7 +67,7 @@ fn in_tasks(path: &ProjectPath) -> bool {
 pub(crate) fn of_left_out(
     workspace: &Workspace,
     gone: &mut Vec<(TaskId, ProjectPath)>,
-) -> Option<Attention> {
+) -> Option<Issue> {
     if gone.is_empty() {
         return None;
     }
@@ -85,14 +86,14 @@ pub(crate) fn of_left_out(
     }
     let count = out.len();
     if !workspace.repository.is_checked_out_in_part() {
-        return Some(Attention {
-            code: "tasks_left_out",
-            problem: format!(
+        return Some(Issue::new(
+            "tasks_left_out",
+            format!(
                 "{count} {has} here, since git was told to pass over {files}: {}",
                 some(&paths)
             ),
-            fix: look_again(&paths),
-        });
+            look_again(&paths),
+        ));
     }
     let mut folders: BTreeSet<&str> =
         out.iter().map(|(_, path)| if in_tasks(path) { TASKS } else { path.folder() }).collect();
@@ -101,12 +102,12 @@ pub(crate) fn of_left_out(
     }
     let names = folders.iter().map(|folder| format!("`{folder}/`")).collect::<Vec<_>>().join(", ");
     let is = if folders.len() == 1 { "is" } else { "are" };
-    Some(Attention {
-        code: "tasks_left_out",
-        problem: format!("{names} {is} not in this sparse checkout: {count} {has} here"),
-        fix: format!(
+    Some(Issue::new(
+        "tasks_left_out",
+        format!("{names} {is} not in this sparse checkout: {count} {has} here"),
+        format!(
             "`git sparse-checkout add {}`; what is dropped for them waits until then",
             all_quoted(folders)
         ),
-    })
+    ))
 }

@@ -7,7 +7,8 @@ use crate::cli::input::arguments::Rehearsal;
 use crate::cli::render::output::{BOLD, DIM, GREEN, RED, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::files::printable::inert;
-use crate::health::doctor::{Outcome, Treated, Weight, doctor_value, examine, leave, treat};
+use crate::health::doctor::{Outcome, Treated, doctor_value, leave, look_through, treat};
+use crate::project::issue::Weight;
 use crate::storage::watcher_presence::is_watched;
 use crate::tasks::apply::change::DryRun;
 
@@ -34,10 +35,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let mut workspace = session.workspace("doctor")?;
-    let complaints = examine(&workspace, is_watched(&workspace.paths))?;
+    let issues = look_through(&workspace, is_watched(&workspace.paths))?;
     let treated = match (args.fix, args.rehearsal.mode()) {
-        (false, DryRun::No) => leave(complaints),
-        (_, mode) => treat(&mut workspace, complaints, mode),
+        (false, DryRun::No) => leave(issues),
+        (_, mode) => treat(&mut workspace, issues, mode),
     };
     if session.output.is_json() {
         session.output.data(doctor_value(&treated));
@@ -49,15 +50,13 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
 
 fn page(treated: &[Treated]) -> String {
     let mut text = String::new();
-    for alike in
-        treated.chunk_by(|a, b| a.complaint.code == b.complaint.code && a.outcome == b.outcome)
-    {
+    for alike in treated.chunk_by(|a, b| a.issue.code == b.issue.code && a.outcome == b.outcome) {
         text.extend(alike.iter().take(FEW).map(shown));
         if alike.len() > FEW {
             text.push_str(&format!(
                 "... and {} more of the kind [{}]\n",
                 alike.len() - FEW,
-                alike[0].complaint.code
+                alike[0].issue.code
             ));
         }
     }
@@ -65,24 +64,21 @@ fn page(treated: &[Treated]) -> String {
 }
 
 fn shown(treated: &Treated) -> String {
-    let Treated { complaint, outcome } = treated;
-    let head = match (outcome, complaint.weight) {
+    let Treated { issue, outcome } = treated;
+    let head = match (outcome, issue.weight) {
         (Outcome::Cured, _) => styled(GREEN, "mended:"),
         (Outcome::Curable, _) => styled(YELLOW, "would mend:"),
         (Outcome::Uncured(_), _) => styled(RED, "not mended:"),
         (Outcome::Told, Weight::Wrong) => styled(RED, "wrong:"),
         (Outcome::Told, Weight::Advice) => styled(YELLOW, "advice:"),
     };
-    let mut text = format!(
-        "{head} {} {}\n",
-        lines(&complaint.problem),
-        styled(DIM, format!("[{}]", complaint.code))
-    );
+    let mut text =
+        format!("{head} {} {}\n", lines(&issue.problem), styled(DIM, format!("[{}]", issue.code)));
     if matches!(outcome, Outcome::Told | Outcome::Uncured(_)) {
-        text.push_str(&format!("  why  {}\n", lines(&complaint.why)));
+        text.push_str(&format!("  why  {}\n", lines(&issue.why)));
     }
     match outcome {
-        Outcome::Told => text.push_str(&format!("  fix  {}\n", lines(&complaint.fix))),
+        Outcome::Told => text.push_str(&format!("  fix  {}\n", lines(&issue.fix))),
         Outcome::Uncured(error) => text.push_str(&format!("  but  {}\n", lines(error))),
         Outcome::Cured | Outcome::Curable => {}
     }
@@ -93,7 +89,7 @@ fn end(treated: &[Treated]) -> String {
     let wrong = treated.iter().filter(|one| one.is_wrong()).count();
     let curable = treated
         .iter()
-        .filter(|one| one.outcome == Outcome::Told && one.complaint.is_curable())
+        .filter(|one| one.outcome == Outcome::Told && one.issue.cure.is_some())
         .count();
     if wrong == 0 {
         let well = if treated.is_empty() { "all is well" } else { "nothing is wrong" };

@@ -1,13 +1,47 @@
-//! What `aof status` says of task files that git left unmerged.
+//! Files that cannot be read as tasks: those that git left unmerged, tasks with two files, and all others.
 
 use std::collections::BTreeMap;
 
-use super::merge_driver::unmerged::{UnmergedState, UnmergedTask, unmerged_tasks};
-use crate::domain::issue::{Attention, some};
+use super::task_files::doubled_among;
+use crate::domain::issue::some;
+use crate::health::subject::{Found, Subject};
+use crate::history::merge_driver::unmerged::{UnmergedState, UnmergedTask, unmerged_tasks};
 use crate::project::error::error::OpsError;
+use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
-use crate::system::shell::all_quoted;
+use crate::storage::layout;
+use crate::system::shell::{all_quoted, quoted};
 use crate::tasks::headers::listing::Unreadable;
+
+/// No file is named twice.
+pub(crate) fn check(subject: &Subject<'_>) -> Found {
+    let Some(project) = subject.project() else { return Ok(Vec::new()) };
+    let mut unreadable = project.listing.unreadable.clone();
+    let mut issues = Vec::new();
+    if subject.index_fault.is_none() {
+        issues.extend(unmerged(subject.workspace, &mut unreadable)?);
+    }
+    issues.extend(doubled_among(subject, &mut unreadable));
+    issues.extend(of_unreadable(&unreadable));
+    Ok(issues)
+}
+
+fn of_unreadable(files: &[Unreadable]) -> Vec<Issue> {
+    let point = |file: &Unreadable| {
+        let help = file.diagnostics.first().and_then(|first| first.help.clone());
+        let earlier = format!("`git log -p -- {}` shows what it said before", quoted(&file.path));
+        Issue::new("unreadable_task", format!("`{}` cannot be read: {}", file.place(), file.reason), match (&file.diagnostics[..], help) {
+                ([], _) if file.path == layout::TASKS => {
+                    "make it a folder that you may read and search (`ls -ld tasks` shows it): no task is seen until then"
+                        .to_owned()
+                }
+                ([], _) => "mend that, or move it out of `tasks/`".to_owned(),
+                (_, Some(help)) => format!("mend it ({help}); {earlier}"),
+                (_, None) => format!("mend it; {earlier}"),
+            })
+    };
+    files.iter().map(point).collect()
+}
 
 /// Kinds of unmerged files, in the order in which they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,12 +55,11 @@ enum Kind {
     NoRules,
 }
 
-/// Returns what needs attention. No file is named twice: markers that `--settle` resolves are no reason why a file cannot be read, and all others
-/// are reason enough.
-pub(crate) fn unmerged(
+/// Returns what git left unmerged. Markers that `--settle` resolves are no reason why a file cannot be read, and all others are reason enough.
+fn unmerged(
     workspace: &Workspace,
     unreadable: &mut Vec<Unreadable>,
-) -> Result<Vec<Attention>, OpsError> {
+) -> Result<Vec<Issue>, OpsError> {
     let mut files: BTreeMap<Kind, Vec<String>> = BTreeMap::new();
     for UnmergedTask { path, others, state, .. } in unmerged_tasks(workspace)? {
         let kind = match state {
@@ -45,11 +78,11 @@ pub(crate) fn unmerged(
             files.entry(kind).or_default().push(path);
         }
     }
-    Ok(files.iter().map(|(kind, paths)| kind.attention(paths)).collect())
+    Ok(files.iter().map(|(kind, paths)| kind.issue(paths)).collect())
 }
 
 impl Kind {
-    fn attention(self, paths: &[String]) -> Attention {
+    fn issue(self, paths: &[String]) -> Issue {
         let names: Vec<String> = paths.iter().map(|path| format!("`{path}`")).collect();
         let names = some(&names.iter().map(String::as_str).collect::<Vec<_>>());
         let named = all_quoted(paths.iter().map(String::as_str));
@@ -101,6 +134,6 @@ impl Kind {
                 format!("solve {them} by hand, then `git add {named}`"),
             ),
         };
-        Attention { code: "task_unmerged", problem, fix }
+        Issue::new("task_unmerged", problem, fix)
     }
 }

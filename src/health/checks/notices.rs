@@ -1,16 +1,15 @@
 //! Messages that do not get through.
 
-use crate::domain::issue::Attention;
+use crate::health::subject::{Found, Subject};
 use crate::observability::notices::list::{OutgoingStanding, outgoing};
-use crate::project::error::error::OpsError;
-use crate::project::workspace::Workspace;
+use crate::project::issue::Issue;
 
-/// Says where messages do not get through.
-pub(crate) fn undelivered(
-    workspace: &Workspace,
-    attention: &mut Vec<Attention>,
-) -> Result<(), OpsError> {
-    let messages = outgoing(workspace)?.messages;
+pub(crate) fn check(subject: &Subject<'_>) -> Found {
+    let mut issues = Vec::new();
+    if subject.project().is_none() {
+        return Ok(issues);
+    }
+    let messages = outgoing(subject.workspace)?.messages;
     let (dropped, failing): (Vec<_>, Vec<_>) = messages
         .iter()
         .filter(|message| message.error.is_some())
@@ -34,14 +33,11 @@ pub(crate) fn undelivered(
         let Some(last) = last else { continue };
         let error = last.error.clone().unwrap_or_default();
         let notices = if count == 1 { "notice" } else { "notices" };
-        attention.push(Attention {
+        issues.push(Issue::new(
             code,
-            problem: format!(
-                "{count} {notices} {what}, the last one to `{}`: {error}",
-                last.channel
-            ),
-            fix: fix.to_owned(),
-        });
+            format!("{count} {notices} {what}, the last one to `{}`: {error}", last.channel),
+            fix,
+        ));
     }
-    Ok(())
+    Ok(issues)
 }

@@ -1,42 +1,42 @@
-//! Tasks whose file is not what HEAD has.
+//! Task files that are not what HEAD has, active and archived.
 
 use std::collections::HashMap;
 
 use crate::domain::TaskId;
-use crate::domain::issue::{Attention, some};
+use crate::domain::issue::{FEW, some};
 use crate::git::ObjectId;
+use crate::health::subject::{Found, Project, Subject};
 use crate::project::active_rules::InForce;
+use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
+use crate::storage::layout::{ARCHIVE, is_archived};
 use crate::storage::tasks::task_files;
-use crate::storage::{ProjectPath, layout};
-use crate::system::shell::quoted;
+use crate::storage::{ProjectPath, journal, layout};
+use crate::system::shell::{all_quoted, quoted};
 use crate::tasks::headers::header::NEW;
 use crate::tasks::headers::listing::Listing;
 use crate::tasks::state::frozen::Frozen;
 use crate::tasks::state::task_state;
 use crate::tasks::state::task_state::{Pending, Standing};
 
-/// Says which there are: hand-made ones, edits, and what nobody may have done.
-pub(crate) fn uncommitted_tasks(
-    workspace: &Workspace,
-    in_force: &InForce,
-    committed: &HashMap<String, ObjectId>,
-    listing: &Listing,
-    attention: &mut Vec<Attention>,
-) {
+/// Hand-made tasks, edits, and what nobody may have done. In the middle of a merge that is git's to tell.
+pub(crate) fn check(subject: &Subject<'_>) -> Found {
+    let workspace = subject.workspace;
+    let Some(Project { in_force, committed, listing, .. }) =
+        subject.project().filter(|_| subject.busy.is_none())
+    else {
+        return Ok(Vec::new());
+    };
+    let mut issues = Vec::new();
     let (mut new, mut edited) = (Vec::new(), Vec::new());
     let staged: Vec<_> = hand_made(listing).map(|(_, path)| path).collect();
     let staged = staged_otherwise(workspace, &staged);
-    attention.extend(staged.iter().map(|path| Attention {
-        code: "task_staged",
-        problem: format!("`{path}` is staged otherwise than it stands, and in no commit yet, so nobody takes it up"),
-        fix: format!(
+    issues.extend(staged.iter().map(|path| Issue::new("task_staged", format!("`{path}` is staged otherwise than it stands, and in no commit yet, so nobody takes it up"), format!(
             "stage it as it stands (`git add {0}`), or not at all (`git restore --staged {0}`)",
             quoted(path.as_str())
-        ),
-    }));
+        ))));
     let mut freeze = |id: &TaskId, frozen: Frozen<'_>| {
-        attention.push(Attention { code: "task_frozen", problem: frozen.of(id), fix: frozen.fix });
+        issues.push(Issue::new("task_frozen", frozen.of(id), frozen.fix));
     };
     for (id, path) in hand_made(listing) {
         match unearned(workspace, in_force, &id, path) {
@@ -63,13 +63,48 @@ pub(crate) fn uncommitted_tasks(
         ids.sort();
         let names: Vec<&str> = ids.iter().map(TaskId::as_str).collect();
         let what = if ids.len() == 1 { one } else { many };
-        attention.push(Attention {
+        issues.push(Issue::new(
             code,
-            problem: format!("{} {what}: {}", ids.len(), some(&names)),
-            fix: "`aof watch` takes them up after a moment; `aof watch --once` does it now"
-                .to_owned(),
-        });
+            format!("{} {what}: {}", ids.len(), some(&names)),
+            "`aof watch` takes them up after a moment; `aof watch --once` does it now",
+        ));
     }
+    Ok(issues)
+}
+
+/// Archived files that somebody edited or removed without committing that: no command comes across them, and `git commit -a` takes the
+/// change along. What git's index lacks because it was left behind is nobody's edit.
+pub(crate) fn archive(subject: &Subject<'_>) -> Found {
+    let is_asked = subject.busy.is_none() && subject.index_fault.is_none();
+    let Some(Project { committed, index, .. }) = subject.project().filter(|_| is_asked) else {
+        return Ok(Vec::new());
+    };
+    let is_known = |path: &str| path.parse::<ProjectPath>().is_ok_and(|path| is_archived(&path));
+    if !committed.keys().any(|path| is_known(path)) {
+        return Ok(Vec::new());
+    }
+    let mut files = subject.workspace.repository.uncommitted_below(ARCHIVE)?;
+    // Those are told of as what they are.
+    let is_told =
+        |path: &str| index.behind.iter().chain(&index.taken_out).any(|file| file.path == path);
+    files.retain(|path| committed.contains_key(path) && !is_told(path));
+    // What a killed command left is told as that.
+    if files.is_empty() || journal::is_pending(&subject.workspace.paths) {
+        return Ok(Vec::new());
+    }
+    files.sort();
+    let names: Vec<&str> = files.iter().map(String::as_str).collect();
+    let what = if names.len() == 1 { "archived file is" } else { "archived files are" };
+    let named =
+        if names.len() <= FEW { all_quoted(names.iter().copied()) } else { ARCHIVE.to_owned() };
+    Ok(vec![Issue::new(
+        "archive_changed",
+        format!("{} {what} edited or deleted, and not committed: {}", names.len(), some(&names)),
+        format!(
+            "see it with `git diff HEAD -- {named}`, and take it back with `git restore --source=HEAD --staged --worktree {named}`; \
+             nothing commits it by itself, and once it is committed `aof verify` tells what was changed of the history"
+        ),
+    )])
 }
 
 /// Returns the tasks that nobody has taken up.
