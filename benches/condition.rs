@@ -12,10 +12,7 @@ const SOURCES: [(&str, &str); 4] = [
     ("tags", "tags.includes('security') || tags.includes('auth')"),
     ("number", "metadata.dealSize > 50000"),
     ("history", "gateHistory.some(v => v.gate === 'review' && v.outcome === 'complete')"),
-    (
-        "total",
-        "gateHistory.filter(v => v.gate === 'review').reduce((sum, v) => sum + v.duration, 0) > 3600",
-    ),
+    ("count", "gateHistory.filter(v => v.gate === 'review' && v.duration > 60).length > 3"),
 ];
 
 fn conditions(criterion: &mut Criterion) {

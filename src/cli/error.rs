@@ -214,6 +214,7 @@ pub(crate) fn code(error: &OpsError) -> u8 {
             AuditError::StagedElsewise { .. }
             | AuditError::Unmerged { .. }
             | AuditError::IntentToAdd { .. }
+            | AuditError::Converted { .. }
             | AuditError::InTheWay { .. },
         ) => 5,
         OpsError::UnreadableTask { .. }

@@ -93,7 +93,8 @@ pub(crate) fn is_of_the_task(error: &OpsError) -> bool {
         | OpsError::Audit(
             AuditError::StagedElsewise { .. }
             | AuditError::Unmerged { .. }
-            | AuditError::IntentToAdd { .. },
+            | AuditError::IntentToAdd { .. }
+            | AuditError::Converted { .. },
         ) => true,
         _ => false,
     }

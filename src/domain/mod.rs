@@ -58,3 +58,14 @@ pub use workflow::workflow::{RejectionStrategy, Workflow};
 pub type Map = serde_json::Map<String, serde_json::Value>;
 
 pub use jiff::Timestamp;
+
+values::word_enum::serialize_as_text!(
+    Destination,
+    Ending,
+    LostDependency,
+    Outcome,
+    PublicKey,
+    Station,
+    Target,
+    Ticket
+);

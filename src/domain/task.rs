@@ -57,10 +57,22 @@ impl Task {
         Ticket { branch: branch.cloned(), ..self.ticket() }
     }
 
+    /// Returns the branches of the open visit; none but at a fork.
+    pub fn branches(&self) -> impl Iterator<Item = &OpenBranch> {
+        self.gate.iter().flat_map(|open| &open.branches)
+    }
+
+    pub fn branches_mut(&mut self) -> impl Iterator<Item = &mut OpenBranch> {
+        self.gate.iter_mut().flat_map(|open| &mut open.branches)
+    }
+
+    pub fn branch_mut(&mut self, id: Option<&GateId>) -> Option<&mut OpenBranch> {
+        self.gate.as_mut()?.branches.iter_mut().find(|own| id == Some(&own.id))
+    }
+
     /// Returns whether the agent has claimed the task, or a branch of it.
     pub fn is_held_by(&self, agent: &AgentId) -> bool {
-        let branches = self.gate.iter().flat_map(|open| &open.branches);
-        let mut holders = branches.map(|branch| &branch.agent).chain([&self.routing.agent]);
+        let mut holders = self.branches().map(|branch| &branch.agent).chain([&self.routing.agent]);
         holders.any(|holder| holder.as_ref() == Some(agent))
     }
 

@@ -53,6 +53,17 @@ pub enum AuditError {
     )]
     IntentToAdd { path: String },
     #[error(
+        "git would change the bytes of `{path}` in a commit (`{by}`), so it would show it as modified; add the line `{} {}` at the end of `.gitattributes`, commit that, and write the file with LF line ends",
+        .path,
+        if matches!(*.by, "filter" | "ident" | "working-tree-encoding") { format!("-{by}") } else { "-text".to_owned() }
+    )]
+    Converted {
+        /// Relative to the project.
+        path: String,
+        /// The attribute or setting.
+        by: &'static str,
+    },
+    #[error(
         "{} not committed here, and what comes would change {}; nothing was changed", files_text(.files), if .files.len() == 1 { "it" } else { "them" }
     )]
     InTheWay {

@@ -21,10 +21,9 @@ pub(crate) mod command;
 pub(crate) mod error;
 pub(crate) mod text_merge;
 
-pub(crate) use attributes::line_endings::{with_crlf, with_lf};
-pub(crate) use checkout::incoming_files::Coming;
+pub(crate) use attributes::with_lf;
 pub(crate) use checkout::occupied_folder::Occupant;
-pub(crate) use checkout::recovery::recovery::Finished;
+pub(crate) use checkout::recovery::Finished;
 pub(crate) use checkout::worktrees::{BranchSource, Stage, Worktree};
 pub(crate) use error::{AuditError, Unsettled};
 pub(crate) use index::staged_files::StagedFile;

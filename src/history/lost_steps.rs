@@ -13,7 +13,7 @@ use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files;
 use crate::storage::{FileStat, StoreError};
-use crate::tasks::recovery::checkout::{Brought, bring, may_bring};
+use crate::tasks::recovery::checkout::{Brought, bring};
 
 /// More commits than that are named by where they begin and end.
 const FEW: usize = 3;
@@ -49,7 +49,7 @@ pub(crate) fn told(workspace: &Workspace, one: &TakenBack, head: &Head) -> Issue
     let steps = if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
     let fix = if is_untouched(one, head) {
         let bring = format!("`git merge --ff-only {}`; `aof doctor --fix` does it", short(one.had));
-        match may_bring(workspace, head, one.had) {
+        match workspace.repository.may_bring(head, one.had) {
             Err(AuditError::InTheWay { files }) => {
                 let files: Vec<&str> = files.iter().map(String::as_str).collect();
                 format!(
@@ -90,7 +90,7 @@ pub(crate) fn put_back(workspace: &Workspace) -> Result<Option<PutBack>, OpsErro
     let head = workspace.head_now()?;
     let found = taken_back(workspace, &head)?;
     let Some(one) = found.iter().find(|one| is_untouched(one, &head)) else { return Ok(None) };
-    may_bring(workspace, &head, one.had)?;
+    workspace.repository.may_bring(&head, one.had)?;
     Ok(match bring(workspace, &head, one.had, "put back what an overtaken git took back")? {
         Brought::There => Some(PutBack { tasks: tasks_of(&one.steps), steps: one.steps.len() }),
         // Somebody has done something meanwhile: it is looked at again.

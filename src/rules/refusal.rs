@@ -2,61 +2,67 @@
 //!
 //! A refusal changes nothing. Its code and fields are stable; its sentences are for reading.
 
-pub(crate) mod example;
-pub(crate) mod fields;
 pub(crate) mod fix;
-pub(crate) mod problem;
-
-use serde_json::Value;
+pub(crate) mod json;
 
 use super::outputs::Problem;
-use super::signing::verify::Flaw;
 use crate::domain::{
-    AgentId, CompletionId, GateId, Identity, Outcome, Permission, PublicKey, RoleId, Station,
-    Status, TaskId, Ticket, Timestamp, Visit, WorkflowName,
+    AgentId, CompletionId, Ending, GateId, Identity, Outcome, Permission, PublicKey, RoleId,
+    Station, Status, TaskId, Ticket, Timestamp, Visit, WorkflowName, listed,
 };
 
+/// The namespace of signatures here: one that was made for git, or for a file, does not count.
+pub const NAMESPACE: &str = "aof";
+
 /// Why an act was not carried out.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
-    /// No outcome was given at a gate that wants one.
+    #[error("gate `{gate}` wants an outcome, and none was given")]
     MissingOutcome { gate: Station, valid: Vec<Outcome> },
-    /// The outcome is no word that this gate knows (9.1).
+    /// 9.1
+    #[error("`{given}` is not an outcome of gate `{gate}`")]
     InvalidOutcome { given: String, gate: Station, valid: Vec<Outcome> },
-    /// The summary is missing or blank (9.2).
+    /// 9.2
+    #[error("the `summary` is missing: nobody could tell later what was done")]
     MissingSummary { outcome: Outcome },
-    /// `needs_review` and `blocked` want blockers (9.3).
+    /// 9.3
+    #[error("outcome `{outcome}` needs `blockers`, and none were given")]
     MissingBlockers { outcome: Outcome },
-    /// The list of blockers is there and says nothing (9.4).
+    /// 9.4
+    #[error("`blockers` is there, but it names nothing")]
     EmptyBlockers { outcome: Outcome },
-    /// A text is longer than a history should carry.
+    #[error("`{field}` has {bytes} bytes, and the limit is {limit}")]
     TooLong { field: &'static str, bytes: usize, limit: usize },
-    /// The outcome is said twice, and not the same.
+    #[error("the outcome is `{outcome}`, and `$status` in the outputs says `{status}`")]
     ContradictoryStatus { outcome: String, status: String },
-    /// The outcome is not what the completion's own text says.
+    #[error("the outcome is `{outcome}`, and the text that comes with it says `{verdict}`")]
     ContradictoryVerdict { gate: Station, outcome: Outcome, verdict: Outcome },
-    /// What is handed on is not what the gate declares.
-    InvalidOutputs { gate: Station, outcome: Outcome, problems: Vec<Problem>, example: Box<Value> },
-    /// A task of the workflow cannot begin without these.
-    MissingInput { workflow: WorkflowName, missing: Vec<String> },
-    /// Tasks of the workflow do not begin with these.
-    UnknownInput { workflow: WorkflowName, given: Vec<String>, known: Vec<String> },
-    /// The agent has another task (9.6).
-    WrongTask {
-        assigned: TaskId,
-        attempted: TaskId,
-        /// Why it could not complete the other one without its own either.
-        role: Option<Box<Refusal>>,
+    #[error("{} with the outputs for `{outcome}` at gate `{gate}`", wrong_things(.problems.len()))]
+    InvalidOutputs {
+        gate: Station,
+        outcome: Outcome,
+        problems: Vec<Problem>,
+        example: Box<serde_json::Value>,
     },
-    /// Somebody else has claimed this task.
+    #[error("a task of workflow `{workflow}` begins with {}, and nobody said it", listed(.missing))]
+    MissingInput { workflow: WorkflowName, missing: Vec<String> },
+    #[error("a task of workflow `{workflow}` does not begin with {}", listed(.given))]
+    UnknownInput { workflow: WorkflowName, given: Vec<String>, known: Vec<String> },
+    /// 9.6; `role` says why the agent could not complete the other task without its own either.
+    #[error("you tried to complete `{attempted}`, and your task is `{assigned}`{}", besides(.role.as_deref()))]
+    WrongTask { assigned: TaskId, attempted: TaskId, role: Option<Box<Refusal>> },
+    #[error("task `{ticket}` is assigned to `{holder}`")]
     AssignedToAnother { ticket: Ticket, holder: AgentId, agent: AgentId },
-    /// The agent had claimed this task and let the claim end; somebody else has it now.
+    #[error(
+        "your claim of task `{ticket}` ended because nobody renewed it, and `{holder}` has it now"
+    )]
     ClaimLost { ticket: Ticket, holder: AgentId, agent: AgentId },
-    /// A person holds the task where it is.
+    #[error("task `{task}` is held: {}", .reasons.join("; "))]
     Held { task: TaskId, reasons: Vec<String> },
-    /// Nothing has run out there.
+    #[error("{}", not_due(.ticket, *.at))]
     NotDue { ticket: Ticket, at: Option<Timestamp> },
-    /// The agent is not in the gate's role (9.13).
+    /// 9.13
+    #[error("gate `{gate}` is the work of role `{role}`, and `{agent}` is in {}", roles_or_none(.roles))]
     WrongRole {
         task: TaskId,
         gate: Station,
@@ -65,15 +71,23 @@ pub enum Refusal {
         roles: Vec<RoleId>,
         members: Vec<AgentId>,
     },
-    /// The gate does not send back (9.10).
+    /// 9.10
+    #[error(
+        "gate `{gate}` does not send tasks back (`canReject` is false), so `needs_review` means nothing here"
+    )]
     RejectNotAllowed { gate: Station, valid: Vec<Outcome> },
-    /// The gate does not let itself be skipped.
+    #[error("gate `{gate}` {}", no_skip(*.human))]
     SkipNotAllowed { gate: Station, human: bool, valid: Vec<Outcome> },
-    /// The gate is for people (9.11).
+    /// 9.11
+    #[error("gate `{gate}` is for people, and `{agent}` is not one")]
     HumanRequired { gate: Station, role: RoleId, agent: AgentId, people: Vec<AgentId> },
-    /// The task was sent back too often; a person has to look (9.9).
+    /// 9.9
+    #[error(
+        "task `{task}` was sent back to gate `{gate}` {count} times and waits for a person to look at it"
+    )]
     CircularLoop { task: TaskId, gate: GateId, count: u32 },
-    /// The visit that was meant has ended (9.14).
+    /// 9.14
+    #[error("`{ticket}` at gate `{gate}` has ended: {}", how_it_ended(.winner.as_ref(), .outcome, *.at))]
     VisitEnded {
         ticket: Ticket,
         gate: Station,
@@ -82,74 +96,96 @@ pub enum Refusal {
         outcome: String,
         at: Timestamp,
     },
-    /// No such visit has begun.
+    #[error("`{task}` has no visit {visit} yet: the open one is `{task}@{current}`")]
     VisitAhead { task: TaskId, visit: usize, current: usize },
-    /// The task has ended.
+    #[error("task `{task}` has ended: it is `{status}` since {at}")]
     Finished { task: TaskId, status: Status, at: Timestamp },
-    /// The completion's id stands in the history with another content.
+    #[error(
+        "completion id `{id}` stands in the history of `{task}` (visit {visit}) with another content"
+    )]
     CompletionReused { id: CompletionId, task: TaskId, visit: usize },
-    /// The task does not stand at a gate yet.
+    #[error("task `{task}` does not stand at a gate yet")]
     NotAdopted { task: TaskId },
-    /// The task's workflow is not in force.
+    #[error("task `{task}` follows workflow `{workflow}`, which the rules in force do not have")]
     UnknownWorkflow { task: TaskId, workflow: String, known: Vec<String> },
-    /// The task's gate is not in its workflow any more.
+    #[error("task `{task}` stands at gate `{gate}`, which its workflow does not have any more")]
     GateGone { task: TaskId, gate: GateId, known: Vec<GateId> },
-    /// The gate that was named is not in the workflow.
+    #[error("there is no gate `{given}` in the task's workflow")]
     UnknownGate { given: GateId, known: Vec<GateId> },
-    /// The workflow is for others to start.
+    #[error("workflow `{workflow}` is not for `{agent}`")]
     NotVisible { workflow: WorkflowName, agent: AgentId, viewers: Vec<String> },
-    /// No gate of the workflow applies to the task.
+    #[error("no gate of workflow `{workflow}` applies to this task: every `when` is false")]
     NoGateApplies { workflow: String },
-    /// Nobody has claimed the task.
+    #[error("nobody has claimed task `{task}`")]
     NotClaimed { task: TaskId },
-    /// The gate decides by itself: there is nothing for an agent to say.
+    #[error("task `{task}` is at gate `{gate}`, which decides by itself")]
     NobodyWorksHere { task: TaskId, gate: GateId },
-    /// The gate does not decide by itself.
+    #[error("task `{task}` is at gate `{gate}`, where somebody has to decide")]
     NotAutomatic { task: TaskId, gate: GateId },
-    /// The agent did the work that this gate is to be kept apart from.
+    #[error("{}", not_separate(.task, .gate, .agent, *.by, .worked_at))]
     NotSeparate { task: TaskId, gate: Station, agent: AgentId, by: Identity, worked_at: GateId },
-    /// The task is not blocked.
+    #[error("task `{task}` is not blocked: it is `{status}`")]
     NotBlocked { task: TaskId, status: Status },
-    /// The task has not ended.
+    #[error("task `{task}` has not ended: it is at gate `{gate}`")]
     NotFinished { task: TaskId, gate: GateId },
-    /// The act wants a reason.
+    #[error("`{act}` wants a reason: {}", if *.act == "hold" { "whoever works at the task reads it" } else { "it goes into the history" })]
     MissingReason { act: &'static str },
-    /// The act is for people, or for agents that org.yaml allows it.
+    #[error("`{agent}` may not {}: that is for people", forbidden(*.act))]
     NotPermitted { agent: AgentId, act: Permission },
-    /// The task is blocked and cannot be claimed.
+    #[error("task `{ticket}` is blocked: {}", .blockers.join("; "))]
     Blocked { ticket: Ticket, blockers: Vec<String> },
-    /// The task stands at a fork, and it cannot be told which branch is meant.
+    #[error(
+        "task `{task}` is at gate `{gate}`, where several branches are open: say which one you mean"
+    )]
     BranchNeeded { task: TaskId, gate: GateId, open: Vec<(Ticket, RoleId)> },
-    /// The task stands at a fork, and none of the open branches is the agent's.
+    #[error(
+        "task `{task}` is at gate `{gate}`, and none of the branches that are open there is for `{agent}`"
+    )]
     NotYourBranch { task: TaskId, gate: GateId, agent: AgentId, open: Vec<(Ticket, RoleId)> },
-    /// The branch that was named is not open.
+    #[error("task `{}` is at gate `{gate}`, and no branch{} is open there", .ticket.task, branch_name(.ticket))]
     NoSuchBranch { ticket: Ticket, gate: GateId, open: Vec<(Ticket, RoleId)> },
-    /// A branch was named where the whole task is meant.
+    #[error("`{act}` is about the whole task, and `{ticket}` names a branch of it")]
     NotOfABranch { ticket: Ticket, act: &'static str },
-    /// The gate became a fork while the task stood there.
+    #[error(
+        "gate `{gate}` became a fork while task `{task}` stood there, and its branches never opened"
+    )]
     BranchesNotOpen { task: TaskId, gate: GateId },
-    /// The completion is not signed as org.yaml wants it.
+    #[error("{0}")]
     Signature(Box<ToSign>),
 }
 
 /// What is to be signed of a completion, by whom, and what is wrong with the signature that it has.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{}", flawed(self))]
 pub struct ToSign {
-    /// What is wrong.
     pub flaw: Flaw,
-    /// The visit that it ends.
+    /// The visit that the completion ends.
     pub ticket: Ticket,
-    /// Who says it.
     pub agent: AgentId,
-    /// Its id, which is signed with it.
+    /// The completion's id, which is signed with it.
     pub completion: CompletionId,
     /// The keys that it may be signed with.
     pub keys: Vec<PublicKey>,
-    /// What is signed.
+    /// The text to sign.
     pub text: String,
 }
 
-/// Which family a refusal belongs to: it decides the exit code.
+/// What is wrong with a signature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Flaw {
+    /// There is none, and the agent has a key.
+    Missing,
+    /// It was made for another use.
+    OtherUse { namespace: String },
+    /// It was made with a key that is not the agent's.
+    OtherKey { key: PublicKey },
+    /// Another text was signed.
+    OtherText,
+    /// The agent has no key to check it with.
+    NoKey { key: PublicKey },
+}
+
+/// The family of a refusal, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalKind {
     /// The rules say no.
@@ -171,7 +207,6 @@ impl Refusal {
         }
     }
 
-    /// Returns the family.
     pub const fn kind(&self) -> RefusalKind {
         match self {
             Self::VisitEnded { .. }
@@ -183,60 +218,9 @@ impl Refusal {
         }
     }
 
-    /// Returns the code that stands for the refusal in JSON.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::MissingOutcome { .. } => "missing_outcome",
-            Self::InvalidOutcome { .. } => "invalid_outcome",
-            Self::MissingSummary { .. } => "missing_summary",
-            Self::MissingBlockers { .. } => "missing_blockers",
-            Self::EmptyBlockers { .. } => "empty_blockers",
-            Self::TooLong { .. } => "too_long",
-            Self::ContradictoryStatus { .. } => "contradictory_status",
-            Self::ContradictoryVerdict { .. } => "contradictory_verdict",
-            Self::InvalidOutputs { problems, .. } => of_problems(problems),
-            Self::MissingInput { .. } => "missing_input",
-            Self::UnknownInput { .. } => "unknown_input",
-            Self::WrongTask { .. } => "wrong_task",
-            Self::AssignedToAnother { .. } => "assigned_to_another",
-            Self::ClaimLost { .. } => "claim_lost",
-            Self::Held { .. } => "task_held",
-            Self::NotDue { .. } => "not_due",
-            Self::WrongRole { .. } => "wrong_role",
-            Self::RejectNotAllowed { .. } => "reject_not_allowed",
-            Self::SkipNotAllowed { .. } => "skip_not_allowed",
-            Self::HumanRequired { .. } => "human_required",
-            Self::CircularLoop { .. } => "circular_loop",
-            Self::VisitEnded { .. } => "visit_ended",
-            Self::VisitAhead { .. } => "visit_ahead",
-            Self::Finished { .. } => "task_finished",
-            Self::CompletionReused { .. } => "completion_id_reused",
-            Self::NotAdopted { .. } => "not_adopted",
-            Self::UnknownWorkflow { .. } => "unknown_workflow",
-            Self::GateGone { .. } => "gate_gone",
-            Self::UnknownGate { .. } => "unknown_gate",
-            Self::NotVisible { .. } => "not_visible",
-            Self::NoGateApplies { .. } => "no_gate_applies",
-            Self::NotClaimed { .. } => "not_claimed",
-            Self::NobodyWorksHere { .. } => "nobody_works_here",
-            Self::NotAutomatic { .. } => "not_automatic",
-            Self::NotSeparate { .. } => "not_separate",
-            Self::NotBlocked { .. } => "not_blocked",
-            Self::NotFinished { .. } => "not_finished",
-            Self::MissingReason { .. } => "missing_reason",
-            Self::NotPermitted { .. } => "not_permitted",
-            Self::Blocked { .. } => "task_blocked",
-            Self::BranchNeeded { .. } => "branch_needed",
-            Self::NotYourBranch { .. } => "not_your_branch",
-            Self::NoSuchBranch { .. } => "no_such_branch",
-            Self::NotOfABranch { .. } => "not_of_a_branch",
-            Self::BranchesNotOpen { .. } => "branches_not_open",
-            Self::Signature(wanted) => match wanted.flaw {
-                Flaw::Missing => "signature_required",
-                Flaw::OtherUse { .. } | Flaw::OtherKey { .. } | Flaw::OtherText => "bad_signature",
-                Flaw::NoKey { .. } => "no_signing_key",
-            },
-        }
+    /// Returns what is wrong, and why: one sentence.
+    pub fn problem(&self) -> String {
+        self.to_string()
     }
 
     /// Returns the whole text: the problem, the fix, and the example if there is one.
@@ -250,11 +234,92 @@ impl Refusal {
     }
 }
 
-/// Returns the code of outputs that are wrong in one way, or in several.
-fn of_problems(problems: &[Problem]) -> &'static str {
-    let all = |code: &str| problems.iter().all(|problem| problem.code() == code);
-    ["output_too_large", "protected_output"]
-        .into_iter()
-        .find(|code| all(code))
-        .unwrap_or("invalid_outputs")
+fn wrong_things(count: usize) -> String {
+    if count == 1 { "one thing is wrong".to_owned() } else { format!("{count} things are wrong") }
+}
+
+fn besides(role: Option<&Refusal>) -> String {
+    role.map(|role| format!("; besides, {role}")).unwrap_or_default()
+}
+
+fn not_due(ticket: &Ticket, at: Option<Timestamp>) -> String {
+    match at {
+        Some(at) => format!("the time of `{ticket}` runs until {at}"),
+        None => format!("no time limit runs for `{ticket}`"),
+    }
+}
+
+fn roles_or_none(roles: &[RoleId]) -> String {
+    if roles.is_empty() { "no role".to_owned() } else { listed(roles) }
+}
+
+const fn no_skip(human: bool) -> &'static str {
+    if human {
+        "is for people, and such a gate is never skipped by an outcome"
+    } else {
+        "cannot be skipped by an outcome (`canSkip` is false)"
+    }
+}
+
+fn how_it_ended(winner: Option<&AgentId>, outcome: &str, at: Timestamp) -> String {
+    if outcome == Ending::Timeout.as_str() {
+        return format!("it took too long, and another role stepped in at {at}");
+    }
+    if outcome == Ending::Moved.as_str() {
+        return format!("the rules changed, and the task was moved at {at}");
+    }
+    let who = winner.map_or_else(|| "somebody".to_owned(), |winner| format!("`{winner}`"));
+    format!("{who} ended it with `{outcome}` at {at}")
+}
+
+fn not_separate(
+    task: &TaskId,
+    gate: &Station,
+    agent: &AgentId,
+    by: Identity,
+    worked_at: &GateId,
+) -> String {
+    match by {
+        Identity::Agent => format!(
+            "`{agent}` worked on task `{task}` at gate `{worked_at}`, and gate `{gate}` is for somebody else"
+        ),
+        Identity::Session => format!(
+            "gate `{gate}` wants another session than the one that worked on task `{task}` at gate `{worked_at}`"
+        ),
+    }
+}
+
+fn forbidden(act: Permission) -> String {
+    match act {
+        Permission::New => "create tasks".to_owned(),
+        act => format!("{act} this task"),
+    }
+}
+
+fn branch_name(ticket: &Ticket) -> String {
+    ticket.branch.as_ref().map(|branch| format!(" `{branch}`")).unwrap_or_default()
+}
+
+fn flawed(wanted: &ToSign) -> String {
+    let (agent, ticket) = (&wanted.agent, &wanted.ticket);
+    match &wanted.flaw {
+        Flaw::Missing => {
+            format!("`{agent}` signs completions, and this one of `{ticket}` has no signature")
+        }
+        Flaw::OtherUse { namespace } => format!(
+            "the signature was made for `{}`, and those of completions are made for `{NAMESPACE}`",
+            namespace.escape_debug()
+        ),
+        Flaw::OtherKey { key } => {
+            let key = key.fingerprint();
+            format!("the signature was made with the key `{key}`, which is not `{agent}`'s")
+        }
+        Flaw::OtherText => format!(
+            "the signature is of something else than this completion of `{ticket}`: of another visit, another project, other \
+             rules, or other words"
+        ),
+        Flaw::NoKey { .. } => format!(
+            "the completion is signed, and org.yaml has no `signingKey` of `{agent}` that the signature could be checked with"
+        ),
+    }
 }

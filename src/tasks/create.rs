@@ -12,7 +12,7 @@ use crate::git::{AuditError, CommitId, Head, Person};
 use crate::project::author::{actor, actor_author};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::rules::{Act, Actor, Decision, Refusal, Rules, Step, Warning, begin, decide};
+use crate::rules::{Act, Actor, Decision, Refusal, Rules, Warning, WorkflowStep, begin, decide};
 use crate::storage::Paths;
 use crate::storage::StoreError;
 use crate::storage::layout::task_path;
@@ -128,7 +128,7 @@ pub(crate) fn opened(
     let defaults = Defaults { workflow: task.routing.workflow.clone(), created: now };
     let file = parse_with(&defaults, &task.id, &to, &first.bytes)?;
     let passed = pass_on(rules, &to, file, author, now)?;
-    let Step { mut events, mut warnings, .. } = *step;
+    let WorkflowStep { mut events, mut warnings, .. } = *step;
     events.extend(passed.events);
     warnings.extend(passed.warnings);
     let mut versions = vec![first];

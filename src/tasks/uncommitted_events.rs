@@ -10,7 +10,7 @@ use crate::project::active_rules::in_force;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Refusal;
-use crate::storage::Stream;
+use crate::storage::EventStream;
 use crate::tasks::state::task_state::Standing;
 
 /// Leaves what is to be said of a completion that came after another one of the same visit. `delivery` is what makes it this one.
@@ -43,7 +43,7 @@ pub(crate) fn leave_conflict(
 
 /// Leaves events that are in no commit.
 pub(crate) fn leave(workspace: &Workspace, happened: &ChangeEvents) -> Result<(), OpsError> {
-    let stream = Stream::of(&workspace.paths);
+    let stream = EventStream::of(&workspace.paths);
     let id = EventId::of(&happened.mark);
     for event in &happened.events {
         let line = StreamedLine::of(workspace, happened, event, Origin::Nowhere(&id));

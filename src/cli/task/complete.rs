@@ -11,7 +11,7 @@ use crate::domain::{AgentId, Completion, CompletionId, Ticket};
 use crate::project::author::acting_agent;
 use crate::project::workspace::Workspace;
 use crate::rules::{Post, Rules, branch_of};
-use crate::storage::random::DeliveryId;
+use crate::storage::random::ulid;
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::complete::{add_text, complete, note_run};
 use crate::tasks::signing::complete_signed;
@@ -112,7 +112,7 @@ fn command(args: &Args) -> String {
 fn completion(args: &Args, agent: AgentId) -> Result<Completion, CliError> {
     let id = match &args.id {
         Some(id) => id.clone(),
-        None => DeliveryId::new(now())?.completion(),
+        None => ulid(now())?,
     };
     let mut completion = Completion {
         ticket: args.ticket.clone(),

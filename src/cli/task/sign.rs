@@ -9,7 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::input::arguments::SignWith;
 use crate::cli::session::{Session, now};
 use crate::rules::NAMESPACE;
-use crate::storage::random::DeliveryId;
+use crate::storage::random::ulid;
 use crate::tasks::signing::{completion_in, sign_file, what_to_sign};
 
 /// Sign a completion file
@@ -38,7 +38,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     let name = args.file.display().to_string();
     let bytes =
         std::fs::read(&args.file).map_err(|cause| CliError::Input { name: name.clone(), cause })?;
-    let id = DeliveryId::new(now())?.completion();
+    let id = ulid(now())?;
     if args.print {
         let (completion, _) = completion_in(&name, &bytes, &id)?;
         if completion.id == id {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::create::lacking_text;
-use crate::agents::runner::attempt::printed::shortened;
+use crate::agents::runner::output::shortened;
 use crate::agents::runner::{Pace, Wish, preview_of};
 use crate::cli::agents::run::command::{How, ended, go, project};
 use crate::cli::agents::run::preview;

@@ -1,13 +1,9 @@
-//! The worktree brought to another commit, and recovered after a kill.
+//! The worktree moved to another commit, and recovered after a kill; other worktrees.
 
-pub(crate) mod checkout;
-pub(crate) mod incoming_files;
-pub(crate) mod materialize;
+pub(crate) mod bring;
 pub(crate) mod occupied_folder;
 pub(crate) mod overwrite_check;
 pub(crate) mod recovery;
 pub(crate) mod running_git;
 pub(crate) mod sparse_files;
-pub(crate) mod staging;
-pub(crate) mod worktree_folder;
 pub(crate) mod worktrees;

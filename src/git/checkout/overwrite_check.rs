@@ -11,7 +11,7 @@ use crate::domain::listed;
 use crate::git::command;
 use crate::git::command::PATHS_A_COMMAND;
 use crate::git::error::{At, AuditError};
-use crate::git::log::path_diff::Difference;
+use crate::git::log::tree_diff::Changes;
 use crate::git::objects::id::CommitId;
 use crate::git::objects::tree::text;
 use crate::git::repository::repository::Repository;
@@ -22,72 +22,63 @@ pub(crate) const OWN_FOLDER: &str = ".aof";
 /// So many files in the way are told.
 const MOST_TOLD: usize = 20;
 
-/// Refuses what would change aof's own folder, of whichever project. What is only to go from it would go from here as well, where it may
-/// be in use.
-pub(crate) fn keeps_out(difference: &Difference) -> Result<(), AuditError> {
-    let is_own = |path: &[u8]| path.split(|byte| *byte == b'/').any(is_own_folder);
-    let own: Vec<_> = difference.paths().filter(|(path, _)| is_own(path)).collect();
-    let told = |comes: bool| {
-        let files = own.iter().filter(|(_, (_, after))| after.is_some() == comes);
-        files.take(MOST_TOLD).map(|(path, _)| text(path.to_vec())).collect::<Vec<_>>()
-    };
-    match (told(true), told(false)) {
-        (come, go) if come.is_empty() && go.is_empty() => Ok(()),
-        (come, files) if come.is_empty() => Err(AuditError::OwnFolderTakenOut { files }),
-        (files, _) => Err(AuditError::OwnFolder { files }),
-    }
-}
-
-/// A file that is not as HEAD has it.
-struct Changed {
-    path: String,
-    is_staged: bool,
-}
-
-impl Changed {
-    /// Reads a line of `git status`: two letters, the first for the index, and the path.
-    fn of(line: &[u8]) -> Option<Self> {
-        let path = String::from_utf8_lossy(line.get(3..)?).into_owned();
-        Some(Self { path, is_staged: !line.starts_with(b" ") })
-    }
-}
-
-/// Nothing gives way.
-pub(crate) const NOTHING: &dyn Fn(&str) -> bool = &|_| false;
-
 /// Returns whether a folder of that name is aof's own. Where names differ by case alone they may mean the same one.
 pub(crate) fn is_own_folder(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(OWN_FOLDER.as_bytes())
 }
 
 impl Repository {
-    /// Asks whether anything is in the way, by this index. What was changed and not staged `gives_way` may pass over, by its path.
-    pub(crate) fn ask(
+    /// Refuses changes of aof's own folder, of whichever project, and files below `tasks/` whose names are not UTF-8. What only goes from
+    /// aof's folder would go from here as well, where it may be in use.
+    pub(crate) fn check_incoming(&self, changes: &Changes) -> Result<(), AuditError> {
+        let is_own = |path: &[u8]| path.split(|byte| *byte == b'/').any(is_own_folder);
+        let own = |comes: bool| {
+            let files = changes.iter().filter(|(path, _)| is_own(path));
+            let files = files.filter(|(_, (_, after))| after.is_some() == comes);
+            files.take(MOST_TOLD).map(|(path, _)| text(path.clone())).collect::<Vec<_>>()
+        };
+        let (come, go) = (own(true), own(false));
+        if !come.is_empty() {
+            return Err(AuditError::OwnFolder { files: come });
+        }
+        if !go.is_empty() {
+            return Err(AuditError::OwnFolderTakenOut { files: go });
+        }
+        let tasks = self.full_path("tasks/");
+        let mut coming = changes.iter().filter(|(_, (_, after))| after.is_some());
+        let is_odd =
+            |path: &[u8]| path.starts_with(tasks.as_bytes()) && str::from_utf8(path).is_err();
+        match coming.find(|(path, _)| is_odd(path)) {
+            Some((path, _)) => Err(AuditError::NotBrought {
+                detail: format!(
+                    "the name of `{}` is not UTF-8, which is not allowed below `tasks/`; rename it where it was committed, with `git mv`",
+                    text(path.clone())
+                ),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses changes where people have staged, changed or untracked files, by this index.
+    pub(crate) fn check_overwrites(
         &self,
         index: &Path,
         from: Option<CommitId>,
         to: CommitId,
-        difference: &Difference,
-        gives_way: &dyn Fn(&str) -> bool,
+        changes: &Changes,
     ) -> Result<(), AuditError> {
-        let files = self.untracked_in_the_way(index, difference)?;
+        let files = self.untracked_in_the_way(index, changes)?;
         if !files.is_empty() {
             return Err(AuditError::InTheWay { files });
         }
         let mut git = self.read_tree(index, from, to);
         git.arg("-n");
         let Err(error) = command::run_git(git, &[]) else { return Ok(()) };
-        let changed = self.changed_in_the_way(difference)?;
-        let is_left = |file: &&Changed| file.is_staged || !gives_way(&file.path);
-        let files: Vec<String> =
-            changed.iter().filter(is_left).take(MOST_TOLD).map(|file| file.path.clone()).collect();
+        let files = self.changed_in_the_way(changes)?;
         if !files.is_empty() {
             return Err(AuditError::InTheWay { files });
         }
-        if !changed.is_empty() {
-            return Ok(());
-        }
-        let marked = self.marked_in_the_way(difference)?;
+        let marked = self.marked_in_the_way(changes)?;
         let detail = if marked.is_empty() {
             error.to_string()
         } else {
@@ -100,10 +91,9 @@ impl Repository {
     }
 
     /// Returns what takes back that git takes files for unchanged.
-    fn marked_in_the_way(&self, difference: &Difference) -> Result<Vec<String>, AuditError> {
+    fn marked_in_the_way(&self, changes: &Changes) -> Result<Vec<String>, AuditError> {
         let mut commands = Vec::new();
-        let paths: Vec<&OsStr> =
-            difference.paths().map(|(path, _)| OsStr::from_bytes(path)).collect();
+        let paths: Vec<&OsStr> = changes.keys().map(|path| OsStr::from_bytes(path)).collect();
         for paths in paths.chunks(PATHS_A_COMMAND) {
             let mut git = command::git(self);
             git.args(["--literal-pathspecs", "ls-files", "-v", "-z", "--full-name", "--"])
@@ -132,12 +122,12 @@ impl Repository {
     fn untracked_in_the_way(
         &self,
         index: &Path,
-        difference: &Difference,
+        changes: &Changes,
     ) -> Result<Vec<String>, AuditError> {
         let root = self.worktree_root();
         let mut found = BTreeSet::new();
         for (path, _) in
-            difference.paths().filter(|(_, (before, after))| before.is_none() && after.is_some())
+            changes.iter().filter(|(_, (before, after))| before.is_none() && after.is_some())
         {
             for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
                 match fs::symlink_metadata(root.join(OsStr::from_bytes(&path[..at]))) {
@@ -151,9 +141,7 @@ impl Repository {
             }
             files_at(root, path, &mut found)?;
         }
-        found.retain(|path: &Vec<u8>| {
-            difference.at(path).is_none_or(|(before, _)| before.is_none())
-        });
+        found.retain(|path: &Vec<u8>| changes.get(path).is_none_or(|(before, _)| before.is_none()));
         let candidates: Vec<Vec<u8>> = found.iter().cloned().collect();
         for candidates in candidates.chunks(PATHS_A_COMMAND) {
             let mut git = self.git_on(index);
@@ -167,10 +155,9 @@ impl Repository {
     }
 
     /// Returns what people staged, changed or left untracked where something is to change.
-    fn changed_in_the_way(&self, difference: &Difference) -> Result<Vec<Changed>, AuditError> {
+    fn changed_in_the_way(&self, changes: &Changes) -> Result<Vec<String>, AuditError> {
         let mut files = Vec::new();
-        let paths: Vec<&OsStr> =
-            difference.paths().map(|(path, _)| OsStr::from_bytes(path)).collect();
+        let paths: Vec<&OsStr> = changes.keys().map(|path| OsStr::from_bytes(path)).collect();
         for paths in paths.chunks(PATHS_A_COMMAND) {
             let mut git = command::git(self);
             git.args([
@@ -183,8 +170,11 @@ impl Repository {
             ]);
             git.arg("--ignore-submodules=dirty").arg("--").args(paths);
             let output = command::run_git(git, &[])?;
-            files.extend(output.split(|byte| *byte == 0).filter_map(Changed::of));
+            // Two letters, a space, and the path.
+            let paths = output.split(|byte| *byte == 0).filter_map(|line| line.get(3..));
+            files.extend(paths.map(|path| text(path.to_vec())));
         }
+        files.truncate(MOST_TOLD);
         Ok(files)
     }
 }

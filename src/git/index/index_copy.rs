@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use crate::git::command;
 use crate::git::error::{At, AuditError};
-use crate::git::log::path_diff::{Changes, Difference};
+use crate::git::log::tree_diff::Changes;
 use crate::git::objects::id::CommitId;
 use crate::git::objects::loose::Temp;
+use crate::git::objects::tree::Leaf;
 use crate::git::repository::git_file;
 use crate::git::repository::repository::Repository;
 use crate::git::transaction::locks::{Held, INDEX_COPY};
@@ -39,29 +40,22 @@ impl Repository {
     }
 
     /// Has the copy know what the files look like that are to change: an entry that only looks old would be in the way.
-    pub(crate) fn look_afresh(&self, copy: &Path, difference: &Difference, patience: Duration) {
-        let known = difference.paths().filter(|(_, (before, _))| before.is_some());
-        self.refresh(copy, &known.map(|(path, _)| path).collect::<Vec<_>>(), patience);
+    pub(crate) fn refresh_known(&self, copy: &Path, changes: &Changes, patience: Duration) {
+        let known = changes.iter().filter(|(_, (before, _))| before.is_some());
+        self.refresh(copy, &known.map(|(path, _)| path.as_slice()).collect::<Vec<_>>(), patience);
     }
 
-    /// The same of these paths.
-    pub(crate) fn refresh(&self, copy: &Path, known: &[&[u8]], patience: Duration) {
+    /// Does so for these paths, and says whether git came to the end.
+    pub(crate) fn refresh(&self, copy: &Path, known: &[&[u8]], patience: Duration) -> bool {
         if known.is_empty() || !copy.exists() {
-            return;
+            return true;
         }
         let mut refresh = self.git_on(copy);
-        refresh.args([
-            "--literal-pathspecs",
-            "add",
-            "--refresh",
-            "--ignore-errors",
-            "--pathspec-from-file=-",
-        ]);
-        refresh.arg("--pathspec-file-nul");
+        refresh.args(["--literal-pathspecs", "add", "--refresh", "--ignore-errors"]);
+        refresh.args(["--pathspec-from-file=-", "--pathspec-file-nul"]);
         let paths: Vec<u8> =
             known.iter().flat_map(|path| path.iter().copied().chain([0])).collect();
-        // What is not in the index by now is found out by what comes next.
-        let _ = command::run(refresh, &paths, patience);
+        command::run(refresh, &paths, patience).is_ok_and(|finished| finished.status.success())
     }
 
     /// Returns the git that takes an index and the worktree from one commit to another.
@@ -74,19 +68,26 @@ impl Repository {
         git
     }
 
-    /// Enters into the copy what the worktree has already.
-    pub(crate) fn enter(&self, copy: &Path, arrived: &Changes) -> Result<(), AuditError> {
-        if arrived.is_empty() {
+    /// Gives paths of an index these entries; nothing takes one out.
+    pub(crate) fn set_entries<'p>(
+        &self,
+        index: &Path,
+        entries: impl Iterator<Item = (&'p [u8], Option<Leaf>)>,
+    ) -> Result<(), AuditError> {
+        let mut lines = Vec::new();
+        for (path, leaf) in entries {
+            let fields = match leaf {
+                Some(leaf) => format!("{:o} {}\t", leaf.mode, leaf.id),
+                None => format!("0 {}\t", "0".repeat(40)),
+            };
+            lines.extend([fields.as_bytes(), path, b"\0"].concat());
+        }
+        if lines.is_empty() {
             return Ok(());
         }
-        let lines = arrived.iter().filter_map(|(path, (_, after))| {
-            let leaf = (*after)?;
-            Some(format!("{:o} {}\t{path}\0", leaf.mode, leaf.id))
-        });
-        let lines: String = lines.collect();
-        let mut git = self.git_on(copy);
+        let mut git = self.git_on(index);
         git.args(["update-index", "--add", "--replace", "-z", "--index-info"]);
-        command::run_git(git, lines.as_bytes()).map(drop)
+        command::run_git(git, &lines).map(drop)
     }
 
     pub(crate) fn git_on(&self, index: &Path) -> Command {

@@ -31,7 +31,7 @@ impl Stat {
     }
 }
 
-/// Returns a file's stat data if git would commit its content as the blob; else git has to look for itself.
+/// Returns a file's stat data if it holds the blob; else git has to look for itself.
 pub(crate) fn of_clean_file(
     repository: &Repository,
     full_path: &str,
@@ -45,11 +45,7 @@ pub(crate) fn of_clean_file(
     // Before the content: whoever writes in between changes the stat data too, and git looks again.
     let data = file.metadata().ok()?;
     let bytes = read_to_end(&file, usize::try_from(data.len()).ok()?).ok()?;
-    let is_clean = name(Kind::Blob, &bytes) == blob || {
-        let before = || repository.read_blob(blob).map(Some);
-        name(Kind::Blob, &repository.as_committed(full_path, &bytes, before).ok()?) == blob
-    };
-    is_clean.then(|| of_metadata(&data))
+    (name(Kind::Blob, &bytes) == blob).then(|| of_metadata(&data))
 }
 
 #[allow(

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use crate::git::attributes::line_endings::with_lf;
+use crate::git::attributes::with_lf;
 use crate::git::error::AuditError;
 use crate::git::objects::commit_object::{Links, LogEntry};
 use crate::git::objects::id::{CommitId, ObjectId};

@@ -1,7 +1,7 @@
 //! In what two commits differ. Reads no worktree: folders are compared by the names of their objects, so what is the same in both costs
 //! nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::error::AuditError;
 use crate::git::objects::id::{CommitId, ObjectId};
@@ -19,7 +19,36 @@ pub struct ChangedFile {
     pub after: Option<ObjectId>,
 }
 
+/// What two commits have at a path.
+pub(crate) type Sides = (Option<Leaf>, Option<Leaf>);
+/// Everything in which two commits differ, by path from the top of the worktree; a path need not be UTF-8.
+pub(crate) type Changes = BTreeMap<Vec<u8>, Sides>;
+
 impl Repository {
+    /// Returns in what two commits differ. `Forbidden` where a path is one that git never writes: whoever made such a tree means a place
+    /// outside of the worktree, or git's own folder.
+    pub(crate) fn changes(
+        &self,
+        from: Option<CommitId>,
+        to: CommitId,
+    ) -> Result<Changes, AuditError> {
+        let before = from.map(|commit| self.root_tree(commit)).transpose()?;
+        let mut changes = Changes::new();
+        self.trees().compare(
+            before,
+            Some(self.root_tree(to)?),
+            b"",
+            &mut |path, before, after| {
+                changes.insert(path, (before, after));
+            },
+        )?;
+        let is_unfit = |path: &&Vec<u8>| String::from_utf8_lossy(path).split('/').any(is_forbidden);
+        match changes.keys().find(is_unfit) {
+            Some(path) => Err(AuditError::Forbidden { path: text(path.clone()) }),
+            None => Ok(changes),
+        }
+    }
+
     /// Returns what a commit changed in the project, compared with its first parent; sorted by path. Where a shallow clone ends, all
     /// that there is counts as new.
     pub fn changed_files(&self, id: CommitId) -> Result<Vec<ChangedFile>, AuditError> {
@@ -138,4 +167,16 @@ impl ChangedFile {
         let (before, after) = (id(before), id(after));
         (before.is_some() || after.is_some()).then_some(Self { path, before, after })
     }
+}
+
+/// Says whether git takes a name for none, or for its own folder on some file system: HFS+ leaves characters out of a name, and NTFS
+/// ends it at a colon and leaves out what it has at its end.
+fn is_forbidden(name: &str) -> bool {
+    let is_left_out = |c: &char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
+    let is_git = |part: &str| {
+        let seen: String = part.chars().filter(|c| !is_left_out(c)).collect();
+        let seen = seen.split(':').next().unwrap_or_default().trim_end_matches([' ', '.']);
+        seen.eq_ignore_ascii_case(".git") || seen.eq_ignore_ascii_case("git~1")
+    };
+    matches!(name, "" | "." | "..") || name.contains('\0') || name.split('\\').any(is_git)
 }

@@ -7,7 +7,7 @@
 //! at the commit point, comes after these names. Temp files are called `tmp_obj_*`, which `git gc` sweeps.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -75,21 +75,6 @@ pub(crate) fn name(kind: Kind, bytes: &[u8]) -> ObjectId {
     hash.update(format!("{} {}\0", kind.word(), bytes.len()));
     hash.update(bytes);
     ObjectId::new(hash.finalize().into())
-}
-
-/// Returns the name that git gives to a file that says this, of that size; one that is changed while it is read has a name of its own.
-pub(crate) fn name_of_file(mut bytes: impl Read, size: u64) -> io::Result<ObjectId> {
-    let mut hash = Sha1::new();
-    hash.update(format!("blob {size}\0"));
-    let mut piece = vec![0; 1 << 16];
-    loop {
-        match bytes.read(&mut piece) {
-            Ok(0) => return Ok(ObjectId::new(hash.finalize().into())),
-            Ok(read) => hash.update(&piece[..read]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
 }
 
 /// Returns where an `objects/` folder has the loose file of an object.
@@ -217,13 +202,18 @@ pub(crate) struct Temp {
 impl Temp {
     /// Creates `PREFIX_RANDOM` in a folder, with this mode whatever the umask.
     pub(crate) fn create(folder: &Path, prefix: &str, mode: u32) -> Result<Self, AuditError> {
+        let temp = Self::create_new(folder, prefix, mode)?;
+        temp.file.set_permissions(fs::Permissions::from_mode(mode)).at("open up", &temp.path)?;
+        Ok(temp)
+    }
+
+    /// Creates such a file with this mode, as far as the umask allows it.
+    pub(crate) fn create_new(folder: &Path, prefix: &str, mode: u32) -> Result<Self, AuditError> {
         let path = folder.join(format!("{prefix}_{}", nonce()?));
         let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&path);
         // The name means nothing to anybody: it is the folder that it cannot be in.
         let file = file.at("write in", folder)?;
-        let temp = Self { path, file, named: false };
-        temp.file.set_permissions(fs::Permissions::from_mode(mode)).at("open up", &temp.path)?;
-        Ok(temp)
+        Ok(Self { path, file, named: false })
     }
 
     /// Writes what the file is to hold, and has it start on its way to the disk: by the time that the first of several files is

@@ -16,7 +16,6 @@ use entries::{Entry, entries, entries_from, replace, same_end, same_entries, sor
 pub(crate) const MODE_FILE: u32 = 0o100_644;
 pub(crate) const MODE_EXECUTABLE: u32 = 0o100_755;
 pub(crate) const MODE_TREE: u32 = 0o040_000;
-pub(crate) const MODE_LINK: u32 = 0o120_000;
 pub(crate) const MODE_SUBMODULE: u32 = 0o160_000;
 
 /// A name in a tree, with what it stands for.

@@ -8,7 +8,6 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use super::repository::Repository;
-use crate::git::attributes::attributes::Attribute;
 use crate::git::command;
 use crate::git::error::{AuditError, During};
 use crate::git::signing::sign::Signer;
@@ -42,14 +41,6 @@ impl Repository {
         let doing = || "read git's configuration".to_owned();
         let config = self.git().config().and_then(|mut config| config.snapshot()).during(doing)?;
         Ok(config.get_bool(name).ok())
-    }
-
-    /// Returns whether git's attributes say that a file of the project is checked out byte for byte.
-    pub fn keeps_line_endings(&self, path: &str) -> Result<bool, AuditError> {
-        let is = |name, said| Ok::<_, AuditError>(self.attribute(path, name)? == said);
-        Ok(is("eol", Attribute::Value("lf".to_owned()))?
-            || is("text", Attribute::Unset)?
-            || is("crlf", Attribute::Unset)?)
     }
 
     /// Returns why commits that are to be signed cannot be, as far as that shows before one is made.

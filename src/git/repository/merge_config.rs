@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::git_file;
 use super::repository::Repository;
-use crate::git::attributes::attributes::Attribute;
+use crate::git::attributes::Attribute;
 use crate::git::error::{AuditError, During};
 use crate::git::objects::id::CommitId;
 

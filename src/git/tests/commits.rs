@@ -271,6 +271,7 @@ fn line_endings_settings_leave_no_file_dirty() {
                 match commit(&test, &repository, vec![put(path, content)]) {
                     Ok(published) => {
                         let blob = repository.blob_id(published.commit, path).unwrap().unwrap();
+                        assert_eq!(blob, repository.hash_blob(content.as_bytes()), "{case}");
                         assert_eq!(blob.to_string(), by_git.trim(), "{case}");
                     }
                     Err(AuditError::Unchanged) => {
@@ -281,6 +282,8 @@ fn line_endings_settings_leave_no_file_dirty() {
                         );
                         continue;
                     }
+                    // Git would commit other bytes, or might.
+                    Err(AuditError::Converted { .. }) if content.contains("\r\n") => continue,
                     Err(error) => panic!("{case}: {error}"),
                 }
                 let file = std::fs::File::open(test.path(path)).unwrap();

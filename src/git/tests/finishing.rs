@@ -46,11 +46,7 @@ impl Way {
             file,
         };
         let deadline = Instant::now() + Duration::from_secs(5);
-        let beside = self.test.beside("local");
-        self.test
-            .open()
-            .finish_bringing(&was, &beside, deadline, patience, &mut |_| Ok(Vec::new()))
-            .unwrap()
+        self.test.open().finish_bringing(&was, deadline, patience, &mut |_| Ok(Vec::new())).unwrap()
     }
 
     fn head(&self) -> String {
@@ -151,30 +147,6 @@ fn an_edit_that_looks_like_what_came_is_somebodys() {
     );
 }
 
-#[test]
-fn a_filter_that_hangs_is_asked_once_and_what_it_does_not_say_is_somebodys() {
-    let files = [("a.bin", "theirs\n"), ("b.bin", "theirs\n"), ("src/x.txt", "theirs\n")];
-    let way = Way::to(&files);
-    way.test.git(&["read-tree", &way.to]);
-    way.test.write("a.bin", "mine\n");
-    way.test.write("b.bin", "mine\n");
-    way.test.write("src/x.txt", "theirs\n");
-    fs::write(way.test.path(".git/info/attributes"), "*.bin filter=f\n").unwrap();
-    let asked = way.test.beside("asked");
-    way.test.git(&[
-        "config",
-        "filter.f.clean",
-        &format!("echo %f >>'{}'; sleep 3000", asked.display()),
-    ]);
-    way.test.git(&["config", "filter.f.required", "true"]);
-    assert_eq!(way.finish_within(Duration::from_secs(2)), []);
-    assert_eq!(fs::read_to_string(asked).unwrap().lines().count(), 1);
-    assert_eq!(way.head(), way.from);
-    for (file, text) in [("a.bin", "mine\n"), ("b.bin", "mine\n"), ("src/x.txt", "x\n")] {
-        assert_eq!(fs::read_to_string(way.test.path(file)).unwrap(), text);
-    }
-}
-
 /// What goes back is as it was stored; what a filter would have to write is told.
 #[test]
 fn a_filter_that_hangs_keeps_no_other_file_from_going_back() {
@@ -182,6 +154,7 @@ fn a_filter_that_hangs_keeps_no_other_file_from_going_back() {
     way.test.write("src/x.txt", "theirs\n");
     way.test.write("tasks/AOF-aaa.md", "mine\n");
     fs::write(way.test.path(".git/info/attributes"), "src/*.txt filter=f\n").unwrap();
+    way.test.git(&["config", "filter.f.clean", "cat"]);
     way.test.git(&["config", "filter.f.smudge", "sleep 3000"]);
     way.test.git(&["config", "filter.f.required", "true"]);
     let unsettled = way.finish_within(Duration::from_secs(2));

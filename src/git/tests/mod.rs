@@ -2,7 +2,6 @@
 
 pub(crate) mod environment;
 
-mod below;
 mod commits;
 mod finishing;
 mod history;

@@ -1,8 +1,7 @@
 //! Step 4 of a transition: everything that can fail before anything moves. Blobs, trees spliced from the parent's,
 //! commits (signed if git's configuration says so), all written, but neither named nor on a branch yet.
 //!
-//! What is given is what stands in the worktree. Blobs are that, with line ends as git would commit them; no filter is applied: a
-//! `filter` attribute on task files makes git show them as modified.
+//! Blobs are the bytes that stand in the worktree. A file that git would convert by its attributes is refused.
 //!
 //! Nothing here reads the worktree, runs a hook, or writes outside `objects/`. A crash leaves temp files, which `git gc` sweeps.
 
@@ -17,7 +16,7 @@ use crate::git::error::AuditError;
 use crate::git::index::user_index::{FolderChange, Index, PathChange};
 use crate::git::objects::commit_bytes::{encode, with_signature};
 use crate::git::objects::id::{CommitId, ObjectId};
-use crate::git::objects::loose::{Kind, Object, Staged};
+use crate::git::objects::loose::{Kind, Object, Staged, name};
 use crate::git::objects::tree::{Edit, Trees};
 use crate::git::repository::head::Head;
 use crate::git::repository::repository::Repository;
@@ -192,28 +191,18 @@ impl Repository {
         for change in &draft.standing {
             let path = self.full_path(&change.path);
             if let Some(content) = &change.content {
-                let before = || self.content_before(trees, root, draft, &path, objects);
-                let blob = Object::new(
-                    Kind::Blob,
-                    self.as_committed(&path, content, before)?.into_owned(),
-                );
-                passed.entry(path).or_default().push(blob.id);
+                passed.entry(path).or_default().push(name(Kind::Blob, content));
             }
         }
         let mut edits = BTreeMap::new();
         for change in &draft.changes {
             check_path(&change.path)?;
             let path = self.full_path(&change.path);
-            let blob = match &change.content {
-                Some(content) => {
-                    let before = || self.content_before(trees, root, draft, &path, objects);
-                    Some(Object::new(
-                        Kind::Blob,
-                        self.as_committed(&path, content, before)?.into_owned(),
-                    ))
-                }
-                None => None,
-            };
+            if let Some(content) = &change.content {
+                self.check_conversion(&change.path, content)?;
+            }
+            let blob =
+                change.content.as_ref().map(|content| Object::new(Kind::Blob, content.clone()));
             passed.entry(path.clone()).or_default().extend(blob.as_ref().map(|blob| blob.id));
             let edit = (blob.as_ref().map(|blob| blob.id), change.is_program);
             if edits.insert(path, edit).is_some() {
@@ -229,30 +218,6 @@ impl Repository {
             .map(|(path, &(blob, is_program))| Edit { path, blob, is_program })
             .collect();
         trees.splice(root, &edits, objects)
-    }
-
-    /// Returns what a file said before this draft; one that moves is taken away elsewhere under the same name.
-    fn content_before(
-        &self,
-        trees: &Trees<'_>,
-        root: Option<ObjectId>,
-        draft: &Draft,
-        path: &str,
-        objects: &[Object],
-    ) -> Result<Option<Vec<u8>>, AuditError> {
-        let name = path.rsplit('/').next();
-        let removed = draft.changes.iter().filter(|change| change.content.is_none());
-        let moved = removed
-            .map(|change| self.full_path(&change.path))
-            .filter(|old| old.rsplit('/').next() == name);
-        for path in std::iter::once(path.to_owned()).chain(moved) {
-            let Some(leaf) = trees.file(root, &path)? else { continue };
-            let fresh = objects.iter().rev().find(|object| object.id == leaf.id);
-            return fresh
-                .map_or_else(|| self.read_blob(leaf.id), |object| Ok(object.bytes.clone()))
-                .map(Some);
-        }
-        Ok(None)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::domain::issue::some;
 use crate::health::subject::{Found, Subject};
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
-use crate::storage::inbox::scan::{Class, Witnessed};
+use crate::storage::inbox::{Class, Witnessed};
 use crate::storage::layout::INBOX;
 use crate::storage::{Inbox, Paths};
 use crate::tasks::inbox::backlog::waiting;

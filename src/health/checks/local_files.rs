@@ -12,7 +12,7 @@ use crate::project::error::error::OpsError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::atomic_write;
-use crate::storage::{HeaderCache, Stream, editor_schemas, journal, network_file_system};
+use crate::storage::{HeaderCache, EventStream, editor_schemas, journal, network_file_system};
 use crate::tasks::headers::header::{Header, SCHEMA};
 use crate::tasks::recovery::recover::heal_if_pending;
 
@@ -123,7 +123,7 @@ struct Written {
 
 /// Lines of the event stream that are no events, and events that are gone from its middle. Its ends heal by themselves.
 pub(crate) fn event_stream(subject: &Subject<'_>) -> Found {
-    let stream = Stream::of(&subject.workspace.paths);
+    let stream = EventStream::of(&subject.workspace.paths);
     // The record goes first: what is written meanwhile is more than it knows of.
     let record = stream.record::<Written>()?;
     let Some(mut reading) = stream.open()? else { return Ok(Vec::new()) };

@@ -24,7 +24,6 @@ use crate::tasks::apply::batch::{MOST, change_together};
 use crate::tasks::apply::change::Choice;
 use crate::tasks::headers::listing::{Scope, Unreadable, is_misplaced, read_all};
 use crate::tasks::plan::due::home;
-use crate::tasks::state::line_endings::{TASK, elsewise, elsewise_active, write_as_committed};
 use crate::tasks::state::misplaced_files::moved_by_hand;
 use crate::tasks::state::task_state::Standing;
 
@@ -256,35 +255,23 @@ fn companion_fix(
     })
 }
 
-/// Whether git keeps line endings of task files, and whether the files have those that were committed.
+/// Stands for every task where git's attributes are asked.
+const TASK: &str = "tasks/AOF-abc.md";
+
+/// Whether git keeps the line endings of task files as they were committed.
 pub(crate) fn line_endings(subject: &Subject<'_>) -> Found {
     let repository = &subject.workspace.repository;
-    if !repository.keeps_line_endings(TASK)? {
-        // Where git does not merge tasks by meaning, one line is missing for both.
-        if repository.merge_attribute(TASK)?.as_deref() != Some("aof") {
-            return Ok(Vec::new());
-        }
-        let problem = if repository.converts_line_ends(TASK)? {
-            "git converts the line ends of task files here, by `core.autocrlf` or `.gitattributes`"
-        } else {
-            "nothing says that git is to keep the line ends of task files"
-        };
-        let fix = "`aof doctor --fix` adds `-text` to the line in `.gitattributes`, in a commit of its own, and writes the \
-                   files here as they were committed; run it in clones that had converted theirs, too: they count as \
-                   unedited until then";
-        let issue = Issue::new("line_endings", problem, fix).advice();
-        return Ok(vec![issue.cured_by(keep_line_endings)]);
+    // Where git does not merge tasks by meaning, one line is missing for both.
+    if repository.keeps_line_endings(TASK)?
+        || repository.merge_attribute(TASK)?.as_deref() != Some("aof")
+    {
+        return Ok(Vec::new());
     }
-    let files = elsewise_active(subject.workspace, &subject.head)?;
-    let Some(first) = files.first() else { return Ok(Vec::new()) };
-    let has = count(files.len(), "task file has", "task files have");
-    let problem = format!(
-        "{has} other line ends than what is committed, and differ in nothing else: `{}`",
-        first.path
-    );
-    let fix = "`aof doctor --fix` writes them as they were committed";
+    let problem = "nothing says that git is to keep the line ends of task files";
+    let fix = "`aof doctor --fix` adds `-text` to the line in `.gitattributes`, in a commit of its own; in clones that had converted \
+               their files, `git rm -r --cached tasks`, then `git reset --hard`, writes them as committed";
     let issue = Issue::new("line_endings", problem, fix).advice();
-    Ok(vec![issue.cured_by(restore_line_endings)])
+    Ok(vec![issue.cured_by(keep_line_endings)])
 }
 
 fn keep_line_endings(workspace: &mut Workspace) -> Result<(), OpsError> {
@@ -305,12 +292,5 @@ fn keep_line_endings(workspace: &mut Workspace) -> Result<(), OpsError> {
             "put `tasks/**/*.md -text` behind it, and commit that",
         ));
     }
-    Ok(())
-}
-
-fn restore_line_endings(workspace: &mut Workspace) -> Result<(), OpsError> {
-    let head = workspace.head()?;
-    let lock = workspace.lock()?;
-    write_as_committed(workspace, &lock, &elsewise(workspace, &head)?)?;
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::outcome::Versions;
 use crate::domain::Ticket;
 use crate::files::task_file::{passages, set_aside};
-use crate::git::{merge_texts, with_crlf, with_lf};
+use crate::git::{merge_texts, with_lf};
 use crate::project::error::error::OpsError;
 
 /// Merges the bodies of base, ours and theirs, in the line endings of the file that stands. Comments and works that both sides appended
@@ -84,7 +84,7 @@ impl<'v> SameEndings<'v> {
         };
         let converted = |text: &'v [u8]| match wanted {
             Some(crlf) if is_crlf(text).is_some_and(|own| own != crlf) => {
-                Cow::Owned(if crlf { with_crlf(text) } else { with_lf(text).into_owned() })
+                if crlf { Cow::Owned(with_crlf(text)) } else { with_lf(text) }
             }
             _ => Cow::Borrowed(text),
         };
@@ -98,6 +98,15 @@ impl<'v> SameEndings<'v> {
     pub(crate) fn versions(&self) -> Versions<'_> {
         Versions { base: self.base.as_deref(), ours: &self.ours, theirs: &self.theirs }
     }
+}
+
+/// Returns the text with CRLF for each LF; it has no CRLF yet.
+fn with_crlf(text: &[u8]) -> Vec<u8> {
+    let bytes = text.iter().flat_map(|byte| match byte {
+        b'\n' => &b"\r\n"[..],
+        byte => std::slice::from_ref(byte),
+    });
+    bytes.copied().collect()
 }
 
 /// Returns whether all lines end with CRLF, or all with LF; nothing where they differ or there are none.

@@ -1,13 +1,12 @@
 //! The line in `.gitattributes` that has our driver merge tasks. It is committed; what else stands in that file stays as it is.
 
-use crate::git::{Head, Repository};
+use crate::git::{Head, Repository, with_lf};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files::read;
 use crate::storage::{ProjectPath, StoreError};
 use crate::tasks::apply::commit_files::commit_files;
 use crate::tasks::plan::write::Beside;
-use crate::tasks::state::line_endings;
 
 /// The file that says which files our driver merges.
 pub(crate) const ATTRIBUTES: &str = ".gitattributes";
@@ -90,7 +89,8 @@ pub(crate) fn commit_attributes(workspace: &Workspace) -> Result<bool, OpsError>
         let head = workspace.head()?;
         let Standing::Committed(standing) = look(workspace, &head)? else { return Ok(false) };
         let Some(bytes) = attributes_after(standing.as_deref()) else { return Ok(true) };
-        let converted = line_endings::elsewise(workspace, &head)?;
+        // Git may have written CRLF here, and would convert it.
+        let bytes = with_lf(&bytes).into_owned();
         let file = Beside { path: path.clone(), before: standing, bytes };
         let lock = workspace.lock()?;
         if commit_files(
@@ -102,8 +102,6 @@ pub(crate) fn commit_attributes(workspace: &Workspace) -> Result<bool, OpsError>
         )?
         .is_some()
         {
-            // Git would take them for changed now.
-            line_endings::write_as_committed(workspace, &lock, &converted)?;
             return Ok(true);
         }
     }

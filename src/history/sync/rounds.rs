@@ -15,7 +15,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::random::chance;
 use crate::system::shell::quoted;
 use crate::tasks::apply::change::DryRun;
-use crate::tasks::recovery::checkout::{Brought, bring, may_bring};
+use crate::tasks::recovery::checkout::{Brought, bring};
 use crate::tasks::recovery::recover;
 
 /// How often a commit is offered at most.
@@ -227,7 +227,7 @@ impl Rounds<'_> {
     /// Only the remote went on.
     fn come(&self, head: &Head, remote: CommitId) -> Result<Round, OpsError> {
         if self.wish.dry_run == DryRun::Yes {
-            return Ok(Round::Over(match may_bring(self.workspace, head, remote) {
+            return Ok(Round::Over(match self.workspace.repository.may_bring(head, remote) {
                 Ok(()) => SyncEnd::Rehearsed,
                 Err(error) => left(error)?,
             }));
@@ -296,7 +296,7 @@ impl Rounds<'_> {
             return Ok(Round::Over(SyncEnd::Rehearsed));
         }
         let joined = join(self.workspace, &sides, mixed)?;
-        if let Err(error) = may_bring(self.workspace, head, joined.commit) {
+        if let Err(error) = self.workspace.repository.may_bring(head, joined.commit) {
             return Ok(Round::Over(left(error)?));
         }
         let end = match self.offer(joined.commit)? {

@@ -11,7 +11,7 @@ use crate::history::new_commits::derive_events::Telling;
 use crate::history::new_commits::unreported::News;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::event_log::writer::Writer;
+use crate::storage::event_log::StreamWriter;
 use crate::storage::layout::EVENTS;
 use crate::tasks::uncommitted_events::{StreamedLine, UncommittedLine};
 
@@ -75,7 +75,7 @@ impl LeftForStream {
     }
 
     /// Removes what nobody waits for any more.
-    pub(crate) fn clear_done(&self, writer: &Writer) -> Result<(), OpsError> {
+    pub(crate) fn clear_done(&self, writer: &StreamWriter) -> Result<(), OpsError> {
         Ok(writer.clear(&self.done)?)
     }
 }

@@ -11,8 +11,8 @@ use crate::files::event::line::EventLine;
 use crate::git::{CommitId, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::event_log::writer::Writer;
-use crate::storage::{Cursor, Stream};
+use crate::storage::event_log::StreamWriter;
+use crate::storage::{Cursor, EventStream};
 use crate::tasks::uncommitted_events::{LineKey, StreamedLine, key_of};
 
 const PAUSE: Duration = Duration::from_millis(2);
@@ -61,7 +61,7 @@ impl Ground {
 }
 
 /// Takes the right to write the stream; waits that long for whoever has it.
-pub(crate) fn patiently(stream: &Stream, patience: Duration) -> Result<Option<Writer>, OpsError> {
+pub(crate) fn patiently(stream: &EventStream, patience: Duration) -> Result<Option<StreamWriter>, OpsError> {
     let until = Instant::now() + patience;
     loop {
         match stream.writing()? {

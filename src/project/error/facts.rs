@@ -213,7 +213,10 @@ fn of_git(error: &AuditError) -> Facts {
         _ => None,
     });
     match error {
-        E::StagedElsewise { .. } | E::Unmerged { .. } | E::IntentToAdd { .. } => facts.passes(),
+        E::StagedElsewise { .. }
+        | E::Unmerged { .. }
+        | E::IntentToAdd { .. }
+        | E::Converted { .. } => facts.passes(),
         E::Unchanged
         | E::Moved { .. }
         | E::NotWritten

@@ -13,7 +13,7 @@ pub(crate) fn reason_of(error: &OpsError) -> Value {
     map.insert("error".to_owned(), json!(error.code()));
     if let OpsError::Refused(refusal) = error {
         map.insert("message".to_owned(), json!(refusal.message()));
-        map.extend(refusal.fields().into_iter().map(|(key, value)| (key.to_owned(), value)));
+        map.extend(refusal.fields());
     } else {
         let fix = error.fix().map(|fix| format!("\n\n{fix}")).unwrap_or_default();
         map.insert("message".to_owned(), json!(format!("{}{fix}", error.problem())));

@@ -10,12 +10,12 @@ use crate::domain::{
     Brief, BriefText, Destination, GateId, Outcome, ReviewContext, Station, Task, Ticket,
     Timestamp, Visit, Workflow,
 };
+use crate::rules::act::Warning;
 use crate::rules::outputs::{Field, example, fields, shape_of};
+use crate::rules::routing::reviews::open_wishes;
 use crate::rules::routing::workplace::Post;
 use crate::rules::template::Template;
-use crate::rules::transition::fold::open_wishes;
 use crate::rules::transition::timeouts::{Limit, deadlines};
-use crate::rules::transition::warning::Warning;
 use crate::rules::verdict::looked_for_at;
 use crate::rules::workflow::rules::Rules;
 

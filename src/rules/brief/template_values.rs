@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::brief::Body;
 use crate::domain::{Map, Task, Visit, Workflow};
+use crate::rules::routing::reviews::open_wishes;
 use crate::rules::template::{Found, Reference, as_text};
-use crate::rules::transition::fold::open_wishes;
 
 /// The values of a task at its gate.
 pub(crate) struct Values<'a> {

@@ -3,37 +3,35 @@
 //! Counted, not timed, so that a replay on a slower machine decides the same. The sizes keep the worst expression
 //! far under 100 ms in a release build.
 
-use std::borrow::Cow;
+use oxc_span::Span;
 
 use super::ConditionError;
-use super::ast::Place;
 
 const MAX_STEPS: u64 = 500_000;
 const MAX_BUILT: u64 = 1024 * 1024;
 
 /// An error on its way out; the innermost expression that it passes gives it its place.
 #[derive(Debug)]
-pub(crate) struct Raised(Box<(Cow<'static, str>, Option<Place>)>);
+pub(crate) struct Raised {
+    message: String,
+    span: Option<Span>,
+}
 
 pub(crate) type Outcome<T> = Result<T, Raised>;
 
 impl Raised {
-    pub(crate) fn new(message: impl Into<Cow<'static, str>>) -> Self {
-        Self(Box::new((message.into(), None)))
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), span: None }
     }
 
-    pub(crate) fn at(mut self, place: Place) -> Self {
-        self.0.1.get_or_insert(place);
+    pub(crate) fn at(mut self, span: Span) -> Self {
+        self.span.get_or_insert(span);
         self
     }
 
-    pub(crate) fn into_error(self, whole: Place) -> ConditionError {
-        let (message, place) = *self.0;
-        let place = place.unwrap_or(whole);
-        ConditionError {
-            message: message.into_owned(),
-            range: place.start as usize..place.end as usize,
-        }
+    pub(crate) fn into_error(self, whole: Span) -> ConditionError {
+        let span = self.span.unwrap_or(whole);
+        ConditionError { message: self.message, range: span.start as usize..span.end as usize }
     }
 }
 

@@ -1,12 +1,16 @@
-//! Evaluates the tree: a plain walk, every step of it paid for.
+//! Evaluates the tree: a plain walk that pays for every step.
 
+use std::cmp::Ordering;
+
+use oxc_syntax::operator::{BinaryOperator, LogicalOperator, UnaryOperator};
 use serde_json::Value as Json;
 
-use super::ast::{Arrow, Binary, Item, Kind, Link, Logical, MethodCall, Node, Unary};
 use super::budget::{Budget, Outcome, Raised};
-use super::text::Text;
-use super::value::Value;
-use super::{ConditionError, bind, builtins, coerce, iterate, methods, property};
+use super::expression::{Argument, Arrow, Link, Node, NodeKind};
+use super::method::Method;
+use super::number::to_f64;
+use super::value::{List, Value};
+use super::{ConditionError, member};
 
 /// Evaluates `root` over the values in `scope`.
 pub(crate) fn evaluate<'a>(
@@ -14,230 +18,192 @@ pub(crate) fn evaluate<'a>(
     scope: &'a [(&'a str, &'a Json)],
 ) -> Result<Value<'a>, ConditionError> {
     let mut evaluator = Evaluator { scope, locals: Vec::new(), budget: Budget::new() };
-    evaluator.value(root).map_err(|raised| raised.into_error(root.place))
+    evaluator.value(root).map_err(|raised| raised.into_error(root.span))
 }
 
-/// One evaluation under way.
-pub(crate) struct Evaluator<'a> {
+struct Evaluator<'a> {
     scope: &'a [(&'a str, &'a Json)],
     locals: Vec<Value<'a>>,
-    pub(crate) budget: Budget,
+    budget: Budget,
 }
 
 impl<'a> Evaluator<'a> {
     fn value(&mut self, node: &'a Node) -> Outcome<Value<'a>> {
-        self.budget.step().and_then(|()| self.kind(node)).map_err(|raised| raised.at(node.place))
+        let value = self.link(node)?;
+        Ok(value.unwrap_or(Value::Undefined))
     }
 
-    fn kind(&mut self, node: &'a Node) -> Outcome<Value<'a>> {
-        Ok(match &node.kind {
-            Kind::Undefined => Value::Undefined,
-            Kind::Null => Value::Null,
-            Kind::Bool(truth) => Value::Bool(*truth),
-            Kind::Number(number) => Value::Number(*number),
-            Kind::Text(text) => Value::text(text),
-            Kind::Template(pieces, expressions) => return self.template(pieces, expressions),
-            Kind::List(items) => return Value::list(self.items(items)?),
-            Kind::Record(entries) => return self.record(entries),
-            Kind::Name(name) => return self.name(name),
-            Kind::Local(slot) => self.locals[*slot].clone(),
-            Kind::Member(..) | Kind::Index(..) | Kind::Method(_) => return self.chain(node),
-            Kind::Chain(inner) => return self.chain(inner),
-            Kind::Builtin(builtin, arguments) => {
-                let arguments = self.items(arguments)?;
-                return builtins::call(*builtin, &arguments, &mut self.budget);
+    /// Evaluates one link of a chain; `None` is the short circuit of a `?.` in it.
+    fn link(&mut self, node: &'a Node) -> Outcome<Option<Value<'a>>> {
+        let budget = &mut self.budget;
+        budget.step().and_then(|()| self.kind(node)).map_err(|raised| raised.at(node.span))
+    }
+
+    fn kind(&mut self, node: &'a Node) -> Outcome<Option<Value<'a>>> {
+        Ok(Some(match &node.kind {
+            NodeKind::Undefined => Value::Undefined,
+            NodeKind::Null => Value::Null,
+            NodeKind::Bool(truth) => Value::Bool(*truth),
+            NodeKind::Number(number) => Value::Number(*number),
+            NodeKind::Text(text) => Value::text(text),
+            NodeKind::List(nodes) => {
+                let mut items = self.room(nodes.len())?;
+                for node in nodes {
+                    items.push(self.value(node)?);
+                }
+                Value::list(items)
             }
-            Kind::Unary(operator, operand) => return self.unary(*operator, operand),
-            Kind::Logical(operator, left, right) => {
-                let left = self.value(left)?;
-                let decided = match operator {
-                    Logical::And => !coerce::is_truthy(&left),
-                    Logical::Or => coerce::is_truthy(&left),
-                    Logical::Coalesce => !left.is_nullish(),
-                };
-                if decided {
-                    left
-                } else {
-                    return self.value(right);
+            NodeKind::Name(name) => match self.scope.iter().find(|(known, _)| *known == &**name) {
+                Some((_, json)) => Value::from_json(json),
+                None => return Err(Raised::new(format!("`{name}` has no value here"))),
+            },
+            NodeKind::Local(slot) => self.locals[*slot].clone(),
+            NodeKind::Member(link, name) => {
+                let Some(object) = self.object(link)? else { return Ok(None) };
+                member::get(&object, name, &mut self.budget)?
+            }
+            NodeKind::Index(link, key) => {
+                let Some(object) = self.object(link)? else { return Ok(None) };
+                let key = self.value(key)?.to_text(&mut self.budget)?;
+                member::get(&object, &key, &mut self.budget)?
+            }
+            NodeKind::Call(link, method, argument) => {
+                let Some(object) = self.object(link)? else { return Ok(None) };
+                self.call(&object, *method, argument)?
+            }
+            NodeKind::Chain(inner) => self.value(inner)?,
+            NodeKind::Unary(operator, operand) => {
+                let value = self.value(operand)?;
+                match operator {
+                    UnaryOperator::LogicalNot => Value::Bool(!value.is_truthy()),
+                    UnaryOperator::UnaryNegation => {
+                        Value::Number(-value.to_number(&mut self.budget)?)
+                    }
+                    _ => Value::Number(value.to_number(&mut self.budget)?),
                 }
             }
-            Kind::Binary(operator, left, right) => {
+            NodeKind::Logical(operator, left, right) => {
                 let left = self.value(left)?;
-                let right = self.value(right)?;
-                return self.binary(*operator, &left, &right);
+                let is_decided = match operator {
+                    LogicalOperator::And => !left.is_truthy(),
+                    LogicalOperator::Or => left.is_truthy(),
+                    LogicalOperator::Coalesce => !left.is_nullish(),
+                };
+                if is_decided { left } else { self.value(right)? }
             }
-            Kind::Conditional(test, yes, no) => {
-                let test = self.value(test)?;
-                return self.value(if coerce::is_truthy(&test) { yes } else { no });
+            NodeKind::Binary(operator, left, right) => {
+                let (left, right) = (self.value(left)?, self.value(right)?);
+                self.binary(*operator, &left, &right)?
             }
+            NodeKind::Conditional(test, yes, no) => {
+                let is_true = self.value(test)?.is_truthy();
+                self.value(if is_true { yes } else { no })?
+            }
+        }))
+    }
+
+    fn object(&mut self, link: &'a Link) -> Outcome<Option<Value<'a>>> {
+        let object = self.link(&link.object)?;
+        Ok(object.filter(|object| !link.optional || !object.is_nullish()))
+    }
+
+    fn call(
+        &mut self,
+        receiver: &Value<'a>,
+        method: Method,
+        argument: &'a Argument,
+    ) -> Outcome<Value<'a>> {
+        if receiver.is_nullish() {
+            return Err(member::unreadable(method.name(), receiver));
+        }
+        let argument = match argument {
+            Argument::None => Value::Undefined,
+            Argument::Value(node) => self.value(node)?,
+            Argument::Arrow(arrow) => {
+                return match receiver {
+                    Value::List(list) => self.each(method, list, arrow),
+                    _ => Err(method.not_a_function_of(receiver)),
+                };
+            }
+        };
+        method.call(receiver, &argument, &mut self.budget)
+    }
+
+    /// Calls a method of a list that takes a function.
+    fn each(&mut self, method: Method, list: &List<'a>, arrow: &'a Arrow) -> Outcome<Value<'a>> {
+        let mut kept = Vec::new();
+        for (index, item) in list.iter().enumerate() {
+            self.budget.step()?;
+            let value = self.apply(
+                arrow,
+                [item.clone(), Value::Number(to_f64(index)), Value::List(list.clone())],
+            )?;
+            match method {
+                Method::Some if value.is_truthy() => return Ok(Value::Bool(true)),
+                Method::Every if !value.is_truthy() => return Ok(Value::Bool(false)),
+                Method::Map => {
+                    self.room(1)?;
+                    kept.push(value);
+                }
+                Method::Filter if value.is_truthy() => {
+                    self.room(1)?;
+                    kept.push(item);
+                }
+                _ => {}
+            }
+        }
+        Ok(match method {
+            Method::Some => Value::Bool(false),
+            Method::Every => Value::Bool(true),
+            _ => Value::list(kept),
         })
     }
 
-    fn name(&self, name: &str) -> Outcome<Value<'a>> {
-        match self.scope.iter().find(|(known, _)| *known == name) {
-            Some((_, json)) => Ok(Value::from_json(json)),
-            None => Err(Raised::new(format!("`{name}` has no value here"))),
-        }
-    }
-
-    fn template(&mut self, pieces: &'a [Box<str>], expressions: &'a [Node]) -> Outcome<Value<'a>> {
-        let mut text = Text::Borrowed(pieces.first().map_or("", |piece| piece));
-        for (expression, piece) in expressions.iter().zip(pieces.iter().skip(1)) {
-            let value = self.value(expression)?;
-            let value = coerce::to_text(&value, &mut self.budget)?;
-            text = text
-                .concat(&value, &mut self.budget)?
-                .concat(&Text::Borrowed(piece), &mut self.budget)?;
-        }
-        Ok(Value::Text(text))
-    }
-
-    fn record(&mut self, entries: &'a [(Box<str>, Node)]) -> Outcome<Value<'a>> {
-        let mut values = Vec::with_capacity(entries.len());
-        for (key, node) in entries {
-            self.budget.build(size_of::<(&str, Value<'_>)>())?;
-            values.push((&**key, self.value(node)?));
-        }
-        Value::object(values)
-    }
-
-    /// Evaluates elements or arguments, in order.
-    fn items(&mut self, items: &'a [Item]) -> Outcome<Vec<Value<'a>>> {
-        let mut values = Vec::with_capacity(items.len());
-        for item in items {
-            match item {
-                Item::One(node) => {
-                    self.budget.build(size_of::<Value<'_>>())?;
-                    values.push(self.value(node)?);
-                }
-                Item::Spread(node) => {
-                    let value = self.value(node)?;
-                    values.extend(
-                        bind::elements(&value, &mut self.budget)
-                            .map_err(|raised| raised.at(node.place))?,
-                    );
-                }
-            }
-        }
-        Ok(values)
-    }
-
-    /// Evaluates a chain of members and calls; a short circuit by `?.` makes all of it undefined.
-    fn chain(&mut self, node: &'a Node) -> Outcome<Value<'a>> {
-        Ok(self.link(node)?.unwrap_or(Value::Undefined))
-    }
-
-    /// Evaluates one link of a chain; `None` is the short circuit.
-    fn link(&mut self, node: &'a Node) -> Outcome<Option<Value<'a>>> {
-        match &node.kind {
-            Kind::Member(object, name, link) => {
-                let Some(object) = self.object(object, *link)? else {
-                    return Ok(None);
-                };
-                property::get(&object, name, &mut self.budget)
-            }
-            Kind::Index(object, key, link) => {
-                let Some(object) = self.object(object, *link)? else {
-                    return Ok(None);
-                };
-                let key = self.value(key)?;
-                property::get_at(&object, &key, &mut self.budget)
-            }
-            Kind::Method(call) => {
-                let Some(receiver) = self.object(&call.receiver, call.link)? else {
-                    return Ok(None);
-                };
-                self.method(&receiver, call)
-            }
-            _ => self.value(node),
-        }
-        .map(Some)
-        .map_err(|raised| raised.at(node.place))
-    }
-
-    fn object(&mut self, node: &'a Node, link: Link) -> Outcome<Option<Value<'a>>> {
-        self.budget.step()?;
-        let object = self.link(node)?;
-        Ok(object.filter(|object| link == Link::Plain || !object.is_nullish()))
-    }
-
-    fn method(&mut self, receiver: &Value<'a>, call: &'a MethodCall) -> Outcome<Value<'a>> {
-        if receiver.is_nullish() {
-            return Err(property::unreadable(call.method.name(), receiver));
-        }
-        let arguments = self.items(&call.arguments)?;
-        match (&call.arrow, receiver) {
-            (None, _) => methods::call(call.method, receiver, &arguments, &mut self.budget),
-            (Some(arrow), Value::List(list)) => {
-                iterate::call(self, call.method, list, arrow, arguments)
-            }
-            (Some(_), _) => Err(methods::not_a_function(call.method, receiver)),
-        }
-    }
-
-    /// Calls `arrow` with `arguments`.
-    pub(crate) fn apply<const N: usize>(
-        &mut self,
-        arrow: &'a Arrow,
-        arguments: [Value<'a>; N],
-    ) -> Outcome<Value<'a>> {
+    fn apply(&mut self, arrow: &'a Arrow, arguments: [Value<'a>; 3]) -> Outcome<Value<'a>> {
         self.locals.truncate(arrow.base);
-        let mut arguments = arguments.into_iter();
-        for pattern in &arrow.parameters {
-            let argument = arguments.next().unwrap_or(Value::Undefined);
-            bind::bind(pattern, argument, &mut self.locals, &mut self.budget)?;
-        }
+        self.locals.extend(arguments.into_iter().take(arrow.parameters));
+        self.locals.resize(arrow.base + arrow.parameters, Value::Undefined);
         let value = self.value(&arrow.body)?;
         self.locals.truncate(arrow.base);
         Ok(value)
     }
 
-    fn unary(&mut self, operator: Unary, operand: &'a Node) -> Outcome<Value<'a>> {
-        let value = self.value(operand)?;
-        Ok(match operator {
-            Unary::Not => Value::Bool(!coerce::is_truthy(&value)),
-            Unary::Plus => Value::Number(coerce::to_number(&value, &mut self.budget)?),
-            Unary::Minus => Value::Number(-coerce::to_number(&value, &mut self.budget)?),
-            Unary::Typeof => Value::text(coerce::type_of(&value)),
-        })
-    }
-
     fn binary(
         &mut self,
-        operator: Binary,
+        operator: BinaryOperator,
         left: &Value<'a>,
         right: &Value<'a>,
     ) -> Outcome<Value<'a>> {
         let budget = &mut self.budget;
-        Ok(Value::Bool(match operator {
-            Binary::StrictEqual => coerce::strictly_equal(left, right, budget)?,
-            Binary::StrictUnequal => !coerce::strictly_equal(left, right, budget)?,
-            Binary::LooseEqual => coerce::loosely_equal(left, right, budget)?,
-            Binary::LooseUnequal => !coerce::loosely_equal(left, right, budget)?,
-            Binary::Less => {
-                coerce::order(left, right, budget)?.is_some_and(std::cmp::Ordering::is_lt)
+        let is_true = match operator {
+            BinaryOperator::StrictEquality => left.strictly_equals(right, budget)?,
+            BinaryOperator::StrictInequality => !left.strictly_equals(right, budget)?,
+            BinaryOperator::Equality => left.loosely_equals(right, budget)?,
+            BinaryOperator::Inequality => !left.loosely_equals(right, budget)?,
+            BinaryOperator::LessThan => left.order(right, budget)?.is_some_and(Ordering::is_lt),
+            BinaryOperator::LessEqualThan => {
+                left.order(right, budget)?.is_some_and(Ordering::is_le)
             }
-            Binary::LessOrEqual => {
-                coerce::order(left, right, budget)?.is_some_and(std::cmp::Ordering::is_le)
+            BinaryOperator::GreaterThan => left.order(right, budget)?.is_some_and(Ordering::is_gt),
+            BinaryOperator::GreaterEqualThan => {
+                left.order(right, budget)?.is_some_and(Ordering::is_ge)
             }
-            Binary::Greater => {
-                coerce::order(left, right, budget)?.is_some_and(std::cmp::Ordering::is_gt)
+            BinaryOperator::Addition => return left.add(right, budget),
+            _ => {
+                let (left, right) = (left.to_number(budget)?, right.to_number(budget)?);
+                return Ok(Value::Number(match operator {
+                    BinaryOperator::Subtraction => left - right,
+                    BinaryOperator::Multiplication => left * right,
+                    BinaryOperator::Division => left / right,
+                    _ => left % right,
+                }));
             }
-            Binary::GreaterOrEqual => {
-                coerce::order(left, right, budget)?.is_some_and(std::cmp::Ordering::is_ge)
-            }
-            Binary::In => property::contains(right, left, budget)?,
-            Binary::Add => return coerce::add(left, right, budget),
-            Binary::Subtract | Binary::Multiply | Binary::Divide | Binary::Remainder => {
-                let (left, right) =
-                    (coerce::to_number(left, budget)?, coerce::to_number(right, budget)?);
-                return Ok(Value::Number(coerce::calculate(operator, left, right)));
-            }
-        }))
+        };
+        Ok(Value::Bool(is_true))
     }
 
     /// Pays for a list of `length` values and makes room for them.
-    pub(crate) fn room(&mut self, length: usize) -> Outcome<Vec<Value<'a>>> {
+    fn room(&mut self, length: usize) -> Outcome<Vec<Value<'a>>> {
         self.budget.build(length * size_of::<Value<'_>>())?;
         Ok(Vec::with_capacity(length))
     }

@@ -3,8 +3,6 @@
 //! The standard library supplies the shortest digits that read back as the same number, and correctly rounded
 //! reading; both are what JavaScript demands. Only the layout of the digits is ours.
 
-use super::text::is_space;
-
 /// Formats `number` as JavaScript's `String(number)` does.
 pub(crate) fn format(number: f64) -> String {
     if number.is_nan() {
@@ -77,53 +75,18 @@ pub(crate) fn parse(text: &str) -> f64 {
     }
 }
 
-/// Reads a whole number of a power-of-two radix, rounded once, half to even.
+/// Reads a whole number of up to 64 bits; longer ones count as no number.
+#[expect(clippy::cast_precision_loss, reason = "rounding to the nearest double is the meaning")]
 fn parse_radix(digits: &str, radix: u32) -> f64 {
-    if digits.is_empty() {
+    if digits.starts_with('+') {
         return f64::NAN;
     }
-    let bits = radix.trailing_zeros();
-    let mut head: u64 = 0;
-    let mut dropped_bits: i32 = 0;
-    for character in digits.chars() {
-        let Some(digit) = character.to_digit(radix) else {
-            return f64::NAN;
-        };
-        if head >> (62 - bits) == 0 {
-            head = head << bits | u64::from(digit);
-        } else {
-            // The head already holds more bits than a double keeps; what follows only matters as "not exactly half".
-            dropped_bits = dropped_bits.saturating_add(bits.cast_signed());
-            head |= u64::from(digit != 0);
-        }
-    }
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "rounding to the nearest double is what reading means"
-    )]
-    let head = head as f64;
-    head * 2f64.powi(dropped_bits.min(2000))
+    u64::from_str_radix(digits, radix).map_or(f64::NAN, |number| number as f64)
 }
 
-/// JavaScript's `ToIntegerOrInfinity`.
-pub(crate) fn to_integer(number: f64) -> f64 {
-    if number.is_nan() { 0.0 } else { number.trunc() + 0.0 }
-}
-
-/// Turns a position that may be negative or beyond the end into one within `0..=length`, counting from the end if negative.
-pub(crate) fn relative(position: f64, length: usize) -> usize {
-    let position = to_integer(position);
-    if position < 0.0 { clamp(position + to_f64(length), length) } else { clamp(position, length) }
-}
-
-/// Turns a position into one within `0..=length`.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "clamped to the length first"
-)]
-pub(crate) fn clamp(position: f64, length: usize) -> usize {
-    if position.is_nan() { 0 } else { position.clamp(0.0, to_f64(length)) as usize }
+/// Returns whether JavaScript takes `character` for white space.
+fn is_space(character: char) -> bool {
+    character == '\u{feff}' || (character.is_whitespace() && character != '\u{85}')
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no length or position in memory reaches 2^53")]

@@ -77,30 +77,20 @@ fn typical_conditions() {
         ("metadata.dealSize > 50000 && metadata.region === 'eu'", false),
         ("gateHistory.some(v => v.gate === 'review' && v.outcome === 'complete')", true),
         ("gateHistory.filter(v => v.outcome === 'needs_review').length >= 2", false),
-        ("gateHistory.every(({outcome}) => outcome !== 'blocked')", true),
-        ("gateHistory.at(-1)?.outcome === 'complete'", true),
-        ("Math.max(...gateHistory.map(v => v.duration)) === 600", true),
-        ("gateHistory.reduce((sum, v) => sum + v.duration, 0) === 720", true),
+        ("gateHistory.every(visit => visit.outcome !== 'blocked')", true),
+        ("gateHistory[gateHistory.length - 1]?.outcome === 'complete'", true),
+        ("gateHistory.map(v => v.duration).every(d => d <= 600)", true),
         ("metadata.levels[metadata.priority] > 2", true),
-        ("({low: 1, high: 3}[metadata.priority] ?? 0) >= 3", true),
-        ("['a', 'b', ...tags].length === 5", true),
-        ("`${metadata.owner.name}:${tags.length}` === 'Ada:3'", true),
-        (
-            "Object.entries(metadata.levels).some(([name, level]) => name === 'low' && level === 1)",
-            true,
-        ),
-        ("Object.keys(metadata).slice(0, 2).join() === '2,10'", true),
-        ("typeof metadata.missing === 'undefined'", true),
-        ("'owner' in metadata && !('nobody' in metadata)", true),
-        ("tags.find(tag => tag.startsWith('caf')).length === 7", true),
+        ("(metadata.missing ?? 0) + 3 >= 3", true),
+        ("['a', 'b', tags[0]].length === 3", true),
+        ("metadata.owner.name + ':' + tags.length === 'Ada:3'", true),
+        ("metadata.missing === undefined", true),
+        ("tags.filter(tag => tag.startsWith('caf'))[0].length === 7", true),
         ("tags", true),
         ("metadata.missing", false),
         ("metadata.empty", false),
         ("metadata.owner.team", false),
-        (
-            "tags.some((tag, index, all) => index === all.length - 1 && tag[5] + tag[6] === '😀')",
-            true,
-        ),
+        ("tags.some((tag, index, all) => index === all.length - 1 && tag.endsWith('😀'))", true),
         ("tags.some(tags => tags === 'api')", true),
         ("gateHistory.some(a => gateHistory.some(b => a !== b && a.gate === b.gate))", true),
     ] {
@@ -112,35 +102,29 @@ fn typical_conditions() {
 fn the_semantics_are_javascripts() {
     for source in [
         "0.1 + 0.2 === 0.30000000000000004",
-        "String(1e21) === '1e+21' && String(123456789012345680000) === '123456789012345680000'",
-        "String(1e-7) === '1e-7' && String(0.000001) === '0.000001'",
-        "String(-0) === '0' && 1 / -0 === -Infinity && String(5e-324) === '5e-324'",
-        "String(1.7976931348623157e308) === '1.7976931348623157e+308'",
-        "NaN !== NaN && [NaN].includes(NaN) && [NaN].indexOf(NaN) === -1",
+        "'' + 1e21 === '1e+21' && '' + 123456789012345680000 === '123456789012345680000'",
+        "'' + 1e-7 === '1e-7' && '' + 0.000001 === '0.000001'",
+        "'' + -0 === '0' && 1 / -0 === -1e999 && '' + 5e-324 === '5e-324'",
+        "'' + 1.7976931348623157e308 === '1.7976931348623157e+308'",
+        "0 / 0 !== 0 / 0 && [0 / 0].includes(0 / 0) && [0 / 0].indexOf(0 / 0) === -1",
         "null == undefined && null !== undefined && null != 0",
-        "'1' == 1 && true == '1' && '' == 0 && [] == '' && [2] == 2 && [1, [2, 3]] == '1,2,3'",
+        "'1' == 1 && true == '1' && '' == 0",
         "'10' < '9' && '10' > 9 && !('a' < 1) && !('a' >= 1) && null >= 0",
         "'\\u{1f600}' < '\\uffff'",
-        "1 + '2' === '12' && '3' - 1 === 2 && [] + {} === '[object Object]' && 1 + null === 1",
-        "-7 % 3 === -1 && 1 / (-4 % 2) === -Infinity && 5 % 0 !== 5 % 0",
-        "Number('') === 0 && Number(' 0x1F ') === 31 && Number.isNaN(Number('1_0'))",
-        "Number('inf') !== Number('inf') && Number('-Infinity') === -Infinity && Number('-0x1') !== Number('-0x1')",
-        "Number('9007199254740993') === 9007199254740992 && Number('0x20000000000003') === 9007199254740996",
-        "'😀'.length === 2 && '😀'[0] !== '😀'[1] && '😀'[0] + '😀'[1] === '😀' && '😀'.split('').join('') === '😀'",
-        "'ΑΣ'.toLowerCase() === 'ας' && 'ß'.toUpperCase() === 'SS'",
-        "'\\ufeff a \\u00a0'.trim() === 'a' && '\\u0085'.trim().length === 1",
-        "'a-b-c'.split('-', 2).length === 2 && ''.split(',').length === 1 && ''.split('').length === 0",
-        "'abcabc'.lastIndexOf('c', -5) === -1 && 'abc'.lastIndexOf('') === 3 && 'abc'.indexOf('', 9) === 3",
-        "[1, 2, 3].at(-1) === 3 && [1, 2, 3].slice(-2).length === 2 && [3].indexOf(3, -9) === 0",
-        "Math.round(-0.5) === 0 && 1 / Math.round(-0.5) === -Infinity && Math.round(2.5) === 3",
-        "Math.round(0.49999999999999994) === 0 && Math.max() === -Infinity && 1 / Math.max(-0, 0) === Infinity",
-        "typeof null === 'object' && typeof [] === 'object' && typeof '' === 'string' && typeof NaN === 'number'",
-        "[] !== [] && {a: 1}.a === 1 && tags === tags && metadata.levels === metadata.levels",
-        "[[1, [2]], 3].flat().length === 3 && [[1, [2]], 3].flat(Infinity).length === 3",
+        "1 + '2' === '12' && '3' - 1 === 2 && 1 + null === 1",
+        "-7 % 3 === -1 && 1 / (-4 % 2) === -1e999 && 5 % 0 !== 5 % 0",
+        "+'' === 0 && +' 0x1F ' === 31 && +'1_0' !== +'1_0' && +'\\ufeff 1 \\u00a0' === 1",
+        "+'inf' !== +'inf' && +'-Infinity' === -1e999 && +'-0x1' !== +'-0x1'",
+        "+'9007199254740993' === 9007199254740992 && +'0x20000000000003' === 9007199254740996",
+        "'😀'.length === 2 && 'a😀b'.indexOf('b') === 3 && 'abc'.indexOf('') === 0",
+        "'ΑΣ'.toLowerCase() === 'ας' && 'İ'.toLowerCase().length === 2",
+        "'1,null'.includes(1) && '1,null'.endsWith(null) && 'undefined'.startsWith(undefined)",
+        "[] !== [] && tags === tags && metadata.levels === metadata.levels && tags == tags",
         "undefined?.a.b.c === undefined && null?.[0] === undefined && null?.includes(1) === undefined",
         "metadata.owner?.name === 'Ada' && metadata.nobody?.name.length === undefined",
         "(0 || null) ?? true",
-        "[0, '', null, undefined, NaN, false].every(value => !value) && [[], {}, '0', -1].every(value => value)",
+        "[0, '', null, undefined, 0 / 0, false].every(value => !value)",
+        "[[], metadata, '0', -1].every(value => value)",
     ] {
         assert_eq!(evaluate(source), Ok(true), "{source}");
     }
@@ -154,22 +138,23 @@ fn run_time_errors_say_what_and_where() {
         ("metadata.foo['a' + 1]", "Cannot read property 'a1' of undefined", "'a' + 1"),
         ("metadata.foo.includes('x')", "Cannot read property 'includes' of undefined", "includes"),
         ("(metadata?.foo).bar", "Cannot read property 'bar' of undefined", "bar"),
-        ("[undefined].some(({gate}) => gate)", "Cannot read property 'gate' of undefined", "gate"),
+        ("[undefined].some(v => v.gate)", "Cannot read property 'gate' of undefined", "gate"),
         ("tags.some(tag => tag.owner.name)", "Cannot read property 'name' of undefined", "name"),
         ("metadata.dealSize.includes(6)", "`includes` is not a function of a number", "includes"),
         ("metadata.includes('x')", "`includes` is not a function of an object", "includes"),
-        ("tags.trim()", "`trim` is not a function of an array", "trim"),
+        ("tags.startsWith('a')", "`startsWith` is not a function of an array", "startsWith"),
         ("tags[0].some(x => x)", "`some` is not a function of a string", "some"),
-        ("[...metadata]", "an object is not iterable", "metadata"),
-        ("'a' in 'abc'", "Cannot use 'in' to search in a string", "'a' in 'abc'"),
-        ("Object.keys(metadata.foo)", "Cannot convert undefined or null to object", "Object.keys"),
         (
-            "Object.hasOwn(null, '😀'[0])",
-            "Cannot convert undefined or null to object",
-            "Object.hasOwn",
+            "tags == 'api'",
+            "an array is not data of one value: compare its members",
+            "tags == 'api'",
         ),
-        ("[].reduce((a, b) => a)", "Reduce of empty array with no initial value", "reduce"),
-        ("'a'.repeat(-1)", "Invalid count value", "repeat"),
+        ("-metadata", "an object is not data of one value: compare its members", "-metadata"),
+        (
+            "tags[0][1] === 'p'",
+            "a condition cannot read single characters: use `includes`, `startsWith` or `indexOf`",
+            "1",
+        ),
     ] {
         assert_eq!(evaluate(source), Err((message.to_owned(), place.to_owned())), "{source}");
     }
@@ -190,13 +175,7 @@ fn nothing_but_own_data_is_reached() {
         let (message, _) = evaluate(&format!("{of}[{key}]")).unwrap_err();
         assert!(message.contains("is not data"), "{of}[{key}]: {message}");
     }
-    for source in [
-        "metadata.toString",
-        "tags.includes",
-        "tags[0].trim",
-        "'toString' in metadata",
-        "metadata.valueOf === 1",
-    ] {
+    for source in ["metadata.toString", "tags.includes", "tags[0].trim", "metadata.valueOf === 1"] {
         let (message, _) = evaluate(source).unwrap_err();
         assert!(message.contains("is not data"), "{source}: {message}");
     }
@@ -207,8 +186,6 @@ fn nothing_but_own_data_is_reached() {
             format!("metadata?.{name}"),
             format!("tags.{name}.{name}('x')"),
             format!("tags.{name}('x')"),
-            format!("({{{name}: 1}})"),
-            format!("tags.some(({{{name}: p}}) => p)"),
         ] {
             let fault = fault(&source);
             assert_eq!(
@@ -234,7 +211,6 @@ fn name_in<'s>(source: &'s str, name: &'s str) -> &'s str {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "one table")]
 fn faults_name_the_construct_and_its_place() {
     for (source, message, place) in [
         (
@@ -242,47 +218,41 @@ fn faults_name_the_construct_and_its_place() {
             "a function in a condition is one expression, not a block",
             "{ return true }",
         ),
-        ("tags => tags", "a function can only be the argument of a list's method", "tags => tags"),
-        (
-            "tags.includes(x => x)",
-            "a function can only be the argument of a list's method",
-            "x => x",
-        ),
-        (
-            "function f() {}",
-            "a function can only be the argument of a list's method",
-            "function f() {}",
-        ),
+        ("tags => tags", "functions are not available in conditions", "tags => tags"),
+        ("tags.includes(x => x)", "functions are not available in conditions", "x => x"),
+        ("function f() {}", "functions are not available in conditions", "function f() {}"),
         (
             "tags.some(function (x) { return x })",
-            "`some` needs a function as its first argument",
+            "`some` takes one function in a condition",
             "function (x) { return x }",
         ),
-        ("tags.some()", "`some` needs a function as its first argument", "some"),
-        ("tags.some(async x => x)", "a condition cannot wait for anything", "async x => x"),
+        ("tags.some()", "`some` takes one function in a condition", "some"),
+        ("tags.some(x => x, 1)", "`some` takes one function in a condition", "1"),
+        ("tags.includes('a', 1)", "`includes` takes one value in a condition", "1"),
+        ("tags[0].toLowerCase(1)", "`toLowerCase` takes nothing in a condition", "1"),
         (
-            "tags.some((...all) => all)",
-            "a function in a condition cannot collect parameters",
-            "...all",
+            "tags.some(async x => x)",
+            "asynchronous functions are not available in conditions",
+            "async x => x",
         ),
-        ("tags.some((x = 1) => x)", "a parameter in a condition cannot have a default", "x = 1"),
-        ("tags.some(({x = 1}) => x)", "a parameter in a condition cannot have a default", "x = 1"),
-        ("tags.some(({...x}) => x)", "a pattern in a condition cannot collect the rest", "{...x}"),
-        ("tags.some(({['x']: x}) => x)", "a pattern's keys must be plain names", "['x']: x"),
-        ("metadata.x = 1", "a condition cannot assign", "metadata.x = 1"),
-        ("metadata.x += 1", "a condition cannot assign", "metadata.x += 1"),
-        ("metadata.x++", "a condition cannot change a value", "metadata.x++"),
+        ("tags.some((...all) => all)", "rest parameters are not available in conditions", "...all"),
+        ("tags.some((x = 1) => x)", "default values are not available in conditions", "x = 1"),
+        ("tags.some(({x}) => x)", "patterns are not available in conditions", "{x}"),
+        ("tags.some(([x]) => x)", "patterns are not available in conditions", "[x]"),
+        ("tags.some((x, x) => x)", "the parameter `x` comes twice", "x"),
+        ("metadata.x = 1", "assignments are not available in conditions", "metadata.x = 1"),
+        ("metadata.x += 1", "assignments are not available in conditions", "metadata.x += 1"),
+        ("metadata.x++", "assignments are not available in conditions", "metadata.x++"),
         (
             "delete metadata.x",
             "the operator `delete` is not available in conditions",
             "delete metadata.x",
         ),
+        ("typeof tags", "the operator `typeof` is not available in conditions", "typeof tags"),
+        ("'a' in metadata", "the operator `in` is not available in conditions", "'a' in metadata"),
         ("void 0", "the operator `void` is not available in conditions", "void 0"),
         ("~1", "the operator `~` is not available in conditions", "~1"),
         ("tags & metadata", "the operator `&` is not available in conditions", "tags & metadata"),
-        ("1 | 2", "the operator `|` is not available in conditions", "1 | 2"),
-        ("1 ^ 2", "the operator `^` is not available in conditions", "1 ^ 2"),
-        ("1 << 2", "the operator `<<` is not available in conditions", "1 << 2"),
         ("2 ** 3", "the operator `**` is not available in conditions", "2 ** 3"),
         (
             "tags instanceof metadata",
@@ -290,66 +260,36 @@ fn faults_name_the_construct_and_its_place() {
             "tags instanceof metadata",
         ),
         ("/a/", "regular expressions are not available in conditions", "/a/"),
+        ("`a`", "templates are not available in conditions", "`a`"),
+        ("tags`x`", "templates are not available in conditions", "tags`x`"),
+        ("({a: 1})", "object literals are not available in conditions", "{a: 1}"),
+        ("[...tags]", "spreads are not available in conditions", "...tags"),
+        ("tags.includes(...tags)", "spreads are not available in conditions", "...tags"),
+        ("[1, , 2]", "gaps in lists are not available in conditions", ","),
         ("1n", "big integers are not available in conditions", "1n"),
-        ("(1, 2)", "a condition is one expression, without commas between parts", "1, 2"),
-        ("new Date()", "a condition cannot create objects with `new`", "new Date()"),
-        ("await tags", "a condition cannot wait for anything", "await tags"),
-        ("import('fs')", "a condition cannot import anything", "import('fs')"),
-        ("import.meta", "a condition cannot import anything", "import.meta"),
-        ("this", "a condition has no object of its own", "this"),
-        ("class {}", "a condition cannot define classes", "class {}"),
-        ("tags`x`", "tagged templates are not available in conditions", "tags`x`"),
-        ("[1, , 2]", "a list cannot have gaps", ","),
-        ("({...metadata})", "an object cannot be spread in a condition", "...metadata"),
-        (
-            "({f() { return 1 }})",
-            "an object's entries must be plain `key: value` pairs",
-            "f() { return 1 }",
-        ),
-        (
-            "({get f() { return 1 }})",
-            "an object's entries must be plain `key: value` pairs",
-            "get f() { return 1 }",
-        ),
-        ("({['a']: 1})", "an object's entries must be plain `key: value` pairs", "['a']: 1"),
+        ("(1, 2)", "commas between expressions are not available in conditions", "1, 2"),
+        ("new Date()", "new objects are not available in conditions", "new Date()"),
+        ("await tags", "`await` and `yield` are not available in conditions", "await tags"),
+        ("import('fs')", "imports are not available in conditions", "import('fs')"),
+        ("this", "`this`, `super` and `new.target` are not available in conditions", "this"),
+        ("class {}", "classes are not available in conditions", "class {}"),
+        ("tags.#x", "private members are not available in conditions", "tags.#x"),
         ("'\\ud83d'", "this escape is only half a character", "'\\ud83d'"),
         ("tags.push('x')", "the method `push` is not available in conditions", "push"),
-        ("tags[0].match('x')", "the method `match` is not available in conditions", "match"),
-        (
-            "tags[0].localeCompare('x')",
-            "the method `localeCompare` is not available in conditions",
-            "localeCompare",
-        ),
+        ("tags.find(x => x)", "the method `find` is not available in conditions", "find"),
         (
             "tags['includes']('x')",
-            "only a method or a function can be called, by its name",
+            "a condition can only call methods, by their names",
             "tags['includes']",
         ),
-        ("(x => x)(1)", "only a method or a function can be called, by its name", "(x => x)"),
+        ("(x => x)(1)", "a condition can only call methods, by their names", "(x => x)"),
+        ("Number('1')", "a condition can only call methods, by their names", "Number"),
         (
             "tags.includes?.('x')",
             "a call cannot be optional in a condition",
             "tags.includes?.('x')",
         ),
-        ("tags('x')", "`tags` is not a function", "tags"),
-        ("tags.#x", "private members are not available in conditions", "tags.#x"),
-        ("'\\01'", "a text cannot contain octal escapes", "'\\01'"),
         ("010", "a number cannot begin with `0`", "010"),
-        ("eval('1')", "the function `eval` is not available in conditions", "eval"),
-        (
-            "Math.random()",
-            "the function `Math.random` is not available in conditions",
-            "Math.random",
-        ),
-        (
-            "Object.assign({}, tags)",
-            "the function `Object.assign` is not available in conditions",
-            "Object.assign",
-        ),
-        ("Math.PI", "`Math.PI` is not available in conditions", "Math.PI"),
-        ("Math", "`Math` is not a value of its own", "Math"),
-        ("tags.map(String)", "`map` needs a function as its first argument", "String"),
-        ("String", "`String` is not a value of its own", "String"),
     ] {
         let fault = fault(source);
         assert_eq!(
@@ -370,9 +310,9 @@ fn unknown_names_are_found_when_compiled() {
         ("process.env", "process"),
         ("JSON.parse('1')", "JSON"),
         ("Date.now() > 1", "Date"),
-        ("typeof nothing", "nothing"),
+        ("Math.max(1, 2)", "Math"),
+        ("NaN", "NaN"),
         ("arguments", "arguments"),
-        ("({tag})", "tag"),
     ] {
         let fault = fault(source);
         assert_eq!(
@@ -446,14 +386,11 @@ fn sources_of_any_depth_are_safe() {
         ("1?", "1", ":1"),
         ("1?1:", "1", ""),
         ("tags.some(a=>", "1", ")"),
-        ("`${", "1", "}`"),
-        ("({a:", "1", "})"),
-        ("Number(", "1", ")"),
         ("", "tags", ".length"),
         ("", "tags", "?.[0]"),
         ("", "1", "+1"),
         ("", "1", "||1"),
-        ("", "tags", ".at(0)"),
+        ("", "tags", ".includes(0)"),
         ("function(){return ", "1", "}"),
         ("class{[", "1", "](){}}"),
         ("new ", "tags", ""),
@@ -470,8 +407,6 @@ fn sources_of_any_depth_are_safe() {
         ("()=>{a:", "1", "}"),
         ("()=>{if(a)", "1", "}"),
         ("import(", "1", ")"),
-        ("[...", "tags", "]"),
-        ("({a:", "tags", "}).a"),
     ] {
         for count in [20, 50, 100, 120, 250, 500, 1000, 2500, 100_000] {
             let source = [open.repeat(count).as_str(), middle, &close.repeat(count)].concat();
@@ -497,43 +432,22 @@ fn sources_of_any_depth_are_safe() {
 #[test]
 fn budgets_stop_what_grows() {
     let tags: Json = (0..10_000).map(|index| format!("tag-{index}")).collect::<Vec<_>>().into();
-    let mut nested = json!([]);
-    for _ in 0..1000 {
-        nested = json!([nested]);
-    }
-    let metadata =
-        json!({"long": "x".repeat(5_000_000), "nested": nested, "wide": "é😀".repeat(100_000)});
+    let metadata = json!({"long": "x".repeat(5_000_000), "wide": "é😀".repeat(100_000)});
     for source in [
         "tags.some(a => tags.some(b => a === b + 'x'))",
         "tags.every(a => tags.every(b => a != 1))",
         "tags.map(a => tags.map(b => b))",
-        "tags.reduce((all, tag) => all + all + 'x', '')",
-        "tags.reduce((all, tag) => [...all, tag], [])",
-        "tags.reduce((all, tag) => [all], 1)",
-        "tags.reduce((all, tag) => ({all}), 1)",
-        "tags.some(a => tags.join(',') === a)",
         "tags.some(a => metadata.long.includes('y'))",
         "tags.some(a => metadata.long === metadata.long + a)",
         "tags.some(a => metadata.wide.length === 1)",
-        "tags.some(a => metadata.wide[7] === 1)",
         "tags.some(a => metadata.long > metadata.wide)",
         "tags.some(a => +metadata.long === 1)",
-        "tags.some(a => metadata.wide.indexOf(metadata.wide, 3) > 0)",
-        "metadata.long.split('').length",
-        "metadata.long.toUpperCase()",
-        "[...metadata.wide]",
-        "Object.keys(metadata.long)",
-        "'x'.repeat(1e9)",
-        "'x'.padStart(1e15, 'ab')",
-        "`${metadata.long.slice(1)}${metadata.long}`",
-        "String(metadata.nested)",
-        "metadata.nested == 1",
-        "metadata.nested.flat(Infinity)",
+        "tags.some(a => metadata.wide.indexOf(metadata.wide + a) > 0)",
+        "metadata.long.toLowerCase()",
     ] {
         let condition = compile(source);
         let error = condition.evaluate(&[("tags", &tags), ("metadata", &metadata)]).unwrap_err();
-        let known =
-            ["the condition takes", "the condition builds", "nested more than", "goes at most"];
+        let known = ["the condition takes", "the condition builds"];
         assert!(known.iter().any(|known| error.message.contains(known)), "{source}: {error}");
     }
     let history: Json = (0..10_000)

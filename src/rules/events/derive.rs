@@ -4,7 +4,7 @@ use crate::domain::{
     AgentId, BranchStatus, Cause, Destination, Ending, Event, GateId, Outcome, Period, RoleId,
     Station, Status, Task, Timestamp, Verdict, Visit,
 };
-use crate::rules::decide::Act;
+use crate::rules::act::Act;
 use crate::rules::replay::replay::{Change, explain};
 use crate::rules::routing::workplace::Post;
 use crate::rules::transition::timeouts::Limits;

@@ -1,8 +1,9 @@
 //! What to do instead.
 
-use super::{Refusal, ToSign};
-use crate::domain::{GateId, Identity, LostDependency, Outcome, RoleId, Ticket, listed, nearest};
-use crate::rules::signing::verify::{Flaw, NAMESPACE};
+use super::{Flaw, NAMESPACE, Refusal, ToSign};
+use crate::domain::{
+    GateId, Identity, LostDependency, Outcome, PublicKey, RoleId, Ticket, listed, nearest,
+};
 
 /// How many problems of one completion are written out; programs get all of them.
 const PROBLEM_LIMIT: usize = 20;
@@ -14,16 +15,15 @@ impl Refusal {
         match self {
             Self::MissingOutcome { valid, .. } => format!("give one of {}:\n{}", listed(valid), meanings(valid)),
             Self::InvalidOutcome { given, valid, .. } => {
-                let question = meant(given, valid).map(|word| format!("did you mean `{word}`? ")).unwrap_or_default();
+                let question = question(meant_outcome(given, valid).map(Outcome::as_str));
                 format!("{question}valid here: {}\n{}", listed(valid), meanings(valid))
             }
             Self::MissingSummary { .. } => "say in one or two sentences what was done".to_owned(),
             Self::MissingBlockers { outcome } | Self::EmptyBlockers { outcome } => match outcome {
-                Outcome::Blocked => "name what you wait for, and from whom, one blocker for each".to_owned(),
-                _ => {
-                    "name what has to be mended so that somebody else can do it, one blocker for each thing".to_owned()
-                }
-            },
+                Outcome::Blocked => "name what you wait for, and from whom, one blocker for each",
+                _ => "name what has to be mended so that somebody else can do it, one blocker for each thing",
+            }
+            .to_owned(),
             Self::TooLong { field: "body", .. } => {
                 "put the text into a file of the repository and name the file in the summary".to_owned()
             }
@@ -47,7 +47,7 @@ impl Refusal {
             }
             Self::UnknownInput { given, known, .. } => {
                 let meant = given.iter().find_map(|name| nearest(name, known.iter().map(String::as_str)));
-                let question = meant.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
+                let question = question(meant);
                 format!("{question}it begins with {}", listed(known))
             }
             Self::WrongTask { assigned, attempted, role: Some(_) } => {
@@ -109,7 +109,7 @@ impl Refusal {
             }
             Self::UnknownWorkflow { known, workflow, .. } => {
                 let meant = nearest(workflow, known.iter().map(String::as_str));
-                let question = meant.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
+                let question = question(meant);
                 format!(
                     "{question}the rules in force have {}; commit a workflow of that name, or, as long as the task stands at no gate, \
                      name another in `routing.workflow`",
@@ -153,15 +153,16 @@ impl Refusal {
             Self::NotPermitted { act, agent } => {
                 format!("ask a person, or allow it in org.yaml: `agents: {{{agent}: {{may: [{act}]}}}}`")
             }
-            Self::NotYourBranch { open, .. } => {
-                let roles: Vec<String> =
-                    open.iter().map(|(ticket, role)| format!("  `{ticket}`  role {role}")).collect();
-                format!("leave it to an agent of the role, or take another with `aof task next`:\n{}", roles.join("\n"))
-            }
+            Self::NotYourBranch { open, .. } => branches(
+                "leave it to an agent of the role, or take another with `aof task next`",
+                open,
+            ),
             Self::NoSuchBranch { open, ticket, .. } if open.is_empty() => {
                 format!("see where it stands with `aof why {}`", ticket.task)
             }
-            Self::BranchNeeded { open, .. } | Self::NoSuchBranch { open, .. } => branches(open),
+            Self::BranchNeeded { open, .. } | Self::NoSuchBranch { open, .. } => {
+                branches("use the ticket of a branch that is open", open)
+            }
             Self::NotOfABranch { ticket, act } => format!("if that is what you want: `aof task {act} {}`", ticket.task),
             Self::Signature(wanted) => of_signature(wanted),
             Self::BranchesNotOpen { task, gate } => {
@@ -183,12 +184,9 @@ impl Refusal {
 }
 
 fn of_signature(wanted: &ToSign) -> String {
-    let keys: Vec<String> = wanted
-        .keys
-        .iter()
-        .map(|key| format!("  {} {}", key.fingerprint(), key.comment()))
-        .collect();
-    let keys = keys.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n");
+    let key = |key: &PublicKey| format!("  {} {}", key.fingerprint(), key.comment());
+    let keys: Vec<String> = wanted.keys.iter().map(|own| key(own).trim_end().to_owned()).collect();
+    let keys = keys.join("\n");
     match &wanted.flaw {
         Flaw::Missing | Flaw::OtherText => format!(
             "`aof task complete` signs by itself, through the ssh agent or with the key file that `--sign-with FILE` names; \
@@ -206,11 +204,15 @@ fn of_signature(wanted: &ToSign) -> String {
     }
 }
 
-/// Names the branches that are open, each with its ticket.
-fn branches(open: &[(Ticket, RoleId)]) -> String {
+fn question(meant: Option<&str>) -> String {
+    meant.map(|word| format!("did you mean `{word}`? ")).unwrap_or_default()
+}
+
+/// Lists the open branches below an advice, each with its ticket.
+fn branches(advice: &str, open: &[(Ticket, RoleId)]) -> String {
     let lines: Vec<String> =
         open.iter().map(|(ticket, role)| format!("  `{ticket}`  role {role}")).collect();
-    format!("use the ticket of a branch that is open:\n{}", lines.join("\n"))
+    format!("{advice}:\n{}", lines.join("\n"))
 }
 
 /// Returns one line for each outcome: when to use it.
@@ -219,6 +221,7 @@ fn meanings(outcomes: &[Outcome]) -> String {
         outcomes.iter().map(|outcome| format!("  `{outcome}`  {}", meaning(outcome))).collect();
     lines.join("\n")
 }
+
 /// Returns when to use an outcome, in general.
 const fn meaning(outcome: &Outcome) -> &'static str {
     match outcome {
@@ -233,8 +236,18 @@ const fn meaning(outcome: &Outcome) -> &'static str {
     }
 }
 
+impl Refusal {
+    /// Returns the outcome that was meant by a word that is none here, if that can be told.
+    pub fn meant(&self) -> Option<&Outcome> {
+        match self {
+            Self::InvalidOutcome { given, valid, .. } => meant_outcome(given, valid),
+            _ => None,
+        }
+    }
+}
+
 /// Returns the outcome that is meant by a word that is none.
-pub(crate) fn meant<'a>(given: &str, valid: &'a [Outcome]) -> Option<&'a Outcome> {
+pub(crate) fn meant_outcome<'a>(given: &str, valid: &'a [Outcome]) -> Option<&'a Outcome> {
     let word = nearest(given, valid.iter().map(Outcome::as_str)).or_else(|| synonym(given))?;
     valid.iter().find(|outcome| outcome.as_str() == word)
 }

@@ -5,7 +5,8 @@ use super::replay::{
     Change, Found, bare, differing, explain, from_entry, opened_at, with_people_of,
 };
 use crate::domain::{BranchStatus, Status, Task, Visit};
-use crate::rules::decide::{Act, Decision, decide};
+use crate::rules::act::{Act, Decision};
+use crate::rules::decide::decide;
 use crate::rules::transition::completion::complete;
 use crate::rules::workflow::rules::Rules;
 

@@ -6,9 +6,10 @@
 use crate::domain::{
     AgentId, Completion, Destination, Ending, Event, GateId, Stamp, Task, Ticket, Timestamp, Visit,
 };
-use crate::rules::decide::{Act, Actor, Decision, Step, decide};
+use crate::rules::act::{Act, Actor, Decision, WorkflowStep};
+use crate::rules::decide::decide;
+use crate::rules::routing::blockers::lost_dependencies;
 use crate::rules::transition::completion::complete;
-use crate::rules::transition::dependencies::lost_dependencies;
 use crate::rules::workflow::rules::Rules;
 
 /// What lies between two states of a task.
@@ -115,7 +116,7 @@ pub(crate) fn opened_at(task: &Task) -> Timestamp {
 }
 
 impl Found {
-    fn of(act: Act, steps: Vec<Step>) -> Self {
+    fn of(act: Act, steps: Vec<WorkflowStep>) -> Self {
         let (states, events): (Vec<Task>, Vec<Vec<Event>>) =
             steps.into_iter().map(|step| (step.task, step.events)).unzip();
         Self { act, states, events: events.concat() }
@@ -130,14 +131,14 @@ fn states(
     now: Timestamp,
     after: &Task,
     stamp: Option<&Stamp>,
-) -> Option<Vec<Step>> {
+) -> Option<Vec<WorkflowStep>> {
     let steps = passed_on(rules, outcome_of(rules, before, act, now, stamp)?, after);
     steps.last().is_some_and(|last| same(&last.task, after)).then_some(steps)
 }
 
 /// Lets gates that decide by themselves decide, as far as `after` has gone: they do so right behind the act.
-fn passed_on(rules: &Rules, first: Step, after: &Task) -> Vec<Step> {
-    let pass = |step: &Step| {
+fn passed_on(rules: &Rules, first: WorkflowStep, after: &Task) -> Vec<WorkflowStep> {
+    let pass = |step: &WorkflowStep| {
         let entry = after.history.get(step.task.history.len())?;
         outcome_of(rules, &step.task, &Act::Pass, entry.exited, None)
     };
@@ -258,7 +259,7 @@ fn outcome_of(
     act: &Act,
     now: Timestamp,
     stamp: Option<&Stamp>,
-) -> Option<Step> {
+) -> Option<WorkflowStep> {
     let decision = match (act, stamp) {
         (Act::Complete(completion), Some(stamp)) => {
             complete(rules, task, completion, stamp.clone(), now)

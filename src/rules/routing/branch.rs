@@ -1,10 +1,10 @@
 //! Which branch of an open fork is meant, and who has spoken at it.
 
+use super::eligibility::may_complete;
 use super::fork::is_void;
 use super::workplace::Post;
 use crate::domain::{AgentId, Gate, GateId, OpenVisit, RoleId, Task, Ticket, Timestamp, Visit};
 use crate::rules::refusal::Refusal;
-use crate::rules::transition::guard::may_complete;
 use crate::rules::workflow::rules::Rules;
 
 /// Returns when the branch was opened, or last spoke without finishing.
@@ -131,6 +131,15 @@ fn spoken(task: &Task, open: &OpenVisit, branch: &GateId, agent: &AgentId) -> Op
         Ticket { task: task.id.clone(), visit: Some(open.visit), branch: Some(branch.clone()) };
     let entry = ending(&task.history, &ticket)?;
     Some(Refusal::visit_ended(&ticket, entry, Some(agent)))
+}
+
+/// The refusal of a branch that is not open.
+pub(crate) fn not_open(rules: &Rules, task: &Task, open: &OpenVisit, branch: &GateId) -> Refusal {
+    Refusal::NoSuchBranch {
+        ticket: task.ticket_of(Some(branch)),
+        gate: open.current.clone(),
+        open: open_tickets(rules, task),
+    }
 }
 
 /// Returns the tickets of the branches that are still open, each with its role.

@@ -1,14 +1,14 @@
 //! Forks: which branches open, and what they come to together.
 
-use super::condition_scope::Scope;
+use super::blockers::{lost_dependencies, nobody};
+use super::reviews::named;
 use super::route::applies_to_branch;
+use super::scope::Scope;
 use super::workplace::Post;
 use crate::domain::{
     BranchStatus, ConditionTrouble, Event, Fork, Gate, GateId, Join, JoinStrategy, OpenBranch,
     OpenVisit, Outcome, RoleId, Status, Task, Verdict, Workflow,
 };
-use crate::rules::transition::dependencies::lost_dependencies;
-use crate::rules::transition::fold::nobody;
 use crate::rules::workflow::rules::Rules;
 
 /// Returns the branches of the fork as they open for the task: those that do not apply are skipped at once.
@@ -197,11 +197,6 @@ pub(crate) fn follow(task: &mut Task) {
         task.status = Status::Blocked;
         task.blockers.extend(lost.iter().map(ToString::to_string));
     }
-}
-
-/// Returns the texts with the branch that says them.
-pub(crate) fn named(branch: &GateId, texts: &[String]) -> Vec<String> {
-    texts.iter().map(|text| format!("{branch}: {text}")).collect()
 }
 
 /// Blocks branches for which there is nobody. Returns which, with the role.

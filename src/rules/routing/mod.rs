@@ -1,7 +1,10 @@
-//! Where an outcome leads: gates, forks and their branches.
+//! Where an outcome leads, who may say it, and what stands in the way.
 
+pub(crate) mod blockers;
 pub(crate) mod branch;
-pub(crate) mod condition_scope;
+pub(crate) mod eligibility;
 pub(crate) mod fork;
+pub(crate) mod reviews;
 pub(crate) mod route;
+pub(crate) mod scope;
 pub(crate) mod workplace;

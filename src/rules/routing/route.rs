@@ -1,13 +1,14 @@
 //! Where an outcome leads (spec 1, 3.1 to 3.3; DESIGN section 5): the one routing function.
 
-use super::condition_scope::Scope;
+use super::reviews::unanswered;
+use super::scope::Scope;
 use crate::domain::{
-    Branch, ConditionTrouble, Decision, Destination, Exhausted, Gate, GateId, GateKind,
+    Branch, ConditionTrouble, Decision, Destination, Ending, Exhausted, Gate, GateId, GateKind,
     OnConditionError, Outcome, RejectionStrategy, RoleId, Target, Task, Visit, Workflow,
 };
+use crate::rules::act::LOOP_LIMIT;
 use crate::rules::condition::Condition;
-use crate::rules::transition::fold;
-use crate::rules::transition::guard::LOOP_LIMIT;
+use crate::rules::workflow::graph::is_backward;
 use crate::rules::workflow::rules::Rules;
 
 /// A way through the workflow: where it ends, and what was met on it.
@@ -92,23 +93,6 @@ pub(crate) fn judgement(
     let mut trouble = Vec::new();
     let scope = Scope::of(task, &task.history);
     (applies(rules, workflow, gate, &scope, &mut trouble), trouble)
-}
-
-/// Returns whether the way from the gate number `index` to `to` is a way back: to an earlier gate, to the gate itself, off the
-/// line, or from there.
-pub(crate) fn is_backward(workflow: &Workflow, index: usize, to: &GateId) -> bool {
-    workflow.gates[index].detour
-        || workflow.gate(to).is_some_and(|(place, gate)| place <= index || gate.detour)
-}
-
-/// Returns whether the gate's own route for the outcome leads back.
-pub(crate) fn goes_back(workflow: &Workflow, gate: &Gate, outcome: &Outcome) -> bool {
-    let index = workflow.gate(&gate.id).map_or(0, |(index, _)| index);
-    match gate.exits.route(outcome).map(|route| &route.to) {
-        Some(Target::Gate(to)) => is_backward(workflow, index, to),
-        Some(Target::Origin | Target::Previous) => true,
-        _ => false,
-    }
 }
 
 /// Returns the outcome that stands for what a condition gate decides.
@@ -261,7 +245,7 @@ impl Way<'_> {
     fn count(&self, to: &Destination, history: &[Visit]) -> Option<(GateId, u32)> {
         match to {
             Destination::Gate(gate) if is_backward(self.workflow, self.index, gate) => {
-                Some((gate.clone(), fold::returns_to(history, gate) + 1))
+                Some((gate.clone(), returns_to(history, gate) + 1))
             }
             _ => None,
         }
@@ -279,7 +263,7 @@ impl Way<'_> {
             Destination::Cancelled | Destination::Fail => return passage,
         };
         let mut trouble = Vec::new();
-        let open = fold::unanswered(&self.task.history);
+        let open = unanswered(&self.task.history);
         let waits = |gate: &Gate| open.iter().any(|visit| visit.gate == gate.id);
         let forgotten = self.workflow.gates.iter().enumerate().find(|(place, gate)| {
             let passed = (self.index < *place && *place < to) || passage.to == Destination::End;
@@ -355,4 +339,17 @@ impl Passage {
             trouble: Vec::new(),
         }
     }
+}
+
+/// Returns how often backward routes have entered the gate since a person last moved the task.
+pub(crate) fn returns_to(history: &[Visit], gate: &GateId) -> u32 {
+    let since = history
+        .iter()
+        .rposition(|visit| matches!(visit.outcome, Ending::Override | Ending::Reopened));
+    let recent = &history[since.map_or(0, |index| index + 1)..];
+    let count = recent
+        .iter()
+        .filter(|visit| visit.retry.is_some() && visit.to == Some(Destination::Gate(gate.clone())))
+        .count();
+    u32::try_from(count).unwrap_or(u32::MAX)
 }

@@ -1,9 +1,9 @@
 //! Where somebody works: a gate or a branch of one, what is asked there, and whose it is.
 
-use super::route::goes_back;
 use crate::domain::{
     AgentId, Branch, Duty, Gate, GateId, Outcome, RoleId, Station, Task, Verdict, Workflow,
 };
+use crate::rules::workflow::graph::goes_back;
 use crate::rules::workflow::rules::Rules;
 
 /// The place of somebody's work in the rules.

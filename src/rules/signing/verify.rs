@@ -3,38 +3,9 @@
 
 use super::canonical::{canonical, ticket};
 use super::ssh::holds;
-use crate::domain::{Completion, Ending, PublicKey, Task, Ticket, Timestamp};
-use crate::rules::decide::Decision;
-use crate::rules::refusal::{Refusal, ToSign};
-use crate::rules::transition::completion::{agrees, complete};
+use crate::domain::{Ending, Task, Ticket};
+use crate::rules::refusal::{Flaw, NAMESPACE, Refusal, ToSign};
 use crate::rules::workflow::rules::Rules;
-
-/// What signatures are made for here: one that was made for git, or a file, is none.
-pub const NAMESPACE: &str = "aof";
-
-/// What is wrong with a signature.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Flaw {
-    /// There is none, and its agent has a key.
-    Missing,
-    /// It was made for something else.
-    OtherUse {
-        /// What for.
-        namespace: String,
-    },
-    /// It was made with a key that is not its agent's.
-    OtherKey {
-        /// That key.
-        key: PublicKey,
-    },
-    /// The text that was signed is another one.
-    OtherText,
-    /// Its agent has no key that it could be checked with.
-    NoKey {
-        /// The key that it was made with.
-        key: PublicKey,
-    },
-}
 
 /// Returns what is wrong with the signature of the entry of that place, by the keys that these rules name; nothing where it is as it should
 /// be, and where none is wanted.
@@ -66,23 +37,6 @@ pub fn to_sign(rules: &Rules, task: &Task, place: usize) -> Option<String> {
 /// Returns the ticket of the visit that the entry of that place ended.
 pub fn entry_ticket(task: &Task, place: usize) -> Option<Ticket> {
     task.history.get(place).map(|entry| ticket(task, place, entry))
-}
-
-/// Decides a completion that nobody has signed yet, as if it were signed. One that has a signature is judged like any other.
-pub fn rehearse(
-    rules: &Rules,
-    task: &Task,
-    completion: &Completion,
-    now: Timestamp,
-) -> Result<Decision, Refusal> {
-    let decision = complete(rules, task, completion, completion.stamp(), now)?;
-    if let Decision::Step(step) = &decision {
-        agrees(rules, task, completion)?;
-        if completion.signature.is_some() {
-            check(rules, &step.task, task.history.len())?;
-        }
-    }
-    Ok(decision)
 }
 
 /// Returns why the entry of that place is not taken, if its signature is not as it should be.

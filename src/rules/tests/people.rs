@@ -6,7 +6,7 @@ fn person() -> Actor {
     Actor::Person(Some(id("human-ada")))
 }
 
-fn code(result: Result<crate::rules::Step, crate::rules::Refusal>) -> &'static str {
+fn code(result: Result<crate::rules::WorkflowStep, crate::rules::Refusal>) -> &'static str {
     result.unwrap_err().code()
 }
 

@@ -165,7 +165,7 @@ fn wanted(refusal: Refusal) -> ToSign {
     }
 }
 
-fn complete(rules: &Rules, task: &Task, completion: &Completion) -> Result<Step, Refusal> {
+fn complete(rules: &Rules, task: &Task, completion: &Completion) -> Result<WorkflowStep, Refusal> {
     step(rules, task, &Act::Complete(completion.clone()), 60)
 }
 

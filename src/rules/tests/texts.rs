@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::domain::*;
 use crate::files::config::config::{Source, load};
 use crate::rules::tests::world::*;
-use crate::rules::{Act, Change, Refusal, Rules, Step, Warning, begin, explain};
+use crate::rules::{Act, Change, Refusal, Rules, Warning, WorkflowStep, begin, explain};
 
 const WORKFLOW: &str = "
 workflow:
@@ -53,7 +53,7 @@ fn tell(
     task: &Task,
     agent: &str,
     change: impl FnOnce(&mut Completion),
-) -> Result<Step, Refusal> {
+) -> Result<WorkflowStep, Refusal> {
     let mut completion = completion(agent, "complete");
     completion.id = id(&format!("c{}", task.history.len()));
     change(&mut completion);
@@ -125,7 +125,7 @@ fn outputs_are_what_the_gate_declares() {
       }
     }
     "#);
-    insta::assert_snapshot!(serde_json::to_string_pretty(&refused.fields().last().unwrap().1).unwrap(), @r#"
+    insta::assert_snapshot!(serde_json::to_string_pretty(&refused.fields()["problems"]).unwrap(), @r#"
     [
       {
         "path": "branch",

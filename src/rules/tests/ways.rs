@@ -2,7 +2,9 @@
 
 use crate::domain::*;
 use crate::rules::tests::world::*;
-use crate::rules::{Act, Change, Finding, Rules, Step, explain, passes_by_itself, unanswered};
+use crate::rules::{
+    Act, Change, Finding, Rules, WorkflowStep, explain, passes_by_itself, unanswered,
+};
 
 /// plan -> work -> review, which has three decisions -> compound
 fn compound() -> Workflow {
@@ -96,7 +98,7 @@ fn everything_between_is_visited_again_after_going_back() {
 }
 
 /// Sends the task from review to work and back until something else happens.
-fn exhaust(rules: &Rules) -> (u32, Step) {
+fn exhaust(rules: &Rules) -> (u32, WorkflowStep) {
     let mut task = at_review(rules);
     for times in 1.. {
         let step = say(rules, &task, "agent-5", "needs_fixes").unwrap();

@@ -1,7 +1,7 @@
 //! Workflows, people and tasks to try the rules on.
 
 use crate::domain::*;
-use crate::rules::{Act, Decision, Refusal, Rules, Step, decide};
+use crate::rules::{Act, Decision, Refusal, Rules, WorkflowStep, decide};
 
 pub(crate) fn id<T: std::str::FromStr>(text: &str) -> T
 where
@@ -138,7 +138,12 @@ pub(crate) fn opened(rules: &Rules, tags: &[&str]) -> Task {
     step(rules, &new_task(tags), &Act::Open, 0).unwrap().task
 }
 
-pub(crate) fn step(rules: &Rules, task: &Task, act: &Act, minute: i64) -> Result<Step, Refusal> {
+pub(crate) fn step(
+    rules: &Rules,
+    task: &Task,
+    act: &Act,
+    minute: i64,
+) -> Result<WorkflowStep, Refusal> {
     match decide(rules, task, act, at(minute))? {
         Decision::Step(step) => Ok(*step),
         Decision::Settled { visit } => panic!("settled before, as visit {visit}"),
@@ -163,7 +168,12 @@ pub(crate) fn completion(agent: &str, outcome: &str) -> Completion {
 }
 
 /// Completes the open visit with an id of its own.
-pub(crate) fn say(rules: &Rules, task: &Task, agent: &str, outcome: &str) -> Result<Step, Refusal> {
+pub(crate) fn say(
+    rules: &Rules,
+    task: &Task,
+    agent: &str,
+    outcome: &str,
+) -> Result<WorkflowStep, Refusal> {
     let mut completion = completion(agent, outcome);
     completion.id = id(&format!("c{}", task.history.len()));
     let minute = 10 * (i64::try_from(task.history.len()).unwrap() + 1);
@@ -194,7 +204,7 @@ pub(crate) fn say_at(
     branch: &str,
     agent: &str,
     outcome: &str,
-) -> Result<Step, Refusal> {
+) -> Result<WorkflowStep, Refusal> {
     let mut completion = completion(agent, outcome);
     completion.ticket = task.ticket_of(Some(&id(branch)));
     completion.id = id(&format!("c{}", task.history.len()));

@@ -1,51 +1,91 @@
-//! What is done with a task besides working at it: opened, set going, called off, taken up again, moved.
+//! What is done with a task besides working at it: opened, held, set going, cancelled, reopened, moved.
 
-use super::completion::{
-    arrive, blank, looping, open_now, pass, passes_by_itself, unknown_workflow,
-};
-use super::dependencies::lost_dependencies;
-use super::fold;
-use super::warning::Warning;
+use super::claims::assign;
+use super::completion::{pass, passes_by_itself};
+use super::fold::{self, arrive, not_looping, resume};
+use super::visit::{ended, finished, open_visit, workflow_of};
 use crate::domain::{
-    BranchStatus, Destination, Ending, Event, Gate, GateId, OpenBranch, OpenVisit, Permission,
-    Status, Task, Timestamp, Visit, Workflow,
+    AgentId, BranchStatus, Destination, Ending, Event, GateId, Map, OpenBranch, OpenVisit,
+    Permission, Routing, Station, Status, Task, Timestamp, Visit, Workflow,
 };
-use crate::rules::decide::{Actor, Step};
+use crate::rules::act::{Actor, Decision, Warning, WorkflowStep};
 use crate::rules::refusal::Refusal;
 use crate::rules::routing::branch;
+use crate::rules::routing::eligibility::permit;
 use crate::rules::routing::fork;
 use crate::rules::routing::route;
 use crate::rules::workflow::rules::Rules;
 
-pub(crate) fn open(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, Refusal> {
+/// Returns the input of a new task: what was given, and the workflow's defaults for the rest.
+pub fn begin(workflow: &Workflow, given: &Map) -> Result<Map, Refusal> {
+    let Some(declared) = &workflow.context.input else { return Ok(given.clone()) };
+    let workflow = workflow.name.clone();
+    let unknown: Vec<String> =
+        given.keys().filter(|name| !declared.contains_key(*name)).cloned().collect();
+    if !unknown.is_empty() {
+        let known = declared.keys().cloned().collect();
+        return Err(Refusal::UnknownInput { workflow, given: unknown, known });
+    }
+    let value = |name: &str, default| given.get(name).unwrap_or(default).clone();
+    let input: Map =
+        declared.iter().map(|(name, default)| (name.clone(), value(name, default))).collect();
+    let missing: Vec<String> =
+        input.iter().filter(|(_, value)| value.is_null()).map(|(name, _)| name.clone()).collect();
+    if missing.is_empty() { Ok(input) } else { Err(Refusal::MissingInput { workflow, missing }) }
+}
+
+pub(crate) fn open(rules: &Rules, task: &Task, now: Timestamp) -> Result<WorkflowStep, Refusal> {
     if let Some(open) = &task.gate {
-        return Err(Refusal::NotFinished { task: task.id.clone(), gate: open.current.clone() });
+        return Err(not_finished(task, open));
     }
     if !task.history.is_empty() {
-        return Err(Refusal::Finished {
-            task: task.id.clone(),
-            status: task.status,
-            at: task.latest(),
-        });
+        return Err(finished(task));
     }
-    let workflow = rules.workflow_of(task).ok_or_else(|| unknown_workflow(rules, task))?;
+    let workflow = workflow_of(rules, task)?;
     let passage = route::entry(rules, workflow, task);
     let Destination::Gate(gate) = passage.to else {
         return Err(Refusal::NoGateApplies { workflow: workflow.name.to_string() });
     };
     let mut after = task.clone();
-    let at = now;
-    // A hand-made file may say anything; what has not been yet was not created.
+    // A hand-made file may say that it was created in the future.
     after.created = task.created.min(now);
     after.status = Status::Ready;
-    after.updated = at;
+    after.updated = now;
     after.workflow_hash = rules.hash(&workflow.name).map(str::to_owned);
-    fold::open(rules, &mut after, gate, None, at);
-    let mut events: Vec<Event> =
-        passage.skipped.into_iter().map(|gate| Event::Skipped { gate }).collect();
-    events.extend(passage.trouble.iter().cloned().map(Event::ConditionError));
-    let warnings = passage.trouble.into_iter().map(Warning::ConditionError).collect();
-    Ok(arrive(rules, Step { task: after, work: None, events, warnings }))
+    fold::open(rules, &mut after, gate, None, now);
+    let mut step = WorkflowStep::silent(after);
+    step.events.extend(passage.skipped.into_iter().map(|gate| Event::Skipped { gate }));
+    step.events.extend(passage.trouble.iter().cloned().map(Event::ConditionError));
+    step.warnings.extend(passage.trouble.into_iter().map(Warning::ConditionError));
+    Ok(arrive(rules, step))
+}
+
+/// Puts a task that stands nowhere at its first gate, as the agent's, if it can be given to the agent there.
+pub(crate) fn open_for(
+    rules: &Rules,
+    task: &Task,
+    agent: &AgentId,
+    now: Timestamp,
+) -> Result<WorkflowStep, Refusal> {
+    let routing =
+        Routing { role: task.routing.role.clone(), ..Routing::of(task.routing.workflow.clone()) };
+    let mut step = open(rules, &Task { routing, ..task.clone() }, now)?;
+    if let Decision::Step(given) =
+        assign(rules, &step.task, &Actor::Person(None), agent, None, now)?
+    {
+        step.task = given.task;
+        if let Some(open) = &step.task.gate {
+            let own = open.branches.iter().find(|own| own.agent.as_ref() == Some(agent));
+            let branch = own.map(|own| own.id.clone());
+            let at = Station { gate: open.current.clone(), branch };
+            step.events.push(Event::Assigned { at, agent: agent.clone() });
+        }
+    }
+    Ok(step)
+}
+
+fn not_finished(task: &Task, open: &OpenVisit) -> Refusal {
+    Refusal::NotFinished { task: task.id.clone(), gate: open.current.clone() }
 }
 
 pub(crate) fn unblock(
@@ -55,10 +95,10 @@ pub(crate) fn unblock(
     branch: Option<&GateId>,
     reason: Option<&str>,
     now: Timestamp,
-) -> Result<Step, Refusal> {
-    let open = open_now(task)?;
+) -> Result<WorkflowStep, Refusal> {
+    let open = open_visit(task)?;
     permit(rules, task, by, Permission::Unblock, branch)?;
-    let held = |own: &OpenBranch| {
+    let is_blocked = |own: &OpenBranch| {
         own.status == BranchStatus::Blocked && branch.is_none_or(|id| own.id == *id)
     };
     let counting = fork::counting(rules, task, open);
@@ -66,14 +106,10 @@ pub(crate) fn unblock(
     if on_hold && branch.is_some() {
         return Err(Refusal::Held { task: task.id.clone(), reasons: task.blockers.clone() });
     }
-    let waits = on_hold || counting.iter().any(held);
     if let Some(id) = branch.filter(|id| counting.iter().all(|own| own.id != **id)) {
-        return Err(Refusal::NoSuchBranch {
-            ticket: task.ticket_of(Some(id)),
-            gate: open.current.clone(),
-            open: branch::open_tickets(rules, task),
-        });
+        return Err(branch::not_open(rules, task, open, id));
     }
+    let waits = on_hold || counting.iter().any(is_blocked);
     if !waits && passes_by_itself(rules, task) {
         // The rules took away whoever was waited for: what was said until then is judged.
         return pass(rules, task, now);
@@ -81,76 +117,39 @@ pub(crate) fn unblock(
     if !waits && (task.status != Status::Blocked || branch.is_some()) {
         return Err(Refusal::NotBlocked { task: task.id.clone(), status: task.status });
     }
-    if looping(rules, task).is_some() {
+    if not_looping(rules, task).is_err() {
         // The count starts again, and the history must say that a person wanted it: an override to the same gate.
         let reason = reason.ok_or(Refusal::MissingReason { act: "unblock" })?;
-        return moved(rules, task, Ending::Override, by, &open.current.clone(), reason, now);
+        return moved(rules, task, Ending::Override, by, &open.current, reason, now);
     }
     let mut after = task.clone();
     resume(&mut after, now.max(task.updated));
     if !counting.is_empty() {
+        let resumed = after.updated;
         // Whoever lifts a hold speaks for no branch that waits for something of its own.
-        for own in after
-            .gate
-            .iter_mut()
-            .flat_map(|open| &mut open.branches)
-            .filter(|own| !on_hold && held(own))
-        {
+        for own in after.branches_mut().filter(|own| !on_hold && is_blocked(own)) {
             own.status = BranchStatus::Ready;
-            own.resumed = Some(after.updated);
-            own.overdue = None;
+            (own.resumed, own.overdue) = (Some(resumed), None);
             own.blockers = Vec::new();
         }
         fork::follow(&mut after);
     }
     let events = fold::hold_if_stuck(rules, &mut after);
     if !on_hold && obstacles(&after) == obstacles(task) {
-        let blockers = after.gate.iter().flat_map(|open| &open.branches).filter(|own| held(own));
-        let blockers = blockers.flat_map(|own| own.blockers.clone()).collect();
-        let blockers = if waits { blockers } else { task.blockers.clone() };
+        let own = after.branches().filter(|own| is_blocked(own));
+        let own = own.flat_map(|own| own.blockers.clone()).collect();
+        let blockers = if waits { own } else { task.blockers.clone() };
         return Err(Refusal::Blocked { ticket: task.ticket_of(branch).without_visit(), blockers });
     }
-    Ok(Step { task: after, work: None, events, warnings: Vec::new() })
+    Ok(WorkflowStep { events, ..WorkflowStep::silent(after) })
 }
 
-/// Returns what stands in the way of a task and of its branches; nothing where nothing does.
+/// Returns what stands in the way of a task and of its branches.
 fn obstacles(task: &Task) -> Vec<(Option<&GateId>, &[String])> {
-    let branches = task.gate.iter().flat_map(|open| &open.branches);
-    let blocked = branches.filter(|own| own.status == BranchStatus::Blocked);
+    let blocked = task.branches().filter(|own| own.status == BranchStatus::Blocked);
     let own = blocked.map(|own| (Some(&own.id), own.blockers.as_slice()));
     let whole = (task.status == Status::Blocked).then_some((None, task.blockers.as_slice()));
     whole.into_iter().chain(own).collect()
-}
-
-/// Sets the whole task going again, unless it depends on what is lost. Time limits and claims count from now on.
-pub(crate) fn resume(task: &mut Task, now: Timestamp) {
-    task.blockers = lost_dependencies(task).iter().map(ToString::to_string).collect();
-    task.status = match &task.routing.agent {
-        _ if !task.blockers.is_empty() => Status::Blocked,
-        Some(_) => Status::InProgress,
-        None => Status::Ready,
-    };
-    task.updated = now;
-    task.routing.claimed = task.routing.agent.as_ref().map(|_| now);
-    if let Some(open) = &mut task.gate {
-        let held = open.held.take().is_some();
-        open.resumed = Some(now);
-        open.overdue = None;
-        if held {
-            restart(task);
-        }
-    }
-}
-
-/// Gives all open branches a full term, from the task's last change on.
-pub(crate) fn restart(task: &mut Task) {
-    let now = task.updated;
-    let branches = task.gate.iter_mut().flat_map(|open| &mut open.branches);
-    for own in branches.filter(|own| own.status.is_open()) {
-        own.resumed = Some(now);
-        own.overdue = None;
-        own.claimed = own.agent.as_ref().map(|_| now);
-    }
 }
 
 /// Holds the task where it is, whoever works at it: nothing is completed until a person sets it going again.
@@ -160,8 +159,8 @@ pub(crate) fn hold(
     by: &Actor,
     reason: &str,
     now: Timestamp,
-) -> Result<Step, Refusal> {
-    let open = open_now(task)?;
+) -> Result<WorkflowStep, Refusal> {
+    let open = open_visit(task)?;
     permit(rules, task, by, Permission::Hold, None)?;
     if reason.trim().is_empty() {
         return Err(Refusal::MissingReason { act: "hold" });
@@ -173,10 +172,8 @@ pub(crate) fn hold(
     after.updated = now.max(task.updated);
     after.status = Status::Blocked;
     after.blockers.push(reason.trim().to_owned());
-    if let Some(open) = &mut after.gate {
-        open.held = Some(after.updated);
-    }
-    Ok(Step::silent(after))
+    after.gate = Some(OpenVisit { held: Some(after.updated), ..open.clone() });
+    Ok(WorkflowStep::silent(after))
 }
 
 pub(crate) fn cancel(
@@ -185,13 +182,13 @@ pub(crate) fn cancel(
     by: &Actor,
     reason: &str,
     now: Timestamp,
-) -> Result<Step, Refusal> {
-    let open = open_now(task)?;
+) -> Result<WorkflowStep, Refusal> {
+    let open = open_visit(task)?;
     permit(rules, task, by, Permission::Cancel, None)?;
-    let entry = entry(rules, task, open, Ending::Cancelled, by, reason, now)?;
+    let entry = entry(rules, task, open, Ending::Cancelled, by, None, reason, now)?;
     let mut after = task.clone();
     fold::apply(rules, &mut after, entry);
-    Ok(Step::silent(after))
+    Ok(WorkflowStep::silent(after))
 }
 
 pub(crate) fn reopen(
@@ -201,12 +198,12 @@ pub(crate) fn reopen(
     to: &GateId,
     reason: &str,
     now: Timestamp,
-) -> Result<Step, Refusal> {
+) -> Result<WorkflowStep, Refusal> {
     permit(rules, task, by, Permission::Reopen, None)?;
-    if let Some(open) = &task.gate {
-        return Err(Refusal::NotFinished { task: task.id.clone(), gate: open.current.clone() });
+    match &task.gate {
+        Some(open) => Err(not_finished(task, open)),
+        None => moved(rules, task, Ending::Reopened, by, to, reason, now),
     }
-    moved(rules, task, Ending::Reopened, by, to, reason, now)
 }
 
 pub(crate) fn override_to(
@@ -216,8 +213,8 @@ pub(crate) fn override_to(
     to: &GateId,
     reason: &str,
     now: Timestamp,
-) -> Result<Step, Refusal> {
-    open_now(task)?;
+) -> Result<WorkflowStep, Refusal> {
+    open_visit(task)?;
     permit(rules, task, by, Permission::Override, None)?;
     moved(rules, task, Ending::Override, by, to, reason, now)
 }
@@ -230,27 +227,31 @@ fn moved(
     to: &GateId,
     reason: &str,
     now: Timestamp,
-) -> Result<Step, Refusal> {
-    let workflow = rules.workflow_of(task).ok_or_else(|| unknown_workflow(rules, task))?;
-    known_gate(workflow, to)?;
-    // A finished task has no open visit: what is taken up again begins where and when it is.
+) -> Result<WorkflowStep, Refusal> {
+    let workflow = workflow_of(rules, task)?;
+    if workflow.gate(to).is_none() {
+        let known = workflow.gates.iter().map(|gate| gate.id.clone()).collect();
+        return Err(Refusal::UnknownGate { given: to.clone(), known });
+    }
+    // A finished task has no open visit: a reopened one begins where and when it is reopened.
     let from = task.gate.clone().unwrap_or_else(|| {
-        let last = task.history.last().map_or_else(|| to.clone(), |visit| visit.gate.clone());
-        OpenVisit::at(last, now.max(task.latest()), task.history.len())
+        let last = task.history.last().map_or(to, |visit| &visit.gate);
+        OpenVisit::at(last.clone(), now.max(task.latest()), task.history.len())
     });
-    let mut visit = entry(rules, task, &from, ending, by, reason, now)?;
-    visit.to = Some(Destination::Gate(to.clone()));
+    let visit = entry(rules, task, &from, ending, by, Some(to), reason, now)?;
     let mut after = task.clone();
     fold::apply(rules, &mut after, visit);
-    Ok(arrive(rules, Step::silent(after)))
+    Ok(arrive(rules, WorkflowStep::silent(after)))
 }
 
+#[expect(clippy::too_many_arguments, reason = "what an entry says")]
 fn entry(
     rules: &Rules,
     task: &Task,
     open: &OpenVisit,
     ending: Ending,
     by: &Actor,
+    to: Option<&GateId>,
     reason: &str,
     now: Timestamp,
 ) -> Result<Visit, Refusal> {
@@ -262,68 +263,6 @@ fn entry(
         };
         return Err(Refusal::MissingReason { act });
     }
-    Ok(Visit { agent: by.agent().cloned(), ..ended(rules, task, open, ending, reason, now) })
-}
-
-/// Returns the entry of a visit that no completion ended.
-pub(crate) fn ended(
-    rules: &Rules,
-    task: &Task,
-    open: &OpenVisit,
-    ending: Ending,
-    why: &str,
-    now: Timestamp,
-) -> Visit {
-    let workflow = rules.workflow_of(task);
-    let gate = workflow.and_then(|workflow| workflow.gate(&open.current)).map(|(_, gate)| gate);
-    let role = open
-        .escalated
-        .as_ref()
-        .or_else(|| gate.and_then(Gate::role))
-        .or(task.routing.role.as_ref());
-    let last = task
-        .history
-        .last()
-        .and_then(|visit| visit.role.as_ref())
-        .filter(|_| open.branches.is_empty());
-    Visit {
-        role: role.or(last).cloned(),
-        exited: now.max(task.latest()),
-        summary: why.trim().to_owned(),
-        unfinished: fork::unfinished(open),
-        workflow: workflow.and_then(|workflow| rules.hash(&workflow.name)).map(str::to_owned),
-        ..blank(&open.current, open, ending)
-    }
-}
-
-fn known_gate(workflow: &Workflow, to: &GateId) -> Result<(), Refusal> {
-    if workflow.gate(to).is_some() {
-        return Ok(());
-    }
-    Err(Refusal::UnknownGate {
-        given: to.clone(),
-        known: workflow.gates.iter().map(|gate| gate.id.clone()).collect(),
-    })
-}
-
-/// People may; an agent may what org.yaml lets it, and what it likes with the task it holds. Whoever holds one branch of a task
-/// does not hold the task: it may do only what is asked of that branch.
-pub(crate) fn permit(
-    rules: &Rules,
-    task: &Task,
-    by: &Actor,
-    act: Permission,
-    branch: Option<&GateId>,
-) -> Result<(), Refusal> {
-    let Actor::Agent(agent) = by else { return Ok(()) };
-    let holder = match branch {
-        Some(id) => task.gate.as_ref().and_then(|open| open.branch(id)?.agent.as_ref()),
-        None => task.routing.agent.as_ref(),
-    };
-    let holds = holder == Some(agent);
-    let allowed = rules.org.agent(agent).is_some_and(|known| known.may.contains(&act));
-    if allowed || holds {
-        return Ok(());
-    }
-    Err(Refusal::NotPermitted { agent: agent.clone(), act })
+    let visit = ended(rules, task, open, ending, to.cloned(), reason, now);
+    Ok(Visit { agent: by.agent().cloned(), ..visit })
 }

@@ -1,16 +1,13 @@
 //! Claims: an agent takes a task, or a branch of one, or is given it, and gives it back.
 
-use super::actions;
-use super::actions::permit;
-use super::completion::{open_now, post};
-use super::guard;
+use super::visit::{open_visit, workplace};
 use crate::domain::{
-    AgentId, BranchStatus, Event, GateId, OpenVisit, Permission, Routing, Station, Status, Task,
-    Ticket, Timestamp,
+    AgentId, BranchStatus, GateId, OpenVisit, Permission, Status, Task, Ticket, Timestamp,
 };
-use crate::rules::decide::{Actor, Decision, Step};
+use crate::rules::act::{Actor, Decision, WorkflowStep};
 use crate::rules::refusal::Refusal;
 use crate::rules::routing::branch;
+use crate::rules::routing::eligibility::{another_has, held_by_another, may_complete, permit};
 use crate::rules::routing::fork;
 use crate::rules::workflow::rules::Rules;
 
@@ -21,45 +18,44 @@ pub(crate) fn claim(
     branch: Option<&GateId>,
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
-    let open = open_now(task)?;
+    let open = open_visit(task)?;
     let ticket = Ticket { task: task.id.clone(), visit: None, branch: branch.cloned() };
     let branch = branch::meant(rules, task, &ticket, agent)?;
-    let post = post(rules, task, open, branch.as_ref())?;
-    guard::may_complete(rules, task, &post, agent)?;
+    let post = workplace(rules, task, open, branch.as_ref())?;
+    may_complete(rules, task, &post, agent)?;
     if post.holder.is_some() {
         return Ok(Decision::Settled { visit: open.visit });
     }
-    let own = branch
-        .as_ref()
-        .and_then(|id| open.branch(id))
-        .filter(|own| own.status == BranchStatus::Blocked);
+    let own = branch.as_ref().and_then(|id| open.branch(id));
+    let own = own.filter(|own| own.status == BranchStatus::Blocked);
     if task.status == Status::Blocked || own.is_some() {
-        let blockers = own.map_or_else(|| task.blockers.clone(), |own| own.blockers.clone());
         return Err(Refusal::Blocked {
             ticket: task.ticket_of(branch.as_ref()).without_visit(),
-            blockers,
+            blockers: own.map_or(&task.blockers, |own| &own.blockers).clone(),
         });
     }
     let mut after = task.clone();
-    hand_out(&mut after, branch.as_ref(), agent, now.max(task.updated));
-    Ok(Decision::Step(Box::new(Step::silent(after))))
+    after.updated = now.max(task.updated);
+    set_holder(&mut after, branch.as_ref(), Some(agent));
+    Ok(WorkflowStep::silent(after).into())
 }
 
-fn hand_out(task: &mut Task, branch: Option<&GateId>, agent: &AgentId, now: Timestamp) {
-    task.updated = now;
-    if let (Some(id), Some(open)) = (branch, &mut task.gate) {
-        for own in open.branches.iter_mut().filter(|own| own.id == *id) {
-            own.agent = Some(agent.clone());
-            own.claimed = Some(now);
-            own.lost.take_if(|lost| *lost == *agent);
-            own.status = BranchStatus::InProgress;
-        }
+/// Gives the task, or the branch of it, to an agent as of its last change; without one, to nobody.
+pub(crate) fn set_holder(task: &mut Task, branch: Option<&GateId>, agent: Option<&AgentId>) {
+    let claimed = agent.map(|_| task.updated);
+    if let Some(own) = task.branch_mut(branch) {
+        (own.agent, own.claimed) = (agent.cloned(), claimed);
+        own.lost.take_if(|lost| agent == Some(lost));
+        own.status = if agent.is_some() { BranchStatus::InProgress } else { BranchStatus::Ready };
         fork::follow(task);
-    } else {
-        task.routing.agent = Some(agent.clone());
-        task.routing.claimed = Some(now);
-        task.routing.lost.take_if(|lost| *lost == *agent);
+        return;
+    }
+    (task.routing.agent, task.routing.claimed) = (agent.cloned(), claimed);
+    task.routing.lost.take_if(|lost| agent == Some(lost));
+    if agent.is_some() {
         task.status = Status::InProgress;
+    } else if task.status == Status::InProgress {
+        task.status = Status::Ready;
     }
 }
 
@@ -72,105 +68,72 @@ pub(crate) fn assign(
     branch: Option<&GateId>,
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
-    let open = open_now(task)?;
+    let open = open_visit(task)?;
     permit(rules, task, by, Permission::Assign, branch)?;
-    if let Some(id) =
-        branch.filter(|id| fork::counting(rules, task, open).iter().all(|own| own.id != **id))
-    {
-        return Err(no_branch(rules, task, id, open));
-    }
+    known_branch(rules, task, open, branch)?;
     // Which branch is meant is asked as if nobody had any of them; only that one is taken from whoever has it.
     let meant = Ticket { branch: branch.cloned(), ..task.ticket() };
     let branch = branch::meant(rules, &without_agents(task, None), &meant, agent)?;
-    if post(rules, task, open, branch.as_ref())?.holder == Some(agent) {
+    if workplace(rules, task, open, branch.as_ref())?.holder == Some(agent) {
         return Ok(Decision::Settled { visit: open.visit });
     }
     let free = without_agents(task, branch.as_ref());
     claim(rules, &free, agent, branch.as_ref(), now)
 }
 
-/// Puts a task that stands nowhere at its first gate, as the agent's, if that could be given it there.
-pub(crate) fn open_for(
-    rules: &Rules,
-    task: &Task,
-    agent: &AgentId,
-    now: Timestamp,
-) -> Result<Step, Refusal> {
-    let routing =
-        Routing { role: task.routing.role.clone(), ..Routing::of(task.routing.workflow.clone()) };
-    let mut step = actions::open(rules, &Task { routing, ..task.clone() }, now)?;
-    if let Decision::Step(given) =
-        assign(rules, &step.task, &Actor::Person(None), agent, None, now)?
-    {
-        let open = given.task.gate.as_ref();
-        let own = open
-            .into_iter()
-            .flat_map(|open| &open.branches)
-            .find(|own| own.agent.as_ref() == Some(agent));
-        step.events.extend(open.map(|open| Event::Assigned {
-            at: Station { gate: open.current.clone(), branch: own.map(|own| own.id.clone()) },
-            agent: agent.clone(),
-        }));
-        step.task = given.task;
-    }
-    Ok(step)
-}
-
 /// Returns the task as if nobody had claimed it, or that branch of it.
 fn without_agents(task: &Task, branch: Option<&GateId>) -> Task {
     let mut free = task.clone();
     free.routing.agent.take_if(|_| branch.is_none());
-    for own in free.gate.iter_mut().flat_map(|open| &mut open.branches) {
+    for own in free.branches_mut() {
         own.agent.take_if(|_| branch.is_none_or(|id| own.id == *id));
     }
     free
 }
 
-/// Says that the work goes on: the claim lasts from now on.
+/// Renews a claim: it lasts from now on.
 pub(crate) fn renew(
     rules: &Rules,
     task: &Task,
     agent: &AgentId,
     branch: Option<&GateId>,
     now: Timestamp,
-) -> Result<Step, Refusal> {
-    let open = open_now(task)?;
+) -> Result<WorkflowStep, Refusal> {
+    let open = open_visit(task)?;
     let meant = Ticket { branch: branch.cloned(), ..task.ticket() };
     let branch = branch::meant(rules, task, &meant, agent)?;
-    let post = post(rules, task, open, branch.as_ref())?;
+    let post = workplace(rules, task, open, branch.as_ref())?;
     match post.holder {
         Some(holder) if holder == agent => {}
-        Some(_) => return Err(guard::held_by_another(task, &post, agent)),
+        Some(_) => return Err(held_by_another(task, &post, agent)),
         None => return Err(Refusal::NotClaimed { task: task.id.clone() }),
     }
     let mut after = task.clone();
-    after.updated = now.max(task.updated);
-    let claimed = post
-        .branch()
-        .and_then(|id| open.branch(id))
-        .map_or(task.routing.claimed, |own| own.claimed);
-    if claimed == Some(after.updated) {
-        // A second later than what is written, so that what is said now is written, too.
-        after.updated += jiff::SignedDuration::from_secs(1);
+    let mut updated = now.max(task.updated);
+    let claimed = match after.branch_mut(branch.as_ref()) {
+        Some(own) => &mut own.claimed,
+        None => &mut after.routing.claimed,
+    };
+    if *claimed == Some(updated) {
+        // A second later than what is written, so that something changes.
+        updated += jiff::SignedDuration::from_secs(1);
     }
-    let now = Some(after.updated);
-    match after
-        .gate
-        .iter_mut()
-        .flat_map(|open| &mut open.branches)
-        .find(|own| branch.as_ref() == Some(&own.id))
-    {
-        Some(own) => own.claimed = now,
-        None => after.routing.claimed = now,
-    }
-    Ok(Step::silent(after))
+    *claimed = Some(updated);
+    after.updated = updated;
+    Ok(WorkflowStep::silent(after))
 }
 
-fn no_branch(rules: &Rules, task: &Task, id: &GateId, open: &OpenVisit) -> Refusal {
-    Refusal::NoSuchBranch {
-        ticket: task.ticket_of(Some(id)),
-        gate: open.current.clone(),
-        open: branch::open_tickets(rules, task),
+/// Refuses a branch that is not open, or that the rules do not have.
+fn known_branch(
+    rules: &Rules,
+    task: &Task,
+    open: &OpenVisit,
+    branch: Option<&GateId>,
+) -> Result<(), Refusal> {
+    let counting = fork::counting(rules, task, open);
+    match branch.filter(|id| counting.iter().all(|own| own.id != **id)) {
+        None => Ok(()),
+        Some(id) => Err(branch::not_open(rules, task, open, id)),
     }
 }
 
@@ -180,39 +143,25 @@ pub(crate) fn release(
     by: &Actor,
     branch: Option<&GateId>,
     now: Timestamp,
-) -> Result<Step, Refusal> {
-    let open = open_now(task)?;
+) -> Result<WorkflowStep, Refusal> {
+    let open = open_visit(task)?;
     let mut after = task.clone();
     after.updated = now.max(task.updated);
-    if let Some(id) =
-        branch.filter(|id| fork::counting(rules, task, open).iter().all(|own| own.id != **id))
-    {
-        return Err(no_branch(rules, task, id, open));
-    }
-    if fork::counting(rules, task, open).is_empty() {
+    known_branch(rules, task, open, branch)?;
+    let branch = if fork::counting(rules, task, open).is_empty() {
         let Some(holder) = &task.routing.agent else {
             return Err(Refusal::NotClaimed { task: task.id.clone() });
         };
         theirs(task, by, holder, None)?;
-        after.routing.agent = None;
-        after.routing.claimed = None;
-        if after.status == Status::InProgress {
-            after.status = Status::Ready;
-        }
-        return Ok(Step::silent(after));
-    }
-    let id = claimed_branch(rules, task, open, by, branch)?.clone();
-    for own in after.gate.iter_mut().flat_map(|open| &mut open.branches).filter(|own| own.id == id)
-    {
-        own.agent = None;
-        own.claimed = None;
-        own.status = BranchStatus::Ready;
-    }
-    fork::follow(&mut after);
-    Ok(Step::silent(after))
+        None
+    } else {
+        Some(claimed_branch(rules, task, open, by, branch)?)
+    };
+    set_holder(&mut after, branch, None);
+    Ok(WorkflowStep::silent(after))
 }
 
-/// Returns the claimed branch that is meant: the one that is named, else the only one whose claim whoever acts may end.
+/// Returns the claimed branch that is meant: the one that is named, else the only one whose claim the actor may end.
 fn claimed_branch<'a>(
     rules: &Rules,
     task: &Task,
@@ -248,7 +197,7 @@ fn theirs(
 ) -> Result<(), Refusal> {
     match by {
         Actor::Agent(agent) if agent != holder => {
-            Err(guard::another_has(task, branch, holder.clone(), agent))
+            Err(another_has(task, branch, holder.clone(), agent))
         }
         _ => Ok(()),
     }

@@ -1,18 +1,18 @@
 //! A completion: judged, and turned into the entry that ends the visit.
 
-use super::fold;
-use super::guard;
+use super::content::vague;
+use super::fold::{self, arrive, not_looping};
 use super::read_outcome::{Said, contradiction, said};
 use super::timeouts;
-use super::vague_blockers::is_vague;
-use super::warning::Warning;
+use super::visit::{blank, gate_in_force, may_mean, open_visit, workplace};
 use crate::domain::{
-    AgentId, Completion, Ending, Event, Fork, GateId, GateKind, Map, OpenVisit, Outcome, Stamp,
-    Status, Task, Ticket, Timestamp, Visit, Work, Workflow,
+    Completion, Ending, Event, Fork, GateId, GateKind, OpenVisit, Outcome, Stamp, Status, Task,
+    Timestamp, Visit, Work, Workflow,
 };
-use crate::rules::decide::{Decision, Step};
+use crate::rules::act::{Decision, Warning, WorkflowStep};
 use crate::rules::refusal::Refusal;
 use crate::rules::routing::branch;
+use crate::rules::routing::eligibility::{may_complete, separate_session};
 use crate::rules::routing::fork;
 use crate::rules::routing::route;
 use crate::rules::routing::workplace::Post;
@@ -29,19 +29,17 @@ pub(crate) fn complete(
     if let Some(settled) = redelivered(task, completion, &stamp)? {
         return Ok(Decision::Settled { visit: settled });
     }
-    let open = open_visit(task, completion)?;
-    let (workflow, index) = standing(rules, task, open)?;
+    let open = open_visit_meant(task, completion)?;
+    let (workflow, index) = gate_in_force(rules, task, open)?;
     let branch = branch::meant(rules, task, &completion.ticket, &completion.agent)?;
-    let post = post(rules, task, open, branch.as_ref())?;
-    if let Some(refusal) = looping(rules, task) {
-        return Err(refusal);
-    }
+    let post = workplace(rules, task, open, branch.as_ref())?;
+    not_looping(rules, task)?;
     if open.held.is_some() {
         return Err(Refusal::Held { task: task.id.clone(), reasons: task.blockers.clone() });
     }
-    guard::may_complete(rules, task, &post, &completion.agent)
+    may_complete(rules, task, &post, &completion.agent)
         .map_err(|refusal| timeouts::too_late(task, &post, &completion.agent).unwrap_or(refusal))?;
-    guard::separate_session(task, &post, completion)?;
+    separate_session(task, &post, completion)?;
     let Said { outcome, completion, warnings } = said(rules, workflow, task, &post, completion)?;
     let mut visit = entry(&post, open, &completion, stamp, outcome.clone());
     let gate = &workflow.gates[index];
@@ -57,7 +55,7 @@ pub(crate) fn complete(
         now,
     );
     step.warnings.splice(0..0, warnings);
-    Ok(Decision::Step(Box::new(step)))
+    Ok(step.into())
 }
 
 /// Returns whether the completion says one thing only. What the history keeps of a completion has no text any more, so this is
@@ -71,18 +69,16 @@ pub(crate) fn agrees(rules: &Rules, task: &Task, completion: &Completion) -> Res
 }
 
 /// Lets a gate that decides by itself decide.
-pub(crate) fn pass(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, Refusal> {
-    let open = open_now(task)?;
-    let (workflow, index) = standing(rules, task, open)?;
+pub(crate) fn pass(rules: &Rules, task: &Task, now: Timestamp) -> Result<WorkflowStep, Refusal> {
+    let open = open_visit(task)?;
+    let (workflow, index) = gate_in_force(rules, task, open)?;
     let gate = &workflow.gates[index];
     let void = fork::is_void(gate, open);
     let joined = fork::come_to(rules, task, gate);
     if gate.kind != GateKind::Condition && !void && joined.is_none() {
         return Err(Refusal::NotAutomatic { task: task.id.clone(), gate: gate.id.clone() });
     }
-    if let Some(refusal) = looping(rules, task) {
-        return Err(refusal);
-    }
+    not_looping(rules, task)?;
     let (outcome, summary, trouble) = if void {
         (Outcome::Complete, "No branch applies".to_owned(), Vec::new())
     } else if let Some((join, _)) = &joined {
@@ -96,8 +92,7 @@ pub(crate) fn pass(rules: &Rules, task: &Task, now: Timestamp) -> Result<Step, R
     };
     let (join, unfinished) =
         joined.map_or((None, Vec::new()), |(join, unfinished)| (Some(join), unfinished));
-    let visit =
-        Visit { join, unfinished, summary, ..blank(&gate.id, open, Ending::Said(outcome.clone())) };
+    let visit = Visit { join, unfinished, summary, ..blank(open, Ending::Said(outcome.clone())) };
     let mut step =
         end(rules, task, &Ended { workflow, index, said: Some(outcome), text: None }, visit, now);
     step.events.extend(trouble.iter().cloned().map(Event::ConditionError));
@@ -138,18 +133,6 @@ fn speak(
     visit.said().cloned()
 }
 
-/// Returns whether the task was sent back too often, and waits for a person to look at it: no completion is taken.
-pub fn is_looping(rules: &Rules, task: &Task) -> bool {
-    looping(rules, task).is_some()
-}
-
-/// Returns why a task that was sent back too often does not go on.
-pub(crate) fn looping(rules: &Rules, task: &Task) -> Option<Refusal> {
-    let (_, count) = fold::exhausted(rules, task).filter(|_| task.status == Status::Blocked)?;
-    let gate = task.gate.as_ref()?.current.clone();
-    Some(Refusal::CircularLoop { task: task.id.clone(), gate, count })
-}
-
 /// Returns the visit that the completion ended before, if it was delivered before.
 fn redelivered(
     task: &Task,
@@ -171,86 +154,13 @@ fn redelivered(
 }
 
 /// Returns the open visit, if it is the one that the completion means.
-fn open_visit<'a>(task: &'a Task, completion: &Completion) -> Result<&'a OpenVisit, Refusal> {
+fn open_visit_meant<'a>(task: &'a Task, completion: &Completion) -> Result<&'a OpenVisit, Refusal> {
     let meant = may_mean(task, &completion.ticket, Some(&completion.agent));
     if let Err(ended @ Refusal::VisitEnded { .. }) = meant {
         return Err(ended);
     }
-    let open = open_now(task)?;
+    let open = open_visit(task)?;
     meant.map(|()| open)
-}
-
-/// Returns the open visit.
-pub(crate) fn open_now(task: &Task) -> Result<&OpenVisit, Refusal> {
-    if task.status.is_finished() {
-        return Err(Refusal::Finished {
-            task: task.id.clone(),
-            status: task.status,
-            at: task.latest(),
-        });
-    }
-    task.gate.as_ref().ok_or_else(|| Refusal::NotAdopted { task: task.id.clone() })
-}
-
-/// Returns the post of the open visit, or of a branch of it.
-pub(crate) fn post<'a>(
-    rules: &'a Rules,
-    task: &'a Task,
-    open: &OpenVisit,
-    branch: Option<&GateId>,
-) -> Result<Post<'a>, Refusal> {
-    let (_, index) = standing(rules, task, open)?;
-    match (Post::meant(rules, task, branch), branch) {
-        (Some(post), _) => Ok(post),
-        (None, None) => {
-            Err(Refusal::NobodyWorksHere { task: task.id.clone(), gate: open.current.clone() })
-        }
-        // The branch is open, and the rules do not have it any more.
-        (None, Some(_)) => Err(Refusal::NoSuchBranch {
-            ticket: task.ticket_of(branch),
-            gate: rules
-                .workflow_of(task)
-                .map_or_else(|| open.current.clone(), |own| own.gates[index].id.clone()),
-            open: branch::open_tickets(rules, task),
-        }),
-    }
-}
-
-/// Returns whether a ticket's visit is the one to come or the open one: what is meant for a visit that has ended is a conflict.
-pub fn may_mean(task: &Task, ticket: &Ticket, agent: Option<&AgentId>) -> Result<(), Refusal> {
-    let Some(visit) = ticket.visit else { return Ok(()) };
-    let current = task.gate.as_ref().map_or(task.history.len(), |open| open.visit);
-    if visit > current {
-        return Err(Refusal::VisitAhead { task: task.id.clone(), visit, current });
-    }
-    match branch::ending(&task.history, ticket).filter(|_| visit < current) {
-        Some(entry) => Err(Refusal::visit_ended(ticket, entry, agent)),
-        None => Ok(()),
-    }
-}
-
-/// Returns the workflow in force and the place of the open gate in it.
-pub(crate) fn standing<'a>(
-    rules: &'a Rules,
-    task: &Task,
-    open: &OpenVisit,
-) -> Result<(&'a Workflow, usize), Refusal> {
-    let workflow = rules.workflow_of(task).ok_or_else(|| unknown_workflow(rules, task))?;
-    let index = workflow.gate(&open.current).map(|(index, _)| index);
-    let index = index.ok_or_else(|| Refusal::GateGone {
-        task: task.id.clone(),
-        gate: open.current.clone(),
-        known: workflow.gates.iter().map(|gate| gate.id.clone()).collect(),
-    })?;
-    Ok((workflow, index))
-}
-
-pub(crate) fn unknown_workflow(rules: &Rules, task: &Task) -> Refusal {
-    Refusal::UnknownWorkflow {
-        task: task.id.clone(),
-        workflow: task.routing.workflow.to_string(),
-        known: rules.project.workflows.iter().map(|workflow| workflow.name.to_string()).collect(),
-    }
 }
 
 /// A visit that ends, and how.
@@ -263,7 +173,13 @@ struct Ended<'a> {
 }
 
 /// Ends the visit: finds where it leads, and moves the task by its entry.
-fn end(rules: &Rules, task: &Task, ended: &Ended<'_>, mut visit: Visit, now: Timestamp) -> Step {
+fn end(
+    rules: &Rules,
+    task: &Task,
+    ended: &Ended<'_>,
+    mut visit: Visit,
+    now: Timestamp,
+) -> WorkflowStep {
     let workflow = ended.workflow;
     visit.exited = now.max(task.latest());
     visit.workflow = rules.hash(&workflow.name).map(str::to_owned);
@@ -282,7 +198,11 @@ fn end(rules: &Rules, task: &Task, ended: &Ended<'_>, mut visit: Visit, now: Tim
     let mut events: Vec<Event> =
         visit.skipped.iter().map(|gate| Event::Skipped { gate: gate.clone() }).collect();
     events.extend(trouble.iter().cloned().map(Event::ConditionError));
-    let mut warnings = vague_blockers(&visit);
+    let vague = vague(&visit.blockers);
+    let mut warnings = Vec::new();
+    if !vague.is_empty() {
+        warnings.push(Warning::VagueBlockers(vague));
+    }
     warnings.extend(trouble.into_iter().map(Warning::ConditionError));
 
     let work = ended.text.filter(|text| !text.trim().is_empty()).map(|text| Work {
@@ -294,17 +214,7 @@ fn end(rules: &Rules, task: &Task, ended: &Ended<'_>, mut visit: Visit, now: Tim
     });
     let mut after = task.clone();
     fold::apply(rules, &mut after, visit);
-    arrive(rules, Step { task: after, work, events, warnings })
-}
-
-/// Adds what is to be told of where the task has come to, and blocks it if it cannot go on there.
-pub(crate) fn arrive(rules: &Rules, mut step: Step) -> Step {
-    let (events, trouble) = fork::opening(rules, &step.task);
-    step.events.extend(events);
-    step.events.extend(trouble.iter().cloned().map(Event::ConditionError));
-    step.warnings.extend(trouble.into_iter().map(Warning::ConditionError));
-    step.events.extend(fold::hold_if_stuck(rules, &mut step.task));
-    step
+    arrive(rules, WorkflowStep { task: after, work, events, warnings })
 }
 
 fn entry(
@@ -329,41 +239,6 @@ fn entry(
         metadata: completion.metadata.clone(),
         completion: Some(stamp),
         signature: completion.signature.clone(),
-        ..blank(&open.current, open, Ending::Said(outcome))
+        ..blank(open, Ending::Said(outcome))
     }
-}
-
-/// Returns an entry of which nothing is known but what ended and how.
-pub(crate) fn blank(gate: &GateId, open: &OpenVisit, outcome: Ending) -> Visit {
-    Visit {
-        gate: gate.clone(),
-        branch: None,
-        verdict: None,
-        join: None,
-        unfinished: Vec::new(),
-        role: None,
-        agent: None,
-        entered: open.entered,
-        exited: open.entered,
-        outcome,
-        summary: String::new(),
-        blockers: Vec::new(),
-        rejection_notes: None,
-        to: None,
-        skipped: Vec::new(),
-        cleared: Vec::new(),
-        escalated_to: None,
-        retry: None,
-        outputs: Map::new(),
-        metadata: Map::new(),
-        workflow: None,
-        completion: None,
-        signature: None,
-    }
-}
-
-fn vague_blockers(visit: &Visit) -> Vec<Warning> {
-    let vague: Vec<String> =
-        visit.blockers.iter().filter(|blocker| is_vague(blocker)).cloned().collect();
-    if vague.is_empty() { Vec::new() } else { vec![Warning::VagueBlockers(vague)] }
 }

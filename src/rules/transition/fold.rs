@@ -3,41 +3,17 @@
 //! This is the only place that moves a task. What an entry alone cannot say (nobody is in the next gate's role) is added by
 //! `hold_if_stuck`, from the rules.
 
-use super::guard::LOOP_LIMIT;
-use super::requested_changes::{wants, wish};
 use crate::domain::{
-    Destination, Ending, Event, Exhausted, GateId, Map, OpenVisit, Outcome, ReviewContext, RoleId,
-    Routing, Status, Task, Timestamp, Visit,
+    Destination, Ending, Event, Exhausted, GateId, Map, OpenVisit, RoleId, Routing, Status, Task,
+    Timestamp, Visit,
 };
+use crate::rules::act::{LOOP_LIMIT, Warning, WorkflowStep};
+use crate::rules::refusal::Refusal;
+use crate::rules::routing::blockers::{CIRCLE, lost_dependencies, nobody};
 use crate::rules::routing::fork;
+use crate::rules::routing::reviews::{review, wants, wish};
 use crate::rules::routing::workplace::Post;
 use crate::rules::workflow::rules::Rules;
-
-/// How a task begins to say that nobody is in its role: the text is spec 1, 9.7's own.
-const NOBODY: &str = "No agents available for role: ";
-
-/// How it begins to say that it was sent back too often.
-const CIRCLE: &str = "Circular rejection loop: ";
-
-/// Returns what stands in the way of a task whose role has nobody.
-pub(crate) fn nobody(role: &RoleId) -> String {
-    format!("{NOBODY}{role}")
-}
-
-/// Returns whether the text says that nobody is in a role.
-pub fn is_nobody(text: &str) -> bool {
-    text.starts_with(NOBODY)
-}
-
-/// Returns whether the text says that the task was sent back too often.
-pub fn is_circle(text: &str) -> bool {
-    text.starts_with(CIRCLE)
-}
-
-/// Returns whether the rules themselves put the text in a task's way, and would do so again where it still holds.
-pub(crate) fn is_own(text: &str) -> bool {
-    is_nobody(text) || is_circle(text)
-}
 
 /// Moves the task by one entry. The entry's fields decide; the rules only say whose the next gate is.
 pub(crate) fn apply(rules: &Rules, task: &mut Task, visit: Visit) {
@@ -147,72 +123,6 @@ fn close(task: &mut Task) {
     task.review = None;
 }
 
-/// Returns the entries whose wishes nobody has answered yet, oldest first. They are answered when the gate that has them passes
-/// the task or does not apply any more, or a person decides; a gate that rejects again says anew what it wants.
-pub fn unanswered(history: &[Visit]) -> Vec<&Visit> {
-    unanswered_at(history).into_iter().map(|index| &history[index]).collect()
-}
-
-/// Returns what these entries want: of a fork, what all of its branches want.
-pub(crate) fn open_wishes(history: &[Visit]) -> Vec<ReviewContext> {
-    unanswered_at(history).into_iter().filter_map(|index| wish(history, index)).collect()
-}
-
-/// Returns the places of these entries.
-fn unanswered_at(history: &[Visit]) -> Vec<usize> {
-    let mut open: Vec<usize> = Vec::new();
-    for (index, visit) in history.iter().enumerate() {
-        match (&visit.outcome, visit.said()) {
-            (Ending::Override | Ending::Reopened | Ending::Cancelled, _) => open.clear(),
-            (_, Some(outcome)) if sends_back(visit, outcome) => {
-                open.retain(|other| history[*other].gate != visit.gate);
-                if !is_settled(visit) {
-                    open.push(index);
-                }
-            }
-            // A branch that has spoken while others are open is not its fork.
-            (_, Some(Outcome::Blocked | Outcome::Failed) | None) => {}
-            (_, Some(_)) => {
-                open.retain(|other| {
-                    let gate = &history[*other].gate;
-                    *gate != visit.gate && !visit.skipped.contains(gate)
-                });
-            }
-        }
-    }
-    // A decision may lead back as a matter of course; only who says that something needs mending must be answered.
-    open.retain(|index| history[*index].said() == Some(&Outcome::NeedsReview));
-    open
-}
-
-/// A rejection is settled where the workflow sends a task that came back too often somewhere else: that gate has the word.
-fn is_settled(visit: &Visit) -> bool {
-    let stays = visit.to == Some(Destination::Gate(visit.gate.clone()));
-    visit.retry.is_none() && !stays
-}
-
-fn sends_back(visit: &Visit, outcome: &Outcome) -> bool {
-    *outcome == Outcome::NeedsReview || (visit.retry.is_some() && *outcome != Outcome::Failed)
-}
-
-/// Returns what the latest wish is that nobody has answered.
-fn review(history: &[Visit]) -> Option<ReviewContext> {
-    let told = |visit: &Visit| !visit.blockers.is_empty() || visit.rejection_notes.is_some();
-    // That the rules or the clock moved the task since changes nothing of what is wanted.
-    let came =
-        history.iter().rposition(|visit| !matches!(visit.outcome, Ending::Moved | Ending::Timeout));
-    let asks = |index: &usize| history[*index].retry.is_some() && history[*index].join.is_none();
-    let last = came.filter(asks).filter(|index| told(&history[*index]));
-    let index = last.or_else(|| unanswered_at(history).pop())?;
-    let wish = wish(history, index)?;
-    // Who leads back as a matter of course and lists nothing wants nothing.
-    Some(if last.is_some() {
-        ReviewContext { blockers: history[index].blockers.clone(), ..wish }
-    } else {
-        wish
-    })
-}
-
 /// Blocks a task that cannot go on by itself: it was sent back too often, or nobody is in the role. Returns what to tell.
 pub(crate) fn hold_if_stuck(rules: &Rules, task: &mut Task) -> Vec<Event> {
     let Some(open) = task.gate.clone() else { return Vec::new() };
@@ -266,15 +176,55 @@ pub(crate) fn exhausted(rules: &Rules, task: &Task) -> Option<(GateId, u32)> {
     (count > limit).then(|| (last.gate.clone(), count))
 }
 
-/// Returns how often backward routes have entered the gate since a person last moved the task.
-pub(crate) fn returns_to(history: &[Visit], gate: &GateId) -> u32 {
-    let since = history
-        .iter()
-        .rposition(|visit| matches!(visit.outcome, Ending::Override | Ending::Reopened));
-    let recent = &history[since.map_or(0, |index| index + 1)..];
-    let count = recent
-        .iter()
-        .filter(|visit| visit.retry.is_some() && visit.to == Some(Destination::Gate(gate.clone())))
-        .count();
-    u32::try_from(count).unwrap_or(u32::MAX)
+/// Returns whether the task was sent back too often, and waits for a person to look at it: no completion is taken.
+pub fn is_looping(rules: &Rules, task: &Task) -> bool {
+    not_looping(rules, task).is_err()
+}
+
+pub(crate) fn not_looping(rules: &Rules, task: &Task) -> Result<(), Refusal> {
+    let exhausted = exhausted(rules, task).filter(|_| task.status == Status::Blocked);
+    match (exhausted, &task.gate) {
+        (Some((_, count)), Some(open)) => {
+            let gate = open.current.clone();
+            Err(Refusal::CircularLoop { task: task.id.clone(), gate, count })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Adds what is to be told of where the task has come to, and blocks it if it cannot go on there.
+pub(crate) fn arrive(rules: &Rules, mut step: WorkflowStep) -> WorkflowStep {
+    let (events, trouble) = fork::opening(rules, &step.task);
+    step.events.extend(events);
+    step.events.extend(trouble.iter().cloned().map(Event::ConditionError));
+    step.warnings.extend(trouble.into_iter().map(Warning::ConditionError));
+    step.events.extend(hold_if_stuck(rules, &mut step.task));
+    step
+}
+
+/// Sets the whole task going again, unless it depends on what is lost. Time limits and claims count from now on.
+pub(crate) fn resume(task: &mut Task, now: Timestamp) {
+    task.blockers = lost_dependencies(task).iter().map(ToString::to_string).collect();
+    task.status = match &task.routing.agent {
+        _ if !task.blockers.is_empty() => Status::Blocked,
+        Some(_) => Status::InProgress,
+        None => Status::Ready,
+    };
+    task.updated = now;
+    task.routing.claimed = task.routing.agent.as_ref().map(|_| now);
+    if let Some(open) = &mut task.gate {
+        (open.resumed, open.overdue) = (Some(now), None);
+        if open.held.take().is_some() {
+            restart(task);
+        }
+    }
+}
+
+/// Gives all open branches a full term, from the task's last change on.
+pub(crate) fn restart(task: &mut Task) {
+    let now = task.updated;
+    for own in task.branches_mut().filter(|own| own.status.is_open()) {
+        (own.resumed, own.overdue) = (Some(now), None);
+        own.claimed = own.agent.as_ref().map(|_| now);
+    }
 }

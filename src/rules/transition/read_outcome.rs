@@ -3,15 +3,15 @@
 //! The outcome is what is given as such; else `$status` in the outputs; else, where the gate has a `signal`, what the text says.
 //! A text that says nothing there is a rejection, or what the gate takes it for.
 
-use super::guard;
-use super::warning::Warning;
+use super::content;
 use crate::domain::workflow::signal::Mark;
 use crate::domain::{Completion, Outcome, Signal, Task, Workflow};
+use crate::rules::act::Warning;
 use crate::rules::outputs::{example, from_text, settle_at, shape_of};
 use crate::rules::refusal::Refusal;
-use crate::rules::routing::route::goes_back;
 use crate::rules::routing::workplace::Post;
 use crate::rules::verdict::{Reading, Verdict, looked_for_at, outcome, read_at};
+use crate::rules::workflow::graph::goes_back;
 use crate::rules::workflow::rules::Rules;
 
 /// The key in the outputs that says the outcome.
@@ -50,8 +50,8 @@ pub(crate) fn said(
     {
         warnings.extend(from_words(workflow, task, post, signal, &mut completion));
     }
-    let outcome = guard::outcome(rules, post, &workflow.default_outcome, &completion)?;
-    guard::content(&outcome, &completion)?;
+    let outcome = content::outcome(rules, post, &workflow.default_outcome, &completion)?;
+    content::content(&outcome, &completion)?;
     let problems = settle_at(workflow, post.duty, &outcome, &mut completion.outputs);
     if !problems.is_empty() {
         let shape = shape_of(post.duty, &outcome).unwrap_or_default();

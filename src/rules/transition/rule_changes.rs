@@ -3,15 +3,16 @@
 //! A gate that is gone, or of another kind, ends the visit by an entry of its own: the task goes to the nearest gate on the way by
 //! which it came. Another role, or other people in it, add no entry. What is in somebody's hands stays there as long as it may.
 
-use super::actions::ended;
-use super::completion::{arrive, open_now, passes_by_itself, unknown_workflow};
-use super::fold;
+use super::completion::passes_by_itself;
+use super::fold::{self, arrive};
+use super::visit::{ended, open_visit, workflow_of};
 use crate::domain::{
     AgentId, BranchStatus, ConditionTrouble, Destination, Ending, Event, GateId, GateKind,
     OpenBranch, OpenVisit, RoleId, Status, Task, Timestamp, Visit, Workflow,
 };
-use crate::rules::decide::{Act, Decision, Step};
+use crate::rules::act::{Act, Decision, WorkflowStep};
 use crate::rules::refusal::Refusal;
+use crate::rules::routing::blockers::{is_nobody, is_own, nobody};
 use crate::rules::routing::fork;
 use crate::rules::routing::route;
 use crate::rules::routing::workplace::Post;
@@ -34,8 +35,8 @@ pub fn owed(rules: &Rules, task: &Task) -> Option<Act> {
 
 /// Ends a visit that the rules have no place for any more.
 pub(crate) fn move_on(rules: &Rules, task: &Task, now: Timestamp) -> Result<Decision, Refusal> {
-    let open = open_now(task)?;
-    let workflow = rules.workflow_of(task).ok_or_else(|| unknown_workflow(rules, task))?;
+    let open = open_visit(task)?;
+    let workflow = workflow_of(rules, task)?;
     let Some(lost) = lost(rules, task, workflow, open) else {
         return Ok(Decision::Settled { visit: open.visit });
     };
@@ -50,21 +51,18 @@ pub(crate) fn move_on(rules: &Rules, task: &Task, now: Timestamp) -> Result<Deci
         }
         Lost::Kind(now) => format!("The rules changed, and gate `{}` {now}", open.current),
     };
-    let visit = Visit {
-        to: Some(Destination::Gate(to)),
-        ..ended(rules, task, open, Ending::Moved, &why, now)
-    };
+    let visit = ended(rules, task, open, Ending::Moved, Some(to), &why, now);
     let mut after = task.clone();
     fold::apply(rules, &mut after, visit);
     let events = trouble.into_iter().map(Event::ConditionError).collect();
-    let mut step = arrive(rules, Step { events, ..Step::silent(after) });
+    let mut step = arrive(rules, WorkflowStep { events, ..WorkflowStep::silent(after) });
     carry_over(task, &mut step.task);
-    Ok(Decision::Step(Box::new(step)))
+    Ok(step.into())
 }
 
 /// Gives the work to the role that has it now, and lets the task wait, or go on, with the people that there are.
 pub(crate) fn reroute(rules: &Rules, task: &Task, now: Timestamp) -> Result<Decision, Refusal> {
-    let open = open_now(task)?;
+    let open = open_visit(task)?;
     let Some(mut after) = rerouted(rules, task) else {
         return Ok(Decision::Settled { visit: open.visit });
     };
@@ -77,9 +75,7 @@ pub(crate) fn reroute(rules: &Rules, task: &Task, now: Timestamp) -> Result<Deci
     {
         open.resumed = Some(now);
     }
-    for (own, before) in
-        after.gate.iter_mut().flat_map(|open| &mut open.branches).zip(&open.branches)
-    {
+    for (own, before) in after.branches_mut().zip(&open.branches) {
         if before.status == BranchStatus::Blocked && own.status != BranchStatus::Blocked {
             own.resumed = Some(now);
         }
@@ -89,7 +85,7 @@ pub(crate) fn reroute(rules: &Rules, task: &Task, now: Timestamp) -> Result<Deci
     let gate = open.current.clone();
     let new = waits(&after).into_iter().filter(|role| !before.contains(role));
     let events = new.map(|role| Event::BlockedNoAgents { gate: gate.clone(), role }).collect();
-    Ok(Decision::Step(Box::new(Step { events, ..Step::silent(after) })))
+    Ok(WorkflowStep { events, ..WorkflowStep::silent(after) }.into())
 }
 
 /// What the rules took away.
@@ -169,7 +165,7 @@ fn carry_over(before: &Task, after: &mut Task) {
     } else {
         parts
     };
-    reasons.retain(|text| !fold::is_own(text));
+    reasons.retain(|text| !is_own(text));
     if open.held.is_none() && reasons.is_empty() {
         return;
     }
@@ -195,7 +191,7 @@ fn rerouted(rules: &Rules, task: &Task) -> Option<Task> {
     if fork::counting(rules, task, open).is_empty() {
         whole(rules, task, &mut after);
     } else {
-        for own in after.gate.iter_mut().flat_map(|open| &mut open.branches) {
+        for own in after.branches_mut() {
             if let Some(post) =
                 Post::of_branch(rules, task, &own.id).filter(|_| own.status.is_open())
             {
@@ -233,7 +229,7 @@ fn whole(rules: &Rules, task: &Task, after: &mut Task) {
     if let Some(post) = post.filter(|post| after.status == Status::Ready && !post.is_staffed(rules))
     {
         after.status = Status::Blocked;
-        after.blockers = vec![fold::nobody(post.role)];
+        after.blockers = vec![nobody(post.role)];
     }
 }
 
@@ -274,16 +270,12 @@ fn is_misplaced(
 
 /// Returns whether only the lack of people is in the way.
 fn waits_for_people(blockers: &[String]) -> bool {
-    !blockers.is_empty() && blockers.iter().all(|text| fold::is_nobody(text))
+    !blockers.is_empty() && blockers.iter().all(|text| is_nobody(text))
 }
 
 /// Returns the roles whose lack of people blocks the task, or branches of it.
 fn blocked_for(task: &Task) -> Vec<&RoleId> {
     let whole = task.routing.role.as_ref().filter(|_| waits_for_people(&task.blockers));
-    let branches = task
-        .gate
-        .iter()
-        .flat_map(|open| &open.branches)
-        .filter(|own| waits_for_people(&own.blockers));
+    let branches = task.branches().filter(|own| waits_for_people(&own.blockers));
     whole.into_iter().chain(branches.map(|own| &own.role)).collect()
 }

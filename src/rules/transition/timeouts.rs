@@ -2,16 +2,16 @@
 //!
 //! Limits stand still while a task is blocked or held, and begin anew when it is set going again.
 
-use super::actions::ended;
-use super::completion::{arrive, open_now};
-use super::dependencies::lost_dependencies;
+use super::claims::set_holder;
 use super::fold;
+use super::visit::{ended, open_visit};
 use crate::domain::{
-    AgentId, BranchStatus, Destination, Duty, Ending, GateId, OpenBranch, Period, Status, Task,
-    Ticket, Timestamp, Visit, Workflow,
+    AgentId, BranchStatus, Duty, Ending, GateId, Period, Status, Task, Ticket, Timestamp, Visit,
+    Workflow,
 };
-use crate::rules::decide::Step;
+use crate::rules::act::WorkflowStep;
 use crate::rules::refusal::Refusal;
+use crate::rules::routing::blockers::lost_dependencies;
 use crate::rules::routing::branch;
 use crate::rules::routing::workplace::Post;
 use crate::rules::workflow::rules::Rules;
@@ -28,9 +28,7 @@ pub enum Limit {
 /// When something runs out, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deadline {
-    /// When.
     pub at: Timestamp,
-    /// What.
     pub limit: Limit,
     /// The branch, where the task stands at a fork.
     pub branch: Option<GateId>,
@@ -45,17 +43,8 @@ pub struct Stay<'a> {
     pub agent: Option<&'a AgentId>,
     /// When it was claimed, or the claim last renewed.
     pub claimed: Option<Timestamp>,
-    /// Whether its time limit may still run out.
-    pub timer: Timer,
-}
-
-/// Whether a visit's time limit may still run out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Timer {
-    /// It may.
-    Runs,
-    /// It has, or the visit belongs to a role that stepped in.
-    Spent,
+    /// Whether its time limit has run out already, or the visit belongs to a role that stepped in.
+    pub timer_spent: bool,
 }
 
 /// The limits of one place of work.
@@ -75,7 +64,7 @@ impl Limits {
 
     /// Returns when a stay runs out, and of what; the claim of a person does not.
     pub fn of_stay(self, stay: Stay<'_>) -> impl Iterator<Item = (Timestamp, Limit)> {
-        let timeout = self.timeout.filter(|_| stay.timer == Timer::Runs);
+        let timeout = self.timeout.filter(|_| !stay.timer_spent);
         let lease = self.lease.filter(|_| stay.agent.is_some_and(|agent| !agent.is_human()));
         let timeout = timeout.map(|period| (after(stay.since, period), Limit::Timeout));
         let lease =
@@ -106,13 +95,12 @@ pub fn stay<'a>(task: &'a Task, branch: Option<&GateId>) -> Option<Stay<'a>> {
         .gate
         .as_ref()
         .filter(|open| open.held.is_none() && lost_dependencies(task).is_empty())?;
-    let timer = |spent: bool| if spent { Timer::Spent } else { Timer::Runs };
     match branch {
         None => (task.status != Status::Blocked).then(|| Stay {
             since: open.resumed.unwrap_or(open.entered),
             agent: task.routing.agent.as_ref(),
             claimed: task.routing.claimed,
-            timer: timer(open.escalated.is_some() || open.overdue.is_some()),
+            timer_spent: open.escalated.is_some() || open.overdue.is_some(),
         }),
         Some(id) => open
             .branch(id)
@@ -121,9 +109,9 @@ pub fn stay<'a>(task: &'a Task, branch: Option<&GateId>) -> Option<Stay<'a>> {
                 since: own.resumed.unwrap_or_else(|| branch::entered(task, open, id)),
                 agent: own.agent.as_ref(),
                 claimed: own.claimed,
-                timer: timer(
-                    own.escalated.is_some() || open.escalated.is_some() || own.overdue.is_some(),
-                ),
+                timer_spent: own.escalated.is_some()
+                    || open.escalated.is_some()
+                    || own.overdue.is_some(),
             }),
     }
 }
@@ -141,7 +129,7 @@ fn due(
     branch: Option<&GateId>,
     now: Timestamp,
 ) -> Result<(), Refusal> {
-    open_now(task)?;
+    open_visit(task)?;
     let ends = deadlines(rules, task)
         .into_iter()
         .find(|own| own.limit == limit && own.branch.as_ref() == branch);
@@ -160,40 +148,38 @@ pub(crate) fn time_out(
     task: &Task,
     branch: Option<&GateId>,
     now: Timestamp,
-) -> Result<Step, Refusal> {
+) -> Result<WorkflowStep, Refusal> {
     due(rules, task, Limit::Timeout, branch, now)?;
-    let open = open_now(task)?;
+    let open = open_visit(task)?;
     let mut after = task.clone();
     let post = Post::meant(rules, task, branch);
     let Some((post, role)) = post.and_then(|post| Some((post, post.duty.escalate_to.as_ref()?)))
     else {
-        let now = now.max(task.updated);
-        after.updated = now;
-        if let Some(open) = &mut after.gate {
-            match open.branches.iter_mut().find(|own| branch == Some(&own.id)) {
-                Some(own) => own.overdue = Some(now),
-                None => open.overdue = Some(now),
-            }
+        after.updated = now.max(task.updated);
+        let overdue = Some(after.updated);
+        match after.branch_mut(branch) {
+            Some(own) => own.overdue = overdue,
+            None => after.gate.as_mut().into_iter().for_each(|open| open.overdue = overdue),
         }
-        return Ok(Step::silent(after));
+        return Ok(WorkflowStep::silent(after));
     };
     let limit =
         rules.workflow_of(task).and_then(|workflow| Limits::of(workflow, post.duty).timeout);
     let limit = limit.map(|period| format!(" after {period}")).unwrap_or_default();
+    let to = branch.is_none().then(|| open.current.clone());
     let mut visit = Visit {
         role: Some(post.role.clone()),
         agent: post.holder.cloned(),
         branch: branch.cloned(),
-        to: branch.is_none().then(|| Destination::Gate(open.current.clone())),
         escalated_to: Some(role.clone()),
-        ..ended(rules, task, open, Ending::Timeout, &format!("Timed out{limit}"), now)
+        ..ended(rules, task, open, Ending::Timeout, to, &format!("Timed out{limit}"), now)
     };
     if let Some(id) = branch {
         visit.entered = branch::entered(task, open, id);
         visit.unfinished = Vec::new();
     }
     fold::apply(rules, &mut after, visit);
-    Ok(arrive(rules, Step::silent(after)))
+    Ok(fold::arrive(rules, WorkflowStep::silent(after)))
 }
 
 /// Returns the conflict of an agent whose own visit took too long: another role has stepped in meanwhile.
@@ -217,28 +203,17 @@ pub(crate) fn lapse(
     task: &Task,
     branch: Option<&GateId>,
     now: Timestamp,
-) -> Result<Step, Refusal> {
+) -> Result<WorkflowStep, Refusal> {
     due(rules, task, Limit::Lease, branch, now)?;
     let mut after = task.clone();
     after.updated = now.max(task.updated);
-    match branch {
-        None => {
-            after.routing.lost = after.routing.agent.take();
-            after.routing.claimed = None;
-            after.status = Status::Ready;
+    set_holder(&mut after, branch, None);
+    match after.branch_mut(branch) {
+        Some(own) => {
+            let had = task.branches().find(|before| before.id == own.id);
+            own.lost = had.and_then(|before| before.agent.clone());
         }
-        Some(id) => {
-            let own =
-                after.gate.iter_mut().flat_map(|open| &mut open.branches).find(|own| own.id == *id);
-            own.into_iter().for_each(lose);
-            crate::rules::routing::fork::follow(&mut after);
-        }
+        None => after.routing.lost.clone_from(&task.routing.agent),
     }
-    Ok(Step::silent(after))
-}
-
-fn lose(own: &mut OpenBranch) {
-    own.lost = own.agent.take();
-    own.claimed = None;
-    own.status = BranchStatus::Ready;
+    Ok(WorkflowStep::silent(after))
 }

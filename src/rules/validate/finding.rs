@@ -1,13 +1,13 @@
 //! What can be wrong with a project's rules beyond their shape; all of it is found in one go.
 
 use super::org;
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::domain::{
-    Gate, GateKind, Org, Outcome, Place, Project, Severity, Station, Workflow, WorkflowName, listed,
+    Gate, GateKind, Org, Outcome, Place, Project, Severity, Station, Workflow, listed,
 };
-use crate::rules::condition::Condition;
+use crate::rules::workflow::hash::hash;
+use crate::rules::workflow::rules::{Conditions, Rules};
 
 /// How many gates a workflow may have: more than people can follow, and few enough to check every way between them.
 const MOST_GATES: usize = 1_000;
@@ -32,12 +32,22 @@ pub struct Finding {
     pub help: Option<String>,
 }
 
+impl Rules {
+    /// Checks and compiles the rules. Returns them with what is worth saying about them, or everything that is wrong.
+    pub fn new(project: Project, org: Org) -> Result<(Self, Vec<Finding>), Vec<Finding>> {
+        let mut conditions = Conditions::new();
+        let findings = check(&project, &org, &mut conditions);
+        if findings.iter().any(|finding| finding.severity == Severity::Error) {
+            return Err(findings);
+        }
+        let workflows = project.workflows.iter();
+        let hashes = workflows.map(|own| (own.name.clone(), hash(own))).collect();
+        Ok((Self { project, org, conditions, hashes }, findings))
+    }
+}
+
 /// Returns all there is to say about the rules, and puts the conditions that compile into `conditions`.
-pub(crate) fn check(
-    project: &Project,
-    org: &Org,
-    conditions: &mut BTreeMap<(WorkflowName, Station), Condition>,
-) -> Vec<Finding> {
+pub(crate) fn check(project: &Project, org: &Org, conditions: &mut Conditions) -> Vec<Finding> {
     let mut findings = Vec::new();
     if project.workflow(&project.default_workflow).is_none() {
         let names = project.workflows.iter().map(|workflow| workflow.name.as_str());
@@ -68,7 +78,7 @@ pub(crate) struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn workflow(&mut self, conditions: &mut BTreeMap<(WorkflowName, Station), Condition>) {
+    fn workflow(&mut self, conditions: &mut Conditions) {
         if self.workflow.default_outcome != Outcome::Complete
             && self.workflow.default_outcome != Outcome::Blocked
         {

@@ -1,10 +1,8 @@
 //! What can be wrong with a fork and its branches.
 
-use std::collections::BTreeMap;
-
 use super::finding::Checker;
-use crate::domain::{Branch, Fork, Gate, Outcome, Station, Target, Verdict, WorkflowName, listed};
-use crate::rules::condition::Condition;
+use crate::domain::{Branch, Fork, Gate, Outcome, Station, Target, Verdict, listed};
+use crate::rules::workflow::rules::Conditions;
 
 impl Checker<'_> {
     /// What a gate is asked for, each branch of a fork is asked for too; and what makes a branch none.
@@ -13,7 +11,7 @@ impl Checker<'_> {
         index: usize,
         gate: &Gate,
         fork: &Fork,
-        conditions: &mut BTreeMap<(WorkflowName, Station), Condition>,
+        conditions: &mut Conditions,
     ) {
         if let [] | [_] = &fork.branches[..] {
             self.error(

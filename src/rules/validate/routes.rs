@@ -5,7 +5,7 @@ use crate::domain::{
     Brief, Exhausted, Gate, GateId, GateKind, Outcome, Place, RejectionStrategy, Route, Severity,
     Target, listed, nearest,
 };
-use crate::rules::routing::route::is_backward;
+use crate::rules::workflow::graph::is_backward;
 
 impl Checker<'_> {
     /// Where `needs_review` leads by default.

@@ -13,7 +13,7 @@ pub struct Difference {
     /// Which gate of the workflow; nothing where it is about the whole.
     pub gate: Option<GateId>,
     /// What kind of difference it is.
-    pub kind: Kind,
+    pub kind: DifferenceKind,
     /// What it is, each in a few words; nothing where the kind says it all.
     pub what: Vec<String>,
 }
@@ -29,7 +29,7 @@ pub enum Subject {
 
 /// What kind of difference it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum DifferenceKind {
     /// It is new.
     Added,
     /// It is gone.
@@ -38,7 +38,7 @@ pub enum Kind {
     Changed,
 }
 
-impl Kind {
+impl DifferenceKind {
     /// Returns the word for it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -55,18 +55,18 @@ pub fn differences(old: (&Project, &Org), new: (&Project, &Org)) -> Vec<Differen
     for before in &old.0.workflows {
         match new.0.workflow(&before.name) {
             Some(after) => of_workflow(before, after, &mut all),
-            None => all.push(whole(&before.name, Kind::Removed, Vec::new())),
+            None => all.push(whole(&before.name, DifferenceKind::Removed, Vec::new())),
         }
     }
     for after in new.0.workflows.iter().filter(|after| old.0.workflow(&after.name).is_none()) {
         let gates: Vec<&str> = after.gates.iter().map(|gate| gate.id.as_str()).collect();
-        all.push(whole(&after.name, Kind::Added, vec![gates.join(" -> ")]));
+        all.push(whole(&after.name, DifferenceKind::Added, vec![gates.join(" -> ")]));
     }
     of_roles(old.1, new.1, &mut all);
     all
 }
 
-fn whole(name: &WorkflowName, kind: Kind, what: Vec<String>) -> Difference {
+fn whole(name: &WorkflowName, kind: DifferenceKind, what: Vec<String>) -> Difference {
     Difference { of: Subject::Workflow(name.clone()), gate: None, kind, what }
 }
 
@@ -87,14 +87,14 @@ fn of_workflow(old: &Workflow, new: &Workflow, all: &mut Vec<Difference>) {
         what.0.push(format!("the order is {}", order.join(" -> ")));
     }
     if !what.0.is_empty() {
-        all.push(whole(&new.name, Kind::Changed, what.0));
+        all.push(whole(&new.name, DifferenceKind::Changed, what.0));
     }
     let of = || Subject::Workflow(new.name.clone());
     for gate in old.gates.iter().filter(|gate| new.gate(&gate.id).is_none()) {
         all.push(Difference {
             of: of(),
             gate: Some(gate.id.clone()),
-            kind: Kind::Removed,
+            kind: DifferenceKind::Removed,
             what: Vec::new(),
         });
     }
@@ -105,7 +105,12 @@ fn of_workflow(old: &Workflow, new: &Workflow, all: &mut Vec<Difference>) {
                 .map_or_else(|| "first".to_owned(), |at| format!("after {}", new.gates[at].id));
             let role = gate.role().map(|role| format!("role {role}"));
             let what = std::iter::once(after).chain(role).collect();
-            all.push(Difference { of: of(), gate: Some(gate.id.clone()), kind: Kind::Added, what });
+            all.push(Difference {
+                of: of(),
+                gate: Some(gate.id.clone()),
+                kind: DifferenceKind::Added,
+                what,
+            });
             continue;
         };
         let what = of_gate(before, gate);
@@ -113,7 +118,7 @@ fn of_workflow(old: &Workflow, new: &Workflow, all: &mut Vec<Difference>) {
             all.push(Difference {
                 of: of(),
                 gate: Some(gate.id.clone()),
-                kind: Kind::Changed,
+                kind: DifferenceKind::Changed,
                 what,
             });
         }
@@ -220,7 +225,7 @@ fn of_roles(old: &Org, new: &Org, all: &mut Vec<Difference>) {
         |agents: &[AgentId]| agents.iter().map(AgentId::to_string).collect::<Vec<_>>().join(", ");
     for (id, before) in &old.roles {
         let Some(after) = new.role(id) else {
-            add(id, Kind::Removed, Vec::new());
+            add(id, DifferenceKind::Removed, Vec::new());
             continue;
         };
         let mut what = Words::default();
@@ -237,11 +242,11 @@ fn of_roles(old: &Org, new: &Org, all: &mut Vec<Difference>) {
         }
         what.flag("requireHuman", before.require_human, after.require_human);
         if !what.0.is_empty() {
-            add(id, Kind::Changed, what.0);
+            add(id, DifferenceKind::Changed, what.0);
         }
     }
     for (id, after) in new.roles.iter().filter(|(id, _)| old.role(id).is_none()) {
-        add(id, Kind::Added, vec![names(&after.agents)]);
+        add(id, DifferenceKind::Added, vec![names(&after.agents)]);
     }
 }
 

@@ -4,8 +4,7 @@
 use crate::domain::{
     Destination, Exhausted, Gate, GateId, GateKind, Outcome, RejectionStrategy, Target, Workflow,
 };
-use crate::rules::routing::route::is_backward;
-use crate::rules::transition::guard::LOOP_LIMIT;
+use crate::rules::act::LOOP_LIMIT;
 
 /// A way from a gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +48,23 @@ pub fn edges(workflow: &Workflow) -> Vec<Edge> {
 /// Returns the gate at which tasks begin if it applies to them.
 pub fn first(workflow: &Workflow) -> &Gate {
     workflow.gates.iter().find(|gate| !gate.detour).unwrap_or(&workflow.gates[0])
+}
+
+/// Returns whether the way from the gate number `index` to `to` is a way back: to an earlier gate, to the gate itself, off the
+/// line, or from there.
+pub(crate) fn is_backward(workflow: &Workflow, index: usize, to: &GateId) -> bool {
+    workflow.gates[index].detour
+        || workflow.gate(to).is_some_and(|(place, gate)| place <= index || gate.detour)
+}
+
+/// Returns whether the gate's own route for the outcome leads back.
+pub(crate) fn goes_back(workflow: &Workflow, gate: &Gate, outcome: &Outcome) -> bool {
+    let index = workflow.gate(&gate.id).map_or(0, |(index, _)| index);
+    match gate.exits.route(outcome).map(|route| &route.to) {
+        Some(Target::Gate(to)) => is_backward(workflow, index, to),
+        Some(Target::Origin | Target::Previous) => true,
+        _ => false,
+    }
 }
 
 struct Drawing<'a> {

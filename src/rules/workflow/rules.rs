@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::hash::hash;
 use crate::domain::{
-    AgentId, Branch, Channel, Gate, Org, Project, RoleId, Severity, Station, Task, Workflow,
-    WorkflowName,
+    AgentId, Branch, Channel, Gate, Org, Project, RoleId, Station, Task, Workflow, WorkflowName,
 };
 use crate::rules::condition::Condition;
-use crate::rules::validate::finding::{Finding, check};
+
+/// The compiled conditions of all gates and branches.
+pub(crate) type Conditions = BTreeMap<(WorkflowName, Station), Condition>;
 
 /// What a condition may speak of (spec 1, 3.2).
 pub(crate) const CONDITION_NAMES: &[&str] = &["tags", "metadata", "gateHistory"];
@@ -16,33 +16,16 @@ pub(crate) const CONDITION_NAMES: &[&str] = &["tags", "metadata", "gateHistory"]
 /// What the condition of a gate that decides by itself may speak of besides (DESIGN section 5).
 pub(crate) const DECIDING_NAMES: &[&str] = &["tags", "metadata", "gateHistory", "context"];
 
-/// Checked rules. They exist only whole: a project with an error in it has none.
+/// Rules that validation has found sound.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// The project and its workflows.
     pub project: Project,
-    /// Who there is.
     pub org: Org,
-    conditions: BTreeMap<(WorkflowName, Station), Condition>,
-    hashes: BTreeMap<WorkflowName, String>,
+    pub(crate) conditions: Conditions,
+    pub(crate) hashes: BTreeMap<WorkflowName, String>,
 }
 
 impl Rules {
-    /// Checks and compiles the rules. Returns them with what is worth saying about them, or everything that is wrong.
-    pub fn new(project: Project, org: Org) -> Result<(Self, Vec<Finding>), Vec<Finding>> {
-        let mut conditions = BTreeMap::new();
-        let findings = check(&project, &org, &mut conditions);
-        if findings.iter().any(|finding| finding.severity == Severity::Error) {
-            return Err(findings);
-        }
-        let hashes = project
-            .workflows
-            .iter()
-            .map(|workflow| (workflow.name.clone(), hash(workflow)))
-            .collect();
-        Ok((Self { project, org, conditions, hashes }, findings))
-    }
-
     /// Returns the workflow that the task follows: the one it names, else the project's default.
     pub fn workflow_of(&self, task: &Task) -> Option<&Workflow> {
         self.project.workflow(&task.routing.workflow)

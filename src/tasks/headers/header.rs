@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::domain::{AgentId, BranchStatus, Gate, OpenBranch, Timestamp};
 use crate::files::task_file::{Origin, TaskFile};
-use crate::rules::{Rules, Stay, Timer, lost_dependencies, stay};
+use crate::rules::{Rules, Stay, lost_dependencies, stay};
 use crate::storage::ProjectPath;
 use crate::tasks::headers::ended_visit::EndedVisit;
 use crate::tasks::headers::stand::Stand;
@@ -115,7 +115,7 @@ impl Running {
         Self {
             since: millis(stay.since),
             claimed: stay.claimed.map(millis),
-            spent: stay.timer == Timer::Spent,
+            spent: stay.timer_spent,
         }
     }
 
@@ -126,7 +126,7 @@ impl Running {
             since: time(self.since),
             agent,
             claimed: self.claimed.map(time),
-            timer: if self.spent { Timer::Spent } else { Timer::Runs },
+            timer_spent: self.spent,
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::files::task_file::TaskFile;
 use crate::git::{CommitId, Person};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::rules::{Step, Warning};
+use crate::rules::{Warning, WorkflowStep};
 use crate::storage::layout::{ARCHIVE, TASKS, is_archived};
 use crate::storage::tasks::task_files;
 use crate::storage::tasks::task_files::Place;
@@ -46,7 +46,7 @@ pub struct Changed {
 /// What an operation wants done with a task.
 pub(crate) enum Choice {
     /// A step of the engine.
-    Step { step: Box<Step>, message: String, author: Person, authored: Timestamp },
+    Step { step: Box<WorkflowStep>, message: String, author: Person, authored: Timestamp },
     /// The file as a person has it, which says nothing else of what is the engine's.
     File { file: Box<TaskFile>, message: String, author: Person },
     /// The file as it is, at another place, with what goes with it.

@@ -10,7 +10,7 @@ use crate::files::task_file::{Origin, TaskFile};
 use crate::files::yaml::Node;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::rules::{Act, Decision, Refusal, Rules, Step, Warning, decide, owed};
+use crate::rules::{Act, Decision, Refusal, Rules, Warning, WorkflowStep, decide, owed};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::Standing;
 
@@ -26,7 +26,11 @@ pub(crate) fn choose(workspace: &Workspace, standing: &Standing) -> Result<Choic
 }
 
 /// Returns a hand-made task as it is when it is taken up.
-pub(crate) fn begun(rules: &Rules, file: &TaskFile, now: Timestamp) -> Result<Step, Refusal> {
+pub(crate) fn begun(
+    rules: &Rules,
+    file: &TaskFile,
+    now: Timestamp,
+) -> Result<WorkflowStep, Refusal> {
     let Some(agent) = file.wanted_agent() else { return opened(rules, file, &Act::Open, now) };
     opened(rules, file, &Act::OpenFor { agent: agent.clone() }, now).or_else(|refusal| {
         // Where it cannot begin at all, that is what keeps it back.
@@ -37,7 +41,12 @@ pub(crate) fn begun(rules: &Rules, file: &TaskFile, now: Timestamp) -> Result<St
     })
 }
 
-fn opened(rules: &Rules, file: &TaskFile, act: &Act, now: Timestamp) -> Result<Step, Refusal> {
+fn opened(
+    rules: &Rules,
+    file: &TaskFile,
+    act: &Act,
+    now: Timestamp,
+) -> Result<WorkflowStep, Refusal> {
     let mut task = Cow::Borrowed(&file.task);
     if file.field("created").is_none_or(Node::is_null) {
         // The file was read a moment ago; nobody could say later when.

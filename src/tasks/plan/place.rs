@@ -34,8 +34,8 @@ pub(crate) struct Following {
     pub left: Option<Warning>,
 }
 
-/// Returns what goes where the task goes. What git is told to leave out is in no commit because of that; what git encrypts, or stores
-/// elsewhere, would be in the commit as it stands here; and what is too large to be read at once, a recording, say, or has a name that no
+/// Returns what goes where the task goes. What git is told to leave out is in no commit because of that; what git converts, encrypts or
+/// stores elsewhere would be in the commit as it stands here; and what is too large to be read at once, a recording, say, or has a name that no
 /// commit can have, keeps no task from being finished: all these stay.
 pub(crate) fn following(
     workspace: &Workspace,
@@ -46,18 +46,10 @@ pub(crate) fn following(
     let here = companions(&workspace.paths, &standing.snapshot.path)?;
     let there =
         here.iter().map(|path| to.sibling(path.name())).collect::<Result<Vec<ProjectPath>, _>>()?;
-    let filters = |paths: &[ProjectPath]| {
-        repository.filters(&paths.iter().map(ProjectPath::as_str).collect::<Vec<_>>())
-    };
-    let is_filtered: Vec<bool> = filters(&here)?
-        .into_iter()
-        .zip(filters(&there)?)
-        .map(|(here, there)| here || there)
-        .collect();
     let mut edited = Vec::new();
     let (mut list, mut ignored, mut filtered) = (Vec::new(), Vec::new(), Vec::new());
     let (mut too_large, mut misnamed) = (Vec::new(), Vec::new());
-    for ((from, to), is_filtered) in here.into_iter().zip(there).zip(is_filtered) {
+    for (from, to) in here.into_iter().zip(there) {
         if !can_be_committed(from.as_str()) {
             misnamed.push(from.to_string());
             continue;
@@ -68,10 +60,6 @@ pub(crate) fn following(
             ignored.push(from.to_string());
             continue;
         }
-        if is_filtered {
-            filtered.push(from.to_string());
-            continue;
-        }
         let bytes = match task_files::read(&workspace.paths, &from) {
             Ok(snapshot) => snapshot.bytes,
             Err(StoreError::TooLarge { .. }) => {
@@ -80,6 +68,12 @@ pub(crate) fn following(
             }
             Err(fault) => return Err(fault.into()),
         };
+        if repository.conversion(from.as_str(), &bytes)?.is_some()
+            || repository.conversion(to.as_str(), &bytes)?.is_some()
+        {
+            filtered.push(from.to_string());
+            continue;
+        }
         let is_program = repository.is_program(head, from.as_str())?;
         if committed.is_some_and(|blob| !repository.is_same_text(&bytes, blob)) {
             edited.push((from.clone(), Some(bytes.clone())));

@@ -2,18 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use tracing::warn;
-
-use crate::git::{AuditError, BranchLock, Coming, CommitId, Finished, Head, Locks, Unsettled};
+use crate::git::{AuditError, BranchLock, CommitId, Finished, Head, Locks, Unsettled};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal;
 use crate::storage::journal::{Aim, Intent};
+use crate::storage::tasks::atomic_write;
 use crate::storage::{StoreError, WriterLock};
 use crate::system::process::boot;
 use crate::tasks::recovery::recover;
-use crate::tasks::state::line_endings;
-use crate::tasks::state::line_endings::TASK;
 
 /// What became of it.
 pub(crate) enum Brought {
@@ -25,73 +22,25 @@ pub(crate) enum Brought {
     Blocked(AuditError),
 }
 
-/// Says whether files are in the way; those that differ in line ends alone are put right when it comes to it.
-pub(crate) fn may_bring(
-    workspace: &Workspace,
-    head: &Head,
-    to: CommitId,
-) -> Result<(), AuditError> {
-    let gives_way = |file: &str| line_endings::gives_way(workspace, head, file);
-    workspace.repository.may_bring(head, to, &gives_way)
-}
-
-/// Brings branch, index and worktree to a later commit.
+/// Brings branch, index and worktree to a later commit. Filters run while the lock is held.
 pub(crate) fn bring(
     workspace: &Workspace,
     head: &Head,
     to: CommitId,
     subject: &str,
 ) -> Result<Brought, OpsError> {
-    // Filters may take their time, so nobody waits for them.
-    let prepared = workspace.repository.prepare_files(head.commit, to, &workspace.paths.local());
-    let coming = match prepared {
+    // What may not come is told before anybody waits for a lock.
+    match workspace.repository.may_come(head.commit, to) {
         Err(error) if is_blocked(&error) => return Ok(Brought::Blocked(error)),
-        prepared => prepared?,
-    };
-    let lock = workspace.lock()?;
-    if recover::heal(workspace, &lock)? {
+        asked => asked?,
+    }
+    let lock = &workspace.lock()?;
+    if recover::heal(workspace, lock)? {
         return Ok(Brought::Moved);
     }
-    let was_converted = workspace.repository.converts_line_ends(TASK)?;
-    let mut brought = bring_once(workspace, &lock, head, to, &coming, subject)?;
-    if let Brought::Blocked(AuditError::InTheWay { files }) = &brought
-        && line_endings::clear_the_way(workspace, &lock, head, files)?
-    {
-        brought = bring_once(workspace, &lock, head, to, &coming, subject)?;
-    }
-    if let Brought::There = brought
-        && was_converted
-        && let Err(fault) = keep_from_now_on(workspace, &lock)
-    {
-        // All has come, so this is no failure of it: they count as unedited as they are.
-        warn!("not all task files are written with the line ends that were committed: {fault}");
-    }
-    Ok(brought)
-}
-
-/// Where what came has git keep line ends from now on, files that it had converted are written as committed: else git takes them
-/// for modified.
-fn keep_from_now_on(workspace: &Workspace, lock: &WriterLock) -> Result<(), OpsError> {
-    if workspace.repository.converts_line_ends(TASK)? {
-        return Ok(());
-    }
-    let head = workspace.head()?;
-    line_endings::write_as_committed(workspace, lock, &line_endings::elsewise(workspace, &head)?)?;
-    Ok(())
-}
-
-fn bring_once(
-    workspace: &Workspace,
-    lock: &WriterLock,
-    head: &Head,
-    to: CommitId,
-    coming: &Coming,
-    subject: &str,
-) -> Result<Brought, OpsError> {
     let deadline = Instant::now().max(workspace.deadline());
-    let brought = workspace
-        .repository
-        .bring(head, to, coming, subject, deadline, &mut |locks| record(lock, locks));
+    let brought =
+        workspace.repository.bring(head, to, subject, deadline, &mut |locks| record(lock, locks));
     match brought {
         Ok(published) => {
             if let Some(fault) = published.not_synced {
@@ -146,7 +95,8 @@ pub(crate) fn finish(
     let begin = &mut |locks: &Locks| record(lock, locks);
     let repository = &workspace.repository;
     let Finished { unsettled: files, failed } =
-        repository.finish_bringing(branch, &workspace.paths.local(), deadline, FILTERS, begin)?;
+        repository.finish_bringing(branch, deadline, FILTERS, begin)?;
+    atomic_write::sweep_tasks(lock)?;
     if let Some(why) = failed {
         workspace.warn(format!("a sync was interrupted, and not all that was to come could be brought in: {why}; see `aof sync` and `git status`"));
     }

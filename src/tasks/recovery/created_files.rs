@@ -1,7 +1,6 @@
 //! Files of a project's beginning and of its rules, killed on their way: committed all at once, or not there at all.
 
 use crate::domain::Digest;
-use crate::git::with_crlf;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal::Write as Intended;
@@ -14,7 +13,7 @@ pub(crate) fn is_committed(workspace: &Workspace, write: &Intended) -> Result<bo
     let before =
         write.made.iter().find(|made| made.path == write.new).and_then(|made| made.before.as_ref());
     Ok(match (committed(workspace, &write.new)?, before) {
-        (Some(committed), Some(before)) => as_it_was(committed, before).is_none(),
+        (Some(committed), Some(before)) => Digest::of(&committed) != *before,
         (committed, before) => committed.is_some() || before.is_some(),
     })
 }
@@ -34,7 +33,7 @@ pub(crate) fn undo_beginning(
         };
         let before = match &made.before {
             Some(before) => {
-                committed(workspace, &made.path)?.and_then(|bytes| as_it_was(bytes, before))
+                committed(workspace, &made.path)?.filter(|bytes| Digest::of(bytes) == *before)
             }
             None => None,
         };
@@ -46,12 +45,6 @@ pub(crate) fn undo_beginning(
         }
     }
     Ok(())
-}
-
-/// Returns what stood in the worktree, if it was what is committed: git may have written it with CRLF.
-pub(crate) fn as_it_was(committed: Vec<u8>, before: &Digest) -> Option<Vec<u8>> {
-    let written = with_crlf(&committed);
-    [committed, written].into_iter().find(|bytes| Digest::of(bytes) == *before)
 }
 
 fn committed(workspace: &Workspace, path: &ProjectPath) -> Result<Option<Vec<u8>>, OpsError> {

@@ -6,7 +6,6 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::ProjectPath;
 use crate::storage::journal::{Old, Write as Intended};
-use crate::tasks::recovery::created_files::as_it_was;
 use crate::tasks::recovery::pending::Left;
 use crate::tasks::recovery::recover::read;
 use crate::tasks::recovery::table::{Entry, Facts, File, Verdict};
@@ -84,7 +83,7 @@ fn entry(
         }
         // Git has swept what would tell; the file itself may have been what HEAD had.
         (_, Some(old)) => match now.first().copied().flatten() {
-            Some(blob) => as_it_was(repository.read_blob(blob)?, &old.sha256).is_some(),
+            Some(blob) => Digest::of(&repository.read_blob(blob)?) == old.sha256,
             None => false,
         },
         (_, None) => now.iter().all(Option::is_none),
@@ -103,7 +102,7 @@ pub(crate) fn before(
     let repository = &workspace.repository;
     let in_commit = |commit: CommitId| -> Result<Option<Vec<u8>>, OpsError> {
         let Some(blob) = repository.blob_id(commit, old.path.as_str())? else { return Ok(None) };
-        Ok(as_it_was(repository.read_blob(blob)?, &old.sha256))
+        Ok(Some(repository.read_blob(blob)?).filter(|bytes| Digest::of(bytes) == old.sha256))
     };
     if let Some(bytes) = head.commit.map(in_commit).transpose()?.flatten() {
         return Ok(Some(bytes));

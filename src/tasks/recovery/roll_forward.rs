@@ -5,10 +5,8 @@
 //! was before counts as left behind, or a new one that is missing, and only as long as the branch says of it what it was moved for:
 //! whatever else stands there is somebody's.
 
-use std::borrow::Cow;
-
 use crate::domain::Digest;
-use crate::git::{BranchLock, Head, with_crlf, with_lf};
+use crate::git::{BranchLock, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal::Write as Intended;
@@ -44,7 +42,6 @@ pub(crate) fn bring_forward(
     {
         match (&write.old, read_at(&write.new)?) {
             (Some(old), Some(here)) if old.path == write.new && Digest::of(&here) == old.sha256 => {
-                let wanted = ended_as(workspace, &write.new, &here, wanted)?;
                 atomic_write::replace_if(lock, &write.new, &here, &wanted)?;
             }
             (None, None) => atomic_write::create_new(lock, &write.new, &wanted)?,
@@ -52,8 +49,7 @@ pub(crate) fn bring_forward(
                 // The new version stands at the old place where its move was being finished.
                 let is_ours =
                     |there: &Vec<u8>| [&old.sha256, &write.sha256].contains(&&Digest::of(there));
-                if let Some(there) = read_at(&old.path)?.filter(is_ours) {
-                    let wanted = ended_as(workspace, &write.new, &there, wanted)?;
+                if read_at(&old.path)?.is_some_and(|there| is_ours(&there)) {
                     atomic_write::create_new(lock, &write.new, &wanted)?;
                 }
             }
@@ -81,18 +77,4 @@ pub(crate) fn bring_forward(
         }
     }
     Ok(())
-}
-
-/// Returns what was committed with the line ends of the file that it comes after, where git converts them.
-fn ended_as(
-    workspace: &Workspace,
-    path: &ProjectPath,
-    before: &[u8],
-    wanted: Vec<u8>,
-) -> Result<Vec<u8>, OpsError> {
-    let had_crlf = matches!(with_lf(before), Cow::Owned(plain) if with_crlf(&plain) == before);
-    if had_crlf && workspace.repository.converts_line_ends(path.as_str())? {
-        return Ok(with_crlf(&wanted));
-    }
-    Ok(wanted)
 }

@@ -3,6 +3,5 @@
 pub(crate) mod commit_message;
 pub(crate) mod continues_head;
 pub(crate) mod frozen;
-pub(crate) mod line_endings;
 pub(crate) mod misplaced_files;
 pub(crate) mod task_state;

@@ -8,7 +8,7 @@ use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::files::task_file;
 use crate::files::task_file::{Defaults, Origin, Spliced, TaskFile};
 use crate::files::yaml::Fault;
-use crate::git::{CommitId, Head, ObjectId, Person, with_lf};
+use crate::git::{CommitId, Head, ObjectId, Person};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::author;
 use crate::project::error::error::OpsError;
@@ -321,9 +321,7 @@ pub(crate) fn find(workspace: &Workspace, id: &TaskId) -> Result<(Snapshot, Plac
     Ok((task_files::read(paths, &found.path)?, found.place))
 }
 
-/// Returns what of a file counts, and whether that is what HEAD has. Line ends alone are no edit: git may have written them. Where git
-/// converts them, the file goes on as it stands; where it no longer does, as HEAD has it. A file that was edited since git converted it
-/// goes on with the line ends that HEAD has.
+/// Returns what of a file counts, and whether that is what HEAD has. Line ends alone are no edit: git may have written them.
 fn counts<'s>(
     workspace: &Workspace,
     snapshot: &'s Snapshot,
@@ -334,23 +332,10 @@ fn counts<'s>(
     match blob {
         Some(blob) if repository.hash_blob(&snapshot.bytes) == blob => Ok((stands, true)),
         Some(blob) if repository.is_same_text(&snapshot.bytes, blob) => {
-            let is_converted = repository.converts_line_ends(snapshot.path.as_str())?;
-            Ok((if is_converted { stands } else { Cow::Owned(repository.read_blob(blob)?) }, true))
-        }
-        Some(blob)
-            if is_converted(&snapshot.bytes)
-                && !repository.converts_line_ends(snapshot.path.as_str())? =>
-        {
-            let has_crlf = matches!(with_lf(&repository.read_blob(blob)?), Cow::Owned(_));
-            Ok((if has_crlf { stands } else { with_lf(&snapshot.bytes) }, false))
+            Ok((Cow::Owned(repository.read_blob(blob)?), true))
         }
         _ => Ok((stands, false)),
     }
-}
-
-/// Returns whether git may have written a file with CRLF: then the first line ends so. What somebody added since may end otherwise.
-fn is_converted(bytes: &[u8]) -> bool {
-    bytes.split_inclusive(|byte| *byte == b'\n').next().is_some_and(|line| line.ends_with(b"\r\n"))
 }
 
 /// A file that was moved is gone from where it was; what stands in both places was copied, and either may be the right one.

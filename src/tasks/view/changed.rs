@@ -28,7 +28,7 @@ pub(crate) fn warnings_value(warnings: &[Warning]) -> Value {
         .map(|warning| {
             let mut value = json!({"warning": warning.code(), "message": warning.message()});
             for (key, field) in warning.fields() {
-                value[key] = field;
+                value[&key] = field;
             }
             value
         })

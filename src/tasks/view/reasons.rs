@@ -5,7 +5,7 @@ use crate::domain::{
 };
 use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
-use crate::rules::{Act, Decision, Post, Rules, Step, Warning, decide};
+use crate::rules::{Act, Decision, Post, Rules, Warning, WorkflowStep, decide};
 use crate::tasks::plan::due::begun;
 use crate::tasks::state::commit_message::rule_effect;
 use crate::tasks::state::task_state::{Standing, find, parse};
@@ -50,7 +50,7 @@ pub(crate) fn drifted(rules: &Rules, task: &Task) -> Option<String> {
 /// Says where a hand-made task would begin, or why it cannot.
 pub(crate) fn beginning(workspace: &Workspace, standing: &Standing) -> String {
     match begun(&standing.in_force.rules, &standing.file, workspace.now()) {
-        Ok(Step { task, warnings, .. }) => {
+        Ok(WorkflowStep { task, warnings, .. }) => {
             let at = task
                 .gate
                 .as_ref()

@@ -145,20 +145,3 @@ fn what_is_behind_is_brought_forward_where_somebody_has_committed_since() {
     }
     findings.none();
 }
-
-#[test]
-fn a_file_that_git_has_with_crlf_is_brought_forward_so() {
-    let scene = Scene::new(Act::Plain);
-    let path = scene.env.task_path(&scene.id);
-    scene.env.write(".gitattributes", "tasks/**/*.md merge=aof text eol=crlf\n");
-    scene.env.git(&["add", ".gitattributes"]);
-    scene.env.git(&["commit", "-qm", "line ends", ".gitattributes"]);
-    let with_crlf = scene.env.read(&path).replace('\n', "\r\n");
-    scene.env.write(&path, &with_crlf);
-    assert_eq!(scene.deliver_until_power_is_cut(MOVED).code, None);
-    scene.env.write(&path, &with_crlf);
-    let _ = scene.touch_other(None).code(0);
-    let text = scene.env.read(&path);
-    assert!(text.contains("id: delivery-1\r\n"), "{text}");
-    assert_eq!(text.matches('\n').count(), text.matches("\r\n").count(), "{text}");
-}

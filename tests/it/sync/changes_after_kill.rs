@@ -185,8 +185,7 @@ fn what_is_kept_out_stays_out_whatever_fails() {
 
 #[test]
 fn nothing_behind_a_link_is_removed_or_written() {
-    for point in
-        ["audit.bring-placed:2", "audit.bring-files", "audit.index-moved", "audit.ref-moved"]
+    for point in ["audit.bring-placed", "audit.bring-files", "audit.index-moved", "audit.ref-moved"]
     {
         let (clones, id) = behind();
         killed(&clones, point);
@@ -247,7 +246,7 @@ fn what_came_through_a_filter_is_known_again_by_whatever_pattern_it_has() {
         for (name, value) in [("clean", "tr A-Z a-z"), ("smudge", "tr a-z A-Z")] {
             clones.env.git(&["config", &format!("filter.loud.{name}"), value]);
         }
-        killed(&clones, "audit.bring-placed");
+        killed(&clones, "audit.bring-files");
         clones.does(".", &["task", "comment", &id, "Still there"]);
         assert_eq!(clones.env.read("docs/f.bin"), "V2\n", "{pattern}");
         assert_eq!(
@@ -289,7 +288,7 @@ fn why_what_came_went_back_is_told_by_the_command_that_finds_it() {
 fn a_file_or_link_in_the_place_of_a_folder_stays_and_every_command_works() {
     for (point, attributes) in [
         ("audit.bring-files", true),
-        ("audit.bring-placed:2", false),
+        ("audit.bring-placed", false),
         ("audit.bring-files", false),
         ("audit.index-moved", false),
         ("audit.ref-moved", false),
@@ -361,7 +360,7 @@ fn a_commit_between_the_look_and_the_lock_is_seen() {
 #[test]
 fn after_a_commit_or_on_another_branch_nothing_is_left_of_what_came() {
     for point in
-        ["audit.bring-placed:2", "audit.bring-files", "audit.ref-locked", "audit.index-moved"]
+        ["audit.bring-placed", "audit.bring-files", "audit.ref-locked", "audit.index-moved"]
     {
         for (switches, commits_too) in [(false, true), (true, false), (true, true)] {
             let (clones, id) = behind();

@@ -48,7 +48,7 @@ fn alike(names: &[&str]) -> (Clones, String) {
 
 #[test]
 fn what_was_changed_here_is_not_taken_back_by_a_merge() {
-    for name in ["f%old", "docs/f%", "d%/plain.txt", "tasks/f%"] {
+    for name in ["f%old", "docs/f%", "d%/plain.txt"] {
         let (clones, id) = alike(&[name]);
         clones.completes(".", &id, "agent-1");
         clones.does(".", &["sync"]);
@@ -133,6 +133,19 @@ fn what_git_does_not_know_is_in_the_way() {
         "{output}"
     );
     assert!(output.stdout.contains("`f\u{fffd}.env` is not committed here"), "{output}");
+}
+
+#[test]
+fn a_name_that_is_not_utf8_does_not_come_below_tasks() {
+    let clones = Clones::new(PROJECT, &["b"]);
+    writes(&clones, "b", "tasks/f%.txt", "theirs\n");
+    commits(&clones, "b");
+    clones.git("b", &["push", "--quiet"]);
+    let head = clones.head(".");
+    let output = clones.sync(".").code(1);
+    assert!(output.stderr.contains("the name of `tasks/f\u{fffd}.txt` is not UTF-8"), "{output}");
+    assert_eq!((clones.head("."), read(&clones, ".", "tasks/f%.txt")), (head, None));
+    clones.does(".", &["task", "new", "Meanwhile"]);
 }
 
 #[test]

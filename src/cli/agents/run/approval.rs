@@ -12,7 +12,7 @@ use crate::cli::render::output::{BOLD, CYAN, DIM, Output, RED, YELLOW, styled};
 use crate::cli::session::now;
 use crate::domain::{AgentId, Completion, Map, Outcome};
 use crate::files::printable::{inert, one_line};
-use crate::storage::random::DeliveryId;
+use crate::storage::random::ulid;
 
 /// What somebody said at the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,7 +137,7 @@ fn completion(
     };
     let summary = prompt(output, &format!("A word on it ({}): ", one_line(&usual)), stop)?;
     let summary = if summary.is_empty() { usual } else { summary };
-    let id = DeliveryId::new(now()).ok()?.completion();
+    let id = ulid(now()).ok()?;
     Some(Completion {
         ticket: asked.opening.ticket.clone(),
         agent: person.clone(),

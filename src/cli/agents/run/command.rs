@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::result::Outcome;
 use super::view::{Asking, View};
-use crate::agents::runner::{Account, Pace, Project, Wish, work};
+use crate::agents::runner::{Account, Pace, RunnerSetup, Wish, work};
 use crate::cli::error::CliError;
 use crate::cli::input::arguments::Away;
 use crate::cli::session::{Session, now};
@@ -168,7 +168,7 @@ pub(crate) fn go(
     pace: Pace,
     how: &How,
 ) -> Result<ExitCode, CliError> {
-    let project = Project { network: how.away.network(), ..project(session, workspace)? };
+    let project = RunnerSetup { network: how.away.network(), ..project(session, workspace)? };
     let stop = Arc::new(AtomicBool::new(false));
     signals::set_on_stop(&stop).map_err(|cause| CliError::Unfit {
         code: "signals",
@@ -184,10 +184,10 @@ pub(crate) fn go(
     Ok(Outcome::of(workspace, wish, &account)?.show(session))
 }
 
-pub(crate) fn project(session: &Session, workspace: &Workspace) -> Result<Project, CliError> {
+pub(crate) fn project(session: &Session, workspace: &Workspace) -> Result<RunnerSetup, CliError> {
     let aof: PathBuf = std::env::current_exe()
         .map_err(|cause| CliError::Input { name: "the program itself".to_owned(), cause })?;
-    Ok(Project {
+    Ok(RunnerSetup {
         root: workspace.paths.root().to_owned(),
         checkout: workspace.checkout.clone(),
         network: workspace.network,

@@ -1,0 +1,154 @@
+//! Attributes of files, and which of them have git commit other bytes than stand in the worktree.
+//!
+//! The engine commits the bytes that it has written. Where git would convert them (line ends, filters, encodings), git would show the file
+//! as modified for ever, so such a file is refused.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use git2::{AttrCheckFlags, AttrValue};
+
+use super::command;
+use super::error::AuditError;
+use super::index::entries::unreadable;
+use super::objects::id::ObjectId;
+use super::repository::repository::Repository;
+
+/// The value of an attribute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Attribute {
+    Set,
+    Unset,
+    Unspecified,
+    Value(String),
+}
+
+impl Repository {
+    /// Returns the value of an attribute for a file of the project.
+    pub(crate) fn attribute(&self, path: &str, name: &str) -> Result<Attribute, AuditError> {
+        let [value] = self.attributes(path, [name])?;
+        Ok(value)
+    }
+
+    /// Returns the attribute or setting by which git would commit a file of the project with other bytes than these; nothing where it
+    /// commits them as they are.
+    pub fn conversion(&self, path: &str, bytes: &[u8]) -> Result<Option<&'static str>, AuditError> {
+        const NAMES: [&str; 6] =
+            ["filter", "ident", "working-tree-encoding", "text", "crlf", "eol"];
+        let [filter, ident, encoding, text, crlf, eol] = self.attributes(path, NAMES)?;
+        if matches!(filter, Attribute::Value(_)) {
+            return Ok(Some("filter"));
+        }
+        if ident == Attribute::Set {
+            return Ok(Some("ident"));
+        }
+        if matches!(encoding, Attribute::Value(name) if !["utf-8", "utf8"].contains(&name.to_ascii_lowercase().as_str()))
+        {
+            return Ok(Some("working-tree-encoding"));
+        }
+        if matches!(with_lf(bytes), Cow::Borrowed(_)) {
+            return Ok(None);
+        }
+        // `crlf` is the former name of `text`.
+        for value in [text, crlf] {
+            match value {
+                Attribute::Set => return Ok(Some("text")),
+                Attribute::Unset => return Ok(None),
+                Attribute::Value(value) if value == "input" => return Ok(Some("text")),
+                Attribute::Value(value) if value == "auto" => {
+                    return Ok((!looks_binary(bytes)).then_some("text"));
+                }
+                Attribute::Value(_) | Attribute::Unspecified => {}
+            }
+        }
+        if matches!(eol, Attribute::Value(value) if value == "lf" || value == "crlf") {
+            return Ok(Some("eol"));
+        }
+        let setting = self.config()?.text("core.autocrlf").map(str::to_ascii_lowercase);
+        let is_set = matches!(setting.as_deref(), Some("true" | "input" | "yes" | "on" | "1"));
+        Ok((is_set && !looks_binary(bytes)).then_some("core.autocrlf"))
+    }
+
+    /// Refuses bytes that git would convert.
+    pub(crate) fn check_conversion(&self, path: &str, bytes: &[u8]) -> Result<(), AuditError> {
+        let by = self.conversion(path, bytes)?;
+        by.map_or(Ok(()), |by| Err(AuditError::Converted { path: path.to_owned(), by }))
+    }
+
+    /// Returns whether git's attributes say that a file of the project is checked out with the line ends that were committed.
+    pub fn keeps_line_endings(&self, path: &str) -> Result<bool, AuditError> {
+        let [eol, text, crlf] = self.attributes(path, ["eol", "text", "crlf"])?;
+        Ok(eol == Attribute::Value("lf".to_owned()) || [text, crlf].contains(&Attribute::Unset))
+    }
+
+    /// Returns whether these bytes of the worktree are those of a blob, but for LF that git may have written as CRLF.
+    pub fn is_same_text(&self, bytes: &[u8], committed: ObjectId) -> bool {
+        self.hash_blob(bytes) == committed
+            || matches!(with_lf(bytes), Cow::Owned(plain) if self.hash_blob(&plain) == committed)
+    }
+
+    /// Returns attributes of a file of the project, as git goes by them for what comes from the worktree. libgit2 tells them, unless it
+    /// cannot read the index, where some may be.
+    fn attributes<const N: usize>(
+        &self,
+        path: &str,
+        names: [&str; N],
+    ) -> Result<[Attribute; N], AuditError> {
+        let full_path = self.full_path(path);
+        let read = |name| {
+            let flags = AttrCheckFlags::FILE_THEN_INDEX;
+            let value = self.git().get_attr_bytes(Path::new(&full_path), name, flags).ok()?;
+            Some(Attribute::of_libgit2(value))
+        };
+        let values: Option<Vec<Attribute>> = names.into_iter().map(read).collect();
+        let values = if let Some(values) = values {
+            values
+        } else {
+            let mut git = command::git(self);
+            git.args(["check-attr", "-z"]).args(names).arg("--").arg(&full_path);
+            let index = self.git_dir().join("index");
+            let told = command::run_git(git, &[]).map_err(|error| unreadable(&index, error))?;
+            // The path, the attribute, and its value.
+            told.split(|byte| *byte == 0).skip(2).step_by(3).map(Attribute::of_git).collect()
+        };
+        let mut values = values.into_iter();
+        Ok(names.map(|_| values.next().unwrap_or(Attribute::Unspecified)))
+    }
+}
+
+impl Attribute {
+    fn of_libgit2(value: Option<&[u8]>) -> Self {
+        match AttrValue::from_bytes(value) {
+            AttrValue::True => Self::Set,
+            AttrValue::False => Self::Unset,
+            AttrValue::Unspecified => Self::Unspecified,
+            AttrValue::String(value) => Self::Value(value.to_owned()),
+            AttrValue::Bytes(value) => Self::Value(String::from_utf8_lossy(value).into_owned()),
+        }
+    }
+
+    fn of_git(value: &[u8]) -> Self {
+        match value {
+            b"set" => Self::Set,
+            b"unset" => Self::Unset,
+            b"unspecified" | b"" => Self::Unspecified,
+            value => Self::Value(String::from_utf8_lossy(value).into_owned()),
+        }
+    }
+}
+
+/// Returns the bytes with LF for each CRLF; owned if there was one.
+pub(crate) fn with_lf(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let is_before_lf = |at: usize| bytes.get(at..at + 2) == Some(b"\r\n");
+    if !bytes.contains(&b'\r') || !(0..bytes.len()).any(is_before_lf) {
+        return Cow::Borrowed(bytes);
+    }
+    let kept = bytes.iter().enumerate().filter(|(at, _)| !is_before_lf(*at));
+    Cow::Owned(kept.map(|(_, byte)| *byte).collect())
+}
+
+/// Returns whether git takes these bytes for no text. It looks for characters that cannot be shown as well.
+fn looks_binary(bytes: &[u8]) -> bool {
+    let is_lone_cr = |(at, byte): (usize, &u8)| *byte == b'\r' && bytes.get(at + 1) != Some(&b'\n');
+    bytes.contains(&0) || bytes.iter().enumerate().any(is_lone_cr)
+}

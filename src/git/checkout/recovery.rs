@@ -1,0 +1,493 @@
+//! Finishes a move of the worktree that a kill or a failure interrupted, or takes it back. Each path is compared with what both commits
+//! have there; whatever is neither is somebody's, or torn, and stays.
+//!
+//! ```text
+//!   branch and index               all paths are as one of the commits     otherwise, or a failure
+//!   before the move                forward: files, index and branch        back, path by path
+//!   moved, the index is behind     forward, path by path                   likewise
+//!   moved, or merged further       nothing: what differs is somebody's     likewise
+//!   elsewhere                      back, where HEAD has the old version    likewise
+//! ```
+//! A path whose index entry is neither version is somebody's work, and stays as it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::ErrorKind;
+use std::ops::Bound;
+use std::time::{Duration, Instant};
+
+use super::bring::Bringing;
+use crate::domain::listed;
+use crate::git::command;
+use crate::git::error::{At, AuditError, Unsettled, with_cause};
+use crate::git::log::tree_diff::{Changes, Sides};
+use crate::git::objects::id::CommitId;
+use crate::git::objects::loose::Temp;
+use crate::git::objects::tree::{Leaf, MODE_TREE, text};
+use crate::git::repository::head::Head;
+use crate::git::repository::repository::Repository;
+use crate::git::transaction::locks::{BranchLock, Files, INDEX_COPY};
+use crate::git::transaction::publish::Intent;
+use crate::system::shell::quoted;
+
+/// The result of a recovery.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Finished {
+    /// The paths that could not be written; all others are settled.
+    pub unsettled: Vec<Unsettled>,
+    /// Why not everything came.
+    pub failed: Option<String>,
+}
+
+/// Where the branch and the index are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stand {
+    /// HEAD is the branch, where it was before the move.
+    Before,
+    /// The branch has moved, and the index has not: a power cut.
+    Ahead,
+    /// The branch and the index have moved, or HEAD has the new commit in its history.
+    Landed,
+    /// HEAD is another commit, without the new one in its history.
+    Elsewhere,
+}
+
+/// Which version HEAD, the index, or the worktree has at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    Before,
+    After,
+    /// Nothing stands there, though both commits have a file.
+    Missing,
+    Other,
+}
+
+/// What is known of a path.
+struct Known {
+    path: Vec<u8>,
+    sides: Sides,
+    head: Version,
+    entry: Version,
+    file: Version,
+    /// Whether a sparse checkout leaves the path out.
+    is_left_out: bool,
+}
+
+/// An entry of the index; no leaf where it has several versions, or where an entry nearby is somebody's.
+#[derive(Clone, Copy)]
+struct Entry {
+    leaf: Option<Leaf>,
+    is_left_out: bool,
+}
+
+impl Known {
+    /// Says whether nobody has changed anything at the path.
+    fn is_ours(&self) -> bool {
+        match self.file {
+            Version::Before => self.entry == Version::Before,
+            Version::After => self.entry != Version::Other,
+            Version::Missing => {
+                self.entry == Version::Before || self.is_left_out && self.entry == Version::After
+            }
+            Version::Other => false,
+        }
+    }
+
+    /// Says whether the file, and the index entry, are to become this version.
+    fn goes(&self, to: Version) -> (bool, bool) {
+        match to {
+            // What somebody has committed is theirs.
+            Version::Before if self.head != Version::Before => (false, false),
+            Version::Before => (
+                self.file == Version::After && self.entry != Version::Other,
+                self.entry == Version::After,
+            ),
+            _ => {
+                let is_old = self.entry == Version::Before;
+                (self.file == Version::Before && is_old, is_old)
+            }
+        }
+    }
+
+    fn side(&self, version: Version) -> Option<Leaf> {
+        if version == Version::Before { self.sides.0 } else { self.sides.1 }
+    }
+}
+
+impl Repository {
+    /// Finishes an interrupted move, or takes it back where somebody has changed something since or it fails again. Filters have that
+    /// patience in all; a file that they have not answered for by then stays as it is.
+    pub fn finish_bringing(
+        &self,
+        was: &BranchLock,
+        deadline: Instant,
+        patience: Duration,
+        intent: Intent<'_>,
+    ) -> Result<Finished, AuditError> {
+        self.wait_for_left_git(deadline)?;
+        let changes = match self.changes(was.from, was.to) {
+            Ok(changes) => changes,
+            // Nothing of the kind is ever begun.
+            Err(AuditError::Forbidden { .. }) => return Ok(Finished::default()),
+            Err(error) => return self.without_commits(was, error),
+        };
+        let until = Instant::now() + patience;
+        let start = Head { reference: was.reference.clone(), commit: was.from };
+        loop {
+            let entries = self.entries_at(&changes)?;
+            if self.stand(was, &self.head()?, &changes, &entries)? == Stand::Landed {
+                return Ok(Finished::default());
+            }
+            let lock =
+                self.begin_bringing(&start, was.to, Files::Coming, deadline, &mut *intent)?;
+            match self.settle(was, &changes, lock, deadline, until) {
+                // Somebody has committed, or switched branches: decide again.
+                Err(AuditError::Moved { .. }) if Instant::now() < deadline => {}
+                settled => return settled,
+            }
+        }
+    }
+
+    /// Git has pruned one of the commits, so nobody knows what came, or from where: the files stay as they are.
+    fn without_commits(&self, was: &BranchLock, error: AuditError) -> Result<Finished, AuditError> {
+        let mut commits = [Some(was.to), was.from].into_iter().flatten();
+        let Some(lost) = commits.find(|commit| !self.has_commit(*commit)) else {
+            return Err(error);
+        };
+        let failed = format!(
+            "git does not have the commit `{lost}` any more, so all files stay as they are"
+        );
+        Ok(Finished { unsettled: Vec::new(), failed: Some(failed) })
+    }
+
+    /// Decides and acts while nobody else can change the index.
+    fn settle(
+        &self,
+        was: &BranchLock,
+        changes: &Changes,
+        lock: Bringing,
+        deadline: Instant,
+        until: Instant,
+    ) -> Result<Finished, AuditError> {
+        let head = self.head()?;
+        let mut known = self.known(changes, head.commit, until)?;
+        let may_come = self.check_incoming(changes).is_ok();
+        let aim = match self.stand(was, &head, changes, &self.entries_at(changes)?)? {
+            Stand::Landed => return Ok(Finished::default()),
+            Stand::Ahead if !may_come => return Ok(Finished::default()),
+            Stand::Ahead => Version::After,
+            Stand::Before | Stand::Elsewhere => Version::Before,
+        };
+        let mut failed = None;
+        let is_before = head.reference == was.reference && head.commit == was.from;
+        if is_before && may_come && known.iter().all(Known::is_ours) {
+            let copy = self.index_copy()?;
+            // What fails goes back, which takes its time as well.
+            match self.bring_rest(&copy, was, changes, &known, left(until) / 2) {
+                Ok(()) => {
+                    let landed =
+                        self.land(lock, &copy, &head, was.to, "sync: finished", deadline)?;
+                    return match landed.not_synced {
+                        Some(fault) => Err(fault.cause).at("sync", &fault.path),
+                        None => Ok(Finished::default()),
+                    };
+                }
+                Err(error) => {
+                    failed = Some(with_cause(&error));
+                    known = self.known(changes, head.commit, until)?;
+                }
+            }
+        }
+        let others: Vec<String> = known
+            .iter()
+            .filter(|known| known.file == Version::Other)
+            .map(|known| format!("`{}`", text(known.path.clone())))
+            .collect();
+        if failed.is_none() && !others.is_empty() {
+            failed = Some(format!(
+                "{} changed meanwhile, or half written: what stands there stays",
+                listed(&others)
+            ));
+        }
+        let unsettled = self.go_each(aim, &known, lock, until)?;
+        Ok(Finished { unsettled, failed })
+    }
+
+    fn stand(
+        &self,
+        was: &BranchLock,
+        head: &Head,
+        changes: &Changes,
+        entries: &BTreeMap<Vec<u8>, Entry>,
+    ) -> Result<Stand, AuditError> {
+        let is_on_it = head.reference == was.reference;
+        if is_on_it && head.commit == was.from {
+            return Ok(Stand::Before);
+        }
+        if is_on_it && head.commit == Some(was.to) {
+            // The index moves as a whole.
+            let has_moved = changes.is_empty()
+                || changes.iter().any(|(path, sides)| {
+                    entry_version(*sides, entries.get(path)) == Version::After
+                });
+            return Ok(if has_moved { Stand::Landed } else { Stand::Ahead });
+        }
+        let has_it = head.commit.map(|commit| self.led_to(was.to, commit)).transpose()?;
+        Ok(if has_it == Some(true) { Stand::Landed } else { Stand::Elsewhere })
+    }
+
+    /// Brings the files that have not come yet.
+    fn bring_rest(
+        &self,
+        copy: &Temp,
+        was: &BranchLock,
+        changes: &Changes,
+        known: &[Known],
+        patience: Duration,
+    ) -> Result<(), AuditError> {
+        self.refresh_known(&copy.path, changes, patience);
+        let came = known.iter().filter(|known| known.file == Version::After);
+        let came = came.filter(|known| known.sides.1.is_some());
+        self.set_entries(&copy.path, came.map(|known| (known.path.as_slice(), known.sides.1)))?;
+        self.check_overwrites(&copy.path, was.from, was.to, changes)?;
+        self.check_out(copy, was.from, was.to, changes, patience)
+    }
+
+    /// Gives each path that can go there the version of that side, and returns those whose file could not be written. Files go first:
+    /// after a kill the index still tells that there is something to do.
+    fn go_each(
+        &self,
+        aim: Version,
+        known: &[Known],
+        lock: Bringing,
+        until: Instant,
+    ) -> Result<Vec<Unsettled>, AuditError> {
+        let going: Vec<&Known> = known.iter().filter(|known| known.goes(aim).0).collect();
+        let sides = |known: &Known| match aim {
+            Version::Before => (known.sides.1, known.sides.0),
+            _ => known.sides,
+        };
+        let (tasks, others): (Vec<&Known>, Vec<&Known>) = going
+            .iter()
+            .copied()
+            .partition(|known| self.is_written_here(&known.path, sides(known)));
+        let tasks: Vec<_> = tasks.iter().map(|known| (&known.path[..], sides(known))).collect();
+        let others: Vec<_> = others.iter().map(|known| (&known.path[..], sides(known))).collect();
+        self.write_task_files(&tasks)?;
+        let mut unsettled = Vec::new();
+        if self.move_files(&others, until).is_err() {
+            for (path, sides) in others {
+                if let Err(error) = self.move_files(&[(path, sides)], until) {
+                    unsettled.push(self.unsettled(path, sides, &error));
+                }
+            }
+        }
+        self.sync_worktree(going.iter().map(|known| known.path.as_slice()))?;
+        let entries: Vec<&Known> = known.iter().filter(|known| known.goes(aim).1).collect();
+        if !entries.is_empty() {
+            let copy = self.index_copy()?;
+            self.set_entries(
+                &copy.path,
+                entries.iter().map(|known| (known.path.as_slice(), known.side(aim))),
+            )?;
+            self.leave_out(&copy, aim, &entries)?;
+            lock.index.write_all_of(&copy)?;
+            lock.index.replace(&self.git_dir().join("index"))?;
+        }
+        Ok(unsettled)
+    }
+
+    /// Has git move these files from one version to the other. It looks at all of them before it changes one.
+    fn move_files(&self, files: &[(&[u8], Sides)], until: Instant) -> Result<(), AuditError> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let index_of = |side: fn(Sides) -> Option<Leaf>| {
+            let there = files.iter().filter_map(|(path, sides)| Some((*path, side(*sides)?)));
+            self.index_of(&there.collect::<Vec<_>>(), until)
+        };
+        let (stands, wanted) = (index_of(|sides| sides.0)?, index_of(|sides| sides.1)?);
+        let tree_of = |index: &Temp| {
+            let mut git = self.git_on(&index.path);
+            git.args(["write-tree", "--missing-ok"]);
+            command::run_git(git, &[]).map(|id| String::from_utf8_lossy(&id).trim().to_owned())
+        };
+        let mut git = self.git_on(&stands.path);
+        git.args(["read-tree", "-m", "-u", &tree_of(&stands)?, &tree_of(&wanted)?]);
+        command::run_git_for(git, &[], left(until)).map(drop)
+    }
+
+    fn unsettled(&self, path: &[u8], (_, after): Sides, error: &AuditError) -> Unsettled {
+        let path = text(path.to_vec());
+        let fix = match after {
+            Some(_) => format!("git checkout -- {}", quoted(&format!(":/{path}"))),
+            None => format!("rm {}", quoted(&self.worktree_root().join(&path).to_string_lossy())),
+        };
+        Unsettled { path, reason: with_cause(error), fix }
+    }
+
+    /// Marks again the entries that a sparse checkout leaves out.
+    fn leave_out(&self, copy: &Temp, aim: Version, entries: &[&Known]) -> Result<(), AuditError> {
+        let left_out: Vec<u8> = entries
+            .iter()
+            .filter(|known| known.is_left_out && known.side(aim).is_some())
+            .flat_map(|known| known.path.iter().copied().chain([0]))
+            .collect();
+        if left_out.is_empty() {
+            return Ok(());
+        }
+        let mut git = self.git_on(&copy.path);
+        git.args(["update-index", "--skip-worktree", "-z", "--stdin"]);
+        command::run_git(git, &left_out).map(drop)
+    }
+
+    /// Looks at every path that was to change.
+    fn known(
+        &self,
+        changes: &Changes,
+        head: Option<CommitId>,
+        until: Instant,
+    ) -> Result<Vec<Known>, AuditError> {
+        let entries = self.entries_at(changes)?;
+        let standing_as = |side: fn(Sides) -> Option<Leaf>| {
+            let there = changes.iter().filter_map(|(path, sides)| Some((&path[..], side(*sides)?)));
+            self.standing_as(&there.collect::<Vec<_>>(), until)
+        };
+        let (before, after) = (standing_as(|sides| sides.0)?, standing_as(|sides| sides.1)?);
+        let (trees, root) = (self.trees(), head.map(|commit| self.root_tree(commit)).transpose()?);
+        let mut known = Vec::new();
+        for (path, sides) in changes {
+            let in_head = root.map(|root| trees.lookup(root, path)).transpose()?.flatten();
+            let entry = entries.get(path);
+            let is_gone = match fs::symlink_metadata(self.place_of(path)) {
+                // A folder of files that change is nothing that stands in the way.
+                Ok(data) => data.is_dir() && below(path, changes).next().is_some(),
+                Err(error) => {
+                    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+                }
+            };
+            let file = if after.contains(path) || is_gone && sides.1.is_none() {
+                Version::After
+            } else if before.contains(path) || is_gone && sides.0.is_none() {
+                Version::Before
+            } else if is_gone {
+                Version::Missing
+            } else {
+                Version::Other
+            };
+            known.push(Known {
+                path: path.clone(),
+                sides: *sides,
+                head: version(*sides, in_head.filter(|leaf| leaf.mode != MODE_TREE)),
+                entry: entry_version(*sides, entry),
+                file,
+                is_left_out: entry.is_some_and(|entry| entry.is_left_out),
+            });
+        }
+        Ok(known)
+    }
+
+    /// Returns which of these files stand in the worktree just so, as git sees them through its filters.
+    fn standing_as(
+        &self,
+        files: &[(&[u8], Leaf)],
+        until: Instant,
+    ) -> Result<BTreeSet<Vec<u8>>, AuditError> {
+        if files.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let index = self.index_of(files, until)?;
+        let mut git = self.git_on(&index.path);
+        git.args(["diff-files", "-z", "--name-only", "--ignore-submodules=dirty"]);
+        // What git does not say in time is taken for somebody's.
+        let Ok(others) = command::run_git_for(git, &[], left(until)) else {
+            return Ok(BTreeSet::new());
+        };
+        let others: BTreeSet<&[u8]> = others.split(|byte| *byte == 0).collect();
+        let same = files.iter().map(|(path, _)| *path).filter(|path| !others.contains(path));
+        Ok(same.map(<[u8]>::to_vec).collect())
+    }
+
+    /// Makes an index of these files alone that knows which of them stand so.
+    fn index_of(&self, files: &[(&[u8], Leaf)], until: Instant) -> Result<Temp, AuditError> {
+        let index = Temp::create(self.git_dir(), INDEX_COPY, 0o600)?;
+        // Git takes an empty file for a broken index, and none for an empty one.
+        fs::remove_file(&index.path).at("remove", &index.path)?;
+        self.set_entries(&index.path, files.iter().map(|(path, leaf)| (*path, Some(*leaf))))?;
+        let paths: Vec<&[u8]> = files.iter().map(|(path, _)| *path).collect();
+        // One filter that fails ends git.
+        if !self.refresh(&index.path, &paths, left(until)) {
+            for path in &paths {
+                self.refresh(&index.path, &[path], left(until));
+            }
+        }
+        Ok(index)
+    }
+
+    /// Returns what the index has at these paths, which is read once as a whole.
+    fn entries_at(&self, changes: &Changes) -> Result<BTreeMap<Vec<u8>, Entry>, AuditError> {
+        const THEIRS: Entry = Entry { leaf: None, is_left_out: false };
+        let mut git = command::git(self);
+        git.args(["ls-files", "-t", "--stage", "-z", "--full-name"]);
+        let listed = command::run_git(git, &[])?;
+        let (mut found, mut around) = (BTreeMap::new(), Vec::new());
+        for (path, entry) in listed.split(|byte| *byte == 0).filter_map(parse_entry) {
+            let change = changes.get(path);
+            if change.is_none_or(|sides| entry_version(*sides, Some(&entry)) == Version::Other) {
+                around.extend(around_of(path, changes));
+            }
+            if change.is_some() {
+                found.insert(path.to_vec(), entry);
+            }
+        }
+        found.extend(around.into_iter().map(|path| (path, THEIRS)));
+        Ok(found)
+    }
+}
+
+/// Returns the changed paths that cannot have an entry beside this one: the folders above it, and what is below.
+fn around_of(path: &[u8], changes: &Changes) -> Vec<Vec<u8>> {
+    let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    let above = slashes.filter_map(|(at, _)| changes.get_key_value(&path[..at]));
+    above.chain(below(path, changes)).map(|(path, _)| path.clone()).collect()
+}
+
+fn below<'c>(path: &[u8], changes: &'c Changes) -> impl Iterator<Item = (&'c Vec<u8>, &'c Sides)> {
+    let inside = [path, b"/"].concat();
+    let from = (Bound::Excluded(inside.clone()), Bound::Unbounded);
+    changes.range(from).take_while(move |(other, _)| other.starts_with(&inside))
+}
+
+fn version(sides: Sides, leaf: Option<Leaf>) -> Version {
+    if leaf == sides.1 {
+        Version::After
+    } else if leaf == sides.0 {
+        Version::Before
+    } else {
+        Version::Other
+    }
+}
+
+fn entry_version(sides: Sides, entry: Option<&Entry>) -> Version {
+    match entry {
+        Some(Entry { leaf: None, .. }) => Version::Other,
+        Some(entry) => version(sides, entry.leaf),
+        None => version(sides, None),
+    }
+}
+
+/// Reads `TAG MODE ID STAGE<tab>PATH`.
+fn parse_entry(line: &[u8]) -> Option<(&[u8], Entry)> {
+    let tab = line.iter().position(|byte| *byte == b'\t')?;
+    let (fields, path) = (str::from_utf8(&line[..tab]).ok()?, &line[tab + 1..]);
+    let mut fields = fields.split(' ');
+    let is_left_out = fields.next()?.eq_ignore_ascii_case("S");
+    let mode = u32::from_str_radix(fields.next()?, 8).ok()?;
+    let id = fields.next()?.parse().ok()?;
+    let leaf = (fields.next()? == "0").then_some(Leaf { mode, id });
+    Some((path, Entry { leaf, is_left_out }))
+}
+
+fn left(until: Instant) -> Duration {
+    until.saturating_duration_since(Instant::now())
+}
