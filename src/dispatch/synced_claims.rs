@@ -3,8 +3,8 @@
 //!
 //! A claim that cannot be confirmed is given back, and nobody is told that it was theirs.
 
-use super::claim::is_of_the_task;
-use super::claimable_work::openings;
+use super::claim_errors::is_of_the_task;
+use super::openings::openings;
 use crate::domain::{AgentId, Ticket};
 use crate::files::task_file;
 use crate::git::{CommitId, Prompts};

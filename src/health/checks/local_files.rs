@@ -12,7 +12,7 @@ use crate::project::error::error::OpsError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::atomic_write;
-use crate::storage::{HeaderCache, EventStream, editor_schemas, journal, network_file_system};
+use crate::storage::{EventStream, HeaderCache, editor_schemas, journal, network_file_system};
 use crate::tasks::headers::header::{Header, SCHEMA};
 use crate::tasks::recovery::recover::heal_if_pending;
 

@@ -84,7 +84,11 @@ impl<'v> SameEndings<'v> {
         };
         let converted = |text: &'v [u8]| match wanted {
             Some(crlf) if is_crlf(text).is_some_and(|own| own != crlf) => {
-                if crlf { Cow::Owned(with_crlf(text)) } else { with_lf(text) }
+                if crlf {
+                    Cow::Owned(with_crlf(text))
+                } else {
+                    with_lf(text)
+                }
             }
             _ => Cow::Borrowed(text),
         };

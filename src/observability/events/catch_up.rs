@@ -15,8 +15,8 @@ use crate::history::new_commits::unreported::{Left, News};
 use crate::project::error::error::OpsError;
 use crate::project::parallel_map::side_by_side;
 use crate::project::workspace::Workspace;
-use crate::storage::event_log::{StreamRecord, StreamState};
 use crate::storage::event_log::StreamWriter;
+use crate::storage::event_log::{StreamRecord, StreamState};
 use crate::storage::{Cursor, EventStream};
 use crate::tasks::uncommitted_events::{StreamedLine, UncommittedLine};
 

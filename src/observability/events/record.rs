@@ -61,7 +61,10 @@ impl Ground {
 }
 
 /// Takes the right to write the stream; waits that long for whoever has it.
-pub(crate) fn patiently(stream: &EventStream, patience: Duration) -> Result<Option<StreamWriter>, OpsError> {
+pub(crate) fn patiently(
+    stream: &EventStream,
+    patience: Duration,
+) -> Result<Option<StreamWriter>, OpsError> {
     let until = Instant::now() + patience;
     loop {
         match stream.writing()? {

@@ -390,8 +390,7 @@ fn commands_for_files_in_folders_of_any_name_can_be_pasted() {
         "git restore --source=HEAD --staged --worktree",
     );
     env.edit(&path, "title: ", "title: [");
-    paste(&env.aof(&["task", "show", &id]).code(6).stderr, "git restore --source=HEAD");
-    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    paste(&env.aof(&["task", "show", &id]).code(6).stderr, "git log -p");
 }
 
 #[test]
@@ -623,7 +622,7 @@ fn with_hooks_of_their_own_people_are_told_the_line() {
     let told = env.aof(&["doctor", "--json"]).json();
     assert_snapshot!(env.plain(&format!("{}\n{}", told["complaints"][0]["problem"], told["complaints"][0]["fix"])), @r#"
     "hooks that are not aof's do not call it: `$ROOT/home/hooks/pre-commit`, `$ROOT/home/hooks/pre-merge-commit`"
-    "have each of them run `aof merge-driver --check-staged`, and make it executable; for `pre-commit` and other hook managers see docs/merging.md"
+    "have each of them run `aof merge-driver --check-staged`, and make it executable; for `pre-commit` and other hook managers see docs/guides/merging.md"
     "#);
     let line = "aof merge-driver --check-staged";
     fs::create_dir(env.home().join("hooks")).unwrap();

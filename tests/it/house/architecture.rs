@@ -33,11 +33,7 @@ const PENDING: &[(&str, &str)] = &[
     ("project/branch.rs", "tasks"),
     ("project/error/error.rs", "setup"),
     ("project/error/reason.rs", "setup"),
-    ("tasks/actions.rs", "dispatch"),
     ("tasks/inbox/batches.rs", "observability"),
-    ("tasks/uncommitted_events.rs", "history"),
-    ("tasks/uncommitted_events.rs", "observability"),
-    ("observability/workload.rs", "dispatch"),
 ];
 
 /// Where each outside crate may be used; a dependency that is missing here has no home.

@@ -120,7 +120,12 @@ fn what_both_changed_otherwise_is_marked_and_only_that_task_waits() {
     error[conflict_markers]: line 3 is a merge conflict marker
      --> tasks/AOF-xxxxx.md:3:1
       |
-    3 |     hint: a merge that is still in progress can be taken back with `git merge --abort`
+    3 | <<<<<<< HEAD
+      | ^^^^^^^^^^^^
+      |
+      = help: keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit
+
+    hint: a merge that is still in progress can be taken back with `git merge --abort`
     ");
     assert_snapshot!(env.plain(&env.aof(&["why", &id]).to_string()), @"
     exit 6
@@ -130,7 +135,12 @@ fn what_both_changed_otherwise_is_marked_and_only_that_task_waits() {
     error[conflict_markers]: line 3 is a merge conflict marker
      --> tasks/AOF-xxxxx.md:3:1
       |
-    3 |     hint: a merge that is still in progress can be taken back with `git merge --abort`
+    3 | <<<<<<< HEAD
+      | ^^^^^^^^^^^^
+      |
+      = help: keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit
+
+    hint: a merge that is still in progress can be taken back with `git merge --abort`
     ");
     assert_snapshot!(env.plain(&env.aof(&["task", "complete", &id, "--agent", "agent-7", "--outcome", "complete", "--summary", "x", "--wait", "0"]).to_string()), @"
     exit 7
@@ -148,7 +158,7 @@ fn what_both_changed_otherwise_is_marked_and_only_that_task_waits() {
       ! nothing can be committed: a merge is in progress; end it with `git merge --continue` or `git merge --abort`
         changes wait until that is done; dropped files stay in the inbox
       ! 1 task stands where the rules have changed: AOF-xxxxx
-        `aof watch` has them follow; `aof org reload` does it now
+        `aof watch` has them follow; `aof org reload` does it now, and so does `aof doctor --fix`
       ! `tasks/AOF-xxxxx.md:3:1` cannot be read: line 3 is a merge conflict marker
         mend it (keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit); `git log -p -- tasks/AOF-xxxxx.md` shows what it said before
       ! no watcher is running
@@ -377,7 +387,7 @@ fn no_advice_throws_away_what_the_other_side_did() {
             commands.iter().map(|args| env.aof_aside(args).to_string()).collect();
         for said in &said {
             assert!(!said.contains("git restore"), "{said}");
-            assert!(said.contains("`git add tasks/"), "{said}");
+            assert!(said.contains("`git add` the file"), "{said}");
         }
         said
     };

@@ -1,14 +1,10 @@
 //! Where somebody is to work at one task, and who may: what a runner goes by. Reads only.
 
-use super::synced_claims::{Claims, confirm, look_around};
 use crate::domain::{AgentId, BranchStatus, RoleId, Station, Status, Task, Ticket, Timestamp};
 use crate::git::{LeftBehind, Repository};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Post, Rules};
-use crate::tasks::actions::choose_claim;
-use crate::tasks::apply::change::{Changed, DryRun, change};
-use crate::tasks::state::task_state::Standing;
 use crate::tasks::view::task_view::who_at;
 
 /// A place of a task where somebody is to work.
@@ -50,25 +46,6 @@ pub(crate) fn openings(rules: &Rules, task: &Task) -> Vec<Opening> {
         }
     };
     Post::open(rules, task).iter().map(opening).collect()
-}
-
-/// Takes what the ticket names for the agent.
-pub(crate) fn claim(
-    workspace: &Workspace,
-    ticket: &Ticket,
-    agent: &AgentId,
-    dry_run: DryRun,
-) -> Result<Changed, OpsError> {
-    let shared = dry_run == DryRun::No && Claims::here(workspace)? == Claims::Shared;
-    if shared {
-        look_around(workspace)?;
-    }
-    let mut choose = |standing: &Standing| choose_claim(workspace, standing, ticket, agent);
-    let changed = change(workspace, &ticket.task, dry_run, &mut choose)?;
-    if shared {
-        confirm(workspace, ticket, agent, &changed)?;
-    }
-    Ok(changed)
 }
 
 /// Returns what was changed in the worktree since then and is not committed, task files aside.
