@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::cli::error::CliError;
-use crate::cli::render::output::{RED, YELLOW, styled};
+use crate::cli::output::{RED, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::domain::AgentId;
 use crate::files::printable::inert;
@@ -101,8 +101,7 @@ fn merge(
     let open = |root: &Path| session.workspace_at(root, "merge-driver");
     let merged = drive(&open, &session.directory, path, versions, &marks)?;
     let place = session.directory.join(files[1]);
-    std::fs::write(&place, &merged.bytes)
-        .map_err(|cause| CliError::Output { path: place, cause })?;
+    std::fs::write(&place, &merged.bytes).map_err(|cause| CliError::output(&place, &cause))?;
     // Nobody sees a virtual base.
     if !is_virtual_base(&marks) {
         show_merge(session, path, &merged);
@@ -246,6 +245,5 @@ fn check_staged(session: &Session) -> Result<ExitCode, CliError> {
 
 fn read(session: &Session, file: &Path) -> Result<Vec<u8>, CliError> {
     let path = session.directory.join(file);
-    std::fs::read(&path)
-        .map_err(|cause| CliError::Input { name: path.display().to_string(), cause })
+    std::fs::read(&path).map_err(|cause| CliError::input(path.display().to_string(), &cause))
 }

@@ -39,7 +39,7 @@ fn a_torn_end_heals_and_damage_is_named_until_it_is_mended() {
     (damaged[2], damaged[4]) = (&junk[0], &junk[1]);
     std::fs::write(&path, format!("{}\n", damaged.join("\n"))).unwrap();
     let output = shown(&env, &[]);
-    insta::assert_snapshot!(output.stderr, @"warning: lines 3, 5 of `.aof/events.jsonl` are no events, and passed over; `aof events rebuild` makes it whole again");
+    insta::assert_snapshot!(output.stderr, @"warning: lines 3, 5 of `.aof/events.jsonl` are no events, and skipped; `aof events rebuild` repairs it");
     assert_eq!(output.stdout.lines().count(), damaged.len() - 2);
     let other = env.new_task(&["Another"]);
     assert_eq!(
