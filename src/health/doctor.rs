@@ -93,6 +93,7 @@ pub(crate) fn doctor_value(treated: &[Treated]) -> Value {
 }
 
 /// Returns why something matters.
+#[expect(clippy::too_many_lines, reason = "a table of sentences")]
 const fn why(code: &str) -> &'static str {
     match code.as_bytes() {
         b"own_folder_in_git" => {

@@ -15,7 +15,9 @@ enum Scope {
     Doctor,
 }
 
-const CHECKS: [(Scope, fn(&Subject<'_>) -> Found); 37] = [
+type Check = fn(&Subject<'_>) -> Found;
+
+const CHECKS: [(Scope, Check); 37] = [
     (Scope::Doctor, local_files::cache),
     (Scope::Doctor, local_files::file_system),
     (Scope::Both, git::busy),
@@ -40,13 +42,13 @@ const CHECKS: [(Scope, fn(&Subject<'_>) -> Found); 37] = [
     (Scope::Both, uncommitted::archive),
     (Scope::Both, index::check),
     (Scope::Both, index::lost_steps),
-    (Scope::Doctor, local_files::temporary_files),
-    (Scope::Doctor, local_files::set_aside),
     (Scope::Both, inbox::check),
-    (Scope::Both, merge_driver::check),
     (Scope::Both, notices::check),
     (Scope::Both, local_files::unfinished),
     (Scope::Both, inbox::watcher),
+    (Scope::Doctor, local_files::temporary_files),
+    (Scope::Doctor, local_files::set_aside),
+    (Scope::Both, merge_driver::check),
     (Scope::Both, remote::check),
     (Scope::Doctor, local_files::event_stream),
     (Scope::Doctor, folders::check),

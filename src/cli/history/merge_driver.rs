@@ -68,7 +68,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
         _ if args.settle => {
             settle_all(session, if args.dry_run { DryRun::Yes } else { DryRun::No })
         }
-        _ if args.check_staged => check_staged(session),
+        _ if args.check_staged => Ok(check_staged(session)),
         (Some(base), Some(ours), Some(theirs), Some(path)) => {
             merge(session, args, [base, ours, theirs], path)
         }
@@ -212,21 +212,21 @@ fn settle_all(session: &Session, mode: DryRun) -> Result<ExitCode, CliError> {
 }
 
 /// Refuses a commit that takes entries out of a history. What cannot be judged is committed all the same.
-fn check_staged(session: &Session) -> Result<ExitCode, CliError> {
+fn check_staged(session: &Session) -> ExitCode {
     let broken = Repository::discover(&session.directory)
         .map_err(OpsError::from)
         .and_then(|repository| broken_histories(&repository));
     let paths = match broken {
-        Ok(paths) if paths.is_empty() => return Ok(ExitCode::SUCCESS),
+        Ok(paths) if paths.is_empty() => return ExitCode::SUCCESS,
         // `git --git-dir` keeps git's folder where no project is found.
-        Err(OpsError::Audit(AuditError::NoRepository { .. })) => return Ok(ExitCode::SUCCESS),
+        Err(OpsError::Audit(AuditError::NoRepository { .. })) => return ExitCode::SUCCESS,
         Err(error) => {
             let why = inert(&session.git_said(error.problem())).replace('\n', " ");
             session.output.say(format!(
                 "{} {why}; `aof verify` judges the commit once it is made",
                 styled(YELLOW, "not judged:")
             ));
-            return Ok(ExitCode::SUCCESS);
+            return ExitCode::SUCCESS;
         }
         Ok(paths) => paths,
     };
@@ -240,7 +240,7 @@ fn check_staged(session: &Session) -> Result<ExitCode, CliError> {
         inert(&paths.join(", ")),
         inert(&session.git_said(fix))
     ));
-    Ok(ExitCode::FAILURE)
+    ExitCode::FAILURE
 }
 
 fn read(session: &Session, file: &Path) -> Result<Vec<u8>, CliError> {

@@ -1,5 +1,7 @@
 //! The checks of `aof status` and `aof doctor`.
 
+#![expect(clippy::unnecessary_wraps, reason = "all checks have one signature")]
+
 pub(crate) mod folders;
 pub(crate) mod git;
 pub(crate) mod inbox;

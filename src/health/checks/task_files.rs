@@ -75,21 +75,17 @@ fn doubled_task(subject: &Subject<'_>, id: &TaskId, files: Vec<ProjectPath>) -> 
         None => "nobody can tell which of them counts, so no command touches the task".to_owned(),
     };
     let problem = format!("{id} has {} files: {}", files.len(), listed(&files));
-    match spare(workspace, head, &files) {
-        Some(spare) => {
-            let fix = format!(
-                "`{spare}` is a copy that nobody committed, or was left behind: `aof doctor --fix` removes it"
-            );
-            Issue::new("task_doubled", problem, fix)
-                .because(why)
-                .cured_by(move |workspace| remove_spare(workspace, &files))
-        }
-        None => {
-            let removal = removal(workspace, head, &files);
-            let fix = format!("see what differs, keep one, and remove the others{removal}");
-            Issue::new("task_doubled", problem, fix).because(why)
-        }
+    if let Some(spare) = spare(workspace, head, &files) {
+        let fix = format!(
+            "`{spare}` is a copy that nobody committed, or was left behind: `aof doctor --fix` removes it"
+        );
+        return Issue::new("task_doubled", problem, fix)
+            .because(why)
+            .cured_by(move |workspace| remove_spare(workspace, &files));
     }
+    let removal = removal(workspace, head, &files);
+    let fix = format!("see what differs, keep one, and remove the others{removal}");
+    Issue::new("task_doubled", problem, fix).because(why)
 }
 
 /// Returns the tasks that have several files, with them.

@@ -279,7 +279,7 @@ impl Draft {
             for path in &self.disputed {
                 match inside(&mut keys, path) {
                     Some((last, map)) if is_text => {
-                        drop(map.insert(last.clone(), UNDECIDED.into()))
+                        drop(map.insert(last.clone(), UNDECIDED.into()));
                     }
                     Some((last, map)) => drop(map.shift_remove(last)),
                     None => {}

@@ -272,7 +272,7 @@ impl Case<'_> {
             }
             (ours, Some(theirs)) if ours == base => taken(theirs)?,
             (Some(ours), Some(theirs)) => match &self.rules {
-                Some(rules) => self.merged(rules, base, &ours, &theirs)?,
+                Some(rules) => self.merged(rules, base.as_ref(), &ours, &theirs)?,
                 None => return Ok(Some(self.left(sides, UnmergedState::NoRules))),
             },
             _ if self.unmerged.is_empty() => return Ok(None),
@@ -322,12 +322,12 @@ impl Case<'_> {
     fn merged(
         &self,
         rules: &Rules,
-        base: Option<SideVersion>,
+        base: Option<&SideVersion>,
         ours: &SideVersion,
         theirs: &SideVersion,
     ) -> Result<(String, FileMerge), OpsError> {
         let read = |side: &SideVersion| self.workspace.repository.read_blob(side.staged.content);
-        let before = base.as_ref().map(read).transpose()?;
+        let before = base.map(read).transpose()?;
         let (one, two) = (read(ours)?, read(theirs)?);
         let versions = Versions { base: before.as_deref(), ours: &one, theirs: &two };
         let merge = merge_files(rules, &self.id, versions, &Marks::default())?;

@@ -217,7 +217,7 @@ impl MergedTask<'_> {
             let (mut expected, mut found) = (stands(&first.task), stands(&self.after));
             if expected == found {
                 expected.push_str(", as the rules merge it");
-                found = "something else of what the engine keeps".to_owned();
+                "something else of what the engine keeps".clone_into(&mut found);
             }
             return Ok(vec![self.finding(BrokenRule::LostInMerge, expected, found)]);
         };

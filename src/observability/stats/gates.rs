@@ -43,7 +43,6 @@ pub(crate) struct GateStats {
     pub oldest: Option<u64>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn rate<S: Serializer>(share: &Share, serializer: S) -> Result<S::Ok, S::Error> {
     share.rate().map(rounded).serialize(serializer)
 }

@@ -75,6 +75,7 @@ pub(crate) fn rounded(value: f64) -> f64 {
 }
 
 /// Writes a number that is rounded.
+#[expect(clippy::ref_option, reason = "serde calls it so")]
 pub(crate) fn rounded_number<S: Serializer>(
     value: &Option<f64>,
     serializer: S,

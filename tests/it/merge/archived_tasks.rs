@@ -5,7 +5,7 @@ use std::fs;
 use insta::assert_snapshot;
 
 use crate::support::environment::TestEnvironment;
-use crate::support::merge_scene::{aside, entries, forked, verified};
+use crate::support::merge_scene::{aside, forked, verified};
 
 /// Returns a project with one task, in which git merges tasks by their meaning.
 fn scene() -> (TestEnvironment, String) {

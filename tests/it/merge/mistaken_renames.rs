@@ -1,13 +1,11 @@
 //! One side finishes a task and makes a new one, and git takes the new file for the old one, renamed: nothing of the two is mixed, everybody is
 //! told what brings both right, and that alone loses nothing.
 
-use std::fs;
-
-use insta::{allow_duplicates, assert_snapshot};
+use insta::assert_snapshot;
 
 use crate::support::clones::Clones;
 use crate::support::environment::{PROJECT, TestEnvironment};
-use crate::support::merge_scene::{aside, entries, forked, scene, verified};
+use crate::support::merge_scene::{aside, entries, scene, verified};
 
 /// What tasks say: so much of it that git takes any for any other.
 fn text() -> String {
