@@ -22,9 +22,8 @@ pub(crate) mod error;
 pub(crate) mod text_merge;
 
 pub(crate) use attributes::with_lf;
-pub(crate) use checkout::occupied_folder::Occupant;
 pub(crate) use checkout::recovery::Finished;
-pub(crate) use checkout::worktrees::{BranchSource, Stage, Worktree};
+pub(crate) use checkout::worktrees::{BranchSource, Worktree};
 pub(crate) use error::{AuditError, Unsettled};
 pub(crate) use index::staged_files::StagedFile;
 pub(crate) use index::stale_entries::{BESIDE_A_TASK, SYNCED};

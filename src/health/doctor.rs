@@ -179,9 +179,6 @@ const fn why(code: &str) -> &'static str {
         }
         b"taken_back" => "what was acknowledged is on no branch, and git forgets it in time",
         b"temporary_files" => "they take room, and nobody will ever use them",
-        b"branch_set_aside" => {
-            "a completion that was dropped in its `.aof/inbox` waits for ever, and edits in it are in no commit"
-        }
         b"refused_waiting" => "somebody did work that did not count, and may not know it",
         b"remote_ahead" => "what others did is not seen here, and may be done twice",
         b"remote_diverged" => {

@@ -17,7 +17,7 @@ enum Scope {
 
 type Check = fn(&Subject<'_>) -> Found;
 
-const CHECKS: [(Scope, Check); 37] = [
+const CHECKS: [(Scope, Check); 36] = [
     (Scope::Doctor, local_files::cache),
     (Scope::Doctor, local_files::file_system),
     (Scope::Both, git::busy),
@@ -47,7 +47,6 @@ const CHECKS: [(Scope, Check); 37] = [
     (Scope::Both, local_files::unfinished),
     (Scope::Both, inbox::watcher),
     (Scope::Doctor, local_files::temporary_files),
-    (Scope::Doctor, local_files::set_aside),
     (Scope::Both, merge_driver::check),
     (Scope::Both, remote::check),
     (Scope::Doctor, local_files::event_stream),

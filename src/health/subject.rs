@@ -13,7 +13,7 @@ use crate::storage::HeaderCache;
 use crate::storage::tasks::orphaned_companions::{Stayed, stayed};
 use crate::tasks::headers::header::{Header, SCHEMA};
 use crate::tasks::headers::listing::{Listing, Scope, read_all};
-use crate::tasks::headers::stand::is_drifted;
+use crate::tasks::headers::owed::is_drifted;
 
 /// What a check found.
 pub(crate) type Found = Result<Vec<Issue>, OpsError>;

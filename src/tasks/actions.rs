@@ -39,6 +39,21 @@ pub(crate) fn release(
     })
 }
 
+/// Gives the task to an agent, or the branch of it that the ticket names, whoever has it now.
+pub(crate) fn assign(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    by: Option<&AgentId>,
+    agent: &AgentId,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    by_actor(workspace, ticket, by, dry_run, &|by| Act::Assign {
+        by,
+        agent: agent.clone(),
+        branch: ticket.branch.clone(),
+    })
+}
+
 /// Says that the agent is still at work, so that its claim lasts. The note goes into the log.
 pub(crate) fn renew(
     workspace: &Workspace,
@@ -149,7 +164,7 @@ fn of_the_whole(ticket: &Ticket, act: &'static str) -> Result<(), Refusal> {
     }
 }
 
-pub(crate) fn by_actor(
+fn by_actor(
     workspace: &Workspace,
     ticket: &Ticket,
     agent: Option<&AgentId>,

@@ -10,7 +10,7 @@ use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::layout::{TASKS, task_path};
 use crate::storage::tasks::task_files::walk_active;
-use crate::storage::tasks::walk::Entry;
+use crate::storage::tasks::walk::WalkEntry;
 use crate::tasks::apply::batch::{MOST, change_together};
 use crate::tasks::apply::change::Choice;
 use crate::tasks::state::commit_message;
@@ -25,7 +25,7 @@ const WAIT: Duration = Duration::from_secs(10);
 pub(crate) fn check(subject: &Subject<'_>) -> Found {
     let mut folders: BTreeMap<String, usize> = BTreeMap::new();
     for entry in walk_active(&subject.workspace.paths) {
-        if let Entry::Task(entry) = entry {
+        if let WalkEntry::Task(entry) = entry {
             *folders.entry(entry.path.folder().to_owned()).or_default() += 1;
         }
     }
@@ -53,7 +53,7 @@ pub(crate) fn check(subject: &Subject<'_>) -> Found {
 fn shard(workspace: &mut Workspace) -> Result<(), OpsError> {
     let flat: Vec<TaskId> = walk_active(&workspace.paths)
         .filter_map(|entry| match entry {
-            Entry::Task(entry) if entry.path.folder() == TASKS => Some(entry.id),
+            WalkEntry::Task(entry) if entry.path.folder() == TASKS => Some(entry.id),
             _ => None,
         })
         .collect();

@@ -8,7 +8,7 @@ use crate::domain::issue::some;
 use crate::health::subject::{Found, Subject};
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
-use crate::storage::inbox::{Class, Witnessed};
+use crate::storage::inbox::{FileClass, Witnessed};
 use crate::storage::layout::INBOX;
 use crate::storage::{Inbox, Paths};
 use crate::tasks::inbox::backlog::waiting;
@@ -68,7 +68,7 @@ fn astray_in(workspace: &Workspace, folder: &Path) -> Option<Issue> {
     let paths = Paths::of_checkout(folder);
     // Where nobody may look, nobody is told to look.
     let dropped = Inbox::of(&paths).scan(workspace.clock()(), &|_| Witnessed::Renamed).ok()?;
-    let dropped = dropped.into_iter().filter(|candidate| candidate.class != Class::Ignored);
+    let dropped = dropped.into_iter().filter(|candidate| candidate.class != FileClass::Ignored);
     let names: Vec<String> =
         dropped.map(|candidate| candidate.item.name.to_string_lossy().into_owned()).collect();
     let shown: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -3,11 +3,9 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::domain::issue::some;
 use crate::files::event::line::EventLine;
 use crate::health::subject::{Found, Subject, count};
 use crate::observability::events::rebuild::rebuild_events;
-use crate::project::branch_checkout::left_aside;
 use crate::project::error::error::OpsError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
@@ -80,22 +78,6 @@ fn sweep(workspace: &mut Workspace) -> Result<(), OpsError> {
     atomic_write::sweep_local(&lock, workspace.clock()().into())?;
     workspace.repository.sweep_temps()?;
     Ok(())
-}
-
-/// What stood in the folder of a project's own branch when a git was killed there: it was moved aside, for a person to look through.
-pub(crate) fn set_aside(subject: &Subject<'_>) -> Found {
-    let folders: Vec<String> =
-        left_aside(subject.workspace).iter().map(|folder| folder.display().to_string()).collect();
-    if folders.is_empty() {
-        return Ok(Vec::new());
-    }
-    let names: Vec<&str> = folders.iter().map(String::as_str).collect();
-    let kept = count(names.len(), "folder is", "folders are");
-    Ok(vec![Issue::new(
-        "branch_set_aside",
-        format!("{kept} kept of a checkout that was killed: {}", some(&names)),
-        "move what is yours to where it belongs, its `.aof/inbox` into `.aof/branch/.aof/inbox`, then remove the folder",
-    )])
 }
 
 /// Schemas for editors that are missing, or of another version of aof.

@@ -17,7 +17,7 @@ use crate::storage::tasks::atomic_write;
 use crate::storage::tasks::orphaned_companions::Stayed;
 use crate::storage::tasks::task_files;
 use crate::storage::tasks::task_files::{walk_active, walk_archived};
-use crate::storage::tasks::walk::Entry;
+use crate::storage::tasks::walk::WalkEntry;
 use crate::storage::{ProjectPath, journal};
 use crate::system::shell::all_quoted;
 use crate::tasks::apply::batch::{MOST, change_together};
@@ -92,7 +92,7 @@ fn doubled_task(subject: &Subject<'_>, id: &TaskId, files: Vec<ProjectPath>) -> 
 fn doubled_files(workspace: &Workspace) -> BTreeMap<TaskId, Vec<ProjectPath>> {
     let mut files: BTreeMap<TaskId, Vec<ProjectPath>> = BTreeMap::new();
     for entry in walk_active(&workspace.paths).chain(walk_archived(&workspace.paths)) {
-        if let Entry::Task(entry) = entry {
+        if let WalkEntry::Task(entry) = entry {
             files.entry(entry.id).or_default().push(entry.path);
         }
     }

@@ -12,7 +12,7 @@ use crate::tasks::apply::change::DryRun;
 use crate::tasks::automatic::rule_changes::settle_rules;
 use crate::tasks::headers::dependencies::{Dependencies, round, waiting_in_circles};
 use crate::tasks::headers::header::Header;
-use crate::tasks::headers::stand::is_owed;
+use crate::tasks::headers::owed::is_owed;
 
 /// How long each batch waits for the lock.
 const WAIT: Duration = Duration::from_secs(10);

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use super::lines::{LeftForStream, OfCommit, of_commit};
+use super::lines::{StreamedLine, UncommittedLine};
 use super::rebuild::rebuild_with;
 use super::record::{EventCount, Ground, Kept, patiently};
 use crate::domain::EventId;
@@ -18,7 +19,6 @@ use crate::project::workspace::Workspace;
 use crate::storage::event_log::StreamWriter;
 use crate::storage::event_log::{StreamRecord, StreamState};
 use crate::storage::{Cursor, EventStream};
-use crate::tasks::uncommitted_events::{StreamedLine, UncommittedLine};
 
 /// How long whoever else writes is waited for: they are about to write the same.
 const PATIENCE: Duration = Duration::from_secs(5);

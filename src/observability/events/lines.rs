@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use tracing::warn;
 
-use crate::domain::{EventId, Timestamp};
-use crate::files::event::line::Origin;
+use crate::domain::{ChangeEvents, Event, EventId, Timestamp};
+use crate::files::event::json::event_value;
+use crate::files::event::line::{EventLine, Origin, event_line, gate_of};
 use crate::git::CommitId;
 use crate::history::new_commits::derive_events::Telling;
 use crate::history::new_commits::unreported::News;
@@ -13,7 +14,65 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::event_log::StreamWriter;
 use crate::storage::layout::EVENTS;
-use crate::tasks::uncommitted_events::{StreamedLine, UncommittedLine};
+
+/// A line of the stream, with its end.
+#[derive(Debug, Clone)]
+pub(crate) struct StreamedLine {
+    pub text: String,
+    /// What it is counted by.
+    pub key: LineKey,
+}
+
+/// What lines are counted by: the event, the workflow, the gate.
+pub(crate) type LineKey = (String, Option<String>, Option<String>);
+
+/// Returns what an event is counted by.
+pub(crate) fn key_of(event: &EventLine) -> LineKey {
+    (event.name.clone(), event.text("workflow").map(str::to_owned), event.gate().map(str::to_owned))
+}
+
+/// A line that is in no commit.
+#[derive(Debug, Clone)]
+pub(crate) struct UncommittedLine {
+    pub at: Timestamp,
+    pub id: Option<EventId>,
+    pub line: StreamedLine,
+}
+
+impl StreamedLine {
+    /// Returns an event as a line.
+    pub(crate) fn of(
+        workspace: &Workspace,
+        happened: &ChangeEvents,
+        event: &Event,
+        origin: Origin<'_>,
+    ) -> Self {
+        let mut occurrence = happened.occurrence(event);
+        // What has no name is called by its folder.
+        occurrence.project = occurrence.project.or_else(|| workspace.paths.folder_name());
+        let value = event_value(&occurrence);
+        let gate = gate_of(&value).map(str::to_owned);
+        let workflow = occurrence.subject.map(|subject| subject.workflow.to_string());
+        let key = (event.kind().as_str().to_owned(), workflow, gate);
+        Self { text: event_line(value, origin), key }
+    }
+
+    /// Returns a line that was read; nothing if it is no event.
+    pub(crate) fn read(text: &str) -> Option<(Self, EventLine)> {
+        let event = EventLine::read(text)?;
+        let text = format!("{}\n", text.trim_end_matches('\n'));
+        Some((Self { text, key: key_of(&event) }, event))
+    }
+}
+
+impl UncommittedLine {
+    /// Returns a line that was left, or stood in the stream, if it is an event in no commit.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let (line, event) = StreamedLine::read(text)?;
+        let is_apart = event.commit().is_none();
+        is_apart.then(|| Self { at: event.at, id: event.id(), line })
+    }
+}
 
 /// The lines of one commit.
 pub(crate) struct OfCommit {

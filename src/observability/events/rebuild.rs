@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use super::lines::{LeftForStream, OfCommit, of_commit};
+use super::lines::{StreamedLine, UncommittedLine};
 use super::record::{Ground, Kept, patiently};
 use crate::domain::{EventId, Timestamp};
 use crate::files::event::line::EventLine;
@@ -18,7 +19,6 @@ use crate::project::workspace::Workspace;
 use crate::storage::EventStream;
 use crate::storage::event_log::{StreamRewrite, StreamWriter};
 use crate::system::crash_points;
-use crate::tasks::uncommitted_events::{StreamedLine, UncommittedLine};
 
 /// What became of a stream that was made again.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::lines::{LineKey, StreamedLine, key_of};
 use crate::domain::{EventId, EventKind};
 use crate::files::event::line::EventLine;
 use crate::git::{CommitId, Head};
@@ -13,7 +14,6 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::event_log::StreamWriter;
 use crate::storage::{Cursor, EventStream};
-use crate::tasks::uncommitted_events::{LineKey, StreamedLine, key_of};
 
 const PAUSE: Duration = Duration::from_millis(2);
 /// How many ids of what was left for the stream are remembered.
