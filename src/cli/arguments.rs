@@ -95,7 +95,7 @@ impl Away {
 
 /// Who acts.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Who {
+pub(crate) struct ActingAgent {
     /// The agent that acts
     #[arg(long, value_name = "ID", env = agent_variable(), hide_env_values = true)]
     pub agent: Option<AgentId>,

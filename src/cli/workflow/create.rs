@@ -22,7 +22,7 @@ Examples:
   aof workflow create --list                               what each template is for
 
 A workflow whose roles org.yaml lacks is written and not committed; the output says what to add.")]
-pub(crate) struct Args {
+pub(crate) struct WorkflowCreateArgs {
     /// The name of the workflow
     #[arg(required_unless_present = "list")]
     name: Option<WorkflowName>,
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &WorkflowCreateArgs) -> Result<ExitCode, CliError> {
     let (Some(name), Some(template)) = (&args.name, args.template) else {
         list(session);
         return Ok(ExitCode::SUCCESS);

@@ -32,7 +32,7 @@ Examples:
   aof workflow import workflow.yml --dry-run     see the workflow, and the report beside it
   aof workflow import config.toml --name loop    write and commit workflows/loop.yaml
   aof workflow import old.json --from openagents")]
-pub(crate) struct Args {
+pub(crate) struct WorkflowImportArgs {
     /// The file: YAML, JSON or TOML; `-` for stdin
     #[arg(value_name = "FILE")]
     file: String,
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &WorkflowImportArgs) -> Result<ExitCode, CliError> {
     let mode = args.rehearsal.mode();
     let bytes = match args.file.as_str() {
         "-" => text_input::bytes(Path::new("-"))?,
@@ -89,7 +89,7 @@ fn workspace(session: &Session, mode: DryRun) -> Result<Option<Workspace>, CliEr
 }
 
 /// Returns what became of each field.
-fn report(args: &Args, imported: &Imported) -> String {
+fn report(args: &WorkflowImportArgs, imported: &Imported) -> String {
     let mut lines = vec![format!("{}, read as {}:", bold(inert(&args.file)), imported.system)];
     lines.extend(imported.remarks.iter().map(line));
     let count = |fate: Fate| imported.remarks.iter().filter(|remark| remark.fate == fate).count();

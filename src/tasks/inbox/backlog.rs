@@ -8,8 +8,8 @@ use crate::files::completion_file::Syntax;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::Meant;
-use crate::storage::inbox::{Class, Witnessed};
-use crate::storage::inbox::{Item, Leftover, Shelf};
+use crate::storage::inbox::{FileClass, Witnessed};
+use crate::storage::inbox::{InboxFile, InboxFolder, Leftover};
 use crate::storage::random::ulid;
 use crate::storage::{Inbox, StoreError, journal};
 use crate::tasks::apply::change::Planned;
@@ -30,7 +30,7 @@ struct KeptBack {
 
 /// A file that waits.
 struct File {
-    item: Item,
+    item: InboxFile,
     pub(crate) name: String,
     /// The one that it was taken under.
     id: Option<CompletionId>,
@@ -40,7 +40,7 @@ struct File {
 
 impl File {
     fn kept_back(self, error: OpsError) -> KeptBack {
-        KeptBack { is_taken: self.item.shelf == Shelf::Taken, name: self.name, error }
+        KeptBack { is_taken: self.item.shelf == InboxFolder::Taken, name: self.name, error }
     }
 }
 
@@ -139,7 +139,7 @@ fn kept_back(workspace: &Workspace) -> Result<(usize, Vec<KeptBack>), OpsError> 
 
 fn files(workspace: &Workspace) -> Result<Vec<File>, OpsError> {
     let inbox = Inbox::of(&workspace.paths);
-    let fresh = |item: Item| File {
+    let fresh = |item: InboxFile| File {
         name: item.name.to_string_lossy().into_owned(),
         item,
         id: None,
@@ -154,7 +154,7 @@ fn files(workspace: &Workspace) -> Result<Vec<File>, OpsError> {
     });
     let dropped = inbox.scan(workspace.clock()(), &|_| Witnessed::Renamed)?.into_iter();
     let dropped = dropped
-        .filter(|candidate| candidate.class != Class::Ignored)
+        .filter(|candidate| candidate.class != FileClass::Ignored)
         .map(|candidate| fresh(candidate.item));
     Ok(taken.chain(dropped).collect())
 }

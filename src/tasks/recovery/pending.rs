@@ -3,14 +3,15 @@
 use crate::git::{BranchLock, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::journal::{Aim, Intent};
-use crate::tasks::recovery::recover::unless_general;
+use crate::storage::journal::{JournalRecord, RecoveryAim};
+use crate::storage::tasks::task_files;
+use crate::storage::{ProjectPath, StoreError};
 use crate::tasks::recovery::table::Stand;
 
 /// What a command has left.
 #[derive(Clone, Copy)]
 pub(crate) struct Left<'a> {
-    pub record: &'a Intent,
+    pub record: &'a JournalRecord,
     /// The branch that was to move.
     pub reference: Option<&'a str>,
     /// From where to where, as long as git has that: a commit that never got onto the branch may have been collected.
@@ -35,12 +36,44 @@ impl Left<'_> {
         result: Result<(), OpsError>,
     ) -> Result<(), OpsError> {
         match self.record.aim {
-            Aim::Finish => unless_general(workspace, result),
-            Aim::Undo => result.map_err(|fault| OpsError::NotPutBack {
+            RecoveryAim::Finish => unless_general(workspace, result),
+            RecoveryAim::Undo => result.map_err(|fault| OpsError::NotPutBack {
                 failure: None,
                 fault: Box::new(fault),
                 noted: true,
             }),
         }
+    }
+}
+
+/// One task's trouble is told, and keeps none of the others waiting.
+pub(crate) fn unless_general(
+    workspace: &Workspace,
+    result: Result<(), OpsError>,
+) -> Result<(), OpsError> {
+    match result {
+        Err(error) if error.is_general() => Err(error),
+        Err(error) => {
+            tell_unfinished(workspace, &error);
+            Ok(())
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+/// The record goes all the same, so nobody tries it again: `aof status` has the files from then on.
+pub(crate) fn tell_unfinished(workspace: &Workspace, error: &OpsError) {
+    let fix = error.fix().map(|fix| format!("; {fix}")).unwrap_or_default();
+    workspace.warn(format!(
+        "what a command was stopped in could not be finished: {}{fix}",
+        error.problem()
+    ));
+}
+
+pub(crate) fn read(workspace: &Workspace, path: &ProjectPath) -> Result<Option<Vec<u8>>, OpsError> {
+    match task_files::read(&workspace.paths, path) {
+        Ok(snapshot) => Ok(Some(snapshot.bytes)),
+        Err(StoreError::Gone { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
