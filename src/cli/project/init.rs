@@ -18,7 +18,7 @@ use crate::setup::agent_wiring::{agents_to_wire, wire_agents};
 use crate::setup::init::{Begun, NewProject, init};
 use crate::setup::init_on_branch::init_on_branch;
 use crate::setup::monitoring::{add_monitoring, monitoring_to_add};
-use crate::setup::template::template::Template;
+use crate::setup::template::Template;
 use crate::storage::Paths;
 use crate::storage::layout::{BRANCH, INBOX};
 use crate::system::shell::quoted;

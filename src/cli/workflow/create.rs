@@ -10,8 +10,8 @@ use crate::cli::output::{bold, cyan, of_commit};
 use crate::cli::session::Session;
 use crate::domain::{AgentId, WorkflowName, listed};
 use crate::setup::create_workflow::{Fate, NewWorkflow, WorkflowFile, create_workflow};
-use crate::setup::template::people::Part;
-use crate::setup::template::template::Template;
+use crate::setup::template::RoleCast;
+use crate::setup::template::Template;
 use crate::tasks::apply::change::DryRun;
 
 #[derive(Debug, clap::Args)]
@@ -108,8 +108,8 @@ fn show(session: &Session, new: &NewWorkflow, made: &WorkflowFile, mode: DryRun)
 }
 
 /// Returns what org.yaml needs, ready to be pasted.
-pub(crate) fn missing_roles(roles: &[Part], agents: &[AgentId]) -> String {
-    let parts: String = roles.iter().map(Part::text).collect();
+pub(crate) fn missing_roles(roles: &[RoleCast], agents: &[AgentId]) -> String {
+    let parts: String = roles.iter().map(RoleCast::text).collect();
     let mut text = format!("add to `roles` in org.yaml, with agents of yours:\n\n{parts}");
     if !agents.is_empty() {
         text.push_str("\nand to `agents`:\n\n");
@@ -125,7 +125,7 @@ fn value(new: &NewWorkflow, made: &WorkflowFile) -> Value {
         Fate::Committed(id) => commit = Some(id),
         Fate::Ready => {}
     }
-    let role = |part: &Part| {
+    let role = |part: &RoleCast| {
         json!({
             "role": part.role,
             "description": part.does,

@@ -22,7 +22,7 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::setup::create_workflow::{Fate, NewWorkflow, create_workflow};
-use crate::setup::template::template::Template;
+use crate::setup::template::Template;
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::create::{NewTask, check_new, create};
 use crate::tasks::lookup::workflow_named;

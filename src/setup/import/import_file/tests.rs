@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::*;
 use crate::files::diagnostic::diagnostic::{Paint, render_all};
+use crate::files::yaml::Node;
 
 /// Returns the workflows of a file, and the report.
 fn told(file: &str, text: &str) -> String {
@@ -21,7 +22,7 @@ fn told(file: &str, text: &str) -> String {
                 writeln!(out, "--- {} (roles: {})\n{}", draft.name, roles.join(", "), draft.text)
                     .unwrap();
             }
-            for Remark { line, field, fate, note } in &imported.remarks {
+            for ImportRemark { line, field, fate, note } in &imported.remarks {
                 let line = line.map_or_else(|| "-".to_owned(), |line| line.to_string());
                 writeln!(out, "{line:>3} {fate:<9} {field}: {note}").unwrap();
             }
