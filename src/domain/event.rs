@@ -1,13 +1,14 @@
 //! What happened, for logs, metrics and notices. Events are derived from what was committed; losing one loses no fact.
 
 use std::fmt;
+use std::rc::Rc;
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::words::words;
 use super::{
-    AgentId, Digest, GateId, Period, RoleId, Station, TaskId, Ticket, Timestamp, Visit,
+    AgentId, Digest, GateId, Period, RoleId, Station, Task, TaskId, Ticket, Timestamp, Visit,
     WorkflowName,
 };
 
@@ -469,6 +470,38 @@ impl EventId {
 impl fmt::Display for EventId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// What happened in one change of a task or of the rules.
+pub(crate) struct ChangeEvents {
+    /// Identifies the change.
+    pub mark: String,
+    /// When, as far as an event does not say it itself.
+    pub at: Timestamp,
+    /// Sorts changes of the same second.
+    pub later: usize,
+    /// What the project was called.
+    pub project: Option<String>,
+    /// The task after it.
+    pub task: Option<Rc<Task>>,
+    /// In order.
+    pub events: Vec<Event>,
+}
+
+impl ChangeEvents {
+    /// Returns one of the events with when it happened, and to what.
+    pub(crate) fn occurrence(&self, event: &Event) -> Occurrence {
+        Occurrence {
+            at: event.moment().unwrap_or(self.at),
+            project: self.project.clone(),
+            subject: self.task.as_ref().map(|task| Subject {
+                task: task.id.clone(),
+                title: task.title.clone(),
+                workflow: task.routing.workflow.clone(),
+            }),
+            event: event.clone(),
+        }
     }
 }
 

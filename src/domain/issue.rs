@@ -1,16 +1,7 @@
-//! What somebody should see to, and where in the configuration something stands: said in the nouns of the model, for which
+//! Where in the configuration something stands, and how many are named of those that an issue is about: said in the nouns of the model, for which
 //! `files` finds line and column.
 
 use super::{AgentId, Outcome, RoleId, WorkflowName};
-
-/// Something that somebody should see to.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Attention {
-    /// What kind it is: stable, for JSON.
-    pub code: &'static str,
-    pub problem: String,
-    pub fix: String,
-}
 
 /// So many ids are named before it is enough.
 pub(crate) const FEW: usize = 5;

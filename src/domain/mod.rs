@@ -24,6 +24,7 @@ pub(crate) mod workflow;
 
 pub use completion::{BODY_LIMIT, Completion, Digest, Stamp};
 pub use dependency::{Loss, LostDependency};
+pub(crate) use event::ChangeEvents;
 pub use event::{
     Cause, ConditionTrouble, Event, EventId, EventKind, Level, Occurrence, Reader, Subject,
 };

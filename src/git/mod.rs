@@ -32,7 +32,6 @@ pub(crate) use index::unmerged::{Sides, StagedVersion, Unmerged};
 pub(crate) use log::ancestry::Distance;
 pub(crate) use log::lost_commits::TakenBack;
 pub(crate) use log::merge_commit::{MergeDraft, Unshared};
-pub(crate) use log::replayed_commit::{Replay, Way};
 pub(crate) use log::shallow::Pretence;
 pub(crate) use log::tree_diff::ChangedFile;
 pub(crate) use objects::commit_object::LogEntry;

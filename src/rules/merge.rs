@@ -12,7 +12,7 @@ pub(crate) mod sides;
 
 pub(crate) use dropped::Dropped;
 pub(crate) use keys::{Keys, merge_keys};
-pub(crate) use sides::{Apart, Side, Unmergeable, apart};
+pub(crate) use sides::{Apart, Side, apart};
 
 pub(crate) use super::replay::replay::with_people_of;
 use super::workflow::rules::Rules;

@@ -9,7 +9,7 @@ use crate::domain::{BranchName, Timestamp};
 use crate::files::config::configuration::{ORG_FILE, PROJECT_FILE, Source};
 use crate::git::{AuditError, CommitId, Head, Person, Repository};
 use crate::history::merge_driver::attributes::{ATTRIBUTES, attributes_after, is_as_committed};
-use crate::history::merge_driver::install::{SetUp, install_here, to_set_up};
+use crate::history::merge_driver::setup::{SetUp, install_here, to_set_up};
 use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::rule_check::compiled;

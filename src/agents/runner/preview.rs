@@ -8,7 +8,7 @@ use super::request::{RunnerSetup, Wish};
 use super::rounds::find_work::{Found, Rounds};
 use super::visit::bounds;
 use super::visit_state::{OpenVisit, VisitState, visit_state};
-use crate::dispatch::claimable_work::Opening;
+use crate::dispatch::openings::Opening;
 use crate::domain::{AgentId, RunBounds, Station, Ticket};
 use crate::files::task_file::TaskFile;
 use crate::project::active_rules::InForce;

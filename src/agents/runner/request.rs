@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::news::{News, Waits};
-use crate::dispatch::claimable_work::Opening;
+use crate::dispatch::openings::Opening;
 use crate::domain::{AgentId, Completion, RoleId, Status, TaskId, Ticket};
 use crate::files::task_file::TaskFile;
 use crate::project::aside::{Clock, warn_in_log};

@@ -1,6 +1,6 @@
 //! The state of a visit that an agent is run for: open, completed by the agent itself, or gone. Reads only.
 
-use crate::dispatch::claimable_work::{Opening, openings};
+use crate::dispatch::openings::{Opening, openings};
 use crate::domain::{AgentId, Station, Ticket, Visit};
 use crate::files::task_file::TaskFile;
 use crate::project::active_rules::InForce;

@@ -1,7 +1,5 @@
 //! What git's index, or the worktree, has of files where HEAD says otherwise, whatever the layout of the index: git itself is asked.
 
-use std::path::Path;
-
 use crate::git::command;
 use crate::git::error::AuditError;
 use crate::git::objects::id::ObjectId;
@@ -44,17 +42,8 @@ impl Repository {
 
     /// Returns the files below a folder of the project that the index has otherwise than HEAD.
     pub fn staged_below(&self, folder: &str) -> Result<Vec<StagedFile>, AuditError> {
-        self.apart_from_head(&self.git_dir().join("index"), folder)
-    }
-
-    /// Returns those that the next commit is to have otherwise than HEAD: for a hook, which git may have told of another index.
-    pub fn to_be_committed_below(&self, folder: &str) -> Result<Vec<StagedFile>, AuditError> {
-        self.apart_from_head(&self.index_to_commit(), folder)
-    }
-
-    fn apart_from_head(&self, index: &Path, folder: &str) -> Result<Vec<StagedFile>, AuditError> {
         let mut git = command::git(self);
-        git.env("GIT_INDEX_FILE", index);
+        git.env("GIT_INDEX_FILE", self.git_dir().join("index"));
         git.args([
             "--literal-pathspecs",
             "diff-index",

@@ -1,9 +1,17 @@
 //! What git is bringing together just now: the commits whose files it merges, where it tells them.
 
+use super::git_file;
 use super::repository::Repository;
 use crate::git::error::AuditError;
-use crate::git::log::replayed_commit::{Replay, Way};
 use crate::git::objects::id::CommitId;
+
+/// How git makes a commit again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Rebase,
+    CherryPick,
+    Revert,
+}
 
 /// Two commits that are brought together, or one that is applied to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,12 +36,33 @@ impl Repository {
             }
             _ => return Ok(None),
         }
-        let Some(Replay { of, way }) = self.replay_stopped() else { return Ok(None) };
+        let Some((of, way)) = self.stopped_at() else { return Ok(None) };
         let parents = self.links(of)?.parents;
         Ok(match (way, &parents[..]) {
             (Way::Revert, [theirs]) => Some(UnderWay { bases: vec![of], ours, theirs: *theirs }),
             (_, [_, _, ..]) | (Way::Revert, []) => None,
-            (Way::Rebase | Way::Pick, _) => Some(UnderWay { bases: parents, ours, theirs: of }),
+            (Way::Rebase | Way::CherryPick, _) => {
+                Some(UnderWay { bases: parents, ours, theirs: of })
+            }
         })
+    }
+
+    /// Returns the commit that git makes again and has stopped at, and how. A rebase that stopped behind a commit that it has made is at none: it keeps the
+    /// message until there is a commit with it.
+    fn stopped_at(&self) -> Option<(CommitId, Way)> {
+        let git_dir = self.git_dir();
+        let commit =
+            |name: &str| git_file::read_text(&git_dir.join(name)).ok()?.trim().parse().ok();
+        let is_rebase =
+            ["rebase-merge", "rebase-apply"].iter().any(|name| git_dir.join(name).is_dir());
+        if let Some(of) = commit("REVERT_HEAD") {
+            return Some((of, Way::Revert));
+        }
+        if let Some(of) = commit("CHERRY_PICK_HEAD") {
+            return Some((of, if is_rebase { Way::Rebase } else { Way::CherryPick }));
+        }
+        let is_made = git_dir.join("rebase-merge").is_dir() && !git_dir.join("MERGE_MSG").exists();
+        let of = commit("REBASE_HEAD").filter(|_| is_rebase && !is_made)?;
+        Some((of, Way::Rebase))
     }
 }

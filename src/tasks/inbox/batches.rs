@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tracing::warn;
 
 use crate::domain::{Completion, Digest};
-use crate::observability::notices::put_conflict;
+use crate::observability::notices::compose::put_conflict;
 use crate::project::error::error::OpsError;
 use crate::project::error::reason::reason_of;
 use crate::project::workspace::Workspace;
