@@ -209,6 +209,7 @@ fn transition<S: Serializer>(visit: &Visit, serializer: S) -> Result<S::Ok, S::E
     map.end()
 }
 
+#[expect(clippy::ref_option, reason = "serde's signature")]
 fn rejection<S: Serializer>(
     visit: &Visit,
     blockers: &[String],
@@ -226,6 +227,7 @@ fn rejection<S: Serializer>(
     map.end()
 }
 
+#[expect(clippy::ref_option, reason = "serde's signature")]
 fn superseded<S: Serializer>(
     ticket: &Ticket,
     visit: &Visit,
