@@ -7,10 +7,11 @@ use crate::domain::issue::some;
 use crate::health::subject::{Found, Subject};
 use crate::history::merge_driver::unmerged::{UnmergedState, UnmergedTask, unmerged_tasks};
 use crate::project::error::error::OpsError;
+use crate::project::git_hints::mend_unreadable;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::layout;
-use crate::system::shell::{all_quoted, quoted};
+use crate::system::shell::all_quoted;
 use crate::tasks::headers::listing::Unreadable;
 
 /// No file is named twice.
@@ -28,17 +29,23 @@ pub(crate) fn check(subject: &Subject<'_>) -> Found {
 
 fn of_unreadable(files: &[Unreadable]) -> Vec<Issue> {
     let point = |file: &Unreadable| {
-        let help = file.diagnostics.first().and_then(|first| first.help.clone());
-        let earlier = format!("`git log -p -- {}` shows what it said before", quoted(&file.path));
-        Issue::new("unreadable_task", format!("`{}` cannot be read: {}", file.place(), file.reason), match (&file.diagnostics[..], help) {
-                ([], _) if file.path == layout::TASKS => {
-                    "make it a folder that you may read and search (`ls -ld tasks` shows it): no task is seen until then"
-                        .to_owned()
-                }
-                ([], _) => "mend that, or move it out of `tasks/`".to_owned(),
-                (_, Some(help)) => format!("mend it ({help}); {earlier}"),
-                (_, None) => format!("mend it; {earlier}"),
-            })
+        let first = file.diagnostics.first();
+        let fix = match first {
+            None if file.path == layout::TASKS => {
+                "make it a folder that you may read and search (`ls -ld tasks` shows it): no task is seen until then"
+                    .to_owned()
+            }
+            None => "mend that, or move it out of `tasks/`".to_owned(),
+            Some(first) if first.code == "conflict_markers" => {
+                first.help.clone().unwrap_or_default()
+            }
+            Some(first) => {
+                let help = first.help.as_ref().map(|help| format!("{help}; ")).unwrap_or_default();
+                format!("{help}{}", mend_unreadable(&file.path))
+            }
+        };
+        let problem = format!("`{}` cannot be read: {}", file.place(), file.reason);
+        Issue::new("unreadable_task", problem, fix)
     };
     files.iter().map(point).collect()
 }

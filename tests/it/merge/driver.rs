@@ -160,7 +160,7 @@ fn what_both_changed_otherwise_is_marked_and_only_that_task_waits() {
       ! 1 task stands where the rules have changed: AOF-xxxxx
         `aof watch` has them follow; `aof org reload` does it now, and so does `aof doctor --fix`
       ! `tasks/AOF-xxxxx.md:3:1` cannot be read: line 3 is a merge conflict marker
-        mend it (keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit); `git log -p -- tasks/AOF-xxxxx.md` shows what it said before
+        keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait
     ");
