@@ -13,11 +13,12 @@ use crate::project::issue::Issue;
 enum Scope {
     Both,
     Doctor,
+    Status,
 }
 
 type Check = fn(&Subject<'_>) -> Found;
 
-const CHECKS: [(Scope, Check); 36] = [
+const CHECKS: [(Scope, Check); 37] = [
     (Scope::Doctor, local_files::cache),
     (Scope::Doctor, local_files::file_system),
     (Scope::Both, git::busy),
@@ -45,9 +46,10 @@ const CHECKS: [(Scope, Check); 36] = [
     (Scope::Both, inbox::check),
     (Scope::Both, notices::check),
     (Scope::Both, local_files::unfinished),
-    (Scope::Both, inbox::watcher),
+    (Scope::Doctor, inbox::watcher),
     (Scope::Doctor, local_files::temporary_files),
     (Scope::Both, merge_driver::check),
+    (Scope::Status, inbox::watcher),
     (Scope::Both, remote::check),
     (Scope::Doctor, local_files::event_stream),
     (Scope::Doctor, folders::check),
@@ -60,21 +62,17 @@ const CHECKS: [(Scope, Check); 36] = [
 pub(crate) fn examine(subject: &Subject<'_>) -> Result<Vec<Issue>, OpsError> {
     let mut issues = Vec::new();
     for (scope, check) in CHECKS {
-        if scope == Scope::Doctor && subject.view == View::Status {
+        let elsewhere = if subject.view == View::Status { Scope::Doctor } else { Scope::Status };
+        if scope == elsewhere {
             continue;
         }
         match check(subject) {
             Ok(found) => issues.extend(found),
-            Err(error) if subject.is_doctor() => {
-                let what = error.problem();
-                // Several checks may meet the same.
-                if !issues.iter().any(|known: &Issue| known.problem.contains(&what)) {
-                    issues.push(unchecked(&error));
-                }
-            }
+            Err(error) if subject.is_doctor() => issues.push(unchecked(&error)),
             Err(error) => return Err(error),
         }
     }
+    drop_repeated(&mut issues);
     for issue in &mut issues {
         for text in [&mut issue.problem, &mut issue.fix] {
             *text = subject.workspace.git_words.said(std::mem::take(text));
@@ -83,8 +81,24 @@ pub(crate) fn examine(subject: &Subject<'_>) -> Result<Vec<Issue>, OpsError> {
     Ok(issues)
 }
 
+/// Drops what could not be looked at where another issue tells the same.
+fn drop_repeated(issues: &mut Vec<Issue>) {
+    let told: Vec<String> = issues.iter().map(|issue| issue.problem.clone()).collect();
+    let mut at = 0;
+    issues.retain(|issue| {
+        at += 1;
+        let (before, behind) = (&told[..at - 1], &told[at..]);
+        issue.problem.strip_prefix(UNCHECKED).is_none_or(|what| {
+            !before.iter().any(|other| other.contains(what))
+                && !behind.iter().any(|other| !other.starts_with(UNCHECKED) && other.contains(what))
+        })
+    });
+}
+
+const UNCHECKED: &str = "it could not be looked at: ";
+
 fn unchecked(error: &OpsError) -> Issue {
     let fix = error.fix().unwrap_or_else(|| "mend that, then run `aof doctor` again".to_owned());
-    let problem = format!("it could not be looked at: {}", error.problem());
+    let problem = format!("{UNCHECKED}{}", error.problem());
     Issue::new(error.code(), problem, fix).because("something may be wrong that nobody sees")
 }

@@ -390,7 +390,7 @@ fn commands_for_files_in_folders_of_any_name_can_be_pasted() {
         "git restore --source=HEAD --staged --worktree",
     );
     env.edit(&path, "title: ", "title: [");
-    paste(&env.aof(&["task", "show", &id]).code(6).stderr, "git log -p");
+    paste(&env.aof(&["status"]).stdout, "git log -p");
 }
 
 #[test]
