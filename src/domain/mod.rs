@@ -8,7 +8,6 @@ pub(crate) mod dependency;
 pub(crate) mod event;
 pub(crate) mod histogram;
 pub(crate) mod id;
-pub(crate) mod import_remark;
 pub(crate) mod issue;
 
 pub(crate) mod org;
@@ -32,7 +31,6 @@ pub use id::{
     AgentId, BranchName, CompletionId, Decision, GateId, IdFault, IdPrefix, RemoteName, RoleId,
     TaskId, Ticket, WorkflowName,
 };
-pub use import_remark::{FieldFate, ImportRemark};
 pub use issue::Place;
 pub use org::{Agent, HandOut, Org, Permission, Role};
 pub use outcome::{Ending, Outcome, Status};
@@ -48,6 +46,7 @@ pub use workflow::gate::{
     Branch, Brief, BriefText, Duty, Fork, Gate, GateKind, GateType, Identity, JoinStrategy,
     OnConditionError, Signal, Station, Verdict,
 };
+pub use workflow::import_remark::{FieldFate, ImportRemark};
 pub use workflow::route::{EndsAs, Exhausted, Exits, Route, Target};
 pub use workflow::run::{GateRun, Launch, Placeholder, Preset, Reads, RunBounds, RunLimits};
 pub use workflow::shape::{Outputs, Shape};

@@ -15,7 +15,7 @@ use crate::tasks::actions;
 use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::view::changed::way;
 
-/// What each of these commands takes.
+// What each of these commands takes.
 #[derive(Debug, clap::Args)]
 struct Common {
     #[command(flatten)]

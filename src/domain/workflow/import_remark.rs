@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::words::words;
+use crate::domain::words::words;
 
 words!(
     /// What became of a field.
