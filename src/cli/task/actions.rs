@@ -112,7 +112,7 @@ pub(crate) struct CancelArgs {
     common: Common,
 }
 
-/// The arguments of `reopen` and `override`.
+// The arguments of `reopen` and `override`. No doc comment: clap would take it for the description of both.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MoveArgs {
     /// The task, as in `AOF-abc`

@@ -468,6 +468,6 @@ fn a_text_that_quotes_a_conflict_is_none() {
     let _ = env.aof(&["task", "comment", &id, "Seen"]).success();
     env.edit(&path, "title: Add login", "title: [Add login");
     let shown = env.aof(&["task", "show", &id]).code(6);
-    assert!(!shown.stderr.contains("hint:"), "{shown}");
+    assert!(shown.stderr.contains("`git log -p -- tasks/AOF-xxxxx.md`"), "{shown}");
     assert!(!shown.stderr.contains("markers"), "{shown}");
 }
