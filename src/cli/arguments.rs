@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use anstream::ColorChoice;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{ArgAction, Args, ValueEnum};
+use clap::{ArgAction, Args};
 
-use super::output::When;
 use crate::domain::{AgentId, CompletionId, Map, Period, Ticket, Unknown};
 use crate::files::json::json;
 use crate::git::Asking;
@@ -31,37 +31,34 @@ pub(crate) struct Global {
     #[arg(long, global = true)]
     pub json: bool,
     /// Use colours: `auto`, `always` or `never`
-    #[arg(
-        long,
-        value_name = "WHEN",
-        default_value = "auto",
-        hide_possible_values = true,
-        global = true
-    )]
-    pub color: When,
+    #[arg(long, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
+    #[arg(value_parser = words(COLORS), global = true)]
+    pub color: ColorChoice,
     /// Say more, and log what changes; twice: log what is read too
     #[arg(short, long, action = ArgAction::Count, global = true)]
     pub verbose: u8,
     /// The format of the log that `-v` and `aof watch` write: `text` or `json`
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        default_value = "text",
-        hide_possible_values = true,
-        global = true
-    )]
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
+    #[arg(value_parser = words(LOG_FORMATS), global = true)]
     pub log_format: LogFormat,
     /// Wait this long for another command or for git
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = wait, global = true)]
     pub wait: Duration,
 }
 
+const COLORS: Words<ColorChoice> = &[
+    ("auto", ColorChoice::Auto, "At a terminal, unless `NO_COLOR` is set"),
+    ("always", ColorChoice::Always, "Always"),
+    ("never", ColorChoice::Never, "Never"),
+];
+
+const LOG_FORMATS: Words<LogFormat> =
+    &[("text", LogFormat::Text, "For people"), ("json", LogFormat::Json, "One JSON object a line")];
+
 /// How the log is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogFormat {
-    /// For people
     Text,
-    /// One JSON object a line
     Json,
 }
 
@@ -122,7 +119,22 @@ impl SignWith {
     }
 }
 
+/// The words that an option takes, each with its value and its help; one without help is a hidden alias.
+pub(crate) type Words<T> = &'static [(&'static str, T, &'static str)];
+
 /// Returns a parser for one of these words.
+pub(crate) fn words<T: Copy + Send + Sync + 'static>(
+    words: Words<T>,
+) -> impl TypedValueParser<Value = T> {
+    let shown = words
+        .iter()
+        .map(|(word, _, help)| PossibleValue::new(*word).help(*help).hide(help.is_empty()));
+    PossibleValuesParser::new(shown).try_map(move |given| {
+        words.iter().find(|(word, ..)| *word == given).map(|(_, value, _)| *value).ok_or(given)
+    })
+}
+
+/// Returns a parser for one of these words, which need no help.
 pub(crate) fn one_of<T>(
     words: impl IntoIterator<Item = &'static str>,
 ) -> impl TypedValueParser<Value = T>

@@ -3,11 +3,12 @@
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
+use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
 use crate::git::AuditError;
-use crate::observability::endpoint::server::EndpointFault;
+use crate::observability::endpoint::EndpointFault;
 use crate::project::error::error::OpsError;
 use crate::project::error::reason::reason_of;
 use crate::rules::RefusalKind;
@@ -23,6 +24,9 @@ pub(crate) enum CliError {
     /// The command itself failed.
     Command { code: &'static str, problem: String, fix: Option<String>, exit_code: u8 },
 }
+
+/// What a command returns.
+pub(crate) type CliResult<T = ExitCode> = Result<T, CliError>;
 
 impl<E: Into<OpsError>> From<E> for CliError {
     fn from(error: E) -> Self {
@@ -64,7 +68,7 @@ impl CliError {
 
     /// Metrics cannot be served at an address.
     pub(crate) fn endpoint(fault: &EndpointFault) -> Self {
-        Self::failed("no_endpoint", fault.to_string(), Some(fault.fix()))
+        Self::failed("no_endpoint", fault.problem.clone(), Some(fault.fix.to_owned()))
     }
 
     fn failed(code: &'static str, problem: String, fix: Option<String>) -> Self {
@@ -120,11 +124,9 @@ impl CliError {
     pub(crate) fn value(&self) -> Value {
         match self {
             Self::Ops(error) | Self::Completion { error, .. } => reason_of(error),
-            Self::Command { code, problem, fix: None, .. } => {
-                json!({"error": code, "message": problem})
-            }
-            Self::Command { code, problem, fix: Some(fix), .. } => {
-                json!({"error": code, "message": format!("{problem}\n\n{fix}")})
+            Self::Command { code, problem, fix, .. } => {
+                let fix = fix.as_ref().map(|fix| format!("\n\n{fix}")).unwrap_or_default();
+                json!({"error": code, "message": format!("{problem}{fix}")})
             }
         }
     }

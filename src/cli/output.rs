@@ -4,11 +4,12 @@ use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
-use clap::ValueEnum;
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::files::diagnostic::diagnostic::Paint;
+use crate::files::diagnostic::diagnostic::{Diagnostic, Paint, render_all};
 use crate::files::printable::inert;
 use crate::tasks::apply::change::DryRun;
 
@@ -21,33 +22,16 @@ static LOST: AtomicBool = AtomicBool::new(false);
 /// Whether stdout is closed.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// When colours are used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum When {
-    /// At a terminal, unless `NO_COLOR` is set
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
-
 /// How output is shown.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
     json: bool,
-    colour: When,
 }
 
 impl Output {
-    pub(crate) fn new(json: bool, colour: When) -> Self {
-        let choice = match colour {
-            When::Auto => anstream::ColorChoice::Auto,
-            When::Always => anstream::ColorChoice::Always,
-            When::Never => anstream::ColorChoice::Never,
-        };
-        choice.write_global();
-        Self { json, colour }
+    pub(crate) fn new(json: bool, colour: ColorChoice) -> Self {
+        colour.write_global();
+        Self { json }
     }
 
     /// Returns whether `--json` was given.
@@ -96,21 +80,22 @@ impl Output {
     }
 
     /// Prints a JSON document.
-    pub(crate) fn data(self, value: Value) {
+    pub(crate) fn data(self, value: impl Serialize) {
         self.print(&self.document(value));
     }
 
     /// Prints a JSON document with `--json`, else a text.
-    pub(crate) fn show(self, value: impl FnOnce() -> Value, text: impl FnOnce() -> String) {
-        if self.json {
-            self.data(value());
-        } else {
-            self.print(&text());
-        }
+    pub(crate) fn show<T: Serialize>(
+        self,
+        value: impl FnOnce() -> T,
+        text: impl FnOnce() -> String,
+    ) {
+        if self.json { self.data(value()) } else { self.print(&text()) }
     }
 
     /// Prints a JSON document about an act; `dryRun` says when nothing was done.
-    pub(crate) fn data_of_act(self, mut value: Value, mode: DryRun) {
+    pub(crate) fn data_of_act(self, value: impl Serialize, mode: DryRun) {
+        let mut value = json!(value);
         if mode == DryRun::Yes {
             value["dryRun"] = json!(true);
         }
@@ -118,10 +103,9 @@ impl Output {
     }
 
     /// Returns a JSON document as it is printed.
-    pub(crate) fn document(self, mut value: Value) -> String {
-        if let Value::Object(map) = &mut value {
-            map.insert("jsonVersion".to_owned(), JSON_VERSION.into());
-        }
+    pub(crate) fn document(self, value: impl Serialize) -> String {
+        let mut value = json!(value);
+        value["jsonVersion"] = json!(JSON_VERSION);
         format!("{value:#}\n")
     }
 
@@ -130,16 +114,17 @@ impl Output {
         let _ = writeln!(anstream::stderr(), "{}", text.as_ref());
     }
 
-    /// Returns how diagnostics are painted on stderr.
-    pub(crate) fn paint(self) -> Paint {
-        let is_plain =
-            || !std::io::stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some();
-        match self.colour {
-            When::Never => Paint::Plain,
-            When::Auto if is_plain() => Paint::Plain,
-            When::Auto | When::Always => Paint::Colored,
+    /// Prints diagnostics to stderr, if there are any.
+    pub(crate) fn say_diagnostics(self, diagnostics: &[Diagnostic]) {
+        if !diagnostics.is_empty() {
+            self.say(format!("{}\n", painted(diagnostics)));
         }
     }
+}
+
+/// Returns diagnostics as people read them.
+pub(crate) fn painted(diagnostics: &[Diagnostic]) -> String {
+    render_all(diagnostics, Paint::Colored).trim_end().to_owned()
 }
 
 /// Returns one line of a stream of JSON, whose first field is `jsonVersion`.

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use anstream::ColorChoice;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -11,7 +12,7 @@ use super::agents::{mcp, run, runner};
 use super::arguments::{AGENT, Global};
 use super::history::{merge_driver, sync, verify};
 use super::observability::{events, metrics, notices, stats};
-use super::output::{Output, When, width};
+use super::output::{Output, width};
 use super::project::{doctor, gate, init, migrate, org, pages, status};
 use super::session::Session;
 use super::task::why;
@@ -127,7 +128,7 @@ pub fn main() -> ExitCode {
         }
         Some(TopCommand::Init(args)) => init::run(&session, &args),
         Some(TopCommand::Migrate(command)) => migrate::run(&session, &command),
-        Some(TopCommand::Task(command)) => task::command::run(&session, command),
+        Some(TopCommand::Task(command)) => task::command::run(&session, &command),
         Some(TopCommand::Schema(args)) => Ok(pages::schema(&session, &args)),
         Some(TopCommand::Completions(args)) => Ok(pages::completions(&session, &args, command())),
         Some(TopCommand::Man(args)) => pages::man(&session, &args, command()),
@@ -190,7 +191,7 @@ fn misread(error: &clap::Error) -> ExitCode {
     if error.use_stderr() && std::env::args_os().any(|word| word == "--json") {
         let text = error.render().to_string();
         let message = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
-        Output::new(true, When::Never)
+        Output::new(true, ColorChoice::Never)
             .data(serde_json::json!({"error": "usage", "message": message}));
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(1))

@@ -13,11 +13,10 @@ use tracing::Level;
 use tracing_subscriber::fmt::format::Writer;
 
 use super::arguments::{Global, LogFormat};
-use super::error::CliError;
-use super::output::{Output, bold, json_line, merged, red, short, yellow};
+use super::error::{CliError, CliResult};
+use super::output::{Output, bold, json_line, merged, painted, red, short, yellow};
 use super::time::now;
 use crate::domain::AgentId;
-use crate::files::diagnostic::diagnostic::render_all;
 use crate::files::printable::inert;
 use crate::history::verify::project_commits::Past;
 use crate::project::active_rules::{InForce, Remark};
@@ -69,7 +68,7 @@ impl Session {
             | OpsError::InvalidImport { diagnostics, .. },
         ) = error.ops()
         {
-            output.say(format!("\n{}", render_all(diagnostics, output.paint()).trim_end()));
+            output.say(format!("\n{}", painted(diagnostics)));
         }
         if let Some(fix) = error.fix() {
             output.say(format!("\n{} {}", bold("hint:"), inert(&self.git_said(fix))));
@@ -116,16 +115,23 @@ impl Session {
     }
 
     /// Opens the project for a command: `task complete`.
-    pub(crate) fn workspace(&self, command: &str) -> Result<Workspace, CliError> {
-        self.open(command, print_aside)
+    pub(crate) fn workspace(&self, command: &str) -> CliResult<Workspace> {
+        self.open_telling(command, print_aside)
     }
 
     /// Opens the project for a command that runs unattended: short waits are not printed.
-    pub(crate) fn workspace_in_background(&self, command: &str) -> Result<Workspace, CliError> {
-        self.open(command, warn_in_log)
+    pub(crate) fn workspace_in_background(&self, command: &str) -> CliResult<Workspace> {
+        self.open_telling(command, warn_in_log)
     }
 
-    fn open(&self, command: &str, tell: Tell) -> Result<Workspace, CliError> {
+    /// Opens the project, and returns the rules in force too; warns where the worktree's differ.
+    pub(crate) fn open(&self, command: &str) -> CliResult<(Workspace, InForce)> {
+        let workspace = self.workspace(command)?;
+        let in_force = self.rules(&workspace)?;
+        Ok((workspace, in_force))
+    }
+
+    fn open_telling(&self, command: &str, tell: Tell) -> CliResult<Workspace> {
         let workspace =
             Workspace::open(&self.directory, format!("aof {command}"), now, self.wait, tell)
                 .map_err(|error| self.unopened(error))?;
@@ -141,19 +147,19 @@ impl Session {
     }
 
     /// Returns the folder given with `-C`, without symlinks. Fails where it cannot be entered.
-    pub(crate) fn enter(&self) -> Result<PathBuf, CliError> {
+    pub(crate) fn enter(&self) -> CliResult<PathBuf> {
         let directory = &self.directory;
         directory.canonicalize().map_err(|cause| CliError::directory(directory, &cause))
     }
 
     /// Opens the commits of the repository, for a command that reads no files.
-    pub(crate) fn past(&self, command: &str) -> Result<Past, CliError> {
+    pub(crate) fn past(&self, command: &str) -> CliResult<Past> {
         let opened = Past::open(&self.directory, format!("aof {command}"), now);
         opened.map_err(|error| self.unopened(error))
     }
 
     /// Returns whether the repository has a worktree.
-    pub(crate) fn is_in_worktree(&self) -> Result<bool, CliError> {
+    pub(crate) fn is_in_worktree(&self) -> CliResult<bool> {
         Past::has_files(&self.directory).map_err(|error| self.unopened(error))
     }
 
@@ -173,7 +179,7 @@ impl Session {
     }
 
     /// Returns the rules in force, and warns where the worktree's differ.
-    pub(crate) fn rules(&self, workspace: &Workspace) -> Result<InForce, CliError> {
+    pub(crate) fn rules(&self, workspace: &Workspace) -> CliResult<InForce> {
         let in_force = workspace.rules()?;
         self.warn_of_rules(&in_force);
         Ok(in_force)

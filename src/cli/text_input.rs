@@ -5,12 +5,12 @@ use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::error::CliError;
+use super::error::{CliError, CliResult};
 use super::session::Session;
 use crate::git;
 
 /// Returns the bytes of a file, or of stdin for `-`.
-pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, CliError> {
+pub(crate) fn bytes(path: &Path) -> CliResult<Vec<u8>> {
     if path.as_os_str() != "-" {
         return fs::read(path).map_err(|cause| CliError::input(path.display(), &cause));
     }
@@ -23,7 +23,7 @@ pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, CliError> {
 }
 
 /// Returns the text of a file, or of stdin for `-`. Fails where it is not UTF-8.
-pub(crate) fn text(name: &str) -> Result<String, CliError> {
+pub(crate) fn text(name: &str) -> CliResult<String> {
     String::from_utf8(bytes(Path::new(name))?).map_err(|_| {
         let cause = std::io::Error::other("stream did not contain valid UTF-8");
         CliError::input(if name == "-" { "stdin" } else { name }, &cause)
@@ -31,22 +31,18 @@ pub(crate) fn text(name: &str) -> Result<String, CliError> {
 }
 
 /// Returns a text given on the command line; `-` means stdin.
-pub(crate) fn given(text: &str) -> Result<String, CliError> {
+pub(crate) fn given(text: &str) -> CliResult<String> {
     if text == "-" { self::text("-") } else { Ok(text.to_owned()) }
 }
 
 /// Opens a text in the editor that git would use, and returns what it has become.
-pub(crate) fn edited(session: &Session, text: &str, suffix: &str) -> Result<String, CliError> {
+pub(crate) fn edited(session: &Session, text: &str, suffix: &str) -> CliResult<String> {
     let bytes = edited_bytes(session, text.as_bytes(), suffix)?;
     String::from_utf8(bytes).map_err(|_| fault("what was edited is not UTF-8".to_owned()))
 }
 
 /// Opens bytes in the editor that git would use, and returns what they have become.
-pub(crate) fn edited_bytes(
-    session: &Session,
-    bytes: &[u8],
-    suffix: &str,
-) -> Result<Vec<u8>, CliError> {
+pub(crate) fn edited_bytes(session: &Session, bytes: &[u8], suffix: &str) -> CliResult<Vec<u8>> {
     let editor = git::editor(&session.directory).unwrap_or_else(editor);
     let file =
         temporary(suffix).map_err(|cause| fault(format!("cannot make a file to edit: {cause}")))?;
@@ -66,7 +62,7 @@ pub(crate) fn edited_bytes(
 }
 
 /// Keeps a text that was written and refused, and returns where.
-pub(crate) fn kept(bytes: &[u8], suffix: &str) -> Result<PathBuf, CliError> {
+pub(crate) fn kept(bytes: &[u8], suffix: &str) -> CliResult<PathBuf> {
     let fault = |cause: std::io::Error| fault(format!("cannot keep what was edited: {cause}"));
     let (_, path) = temporary(suffix).map_err(fault)?.keep().map_err(|error| fault(error.error))?;
     fs::write(&path, bytes).map_err(fault)?;

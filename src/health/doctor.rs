@@ -93,115 +93,68 @@ pub(crate) fn doctor_value(treated: &[Treated]) -> Value {
 }
 
 /// Returns why something matters.
-#[expect(clippy::too_many_lines, reason = "a table of sentences")]
-const fn why(code: &str) -> &'static str {
-    match code.as_bytes() {
-        b"own_folder_in_git" => {
-            "whoever commits files there could act for everybody who has the branch, so no command changes anything"
-        }
-        b"git_fails" => "nothing is changed before it is known what git has in `.aof`",
-        b"index_unreadable" => "git itself cannot go by it, and no command can commit",
-        b"git_busy" => "no command can commit until that is over",
-        b"rules_not_committed" => "you see other rules than those that decide",
-        b"workflow_config_invalid" => "the rules that people see are not those that decide",
-        b"no_rules" => "whoever likes completes any task, those for people too",
-        b"inbox_unreadable" => "what an agent says there is not taken",
-        b"rules_not_followed" => "somebody may work on what is not theirs any more",
-        b"task_unmerged" => {
-            "nothing can be committed until it is settled, and what is added unsolved is lost for one side"
-        }
-        b"task_stranded" => "without its workflow it can go nowhere",
-        b"dependency_circle" | b"dependency_missing" => "it will never be handed out",
-        b"unreadable_task" => "no command can touch the task, and nobody is given it",
-        b"tasks_left_out" => "nobody is given them here, and no command can touch them",
-        b"task_missing" => {
-            "a task that has no file is not worked on, and HEAD says that it is there"
-        }
-        b"task_left_behind" => {
-            "whoever clones this has the task at both places, and where it ended at one it goes on at the other"
-        }
-        b"task_frozen" => "no command touches the task, so that nothing is overwritten",
-        b"archive_changed" => {
-            "the archive shows what was done, and the next `git commit -a` takes the change along"
-        }
-        b"not_adopted" => "a task that stands at no gate is nobody's work",
-        b"not_committed" => "what is not committed is in no history, and in no other clone",
-        b"inbox_astray" => "somebody did work that will never count",
-        b"inbox_waiting" | b"inbox_kept_back" => {
-            "what an agent said does not count until it is taken"
-        }
-        b"no_watcher" => "nobody takes what is dropped into the inbox",
-        b"notices_failing" | b"notices_dropped" => {
-            "somebody waits for a message that does not come"
-        }
-        b"unfinished_write" => "until it is finished, a file may be ahead of what is committed",
-        b"merge_driver_missing" => {
-            "two branches that moved the same task conflict as text, and the task waits until somebody solves that by hand"
-        }
-        b"merge_driver_not_found" => {
-            "a task that both sides changed is left as ours alone, without a marker: whoever adds it loses what the other side did"
-        }
-        b"merge_hook_missing" => {
-            "a commit of an outdated index or worktree takes completions back, and nobody is told before `aof verify`"
-        }
-        b"no_identity" => "nothing can be committed without a committer",
-        b"no_git" | b"git_old" => {
-            "fetching, pushing, unusual indexes and signatures go through git's own program"
-        }
-        b"index_layout" => {
-            "for this layout of the index git itself is started for each commit, which takes several times as long"
-        }
-        b"git_locked" => "while it is there, neither git nor a command can commit",
-        b"lock_held" => "every command that changes something waits for it, and gives up",
-        b"repack_pays" => {
-            "each read looks in all of them, and `.git` takes more room than it needs"
-        }
-        b"cannot_sign" => "nothing can be committed",
-        b"cannot_sign_completions" => "their completions are refused here without a signature",
-        b"signing_key_missing" => {
-            "`git commit -S` and `git tag -s` fail, and completions are signed with whatever key the ssh agent has"
-        }
-        b"line_endings" => {
-            "files have other bytes than were committed in clones whose git converts them; they count as unedited here"
-        }
-        b"task_misplaced" => {
-            "people look for open tasks in `tasks`, and for finished ones in `tasks/archive`"
-        }
-        b"companions_stayed" => {
-            "nobody looks for it there: what belongs to a task stands beside it, and goes where it goes"
-        }
-        b"index_behind" => "the next `git commit` would take back what was committed since",
-        b"task_taken_out" => {
-            "the next `git commit` would take it out of git, and a task that was taken up never leaves its history"
-        }
-        b"task_staged" => {
-            "a command that changes one that is staged otherwise than it stands is refused, so that what you staged is not lost"
-        }
-        b"taken_back" => "what was acknowledged is on no branch, and git forgets it in time",
-        b"temporary_files" => "they take room, and nobody will ever use them",
-        b"refused_waiting" => "somebody did work that did not count, and may not know it",
-        b"remote_ahead" => "what others did is not seen here, and may be done twice",
-        b"remote_diverged" => {
-            "two clones may have moved the same task, and each further step makes it harder to bring them together"
-        }
-        b"events_damaged" => {
-            "`aof events`, and whoever reads the file, does not see all that happened"
-        }
-        b"folder_large" => {
-            "git writes the whole listing of a folder anew with each commit, so `.git` grows by it each time"
-        }
-        b"rules_drifted" => {
-            "a task follows the rules in force: what was promised when it came there may be otherwise by now"
-        }
-        b"schemas_missing" => {
-            "your editor cannot check and complete project.yaml and org.yaml with them"
-        }
-        b"cache_damaged" => {
-            "every task file is read once more until it is written anew; nothing else depends on it"
-        }
-        b"network_file_system" => {
-            "locks there do not hold for everybody, so commands refuse to write"
-        }
-        _ => "it needs somebody's attention",
-    }
+fn why(code: &str) -> &'static str {
+    let of_code = |line: &'static str| {
+        let (codes, why) = line.trim().split_once(": ")?;
+        codes.split(", ").any(|own| own == code).then_some(why)
+    };
+    WHY.lines().find_map(of_code).unwrap_or("it needs somebody's attention")
 }
+
+/// Why things matter, by the codes of issues.
+const WHY: &str = "
+    own_folder_in_git: whoever commits files there could act for everybody who has the branch, so no command changes anything
+    git_fails: nothing is changed before it is known what git has in `.aof`
+    index_unreadable: git itself cannot go by it, and no command can commit
+    git_busy: no command can commit until that is over
+    rules_not_committed: you see other rules than those that decide
+    workflow_config_invalid: the rules that people see are not those that decide
+    no_rules: whoever likes completes any task, those for people too
+    inbox_unreadable: what an agent says there is not taken
+    rules_not_followed: somebody may work on what is not theirs any more
+    task_unmerged: nothing can be committed until it is settled, and what is added unsolved is lost for one side
+    task_stranded: without its workflow it can go nowhere
+    dependency_circle, dependency_missing: it will never be handed out
+    unreadable_task: no command can touch the task, and nobody is given it
+    tasks_left_out: nobody is given them here, and no command can touch them
+    task_missing: a task that has no file is not worked on, and HEAD says that it is there
+    task_left_behind: whoever clones this has the task at both places, and where it ended at one it goes on at the other
+    task_frozen: no command touches the task, so that nothing is overwritten
+    archive_changed: the archive shows what was done, and the next `git commit -a` takes the change along
+    not_adopted: a task that stands at no gate is nobody's work
+    not_committed: what is not committed is in no history, and in no other clone
+    inbox_astray: somebody did work that will never count
+    inbox_waiting, inbox_kept_back: what an agent said does not count until it is taken
+    no_watcher: nobody takes what is dropped into the inbox
+    notices_failing, notices_dropped: somebody waits for a message that does not come
+    unfinished_write: until it is finished, a file may be ahead of what is committed
+    merge_driver_missing: two branches that moved the same task conflict as text, and the task waits until somebody solves that by hand
+    merge_driver_not_found: a task that both sides changed is left as ours alone, without a marker: whoever adds it loses what the other side did
+    merge_hook_missing: a commit of an outdated index or worktree takes completions back, and nobody is told before `aof verify`
+    no_identity: nothing can be committed without a committer
+    no_git, git_old: fetching, pushing, unusual indexes and signatures go through git's own program
+    index_layout: for this layout of the index git itself is started for each commit, which takes several times as long
+    git_locked: while it is there, neither git nor a command can commit
+    lock_held: every command that changes something waits for it, and gives up
+    repack_pays: each read looks in all of them, and `.git` takes more room than it needs
+    cannot_sign: nothing can be committed
+    cannot_sign_completions: their completions are refused here without a signature
+    signing_key_missing: `git commit -S` and `git tag -s` fail, and completions are signed with whatever key the ssh agent has
+    line_endings: files have other bytes than were committed in clones whose git converts them; they count as unedited here
+    task_misplaced: people look for open tasks in `tasks`, and for finished ones in `tasks/archive`
+    companions_stayed: nobody looks for it there: what belongs to a task stands beside it, and goes where it goes
+    index_behind: the next `git commit` would take back what was committed since
+    task_taken_out: the next `git commit` would take it out of git, and a task that was taken up never leaves its history
+    task_staged: a command that changes one that is staged otherwise than it stands is refused, so that what you staged is not lost
+    taken_back: what was acknowledged is on no branch, and git forgets it in time
+    temporary_files: they take room, and nobody will ever use them
+    refused_waiting: somebody did work that did not count, and may not know it
+    remote_ahead: what others did is not seen here, and may be done twice
+    remote_diverged: two clones may have moved the same task, and each further step makes it harder to bring them together
+    events_damaged: `aof events`, and whoever reads the file, does not see all that happened
+    folder_large: git writes the whole listing of a folder anew with each commit, so `.git` grows by it each time
+    rules_drifted: a task follows the rules in force: what was promised when it came there may be otherwise by now
+    schemas_missing: your editor cannot check and complete project.yaml and org.yaml with them
+    cache_damaged: every task file is read once more until it is written anew; nothing else depends on it
+    network_file_system: locks there do not hold for everybody, so commands refuse to write
+";

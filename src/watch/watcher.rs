@@ -18,7 +18,7 @@ use super::wakeup::{Hints, Wakeup, WatchedPaths, WatchedPlace};
 use crate::files::config::configuration::WORKFLOWS_FOLDER;
 use crate::git::AuditError;
 use crate::history::new_commits::unreported::Left;
-use crate::observability::endpoint::server::Endpoint;
+use crate::observability::endpoint::Endpoint;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::QUIET;

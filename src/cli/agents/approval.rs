@@ -1,6 +1,6 @@
 //! A gate for people, asked at the terminal: yes, no with what to fix, the diff, or later. The answer becomes a completion.
 
-use std::io::{self, BufRead, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufRead, Write};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,13 +48,14 @@ pub(crate) fn ask(
     }
     let outcomes: Vec<Outcome> =
         asked.context.outcomes.iter().map(|(outcome, _)| outcome.clone()).collect();
+    let terminal = Terminal { output, stop };
     loop {
-        let line = prompt(output, &question(&outcomes), stop)?;
+        let line = terminal.line(&question(&outcomes))?;
         match answer(&outcomes, &line) {
             Some(PromptAnswer::Later) => return None,
             Some(PromptAnswer::Diff) => show_diff(output, project, asked.path),
             Some(PromptAnswer::Outcome(outcome)) => {
-                return completion(output, person, asked, &outcome, stop);
+                return terminal.completion(person, asked, &outcome);
             }
             None => output.say(format!("`{}` is none of these", inert(&line))),
         }
@@ -76,165 +77,153 @@ fn show_task(output: Output, asked: &Asked<'_>) {
 }
 
 fn question(outcomes: &[Outcome]) -> String {
-    let mut answers = Vec::new();
-    answers.extend(outcomes.contains(&Outcome::Complete).then(|| "[y]es".to_owned()));
-    answers.extend(outcomes.contains(&Outcome::NeedsReview).then(|| "[n]o".to_owned()));
-    let is_decision = |outcome: &&Outcome| matches!(outcome, Outcome::Decision(_));
-    answers.extend(outcomes.iter().filter(is_decision).map(ToString::to_string));
-    answers.push("blocked".to_owned());
-    format!("{}, [d]iff, [l]ater? ", answers.join(", "))
+    let words = outcomes.iter().filter_map(|outcome| match outcome {
+        Outcome::Complete => Some("[y]es"),
+        Outcome::NeedsReview => Some("[n]o"),
+        Outcome::Decision(_) => Some(outcome.as_str()),
+        _ => None,
+    });
+    format!("{}, blocked, [d]iff, [l]ater? ", words.collect::<Vec<_>>().join(", "))
 }
 
 fn answer(outcomes: &[Outcome], line: &str) -> Option<PromptAnswer> {
     let word = line.trim().to_lowercase();
-    let meant =
-        |outcome: Outcome| outcomes.contains(&outcome).then_some(PromptAnswer::Outcome(outcome));
-    match word.as_str() {
-        "y" | "yes" => meant(Outcome::Complete),
-        "n" | "no" => meant(Outcome::NeedsReview),
-        "d" | "diff" => Some(PromptAnswer::Diff),
-        "l" | "later" | "" => Some(PromptAnswer::Later),
-        word => outcomes
-            .iter()
-            .find(|outcome| outcome.is_meant_by(word))
-            .cloned()
-            .map(PromptAnswer::Outcome),
-    }
-}
-
-fn completion(
-    output: Output,
-    person: &AgentId,
-    asked: &Asked<'_>,
-    outcome: &Outcome,
-    stop: &AtomicBool,
-) -> Option<Completion> {
-    let before = asked.refused.map(|refused| &refused.completion);
-    let before = before.filter(|before| before.outcome.as_deref() == Some(outcome.as_str()));
-    let blockers = match outcome {
-        Outcome::NeedsReview | Outcome::Blocked => {
-            let before = before.and_then(|before| before.blockers.clone()).unwrap_or_default();
-            blockers(output, before, stop)?
-        }
-        _ => Vec::new(),
+    let word = match word.as_str() {
+        "d" | "diff" => return Some(PromptAnswer::Diff),
+        "l" | "later" | "" => return Some(PromptAnswer::Later),
+        "y" | "yes" => "complete",
+        "n" | "no" => "needs_review",
+        word => word,
     };
-    let outputs = outputs(output, asked, outcome, before.map(|before| &before.outputs), stop)?;
-    let usual = before.and_then(|before| before.summary.clone()).or(blockers.first().cloned());
-    let usual = usual.unwrap_or_else(|| match outcome {
-        Outcome::Complete => "Approved".to_owned(),
-        outcome => format!("Decided: {outcome}"),
-    });
-    let summary = prompt(output, &format!("A word on it ({}): ", one_line(&usual)), stop)?;
-    Some(Completion {
-        ticket: asked.opening.ticket.clone(),
-        agent: person.clone(),
-        outcome: Some(outcome.to_string()),
-        summary: Some(if summary.is_empty() { usual } else { summary }),
-        blockers: (!blockers.is_empty()).then_some(blockers),
-        rejection_notes: None,
-        outputs,
-        metadata: Map::new(),
-        body: None,
-        id: ulid(now()).ok()?,
-        signature: None,
-    })
+    let outcome = outcomes.iter().find(|outcome| outcome.is_meant_by(word))?;
+    Some(PromptAnswer::Outcome(outcome.clone()))
 }
 
-/// Returns what has to be fixed or waited for; nothing when that is left for later.
-fn blockers(output: Output, before: Vec<String>, stop: &AtomicBool) -> Option<Vec<String>> {
-    output.say("What has to be fixed, or what does it wait for? A line for each; an empty line ends, `l` leaves it for later.");
-    if !before.is_empty() {
-        output.say(format!("An empty line now keeps: {}", one_line(&before.join("; "))));
-    }
-    let mut blockers = Vec::new();
-    loop {
-        let line = prompt(output, "- ", stop)?;
-        match line.as_str() {
-            "" if !blockers.is_empty() => return Some(blockers),
-            "" if !before.is_empty() => return Some(before),
-            "" => note(output, "it needs at least one; `l` leaves it for later"),
-            line if is_later(line) => return None,
-            line => blockers.push(line.to_owned()),
-        }
-    }
-}
-
-/// Returns the outputs that the gate requires with the outcome; nothing when that is left for later.
-fn outputs(
+/// Where the person types.
+struct Terminal<'a> {
     output: Output,
-    asked: &Asked<'_>,
-    outcome: &Outcome,
-    before: Option<&Map>,
-    stop: &AtomicBool,
-) -> Option<Map> {
-    let mut outputs = Map::new();
-    let form = asked.context.outputs.iter().find(|form| form.outcome == *outcome);
-    let fields = form.map(|form| form.fields.as_slice()).unwrap_or_default();
-    for field in fields.iter().filter(|field| field.required && !field.name.contains(['.', '['])) {
-        let about = field.description.as_ref().map(|text| format!("; {}", one_line(text)));
-        let kept = before.and_then(|before| before.get(&field.name));
-        let keeps =
-            kept.map(|value| format!("; an empty line keeps {}", one_line(&value.to_string())));
-        let question = format!(
-            "{} ({}{}{}): ",
-            one_line(&field.name),
-            one_line(&field.form),
-            about.unwrap_or_default(),
-            keeps.unwrap_or_default()
-        );
-        let value = loop {
-            let line = prompt(output, &question, stop)?;
-            match (line.as_str(), kept) {
-                ("", Some(value)) => break value.clone(),
-                ("", None) => note(output, "the gate needs it; `l` leaves it for later"),
-                (line, _) if is_later(line) => return None,
-                (line, _) => break value_of(line),
+    stop: &'a AtomicBool,
+}
+
+impl Terminal<'_> {
+    /// Returns what the person says of an outcome; nothing when that is left for later.
+    fn completion(
+        &self,
+        person: &AgentId,
+        asked: &Asked<'_>,
+        outcome: &Outcome,
+    ) -> Option<Completion> {
+        let before = asked.refused.map(|refused| &refused.completion);
+        let before = before.filter(|before| before.outcome.as_deref() == Some(outcome.as_str()));
+        let blockers = match outcome {
+            Outcome::NeedsReview | Outcome::Blocked => {
+                self.blockers(before.and_then(|before| before.blockers.clone()))?
             }
+            _ => Vec::new(),
         };
-        outputs.insert(field.name.clone(), value);
+        let outputs = self.outputs(asked, outcome, before.map(|before| &before.outputs))?;
+        let usual = before.and_then(|before| before.summary.clone()).or(blockers.first().cloned());
+        let usual = usual.unwrap_or_else(|| match outcome {
+            Outcome::Complete => "Approved".to_owned(),
+            outcome => format!("Decided: {outcome}"),
+        });
+        let summary = self.line(&format!("A word on it ({}): ", one_line(&usual)))?;
+        Some(Completion {
+            ticket: asked.opening.ticket.clone(),
+            agent: person.clone(),
+            outcome: Some(outcome.to_string()),
+            summary: Some(if summary.is_empty() { usual } else { summary }),
+            blockers: (!blockers.is_empty()).then_some(blockers),
+            rejection_notes: None,
+            outputs,
+            metadata: Map::new(),
+            body: None,
+            id: ulid(now()).ok()?,
+            signature: None,
+        })
     }
-    Some(outputs)
-}
 
-fn is_later(line: &str) -> bool {
-    matches!(line.to_lowercase().as_str(), "l" | "later")
-}
-
-fn note(output: Output, text: &str) {
-    output.say(format!("{} {text}", yellow("note:")));
-}
-
-/// Returns the typed line without surrounding blanks; nothing when the input has ended, or the run is to stop.
-fn prompt(output: Output, text: &str, stop: &AtomicBool) -> Option<String> {
-    loop {
-        let mut stderr = anstream::stderr();
-        let _ = write!(stderr, "{text}").and_then(|()| stderr.flush());
-        match line(stop)? {
-            Ok(line) => return Some(line.trim().to_owned()),
-            Err(cause) if cause.kind() == ErrorKind::InvalidData => {
-                note(output, "that line is not UTF-8; type it again");
-            }
-            Err(cause) => {
-                output.say(format!("{} cannot read from here: {cause}", yellow("warning:")));
-                return None;
+    /// Returns what has to be fixed or waited for; `before` is what was said before.
+    fn blockers(&self, before: Option<Vec<String>>) -> Option<Vec<String>> {
+        self.output.say("What has to be fixed, or what does it wait for? A line for each; an empty line ends, `l` leaves it for later.");
+        if let Some(before) = &before {
+            let before = one_line(&before.join("; "));
+            self.output.say(format!("An empty line now keeps: {before}"));
+        }
+        let mut blockers = Vec::new();
+        loop {
+            match (self.answer("- ")?, &before) {
+                (line, _) if !line.is_empty() => blockers.push(line),
+                _ if !blockers.is_empty() => return Some(blockers),
+                (_, Some(before)) => return Some(before.clone()),
+                (_, None) => self.note("it needs at least one; `l` leaves it for later"),
             }
         }
     }
-}
 
-fn line(stop: &AtomicBool) -> Option<io::Result<String>> {
-    let (sender, lines) = mpsc::channel();
-    // No signal ends a read. When the run stops, this thread is left waiting, and the program ends soon.
-    thread::spawn(move || {
-        let mut line = String::new();
-        let read = io::stdin().lock().read_line(&mut line);
-        drop(sender.send(read.map(|count| (count > 0).then_some(line))));
-    });
-    loop {
-        match lines.recv_timeout(TICK) {
-            Ok(read) => return read.transpose(),
-            Err(RecvTimeoutError::Timeout) if !stop.load(Ordering::Relaxed) => {}
-            Err(_) => return None,
+    /// Returns the outputs that the gate requires with the outcome.
+    fn outputs(&self, asked: &Asked<'_>, outcome: &Outcome, before: Option<&Map>) -> Option<Map> {
+        let mut outputs = Map::new();
+        let form = asked.context.outputs.iter().find(|form| form.outcome == *outcome);
+        let fields = form.map(|form| form.fields.as_slice()).unwrap_or_default();
+        for field in
+            fields.iter().filter(|field| field.required && !field.name.contains(['.', '[']))
+        {
+            let mut question = format!("{} ({}", one_line(&field.name), one_line(&field.form));
+            if let Some(text) = &field.description {
+                question.push_str(&format!("; {}", one_line(text)));
+            }
+            let kept = before.and_then(|before| before.get(&field.name));
+            if let Some(kept) = kept {
+                let kept = one_line(&kept.to_string());
+                question.push_str(&format!("; an empty line keeps {kept}"));
+            }
+            question.push_str("): ");
+            let value = loop {
+                match (self.answer(&question)?.as_str(), kept) {
+                    ("", Some(value)) => break value.clone(),
+                    ("", None) => self.note("the gate needs it; `l` leaves it for later"),
+                    (line, _) => break value_of(line),
+                }
+            };
+            outputs.insert(field.name.clone(), value);
+        }
+        Some(outputs)
+    }
+
+    fn note(&self, text: &str) {
+        self.output.say(format!("{} {text}", yellow("note:")));
+    }
+
+    /// Returns the answer to a question; nothing when it is left for later.
+    fn answer(&self, question: &str) -> Option<String> {
+        let line = self.line(question)?;
+        (!matches!(line.to_lowercase().as_str(), "l" | "later")).then_some(line)
+    }
+
+    /// Returns the typed line without surrounding blanks; nothing when the input has ended, or the run is to stop.
+    fn line(&self, question: &str) -> Option<String> {
+        let mut stderr = anstream::stderr();
+        let _ = write!(stderr, "{question}").and_then(|()| stderr.flush());
+        let (sender, lines) = mpsc::channel();
+        // No signal ends a read. When the run stops, this thread is left waiting, and the program ends soon.
+        thread::spawn(move || {
+            let mut line = Vec::new();
+            let read = io::stdin().lock().read_until(b'\n', &mut line);
+            drop(sender.send(read.map(|_| line)));
+        });
+        loop {
+            match lines.recv_timeout(TICK) {
+                Ok(Ok(line)) if line.is_empty() => return None,
+                Ok(Ok(line)) => return Some(String::from_utf8_lossy(&line).trim().to_owned()),
+                Ok(Err(cause)) => {
+                    let warning = yellow("warning:");
+                    self.output.say(format!("{warning} cannot read from here: {cause}"));
+                    return None;
+                }
+                Err(RecvTimeoutError::Timeout) if !self.stop.load(Ordering::Relaxed) => {}
+                Err(_) => return None,
+            }
         }
     }
 }
@@ -244,19 +233,9 @@ fn show_diff(output: Output, project: &Path, task: &ProjectPath) {
     const ALL: [&str; 3] = ["--", ".", ":(exclude)tasks"];
     let (revision, which) = base(project, task);
     output.say(dim(format!("changes since {revision}, {which}:")));
-    // Without a pager nothing makes foreign text harmless, so it is printed here.
-    let pager = git(project, &["var", "GIT_PAGER"]);
-    let is_paged =
-        io::stdout().is_terminal() && pager.is_ok_and(|pager| !matches!(pager.trim(), "" | "cat"));
-    let shown = if is_paged {
-        let command =
-            Command::new("git").arg("-C").arg(project).args(["diff", &revision]).args(ALL).status();
-        command.map(drop).map_err(|cause| format!("`git` cannot be started: {cause}"))
-    } else {
-        let words = [&["diff", "--no-color", "--no-ext-diff", &revision][..], &ALL].concat();
-        git(project, &words).map(|text| output.say(inert(text.trim_end())))
-    };
+    let diff = [&["diff", "--no-color", "--no-ext-diff", &revision][..], &ALL].concat();
     let untracked = [&["ls-files", "--others", "--exclude-standard", "-z"][..], &ALL].concat();
+    let shown = git(project, &diff).map(|text| output.say(inert(text.trim_end())));
     match shown.and_then(|()| git(project, &untracked)) {
         Ok(names) if names.is_empty() => {}
         Ok(names) => {

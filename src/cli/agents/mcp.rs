@@ -7,7 +7,7 @@ use crate::agents::mcp::server::serve;
 use crate::agents::mcp::session::{Access, McpError, ServerSetup};
 use crate::agents::mcp::wiring_check::{WiringReport, check};
 use crate::cli::arguments::{ActingAgent, Away, run_under_way};
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, CliResult};
 use crate::cli::output::{bold, cyan, green, yellow};
 use crate::cli::session::Session;
 use crate::cli::time::now;
@@ -35,7 +35,7 @@ pub(crate) struct McpArgs {
     check: bool,
 }
 
-pub(crate) fn run(session: &Session, args: &McpArgs) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &McpArgs) -> CliResult {
     session.enter()?;
     let setup = ServerSetup {
         directory: session.directory.clone(),

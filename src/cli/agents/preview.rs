@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::news::{waits_line, waits_value};
 use super::runner::project;
 use crate::agents::runner::{Preview, Waits, Wish, preview};
-use crate::cli::error::CliError;
+use crate::cli::error::CliResult;
 use crate::cli::output::{bold, cyan, dim};
 use crate::cli::session::Session;
 use crate::files::printable::inert;
@@ -15,11 +15,7 @@ use crate::project::workspace::Workspace;
 use crate::system::shell::all_quoted;
 
 /// Shows what a runner would start next.
-pub(crate) fn show_next(
-    session: &Session,
-    workspace: &Workspace,
-    wish: &Wish,
-) -> Result<ExitCode, CliError> {
+pub(crate) fn show_next(session: &Session, workspace: &Workspace, wish: &Wish) -> CliResult {
     let (previews, waits) = preview(&project(session, workspace)?, wish)?;
     show(session, &previews, &waits);
     if !session.output.is_json() && previews.is_empty() && waits.is_empty() {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::news::{waits_value, why};
 use crate::agents::runner::{Account, End, Wish};
-use crate::cli::error::CliError;
+use crate::cli::error::CliResult;
 use crate::cli::output::{counted, cyan, green, json_line, merged, red, yellow};
 use crate::cli::session::Session;
 use crate::domain::Status;
@@ -25,7 +25,7 @@ pub(crate) fn show(
     workspace: &Workspace,
     wish: &Wish,
     account: &Account,
-) -> Result<ExitCode, CliError> {
+) -> CliResult {
     let mut value = json!({"visits": account.visits});
     let (mut subject, mut last) = (String::new(), String::new());
     if let Wish::Task(id) = wish {

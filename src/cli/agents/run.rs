@@ -1,6 +1,5 @@
 //! `aof run`, and what it shares with `aof workflow run`
 
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -9,7 +8,7 @@ use super::view::RunView;
 use super::{preview, result};
 use crate::agents::runner::{Pace, RunnerSetup, Wish, work};
 use crate::cli::arguments::{AGENT, Away};
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, CliResult};
 use crate::cli::session::Session;
 use crate::domain::{AgentId, RoleId, TaskId, listed};
 use crate::project::active_rules::InForce;
@@ -63,23 +62,19 @@ pub(crate) struct RunOptions {
     pub dry_run: bool,
 }
 
-pub(crate) fn run(session: &Session, args: &RunArgs) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &RunArgs) -> CliResult {
     ended(session, &args.how, start(session, args))
 }
 
 /// Ends a stream of JSON with a line that says how it ended, on errors too.
-pub(crate) fn ended(
-    session: &Session,
-    how: &RunOptions,
-    outcome: Result<ExitCode, CliError>,
-) -> Result<ExitCode, CliError> {
+pub(crate) fn ended(session: &Session, how: &RunOptions, outcome: CliResult) -> CliResult {
     match outcome {
         Err(error) if session.output.is_json() && !how.dry_run => Ok(session.fail_stream(&error)),
         outcome => outcome,
     }
 }
 
-fn start(session: &Session, args: &RunArgs) -> Result<ExitCode, CliError> {
+fn start(session: &Session, args: &RunArgs) -> CliResult {
     let workspace = session.workspace_in_background("run")?;
     let in_force = session.rules(&workspace)?;
     let wish = match &args.task {
@@ -105,7 +100,7 @@ fn agents(
     workspace: &Workspace,
     in_force: &InForce,
     args: &RunArgs,
-) -> Result<Vec<AgentId>, CliError> {
+) -> CliResult<Vec<AgentId>> {
     let org = &in_force.rules.org;
     let is_startable = |agent: &AgentId| org.agent(agent).is_some_and(|known| known.run.is_some());
     let startable: Vec<AgentId> =
@@ -140,7 +135,7 @@ fn agents(
 }
 
 /// Returns the agent that the shell names for all commands. Unlike `--agent` it conflicts with no other option.
-fn agent_of_shell() -> Result<Option<AgentId>, CliError> {
+fn agent_of_shell() -> CliResult<Option<AgentId>> {
     let name = std::env::var(AGENT).ok().filter(|name| !name.is_empty());
     name.map(|name| name.parse()).transpose().map_err(|error| {
         let problem = format!("`{AGENT}` names no agent: {error}");
@@ -155,14 +150,14 @@ pub(crate) fn go(
     wish: &Wish,
     pace: Pace,
     how: &RunOptions,
-) -> Result<ExitCode, CliError> {
+) -> CliResult {
     let project = RunnerSetup { network: how.away.network(), ..project(session, workspace)? };
     let stop = Arc::new(AtomicBool::new(false));
     signals::set_on_stop(&stop).map_err(|cause| {
         CliError::refused("signals", format!("cannot listen for signals: {cause}"), "try again")
     })?;
-    let mut view = RunView::new(session, workspace, wish, !how.no_ask, &stop)?;
+    let mut view = RunView::new(session, workspace, !how.no_ask, &stop)?;
     let account = work(&project, wish, usize::from(how.jobs), pace, &stop, &mut view);
-    view.close();
+    drop(view);
     result::show(session, workspace, wish, &account?)
 }

@@ -6,7 +6,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::agents::runner::{Checkup, Depth, RunnerSetup, checkups};
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, CliResult};
 use crate::cli::output::{cyan, dim, green, red};
 use crate::cli::session::Session;
 use crate::cli::time::now;
@@ -40,7 +40,7 @@ pub(crate) struct RunnerDoctorArgs {
     ask: bool,
 }
 
-pub(crate) fn run(session: &Session, command: &RunnerCommand) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, command: &RunnerCommand) -> CliResult {
     let RunnerCommand::Doctor(args) = command;
     let workspace = session.workspace_in_background("runner doctor")?;
     session.rules(&workspace)?;
@@ -68,7 +68,7 @@ pub(crate) fn run(session: &Session, command: &RunnerCommand) -> Result<ExitCode
 }
 
 /// Returns the project as a runner takes it.
-pub(crate) fn project(session: &Session, workspace: &Workspace) -> Result<RunnerSetup, CliError> {
+pub(crate) fn project(session: &Session, workspace: &Workspace) -> CliResult<RunnerSetup> {
     Ok(RunnerSetup {
         root: workspace.paths.root().to_owned(),
         checkout: workspace.checkout.clone(),

@@ -12,16 +12,15 @@ use serde_json::Value;
 
 use super::approval;
 use super::news::{attempt, line, step, value};
-use crate::agents::runner::{Asked, Audience, News, Started, Wish};
-use crate::cli::error::CliError;
-use crate::cli::output::{Output, cyan, dim, green, json_line, yellow};
+use crate::agents::runner::{Asked, Audience, News, Started};
+use crate::cli::error::CliResult;
+use crate::cli::output::{Output, cyan, dim, json_line, yellow};
 use crate::cli::session::Session;
-use crate::domain::{AgentId, Completion, GateId, Station, Status, Ticket};
+use crate::domain::{AgentId, Completion, Ticket};
 use crate::files::printable::one_line;
 use crate::project::author::acting_agent;
 use crate::project::git_hints::GitWords;
 use crate::project::workspace::Workspace;
-use crate::tasks::view::task_view::show;
 
 /// The person who looks on, and who can be asked at a terminal.
 pub(crate) struct RunView {
@@ -38,21 +37,18 @@ impl RunView {
     pub(crate) fn new(
         session: &Session,
         workspace: &Workspace,
-        wish: &Wish,
         may_ask: bool,
         stop: &Arc<AtomicBool>,
-    ) -> Result<Self, CliError> {
+    ) -> CliResult<Self> {
         let output = session.output;
-        let (mut live, mut person) = (None, None);
-        if !output.is_json() {
-            live = Live::at_terminal(workspace, wish)?;
-            if may_ask && Session::at_terminal() {
-                // A person whom org.yaml does not know is not asked.
-                let who = acting_agent(workspace, &workspace.rules()?.rules.org, None, true);
-                let who = who.ok().filter(AgentId::is_human);
-                person = who.map(|who| (who, workspace.paths.root().to_owned()));
-            }
+        let mut person = None;
+        if !output.is_json() && may_ask && Session::at_terminal() {
+            // A person whom org.yaml does not know is not asked.
+            let who = acting_agent(workspace, &workspace.rules()?.rules.org, None, true);
+            let who = who.ok().filter(AgentId::is_human);
+            person = who.map(|who| (who, workspace.paths.root().to_owned()));
         }
+        let live = if output.is_json() { None } else { Live::at_terminal() };
         let git_words = workspace.git_words.clone();
         Ok(Self { output, live, person, git_words, stop: Arc::clone(stop) })
     }
@@ -64,14 +60,6 @@ impl RunView {
                 self.git_words.said(text)
             }
             _ => text,
-        }
-    }
-
-    /// Leaves the terminal as it is now.
-    pub(crate) fn close(self) {
-        if let Some(live) = self.live {
-            live.running.values().for_each(|(bar, _)| bar.abandon());
-            live.gates.iter().for_each(|(_, bar)| bar.abandon());
         }
     }
 }
@@ -120,37 +108,20 @@ impl Audience for RunView {
 
 /// How often a spinner turns.
 const TURN: Duration = Duration::from_millis(100);
-/// More gates than this do not fit on a screen: only those at work are shown.
-const MOST: usize = 20;
 
-/// Lines on stderr that are drawn again: one for each gate of the task, else one for each agent at work.
+/// Lines on stderr that are drawn again: one for each agent at work.
 struct Live {
     all: MultiProgress,
-    gates: Vec<(GateId, ProgressBar)>,
     /// The visits under way, each with its line and how that begins.
     running: BTreeMap<Ticket, (ProgressBar, String)>,
 }
 
 impl Live {
     /// Returns the lines, unless stderr is no terminal or one without a cursor (`TERM=dumb`).
-    fn at_terminal(workspace: &Workspace, wish: &Wish) -> Result<Option<Self>, CliError> {
+    fn at_terminal() -> Option<Self> {
         let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
-        if !std::io::stderr().is_terminal() || all.is_hidden() {
-            return Ok(None);
-        }
-        let mut live = Self { all, gates: Vec::new(), running: BTreeMap::new() };
-        if let Wish::Task(id) = wish {
-            let (view, in_force) = show(workspace, id)?;
-            let workflow = in_force.rules.project.workflow(&view.file.task.routing.workflow);
-            let gates = workflow.map(|workflow| &workflow.gates[..]).unwrap_or_default();
-            for (gate, number) in gates.iter().zip(1..).filter(|_| gates.len() <= MOST) {
-                let bar = live.all.add(ProgressBar::new_spinner().with_style(still()));
-                bar.set_prefix(dim("·"));
-                bar.set_message(dim(format!("{number}/{} {}", gates.len(), gate.id)));
-                live.gates.push((gate.id.clone(), bar));
-            }
-        }
-        Ok(Some(live))
+        let can_draw = std::io::stderr().is_terminal() && !all.is_hidden();
+        can_draw.then(|| Self { all, running: BTreeMap::new() })
     }
 
     /// Shows a piece of news; `line` is its sentence.
@@ -158,14 +129,15 @@ impl Live {
         match news {
             News::Started(started) => return self.start(started),
             News::Printed { ticket, line } => return self.note(ticket, &dim(one_line(line))),
-            News::Moved { ticket, from, outcome, status, .. } => {
-                self.end(ticket, from, outcome, *status);
-            }
             News::AttemptFailed { ticket, .. } => {
                 self.note(ticket, &yellow("waits for another attempt"));
             }
-            News::Waits(_) | News::Unavailable { .. } | News::Obstacle(_) | News::Remark { .. } => {
+            News::Moved { ticket, .. } => {
+                if let Some((bar, _)) = self.running.remove(ticket) {
+                    bar.finish_and_clear();
+                }
             }
+            _ => {}
         }
         if let Some(line) = line {
             // A terminal that cannot be drawn on any more hides nothing: the task files say it all.
@@ -175,14 +147,14 @@ impl Live {
 
     fn start(&mut self, started: &Started) {
         let text = format!("{} {}{}", step(started), cyan(&started.agent), attempt(started));
-        let own = self.gate(&started.station.gate).filter(|_| started.station.branch.is_none());
-        let bar = own.unwrap_or_else(|| self.all.add(ProgressBar::new_spinner()));
-        bar.set_style(turning());
-        bar.set_prefix(String::new());
+        let style = ProgressStyle::with_template("{spinner} {elapsed:>4} {wide_msg}");
+        let style = style.expect("the template is valid");
+        let bar = self.all.add(ProgressBar::new_spinner().with_style(style));
         bar.set_message(text.clone());
-        bar.reset_elapsed();
         bar.enable_steady_tick(TURN);
-        self.running.insert(started.ticket.clone(), (bar, text));
+        if let Some((before, _)) = self.running.insert(started.ticket.clone(), (bar, text)) {
+            before.finish_and_clear();
+        }
     }
 
     fn note(&self, ticket: &Ticket, note: &str) {
@@ -190,30 +162,11 @@ impl Live {
             bar.set_message(format!("{text}  {note}"));
         }
     }
-
-    fn end(&mut self, ticket: &Ticket, from: &Station, outcome: &str, status: Status) {
-        let running = self.running.remove(ticket);
-        if let Some(bar) = self.gate(&from.gate) {
-            bar.disable_steady_tick();
-            bar.set_style(still());
-            bar.set_prefix(if status == Status::Blocked { yellow("!") } else { green("✓") });
-            bar.set_message(format!("{from} ({})", one_line(outcome)));
-        }
-        if let Some((bar, _)) = running.filter(|_| from.branch.is_some() || self.gates.is_empty()) {
-            bar.finish_and_clear();
-        }
-    }
-
-    fn gate(&self, id: &GateId) -> Option<ProgressBar> {
-        self.gates.iter().find(|(own, _)| own == id).map(|(_, bar)| bar.clone())
-    }
 }
 
-fn still() -> ProgressStyle {
-    ProgressStyle::with_template("{prefix} {wide_msg}").expect("the template is valid")
-}
-
-fn turning() -> ProgressStyle {
-    ProgressStyle::with_template("{spinner} {elapsed:>4} {wide_msg}")
-        .expect("the template is valid")
+impl Drop for Live {
+    /// Leaves the terminal as it is.
+    fn drop(&mut self) {
+        self.running.values().for_each(|(bar, _)| bar.abandon());
+    }
 }

@@ -1,21 +1,21 @@
 //! `aof demo`
 
-use std::collections::{HashMap, HashSet};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 use serde_json::Value;
 
-use super::script::{DemoAct, acts};
+use super::script::{Turn, turns};
 use super::stage::DemoStage;
-use crate::cli::error::CliError;
+use crate::cli::error::CliResult;
 use crate::cli::output::{Output, bold, cyan, green, red, yellow};
 use crate::cli::session::Session;
 use crate::domain::TaskId;
 use crate::files::printable::inert;
 
-/// How long the whole demo may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the watcher may take with one file.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoArgs {
@@ -24,7 +24,7 @@ pub(crate) struct DemoArgs {
     keep: bool,
 }
 
-pub(crate) fn run(session: &Session, args: &DemoArgs) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &DemoArgs) -> CliResult {
     let output = session.output;
     let mut stage = DemoStage::build()?;
     let played = play(output, &mut stage);
@@ -39,113 +39,43 @@ pub(crate) fn run(session: &Session, args: &DemoArgs) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-fn play(output: Output, stage: &mut DemoStage) -> Result<(), CliError> {
-    heading(output, "A project: the gates of its workflow, committed");
-    output.line(
-        "    implement -> docs (if tagged `docs`) -> code-review (may reject) -> approve (a person)",
-    );
-    heading(output, "Two tasks");
+fn play(output: Output, stage: &mut DemoStage) -> CliResult<()> {
+    let heading = |text: &str| output.line(format!("\n{}", bold(text)));
+    let print = |text: &str| {
+        let lines = text.trim_end().lines();
+        lines.for_each(|line| output.line(format!("    {}", inert(line)).trim_end()));
+    };
+    heading("A project: the gates of its workflow, committed");
+    print("implement -> docs (if tagged `docs`) -> code-review (may reject) -> approve (a person)");
+    heading("Two tasks");
     let login = new_task(output, stage, "Add a login form", &[])?;
     let guide = new_task(output, stage, "Explain the login in the guide", &["--tag", "docs"])?;
 
-    heading(output, "A watcher, and agents that drop completion files into `.aof/inbox/`");
-    follow(output, stage, &login, &guide)?;
+    heading("A watcher, and agents that drop completion files into `.aof/inbox/`");
+    let events = stage.start_watcher()?;
+    for turn in turns(&login, &guide) {
+        output.line(format!("    {} drops `{}`: {}", speaker(turn.agent), turn.file, turn.does));
+        stage.drop_file(turn.file, &turn.text)?;
+        output.line(format!("      {}", answer(stage, &events, &turn)?));
+    }
+    let (person, summary) = ("human-alice", "Tried it; ship it");
+    let words = ["task", "complete", login.as_str(), "-o", "complete", "-s", summary];
+    let typed = format!("aof task complete {login} -o complete -s \"{summary}\"");
+    output.line(format!("    {} `{typed}`", speaker(person)));
+    let said = stage.aof(Some(person), &words)?;
+    output.line(format!("      {}", green(said.lines().next().unwrap_or_default())));
     stage.stop_watcher();
 
-    heading(output, "The log of git: every transition is a commit");
-    print(output, &stage.git(&["log", "--oneline", "tasks/"])?);
-    heading(output, &format!("One task's history: `aof task history {login}`"));
-    print(output, &stage.aof(None, &["task", "history", login.as_str()])?);
-    heading(output, "One transition, as git shows it: the rejection");
+    heading("The log of git: every transition is a commit");
+    print(&stage.git(&["log", "--oneline", "tasks/"])?);
+    heading(&format!("One task's history: `aof task history {login}`"));
+    print(&stage.aof(None, &["task", "history", login.as_str()])?);
+    heading("One transition, as git shows it: the rejection");
     let rejection = format!("--grep=^{login}: code-review -> implement");
     let commit = stage.git(&["log", "--format=%h", &rejection, "tasks/"])?;
     let format = "--format=commit %h by %an%n%n%w(0,4,4)%B";
-    print(output, &stage.git(&["show", format, commit.trim()])?);
+    print(&stage.git(&["show", format, commit.trim()])?);
     Ok(())
-}
-
-fn new_task(
-    output: Output,
-    stage: &DemoStage,
-    title: &str,
-    more: &[&str],
-) -> Result<TaskId, CliError> {
-    let made = stage.aof(None, &[&["--json", "task", "new", title], more].concat())?;
-    let value: Value = serde_json::from_str(&made).unwrap_or_default();
-    let id = value["id"].as_str().unwrap_or_default().parse()?;
-    output.line(format!("    {}  {title}", cyan(&id)));
-    Ok(id)
-}
-
-/// Plays the agents and the person, until one task is approved and the other waits for approval.
-fn follow(
-    output: Output,
-    stage: &mut DemoStage,
-    login: &TaskId,
-    guide: &TaskId,
-) -> Result<(), CliError> {
-    let deadline = Instant::now() + PATIENCE;
-    let events = stage.start_watcher()?;
-    let mut left = acts(login, guide);
-    // How many visits each task has behind it, and which files were refused.
-    let (mut visits, mut refused) = (HashMap::<String, usize>::new(), HashSet::<String>::new());
-    let (mut approved, mut guide_waits) = (false, false);
-    while !(approved && guide_waits) {
-        let is_due = |act: &mut DemoAct| {
-            visits.get(act.task.as_str()).copied().unwrap_or(0) == act.visit
-                && act.after.is_none_or(|file| refused.contains(file))
-        };
-        for act in left.extract_if(.., is_due) {
-            output.line(format!("    {} drops `{}`: {}", speaker(act.agent), act.file, act.says));
-            stage.drop_file(act.file, &act.text)?;
-        }
-        let time = deadline.saturating_duration_since(Instant::now());
-        let event =
-            events.recv_timeout(time).map_err(|_| stage.stuck("nothing happened any more"))?;
-        if let Some(line) = event_line(&event) {
-            output.line(format!("      {line}"));
-        }
-        let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
-        match event["event"].as_str() {
-            Some("completed") => *visits.entry(text("task")).or_default() += 1,
-            Some("refused") => drop(refused.insert(text("file"))),
-            _ => {}
-        }
-        let waits = |task: &TaskId| event["task"] == task.as_str() && event["gate"] == "approve";
-        guide_waits |= waits(guide);
-        if waits(login) {
-            let id = login.as_str();
-            let (who, summary) = ("human-alice", "Tried it; ship it");
-            let typed = format!("task complete {id} -o complete -s \"{summary}\"");
-            output.line(format!("    {} `aof {typed}`", speaker(who)));
-            let words = ["task", "complete", id, "-o", "complete", "-s", summary];
-            let said = stage.aof(Some(who), &words)?;
-            output.line(format!("      {}", green(said.lines().next().unwrap_or_default())));
-            approved = true;
-        }
-    }
-    Ok(())
-}
-
-fn event_line(event: &Value) -> Option<String> {
-    let text = |key: &str| event[key].as_str().map(inert).unwrap_or_default();
-    match event["event"].as_str()? {
-        "completed" => {
-            let to = event["gate"].as_str().map_or_else(|| "end".to_owned(), inert);
-            let line = format!("{}  {} -> {to} ({})", text("task"), text("from"), text("outcome"));
-            Some(if text("outcome") == "needs_review" { yellow(line) } else { green(line) })
-        }
-        "refused" => {
-            let message = event["reason"]["message"].as_str().unwrap_or_default();
-            let lines = message.lines().filter(|line| !line.trim().is_empty()).take(4).map(inert);
-            let lines = lines.collect::<Vec<_>>().join("\n               ");
-            Some(format!("{} {lines}", red("refused:")))
-        }
-        "trouble" | "waiting" | "troubled" => {
-            Some(format!("{} {}", text("event"), event["reason"]))
-        }
-        _ => None,
-    }
 }
 
 /// Returns who speaks, as wide as any of them.
@@ -153,12 +83,37 @@ fn speaker(agent: &str) -> String {
     bold(format!("{agent:<12}"))
 }
 
-fn heading(output: Output, text: &str) {
-    output.line(format!("\n{}", bold(text)));
+fn new_task(output: Output, stage: &DemoStage, title: &str, more: &[&str]) -> CliResult<TaskId> {
+    let made = stage.aof(None, &[&["--json", "task", "new", title], more].concat())?;
+    let value: Value = serde_json::from_str(&made).unwrap_or_default();
+    let id = value["id"].as_str().unwrap_or_default().parse()?;
+    output.line(format!("    {}  {title}", cyan(&id)));
+    Ok(id)
 }
 
-fn print(output: Output, text: &str) {
-    for line in text.trim_end().lines() {
-        output.line(format!("    {}", inert(line)).trim_end());
+/// Waits until the watcher has taken or refused the file, and returns what it says.
+fn answer(stage: &DemoStage, events: &Receiver<Value>, turn: &Turn) -> CliResult<String> {
+    loop {
+        let event =
+            events.recv_timeout(PATIENCE).map_err(|_| stage.stuck("nothing happened any more"))?;
+        if event["file"] != turn.file {
+            continue;
+        }
+        let text = |value: &Value| inert(value.as_str().unwrap_or_default());
+        let message = text(&event["reason"]["message"]);
+        match event["event"].as_str() {
+            Some("completed") => {
+                let (task, from, outcome) = (&event["task"], &event["from"], &event["outcome"]);
+                let to = event["gate"].as_str().map_or_else(|| "end".to_owned(), inert);
+                let line = format!("{}  {} -> {to} ({})", text(task), text(from), text(outcome));
+                return Ok(if outcome == "needs_review" { yellow(line) } else { green(line) });
+            }
+            Some("refused") => {
+                let lines = message.lines().filter(|line| !line.trim().is_empty()).take(4);
+                let lines = lines.collect::<Vec<_>>().join("\n               ");
+                return Ok(format!("{} {lines}", red("refused:")));
+            }
+            _ => {}
+        }
     }
 }

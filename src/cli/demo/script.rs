@@ -1,5 +1,7 @@
 //! The script of the demo: the rules of its project, and which agent drops which file when.
 
+use serde_json::json;
+
 use crate::domain::TaskId;
 
 pub(crate) const PROJECT: &str = "\
@@ -33,112 +35,68 @@ agents:
   agent-7: {}
 ";
 
-/// A file that an agent drops once its turn has come.
-pub(crate) struct DemoAct {
+/// A completion file that an agent drops.
+pub(crate) struct Turn {
     pub agent: &'static str,
-    pub task: TaskId,
-    /// How many visits the task has behind it then.
-    pub visit: usize,
-    /// A file of the same agent that was refused before.
-    pub after: Option<&'static str>,
     pub file: &'static str,
-    pub says: &'static str,
+    pub does: &'static str,
     pub text: String,
 }
 
-/// Returns all acts, in the order in which the agents of one gate perform them.
-pub(crate) fn acts(login: &TaskId, guide: &TaskId) -> Vec<DemoAct> {
-    let act = |agent, task: &TaskId, visit, file, says, text: String| DemoAct {
+/// Returns the files in the order in which they are dropped.
+pub(crate) fn turns(login: &TaskId, guide: &TaskId) -> Vec<Turn> {
+    let yaml = |agent, file, task: &TaskId, summary| Turn {
         agent,
-        task: task.clone(),
-        visit,
-        after: None,
         file,
-        says,
-        text,
+        does: "`complete`, as YAML",
+        text: format!("task: {task}\nagent: {agent}\noutcome: complete\nsummary: {summary}\n"),
     };
-    let yaml = |agent: &str, task: &TaskId, summary: &str| {
-        format!("task: {task}\nagent: {agent}\noutcome: complete\nsummary: {summary}\n")
+    let review = |file, does, outcome, summary: &str, blockers: &[&str]| {
+        Turn {
+        agent: "agent-3",
+        file,
+        does,
+        text: json!({
+            "task": login, "agent": "agent-3", "outcome": outcome, "summary": summary, "blockers": blockers
+        })
+        .to_string(),
+    }
     };
-    let verdict = |outcome: &str| {
-        format!(
-            "{{\"task\": \"{login}\", \"agent\": \"agent-3\", \"outcome\": \"{outcome}\", \"summary\": \"Good now\"}}\n"
-        )
-    };
+    let again =
+        yaml("agent-7", "login-again.md", login, "Five attempts, then a pause; the test is there");
+    let work = "A sixth attempt within a minute is answered with a pause of a minute.";
+    let blockers =
+        ["Limit the attempts in login.rs to five a minute", "Add a test of the sixth attempt"];
     vec![
-        act(
-            "agent-7",
-            login,
-            0,
-            "login.yaml",
-            "`complete`, as YAML",
-            yaml("agent-7", login, "Form, session cookie, six tests"),
-        ),
-        act(
-            "agent-7",
-            guide,
-            0,
-            "guide.yaml",
-            "`complete`, as YAML",
-            yaml("agent-7", guide, "The login can be explained now"),
-        ),
-        act(
-            "agent-5",
-            guide,
-            1,
-            "guide-text.yaml",
-            "`complete`, as YAML",
-            yaml("agent-5", guide, "A page with two pictures"),
-        ),
-        act(
-            "agent-3",
-            login,
-            1,
+        yaml("agent-7", "login.yaml", login, "Form, session cookie, six tests"),
+        yaml("agent-7", "guide.yaml", guide, "The login can be explained now"),
+        yaml("agent-5", "guide-text.yaml", guide, "A page with two pictures"),
+        review(
             "review.json",
             "`needs_review` with what has to be fixed, as JSON",
-            format!(
-                "{{\"task\": \"{login}\", \"agent\": \"agent-3\", \"outcome\": \"needs_review\", \
-                 \"summary\": \"Passwords can be guessed without end\", \
-                 \"blockers\": [\"Limit the attempts in login.rs to five a minute\", \"Add a test of the sixth attempt\"]}}\n"
-            ),
+            "needs_review",
+            "Passwords can be guessed without end",
+            &blockers,
         ),
-        act(
-            "agent-3",
-            guide,
-            2,
-            "guide-review.yaml",
-            "`complete`, as YAML",
-            yaml("agent-3", guide, "Reads well"),
-        ),
-        act(
-            "agent-7",
-            login,
-            2,
-            "login-again.md",
-            "`complete`, as Markdown with the work below",
-            format!(
-                "---\n{}---\nA sixth attempt within a minute is answered with a pause of a minute.\n",
-                yaml("agent-7", login, "Five attempts, then a pause; the test is there")
-            ),
-        ),
-        act(
-            "agent-3",
-            login,
-            3,
+        yaml("agent-3", "guide-review.yaml", guide, "Reads well"),
+        Turn {
+            does: "`complete`, as Markdown with the work below",
+            text: format!("---\n{}---\n{work}\n", again.text),
+            ..again
+        },
+        review(
             "verdict.json",
             "`approved`, which this gate does not know",
-            verdict("approved"),
+            "approved",
+            "Good now",
+            &[],
         ),
-        DemoAct {
-            after: Some("verdict.json"),
-            ..act(
-                "agent-3",
-                login,
-                3,
-                "verdict-again.json",
-                "`complete`, having read the reason",
-                verdict("complete"),
-            )
-        },
+        review(
+            "verdict-again.json",
+            "`complete`, having read the reason",
+            "complete",
+            "Good now",
+            &[],
+        ),
     ]
 }

@@ -13,12 +13,12 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::script::{ORG, PROJECT};
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, CliResult};
 use crate::git::AuditError;
 use crate::storage::Paths;
 use crate::storage::watcher_presence::is_watched;
 
-/// How long the watcher may take to start, and to stop.
+/// How long the watcher may take to start.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The project and its watcher.
@@ -30,7 +30,7 @@ pub(crate) struct DemoStage {
 
 impl DemoStage {
     /// Makes the project: a repository with the rules in its first commit.
-    pub(crate) fn build() -> Result<Self, CliError> {
+    pub(crate) fn build() -> CliResult<Self> {
         let folder = tempfile::Builder::new().prefix("aof-demo-").tempdir();
         let folder = folder
             .map_err(|cause| CliError::refused("demo_failed", cause.to_string(), "try again"))?;
@@ -56,21 +56,23 @@ impl DemoStage {
     }
 
     /// Runs git and returns what it prints.
-    pub(crate) fn git(&self, arguments: &[&str]) -> Result<String, CliError> {
-        self.finish(self.command("git").arg("--no-pager").args(arguments), "git", arguments)
+    pub(crate) fn git(&self, arguments: &[&str]) -> CliResult<String> {
+        let mut command = self.command("git");
+        command.arg("--no-pager").args(arguments);
+        self.finish(&mut command, &format!("git {}", arguments.join(" ")))
     }
 
     /// Runs aof as this agent, or as nobody, and returns what it prints.
-    pub(crate) fn aof(&self, agent: Option<&str>, arguments: &[&str]) -> Result<String, CliError> {
+    pub(crate) fn aof(&self, agent: Option<&str>, arguments: &[&str]) -> CliResult<String> {
         let program = std::env::current_exe()
             .map_err(|cause| self.stuck(&format!("cannot find this program: {cause}")))?;
         let mut command = self.command(program);
         command.envs(agent.map(|agent| ("AOF_AGENT", agent)));
-        self.finish(command.args(arguments), "aof", arguments)
+        self.finish(command.args(arguments), &format!("aof {}", arguments.join(" ")))
     }
 
     /// Drops a file into the inbox as agents should: write it under a hidden name, then rename it.
-    pub(crate) fn drop_file(&self, name: &str, text: &str) -> Result<(), CliError> {
+    pub(crate) fn drop_file(&self, name: &str, text: &str) -> CliResult<()> {
         let inbox = Paths::at(&self.project).inbox();
         let hidden = inbox.join(format!(".{name}"));
         fs::write(&hidden, text)
@@ -79,7 +81,7 @@ impl DemoStage {
     }
 
     /// Starts `aof watch`, and returns its events.
-    pub(crate) fn start_watcher(&mut self) -> Result<Receiver<Value>, CliError> {
+    pub(crate) fn start_watcher(&mut self) -> CliResult<Receiver<Value>> {
         let started = File::create(self.project.with_file_name("watcher.log")).and_then(|log| {
             let mut command = self.command(std::env::current_exe()?);
             command.args(["--json", "watch"]).stdout(Stdio::piped()).stderr(log).spawn()
@@ -105,48 +107,28 @@ impl DemoStage {
         Ok(events)
     }
 
-    /// Asks the watcher to stop, and kills it if it does not.
+    /// Ends the watcher; it may end at any moment.
     pub(crate) fn stop_watcher(&mut self) {
-        let Some(mut child) = self.watcher.take() else { return };
-        let kill = ["-c", "kill -TERM \"$0\"", &child.id().to_string()];
-        let asked = Command::new("sh").args(kill).status().is_ok_and(|status| status.success());
-        let deadline = Instant::now() + if asked { PATIENCE } else { Duration::ZERO };
-        while matches!(child.try_wait(), Ok(None)) {
-            if Instant::now() >= deadline {
-                let _ = child.kill();
-                let _ = child.wait();
-                return;
-            }
-            thread::sleep(Duration::from_millis(2));
+        if let Some(mut watcher) = self.watcher.take() {
+            let _ = watcher.kill();
+            let _ = watcher.wait();
         }
     }
 
     /// Returns the error that the demo does not go on, with what the watcher logged.
     pub(crate) fn stuck(&self, what: &str) -> CliError {
         let log = fs::read_to_string(self.project.with_file_name("watcher.log"));
-        self.failed(what, &log.unwrap_or_default())
-    }
-
-    fn failed(&self, what: &str, detail: &str) -> CliError {
+        let log = log.ok().filter(|log| !log.trim().is_empty());
         let problem = format!("the demo got stuck in `{}`: {what}", self.project.display());
-        let fix = match detail.trim() {
-            "" => "run it again with `aof demo --keep`",
-            detail => detail,
-        };
+        let fix = log.unwrap_or_else(|| "run it again with `aof demo --keep`".to_owned());
         CliError::refused("demo_failed", problem, fix)
     }
 
-    fn finish(
-        &self,
-        command: &mut Command,
-        name: &str,
-        arguments: &[&str],
-    ) -> Result<String, CliError> {
-        let words = format!("{name} {}", arguments.join(" "));
+    fn finish(&self, command: &mut Command, words: &str) -> CliResult<String> {
         let output = command.stdin(Stdio::null()).output().map_err(|cause| match cause.kind() {
             // Another run would be no better, and there is nothing to look at.
-            ErrorKind::NotFound if name == "git" => {
-                AuditError::NotRun { command: words.clone(), cause }.into()
+            ErrorKind::NotFound if words.starts_with("git ") => {
+                AuditError::NotRun { command: words.to_owned(), cause }.into()
             }
             _ => self.stuck(&format!("cannot run `{words}`: {cause}")),
         })?;
@@ -154,7 +136,7 @@ impl DemoStage {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
         let printed = [output.stderr, output.stdout].concat();
-        Err(self.failed(&format!("`{words}` failed"), &String::from_utf8_lossy(&printed)))
+        Err(self.stuck(&format!("`{words}` failed: {}", String::from_utf8_lossy(&printed))))
     }
 
     /// Returns a command in the project that sees nobody's settings.

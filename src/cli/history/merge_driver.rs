@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, CliResult};
 use crate::cli::output::{RED, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::domain::AgentId;
@@ -63,7 +63,7 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &Args) -> CliResult {
     match (&args.base, &args.ours, &args.theirs, &args.path) {
         _ if args.settle => {
             settle_all(session, if args.dry_run { DryRun::Yes } else { DryRun::No })
@@ -76,12 +76,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     }
 }
 
-fn merge(
-    session: &Session,
-    args: &Args,
-    files: [&PathBuf; 3],
-    path: &str,
-) -> Result<ExitCode, CliError> {
+fn merge(session: &Session, args: &Args, files: [&PathBuf; 3], path: &str) -> CliResult {
     let [base, ours, theirs] = files.map(|file| read(session, file));
     let (base, ours, theirs) = (base?, ours?, theirs?);
     let versions = Versions {
@@ -155,7 +150,7 @@ fn show_merge(session: &Session, path: &str, merged: &FileMerge) {
     }
 }
 
-fn settle_all(session: &Session, mode: DryRun) -> Result<ExitCode, CliError> {
+fn settle_all(session: &Session, mode: DryRun) -> CliResult {
     let workspace = session.workspace("merge-driver")?;
     let tasks = settle(&workspace, mode)?;
     let mut code = ExitCode::SUCCESS;
@@ -243,7 +238,7 @@ fn check_staged(session: &Session) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn read(session: &Session, file: &Path) -> Result<Vec<u8>, CliError> {
+fn read(session: &Session, file: &Path) -> CliResult<Vec<u8>> {
     let path = session.directory.join(file);
     std::fs::read(&path).map_err(|cause| CliError::input(path.display().to_string(), &cause))
 }

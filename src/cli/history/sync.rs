@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use crate::cli::arguments::Rehearsal;
-use crate::cli::error::CliError;
+use crate::cli::error::CliResult;
 use crate::cli::output::{bold, cyan, dim, green, indented, short, yellow};
 use crate::cli::session::Session;
 use crate::files::printable::inert;
@@ -35,7 +35,7 @@ pub(crate) struct SyncArgs {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &SyncArgs) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &SyncArgs) -> CliResult {
     let workspace = session.workspace("sync")?;
     let mode = args.rehearsal.mode();
     let wish = Wish {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::builder::NonEmptyStringValueParser;
 
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, CliResult};
 use crate::cli::output::{Output, bold, counted, green, red, short, yellow};
 use crate::cli::session::Session;
 use crate::cli::text_input;
@@ -65,7 +65,7 @@ impl VerifyArgs {
     }
 }
 
-pub(crate) fn run(session: &Session, args: &VerifyArgs) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &VerifyArgs) -> CliResult {
     let keys = args.trusted_keys.as_deref().map(trusted_keys).transpose()?;
     let (project, keys) = (args.project.as_ref(), keys.as_ref());
     if args.stdin {
@@ -90,7 +90,7 @@ fn verify_push(
     session: &Session,
     project: Option<&ProjectFolder>,
     keys: Option<&TrustedKeys>,
-) -> Result<ExitCode, CliError> {
+) -> CliResult {
     let output = session.output;
     let past = session.past("verify")?;
     let updates: Result<Vec<Update>, _> = text_input::text("-")?.lines().map(str::parse).collect();
@@ -122,7 +122,7 @@ fn exit_code(holds: bool) -> ExitCode {
 }
 
 /// Reads an `allowed_signers` file.
-fn trusted_keys(file: &Path) -> Result<TrustedKeys, CliError> {
+fn trusted_keys(file: &Path) -> CliResult<TrustedKeys> {
     let name = file.display();
     let text = std::fs::read_to_string(file).map_err(|cause| CliError::input(&name, &cause))?;
     allowed_signers::parse(&text).map_err(|faults| {

@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::cli::arguments::one_of;
-use crate::cli::error::CliError;
+use crate::cli::error::CliResult;
 use crate::cli::output::{cyan, first_of, red, yellow};
 use crate::cli::session::Session;
 use crate::cli::time::{PastTime, now};
@@ -74,7 +74,7 @@ enum EventsCommand {
     Rebuild,
 }
 
-pub(crate) fn run(session: &Session, args: &EventsArgs) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &EventsArgs) -> CliResult {
     let workspace = session.workspace("events")?;
     if let Some(EventsCommand::Rebuild) = args.command {
         show_rebuilt(session, &rebuild_events(&workspace)?);
@@ -119,7 +119,7 @@ fn read(
     reader: &mut EventReader,
     wanted: &WantedEvents,
     take: &mut dyn FnMut(Box<EventLine>, String),
-) -> Result<(), CliError> {
+) -> CliResult<()> {
     let mut damaged = Vec::new();
     while let Some(line) = reader.next_line()? {
         match line {

@@ -4,12 +4,11 @@ use std::fs::{self, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::ValueEnum;
 use serde_json::json;
 
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, CliResult};
 use crate::cli::render::findings;
 use crate::cli::session::Session;
 use crate::files::printable::inert;
@@ -47,9 +46,8 @@ enum MetricsFormat {
     OpenMetrics,
 }
 
-pub(crate) fn run(session: &Session, args: &MetricsArgs) -> Result<ExitCode, CliError> {
-    let workspace = session.workspace("metrics")?;
-    let in_force = session.rules(&workspace)?;
+pub(crate) fn run(session: &Session, args: &MetricsArgs) -> CliResult {
+    let (workspace, in_force) = session.open("metrics")?;
     let numbers = numbers(&workspace, &in_force)?;
     let ages = numbers.ages(workspace.now());
     let families = numbers.families.iter().chain([&ages]);

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use crate::cli::arguments::Rehearsal;
-use crate::cli::error::CliError;
+use crate::cli::error::CliResult;
 use crate::cli::output::{bold, dim, green, indented, red, yellow};
 use crate::cli::session::Session;
 use crate::health::doctor::{Outcome, Treated, doctor_value, leave, look_through, treat};
@@ -31,7 +31,7 @@ pub(crate) struct DoctorArgs {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &DoctorArgs) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &DoctorArgs) -> CliResult {
     let mut workspace = session.workspace("doctor")?;
     let issues = look_through(&workspace, is_watched(&workspace.paths))?;
     let treated = match (args.fix, args.rehearsal.mode()) {

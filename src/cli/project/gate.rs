@@ -1,13 +1,12 @@
 //! `aof gate ...`
 
-use std::process::ExitCode;
-
+use anstyle::Style;
 use clap::Subcommand;
 
-use crate::cli::error::CliError;
-use crate::cli::output::{CYAN, DIM, RED, YELLOW, width};
+use crate::cli::error::CliResult;
+use crate::cli::output::{CYAN, DIM, RED, YELLOW, first_of, width};
 use crate::cli::render::findings;
-use crate::cli::render::table::{Cell, Column, Table};
+use crate::cli::render::table::{Cell, Table};
 use crate::cli::session::Session;
 use crate::cli::time::length;
 use crate::files::printable::inert;
@@ -22,63 +21,49 @@ pub(crate) enum GateCommand {
     Status,
 }
 
-pub(crate) fn run(session: &Session, command: &GateCommand) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, command: &GateCommand) -> CliResult {
     let GateCommand::Status = command;
-    let workspace = session.workspace("gate status")?;
-    let in_force = session.rules(&workspace)?;
+    let (workspace, in_force) = session.open("gate status")?;
     let report = gate_status(&workspace, &in_force);
-    if session.output.is_json() {
-        session.output.data(gate_report_value(&report));
-    } else {
-        session.output.print(&table(&report).render(width()));
-        tell_elsewhere(session, &report.elsewhere);
+    session.output.show(|| gate_report_value(&report), || drawn(&report));
+    let what = match &report.elsewhere[..] {
+        [] => None,
+        [_] => Some("task is at none of these gates"),
+        _ => Some("tasks are at none of these gates"),
+    };
+    if let Some(what) = what.filter(|_| !session.output.is_json()) {
+        let (count, names) = (report.elsewhere.len(), first_of(&report.elsewhere, FEW));
+        session.output.say(inert(&format!("{count} {what}: {names}; see `aof why ID`")));
     }
     Ok(findings::tell_unreadable(session, &report.unreadable))
 }
 
-/// Prints the tasks that no row counts.
-fn tell_elsewhere(session: &Session, ids: &[String]) {
-    let what = match ids {
-        [] => return,
-        [_] => "task is at none of these gates",
-        _ => "tasks are at none of these gates",
-    };
-    let more = if ids.len() > FEW { ", ..." } else { "" };
-    let names = ids[..ids.len().min(FEW)].join(", ");
-    session.output.say(inert(&format!("{} {what}: {names}{more}; see `aof why ID`", ids.len())));
-}
-
-fn table(report: &GateReport) -> Table {
-    let mut table = Table::new(&[
-        Column::left("WORKFLOW"),
-        Column::left("GATE"),
-        Column::left("ROLE").extra(0),
-        Column::right("WAITING"),
-        Column::right("IN PROGRESS"),
-        Column::right("BLOCKED"),
-        Column::right("OLDEST"),
-        Column::right("MEDIAN").extra(1),
-        Column::right("REJECTED"),
-    ]);
+fn drawn(report: &GateReport) -> String {
     let several = report.rows.iter().any(|row| row.workflow != report.rows[0].workflow);
-    let time = |seconds: Option<u64>| seconds.map_or_else(|| "-".to_owned(), length);
-    for row in &report.rows {
-        let rejected = row.rejection_rate.map(|rate| (rate, format!("{:.0}%", rate * 100.0)));
-        table.row([
-            Cell::from(if several { row.workflow.as_str() } else { "" }),
-            Cell::styled(CYAN, &row.gate),
-            Cell::styled(DIM, row.role.as_deref().unwrap_or_default()),
-            Cell::from(row.waiting),
-            Cell::from(row.in_progress),
-            if row.blocked > 0 { Cell::styled(YELLOW, row.blocked) } else { Cell::from(0) },
-            Cell::from(time(row.oldest)),
-            Cell::from(time(row.median)),
-            match rejected {
-                None => Cell::from("-"),
-                Some((rate, text)) if rate > 0.5 => Cell::styled(RED, text),
-                Some((_, text)) => Cell::from(text),
-            },
-        ]);
-    }
-    table
+    let time = |seconds: Option<u64>| Cell::from(seconds.map_or("-".to_owned(), length));
+    let table = Table::of(&report.rows)
+        .left("WORKFLOW", |row| match several {
+            true => Cell::from(&row.workflow),
+            false => Cell::from(""),
+        })
+        .left("GATE", |row| Cell::styled(CYAN, &row.gate))
+        .left("ROLE", |row| Cell::styled(DIM, row.role.as_deref().unwrap_or_default()))
+        .extra(0)
+        .right("WAITING", |row| row.waiting.into())
+        .right("IN PROGRESS", |row| row.in_progress.into())
+        .right("BLOCKED", |row| match row.blocked {
+            0 => Cell::from(0),
+            count => Cell::styled(YELLOW, count),
+        })
+        .right("OLDEST", |row| time(row.oldest))
+        .right("MEDIAN", |row| time(row.median))
+        .extra(1)
+        .right("REJECTED", |row| match row.rejection_rate {
+            None => Cell::from("-"),
+            Some(rate) => {
+                let style = if rate > 0.5 { RED } else { Style::new() };
+                Cell::styled(style, format!("{:.0}%", rate * 100.0))
+            }
+        });
+    table.render(width())
 }

@@ -1,13 +1,12 @@
 //! `aof init`
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
 use super::init_added::Added;
 use crate::cli::arguments::{Rehearsal, template};
-use crate::cli::error::CliError;
+use crate::cli::error::CliResult;
 use crate::cli::output::{Output, bold, cyan, of_commit};
 use crate::cli::session::Session;
 use crate::cli::time::now;
@@ -65,7 +64,7 @@ pub(crate) struct InitArgs {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &InitArgs) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
     let folder: PathBuf = session.enter()?.join(&args.folder).components().collect();
     let mode = args.rehearsal.mode();
     let begins = args.template.is_some() || args.name.is_some() || args.branch.is_some();
@@ -105,12 +104,7 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> Result<ExitCode, CliErr
 }
 
 /// Adds to an existing project.
-fn add(
-    session: &Session,
-    args: &InitArgs,
-    root: &Path,
-    mode: DryRun,
-) -> Result<ExitCode, CliError> {
+fn add(session: &Session, args: &InitArgs, root: &Path, mode: DryRun) -> CliResult {
     let workspace = || session.new_workspace(root);
     let agents = args.agents.then(|| wire_agents(&workspace()?, mode)).transpose()?;
     let monitoring = args.observability.then(|| add_monitoring(&workspace()?, mode)).transpose()?;

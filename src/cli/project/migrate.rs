@@ -6,7 +6,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::cli::arguments::Rehearsal;
-use crate::cli::error::CliError;
+use crate::cli::error::CliResult;
 use crate::cli::output::{cyan, red};
 use crate::cli::render::changes::followed;
 use crate::cli::render::findings::{self, INVALID};
@@ -52,10 +52,9 @@ pub(crate) struct MigrateArgs {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, command: &MigrateCommand) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, command: &MigrateCommand) -> CliResult {
     let MigrateCommand::Tasks(args) = command;
-    let mut workspace = session.workspace("migrate tasks")?;
-    let in_force = session.rules(&workspace)?;
+    let (mut workspace, in_force) = session.open("migrate tasks")?;
     if let Some(name) = &args.workflow {
         workflow_named(&in_force.rules, name)?;
     }

@@ -8,13 +8,12 @@ use serde_json::{Value, json};
 
 use super::org_show;
 use crate::cli::arguments::Rehearsal;
-use crate::cli::error::CliError;
+use crate::cli::error::CliResult;
 use crate::cli::output::{cyan, green, merged, red, short};
 use crate::cli::render::changes::followed;
 use crate::cli::render::findings::{self, INVALID};
 use crate::cli::session::Session;
 use crate::files::config::configuration::ORG_FILE;
-use crate::files::diagnostic::diagnostic::render_all;
 use crate::files::printable::inert;
 use crate::project::error::reason::reason_of;
 use crate::project::rule_check::check_worktree;
@@ -50,7 +49,7 @@ pub(crate) struct ReloadArgs {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, command: &OrgCommand) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, command: &OrgCommand) -> CliResult {
     match command {
         OrgCommand::Show(args) => org_show::run(session, args),
         OrgCommand::Validate => validate(session),
@@ -58,7 +57,7 @@ pub(crate) fn run(session: &Session, command: &OrgCommand) -> Result<ExitCode, C
     }
 }
 
-fn validate(session: &Session) -> Result<ExitCode, CliError> {
+fn validate(session: &Session) -> CliResult {
     let workspace = session.workspace("org validate")?;
     let (rules, mut diagnostics) = check_worktree(&workspace.repository)?;
     diagnostics.retain(|diagnostic| diagnostic.file == ORG_FILE);
@@ -71,7 +70,7 @@ fn validate(session: &Session) -> Result<ExitCode, CliError> {
     Ok(findings::show_diagnostics(session, &diagnostics, &valid))
 }
 
-fn reload(session: &Session, mode: DryRun) -> Result<ExitCode, CliError> {
+fn reload(session: &Session, mode: DryRun) -> CliResult {
     let mut workspace = session.workspace("org reload")?;
     let report = rules_report(&workspace)?;
     let settled =
@@ -95,9 +94,7 @@ fn reload(session: &Session, mode: DryRun) -> Result<ExitCode, CliError> {
 
 fn show(session: &Session, report: &RulesReport, settled: &Settled, mode: DryRun) {
     let output = session.output;
-    if !report.diagnostics.is_empty() {
-        output.say(format!("{}\n", render_all(&report.diagnostics, output.paint()).trim_end()));
-    }
+    output.say_diagnostics(&report.diagnostics);
     let since = report.since.as_ref();
     let since = since.map_or_else(|| "no rules are committed".to_owned(), rules_of);
     if report.valid {

@@ -1,13 +1,13 @@
 //! `aof org show`
 
-use std::process::ExitCode;
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::cli::error::CliError;
+use crate::cli::error::CliResult;
 use crate::cli::output::{CYAN, DIM, YELLOW, counted, cyan, first_of, width};
 use crate::cli::render::findings;
-use crate::cli::render::table::{Cell, Column, Table};
+use crate::cli::render::table::{Cell, Table};
 use crate::cli::session::Session;
 use crate::dispatch::workload::{Workload, workload};
 use crate::domain::{AgentId, PublicKey, Role, RoleId, nearest};
@@ -34,70 +34,63 @@ pub(crate) struct OrgShowArgs {
     name: Option<String>,
 }
 
-pub(crate) fn run(session: &Session, args: &OrgShowArgs) -> Result<ExitCode, CliError> {
-    let workspace = session.workspace("org show")?;
-    let in_force = session.rules(&workspace)?;
+pub(crate) fn run(session: &Session, args: &OrgShowArgs) -> CliResult {
+    let (workspace, in_force) = session.open("org show")?;
     let rules = &in_force.rules;
     let load = workload(&workspace, &in_force);
     if let Some(name) = &args.name {
-        show_one(session, rules, &load, name)?;
+        let (value, text) = one(rules, &load, name)?;
+        session.output.show(|| value, || text);
     } else {
         // Reading needs no proof of identity, so git's user will do anywhere.
-        let you = acting_agent(&workspace, &rules.org, None, true);
-        show_all(session, rules, &load, you)?;
+        let you = match acting_agent(&workspace, &rules.org, None, true) {
+            Ok(agent) => Ok(agent),
+            Err(OpsError::NoAgent { email, .. }) => Err(email),
+            Err(error) => return Err(error.into()),
+        };
+        session
+            .output
+            .show(|| all_value(rules, &load, you.as_ref().ok()), || all(rules, &load, &you));
     }
     Ok(findings::tell_unreadable(session, &load.unreadable))
 }
 
-fn show_all(
-    session: &Session,
-    rules: &Rules,
-    load: &Workload,
-    you: Result<AgentId, OpsError>,
-) -> Result<(), CliError> {
-    let output = session.output;
-    let (you, email) = match you {
-        Ok(agent) => (Some(agent), None),
-        Err(OpsError::NoAgent { email, .. }) => (None, email),
-        Err(error) => return Err(error.into()),
-    };
-    if output.is_json() {
-        let roles = rules.org.roles.iter();
-        let agents = rules.org.all_agents().into_iter();
-        output.data(json!({
-            "roles": roles.map(|(id, role)| role_value(rules, load, id, role)).collect::<Vec<_>>(),
-            "agents": agents.map(|id| agent_value(rules, load, id)).collect::<Vec<_>>(),
-            "you": you,
-            "unreadable": findings::unreadable_values(&load.unreadable),
-        }));
-        return Ok(());
-    }
-    if rules.org.roles.is_empty() {
-        output.line("no roles: org.yaml defines none");
-    } else {
-        output.print(&table(rules, load).render(width()));
-    }
-    for line in remarks(rules) {
-        output.line(line);
-    }
-    if !load.agents.is_empty() {
-        output.line("\nat work");
-    }
-    for (agent, tasks) in &load.agents {
-        output.line(format!("  {agent}: {}", first_of(tasks, FEW)));
-    }
-    output.line(match (you, email) {
-        (Some(agent), _) => format!("\nyou are {}", cyan(agent)),
-        (None, Some(email)) => {
-            format!("\nyou are no agent: org.yaml has none with the email {}", inert(&email))
-        }
-        (None, None) => "\nyou are no agent: git does not know your email".to_owned(),
-    });
-    Ok(())
+fn all_value(rules: &Rules, load: &Workload, you: Option<&AgentId>) -> Value {
+    let roles = rules.org.roles.iter().map(|(id, role)| role_value(rules, load, id, role));
+    let agents = rules.org.all_agents().into_iter().map(|id| agent_value(rules, load, id));
+    json!({
+        "roles": roles.collect::<Vec<_>>(),
+        "agents": agents.collect::<Vec<_>>(),
+        "you": you,
+        "unreadable": findings::unreadable_values(&load.unreadable),
+    })
 }
 
-/// Shows the role or the agent of that name, or both. Fails where there is neither.
-fn show_one(session: &Session, rules: &Rules, load: &Workload, name: &str) -> Result<(), CliError> {
+/// Returns all roles, who is at work, and who you are: an agent, or nobody with this email.
+fn all(rules: &Rules, load: &Workload, you: &Result<AgentId, Option<String>>) -> String {
+    let mut text = if rules.org.roles.is_empty() {
+        "no roles: org.yaml defines none\n".to_owned()
+    } else {
+        roles(rules, load)
+    };
+    text.push_str(&remarks(rules));
+    if !load.agents.is_empty() {
+        text.push_str("\nat work\n");
+    }
+    for (agent, tasks) in &load.agents {
+        text.push_str(&format!("  {agent}: {}\n", first_of(tasks, FEW)));
+    }
+    text + &match you {
+        Ok(agent) => format!("\nyou are {}\n", cyan(agent)),
+        Err(Some(email)) => {
+            format!("\nyou are no agent: org.yaml has none with the email {}\n", inert(email))
+        }
+        Err(None) => "\nyou are no agent: git does not know your email\n".to_owned(),
+    }
+}
+
+/// Returns the role or the agent of that name, or both, as JSON and as text. Fails where there is neither.
+fn one(rules: &Rules, load: &Workload, name: &str) -> CliResult<(Value, String)> {
     let role = name.parse::<RoleId>().ok().and_then(|id| Some((rules.org.role(&id)?, id)));
     let agents = rules.org.all_agents();
     let agent = agents.iter().find(|agent| agent.as_str() == name);
@@ -108,39 +101,32 @@ fn show_one(session: &Session, rules: &Rules, load: &Workload, name: &str) -> Re
         let kind = if near.is_some() { Named::Agent } else { Named::Role };
         return Err(OpsError::Unknown { kind, given: name.to_owned(), known }.into());
     }
-    let mut value = json!({});
+    let (mut value, mut text) = (json!({}), String::new());
     if let Some((role, id)) = role {
         value["role"] = role_value(rules, load, &id, role);
-        if !session.output.is_json() {
-            session.output.print(&role_page(rules, load, &id, role));
-        }
+        text.push_str(&role_page(rules, load, &id, role));
     }
     if let Some(agent) = agent {
         value["agent"] = agent_value(rules, load, agent);
-        if !session.output.is_json() {
-            session.output.print(&agent_page(rules, load, agent));
-        }
+        text.push_str(&agent_page(rules, load, agent));
     }
-    if session.output.is_json() {
-        session.output.data(value);
-    }
-    Ok(())
+    Ok((value, text))
 }
 
 fn role_page(rules: &Rules, load: &Workload, id: &RoleId, role: &Role) -> String {
-    let name = |agent: &&AgentId| {
-        let note = if rules.org.is_registered(agent) { "" } else { " (not under `agents:`)" };
-        format!("{agent}{note}")
+    let name = |agent: &AgentId| match rules.org.is_registered(agent) {
+        true => agent.to_string(),
+        false => format!("{agent} (not under `agents:`)"),
     };
-    let names = |list: Vec<&AgentId>| list.iter().map(name).collect::<Vec<_>>().join(", ");
     let work = load.of_role(id);
-    let agents = if role.require_human { "people only".to_owned() } else { names(agents(role)) };
+    let agents =
+        if role.require_human { "people only".to_owned() } else { joined(agents(role), name) };
     page(
         &format!("role {}", cyan(id)),
         &[
             ("for", role.description.clone().unwrap_or_default()),
             ("agents", agents),
-            ("people", names(people(role))),
+            ("people", joined(people(role), name)),
             ("gates", gates(rules, id).join(", ")),
             ("waiting", first_of(&work.waiting, FEW)),
             ("in progress", first_of(&work.in_progress, FEW)),
@@ -150,26 +136,22 @@ fn role_page(rules: &Rules, load: &Workload, id: &RoleId, role: &Role) -> String
 }
 
 fn agent_page(rules: &Rules, load: &Workload, id: &AgentId) -> String {
-    let known = rules.org.agent(id);
-    let roles: Vec<&str> = rules.org.roles_of(id).map(RoleId::as_str).collect();
-    let most = known.and_then(|agent| agent.max_tasks).map(|most| counted(most, "task"));
-    let may: Vec<&str> =
-        known.into_iter().flat_map(|agent| &agent.may).map(|act| act.as_str()).collect();
+    let agent = rules.org.agent(id).cloned().unwrap_or_default();
+    let roles = joined(rules.org.roles_of(id), RoleId::to_string);
     let key =
         |key: &PublicKey| format!("{} {}", key.fingerprint(), key.comment()).trim_end().to_owned();
-    let keys: Vec<String> = rules.org.signing_keys(id).iter().map(key).collect();
     let kind = if id.is_human() { "person" } else { "agent" };
     let unknown = if rules.org.is_registered(id) { "" } else { UNREGISTERED };
     page(
         &format!("{kind} {}", cyan(id)),
         &[
-            ("name", known.and_then(|agent| agent.name.clone()).unwrap_or_default()),
-            ("does", known.and_then(|agent| agent.description.clone()).unwrap_or_default()),
-            ("email", known.and_then(|agent| agent.email.clone()).unwrap_or_default()),
-            ("roles", if roles.is_empty() { "none".to_owned() } else { roles.join(", ") }),
-            ("may", may.join(", ")),
-            ("signs with", keys.join(", ")),
-            ("at most", most.unwrap_or_default()),
+            ("name", agent.name.unwrap_or_default()),
+            ("does", agent.description.unwrap_or_default()),
+            ("email", agent.email.unwrap_or_default()),
+            ("roles", if roles.is_empty() { "none".to_owned() } else { roles }),
+            ("may", joined(&agent.may, ToString::to_string)),
+            ("signs with", joined(rules.org.signing_keys(id), key)),
+            ("at most", agent.max_tasks.map(|most| counted(most, "task")).unwrap_or_default()),
             ("unknown", unknown.to_owned()),
             ("has", first_of(load.of_agent(id), FEW)),
         ],
@@ -182,95 +164,87 @@ fn page(title: &str, facts: &[(&str, String)]) -> String {
     format!("{title}\n{}", lines.collect::<String>())
 }
 
-fn table(rules: &Rules, load: &Workload) -> Table {
-    let mut table = Table::new(&[
-        Column::left("ROLE"),
-        Column::long("AGENTS"),
-        Column::long("PEOPLE"),
-        Column::long("GATES"),
-        Column::right("WAITING"),
-        Column::right("IN PROGRESS"),
-        Column::right("BLOCKED"),
-        Column::long("DESCRIPTION"),
-    ]);
+fn joined<'a, T: 'a>(
+    list: impl IntoIterator<Item = &'a T>,
+    name: impl Fn(&'a T) -> String,
+) -> String {
+    list.into_iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+fn roles(rules: &Rules, load: &Workload) -> String {
     let number = |work: &[String]| match work.len() {
         0 => Cell::from(""),
         count => Cell::from(count),
     };
-    let joined =
-        |list: &[&AgentId]| list.iter().map(|agent| agent.as_str()).collect::<Vec<_>>().join(", ");
-    for (id, role) in &rules.org.roles {
-        let work = load.of_role(id);
-        let (agents, people) = (agents(role), people(role));
-        table.row([
-            Cell::styled(CYAN, id),
-            match &agents[..] {
-                _ if role.require_human => Cell::styled(DIM, "people only"),
-                [] if people.is_empty() => Cell::styled(YELLOW, "nobody"),
-                agents => Cell::from(joined(agents)),
-            },
-            Cell::from(joined(&people)),
-            Cell::from(gates(rules, id).join(", ")),
-            number(&work.waiting),
-            number(&work.in_progress),
-            number(&work.blocked),
-            Cell::styled(DIM, role.description.as_deref().unwrap_or_default()),
-        ]);
-    }
-    table
+    let table = Table::of(&rules.org.roles)
+        .left("ROLE", |(id, _)| Cell::styled(CYAN, id))
+        .long("AGENTS", |(_, role)| match agents(role).next() {
+            _ if role.require_human => Cell::styled(DIM, "people only"),
+            None if role.agents.is_empty() => Cell::styled(YELLOW, "nobody"),
+            _ => joined(agents(role), AgentId::to_string).into(),
+        })
+        .long("PEOPLE", |(_, role)| joined(people(role), AgentId::to_string).into())
+        .long("GATES", |(id, _)| gates(rules, id).join(", ").into())
+        .right("WAITING", |(id, _)| number(&load.of_role(id).waiting))
+        .right("IN PROGRESS", |(id, _)| number(&load.of_role(id).in_progress))
+        .right("BLOCKED", |(id, _)| number(&load.of_role(id).blocked))
+        .long("DESCRIPTION", |(_, role)| {
+            Cell::styled(DIM, role.description.as_deref().unwrap_or_default())
+        });
+    table.render(width())
 }
 
-fn agents(role: &Role) -> Vec<&AgentId> {
-    role.agents.iter().filter(|agent| !agent.is_human()).collect()
+fn agents(role: &Role) -> impl Iterator<Item = &AgentId> {
+    role.agents.iter().filter(|agent| !agent.is_human())
 }
 
-fn people(role: &Role) -> Vec<&AgentId> {
-    role.agents.iter().filter(|agent| agent.is_human()).collect()
+fn people(role: &Role) -> impl Iterator<Item = &AgentId> {
+    role.agents.iter().filter(|agent| agent.is_human())
 }
 
 /// Returns the gates whose work is the role's.
 fn gates<'r>(rules: &'r Rules, role: &RoleId) -> Vec<&'r str> {
     let all = rules.project.workflows.iter().flat_map(|workflow| &workflow.gates);
-    let mut names: Vec<&str> =
-        all.filter(|gate| gate.roles().contains(&role)).map(|gate| gate.id.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+    let of_role = all.filter(|gate| gate.roles().contains(&role));
+    of_role.map(|gate| gate.id.as_str()).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Returns what a reader would have to find out by comparing rows.
-fn remarks(rules: &Rules) -> Vec<String> {
+fn remarks(rules: &Rules) -> String {
     let (mut several, mut idle, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
     for agent in rules.org.all_agents() {
-        match rules.org.roles_of(agent).map(RoleId::as_str).collect::<Vec<_>>()[..] {
-            [] => idle.push(agent.to_string()),
-            [_] => {}
-            ref roles => several.push(format!("{agent} ({})", roles.join(", "))),
+        match rules.org.roles_of(agent).count() {
+            0 => idle.push(agent.to_string()),
+            1 => {}
+            _ => {
+                let roles = joined(rules.org.roles_of(agent), RoleId::to_string);
+                several.push(format!("{agent} ({roles})"));
+            }
         }
         if !rules.org.is_registered(agent) {
             unknown.push(agent.to_string());
         }
     }
-    let all = [("in several roles", several), ("in no role", idle), (UNREGISTERED, unknown)];
-    let mut lines: Vec<String> = all
-        .iter()
-        .filter(|(_, list)| !list.is_empty())
-        .map(|(what, list)| format!("{what}: {}", list.join(", ")))
-        .collect();
-    if let Some(first) = lines.first_mut() {
-        first.insert(0, '\n');
+    let mut text = String::new();
+    for (what, list) in
+        [("in several roles", several), ("in no role", idle), (UNREGISTERED, unknown)]
+    {
+        if !list.is_empty() {
+            let gap = if text.is_empty() { "\n" } else { "" };
+            text.push_str(&format!("{gap}{what}: {}\n", list.join(", ")));
+        }
     }
-    lines
+    text
 }
 
 fn role_value(rules: &Rules, load: &Workload, id: &RoleId, role: &Role) -> Value {
     json!({
         "role": id,
         "description": role.description,
-        "agents": agents(role),
-        "people": people(role),
+        "agents": agents(role).collect::<Vec<_>>(),
+        "people": people(role).collect::<Vec<_>>(),
         "requireHuman": role.require_human,
-        "handOut": rules.project.way_of(role).as_str(),
+        "handOut": rules.project.way_of(role),
         "gates": gates(rules, id),
         "work": load.of_role(id),
     })
@@ -278,16 +252,15 @@ fn role_value(rules: &Rules, load: &Workload, id: &RoleId, role: &Role) -> Value
 
 fn agent_value(rules: &Rules, load: &Workload, id: &AgentId) -> Value {
     let org = &rules.org;
-    let known = org.agent(id);
-    let may = known.map(|agent| agent.may.iter().map(|act| act.as_str()).collect::<Vec<_>>());
+    let agent = org.agent(id).cloned().unwrap_or_default();
     json!({
         "agent": id,
-        "name": known.and_then(|agent| agent.name.as_deref()),
-        "description": known.and_then(|agent| agent.description.as_deref()),
-        "email": known.and_then(|agent| agent.email.as_deref()),
+        "name": agent.name,
+        "description": agent.description,
+        "email": agent.email,
         "roles": org.roles_of(id).collect::<Vec<_>>(),
-        "may": may.unwrap_or_default(),
-        "maxTasks": known.and_then(|agent| agent.max_tasks),
+        "may": agent.may,
+        "maxTasks": agent.max_tasks,
         "signingKeys": org.signing_keys(id).iter().map(ToString::to_string).collect::<Vec<_>>(),
         "registered": org.is_registered(id),
         "human": id.is_human(),

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap_complete::Shell;
 
 use crate::cli::arguments::one_of;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, CliResult};
 use crate::cli::session::Session;
 use crate::files::schema::Schema;
 
@@ -52,11 +52,7 @@ pub(crate) fn completions(
     ExitCode::SUCCESS
 }
 
-pub(crate) fn man(
-    session: &Session,
-    args: &ManArgs,
-    command: clap::Command,
-) -> Result<ExitCode, CliError> {
+pub(crate) fn man(session: &Session, args: &ManArgs, command: clap::Command) -> CliResult {
     let Some(folder) = &args.folder else {
         let mut page = Vec::new();
         let rendered = clap_mangen::Man::new(command).render(&mut page);

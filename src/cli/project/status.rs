@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::cli::error::CliError;
+use crate::cli::error::CliResult;
 use crate::cli::output::{bold, cyan, green, indented, yellow};
 use crate::cli::session::Session;
 use crate::domain::Status;
@@ -14,7 +14,7 @@ use crate::tasks::headers::header::NEW;
 /// How many points of one kind are shown.
 const FEW: usize = 5;
 
-pub(crate) fn run(session: &Session) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session) -> CliResult {
     let workspace = session.workspace("status")?;
     let overview = overview(&workspace, is_watched(&workspace.paths))?;
     session.output.show(|| overview_value(&overview), || page(&overview));

@@ -70,7 +70,7 @@ pub(crate) fn tell_unreadable(session: &Session, files: &[Unreadable]) -> ExitCo
     let shown = if session.verbose { files.len() } else { files.len().min(FEW) };
     for file in &files[..shown] {
         if session.verbose && !file.diagnostics.is_empty() {
-            output.say(format!("{}\n", render_all(&file.diagnostics, output.paint()).trim_end()));
+            output.say_diagnostics(&file.diagnostics);
             continue;
         }
         let is_task_file = Path::new(&file.path).extension().is_some_and(|end| end == "md");

@@ -13,43 +13,20 @@ const NARROWEST: usize = 16;
 /// A column that may be cut never has more, even where lines may be as long as they like.
 const WIDEST: usize = 160;
 
-/// A table: a title for each column, and rows. Empty columns are not shown.
-#[derive(Debug)]
-pub(crate) struct Table {
-    columns: Vec<Column>,
-    rows: Vec<Vec<Cell>>,
+/// A table of rows. Empty columns are not shown.
+pub(crate) struct Table<'a, R> {
+    rows: &'a [R],
+    columns: Vec<Column<'a, R>>,
 }
 
-/// One column.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Column {
+/// A column: its title, and its cell in a row.
+struct Column<'a, R> {
     title: &'static str,
+    cell: Box<dyn Fn(&R) -> Cell + 'a>,
     is_right_aligned: bool,
     may_be_cut: bool,
     /// Where there is little room, the column of the lowest rank is left out first; those without a rank stay.
     rank: Option<u8>,
-}
-
-impl Column {
-    /// A column of words.
-    pub(crate) const fn left(title: &'static str) -> Self {
-        Self { title, is_right_aligned: false, may_be_cut: false, rank: None }
-    }
-
-    /// A column of numbers.
-    pub(crate) const fn right(title: &'static str) -> Self {
-        Self { is_right_aligned: true, ..Self::left(title) }
-    }
-
-    /// A column of long texts, which may be cut.
-    pub(crate) const fn long(title: &'static str) -> Self {
-        Self { may_be_cut: true, ..Self::left(title) }
-    }
-
-    /// The same column, left out where there is little room.
-    pub(crate) const fn extra(self, rank: u8) -> Self {
-        Self { rank: Some(rank), ..self }
-    }
 }
 
 /// A text in a row of a table.
@@ -71,70 +48,88 @@ impl<T: std::fmt::Display> From<T> for Cell {
     }
 }
 
-impl Table {
-    pub(crate) fn new(columns: &[Column]) -> Self {
-        Self { columns: columns.to_vec(), rows: Vec::new() }
+impl<'a, R> Table<'a, R> {
+    pub(crate) fn of(rows: &'a [R]) -> Self {
+        Self { rows, columns: Vec::new() }
     }
 
-    /// Adds a row: a cell for each column.
-    pub(crate) fn row<const N: usize>(&mut self, cells: [Cell; N]) {
-        debug_assert_eq!(N, self.columns.len(), "a cell for each column");
-        self.rows.push(cells.into());
+    /// Adds a column of words.
+    pub(crate) fn left(mut self, title: &'static str, cell: impl Fn(&R) -> Cell + 'a) -> Self {
+        let cell = Box::new(cell);
+        let (is_right_aligned, may_be_cut, rank) = (false, false, None);
+        self.columns.push(Column { title, cell, is_right_aligned, may_be_cut, rank });
+        self
+    }
+
+    /// Adds a column of numbers.
+    pub(crate) fn right(self, title: &'static str, cell: impl Fn(&R) -> Cell + 'a) -> Self {
+        self.left(title, cell).last(|column| column.is_right_aligned = true)
+    }
+
+    /// Adds a column of long texts, which may be cut.
+    pub(crate) fn long(self, title: &'static str, cell: impl Fn(&R) -> Cell + 'a) -> Self {
+        self.left(title, cell).last(|column| column.may_be_cut = true)
+    }
+
+    /// Lets the last column be left out where there is little room.
+    pub(crate) fn extra(self, rank: u8) -> Self {
+        self.last(|column| column.rank = Some(rank))
+    }
+
+    fn last(mut self, change: impl Fn(&mut Column<'a, R>)) -> Self {
+        self.columns.last_mut().into_iter().for_each(change);
+        self
     }
 
     /// Returns the lines, none longer than `width` where that is possible.
     pub(crate) fn render(&self, width: usize) -> String {
-        let columns = self.columns.iter().enumerate();
-        let mut shown: Vec<(usize, Column, usize)> = columns
-            .filter(|(index, _)| self.rows.iter().any(|row| !row[*index].text.is_empty()))
-            .map(|(index, column)| (index, *column, self.column_width(index)))
-            .collect();
-        let total = |shown: &[(usize, Column, usize)], least: bool| {
-            let widths = shown.iter().map(|(_, column, width)| {
+        let mut shown = Vec::new();
+        for column in &self.columns {
+            let cells: Vec<Cell> = self.rows.iter().map(&column.cell).collect();
+            let widest = cells.iter().map(|cell| cell.text.width()).max().unwrap_or(0);
+            if widest > 0 {
+                let widest = widest.max(column.title.width());
+                let widest = if column.may_be_cut { widest.min(WIDEST) } else { widest };
+                shown.push((column, cells, widest));
+            }
+        }
+        let total = |shown: &[(&Column<'_, R>, Vec<Cell>, usize)], least: bool| {
+            let widths = shown.iter().map(|(column, _, width)| {
                 if least && column.may_be_cut { NARROWEST.min(*width) } else { *width }
             });
             widths.sum::<usize>() + GAP * shown.len().saturating_sub(1)
         };
         while total(&shown, true) > width {
-            let ranked = (0..shown.len()).filter(|at| shown[*at].1.rank.is_some());
-            let Some(lowest) = ranked.min_by_key(|at| shown[*at].1.rank) else { break };
+            let ranked = (0..shown.len()).filter(|at| shown[*at].0.rank.is_some());
+            let Some(lowest) = ranked.min_by_key(|at| shown[*at].0.rank) else { break };
             shown.remove(lowest);
         }
         let mut over = total(&shown, false).saturating_sub(width);
-        for (_, _, width) in shown.iter_mut().rev().filter(|(_, column, _)| column.may_be_cut) {
+        for (_, _, width) in shown.iter_mut().rev().filter(|(column, ..)| column.may_be_cut) {
             let less = over.min(width.saturating_sub(NARROWEST));
             *width -= less;
             over -= less;
         }
-        let titles: Vec<Cell> =
-            self.columns.iter().map(|column| Cell::styled(BOLD, column.title)).collect();
-        [&titles].into_iter().chain(&self.rows).map(|row| line(&shown, row)).collect()
-    }
-
-    fn column_width(&self, index: usize) -> usize {
-        let column = self.columns[index];
-        let cells = self.rows.iter().map(|row| row[index].text.width());
-        let widest = cells.chain([column.title.width()]).max().unwrap_or(0);
-        if column.may_be_cut { widest.min(WIDEST) } else { widest }
-    }
-}
-
-fn line(columns: &[(usize, Column, usize)], row: &[Cell]) -> String {
-    let mut line = String::new();
-    for (at, (index, column, width)) in columns.iter().enumerate() {
-        if at > 0 {
-            line.push_str(&" ".repeat(GAP));
+        let titles = shown.iter().map(|(column, _, width)| {
+            padded(&Cell::styled(BOLD, column.title), *width, column.is_right_aligned)
+        });
+        let mut lines = vec![titles.collect::<Vec<_>>()];
+        for row in 0..self.rows.len() {
+            let cells = shown
+                .iter()
+                .map(|(column, cells, width)| padded(&cells[row], *width, column.is_right_aligned));
+            lines.push(cells.collect());
         }
-        let text = cut(&row[*index].text, *width);
-        let space = " ".repeat(width.saturating_sub(text.width()));
-        let text = if text.is_empty() { text } else { styled(row[*index].style, text) };
-        let (before, after) =
-            if column.is_right_aligned { (space.as_str(), "") } else { ("", space.as_str()) };
-        line.push_str(&format!("{before}{text}{after}"));
+        lines.iter().map(|line| format!("{}\n", line.join(&" ".repeat(GAP)).trim_end())).collect()
     }
-    format!("{}\n", line.trim_end())
 }
 
+fn padded(cell: &Cell, width: usize, is_right_aligned: bool) -> String {
+    let text = cut(&cell.text, width);
+    let space = " ".repeat(width.saturating_sub(text.width()));
+    let text = if text.is_empty() { text } else { styled(cell.style, text) };
+    if is_right_aligned { space + &text } else { text + &space }
+}
 /// Returns the text in at most that many columns, with `…` where it is cut.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
@@ -158,21 +153,18 @@ mod tests {
     use super::*;
     use crate::cli::output::RED;
 
-    fn table() -> Table {
-        let mut table = Table::new(&[
-            Column::left("ID"),
-            Column::long("TITLE"),
-            Column::left("NOTE"),
-            Column::right("AGE").extra(0),
-        ]);
-        table.row(["a".into(), "short".into(), Cell::from(""), "5m".into()]);
-        table.row([
-            Cell::styled(RED, "bcd"),
-            "日本語 and some more words".into(),
-            Cell::from(""),
-            "12h".into(),
-        ]);
-        table
+    type Row = [&'static str; 3];
+
+    const ROWS: [Row; 2] = [["a", "short", "5m"], ["bcd", "日本語 and some more words", "12h"]];
+
+    fn drawn(rows: &[Row], width: usize) -> String {
+        let table = Table::of(rows)
+            .left("ID", |row| Cell::styled(RED, row[0]))
+            .long("TITLE", |row| row[1].into())
+            .left("NOTE", |_| "".into())
+            .right("AGE", |row| row[2].into())
+            .extra(0);
+        plain(&table.render(width))
     }
 
     fn plain(text: &str) -> String {
@@ -181,7 +173,7 @@ mod tests {
 
     #[test]
     fn columns_line_up_whatever_the_letters_and_colours_are() {
-        let text = plain(&table().render(usize::MAX));
+        let text = drawn(&ROWS, usize::MAX);
         assert_eq!(
             text,
             "ID   TITLE                       AGE\n\
@@ -192,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_long_column_gives_way() {
-        let text = plain(&table().render(28));
+        let text = drawn(&ROWS, 28);
         assert_eq!(
             text,
             "ID   TITLE               AGE\na    short                5m\nbcd  日本語 and some m…  12h\n"
@@ -202,9 +194,8 @@ mod tests {
 
     #[test]
     fn a_line_has_its_bounds_where_there_are_none() {
-        let mut table = table();
-        table.row(["c".into(), "word ".repeat(1000).into(), Cell::from(""), "5m".into()]);
-        let text = plain(&table.render(usize::MAX));
+        let long = "word ".repeat(1000).leak();
+        let text = drawn(&[ROWS[0], ROWS[1], ["c", long, "5m"]], usize::MAX);
         assert!(
             text.lines().all(|line| line.width() == "bcd".len() + WIDEST + "12h".len() + 2 * GAP),
             "{text}"
@@ -214,9 +205,9 @@ mod tests {
 
     #[test]
     fn where_there_is_little_room_what_is_extra_goes() {
-        let text = plain(&table().render(22));
+        let text = drawn(&ROWS, 22);
         assert_eq!(text, "ID   TITLE\na    short\nbcd  日本語 and some…\n");
-        assert_eq!(plain(&table().render(3)), text, "what is left is as narrow as it gets");
+        assert_eq!(drawn(&ROWS, 3), text, "what is left is as narrow as it gets");
     }
 
     #[test]

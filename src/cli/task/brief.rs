@@ -2,16 +2,15 @@
 
 use std::process::ExitCode;
 
-use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use crate::cli::arguments::{ActingAgent, Away, Rehearsal};
-use crate::cli::error::CliError;
+use crate::cli::arguments::{ActingAgent, Away, Rehearsal, Words, words};
+use crate::cli::error::CliResult;
 use crate::cli::render::page::{TaskPage, not_adopted, warn_of_visit};
 use crate::cli::session::Session;
 use crate::cli::time::now;
 use crate::dispatch::next::{self, Next, Wanted};
-use crate::domain::{AgentId, RoleId, Ticket, listed};
+use crate::domain::{RoleId, Ticket, listed};
 use crate::files::printable::one_line;
 use crate::files::task_file::{Origin, TaskFile};
 use crate::rules::brief::context::GateContext;
@@ -29,20 +28,23 @@ pub(crate) struct BriefArgs {
     #[arg(value_name = "ID")]
     ticket: Ticket,
     /// For people, or for a prompt
-    #[arg(long, value_name = "FORM", default_value = "text")]
+    #[arg(long, value_name = "FORM", default_value = "text", value_parser = words(FORMATS))]
     format: BriefFormat,
 }
 
 /// How a brief is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BriefFormat {
-    /// For reading at a terminal
     Text,
-    /// Markdown, for a prompt
     Markdown,
-    /// What `--json` shows
     Json,
 }
+
+const FORMATS: Words<BriefFormat> = &[
+    ("text", BriefFormat::Text, "For reading at a terminal"),
+    ("markdown", BriefFormat::Markdown, "Markdown, for a prompt"),
+    ("json", BriefFormat::Json, "What `--json` shows"),
+];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct NextArgs {
@@ -60,7 +62,7 @@ pub(crate) struct NextArgs {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &BriefArgs) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &BriefArgs) -> CliResult {
     let workspace = session.workspace("task brief")?;
     let (file, context, in_force) = briefed(&workspace, &args.ticket)?;
     session.warn_of_rules(&in_force);
@@ -122,10 +124,9 @@ fn page(file: &TaskFile, context: &GateContext) -> String {
 }
 
 /// Claims the agent's next task, and shows its brief.
-pub(crate) fn next(session: &Session, args: &NextArgs) -> Result<ExitCode, CliError> {
-    let mut workspace = session.workspace("task next")?;
+pub(crate) fn next(session: &Session, args: &NextArgs) -> CliResult {
+    let (mut workspace, in_force) = session.open("task next")?;
     workspace.network = args.away.network();
-    let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;
     let agent = session.agent(&workspace, &in_force, args.who.agent.as_ref())?;
     let role = args.role.as_ref();
@@ -134,7 +135,23 @@ pub(crate) fn next(session: &Session, args: &NextArgs) -> Result<ExitCode, CliEr
     let wanted = if args.another { Wanted::Another } else { Wanted::Next };
     match next::next(&workspace, &in_force, &agent, role, wanted, mode)? {
         Next::Task { changed, ticket, .. } => show_next(session, rules, &changed, &ticket, mode),
-        Next::Nothing { roles, waiting } => show_nothing(session, &agent, &roles, waiting),
+        Next::Nothing { roles, waiting } if session.output.is_json() => {
+            session.output.data(json!({"task": Value::Null, "roles": roles, "waiting": waiting}));
+        }
+        Next::Nothing { roles, waiting } => {
+            let of_roles = match &roles[..] {
+                [] => String::new(),
+                [role] => format!(" in role `{role}`"),
+                roles => format!(" in roles {}", listed(roles)),
+            };
+            session.output.say(format!("nothing to do for `{agent}`{of_roles}"));
+            let tasks = if waiting == 1 { "1 task is" } else { &format!("{waiting} tasks are") };
+            if waiting > 0 {
+                session.output.say(format!(
+                    "{tasks} there, but claimed, blocked or waiting; see `aof task list --mine`"
+                ));
+            }
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -146,8 +163,7 @@ fn show_next(session: &Session, rules: &Rules, changed: &Changed, ticket: &Ticke
         let mut value =
             context.map_or_else(|| json!({}), |context| brief_value(&changed.after, &context));
         value["task"] = changed_value(rules, changed, mode);
-        session.output.data(value);
-        return;
+        return session.output.data(value);
     }
     session.warn_all(&changed.warnings);
     if mode == DryRun::Yes {
@@ -155,25 +171,5 @@ fn show_next(session: &Session, rules: &Rules, changed: &Changed, ticket: &Ticke
     }
     if let Some(context) = context {
         session.output.print(&page(&changed.after, &context));
-    }
-}
-
-fn show_nothing(session: &Session, agent: &AgentId, roles: &[RoleId], waiting: usize) {
-    let output = session.output;
-    if output.is_json() {
-        output.data(json!({"task": Value::Null, "roles": roles, "waiting": waiting}));
-        return;
-    }
-    let of_roles = match roles {
-        [] => String::new(),
-        [role] => format!(" in role `{role}`"),
-        roles => format!(" in roles {}", listed(roles)),
-    };
-    output.say(format!("nothing to do for `{agent}`{of_roles}"));
-    let tasks = if waiting == 1 { "1 task is" } else { &format!("{waiting} tasks are") };
-    if waiting > 0 {
-        output.say(format!(
-            "{tasks} there, but claimed, blocked or waiting; see `aof task list --mine`"
-        ));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::output::{cyan, green, yellow};
 use crate::cli::session::Session;
-use crate::domain::{Event, OpenBranch, Status, Task};
+use crate::domain::{Event, Status, Task};
 use crate::files::printable::inert;
 use crate::rules::Rules;
 use crate::tasks::apply::change::{Changed, DryRun};
@@ -14,8 +14,7 @@ pub(crate) fn show(session: &Session, rules: &Rules, changed: &Changed, done: &s
     let output = session.output;
     session.warn_all(&changed.warnings);
     if output.is_json() {
-        output.data(changed_value(rules, changed, mode));
-        return;
+        return output.data(changed_value(rules, changed, mode));
     }
     let (remark, now) = match (mode, changed.settled) {
         (DryRun::Yes, _) => (" (dry run: nothing was written)", "it would be"),
@@ -40,46 +39,43 @@ fn state(rules: &Rules, changed: &Changed) -> String {
             _ => "adopted first: it was made by hand, and is at no gate yet".to_owned(),
         };
     };
-    let skipped: Vec<&str> = changed
-        .events
-        .iter()
-        .filter_map(|event| match event {
-            Event::Skipped { gate } => Some(gate.as_str()),
-            _ => None,
-        })
-        .collect();
-    let skipped = match skipped[..] {
-        [] => String::new(),
-        _ => format!(" (passed over: {})", skipped.join(", ")),
-    };
-    format!("at {}, {}{skipped}", cyan(&open.current), turn(rules, changed, task))
+    let mut state = format!("at {}, {}", cyan(&open.current), turn(rules, changed, task));
+    let skipped = changed.events.iter().filter_map(|event| match event {
+        Event::Skipped { gate } => Some(gate.as_str()),
+        _ => None,
+    });
+    let skipped: Vec<&str> = skipped.collect();
+    if !skipped.is_empty() {
+        state.push_str(&format!(" (passed over: {})", skipped.join(", ")));
+    }
+    state
 }
 
 fn turn(rules: &Rules, changed: &Changed, task: &Task) -> String {
     let branches = task.gate.as_ref().map(|open| &open.branches[..]).unwrap_or_default();
     match task.status {
         Status::Blocked => format!("{}: {}", yellow("blocked"), inert(&task.blockers.join("; "))),
-        _ if !branches.is_empty() => {
-            let who = |branch: &OpenBranch| match &branch.agent {
+        status if !branches.is_empty() => {
+            let open = branches.iter().filter(|branch| branch.status.is_open());
+            let open = open.map(|branch| match &branch.agent {
                 Some(agent) => format!("{} ({agent})", branch.id),
                 None => format!("{} ({})", branch.id, branch.role),
-            };
-            let open = branches.iter().filter(|branch| branch.status.is_open()).map(who);
-            let open: Vec<String> = open.collect();
-            format!("{} for {}", task.status.as_str().replace('_', " "), open.join(", "))
+            });
+            let open = open.collect::<Vec<_>>().join(", ");
+            format!("{} for {open}", status.as_str().replace('_', " "))
         }
         Status::InProgress => {
             let agent = task.routing.agent.as_ref().map(ToString::to_string).unwrap_or_default();
             format!("in progress with {agent}")
         }
         _ => {
-            let names: Vec<String> =
-                who(rules, &changed.after).iter().map(ToString::to_string).collect();
+            let names = who(rules, &changed.after);
+            let names: Vec<&str> = names.iter().map(|agent| agent.as_str()).collect();
             let anybody = task.routing.role.as_ref().is_some_and(|role| rules.is_open(role));
-            match (&names[..], anybody) {
-                ([], true) => "ready for anybody".to_owned(),
-                ([], false) => "ready for nobody".to_owned(),
-                (names, _) => format!("ready for {}", names.join(" or ")),
+            match &names[..] {
+                [] if anybody => "ready for anybody".to_owned(),
+                [] => "ready for nobody".to_owned(),
+                names => format!("ready for {}", names.join(" or ")),
             }
         }
     }

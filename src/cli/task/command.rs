@@ -1,11 +1,9 @@
 //! `aof task ...`
 
-use std::process::ExitCode;
-
 use clap::Subcommand;
 
 use super::{actions, brief, complete, edit, history, list, new, show, sign};
-use crate::cli::error::CliError;
+use crate::cli::error::CliResult;
 use crate::cli::session::Session;
 
 #[derive(Debug, Subcommand)]
@@ -22,18 +20,33 @@ pub(crate) enum TaskCommand {
     /// Sign a completion file
     Sign(sign::SignArgs),
     /// Give a claimed task back
-    Release(actions::ReleaseArgs),
+    Release(actions::ActionArgs),
     /// Say that you are still at work, so that your claim lasts
+    #[command(after_help = "\
+Where a workflow or a gate has a `lease`, a claim that is not renewed ends, and the task is free again.
+
+Example:
+  aof task renew AOF-7qk --note \"The tests pass, the docs are missing\"")]
     Renew(actions::RenewArgs),
     /// Give a task to an agent, whoever has it now
+    #[command(after_help = "\
+Examples:
+  aof task assign AOF-7qk agent-2               the task, at its gate
+  aof task assign AOF-7qk@3/security human-ann  a branch of it")]
     Assign(actions::AssignArgs),
     /// Hold a task at its gate until it is unblocked
-    Hold(actions::HoldArgs),
+    #[command(after_help = "\
+Nothing is completed while a task is held, and its time limits stand still. Whoever has claimed it keeps it.
+
+Example:
+  aof task hold AOF-7qk --reason \"The customer wants to talk first\"
+  aof task unblock AOF-7qk")]
+    Hold(actions::ReasonArgs),
     /// Let a blocked or held task go on
     #[command(visible_alias = "resume")]
-    Unblock(actions::UnblockArgs),
+    Unblock(actions::ReasonArgs),
     /// Cancel a task
-    Cancel(actions::CancelArgs),
+    Cancel(actions::ReasonArgs),
     /// Reopen a finished task
     Reopen(actions::MoveArgs),
     /// Move a task to a gate against its workflow
@@ -51,25 +64,25 @@ pub(crate) enum TaskCommand {
     History(history::HistoryArgs),
 }
 
-pub(crate) fn run(session: &Session, command: TaskCommand) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, command: &TaskCommand) -> CliResult {
     match command {
-        TaskCommand::New(args) => new::run(session, &args),
-        TaskCommand::Edit(args) => edit::run(session, &args),
-        TaskCommand::Comment(args) => edit::comment(session, &args),
-        TaskCommand::Complete(args) => complete::run(session, &args),
-        TaskCommand::Sign(args) => sign::run(session, &args),
-        TaskCommand::Release(args) => actions::release(session, &args),
-        TaskCommand::Renew(args) => actions::renew(session, &args),
-        TaskCommand::Assign(args) => actions::assign(session, &args),
-        TaskCommand::Hold(args) => actions::hold(session, &args),
-        TaskCommand::Unblock(args) => actions::unblock(session, &args),
-        TaskCommand::Cancel(args) => actions::cancel(session, &args),
-        TaskCommand::Reopen(args) => actions::reopen(session, &args),
-        TaskCommand::Override(args) => actions::override_to(session, &args),
-        TaskCommand::List(args) => list::run(session, &args),
-        TaskCommand::Show(args) => show::run(session, &args),
-        TaskCommand::Next(args) => brief::next(session, &args),
-        TaskCommand::Brief(args) => brief::run(session, &args),
-        TaskCommand::History(args) => history::run(session, &args),
+        TaskCommand::New(args) => new::run(session, args),
+        TaskCommand::Edit(args) => edit::run(session, args),
+        TaskCommand::Comment(args) => edit::comment(session, args),
+        TaskCommand::Complete(args) => complete::run(session, args),
+        TaskCommand::Sign(args) => sign::run(session, args),
+        TaskCommand::Release(args) => actions::release(session, args),
+        TaskCommand::Renew(args) => actions::renew(session, args),
+        TaskCommand::Assign(args) => actions::assign(session, args),
+        TaskCommand::Hold(args) => actions::hold(session, args),
+        TaskCommand::Unblock(args) => actions::unblock(session, args),
+        TaskCommand::Cancel(args) => actions::cancel(session, args),
+        TaskCommand::Reopen(args) => actions::reopen(session, args),
+        TaskCommand::Override(args) => actions::override_to(session, args),
+        TaskCommand::List(args) => list::run(session, args),
+        TaskCommand::Show(args) => show::run(session, args),
+        TaskCommand::Next(args) => brief::next(session, args),
+        TaskCommand::Brief(args) => brief::run(session, args),
+        TaskCommand::History(args) => history::run(session, args),
     }
 }

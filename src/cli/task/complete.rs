@@ -4,11 +4,12 @@ use std::process::ExitCode;
 
 use super::changed;
 use crate::cli::arguments::{ActingAgent, Rehearsal, SignWith, key_value, object, run_under_way};
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, CliResult};
 use crate::cli::session::Session;
 use crate::cli::text_input;
 use crate::cli::time::now;
-use crate::domain::{AgentId, Completion, CompletionId, Ticket};
+use crate::domain::{AgentId, Completion, CompletionId, Ticket, listed};
+use crate::files::printable::one_line;
 use crate::project::workspace::Workspace;
 use crate::rules::{Rules, Workplace, branch_of};
 use crate::storage::random::ulid;
@@ -17,6 +18,14 @@ use crate::tasks::complete::{add_text, complete, note_run};
 use crate::tasks::signing::complete_signed;
 use crate::tasks::view::changed::{ended, way};
 use crate::tasks::view::task_view::show;
+
+/// The end of the text that opens in the editor.
+const HOW_TO_WRITE: &str = "\
+#
+# Write first what was done, in one or two sentences. Then write a line that begins with `- ` for
+# each thing that has to be fixed or that the work waits for. Lines that begin with `#` do not count.
+# An empty text gives up.
+";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -68,9 +77,8 @@ pub(crate) struct CompleteArgs {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &CompleteArgs) -> Result<ExitCode, CliError> {
-    let mut workspace = session.workspace("task complete")?;
-    let in_force = session.rules(&workspace)?;
+pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
+    let (mut workspace, in_force) = session.open("task complete")?;
     let rules = &in_force.rules;
     let agent = session.agent(&workspace, &in_force, args.who.agent.as_ref())?;
     let mode = args.rehearsal.mode();
@@ -93,25 +101,21 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> Result<ExitCode, Cl
         written = Some(ask(session, &workspace, rules, &mut completion)?);
         workspace.restart_wait(session.wait);
     }
-    let completed = complete_signed(&workspace, &completion, args.signing.signing(), mode)
-        .map_err(|error| {
-            let kept = written.map(|text| text_input::kept(text.as_bytes(), ".md"));
-            if let Some(Ok(path)) = kept {
-                session.output.say(format!("what you wrote is kept in `{}`", path.display()));
-            }
-            refused(error)
-        })?;
+    let completed = complete_signed(&workspace, &completion, args.signing.signing(), mode);
+    let completed = completed.map_err(|error| {
+        let kept = written.map(|text| text_input::kept(text.as_bytes(), ".md"));
+        if let Some(Ok(path)) = kept {
+            session.output.say(format!("what you wrote is kept in `{}`", path.display()));
+        }
+        refused(error)
+    })?;
     let changed = &completed.changed;
     let outcome = ended(changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
     changed::show(session, rules, changed, &format!("{} ({outcome})", way(changed)), mode);
     Ok(ExitCode::SUCCESS)
 }
 
-fn completion(args: &CompleteArgs, agent: AgentId) -> Result<Completion, CliError> {
-    let id = match &args.id {
-        Some(id) => id.clone(),
-        None => ulid(now())?,
-    };
+fn completion(args: &CompleteArgs, agent: AgentId) -> CliResult<Completion> {
     let mut completion = Completion {
         ticket: args.ticket.clone(),
         agent,
@@ -122,7 +126,7 @@ fn completion(args: &CompleteArgs, agent: AgentId) -> Result<Completion, CliErro
         outputs: object(&args.outputs),
         metadata: object(&args.metadata),
         body: None,
-        id,
+        id: args.id.clone().map_or_else(|| ulid(now()), Ok)?,
         signature: None,
     };
     if let Some(text) = args.file.as_deref().map(text_input::text).transpose()? {
@@ -155,7 +159,7 @@ fn ask(
     workspace: &Workspace,
     rules: &Rules,
     completion: &mut Completion,
-) -> Result<String, CliError> {
+) -> CliResult<String> {
     let (view, _) = show(workspace, &completion.ticket.task)?;
     let task = &view.file.task;
     let mut template = format!("{}\n\n", completion.summary.as_deref().unwrap_or_default());
@@ -163,19 +167,13 @@ fn ask(
         template.push_str(&format!("- {blocker}\n"));
     }
     let outcome = completion.outcome.as_deref().unwrap_or("complete");
-    let title = task.title.lines().collect::<Vec<_>>().join(" ");
+    let title = one_line(&task.title);
     template.push_str(&format!("# {} \"{title}\": outcome `{outcome}`\n", task.id));
     if let Some(post) = Workplace::meant(rules, task, completion.ticket.branch.as_ref()) {
-        let outcomes: Vec<String> = post.outcomes(rules).iter().map(ToString::to_string).collect();
-        let outcomes = outcomes.join(", ");
-        template
-            .push_str(&format!("# At gate `{}`; its outcomes are {outcomes}.\n", post.station()));
+        let outcomes = listed(post.outcomes(rules));
+        template.push_str(&format!("# At gate `{}`; its outcomes: {outcomes}.\n", post.station()));
     }
-    template.push_str(
-        "#\n# Write first what was done, in one or two sentences. Then write a line that begins with `- ` for\n\
-         # each thing that has to be fixed or that the work waits for. Lines that begin with `#` do not count.\n\
-         # An empty text gives up.\n",
-    );
+    template.push_str(HOW_TO_WRITE);
     let text = text_input::edited(session, &template, ".md")?;
     let (summary, blockers) = read(&text);
     if summary.is_empty() && blockers.is_empty() {

@@ -6,12 +6,13 @@ use clap::builder::NonEmptyStringValueParser;
 
 use super::changed;
 use crate::cli::arguments::{ActingAgent, Rehearsal, key_value, object};
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, CliResult};
 use crate::cli::session::Session;
 use crate::cli::text_input;
 use crate::domain::{TaskId, Ticket};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
+use crate::rules::Rules;
 use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::edit::{self, Comment, Fields, edit_fields, edit_text, open_manuscript};
 use crate::tasks::view::task_view::show;
@@ -75,36 +76,11 @@ pub(crate) struct CommentArgs {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &EditArgs) -> Result<ExitCode, CliError> {
-    let workspace = session.workspace("task edit")?;
-    let in_force = session.rules(&workspace)?;
+pub(crate) fn run(session: &Session, args: &EditArgs) -> CliResult {
+    let (workspace, in_force) = session.open("task edit")?;
     let mode = args.rehearsal.mode();
     let id = &args.ticket.task;
-    let fields = fields(args)?;
-    let changed = if fields != Fields::default() {
-        edit_fields(&workspace, id, args.who.agent.as_ref(), &fields, mode)?
-    } else if Session::at_terminal() && !session.output.is_json() {
-        match by_hand(session, &workspace, args, mode)? {
-            Ok(changed) => *changed,
-            Err(code) => return Ok(code),
-        }
-    } else {
-        return Err(CliError::refused(
-            "nothing_to_edit",
-            "no change is given, and there is no terminal for an editor",
-            format!(
-                "name it, as in `aof task edit {id} --title \"...\" --tag urgent --meta priority=high`; \
-                 see `aof task edit --help`"
-            ),
-        ));
-    };
-    let done = if changed.settled { "nothing to change" } else { "edited" };
-    changed::show(session, &in_force.rules, &changed, done, mode);
-    Ok(ExitCode::SUCCESS)
-}
-
-fn fields(args: &EditArgs) -> Result<Fields, CliError> {
-    Ok(Fields {
+    let fields = Fields {
         title: args.title.clone(),
         description: args.description.clone(),
         body: args.body.as_deref().map(text_input::given).transpose()?,
@@ -114,25 +90,44 @@ fn fields(args: &EditArgs) -> Result<Fields, CliError> {
         unset: args.unset.clone(),
         depends_on: args.depends_on.clone(),
         independent_of: args.independent_of.clone(),
-    })
+    };
+    if fields == Fields::default() {
+        if Session::at_terminal() && !session.output.is_json() {
+            return edit_by_hand(session, &workspace, &in_force.rules, args, mode);
+        }
+        let fix = format!(
+            "name it, as in `aof task edit {id} --title \"...\" --tag urgent --meta priority=high`; \
+             see `aof task edit --help`"
+        );
+        let problem = "no change is given, and there is no terminal for an editor";
+        return Err(CliError::refused("nothing_to_edit", problem, fix));
+    }
+    let changed = edit_fields(&workspace, id, args.who.agent.as_ref(), &fields, mode)?;
+    Ok(show_edited(session, &in_force.rules, &changed, mode))
 }
 
-/// Opens the editor until its text is accepted, or its author gives up: then the error was shown, and its exit code is returned.
-fn by_hand(
+fn show_edited(session: &Session, rules: &Rules, changed: &Changed, mode: DryRun) -> ExitCode {
+    let done = if changed.settled { "nothing to change" } else { "edited" };
+    changed::show(session, rules, changed, done, mode);
+    ExitCode::SUCCESS
+}
+
+/// Opens the editor until its text is accepted, or its author gives up.
+fn edit_by_hand(
     session: &Session,
     workspace: &Workspace,
+    rules: &Rules,
     args: &EditArgs,
     mode: DryRun,
-) -> Result<Result<Box<Changed>, ExitCode>, CliError> {
-    let id = &args.ticket.task;
-    let agent = args.who.agent.as_ref();
+) -> CliResult {
+    let (id, agent) = (&args.ticket.task, args.who.agent.as_ref());
     let suffix = format!("-{id}.md");
     let manuscript = open_manuscript(workspace, id, agent, mode)?;
     let mut text = manuscript.bytes.clone();
     loop {
         text = text_input::edited_bytes(session, &text, &suffix)?;
         let error = match edit_text(workspace, id, agent, &manuscript, &text, mode) {
-            Ok(changed) => return Ok(Ok(Box::new(changed))),
+            Ok(changed) => return Ok(show_edited(session, rules, &changed, mode)),
             Err(error) => error,
         };
         let can_be_corrected = matches!(
@@ -148,14 +143,13 @@ fn by_hand(
         }
         let path = text_input::kept(&text, &suffix)?;
         session.output.say(format!("\nwhat you wrote is kept in `{}`", path.display()));
-        return Ok(Err(code));
+        return Ok(code);
     }
 }
 
 /// Adds a comment.
-pub(crate) fn comment(session: &Session, args: &CommentArgs) -> Result<ExitCode, CliError> {
-    let workspace = session.workspace("task comment")?;
-    let in_force = session.rules(&workspace)?;
+pub(crate) fn comment(session: &Session, args: &CommentArgs) -> CliResult {
+    let (workspace, in_force) = session.open("task comment")?;
     let id = &args.ticket.task;
     let text = match &args.text {
         Some(text) => text_input::given(text)?,

@@ -1,17 +1,17 @@
 //! `aof task history`
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, CliResult};
 use crate::cli::output::{bold, counted, cyan, green, indented, red, yellow};
 use crate::cli::render::page::warn_of_visit;
 use crate::cli::session::Session;
 use crate::cli::time::length;
-use crate::domain::{Destination, Ending, GateId, Outcome, Status, Ticket, Visit};
+use crate::domain::{Destination, Ending, GateId, Outcome, RoleId, Status, Ticket, Visit};
 use crate::files::printable::one_line;
 use crate::history::evidence::evidence;
 use crate::project::workspace::Workspace;
@@ -32,7 +32,7 @@ pub(crate) struct HistoryArgs {
     export: Option<PathBuf>,
 }
 
-pub(crate) fn run(session: &Session, args: &HistoryArgs) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &HistoryArgs) -> CliResult {
     let workspace = session.workspace("task history")?;
     if let Some(folder) = &args.export {
         return export(session, &workspace, &args.ticket, folder);
@@ -40,27 +40,17 @@ pub(crate) fn run(session: &Session, args: &HistoryArgs) -> Result<ExitCode, Cli
     let (view, in_force) = history(&workspace, &args.ticket.task)?;
     session.warn_of_rules(&in_force);
     warn_of_visit(session, &args.ticket, &view.task);
-    if session.output.is_json() {
-        session.output.data(history_value(&view));
-        return Ok(ExitCode::SUCCESS);
-    }
     let mut visits: Vec<String> = view.task.history.iter().map(ended_visit).collect();
     visits.extend(open_visit(&view));
-    if visits.is_empty() {
+    if visits.is_empty() && !session.output.is_json() {
         session.output.say(format!("{} has no history: it is at no gate yet", view.task.id));
-    } else {
-        session.output.print(&visits.join("\n"));
     }
+    session.output.show(|| history_value(&view), || visits.join("\n"));
     Ok(ExitCode::SUCCESS)
 }
 
 /// Writes what `ssh-keygen` needs to check a signature.
-fn export(
-    session: &Session,
-    workspace: &Workspace,
-    ticket: &Ticket,
-    folder: &Path,
-) -> Result<ExitCode, CliError> {
+fn export(session: &Session, workspace: &Workspace, ticket: &Ticket, folder: &Path) -> CliResult {
     let found = evidence(workspace, ticket)?;
     std::fs::create_dir_all(folder).map_err(|cause| CliError::output(folder, &cause))?;
     let files = [
@@ -68,96 +58,105 @@ fn export(
         ("completion.sig", format!("{}\n", found.signature)),
         ("allowed_signers", found.allowed_signers),
     ];
-    // An existing file may be anything, even the list that ssh itself uses.
-    for path in files.iter().map(|(name, _)| folder.join(name)) {
-        if path.symlink_metadata().is_ok() {
-            return Err(CliError::refused(
-                "file_exists",
-                format!("`{}` exists already, and is not overwritten", path.display()),
-                "name another folder, or one that does not exist yet",
-            ));
-        }
-    }
     for (name, text) in &files {
         let path = folder.join(name);
+        // An existing file may be anything, even the list that ssh itself uses.
         let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
-        file.and_then(|mut file| file.write_all(text.as_bytes()))
-            .map_err(|cause| CliError::output(&path, &cause))?;
+        file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|cause| {
+            if cause.kind() != ErrorKind::AlreadyExists {
+                return CliError::output(&path, &cause);
+            }
+            let problem = format!("`{}` exists already, and is not overwritten", path.display());
+            let fix = "name another folder, or one that does not exist yet";
+            CliError::refused("file_exists", problem, fix)
+        })?;
     }
-    let agent = &found.agent;
+    let (ticket, agent) = (found.ticket, found.agent);
     let check = format!(
         "ssh-keygen -Y verify -f allowed_signers -I {agent} -n {NAMESPACE} -s completion.sig < completion"
     );
-    let output = session.output;
-    if output.is_json() {
-        output.data(json!({
-            "task": found.ticket,
+    let folder = folder.display().to_string();
+    let value = || {
+        json!({
+            "task": ticket,
             "agent": agent,
             "commit": found.commit,
-            "folder": folder.display().to_string(),
+            "folder": folder,
             "files": files.each_ref().map(|(name, _)| *name),
             "check": check,
-        }));
-    } else {
-        let ticket = found.ticket;
-        output.line(format!("{ticket}: what `{agent}` signed, and the keys that counted then"));
-        output.line(format!("check it in `{}`:\n  {check}", folder.display()));
-    }
+        })
+    };
+    let text = || {
+        format!(
+            "{ticket}: what `{agent}` signed, and the keys that counted then\ncheck it in `{folder}`:\n  {check}\n"
+        )
+    };
+    session.output.show(value, text);
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns a visit: where it was, and a line for each fact that is known.
+fn visit_text(place: &str, facts: Vec<(&str, Option<String>)>) -> String {
+    let lines = facts.into_iter().filter_map(|(name, fact)| {
+        let fact = fact.filter(|fact| !fact.is_empty())?;
+        let gap = if fact.starts_with('\n') { "" } else { " " };
+        Some(format!("  {name}:{gap}{fact}\n"))
+    });
+    format!("Gate: {place}\n{}", lines.collect::<String>())
+}
+
 fn ended_visit(visit: &Visit) -> String {
-    let role = visit.role.as_ref().map(|role| format!(" ({role})")).unwrap_or_default();
-    let mut lines = vec![format!("Gate: {}{role}", cyan(visit.station()))];
-    lines.extend(visit.agent.as_ref().map(|agent| format!("  Agent: {agent}")));
-    lines.extend(
-        visit.signature.as_ref().map(|own| format!("  Signed: with {}", own.key().fingerprint())),
-    );
-    lines.push(format!("  Duration: {}", length(visit.duration())));
-    lines.push(format!("  Outcome: {}{}", outcome(&visit.outcome), destination(visit)));
     let names = |gates: &[GateId]| gates.iter().map(GateId::as_str).collect::<Vec<_>>().join(", ");
-    if !visit.skipped.is_empty() {
-        lines.push(format!("  Skipped: {}", names(&visit.skipped)));
-    }
-    if let Some(join) = visit.join {
-        let left = match &visit.unfinished[..] {
-            [] => String::new(),
-            left => format!(" (not finished: {})", names(left)),
-        };
-        lines.push(format!("  Join: {join}{left}"));
-    }
-    if !visit.summary.is_empty() {
-        lines.push(format!("  Summary: {}", indented(visit.summary.trim(), "    ")));
-    }
-    lines.extend(blockers(&visit.blockers));
-    let notes = visit.rejection_notes.as_ref();
-    lines.extend(notes.map(|notes| format!("  Notes: {}", indented(notes.trim(), "    "))));
-    lines.join("\n") + "\n"
+    let join = visit.join.map(|join| match &visit.unfinished[..] {
+        [] => join.to_string(),
+        left => format!("{join} (not finished: {})", names(left)),
+    });
+    let signed = visit.signature.as_ref().map(|own| format!("with {}", own.key().fingerprint()));
+    let text = |text: &String| indented(text.trim(), "    ");
+    visit_text(
+        &format!("{}{}", cyan(visit.station()), of_role(visit.role.as_ref())),
+        vec![
+            ("Agent", visit.agent.as_ref().map(ToString::to_string)),
+            ("Signed", signed),
+            ("Duration", Some(length(visit.duration()))),
+            ("Outcome", Some(format!("{}{}", outcome(&visit.outcome), destination(visit)))),
+            ("Skipped", Some(names(&visit.skipped))),
+            ("Join", join),
+            ("Summary", Some(text(&visit.summary))),
+            ("Blockers", Some(blockers(&visit.blockers))),
+            ("Notes", visit.rejection_notes.as_ref().map(text)),
+        ],
+    )
 }
 
 fn open_visit(view: &HistoryView) -> Option<String> {
     let task = &view.task;
     let (open, lasting) = (task.gate.as_ref()?, view.lasting?);
-    let role = task.routing.role.as_ref().map(|role| format!(" ({role})")).unwrap_or_default();
-    let mut lines = vec![format!("Gate: {}{role} {}", cyan(&open.current), bold("[CURRENT]"))];
-    lines.extend(task.routing.agent.as_ref().map(|agent| format!("  Agent: {agent}")));
     let state = match task.status {
         Status::InProgress => "in progress".to_owned(),
         Status::Blocked => yellow("blocked"),
         _ => "waiting".to_owned(),
     };
-    lines.push(format!("  Duration: {} ({state})", length(lasting)));
+    let mut facts = vec![
+        ("Agent", task.routing.agent.as_ref().map(ToString::to_string)),
+        ("Duration", Some(format!("{} ({state})", length(lasting)))),
+    ];
     for branch in &open.branches {
         let agent = branch.agent.as_ref().map(|agent| format!(", {agent}")).unwrap_or_default();
         let (id, role, status) = (&branch.id, &branch.role, branch.status);
-        lines.push(format!("  Branch: {id} ({role}): {status}{agent}"));
+        facts.push(("Branch", Some(format!("{id} ({role}): {status}{agent}"))));
     }
-    lines.extend(blockers(&task.blockers));
-    if let Some(review) = &task.review {
-        let blockers = counted(review.blockers.len(), "blocker");
-        lines.push(format!("  Review context: {blockers} from {}", review.from_gate));
-    }
-    Some(lines.join("\n") + "\n")
+    facts.push(("Blockers", Some(blockers(&task.blockers))));
+    let review = task.review.as_ref().map(|review| {
+        format!("{} from {}", counted(review.blockers.len(), "blocker"), review.from_gate)
+    });
+    facts.push(("Review context", review));
+    let role = of_role(task.routing.role.as_ref());
+    Some(visit_text(&format!("{}{role} {}", cyan(&open.current), bold("[CURRENT]")), facts))
+}
+
+fn of_role(role: Option<&RoleId>) -> String {
+    role.map(|role| format!(" ({role})")).unwrap_or_default()
 }
 
 fn outcome(ending: &Ending) -> String {
@@ -171,14 +170,10 @@ fn outcome(ending: &Ending) -> String {
 
 /// Returns where the visit led, unless the task stayed.
 fn destination(visit: &Visit) -> String {
-    match &visit.to {
-        Some(Destination::Gate(gate)) if *gate == visit.gate => String::new(),
-        Some(to) => format!(" -> {}", to.noun()),
-        None => String::new(),
-    }
+    let left = visit.to.as_ref().filter(|to| **to != Destination::Gate(visit.gate.clone()));
+    left.map(|to| format!(" -> {}", to.noun())).unwrap_or_default()
 }
 
-fn blockers(list: &[String]) -> Option<String> {
-    let items = list.iter().map(|blocker| format!("\n    - {}", one_line(blocker)));
-    (!list.is_empty()).then(|| format!("  Blockers:{}", items.collect::<String>()))
+fn blockers(list: &[String]) -> String {
+    list.iter().map(|blocker| format!("\n    - {}", one_line(blocker))).collect()
 }

@@ -1,28 +1,43 @@
 //! `aof task list`
 
-use std::process::ExitCode;
-
 use anstyle::Style;
-use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use crate::cli::arguments::agent_variable;
-use crate::cli::error::CliError;
+use crate::cli::arguments::{Words, agent_variable, words};
+use crate::cli::error::CliResult;
 use crate::cli::output::{CYAN, DIM, GREEN, RED, YELLOW, width};
 use crate::cli::render::findings;
-use crate::cli::render::table::{Cell, Column, Table};
+use crate::cli::render::table::{Cell, Table};
 use crate::cli::session::Session;
 use crate::cli::time::length;
 use crate::domain::{AgentId, GateId, Priority, RoleId, Status, WorkflowName};
-use crate::project::active_rules::InForce;
 use crate::project::author::acting_agent;
-use crate::project::workspace::Workspace;
 use crate::rules::Warning;
-use crate::tasks::headers::header::{Header, NEW, Part, header_value};
+use crate::storage::ProjectPath;
+use crate::tasks::headers::header::{Header, NEW, header_value};
 use crate::tasks::headers::list::{Filter, Sort, list};
-use crate::tasks::headers::listing::Listing;
 use crate::tasks::lookup::known_names;
 use crate::tasks::view::changed::warnings_value;
+
+/// The states to ask for; none is that of a hand-made file.
+const STATES: Words<Option<Status>> = &[
+    ("ready", Some(Status::Ready), "Waits for an agent"),
+    ("in_progress", Some(Status::InProgress), "An agent has it"),
+    ("in-progress", Some(Status::InProgress), ""),
+    ("blocked", Some(Status::Blocked), "Waits for something outside, or for a person"),
+    ("complete", Some(Status::Complete), "Went through all its gates"),
+    ("failed", Some(Status::Failed), "Ended without reaching its goal"),
+    ("cancelled", Some(Status::Cancelled), "Was cancelled"),
+    ("new", None, "Made by hand, and not adopted yet"),
+];
+
+const ORDERS: Words<Sort> = &[
+    ("priority", Sort::Priority, "The most urgent first, then the oldest"),
+    ("created", Sort::Created, "The oldest first"),
+    ("updated", Sort::Updated, "The one changed last first"),
+    ("waiting", Sort::Waiting, "The one that has been at its gate the longest first"),
+    ("id", Sort::Id, "By id"),
+];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
@@ -45,8 +60,8 @@ pub(crate) struct ListArgs {
     #[arg(long = "me", value_name = "ID", env = agent_variable(), hide = true)]
     me: Option<AgentId>,
     /// Only in this state; may be given more than once
-    #[arg(long = "status", value_name = "STATUS")]
-    statuses: Vec<StateFilter>,
+    #[arg(long = "status", value_name = "STATUS", value_parser = words(STATES))]
+    statuses: Vec<Option<Status>>,
     /// Only with this label; with all of them if given more than once
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
@@ -60,137 +75,61 @@ pub(crate) struct ListArgs {
     #[arg(short, long)]
     all: bool,
     /// What comes first
-    #[arg(long, value_name = "ORDER", default_value = "priority")]
-    sort: Order,
+    #[arg(long, value_name = "ORDER", default_value = "priority", value_parser = words(ORDERS))]
+    sort: Sort,
 }
 
-/// A state to ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum StateFilter {
-    /// Waits for an agent
-    Ready,
-    /// An agent has it
-    #[value(name = "in_progress", alias = "in-progress")]
-    InProgress,
-    /// Waits for something outside, or for a person
-    Blocked,
-    /// Went through all its gates
-    Complete,
-    /// Ended without reaching its goal
-    Failed,
-    /// Was cancelled
-    Cancelled,
-    /// Made by hand, and not adopted yet
-    New,
-}
-
-impl StateFilter {
-    fn status(self) -> Option<Status> {
-        match self {
-            Self::Ready => Some(Status::Ready),
-            Self::InProgress => Some(Status::InProgress),
-            Self::Blocked => Some(Status::Blocked),
-            Self::Complete => Some(Status::Complete),
-            Self::Failed => Some(Status::Failed),
-            Self::Cancelled => Some(Status::Cancelled),
-            Self::New => None,
-        }
-    }
-}
-
-/// An order to ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Order {
-    /// The most urgent first, then the oldest
-    Priority,
-    /// The oldest first
-    Created,
-    /// The one changed last first
-    Updated,
-    /// The one that has been at its gate the longest first
-    Waiting,
-    /// By id
-    Id,
-}
-
-impl Order {
-    fn sort(self) -> Sort {
-        match self {
-            Self::Priority => Sort::Priority,
-            Self::Created => Sort::Created,
-            Self::Updated => Sort::Updated,
-            Self::Waiting => Sort::Waiting,
-            Self::Id => Sort::Id,
-        }
-    }
-}
-
-pub(crate) fn run(session: &Session, args: &ListArgs) -> Result<ExitCode, CliError> {
-    let workspace = session.workspace("task list")?;
-    let in_force = session.rules(&workspace)?;
-    let filter = filter(args, &workspace, &in_force)?;
-    let listing = list(&workspace, &in_force, &filter, args.sort.sort());
+pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
+    let (workspace, in_force) = session.open("task list")?;
+    // Reading needs no proof of identity, so git's user will do anywhere.
+    let me = || acting_agent(&workspace, &in_force.rules.org, args.me.as_ref(), true);
+    let filter = Filter {
+        mine: args.mine.then(me).transpose()?,
+        workflows: args.workflows.clone(),
+        gates: args.gates.clone(),
+        roles: args.roles.clone(),
+        agent: args.agent.clone(),
+        statuses: args.statuses.iter().copied().flatten().collect(),
+        hand_made: args.statuses.contains(&None),
+        tags: args.tags.clone(),
+        ready: args.ready,
+        search: args.search.clone(),
+        all: args.all,
+    };
+    let listing = list(&workspace, &in_force, &filter, args.sort);
     known_names(&filter, &in_force.rules, &listing)?;
-    let circles: Vec<Warning> =
-        listing.circles.iter().cloned().map(Warning::DependencyCircle).collect();
+    let circles = listing.circles.iter().cloned().map(Warning::DependencyCircle);
+    let circles: Vec<Warning> = circles.collect();
     if session.output.is_json() {
-        let tasks: Vec<Value> =
-            listing.tasks.iter().map(|(header, path)| header_value(header, path)).collect();
-        let unreadable = findings::unreadable_values(&listing.unreadable);
-        session.output.data(
-            json!({"tasks": tasks, "unreadable": unreadable, "warnings": warnings_value(&circles)}),
-        );
+        let tasks = listing.tasks.iter().map(|(header, path)| header_value(header, path));
+        session.output.data(json!({
+            "tasks": tasks.collect::<Vec<Value>>(),
+            "unreadable": findings::unreadable_values(&listing.unreadable),
+            "warnings": warnings_value(&circles),
+        }));
     } else if listing.tasks.is_empty() {
         session.output.say("no tasks");
     } else {
-        session.output.print(&table(&listing, workspace.now().as_second()).render(width()));
+        session.output.print(&drawn(&listing.tasks, workspace.now().as_second()));
     }
     session.warn_all(&circles);
     Ok(findings::tell_unreadable(session, &listing.unreadable))
 }
 
-fn filter(args: &ListArgs, workspace: &Workspace, in_force: &InForce) -> Result<Filter, CliError> {
-    // Reading needs no proof of identity, so git's user will do anywhere.
-    let me = || acting_agent(workspace, &in_force.rules.org, args.me.as_ref(), true);
-    let mine = args.mine.then(me).transpose()?;
-    Ok(Filter {
-        workflows: args.workflows.clone(),
-        gates: args.gates.clone(),
-        roles: args.roles.clone(),
-        agent: args.agent.clone(),
-        mine,
-        statuses: args.statuses.iter().filter_map(|state| state.status()).collect(),
-        hand_made: args.statuses.contains(&StateFilter::New),
-        tags: args.tags.clone(),
-        ready: args.ready,
-        search: args.search.clone(),
-        all: args.all,
-    })
-}
-
-fn table(listing: &Listing, now: i64) -> Table {
-    let mut table = Table::new(&[
-        Column::left("ID"),
-        Column::long("TITLE"),
-        Column::left("GATE"),
-        Column::left("STATUS"),
-        Column::left("WHO").extra(2),
-        Column::left("PRIORITY").extra(0),
-        Column::right("AGE").extra(1),
-    ]);
-    for (header, _) in &listing.tasks {
-        let age = header.entered.map(|since| length(u64::try_from(now - since).unwrap_or(0)));
-        table.row([
-            Cell::styled(CYAN, &header.id),
-            Cell::from(&header.title),
-            Cell::from(header.gate.as_deref().unwrap_or_default()),
-            Cell::styled(style_of(&header.status), &header.status),
-            who(header),
-            priority(&header.priority),
-            Cell::styled(DIM, age.unwrap_or_default()),
-        ]);
-    }
-    table
+fn drawn(tasks: &[(Header, ProjectPath)], now: i64) -> String {
+    let age = |since| length(u64::try_from(now - since).unwrap_or(0));
+    let table = Table::of(tasks)
+        .left("ID", |(task, _)| Cell::styled(CYAN, &task.id))
+        .long("TITLE", |(task, _)| Cell::from(&task.title))
+        .left("GATE", |(task, _)| task.gate.as_deref().unwrap_or_default().into())
+        .left("STATUS", |(task, _)| Cell::styled(style_of(&task.status), &task.status))
+        .left("WHO", |(task, _)| who(task))
+        .extra(2)
+        .left("PRIORITY", |(task, _)| priority(&task.priority))
+        .extra(0)
+        .right("AGE", |(task, _)| Cell::styled(DIM, task.entered.map(age).unwrap_or_default()))
+        .extra(1);
+    table.render(width())
 }
 
 fn style_of(status: &str) -> Style {
@@ -205,13 +144,12 @@ fn style_of(status: &str) -> Style {
 }
 
 /// Returns the holder, else the role; at a fork for each open branch.
-fn who(header: &Header) -> Cell {
-    if !header.branches.is_empty() {
-        let turn = |part: &Part| part.agent.clone().unwrap_or_else(|| part.role.clone());
-        let all: Vec<String> = header.branches.iter().map(turn).collect();
-        return Cell::from(all.join(", "));
+fn who(task: &Header) -> Cell {
+    if !task.branches.is_empty() {
+        let turns = task.branches.iter().map(|part| part.agent.as_ref().unwrap_or(&part.role));
+        return Cell::from(turns.map(ToString::to_string).collect::<Vec<_>>().join(", "));
     }
-    match (&header.agent, &header.role) {
+    match (&task.agent, &task.role) {
         (Some(agent), _) => Cell::from(agent),
         (None, Some(role)) => Cell::styled(DIM, role),
         (None, None) => Cell::from(""),

@@ -3,20 +3,22 @@
 use std::process::ExitCode;
 
 use clap::builder::NonEmptyStringValueParser;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::changed;
 use crate::cli::arguments::{ActingAgent, Rehearsal, context, key_value, object};
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, CliResult};
 use crate::cli::session::Session;
 use crate::cli::text_input;
-use crate::domain::{IdFault, TaskId, WorkflowName, nearest};
+use crate::domain::{Map, TaskId, WorkflowName};
 use crate::files::json::{json::said_twice, numbers};
-use crate::project::error::error::OpsError;
 use crate::rules::Rules;
 use crate::tasks::create::{NewTask, check_new, create};
 use crate::tasks::lookup::workflow_named;
 use crate::tasks::view::changed::changed_value;
+
+/// How many faults of a list are shown.
+const FEW: usize = 10;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -61,20 +63,41 @@ pub(crate) struct NewArgs {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &NewArgs) -> Result<ExitCode, CliError> {
-    let workspace = session.workspace("task new")?;
-    let in_force = session.rules(&workspace)?;
+/// A task in a list; `null` leaves a field out.
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ListedTask {
+    title: String,
+    description: Option<String>,
+    body: Option<String>,
+    tags: Option<Vec<String>>,
+    metadata: Option<Map>,
+    context: Option<Map>,
+    workflow: Option<WorkflowName>,
+    depends_on: Option<Vec<TaskId>>,
+}
+
+pub(crate) fn run(session: &Session, args: &NewArgs) -> CliResult {
+    let (workspace, in_force) = session.open("task new")?;
     let rules = &in_force.rules;
     let wanted = match &args.from {
         Some(name) => listed(name, &text_input::text(name)?, rules)?,
-        None => vec![one(args)?],
+        None => vec![NewTask {
+            title: args.title.clone().unwrap_or_default(),
+            description: args.description.clone(),
+            body: args.body.as_deref().map(text_input::given).transpose()?.unwrap_or_default(),
+            tags: args.tags.clone(),
+            metadata: object(&args.metadata),
+            input: object(&args.context.concat()),
+            workflow: args.workflow.clone(),
+            depends_on: args.depends_on.clone(),
+        }],
     };
     let mode = args.rehearsal.mode();
     let tasks = create(&workspace, &wanted, args.who.agent.as_ref(), mode)?;
     if args.from.is_some() && session.output.is_json() {
-        let values: Vec<_> =
-            tasks.iter().map(|changed| changed_value(rules, changed, mode)).collect();
-        session.output.data(json!({"tasks": values}));
+        let values = tasks.iter().map(|changed| changed_value(rules, changed, mode));
+        session.output.data(json!({"tasks": values.collect::<Vec<_>>()}));
         return Ok(ExitCode::SUCCESS);
     }
     if tasks.is_empty() {
@@ -86,59 +109,22 @@ pub(crate) fn run(session: &Session, args: &NewArgs) -> Result<ExitCode, CliErro
     Ok(ExitCode::SUCCESS)
 }
 
-fn one(args: &NewArgs) -> Result<NewTask, CliError> {
-    let body = args.body.as_deref().map(text_input::given).transpose()?.unwrap_or_default();
-    Ok(NewTask {
-        title: args.title.clone().unwrap_or_default(),
-        description: args.description.clone(),
-        body,
-        tags: args.tags.clone(),
-        metadata: object(&args.metadata),
-        input: object(&args.context.concat()),
-        workflow: args.workflow.clone(),
-        depends_on: args.depends_on.clone(),
-    })
-}
-
-const TEXT: &str = "a text";
-const TEXTS: &str = "a list of texts";
-const OBJECT: &str = "an object";
-/// The fields of a task in a list, and what each is.
-const FIELDS: [(&str, &str); 8] = [
-    ("title", TEXT),
-    ("description", TEXT),
-    ("body", TEXT),
-    ("tags", TEXTS),
-    ("metadata", OBJECT),
-    ("context", OBJECT),
-    ("workflow", TEXT),
-    ("dependsOn", TEXTS),
-];
-/// How many faults of a list are shown.
-const FEW: usize = 10;
-
-/// Reads a JSON list of tasks. Fails with everything that is wrong with it.
-fn listed(name: &str, text: &str, rules: &Rules) -> Result<Vec<NewTask>, CliError> {
+/// Reads a JSON list of tasks. Fails with what is wrong with each.
+fn listed(name: &str, text: &str, rules: &Rules) -> CliResult<Vec<NewTask>> {
     let name = if name == "-" { "standard input".to_owned() } else { format!("`{name}`") };
     let fix = "give a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`";
-    let refused = |problem: String| CliError::refused("invalid_tasks", problem, fix);
-    let value: Value =
-        numbers::read(text).map_err(|error| refused(format!("{name} is no JSON: {error}")))?;
-    if let Some(twice) = said_twice(text) {
-        return Err(refused(format!("{name} cannot be taken: {twice}")));
-    }
-    let Value::Array(entries) = &value else {
-        return Err(refused(format!("{name} is {}, not a list of tasks", noun(&value))));
+    let refused = |problem: &str| {
+        CliError::refused("invalid_tasks", format!("{name} cannot be taken: {problem}"), fix)
     };
+    let entries: Vec<Value> = numbers::read(text).map_err(|error| refused(&error.to_string()))?;
+    if let Some(twice) = said_twice(text) {
+        return Err(refused(&twice));
+    }
     let (mut tasks, mut faults) = (Vec::new(), Vec::new());
-    for (entry, number) in entries.iter().zip(1..) {
-        let checked = |task| match check(rules, &task) {
-            Ok(()) => Ok(task),
-            Err(error) => Err(vec![error.problem()]),
-        };
-        match task_of(entry).and_then(checked) {
+    for (entry, number) in entries.into_iter().zip(1..) {
+        match task_of(entry, rules) {
             Ok(task) => tasks.push(task),
-            Err(own) => faults.extend(own.iter().map(|fault| format!("task {number}: {fault}"))),
+            Err(fault) => faults.push(format!("task {number}: {fault}")),
         }
     }
     if faults.is_empty() {
@@ -147,71 +133,24 @@ fn listed(name: &str, text: &str, rules: &Rules) -> Result<Vec<NewTask>, CliErro
     let more = faults.len().saturating_sub(FEW);
     faults.truncate(FEW);
     faults.extend((more > 0).then(|| format!("and {more} more")));
-    Err(refused(format!("{name} cannot be taken: {}", faults.join("; "))))
+    Err(refused(&faults.join("; ")))
 }
 
-/// Checks a task as its creation does, while it is known which task of the list it is.
-fn check(rules: &Rules, task: &NewTask) -> Result<(), OpsError> {
+/// Reads one task, and checks it as its creation does, while it is known which one of the list it is.
+fn task_of(entry: Value, rules: &Rules) -> Result<NewTask, String> {
+    let task: ListedTask = serde_json::from_value(entry).map_err(|error| error.to_string())?;
+    let task = NewTask {
+        title: task.title,
+        description: task.description,
+        body: task.body.unwrap_or_default(),
+        tags: task.tags.unwrap_or_default(),
+        metadata: task.metadata.unwrap_or_default(),
+        input: task.context.unwrap_or_default(),
+        workflow: task.workflow,
+        depends_on: task.depends_on.unwrap_or_default(),
+    };
     let workflow = task.workflow.as_ref().unwrap_or(&rules.project.default_workflow);
-    check_new(workflow_named(rules, workflow)?, task)
-}
-
-fn task_of(entry: &Value) -> Result<NewTask, Vec<String>> {
-    let Value::Object(fields) = entry else {
-        return Err(vec![format!("it is {}, not an object", noun(entry))]);
-    };
-    let mut faults = Vec::new();
-    let mut is_titled = fields.get("title").is_some_and(|title| !title.is_null());
-    for (name, value) in fields {
-        let Some((_, kind)) = FIELDS.iter().find(|(known, _)| known == name) else {
-            let meant = nearest(name, FIELDS.iter().map(|(known, _)| *known));
-            is_titled |= meant == Some("title");
-            let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
-            faults.push(format!("there is no field `{name}`{meant}"));
-            continue;
-        };
-        // `null` leaves a field out.
-        if !value.is_null() && noun(value) != *kind {
-            faults.push(format!("`{name}` is {kind}, and this is {}", noun(value)));
-        }
-    }
-    let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
-    let texts = |name: &str| {
-        fields.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
-    };
-    let object =
-        |name: &str| fields.get(name).and_then(Value::as_object).cloned().unwrap_or_else(Map::new);
-    if !is_titled {
-        faults.push("it has no `title`".to_owned());
-    }
-    let mut wrong_id = |fault: IdFault| faults.push(fault.to_string());
-    let workflow = text("workflow").map(|name| name.parse()).transpose();
-    let workflow = workflow.map_err(&mut wrong_id).ok().flatten();
-    let depends_on: Result<Vec<TaskId>, _> = texts("dependsOn").map(str::parse).collect();
-    let depends_on = depends_on.map_err(&mut wrong_id).unwrap_or_default();
-    if !faults.is_empty() {
-        return Err(faults);
-    }
-    Ok(NewTask {
-        title: text("title").unwrap_or_default(),
-        description: text("description"),
-        body: text("body").unwrap_or_default(),
-        tags: texts("tags").map(str::to_owned).collect(),
-        metadata: object("metadata"),
-        input: object("context"),
-        workflow,
-        depends_on,
-    })
-}
-
-fn noun(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "`true` or `false`",
-        Value::Number(_) => "a number",
-        Value::String(_) => TEXT,
-        Value::Array(list) if list.iter().all(Value::is_string) => TEXTS,
-        Value::Array(_) => "a list of other things",
-        Value::Object(_) => OBJECT,
-    }
+    let checked = workflow_named(rules, workflow).and_then(|workflow| check_new(workflow, &task));
+    checked.map_err(|error| error.problem())?;
+    Ok(task)
 }

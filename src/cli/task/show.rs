@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::cli::error::CliError;
+use crate::cli::error::CliResult;
 use crate::cli::render::page::{
     TaskPage, branches, not_adopted, place, status, turn, warn_of_visit,
 };
@@ -22,7 +22,7 @@ pub(crate) struct ShowArgs {
     ticket: Ticket,
 }
 
-pub(crate) fn run(session: &Session, args: &ShowArgs) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &ShowArgs) -> CliResult {
     let workspace = session.workspace("task show")?;
     let (view, in_force) = show(&workspace, &args.ticket.task)?;
     session.warn_of_rules(&in_force);
@@ -65,17 +65,14 @@ fn page(rules: &Rules, view: &View, now: Timestamp) -> String {
 fn facts(rules: &Rules, view: &View, now: Timestamp) -> Vec<(&'static str, String)> {
     let task = &view.file.task;
     let mut facts = Vec::new();
-    match view.file.origin {
-        Origin::HandMade => {
-            let gate = view.context.as_ref().map(|context| &context.gate);
-            facts.push(("status", not_adopted(gate)));
-        }
-        Origin::Adopted => {
-            facts.push(("status", status(task)));
-            facts.extend(place(task, now).map(|place| ("gate", place)));
-            if task.gate.as_ref().is_some_and(|open| open.branches.is_empty()) {
-                facts.push(("who", turn(rules, &view.file)));
-            }
+    if view.file.origin == Origin::HandMade {
+        let gate = view.context.as_ref().map(|context| &context.gate);
+        facts.push(("status", not_adopted(gate)));
+    } else {
+        facts.push(("status", status(task)));
+        facts.push(("gate", place(task, now).unwrap_or_default()));
+        if task.gate.as_ref().is_some_and(|open| open.branches.is_empty()) {
+            facts.push(("who", turn(rules, &view.file)));
         }
     }
     if is_drifted(rules, task) {
@@ -89,23 +86,16 @@ fn facts(rules: &Rules, view: &View, now: Timestamp) -> Vec<(&'static str, Strin
     if has_priority {
         facts.push(("priority", task.priority().to_string()));
     }
-    if !task.tags.is_empty() {
-        facts.push(("tags", one_line(&task.tags.join(", "))));
-    }
-    let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), one_line);
-    let metadata: Vec<String> = task
-        .metadata
-        .iter()
-        .filter(|(key, _)| !(has_priority && *key == "priority"))
-        .map(|(key, value)| format!("{key}={}", plain(value)))
-        .collect();
-    if !metadata.is_empty() {
-        facts.push(("metadata", inert(&metadata.join(", "))));
-    }
-    if !task.depends_on.is_empty() {
-        let ids: Vec<&str> = task.depends_on.iter().map(TaskId::as_str).collect();
-        facts.push(("depends on", ids.join(", ")));
-    }
+    facts.push(("tags", one_line(&task.tags.join(", "))));
+    let metadata = task.metadata.iter().filter(|(key, _)| !(has_priority && *key == "priority"));
+    let metadata = metadata.map(|(key, value)| match value.as_str() {
+        Some(text) => format!("{key}={}", one_line(text)),
+        None => format!("{key}={value}"),
+    });
+    facts.push(("metadata", inert(&metadata.collect::<Vec<_>>().join(", "))));
+    let depends_on: Vec<&str> = task.depends_on.iter().map(TaskId::as_str).collect();
+    facts.push(("depends on", depends_on.join(", ")));
     facts.push(("file", inert(view.path.as_str())));
+    facts.retain(|(_, fact)| !fact.is_empty());
     facts
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use crate::cli::arguments::SignWith;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, CliResult};
 use crate::cli::session::Session;
 use crate::cli::time::now;
 use crate::rules::NAMESPACE;
@@ -33,7 +33,7 @@ pub(crate) struct SignArgs {
     signing: SignWith,
 }
 
-pub(crate) fn run(session: &Session, args: &SignArgs) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &SignArgs) -> CliResult {
     let workspace = session.workspace("task sign")?;
     let output = session.output;
     let name = args.file.display().to_string();
@@ -42,41 +42,37 @@ pub(crate) fn run(session: &Session, args: &SignArgs) -> Result<ExitCode, CliErr
     if args.print {
         let (completion, _) = completion_in(&name, &bytes, &id)?;
         if completion.id == id {
-            return Err(CliError::refused(
-                "missing_id",
-                format!("the completion's id is signed with it, and `{name}` has none"),
-                format!("give it one, as in `id: {id}`"),
-            ));
+            let problem = format!("the completion's id is signed with it, and `{name}` has none");
+            let fix = format!("give it one, as in `id: {id}`");
+            return Err(CliError::refused("missing_id", problem, fix));
         }
         let wanted = what_to_sign(&workspace, &completion)?;
-        if output.is_json() {
-            output.data(json!({
-                "task": wanted.ticket,
-                "agent": wanted.agent,
-                "completionId": wanted.completion,
-                "namespace": NAMESPACE,
-                "validKeys": wanted.keys.iter().map(ToString::to_string).collect::<Vec<_>>(),
-                "toSign": wanted.text,
-            }));
-        } else {
+        if !output.is_json() {
             output.exactly(&wanted.text);
+            return Ok(ExitCode::SUCCESS);
         }
+        output.data(json!({
+            "task": wanted.ticket,
+            "agent": wanted.agent,
+            "completionId": wanted.completion,
+            "namespace": NAMESPACE,
+            "validKeys": wanted.keys,
+            "toSign": wanted.text,
+        }));
         return Ok(ExitCode::SUCCESS);
     }
     let (completion, signed) = sign_file(&workspace, &name, &bytes, &id, args.signing.signing())?;
     std::fs::write(&args.file, signed).map_err(|cause| CliError::output(&args.file, &cause))?;
     let signature = completion.signature.as_ref();
     let key = signature.map(|signature| signature.key().fingerprint()).unwrap_or_default();
-    if output.is_json() {
-        output.data(json!({
-            "task": completion.ticket,
-            "agent": completion.agent,
-            "completionId": completion.id,
-            "key": key,
-            "signature": signature.map(ToString::to_string),
-        }));
-    } else {
-        output.line(format!("{name}: signed for {} with {key}", completion.ticket));
-    }
+    let value = json!({
+        "task": completion.ticket,
+        "agent": completion.agent,
+        "completionId": completion.id,
+        "key": key,
+        "signature": signature.map(ToString::to_string),
+    });
+    let text = || format!("{name}: signed for {} with {key}\n", completion.ticket);
+    output.show(|| value, text);
     Ok(ExitCode::SUCCESS)
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::cli::error::CliError;
+use crate::cli::error::CliResult;
 use crate::cli::output::cyan;
 use crate::cli::render::page::{TaskPage, branches, place, status, turn, warn_of_visit};
 use crate::cli::session::Session;
@@ -22,7 +22,7 @@ pub(crate) struct WhyArgs {
     ticket: Ticket,
 }
 
-pub(crate) fn run(session: &Session, args: &WhyArgs) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &WhyArgs) -> CliResult {
     let workspace = session.workspace("why")?;
     let (reason, in_force) = why(&workspace, &args.ticket.task)?;
     session.warn_of_rules(&in_force);
@@ -88,7 +88,15 @@ fn effect(rules: &Rules, consequence: &Consequence, reason: &Reason) -> String {
             return "holds it here until a person unblocks it".to_owned();
         }
         Effect::Holds => return "leaves it here for a person to decide".to_owned(),
-        Effect::Speaks(verdict) => return verdict_effect(*verdict).to_owned(),
+        Effect::Speaks(verdict) => {
+            let effect = match verdict {
+                Verdict::Pass => "passes it for this branch; others are open",
+                Verdict::Reject => "counts when the other branches have decided",
+                Verdict::Hold => "holds this branch until a person unblocks it",
+                Verdict::Skip => "leaves this branch out; others are open",
+            };
+            return effect.to_owned();
+        }
     };
     let mut text = match (&passage.exhausted, &passage.to) {
         (Some(often), _) => too_often(rules, passage, often, reason),
@@ -111,15 +119,6 @@ fn effect(rules: &Rules, consequence: &Consequence, reason: &Reason) -> String {
     text
 }
 
-fn verdict_effect(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Pass => "passes it for this branch; others are open",
-        Verdict::Reject => "counts when the other branches have decided",
-        Verdict::Hold => "holds this branch until a person unblocks it",
-        Verdict::Skip => "leaves this branch out; others are open",
-    }
-}
-
 /// Returns what a route to a gate does. `retry` is the number of this way back, and how many are allowed.
 fn leads_to(rules: &Rules, retry: Option<(u32, u32)>, gate: &GateId, reason: &Reason) -> String {
     let place = gate_of_role(rules, reason, gate);
@@ -127,10 +126,8 @@ fn leads_to(rules: &Rules, retry: Option<(u32, u32)>, gate: &GateId, reason: &Re
     let found = found.map(|(_, gate)| gate);
     let Some((count, limit)) = retry else {
         let decides = found.is_some_and(|gate| gate.kind == GateKind::Condition);
-        return format!(
-            "leads to {place}{}",
-            if decides { ", which decides by itself" } else { "" }
-        );
+        let decides = if decides { ", which decides by itself" } else { "" };
+        return format!("leads to {place}{decides}");
     };
     let time = format!("the {} time of {limit}", ordinal(count));
     if reason.file.task.gate.as_ref().is_some_and(|open| open.current == *gate) {

@@ -10,13 +10,13 @@ use tracing::Level;
 use super::json::report_value;
 use super::text::report_text;
 use crate::cli::arguments::{Away, LogFormat};
-use crate::cli::error::{CliError, exit_code};
+use crate::cli::error::{CliError, CliResult, exit_code};
 use crate::cli::output::{JSON_VERSION, merged};
 use crate::cli::session::Session;
 use crate::cli::time::now;
 use crate::domain::Timestamp;
 use crate::files::printable::one_line;
-use crate::observability::endpoint::server::{Address, Endpoint};
+use crate::observability::endpoint::{Endpoint, address};
 use crate::tasks::inbox::recipient::Delivered;
 use crate::watch::report::{EventSource, WatchReport};
 use crate::watch::watcher::{watch, watch_once};
@@ -30,13 +30,13 @@ pub(crate) struct WatchArgs {
     #[arg(long)]
     once: bool,
     /// Serve metrics for Prometheus at this address, under `/metrics`
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "once")]
-    metrics: Option<Address>,
+    #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "once")]
+    metrics: Option<String>,
     #[command(flatten)]
     away: Away,
 }
 
-pub(crate) fn run(session: &Session, args: &WatchArgs) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &WatchArgs) -> CliResult {
     let mut workspace = session.workspace_in_background("watch")?;
     workspace.network = args.away.network();
     if args.once {
@@ -57,7 +57,7 @@ pub(crate) fn run(session: &Session, args: &WatchArgs) -> Result<ExitCode, CliEr
         })?;
         return Ok(if done { ExitCode::SUCCESS } else { failure });
     }
-    let endpoint = args.metrics.as_ref().map(Endpoint::bind).transpose();
+    let endpoint = args.metrics.as_deref().map(Endpoint::bind).transpose();
     let endpoint = endpoint.map_err(|fault| CliError::endpoint(&fault))?;
     watch(workspace, session.wait, endpoint, &mut |report| show(session, &report, true))?;
     Ok(ExitCode::SUCCESS)

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::cli::arguments::{Away, Rehearsal};
-use crate::cli::error::CliError;
+use crate::cli::error::CliResult;
 use crate::cli::output::cyan;
 use crate::cli::render::changes::{
     dependent, dependent_value, followed, given_value, lapsed, time_limit_value, timed_out,
@@ -45,7 +45,7 @@ pub(crate) struct SweepArgs {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &SweepArgs) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &SweepArgs) -> CliResult {
     let mut workspace = session.workspace("sweep")?;
     workspace.network = args.away.network();
     let mode = args.rehearsal.mode();

@@ -2,10 +2,9 @@
 
 use serde_json::Value;
 
-use crate::cli::output::{bold, cyan, red, short, yellow};
+use crate::cli::output::{bold, cyan, painted, red, short, yellow};
 use crate::cli::render::changes::{dependent, followed, lapsed, timed_out};
 use crate::cli::session::Session;
-use crate::files::diagnostic::diagnostic::{Diagnostic, render_all};
 use crate::files::printable::inert;
 use crate::project::error::error::OpsError;
 use crate::storage::layout::{BRANCH, INBOX};
@@ -98,7 +97,7 @@ fn project_text(session: &Session, report: &WatchReport, retries: bool) -> Strin
             "{} the committed rules are invalid; those of commit {} stay in force\n{}",
             red("error:"),
             short(in_force),
-            rendered(session, diagnostics)
+            painted(diagnostics)
         ),
         WatchReport::RulesUncommitted { files } => {
             let files = inert(&files.join(", "));
@@ -216,16 +215,12 @@ fn error_text(session: &Session, error: &OpsError) -> String {
     if let OpsError::UnreadableTask { diagnostics, .. } | OpsError::InvalidRules(diagnostics) =
         error
     {
-        text.push_str(&format!("\n{}", rendered(session, diagnostics)));
+        text.push_str(&format!("\n{}", painted(diagnostics)));
     }
     if let Some(fix) = error.fix() {
         text.push_str(&format!("\n{}", inert(&session.git_said(fix))));
     }
     text
-}
-
-fn rendered(session: &Session, diagnostics: &[Diagnostic]) -> String {
-    render_all(diagnostics, session.output.paint()).trim_end().to_owned()
 }
 
 fn first_line(text: &str) -> String {

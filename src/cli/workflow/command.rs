@@ -8,10 +8,10 @@ use serde_json::json;
 
 use super::{create, diff, import, run, show};
 use crate::cli::arguments::ActingAgent;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, CliResult};
 use crate::cli::output::{CYAN, counted, width};
 use crate::cli::render::findings;
-use crate::cli::render::table::{Cell, Column, Table};
+use crate::cli::render::table::{Cell, Table};
 use crate::cli::session::Session;
 use crate::domain::Workflow;
 use crate::files::config::configuration::Subject;
@@ -48,7 +48,7 @@ pub(crate) struct ValidateArgs {
     files: Vec<PathBuf>,
 }
 
-pub(crate) fn run(session: &Session, command: &WorkflowCommand) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, command: &WorkflowCommand) -> CliResult {
     match command {
         WorkflowCommand::List(who) => list(session, who),
         WorkflowCommand::Create(args) => create::run(session, args),
@@ -61,41 +61,36 @@ pub(crate) fn run(session: &Session, command: &WorkflowCommand) -> Result<ExitCo
     }
 }
 
-fn list(session: &Session, who: &ActingAgent) -> Result<ExitCode, CliError> {
-    let workspace = session.workspace("workflow list")?;
-    let in_force = session.rules(&workspace)?;
+fn list(session: &Session, who: &ActingAgent) -> CliResult {
+    let (workspace, in_force) = session.open("workflow list")?;
     let rules = &in_force.rules;
     let viewer = viewer(&workspace, &rules.org, who.agent.as_ref());
     if session.output.is_json() {
         session.output.data(json!({"workflows": workflows_value(rules, viewer.as_ref())}));
         return Ok(ExitCode::SUCCESS);
     }
-    let mut table = Table::new(&[
-        Column::left("NAME"),
-        Column::left("DEFAULT"),
-        Column::long("GATES"),
-        Column::long("DESCRIPTION"),
-    ]);
     let workflows: Vec<&Workflow> = startable(rules, viewer.as_ref()).collect();
-    for workflow in &workflows {
-        let project = &rules.project;
-        let gates: Vec<&str> = workflow.gates.iter().map(|gate| gate.id.as_str()).collect();
-        let is_default = workflow.name == project.default_workflow && project.workflows.len() > 1;
-        table.row([
-            Cell::styled(CYAN, &workflow.name),
-            Cell::from(if is_default { "yes" } else { "" }),
-            Cell::from(gates.join(" -> ")),
-            Cell::from(workflow.description.as_deref().unwrap_or_default()),
-        ]);
+    if let Some(viewer) = viewer.as_ref().filter(|_| workflows.is_empty()) {
+        session.output.say(format!("no workflow is for `{viewer}` to start"));
+        return Ok(ExitCode::SUCCESS);
     }
-    match viewer.as_ref().filter(|_| workflows.is_empty()) {
-        Some(viewer) => session.output.say(format!("no workflow is for `{viewer}` to start")),
-        None => session.output.print(&table.render(width())),
-    }
+    let project = &rules.project;
+    let is_default = |workflow: &Workflow| {
+        workflow.name == project.default_workflow && project.workflows.len() > 1
+    };
+    let gates = |workflow: &Workflow| {
+        workflow.gates.iter().map(|gate| gate.id.as_str()).collect::<Vec<_>>().join(" -> ")
+    };
+    let table = Table::of(&workflows)
+        .left("NAME", |workflow| Cell::styled(CYAN, &workflow.name))
+        .left("DEFAULT", |workflow| if is_default(workflow) { "yes" } else { "" }.into())
+        .long("GATES", |workflow| gates(workflow).into())
+        .long("DESCRIPTION", |workflow| workflow.description.as_deref().unwrap_or_default().into());
+    session.output.print(&table.render(width()));
     Ok(ExitCode::SUCCESS)
 }
 
-fn validate(session: &Session, args: &ValidateArgs) -> Result<ExitCode, CliError> {
+fn validate(session: &Session, args: &ValidateArgs) -> CliResult {
     let workspace = session.workspace("workflow validate")?;
     let wanted = args.files.iter().map(|file| rules_file(session, &workspace, file));
     let wanted: Vec<String> = wanted.collect::<Result<_, _>>()?;
@@ -108,7 +103,7 @@ fn validate(session: &Session, args: &ValidateArgs) -> Result<ExitCode, CliError
 }
 
 /// Returns the name of a rules file as diagnostics have it. Fails for other files.
-fn rules_file(session: &Session, workspace: &Workspace, file: &Path) -> Result<String, CliError> {
+fn rules_file(session: &Session, workspace: &Workspace, file: &Path) -> CliResult<String> {
     let shown = file.display();
     let path = session.directory.join(file).canonicalize();
     let path = path.map_err(|cause| CliError::input(&shown, &cause))?;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::cli::arguments::{Rehearsal, template};
-use crate::cli::error::CliError;
+use crate::cli::error::CliResult;
 use crate::cli::output::{bold, cyan, of_commit};
 use crate::cli::session::Session;
 use crate::domain::{AgentId, WorkflowName, listed};
@@ -36,7 +36,7 @@ pub(crate) struct WorkflowCreateArgs {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &WorkflowCreateArgs) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &WorkflowCreateArgs) -> CliResult {
     let (Some(name), Some(template)) = (&args.name, args.template) else {
         list(session);
         return Ok(ExitCode::SUCCESS);

@@ -1,14 +1,11 @@
 //! `aof workflow diff`
 
-use std::process::ExitCode;
-
 use serde_json::{Value, json};
 
-use crate::cli::error::CliError;
+use crate::cli::error::CliResult;
 use crate::cli::output::{GREEN, RED, YELLOW, bold, cyan, dim, short, styled};
 use crate::cli::render::findings;
 use crate::cli::session::Session;
-use crate::files::diagnostic::diagnostic::render_all;
 use crate::files::printable::inert;
 use crate::git::CommitId;
 use crate::rules::{Difference, DifferenceKind, Subject};
@@ -29,16 +26,14 @@ pub(crate) struct WorkflowDiffArgs {
     revision: Option<String>,
 }
 
-pub(crate) fn run(session: &Session, args: &WorkflowDiffArgs) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &WorkflowDiffArgs) -> CliResult {
     let workspace = session.workspace("workflow diff")?;
     let diff = diff_rules(&workspace, args.revision.as_deref())?;
     let output = session.output;
     if output.is_json() {
         output.data(value(&diff));
     } else {
-        if !diff.diagnostics.is_empty() {
-            output.say(format!("{}\n", render_all(&diff.diagnostics, output.paint()).trim_end()));
-        }
+        output.say_diagnostics(&diff.diagnostics);
         output.print(&page(&diff));
     }
     Ok(findings::tell_unreadable(session, &diff.unreadable))

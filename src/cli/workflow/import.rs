@@ -6,13 +6,12 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::cli::arguments::{Rehearsal, one_of};
-use crate::cli::error::CliError;
-use crate::cli::output::{CYAN, DIM, RED, YELLOW, bold, of_commit, styled};
+use crate::cli::error::{CliError, CliResult};
+use crate::cli::output::{CYAN, DIM, RED, YELLOW, bold, of_commit, painted, styled};
 use crate::cli::render::findings;
 use crate::cli::session::Session;
 use crate::cli::text_input;
 use crate::domain::{FieldFate, ImportRemark, WorkflowName};
-use crate::files::diagnostic::diagnostic::render_all;
 use crate::files::printable::inert;
 use crate::git::AuditError;
 use crate::project::error::error::OpsError;
@@ -50,7 +49,7 @@ pub(crate) struct WorkflowImportArgs {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &WorkflowImportArgs) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &WorkflowImportArgs) -> CliResult {
     let mode = args.rehearsal.mode();
     let bytes = match args.file.as_str() {
         "-" => text_input::bytes(Path::new("-"))?,
@@ -76,7 +75,7 @@ pub(crate) fn run(session: &Session, args: &WorkflowImportArgs) -> Result<ExitCo
 }
 
 /// Opens the project. A dry run needs none.
-fn workspace(session: &Session, mode: DryRun) -> Result<Option<Workspace>, CliError> {
+fn workspace(session: &Session, mode: DryRun) -> CliResult<Option<Workspace>> {
     let opened = session.workspace("workflow import");
     let is_missing = matches!(
         opened.as_ref().err().and_then(CliError::ops),
@@ -124,7 +123,7 @@ fn show(session: &Session, imported: &Imported, brought: &Brought, mode: DryRun)
         }
     }
     if !brought.diagnostics.is_empty() {
-        output.say(format!("\n{}", render_all(&brought.diagnostics, output.paint()).trim_end()));
+        output.say(format!("\n{}", painted(&brought.diagnostics)));
     }
     let mut lines = Vec::new();
     let paths: Vec<&str> = brought.paths.iter().map(ProjectPath::as_str).collect();

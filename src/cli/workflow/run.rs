@@ -13,7 +13,7 @@ use crate::cli::agents::preview;
 use crate::cli::agents::run::{RunOptions, ended, go};
 use crate::cli::agents::runner::project;
 use crate::cli::arguments::context;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, CliResult};
 use crate::cli::output::cyan;
 use crate::cli::session::Session;
 use crate::domain::{Map, Workflow, WorkflowName};
@@ -65,11 +65,11 @@ pub(crate) struct WorkflowRunArgs {
     how: RunOptions,
 }
 
-pub(crate) fn run(session: &Session, args: &WorkflowRunArgs) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &WorkflowRunArgs) -> CliResult {
     ended(session, &args.how, start(session, args))
 }
 
-fn start(session: &Session, args: &WorkflowRunArgs) -> Result<ExitCode, CliError> {
+fn start(session: &Session, args: &WorkflowRunArgs) -> CliResult {
     let workspace = session.workspace_in_background("workflow run")?;
     let mode = if args.how.dry_run { DryRun::Yes } else { DryRun::No };
     let in_force = session.rules(&workspace)?;
@@ -136,7 +136,7 @@ fn begin(
     name: &WorkflowName,
     template: Template,
     mode: DryRun,
-) -> Result<(), CliError> {
+) -> CliResult<()> {
     let output = session.output;
     let new = NewWorkflow { name: name.clone(), template };
     let made = create_workflow(workspace, &new, DryRun::Yes)?;
@@ -173,7 +173,7 @@ fn new_task(
     workflow: &Workflow,
     args: &WorkflowRunArgs,
     here: &Path,
-) -> Result<NewTask, CliError> {
+) -> CliResult<NewTask> {
     let files = files(workspace, &args.files, here)?;
     let text = args.input.as_deref().unwrap_or_default().trim();
     let first = text.lines().next().unwrap_or_default().trim();
@@ -217,7 +217,7 @@ fn new_task(
 }
 
 /// Returns the files by their paths in the project. Fails for a file outside of it.
-fn files(workspace: &Workspace, names: &[String], here: &Path) -> Result<Vec<String>, CliError> {
+fn files(workspace: &Workspace, names: &[String], here: &Path) -> CliResult<Vec<String>> {
     let root = workspace.paths.root();
     let in_project = |name: &String| {
         let path = here.join(name).canonicalize();

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::diagrams::{dot, mermaid};
 use super::draw::draw;
-use crate::cli::error::CliError;
+use crate::cli::error::CliResult;
 use crate::cli::render::findings;
 use crate::cli::session::Session;
 use crate::domain::{Branch, Gate, GateKind, GateType, Workflow, WorkflowName};
@@ -46,9 +46,8 @@ enum GraphFormat {
     Dot,
 }
 
-pub(crate) fn run(session: &Session, args: &WorkflowShowArgs) -> Result<ExitCode, CliError> {
-    let workspace = session.workspace("workflow show")?;
-    let in_force = session.rules(&workspace)?;
+pub(crate) fn run(session: &Session, args: &WorkflowShowArgs) -> CliResult {
+    let (_, in_force) = session.open("workflow show")?;
     let rules = &in_force.rules;
     let workflow = named(rules, args.name.as_ref())?;
     session.output.show(|| value(rules, workflow), || draw(rules, workflow, &[]));
@@ -56,9 +55,8 @@ pub(crate) fn run(session: &Session, args: &WorkflowShowArgs) -> Result<ExitCode
 }
 
 /// Draws the workflow, and where tasks are now.
-pub(crate) fn graph(session: &Session, args: &GraphArgs) -> Result<ExitCode, CliError> {
-    let workspace = session.workspace("workflow graph")?;
-    let in_force = session.rules(&workspace)?;
+pub(crate) fn graph(session: &Session, args: &GraphArgs) -> CliResult {
+    let (workspace, in_force) = session.open("workflow graph")?;
     let rules = &in_force.rules;
     let workflow = named(rules, args.name.as_ref())?;
     let report = gate_status(&workspace, &in_force);
@@ -75,7 +73,7 @@ pub(crate) fn graph(session: &Session, args: &GraphArgs) -> Result<ExitCode, Cli
 }
 
 /// Returns the workflow of that name; without one the project's default.
-fn named<'a>(rules: &'a Rules, name: Option<&WorkflowName>) -> Result<&'a Workflow, CliError> {
+fn named<'a>(rules: &'a Rules, name: Option<&WorkflowName>) -> CliResult<&'a Workflow> {
     Ok(workflow_named(rules, name.unwrap_or(&rules.project.default_workflow))?)
 }
 

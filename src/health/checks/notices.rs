@@ -1,7 +1,7 @@
 //! Messages that do not get through.
 
 use crate::health::subject::{Found, Subject};
-use crate::observability::notices::list::{OutgoingStanding, outgoing};
+use crate::observability::notices::list::{OutgoingState, outgoing};
 use crate::project::issue::Issue;
 
 pub(crate) fn check(subject: &Subject<'_>) -> Found {
@@ -9,11 +9,11 @@ pub(crate) fn check(subject: &Subject<'_>) -> Found {
     if subject.project().is_none() {
         return Ok(issues);
     }
-    let messages = outgoing(subject.workspace)?.messages;
+    let messages = outgoing(subject.workspace)?;
     let (dropped, failing): (Vec<_>, Vec<_>) = messages
         .iter()
         .filter(|message| message.error.is_some())
-        .partition(|message| message.standing == OutgoingStanding::Dropped);
+        .partition(|message| message.state == OutgoingState::Dropped);
     for (code, count, what, last, fix) in [
         (
             "notices_failing",

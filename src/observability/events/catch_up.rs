@@ -4,8 +4,9 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use super::lines::{LeftForStream, OfCommit, of_commit};
-use super::lines::{StreamedLine, UncommittedLine};
+use tracing::warn;
+
+use super::lines::{LeftForStream, OfCommit, StreamedLine, UncommittedLine, of_commit};
 use super::rebuild::rebuild_with;
 use super::record::{EventCount, Ground, Kept, patiently};
 use crate::domain::EventId;
@@ -16,9 +17,9 @@ use crate::history::new_commits::unreported::{Left, News};
 use crate::project::error::error::OpsError;
 use crate::project::parallel_map::side_by_side;
 use crate::project::workspace::Workspace;
+use crate::storage::EventStream;
 use crate::storage::event_log::StreamWriter;
 use crate::storage::event_log::{StreamRecord, StreamState};
-use crate::storage::{Cursor, EventStream};
 
 /// How long whoever else writes is waited for: they are about to write the same.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -57,23 +58,19 @@ pub fn catch_up_events(workspace: &Workspace) -> Result<Left, OpsError> {
 /// Returns how often each event is in the stream, which is brought up to date first; that reads what was committed since, and
 /// nothing of what was counted already. Events of kinds that this version does not know are left out.
 pub fn event_counts(workspace: &Workspace) -> Result<Vec<EventCount>, OpsError> {
-    let missing = catch_up_or_list(workspace)?;
+    catch_up_if_writable(workspace)?;
     let record = EventStream::of(&workspace.paths).record::<Kept>()?;
-    let mut counts = record.map(|(record, _)| record.kept.counts).unwrap_or_default();
-    for line in &missing {
-        counts.add(line);
-    }
-    Ok(counts.list())
+    Ok(record.map(|(record, _)| record.kept.counts.list()).unwrap_or_default())
 }
 
-/// Brings the stream up to date. Returns what could not be written: nothing may be written there, or somebody else is about to, and takes
-/// long.
-pub(crate) fn catch_up_or_list(workspace: &Workspace) -> Result<Vec<StreamedLine>, OpsError> {
+/// Brings the stream up to date, unless nothing may be written there.
+pub(crate) fn catch_up_if_writable(workspace: &Workspace) -> Result<Left, OpsError> {
     match catch_up_events(workspace) {
-        Ok(Left::Nothing) => Ok(Vec::new()),
-        Ok(Left::Commits) => unwritten(workspace),
-        Err(OpsError::Store(fault)) if fault.is_read_only() => unwritten(workspace),
-        Err(error) => Err(error),
+        Err(OpsError::Store(fault)) if fault.is_read_only() => {
+            warn!("the event stream is not up to date: {fault}");
+            Ok(Left::Commits)
+        }
+        other => other,
     }
 }
 
@@ -105,21 +102,6 @@ fn remake(
 ) -> Result<Left, OpsError> {
     let made = rebuild_with(workspace, stream, writer, go_on)?;
     Ok(if made.is_some() { Left::Nothing } else { Left::Commits })
-}
-
-/// Returns what is not in a stream that cannot be written now: what would be added, or all where there is none.
-fn unwritten(workspace: &Workspace) -> Result<Vec<StreamedLine>, OpsError> {
-    let stream = EventStream::of(&workspace.paths);
-    let kept = stream.record::<Kept>()?.map(|(record, _)| record.kept).unwrap_or_default();
-    let apart = LeftForStream::of(stream.left()?, &kept.taken).waiting;
-    let news = match Ground::look(workspace, Some(&kept.cursor))? {
-        Some(ground) => news(workspace, &kept.cursor, &ground, usize::MAX)?,
-        None => None,
-    };
-    Ok(match news {
-        Some(news) => lines(workspace, &news, apart)?.0,
-        None => apart.into_iter().map(|apart| apart.line).collect(),
-    })
 }
 
 fn is_up_to_date(workspace: &Workspace, stream: &EventStream) -> Result<bool, OpsError> {
@@ -164,80 +146,42 @@ fn step(
     }
     let left = LeftForStream::of(stream.left()?, &record.kept.taken);
     left.clear_done(writer)?;
-    let apart = left.waiting;
-    let Some(ground) = Ground::look(workspace, Some(&record.kept.cursor))? else {
-        let lines: Vec<StreamedLine> = apart.iter().map(|apart| apart.line.clone()).collect();
-        write(writer, &mut record, &lines, apart)?;
-        return Ok(Step::Done(Left::Nothing));
+    let mut waiting = left.waiting.into_iter().peekable();
+    let (mut lines, mut taken, mut rest) = (Vec::new(), Vec::new(), Left::Nothing);
+    let mut take = |lines: &mut Vec<StreamedLine>, apart: UncommittedLine| {
+        lines.push(apart.line);
+        taken.extend(apart.id);
     };
-    let Some(news) = news(workspace, &record.kept.cursor, &ground, MOST)? else {
-        return Ok(Step::Astray);
-    };
-    let (lines, apart) = lines(workspace, &news, apart)?;
-    news.note_in(&mut record.kept.cursor, &ground.head.reference);
-    write(writer, &mut record, &lines, apart)?;
-    Ok(Step::Done(news.left))
-}
-
-fn write(
-    writer: &StreamWriter,
-    record: &mut StreamRecord<Kept>,
-    lines: &[StreamedLine],
-    taken: Vec<UncommittedLine>,
-) -> Result<(), OpsError> {
-    for line in lines {
+    if let Some(ground) = Ground::look(workspace, Some(&record.kept.cursor))? {
+        let cursor = &record.kept.cursor;
+        let news = match News::begin(workspace, cursor, &ground.head, ground.newest)? {
+            Some(last) => News::since(workspace, cursor, (last, ground.newest), MOST)?,
+            None => Some(News::whole(workspace, ground.newest, MOST)?),
+        };
+        let Some(news) = news else { return Ok(Step::Astray) };
+        let of = |workspace: &Workspace, share: &[CommitId]| {
+            let mut telling = Telling::new(workspace);
+            share.iter().map(|commit| of_commit(workspace, &mut telling, &news, *commit)).collect()
+        };
+        let _ = side_by_side(workspace, &news.commits, of, &mut |told: OfCommit| {
+            while let Some(apart) = waiting.next_if(|apart| apart.at < told.committed) {
+                take(&mut lines, apart);
+            }
+            lines.extend(told.lines);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        news.note_in(&mut record.kept.cursor, &ground.head.reference);
+        rest = news.left;
+    }
+    if rest == Left::Nothing {
+        waiting.for_each(|apart| take(&mut lines, apart));
+    }
+    for line in &lines {
         record.kept.counts.add(line);
     }
-    let taken: Vec<EventId> = taken.into_iter().filter_map(|apart| apart.id).collect();
     record.kept.take(taken.iter().cloned());
     let text: String = lines.iter().map(|line| line.text.as_str()).collect();
-    writer.append(record, text.as_bytes())?;
-    Ok(writer.clear(&taken)?)
-}
-
-/// Returns the commits that are to be told of; nothing where history does not lead to what was told any more.
-fn news(
-    workspace: &Workspace,
-    cursor: &Cursor,
-    ground: &Ground,
-    most: usize,
-) -> Result<Option<News>, OpsError> {
-    match News::begin(workspace, cursor, &ground.head, ground.newest)? {
-        Some(last) => News::since(workspace, cursor, (last, ground.newest), most),
-        None => News::whole(workspace, ground.newest, most).map(Some),
-    }
-}
-
-/// Returns the lines of the commits, with those that are in none where their time is, and which of these that are.
-fn lines(
-    workspace: &Workspace,
-    news: &News,
-    apart: Vec<UncommittedLine>,
-) -> Result<(Vec<StreamedLine>, Vec<UncommittedLine>), OpsError> {
-    let mut waiting = apart.into_iter().peekable();
-    let (mut lines, mut taken) = (Vec::new(), Vec::new());
-    let of = |workspace: &Workspace, share: &[CommitId]| {
-        let mut telling = Telling::new(workspace);
-        share.iter().map(|commit| of_commit(workspace, &mut telling, news, *commit)).collect()
-    };
-    let _ = side_by_side(
-        workspace,
-        &news.commits,
-        of,
-        &mut |OfCommit { committed, lines: own, .. }| {
-            while let Some(apart) = waiting.next_if(|apart| apart.at < committed) {
-                lines.push(apart.line.clone());
-                taken.push(apart);
-            }
-            lines.extend(own);
-            Ok(ControlFlow::Continue(()))
-        },
-    )?;
-    if news.left == Left::Nothing {
-        for apart in waiting {
-            lines.push(apart.line.clone());
-            taken.push(apart);
-        }
-    }
-    Ok((lines, taken))
+    writer.append(&mut record, text.as_bytes())?;
+    writer.clear(&taken)?;
+    Ok(Step::Done(rest))
 }

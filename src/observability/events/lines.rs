@@ -76,7 +76,6 @@ impl UncommittedLine {
 
 /// The lines of one commit.
 pub(crate) struct OfCommit {
-    pub commit: CommitId,
     /// When it was made.
     pub committed: Timestamp,
     pub lines: Vec<StreamedLine>,
@@ -100,7 +99,7 @@ pub(crate) fn of_commit(
                 .map(|event| StreamedLine::of(workspace, happened, event, Origin::Commit(&id))),
         );
     }
-    Ok(OfCommit { commit, committed: told.committed, lines })
+    Ok(OfCommit { committed: told.committed, lines })
 }
 
 /// What was left for the stream.

@@ -1,12 +1,9 @@
 //! The stream is read: whole lines from the beginning, and, by whoever follows it, whatever comes after them. Another stream that takes
 //! its place is read on behind the line that was read last.
 
-use std::collections::VecDeque;
-
-use super::catch_up::{catch_up_events, catch_up_or_list};
+use super::catch_up::catch_up_if_writable;
 use crate::domain::{AgentId, EventKind, Level, TaskId, Timestamp};
 use crate::files::event::line::EventLine;
-use crate::history::new_commits::unreported::Left;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::EventStream;
@@ -54,92 +51,52 @@ pub(crate) struct EventReader {
     number: u64,
     /// The line that was read last.
     last: Option<String>,
-    /// What is not in the stream yet, or never: nothing can be written there, or somebody else is about to.
-    unwritten: VecDeque<String>,
-    /// How far the lines that were read go.
-    reached: Reached,
-}
-
-/// How far lines go that were read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Reached {
-    /// As far as the stream was read.
-    EventStream,
-    /// Further: to what was not in it.
-    Unwritten,
 }
 
 impl EventReader {
-    /// Opens the stream, brought up to date. Where nothing may be written, what is missing is told all the same.
+    /// Opens the stream, brought up to date where it may be written.
     pub(crate) fn open(workspace: &Workspace) -> Result<Self, OpsError> {
+        catch_up_if_writable(workspace)?;
         let stream = EventStream::of(&workspace.paths);
-        let missing = catch_up_or_list(workspace)?;
-        let unwritten = missing.into_iter().map(|line| line.text.trim_end().to_owned()).collect();
-        Ok(Self {
-            reading: stream.open()?,
-            stream,
-            number: 0,
-            last: None,
-            unwritten,
-            reached: Reached::EventStream,
-        })
+        Ok(Self { reading: stream.open()?, stream, number: 0, last: None })
     }
 
     /// Returns the next line, if there is one by now.
     pub(crate) fn next_line(&mut self) -> Result<Option<StreamLine>, OpsError> {
-        // What comes into it behind what was not in it is that, first of all.
-        let read = match self.reading.as_mut().filter(|_| self.reached == Reached::EventStream) {
-            Some(reading) => reading.line()?,
-            None => None,
-        };
-        let next = read.or_else(|| {
-            let text = self.unwritten.pop_front()?;
-            self.reached = Reached::Unwritten;
-            Some(text)
-        });
-        let Some(text) = next else { return Ok(None) };
+        let Some(reading) = &mut self.reading else { return Ok(None) };
+        let Some(text) = reading.line()? else { return Ok(None) };
         self.last = Some(text.clone());
-        Ok(Some(self.line_of(text)))
-    }
-
-    fn line_of(&mut self, text: String) -> StreamLine {
         self.number += 1;
-        match EventLine::read(&text) {
+        Ok(Some(match EventLine::read(&text) {
             Some(event) => StreamLine::Event(Box::new(event), text),
             None => StreamLine::Damaged(self.number),
-        }
+        }))
     }
 
     /// Has the stream brought up to date again, and goes over to the one that has taken its place, if one has.
     pub(crate) fn refresh(&mut self, workspace: &Workspace) -> Result<(), OpsError> {
-        let left = match catch_up_events(workspace) {
-            Err(OpsError::Store(fault)) if fault.is_read_only() => Left::Commits,
-            other => other?,
-        };
-        let is_over = self.reading.as_ref().is_none_or(StreamReader::is_over);
-        if !is_over && (self.reached == Reached::EventStream || left == Left::Commits) {
+        catch_up_if_writable(workspace)?;
+        if self.reading.as_ref().is_some_and(|reading| !reading.is_over()) {
             return Ok(());
         }
         // What is left of the old one was written before the new one was begun.
         let Some(mut newer) = self.stream.open()? else { return Ok(()) };
-        let Some(last) = &self.last else {
-            self.reading = Some(newer);
-            return Ok(());
-        };
-        let (mut number, mut place) = (0, None);
-        while let Some(line) = newer.line()? {
-            number += 1;
-            if line == *last {
-                place = Some((number, newer.place()));
+        let mut number = 0;
+        if let Some(last) = &self.last {
+            let mut place = None;
+            while let Some(line) = newer.line()? {
+                number += 1;
+                if line == *last {
+                    place = Some((number, newer.place()));
+                }
+            }
+            // Where that line is not in it any more, what is in it was told as well as it can be.
+            if let Some((line, place)) = place {
+                newer.go_to(place)?;
+                number = line;
             }
         }
-        // Where that line is not in it any more, what is in it was told as well as it can be.
-        if let Some((line, place)) = place {
-            newer.go_to(place)?;
-            number = line;
-        }
         self.number = number;
-        self.reached = Reached::EventStream;
         self.reading = Some(newer);
         Ok(())
     }

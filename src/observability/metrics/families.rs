@@ -9,105 +9,87 @@ use crate::domain::{EventKind, Timestamp};
 use crate::observability::events::record::EventCount;
 use crate::observability::exposition::{Family, Labels, Samples};
 
+fn family(name: &'static str, help: &'static str, samples: Samples) -> Family {
+    Family { name, help, samples }
+}
+
 /// Returns the families of all that was counted.
 pub(crate) fn of(project: &str, counts: &Counts<'_>) -> Vec<Family> {
+    let skewed = Samples::Counter(vec![(labels(project, [], &[]), counts.skewed)]);
     vec![
-        Family {
-            name: "aof_gate_duration_seconds",
-            help: "How long visits of a gate took that have ended.",
-            samples: histograms(
-                project,
-                ["workflow", "gate", "outcome"],
-                &counts.durations,
-                |stays| &stays.0,
-            ),
-        },
-        Family {
-            name: "aof_gate_transitions",
-            help: "Visits that have ended, by where the task went; rejections are among them.",
-            samples: counters(
-                project,
-                ["workflow", "from_gate", "to_gate", "outcome"],
-                &counts.transitions,
-            ),
-        },
-        Family {
-            name: "aof_gate_rejections",
-            help: "Visits that ended with the task sent back, by the gate that sent it.",
-            samples: counters(project, ["workflow", "gate"], &counts.rejections),
-        },
-        Family {
-            name: "aof_gate_skips",
-            help: "How often tasks passed a gate over on the way from one to another.",
-            samples: counters(project, ["workflow", "gate", "reason"], &counts.skips),
-        },
-        Family {
-            name: "aof_gate_timeouts",
-            help: "Visits that ended because they took longer than they may.",
-            samples: counters(project, ["workflow", "gate"], &counts.timeouts),
-        },
-        Family {
-            name: "aof_gate_active_tasks",
-            help: "Tasks that stand at a gate, in whatever state.",
-            samples: gauges(project, ["workflow", "gate"], &counts.active),
-        },
-        Family {
-            name: "aof_gate_blocked_no_agents",
-            help: "Tasks that wait at a gate whose role has nobody.",
-            samples: gauges(project, ["workflow", "gate", "role"], &counts.no_agents),
-        },
-        Family {
-            name: "aof_blocked_tasks",
-            help: "Tasks that are blocked, by why.",
-            samples: gauges(project, ["workflow", "reason"], &counts.blocked),
-        },
-        Family {
-            name: "aof_task_lead_time_seconds",
-            help: "How long tasks took to become complete, from when they were made.",
-            samples: histograms(project, ["workflow"], &counts.lead_times, |stays| &stays.0),
-        },
-        Family {
-            name: "aof_task_passes",
-            help: "How often tasks that became complete had come to the gate that they came to most often; 1 is ideal.",
-            samples: histograms(project, ["workflow"], &counts.passes, |passes| &passes.0),
-        },
-        Family {
-            name: "aof_clock_skew",
-            help: "Visits whose file says that they ended before they began; they count as 0 seconds.",
-            samples: Samples::Counter(vec![(labels(project, [], &[]), counts.skewed)]),
-        },
+        family(
+            "aof_gate_duration_seconds",
+            "How long visits of a gate took that have ended.",
+            histograms(project, ["workflow", "gate", "outcome"], &counts.durations, |own| &own.0),
+        ),
+        family(
+            "aof_gate_transitions",
+            "Visits that have ended, by where the task went; rejections are among them.",
+            counters(project, ["workflow", "from_gate", "to_gate", "outcome"], &counts.transitions),
+        ),
+        family(
+            "aof_gate_rejections",
+            "Visits that ended with the task sent back, by the gate that sent it.",
+            counters(project, ["workflow", "gate"], &counts.rejections),
+        ),
+        family(
+            "aof_gate_skips",
+            "How often tasks passed a gate over on the way from one to another.",
+            counters(project, ["workflow", "gate", "reason"], &counts.skips),
+        ),
+        family(
+            "aof_gate_timeouts",
+            "Visits that ended because they took longer than they may.",
+            counters(project, ["workflow", "gate"], &counts.timeouts),
+        ),
+        family(
+            "aof_gate_active_tasks",
+            "Tasks that stand at a gate, in whatever state.",
+            gauges(project, ["workflow", "gate"], &counts.active),
+        ),
+        family(
+            "aof_gate_blocked_no_agents",
+            "Tasks that wait at a gate whose role has nobody.",
+            gauges(project, ["workflow", "gate", "role"], &counts.no_agents),
+        ),
+        family(
+            "aof_blocked_tasks",
+            "Tasks that are blocked, by why.",
+            gauges(project, ["workflow", "reason"], &counts.blocked),
+        ),
+        family(
+            "aof_task_lead_time_seconds",
+            "How long tasks took to become complete, from when they were made.",
+            histograms(project, ["workflow"], &counts.lead_times, |own| &own.0),
+        ),
+        family(
+            "aof_task_passes",
+            "How often tasks that became complete had come to the gate that they came to most often; 1 is ideal.",
+            histograms(project, ["workflow"], &counts.passes, |own| &own.0),
+        ),
+        family(
+            "aof_clock_skew",
+            "Visits whose file says that they ended before they began; they count as 0 seconds.",
+            skewed,
+        ),
     ]
 }
 
 /// Returns a gauge of the project as a whole.
 pub(crate) fn level(name: &'static str, help: &'static str, project: &str, count: usize) -> Family {
-    Family {
-        name,
-        help,
-        samples: Samples::Gauge(vec![(labels(project, [], &[]), number(count as u64))]),
-    }
+    family(name, help, Samples::Gauge(vec![(labels(project, [], &[]), number(count as u64))]))
 }
 
 /// Returns the family that says which program counted.
 pub(crate) fn build() -> Family {
-    Family {
-        name: "aof_build_info",
-        help: "Always 1; the version of aof that counted.",
-        samples: Samples::Gauge(vec![(
-            vec![("version", env!("CARGO_PKG_VERSION").to_owned())],
-            1.0,
-        )]),
-    }
+    let version = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];
+    let help = "Always 1; the version of aof that counted.";
+    family("aof_build_info", help, Samples::Gauge(vec![(version, 1.0)]))
 }
 
 /// Returns when the oldest open visits began, by their labels.
 pub(crate) fn oldest(project: &str, counts: &Counts<'_>) -> Vec<(Labels, Option<i64>)> {
-    let names = ["workflow", "gate"];
-    counts
-        .oldest
-        .iter()
-        .map(|(values, entered)| (labels(project, names, values), *entered))
-        .collect()
+    samples(project, ["workflow", "gate"], &counts.oldest, |entered| *entered)
 }
 
 /// Returns how old they are by then. One that began later than now, by another machine's clock, is not old.
@@ -115,22 +97,30 @@ pub(crate) fn ages(oldest: &[(Labels, Option<i64>)], now: Timestamp) -> Family {
     let age =
         |entered: i64| number(u64::try_from(now.as_second().saturating_sub(entered)).unwrap_or(0));
     let samples = oldest.iter().map(|(labels, entered)| (labels.clone(), entered.map_or(0.0, age)));
-    Family {
-        name: "aof_gate_oldest_task_age_seconds",
-        help: "How long the task that came first has stood at a gate; 0 where none does.",
-        samples: Samples::Gauge(samples.collect()),
-    }
+    family(
+        "aof_gate_oldest_task_age_seconds",
+        "How long the task that came first has stood at a gate; 0 where none does.",
+        Samples::Gauge(samples.collect()),
+    )
 }
 
-/// Returns counters by these labels.
+/// Returns samples of what was counted by these labels.
+fn samples<const N: usize, T, S>(
+    project: &str,
+    names: [&'static str; N],
+    counted: &By<'_, N, T>,
+    value: impl Fn(&T) -> S,
+) -> Vec<(Labels, S)> {
+    let sample = |(values, own): (&[&str; N], &T)| (labels(project, names, values), value(own));
+    counted.iter().map(sample).collect()
+}
+
 fn counters<const N: usize>(
     project: &str,
     names: [&'static str; N],
     counted: &By<'_, N, u64>,
 ) -> Samples {
-    Samples::Counter(
-        counted.iter().map(|(values, count)| (labels(project, names, values), *count)).collect(),
-    )
+    Samples::Counter(samples(project, names, counted, |count| *count))
 }
 
 fn gauges<const N: usize>(
@@ -138,12 +128,7 @@ fn gauges<const N: usize>(
     names: [&'static str; N],
     counted: &By<'_, N, u64>,
 ) -> Samples {
-    Samples::Gauge(
-        counted
-            .iter()
-            .map(|(values, count)| (labels(project, names, values), number(*count)))
-            .collect(),
-    )
+    Samples::Gauge(samples(project, names, counted, |count| number(*count)))
 }
 
 fn histograms<const N: usize, T>(
@@ -152,9 +137,7 @@ fn histograms<const N: usize, T>(
     counted: &By<'_, N, T>,
     of: fn(&T) -> &Histogram,
 ) -> Samples {
-    let sample =
-        |(values, sizes): (&[&str; N], &T)| (labels(project, names, values), of(sizes).clone());
-    Samples::Histogram(counted.iter().map(sample).collect())
+    Samples::Histogram(samples(project, names, counted, |own| of(own).clone()))
 }
 
 fn labels<const N: usize>(project: &str, names: [&'static str; N], values: &[&str; N]) -> Labels {
@@ -212,18 +195,14 @@ pub(crate) fn of_events(
         for own in of_kind(kind) {
             *counted.entry(place(own)).or_default() += own.count;
         }
-        families.push(Family {
-            name,
-            help,
-            samples: counters(project, ["workflow", "gate"], &counted),
-        });
+        families.push(family(name, help, counters(project, ["workflow", "gate"], &counted)));
     }
     let invalid = of_kind(EventKind::WorkflowConfigInvalid).map(|own| own.count).sum();
-    families.push(Family {
-        name: "aof_workflow_config_invalid",
-        help: "Commits whose rules are invalid.",
-        samples: counters(project, [], &BTreeMap::from([([], invalid)])),
-    });
+    families.push(family(
+        "aof_workflow_config_invalid",
+        "Commits whose rules are invalid.",
+        counters(project, [], &BTreeMap::from([([], invalid)])),
+    ));
     families
 }
 

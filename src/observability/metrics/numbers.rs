@@ -1,7 +1,5 @@
 //! The project in numbers, for Prometheus: counted from the task files, so that a restart resets nothing and two who count agree. No label
-//! names a task. A task whose file cannot be read now counts as it was committed last.
-
-use std::collections::HashSet;
+//! names a task. A task whose file cannot be read is not counted.
 
 use super::count;
 use super::families;
@@ -12,14 +10,8 @@ use crate::observability::exposition::{Family, Labels};
 use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::{ProjectPath, layout};
-use crate::tasks::headers::header::{Header, follow, header};
-use crate::tasks::headers::listing::{Listing, Scope, Unreadable, read_all};
+use crate::tasks::headers::listing::{Scope, Unreadable, read_all};
 use crate::tasks::inbox::backlog::pending;
-use crate::tasks::state::task_state::parse_with;
-
-/// How many earlier versions of a file are looked at for one that can be read.
-const LOOK_BACK: usize = 100;
 
 /// The numbers of a project at one moment.
 #[derive(Debug, Default)]
@@ -46,9 +38,8 @@ impl Numbers {
 /// Counts the project.
 pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbers, OpsError> {
     let listing = read_all(workspace, in_force, Scope::All);
-    let hidden = unreadable_tasks(workspace, in_force, &listing)?;
     let known = known_series::of(&in_force.rules);
-    let counts = count::of(&known, listing.tasks.iter().map(|(header, _)| header).chain(&hidden));
+    let counts = count::of(&known, listing.tasks.iter().map(|(header, _)| header));
     let project = in_force.project_name(workspace);
     let mut families = families::of(&project, &counts);
     let untold = match event_counts(workspace) {
@@ -73,47 +64,4 @@ pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbe
     families.push(families::build());
     let oldest = families::oldest(&project, &counts);
     Ok(Numbers { project, families, unreadable: listing.unreadable, untold, oldest })
-}
-
-/// Returns the tasks that have a file, but none that can be read, as they were committed last when they could be.
-fn unreadable_tasks(
-    workspace: &Workspace,
-    in_force: &InForce,
-    listing: &Listing,
-) -> Result<Vec<Header>, OpsError> {
-    let mut hidden = Vec::new();
-    if listing.unreadable.is_empty() {
-        return Ok(hidden);
-    }
-    let mut read: HashSet<String> =
-        listing.tasks.iter().map(|(header, _)| header.id.clone()).collect();
-    for file in &listing.unreadable {
-        let Ok(path) = file.path.parse::<ProjectPath>() else { continue };
-        if let Some(mut header) =
-            committed(workspace, in_force, &path)?.filter(|header| read.insert(header.id.clone()))
-        {
-            follow(&in_force.rules, &mut header);
-            hidden.push(header);
-        }
-    }
-    Ok(hidden)
-}
-
-fn committed(
-    workspace: &Workspace,
-    in_force: &InForce,
-    path: &ProjectPath,
-) -> Result<Option<Header>, OpsError> {
-    let (Some(Ok(id)), repository) = (layout::task_id(path.name()), &workspace.repository) else {
-        return Ok(None);
-    };
-    let Some(head) = repository.look()?.commit else { return Ok(None) };
-    for entry in repository.log_of(head, &[path.as_str()])?.take(LOOK_BACK) {
-        let entry = entry?;
-        let Some(bytes) = repository.read(entry.id, path.as_str())? else { continue };
-        if let Ok(file) = parse_with(&in_force.defaults(entry.committed), &id, path, &bytes) {
-            return Ok(Some(header(&file)));
-        }
-    }
-    Ok(None)
 }

@@ -1,11 +1,8 @@
 //! `aof stats`
 
-use std::process::ExitCode;
-
-use clap::ValueEnum;
-
 use super::{overview, tables};
-use crate::cli::error::CliError;
+use crate::cli::arguments::{Words, words};
+use crate::cli::error::CliResult;
 use crate::cli::output::{first_of, width};
 use crate::cli::render::findings;
 use crate::cli::session::Session;
@@ -33,50 +30,55 @@ pub(crate) struct StatsArgs {
     #[arg(long, value_name = "NAME")]
     workflow: Option<WorkflowName>,
     /// Show one table in place of the screen; `--json` has all of them
-    #[arg(long, value_name = "WHAT", conflicts_with = "json")]
+    #[arg(long, value_name = "WHAT", value_parser = words(TABLES), conflicts_with = "json")]
     by: Option<StatsTable>,
 }
 
 /// What a table is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StatsTable {
-    /// How much each agent did, how fast, and what was sent back
     Agent,
-    /// How long tasks stay at each gate, and what it sends back
     Gate,
-    /// How long tasks of each tag take, and how often they go round
     Tag,
-    /// What was created, completed and sent back in each week
     Week,
 }
 
-pub(crate) fn run(session: &Session, args: &StatsArgs) -> Result<ExitCode, CliError> {
-    let workspace = session.workspace("stats")?;
-    let in_force = session.rules(&workspace)?;
+const TABLES: Words<StatsTable> = &[
+    ("agent", StatsTable::Agent, "How much each agent did, how fast, and what was sent back"),
+    ("gate", StatsTable::Gate, "How long tasks stay at each gate, and what it sends back"),
+    ("tag", StatsTable::Tag, "How long tasks of each tag take, and how often they go round"),
+    ("week", StatsTable::Week, "What was created, completed and sent back in each week"),
+];
+
+pub(crate) fn run(session: &Session, args: &StatsArgs) -> CliResult {
+    let (workspace, in_force) = session.open("stats")?;
     let since = args.since.map(|since| since.from(workspace.now()));
     let question = Question { since, workflow: args.workflow.clone() };
     let stats = stats(&workspace, &in_force, &question)?;
-    if session.output.is_json() {
-        session.output.data(stats.value());
-    } else if stats.tally.all == 0 {
-        let workflow = stats.workflow.as_ref();
-        let of = workflow.map(|name| format!(" of workflow `{}`", inert(name))).unwrap_or_default();
-        session
-            .output
-            .line(format!("there are no tasks{of} yet: create one with `aof task new \"...\"`"));
-    } else if stats.tally.visits == 0
-        && matches!(args.by, Some(StatsTable::Agent | StatsTable::Tag))
-    {
-        session.output.line(overview::NO_VISITS);
-    } else {
-        session.output.print(&match args.by {
-            None => overview::page(&stats, width()),
-            Some(StatsTable::Agent) => tables::agents(&stats, tables::ALL).render(width()),
-            Some(StatsTable::Gate) => tables::gates_in_full(&stats).render(width()),
-            Some(StatsTable::Tag) => tables::tags(&stats).render(width()),
-            Some(StatsTable::Week) => tables::weeks(&stats).render(width()),
-        });
-        warn_of_clocks(session, &stats);
+    let output = session.output;
+    let has_no_visits = stats.tally.visits == 0;
+    match args.by {
+        _ if output.is_json() => output.data(stats.value()),
+        _ if stats.tally.all == 0 => {
+            let workflow = stats.workflow.as_ref().map(|name| format!(" of workflow `{name}`"));
+            let of = inert(&workflow.unwrap_or_default());
+            output.line(format!(
+                "there are no tasks{of} yet: create one with `aof task new \"...\"`"
+            ));
+        }
+        Some(StatsTable::Agent | StatsTable::Tag) if has_no_visits => {
+            output.line(overview::NO_VISITS);
+        }
+        by => {
+            output.print(&match by {
+                None => overview::page(&stats, width()),
+                Some(StatsTable::Agent) => tables::agents(&stats, usize::MAX),
+                Some(StatsTable::Gate) => tables::gates(&stats, None),
+                Some(StatsTable::Tag) => tables::tags(&stats),
+                Some(StatsTable::Week) => tables::weeks(&stats),
+            });
+            warn_of_clocks(session, &stats);
+        }
     }
     Ok(findings::tell_unreadable(session, &stats.unreadable))
 }

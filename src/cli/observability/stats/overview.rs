@@ -52,12 +52,12 @@ pub(crate) fn page(stats: &Stats, width: usize) -> String {
             text.push_str(&format!("{}{fact}\n", bold(format!("{label:<MARGIN$}"))));
         }
     }
-    text.push_str(&format!("\n{}", tables::gates(stats, GATES).render(width)));
+    text.push_str(&format!("\n{}", tables::gates(stats, Some(GATES))));
     more(&mut text, stats.gates.len(), GATES, "gate");
     if !stats.agents.is_empty() {
         // Three lines around the agents: a blank one, the titles, and "... and more".
         let room = LINES.saturating_sub(text.lines().count() + 3).max(AGENTS);
-        text.push_str(&format!("\n{}", tables::agents(stats, room).render(width)));
+        text.push_str(&format!("\n{}", tables::agents(stats, room)));
         more(&mut text, stats.agents.len(), room, "agent");
     }
     text

@@ -2,8 +2,8 @@
 
 use jiff::tz::TimeZone;
 
-use crate::cli::output::{CYAN, DIM, RED, YELLOW};
-use crate::cli::render::table::{Cell, Column, Table};
+use crate::cli::output::{CYAN, DIM, RED, YELLOW, width};
+use crate::cli::render::table::{Cell, Table};
 use crate::cli::time::length;
 use crate::observability::stats::gates::GateStats;
 use crate::observability::stats::loops::MANY as MANY_PASSES;
@@ -11,222 +11,134 @@ use crate::observability::stats::numbers::{Share, Spread};
 use crate::observability::stats::report::Stats;
 use crate::tasks::headers::header::time;
 
-/// No row is left out.
-pub(crate) const ALL: usize = usize::MAX;
 /// The longest bar, in letters.
 const LETTERS: u32 = 12;
 /// More than this part of the work sent back is too much.
 const MUCH: f64 = 0.5;
 
-/// Returns the gates as the screen shows them; of too many, those where most of the time is spent.
-pub(crate) fn gates(stats: &Stats, most: usize) -> Table {
-    let mut table = Table::new(&[
-        Column::left("WORKFLOW"),
-        Column::left("GATE"),
-        Column::right("P50"),
-        Column::right("P85"),
-        Column::right("P95").extra(2),
-        Column::right("TIME"),
-        Column::left("").extra(1),
-        Column::right("REJECTED"),
-        Column::right("NOW"),
-        Column::right("OLDEST").extra(0),
-    ]);
+/// Returns the gates: all that is known of each, or what the screen shows of those where most of the time is spent.
+pub(crate) fn gates(stats: &Stats, most: Option<usize>) -> String {
     let mut shown: Vec<(usize, &GateStats)> = stats.gates.iter().enumerate().collect();
     shown.sort_by(|a, b| b.1.time.part.cmp(&a.1.time.part).then(a.0.cmp(&b.0)));
-    shown.truncate(most);
+    shown.truncate(most.unwrap_or(usize::MAX));
     shown.sort_by_key(|(place, _)| *place);
-    for (_, gate) in shown {
-        let [p50, p85, p95] = points(gate.spread.as_ref());
-        let style = if stats.bottleneck() == Some(gate) { YELLOW } else { CYAN };
-        let share = match gate.time.rate().unwrap_or(0.0) {
+    let rows: Vec<&GateStats> = shown.into_iter().map(|(_, gate)| gate).collect();
+    let several = stats.gates.iter().any(|gate| gate.workflow != stats.gates[0].workflow);
+    let is_full = most.is_none();
+    let in_full = |cell: Cell| if is_full { cell } else { Cell::from("") };
+    let bottleneck = stats.bottleneck();
+    let share = |gate: &GateStats| {
+        let style = if bottleneck == Some(gate) { YELLOW } else { CYAN };
+        match gate.time.rate().unwrap_or(0.0) {
+            _ if is_full => Cell::from(""),
             _ if gate.is_idle() => Cell::styled(DIM, "idle"),
             rate => Cell::styled(style, bar(rate, LETTERS)),
-        };
-        table.row([
-            workflow(stats, gate),
-            name(gate),
-            p50,
-            p85,
-            p95,
-            time_share(gate),
-            share,
-            rejections(gate),
-            Cell::from(gate.standing),
-            age(gate.oldest),
-        ]);
-    }
-    table
-}
-
-/// Returns all that is known of each gate.
-pub(crate) fn gates_in_full(stats: &Stats) -> Table {
-    let mut table = Table::new(&[
-        Column::left("WORKFLOW"),
-        Column::left("GATE"),
-        Column::left("ROLE").extra(0),
-        Column::right("VISITS"),
-        Column::right("P50"),
-        Column::right("P85"),
-        Column::right("P95").extra(3),
-        Column::right("TIME"),
-        Column::right("REJECTED"),
-        Column::right("FIRST PASS").extra(4),
-        Column::right("SKIPPED").extra(2),
-        Column::right("NOW"),
-        Column::right("OLDEST").extra(1),
-    ]);
-    for gate in &stats.gates {
-        let [p50, p85, p95] = points(gate.spread.as_ref());
-        table.row([
-            workflow(stats, gate),
-            name(gate),
-            Cell::styled(DIM, gate.role.as_deref().unwrap_or_default()),
-            Cell::from(gate.spread.map_or(0, |spread| spread.count)),
-            p50,
-            p85,
-            p95,
-            time_share(gate),
-            rejections(gate),
-            or_dash(gate.can_reject.then(|| percent(gate.first_pass))),
-            Cell::from(gate.skipped),
-            Cell::from(gate.standing),
-            age(gate.oldest),
-        ]);
-    }
-    table
+        }
+    };
+    let table = Table::of(&rows)
+        .left("WORKFLOW", |gate| Cell::from(if several { gate.workflow.as_str() } else { "" }))
+        .left("GATE", |gate| match gate.in_force {
+            true => Cell::styled(CYAN, &gate.gate),
+            false => Cell::styled(DIM, format!("{} (gone)", gate.gate)),
+        })
+        .left("ROLE", |gate| in_full(Cell::styled(DIM, gate.role.as_deref().unwrap_or_default())))
+        .extra(0)
+        .right("VISITS", |gate| in_full(gate.spread.map_or(0, |own| own.count).into()))
+        .right("P50", |gate| point(gate.spread, |own| own.p50))
+        .right("P85", |gate| point(gate.spread, |own| own.p85))
+        .right("P95", |gate| point(gate.spread, |own| own.p95))
+        .extra(3)
+        // A branch has no share of all time: its time is that of the fork above it.
+        .right("TIME", |gate| match gate.gate.contains('/') {
+            true => Cell::from(""),
+            false => percent(gate.time).into(),
+        })
+        .left("", |gate| share(gate))
+        .extra(2)
+        .right("REJECTED", |gate| match gate.can_reject {
+            true => rejected(gate.rejections),
+            false => or_dash(None),
+        })
+        .right("FIRST PASS", |gate| {
+            in_full(or_dash(gate.can_reject.then(|| percent(gate.first_pass))))
+        })
+        .extra(4)
+        .right("SKIPPED", |gate| in_full(gate.skipped.into()))
+        .extra(2)
+        .right("NOW", |gate| gate.standing.into())
+        .right("OLDEST", |gate| or_dash(gate.oldest.map(rough)))
+        .extra(1);
+    table.render(width())
 }
 
 /// Returns the agents, those who did most first.
-pub(crate) fn agents(stats: &Stats, most: usize) -> Table {
-    let mut table = Table::new(&[
-        Column::left("AGENT"),
-        Column::right("VISITS"),
-        Column::right("P50"),
-        Column::right("P85"),
-        Column::right("P95").extra(1),
-        Column::right("PACE"),
-        Column::left("").extra(0),
-        Column::right("SENT BACK"),
-        Column::right("REJECTS"),
-    ]);
+pub(crate) fn agents(stats: &Stats, most: usize) -> String {
     let slowest = stats.agents.iter().filter_map(|agent| agent.pace).fold(0.0, f64::max);
-    for agent in stats.agents.iter().take(most) {
-        let [p50, p85, p95] = points(agent.spread.as_ref());
-        let pace = agent.pace.map(|pace| bar(pace / slowest, LETTERS));
-        table.row([
-            Cell::styled(CYAN, &agent.agent),
-            Cell::from(agent.rejects.whole),
-            p50,
-            p85,
-            p95,
-            or_dash(agent.pace.map(|pace| format!("{pace:.1}x"))),
-            Cell::styled(CYAN, pace.unwrap_or_default()),
-            rejected(agent.sent_back),
-            rejected(agent.rejects),
-        ]);
-    }
-    table
+    let table = Table::of(&stats.agents[..most.min(stats.agents.len())])
+        .left("AGENT", |agent| Cell::styled(CYAN, &agent.agent))
+        .right("VISITS", |agent| agent.rejects.whole.into())
+        .right("P50", |agent| point(agent.spread, |own| own.p50))
+        .right("P85", |agent| point(agent.spread, |own| own.p85))
+        .right("P95", |agent| point(agent.spread, |own| own.p95))
+        .extra(1)
+        .right("PACE", |agent| or_dash(agent.pace.map(|pace| format!("{pace:.1}x"))))
+        .left("", |agent| {
+            let pace = agent.pace.map(|pace| bar(pace / slowest, LETTERS));
+            Cell::styled(CYAN, pace.unwrap_or_default())
+        })
+        .extra(0)
+        .right("SENT BACK", |agent| rejected(agent.sent_back))
+        .right("REJECTS", |agent| rejected(agent.rejects));
+    table.render(width())
 }
 
 /// Returns the tags, those of most tasks first.
-pub(crate) fn tags(stats: &Stats) -> Table {
-    let mut table = Table::new(&[
-        Column::long("TAG"),
-        Column::right("TASKS"),
-        Column::right("COMPLETED"),
-        Column::right("LEAD P50"),
-        Column::right("P85"),
-        Column::right("P95").extra(0),
-        Column::right("PASSES"),
-        Column::right("OVER 3"),
-        Column::right("REJECTED"),
-    ]);
+pub(crate) fn tags(stats: &Stats) -> String {
     const { assert!(MANY_PASSES == 3, "the title of a column says so") };
-    for tag in &stats.tags {
-        let [p50, p85, p95] = points(tag.lead.as_ref());
-        let name = tag.tag.as_ref();
-        table.row([
-            name.map_or_else(|| Cell::styled(DIM, "(no tag)"), |name| Cell::styled(CYAN, name)),
-            Cell::from(tag.loops.tasks),
-            Cell::from(tag.lead.map_or(0, |lead| lead.count)),
-            p50,
-            p85,
-            p95,
-            or_dash(tag.loops.average().map(|passes| format!("{passes:.1}"))),
-            Cell::from(tag.loops.many.len()),
-            rejected(tag.rejections),
-        ]);
-    }
-    table
+    let table = Table::of(&stats.tags)
+        .long("TAG", |tag| match &tag.tag {
+            None => Cell::styled(DIM, "(no tag)"),
+            Some(name) => Cell::styled(CYAN, name),
+        })
+        .right("TASKS", |tag| tag.loops.tasks.into())
+        .right("COMPLETED", |tag| tag.lead.map_or(0, |lead| lead.count).into())
+        .right("LEAD P50", |tag| point(tag.lead, |own| own.p50))
+        .right("P85", |tag| point(tag.lead, |own| own.p85))
+        .right("P95", |tag| point(tag.lead, |own| own.p95))
+        .extra(0)
+        .right("PASSES", |tag| or_dash(tag.loops.average().map(|passes| format!("{passes:.1}"))))
+        .right("OVER 3", |tag| tag.loops.many.len().into())
+        .right("REJECTED", |tag| rejected(tag.rejections));
+    table.render(width())
 }
 
 /// Returns the weeks, the last one last.
-pub(crate) fn weeks(stats: &Stats) -> Table {
-    let mut table = Table::new(&[
-        Column::left("FROM"),
-        Column::left("TO"),
-        Column::right("CREATED"),
-        Column::right("COMPLETED"),
-        Column::left("").extra(0),
-        Column::right("LEAD P50"),
-        Column::right("P85"),
-        Column::right("REJECTED"),
-    ]);
+pub(crate) fn weeks(stats: &Stats) -> String {
     let most = stats.weeks.iter().map(|week| week.completed).max().unwrap_or(0);
-    let day = |seconds| time(seconds).to_zoned(TimeZone::system()).date();
-    for week in &stats.weeks {
-        let [p50, p85, _] = points(week.lead.as_ref());
-        let part = Share { part: week.completed, whole: most };
-        table.row([
-            Cell::from(day(week.from)),
-            Cell::from(day(week.until)),
-            Cell::from(week.created),
-            Cell::from(week.completed),
-            Cell::styled(CYAN, bar(part.rate().unwrap_or(0.0), LETTERS)),
-            p50,
-            p85,
-            rejected(week.rejections),
-        ]);
-    }
-    table
+    let day = |seconds| Cell::from(time(seconds).to_zoned(TimeZone::system()).date());
+    let table = Table::of(&stats.weeks)
+        .left("FROM", |week| day(week.from))
+        .left("TO", |week| day(week.until))
+        .right("CREATED", |week| week.created.into())
+        .right("COMPLETED", |week| week.completed.into())
+        .left("", |week| {
+            let part = Share { part: week.completed, whole: most };
+            Cell::styled(CYAN, bar(part.rate().unwrap_or(0.0), LETTERS))
+        })
+        .extra(0)
+        .right("LEAD P50", |week| point(week.lead, |own| own.p50))
+        .right("P85", |week| point(week.lead, |own| own.p85))
+        .right("REJECTED", |week| rejected(week.rejections));
+    table.render(width())
 }
 
-/// Returns the name of the workflow, where there are several.
-fn workflow(stats: &Stats, gate: &GateStats) -> Cell {
-    let several = stats.gates.iter().any(|other| other.workflow != gate.workflow);
-    Cell::from(if several { gate.workflow.as_str() } else { "" })
-}
-
-fn name(gate: &GateStats) -> Cell {
-    if gate.in_force {
-        Cell::styled(CYAN, &gate.gate)
-    } else {
-        Cell::styled(DIM, format!("{} (gone)", gate.gate))
-    }
-}
-
-fn points(spread: Option<&Spread>) -> [Cell; 3] {
-    let points = spread.map(|spread| [spread.p50, spread.p85, spread.p95]);
-    [0, 1, 2].map(|at| or_dash(points.map(|points| rough(points[at]))))
-}
-
-/// Returns the gate's share of all time. A branch has none: its time is that of the fork above it.
-fn time_share(gate: &GateStats) -> Cell {
-    Cell::from(if gate.gate.contains('/') { String::new() } else { percent(gate.time) })
-}
-
-fn rejections(gate: &GateStats) -> Cell {
-    if gate.can_reject { rejected(gate.rejections) } else { or_dash(None) }
+fn point(spread: Option<Spread>, of: fn(&Spread) -> u64) -> Cell {
+    or_dash(spread.as_ref().map(of).map(rough))
 }
 
 fn rejected(share: Share) -> Cell {
     let is_much = share.part > 0 && share.rate().is_some_and(|rate| rate > MUCH);
     if is_much { Cell::styled(RED, percent(share)) } else { Cell::from(percent(share)) }
-}
-
-fn age(oldest: Option<u64>) -> Cell {
-    or_dash(oldest.map(rough))
 }
 
 fn or_dash(text: Option<String>) -> Cell {
