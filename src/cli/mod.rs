@@ -16,3 +16,15 @@ pub(crate) mod text_input;
 pub(crate) mod time;
 pub(crate) mod watch;
 pub(crate) mod workflow;
+
+pub(crate) use arguments::{
+    AGENT, ActingAgent, Away, LogFormat, Rehearsal, SignWith, Words, agent_variable, context,
+    key_value, object, one_of, run_under_way, template, value_of, words,
+};
+pub(crate) use error::{CliError, CliResult, exit_code};
+pub(crate) use output::{
+    BOLD, CYAN, DIM, GREEN, JSON_VERSION, Output, RED, YELLOW, bold, counted, cyan, dim, first_of,
+    green, indented, json_line, merged, of_commit, painted, red, short, styled, width, yellow,
+};
+pub(crate) use session::Session;
+pub(crate) use time::{PastTime, between, length, now};

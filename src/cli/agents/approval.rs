@@ -9,9 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::agents::runner::Asked;
-use crate::cli::arguments::value_of;
-use crate::cli::output::{Output, bold, cyan, dim, red, yellow};
-use crate::cli::time::now;
+use crate::cli::{Output, bold, cyan, dim, now, red, value_of, yellow};
 use crate::domain::{AgentId, Completion, Map, Outcome};
 use crate::files::printable::{inert, one_line};
 use crate::storage::ProjectPath;

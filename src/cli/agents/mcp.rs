@@ -6,11 +6,9 @@ use std::process::ExitCode;
 use crate::agents::mcp::server::serve;
 use crate::agents::mcp::session::{Access, McpError, ServerSetup};
 use crate::agents::mcp::wiring_check::{WiringReport, check};
-use crate::cli::arguments::{ActingAgent, Away, run_under_way};
-use crate::cli::error::{CliError, CliResult};
-use crate::cli::output::{bold, cyan, green, yellow};
-use crate::cli::session::Session;
-use crate::cli::time::now;
+use crate::cli::{
+    ActingAgent, Away, CliError, CliResult, Session, bold, cyan, green, now, run_under_way, yellow,
+};
 use crate::files::printable::inert;
 
 #[derive(Debug, clap::Args)]

@@ -5,8 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::agents::runner::{News, Started, Waits, Why};
-use crate::cli::output::{cyan, dim, green, yellow};
-use crate::cli::time::length;
+use crate::cli::{cyan, dim, green, length, yellow};
 use crate::domain::{Status, listed};
 use crate::files::printable::one_line;
 

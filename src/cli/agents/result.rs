@@ -6,9 +6,7 @@ use serde_json::{Value, json};
 
 use super::news::{waits_value, why};
 use crate::agents::runner::{Account, End, Wish};
-use crate::cli::error::CliResult;
-use crate::cli::output::{counted, cyan, green, json_line, merged, red, yellow};
-use crate::cli::session::Session;
+use crate::cli::{CliResult, Session, counted, cyan, green, json_line, merged, red, yellow};
 use crate::domain::Status;
 use crate::files::printable::one_line;
 use crate::project::workspace::Workspace;

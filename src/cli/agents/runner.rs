@@ -6,10 +6,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::agents::runner::{Checkup, Depth, RunnerSetup, checkups};
-use crate::cli::error::{CliError, CliResult};
-use crate::cli::output::{cyan, dim, green, red};
-use crate::cli::session::Session;
-use crate::cli::time::now;
+use crate::cli::{CliError, CliResult, Session, cyan, dim, green, now, red};
 use crate::domain::{AgentId, listed};
 use crate::files::printable::one_line;
 use crate::project::workspace::Workspace;

@@ -8,9 +8,7 @@ use serde_json::Value;
 
 use super::script::{Turn, turns};
 use super::stage::DemoStage;
-use crate::cli::error::CliResult;
-use crate::cli::output::{Output, bold, cyan, green, red, yellow};
-use crate::cli::session::Session;
+use crate::cli::{CliResult, Output, Session, bold, cyan, green, red, yellow};
 use crate::domain::TaskId;
 use crate::files::printable::inert;
 

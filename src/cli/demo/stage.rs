@@ -13,7 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::script::{ORG, PROJECT};
-use crate::cli::error::{CliError, CliResult};
+use crate::cli::{CliError, CliResult};
 use crate::git::AuditError;
 use crate::storage::Paths;
 use crate::storage::watcher_presence::is_watched;

@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::cli::error::{CliError, CliResult};
-use crate::cli::output::{RED, YELLOW, styled};
-use crate::cli::session::Session;
+use crate::cli::{CliError, CliResult, Session, red, yellow};
 use crate::domain::AgentId;
 use crate::files::printable::inert;
 use crate::git::{AuditError, Marks, Repository};
@@ -13,7 +11,6 @@ use crate::history::merge::outcome::{Conflict, FileMerge, Versions};
 use crate::history::merge_driver::commit_check::broken_histories;
 use crate::history::merge_driver::driver::{drive, is_virtual_base};
 use crate::history::merge_driver::settle::settle;
-use crate::history::merge_driver::unmerged::{UnmergedState, UnmergedTask};
 use crate::project::error::error::OpsError;
 use crate::rules::merge::{Dropped, Superseded};
 use crate::system::shell::{all_quoted, quoted};
@@ -77,13 +74,14 @@ pub(crate) fn run(session: &Session, args: &Args) -> CliResult {
 }
 
 fn merge(session: &Session, args: &Args, files: [&PathBuf; 3], path: &str) -> CliResult {
-    let [base, ours, theirs] = files.map(|file| read(session, file));
-    let (base, ours, theirs) = (base?, ours?, theirs?);
-    let versions = Versions {
-        base: Some(&base[..]).filter(|base| !base.is_empty()),
-        ours: &ours,
-        theirs: &theirs,
+    let read = |file: &PathBuf| {
+        let path = session.directory.join(file);
+        std::fs::read(&path).map_err(|cause| CliError::input(path.display(), &cause))
     };
+    let [base, ours, theirs] = files.map(read);
+    let (base, ours, theirs) = (base?, ours?, theirs?);
+    let base = Some(&base[..]).filter(|base| !base.is_empty());
+    let versions = Versions { base, ours: &ours, theirs: &theirs };
     // A git that does not know a placeholder passes it on as it stands.
     let label = |label: &str, default: &str| {
         if label.starts_with('%') { default } else { label }.to_owned()
@@ -105,18 +103,18 @@ fn merge(session: &Session, args: &Args, files: [&PathBuf; 3], path: &str) -> Cl
 }
 
 fn show_merge(session: &Session, path: &str, merged: &FileMerge) {
+    let output = session.output;
     for Superseded { ticket, visit, by } in &merged.superseded {
-        let who =
-            |agent: &Option<AgentId>| agent.as_ref().map_or("nobody", AgentId::as_str).to_owned();
-        session.output.say(format!(
-            "{ticket}: `{}` by {} counts no more: the visit was ended by {} on the branch that is merged into",
-            visit.outcome,
-            who(&visit.agent),
-            who(by)
+        let who = |agent: &Option<AgentId>| {
+            agent.as_ref().map_or("nobody".to_owned(), AgentId::to_string)
+        };
+        let (outcome, agent, by) = (&visit.outcome, who(&visit.agent), who(by));
+        output.say(format!(
+            "{ticket}: `{outcome}` by {agent} counts no more: the visit was ended by {by} on the branch that is merged into"
         ));
     }
     for dropped in &merged.dropped {
-        session.output.say(match dropped {
+        output.say(match dropped {
             Dropped::Claim { ticket, agent } => format!("{ticket}: {agent} has it no more"),
             Dropped::Hold { ticket } => format!("{ticket}: it is not held any more"),
             Dropped::Unblocking { ticket } => format!("{ticket}: it is blocked again"),
@@ -143,7 +141,7 @@ fn show_merge(session: &Session, path: &str, merged: &FileMerge) {
                 format!("git takes it for the file of `{other}`, renamed; the two were not mixed")
             }
         };
-        session.output.say(format!("{} {shown}: {}", styled(RED, "conflict:"), inert(&problem)));
+        session.output.say(format!("{} {shown}: {}", red("conflict:"), inert(&problem)));
     }
     if !merged.conflicts.is_empty() {
         session.output.say(session.git_said(fix));
@@ -154,48 +152,22 @@ fn settle_all(session: &Session, mode: DryRun) -> CliResult {
     let workspace = session.workspace("merge-driver")?;
     let tasks = settle(&workspace, mode)?;
     let mut code = ExitCode::SUCCESS;
-    for UnmergedTask { path, state, .. } in &tasks {
-        let (shown, named) = (inert(path), inert(&quoted(path)));
-        let (problem, fix) = match state {
-            UnmergedState::Mergeable(merge) | UnmergedState::OneSided(merge) => {
-                if merge.conflicts.is_empty() {
-                    let would = if mode == DryRun::Yes { "would be " } else { "" };
-                    session.output.line(format!("{shown}: {would}merged and staged"));
-                } else {
-                    code = ExitCode::FAILURE;
-                }
-                show_merge(session, path, merge);
-                continue;
-            }
-            UnmergedState::Removed => (
-                "one side changed it, and the other removed it".to_owned(),
-                format!("keep it with `git add {named}`, or let it go with `git rm {named}`"),
-            ),
-            UnmergedState::EditedByHand => (
-                "somebody has changed it by hand, so it is left as it is".to_owned(),
-                format!(
-                    "`git add {named}` when all is solved; or begin anew with `git checkout --merge {named}`"
-                ),
-            ),
-            UnmergedState::Confused(other) => (
-                format!(
-                    "git took it for the file of `{other}`, renamed, and does not tell what the two were"
-                ),
-                format!(
-                    "`git restore --source=HEAD --staged --worktree {named}` brings this task back; what came in is still where it came from"
-                ),
-            ),
-            UnmergedState::NoRules => (
-                "the branch that is merged into has no rules that are valid".to_owned(),
-                format!("solve it by hand, then `git add {named}`"),
-            ),
-        };
-        session.output.say(format!(
-            "{} {shown}: {problem}\n{}",
-            styled(RED, "conflict:"),
-            session.git_said(fix)
-        ));
-        code = ExitCode::FAILURE;
+    for task in &tasks {
+        let merge = task.state.merge();
+        let shown = inert(&task.path);
+        if merge.is_some_and(|merge| merge.conflicts.is_empty()) {
+            let would = if mode == DryRun::Yes { "would be " } else { "" };
+            session.output.line(format!("{shown}: {would}merged and staged"));
+        } else {
+            code = ExitCode::FAILURE;
+        }
+        if let Some(merge) = merge {
+            show_merge(session, &task.path, merge);
+            continue;
+        }
+        let (problem, fix) = task.told();
+        let fix = session.git_said(fix);
+        session.output.say(format!("{} {shown}: {problem}\n{fix}", red("conflict:")));
     }
     if tasks.is_empty() {
         session.output.line("git left no task file unmerged");
@@ -219,7 +191,7 @@ fn check_staged(session: &Session) -> ExitCode {
             let why = inert(&session.git_said(error.problem())).replace('\n', " ");
             session.output.say(format!(
                 "{} {why}; `aof verify` judges the commit once it is made",
-                styled(YELLOW, "not judged:")
+                yellow("not judged:")
             ));
             return ExitCode::SUCCESS;
         }
@@ -231,14 +203,9 @@ fn check_staged(session: &Session) -> ExitCode {
     );
     session.output.say(format!(
         "{} this would take entries out of the history of {}: what is staged is older than what is committed, or was changed by hand\n{}",
-        styled(RED, "not committed:"),
+        red("not committed:"),
         inert(&paths.join(", ")),
         inert(&session.git_said(fix))
     ));
     ExitCode::FAILURE
-}
-
-fn read(session: &Session, file: &Path) -> CliResult<Vec<u8>> {
-    let path = session.directory.join(file);
-    std::fs::read(&path).map_err(|cause| CliError::input(path.display().to_string(), &cause))
 }

@@ -2,10 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::cli::arguments::Rehearsal;
-use crate::cli::error::CliResult;
-use crate::cli::output::{bold, cyan, dim, green, indented, short, yellow};
-use crate::cli::session::Session;
+use crate::cli::{CliResult, Rehearsal, Session, bold, cyan, dim, green, indented, short, yellow};
 use crate::files::printable::inert;
 use crate::git::Prompts;
 use crate::history::sync::outcome::{CommitLine, SyncEnd, Synced};

@@ -5,10 +5,9 @@ use std::process::ExitCode;
 
 use clap::builder::NonEmptyStringValueParser;
 
-use crate::cli::error::{CliError, CliResult};
-use crate::cli::output::{Output, bold, counted, green, red, short, yellow};
-use crate::cli::session::Session;
-use crate::cli::text_input;
+use crate::cli::{
+    CliError, CliResult, Output, Session, bold, counted, green, red, short, text_input, yellow,
+};
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::allowed_signers;
 use crate::files::printable::inert;

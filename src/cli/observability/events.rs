@@ -8,11 +8,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::cli::arguments::one_of;
-use crate::cli::error::CliResult;
-use crate::cli::output::{cyan, first_of, red, yellow};
-use crate::cli::session::Session;
-use crate::cli::time::{PastTime, now};
+use crate::cli::{CliResult, PastTime, Session, cyan, first_of, now, one_of, red, yellow};
 use crate::domain::{AgentId, EventKind, Level, TaskId};
 use crate::files::event::line::EventLine;
 use crate::files::event::summary::event_words;

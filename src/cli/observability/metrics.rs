@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use serde_json::json;
 
-use crate::cli::error::{CliError, CliResult};
 use crate::cli::render::findings;
-use crate::cli::session::Session;
+use crate::cli::{CliError, CliResult, Session};
 use crate::files::printable::inert;
 use crate::observability::exposition::{Format, render, value};
 use crate::observability::metrics::numbers::numbers;

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::cli::error::CliResult;
-use crate::cli::output::{green, red, yellow};
-use crate::cli::session::Session;
+use crate::cli::{CliResult, Session, green, red, yellow};
 use crate::files::printable::inert;
 use crate::observability::notices::delivery::{Tried, deliver_notices};
 use crate::observability::notices::list::{OutgoingMessage, OutgoingState, outgoing};

@@ -2,10 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::cli::arguments::Rehearsal;
-use crate::cli::error::CliResult;
-use crate::cli::output::{bold, dim, green, indented, red, yellow};
-use crate::cli::session::Session;
+use crate::cli::{CliResult, Rehearsal, Session, bold, dim, green, indented, red, yellow};
 use crate::health::doctor::{Outcome, Treated, doctor_value, leave, look_through, treat};
 use crate::project::issue::Weight;
 use crate::storage::watcher_presence::is_watched;

@@ -3,12 +3,9 @@
 use anstyle::Style;
 use clap::Subcommand;
 
-use crate::cli::error::CliResult;
-use crate::cli::output::{CYAN, DIM, RED, YELLOW, first_of, width};
 use crate::cli::render::findings;
 use crate::cli::render::table::{Cell, Table};
-use crate::cli::session::Session;
-use crate::cli::time::length;
+use crate::cli::{CYAN, CliResult, DIM, RED, Session, YELLOW, first_of, length, width};
 use crate::files::printable::inert;
 use crate::observability::gate_report::{GateReport, gate_report_value, gate_status};
 

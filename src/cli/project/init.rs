@@ -5,11 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::init_added::Added;
-use crate::cli::arguments::{Rehearsal, template};
-use crate::cli::error::CliResult;
-use crate::cli::output::{Output, bold, cyan, of_commit};
-use crate::cli::session::Session;
-use crate::cli::time::now;
+use crate::cli::{CliResult, Output, Rehearsal, Session, bold, cyan, now, of_commit, template};
 use crate::domain::BranchName;
 use crate::files::printable::inert;
 use crate::history::merge_driver::attributes::ATTRIBUTES;
@@ -84,15 +80,14 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
         }
         None => init(&new, now(), &open, mode)?,
     };
-    let agents = args.agents.then(|| match mode {
-        DryRun::Yes => agents_to_wire(&new.folder),
-        DryRun::No => wire_agents(&session.new_workspace(&begun.root)?, mode),
-    });
-    let monitoring = args.observability.then(|| match mode {
-        DryRun::Yes => monitoring_to_add(&new.folder),
-        DryRun::No => add_monitoring(&session.new_workspace(&begun.root)?, mode),
-    });
-    let added = Added { agents: agents.transpose()?, monitoring: monitoring.transpose()? };
+    let added = if mode == DryRun::Yes {
+        Added {
+            agents: args.agents.then(|| agents_to_wire(&new.folder)).transpose()?,
+            monitoring: args.observability.then(|| monitoring_to_add(&new.folder)).transpose()?,
+        }
+    } else {
+        added(session, args, &begun.root, mode)?
+    };
     if session.output.is_json() {
         let mut value = value(template, &begun);
         added.put(&mut value);
@@ -105,10 +100,7 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
 
 /// Adds to an existing project.
 fn add(session: &Session, args: &InitArgs, root: &Path, mode: DryRun) -> CliResult {
-    let workspace = || session.new_workspace(root);
-    let agents = args.agents.then(|| wire_agents(&workspace()?, mode)).transpose()?;
-    let monitoring = args.observability.then(|| add_monitoring(&workspace()?, mode)).transpose()?;
-    let added = Added { agents, monitoring };
+    let added = added(session, args, root, mode)?;
     if session.output.is_json() {
         let mut value = json!({"root": root.display().to_string()});
         added.put(&mut value);
@@ -120,6 +112,14 @@ fn add(session: &Session, args: &InitArgs, root: &Path, mode: DryRun) -> CliResu
         }
     }
     Ok(added.exit_code())
+}
+
+fn added(session: &Session, args: &InitArgs, root: &Path, mode: DryRun) -> CliResult<Added> {
+    let workspace = || session.new_workspace(root);
+    Ok(Added {
+        agents: args.agents.then(|| wire_agents(&workspace()?, mode)).transpose()?,
+        monitoring: args.observability.then(|| add_monitoring(&workspace()?, mode)).transpose()?,
+    })
 }
 
 fn show(session: &Session, args: &InitArgs, begun: &Begun, added: &Added, mode: DryRun) {
@@ -134,13 +134,12 @@ fn show(session: &Session, args: &InitArgs, begun: &Begun, added: &Added, mode: 
     if begun.committed.iter().any(|path| path.as_str() == ATTRIBUTES) {
         item(output, ATTRIBUTES, "has git merge tasks by their meaning");
     }
-    if begun.checkout.is_some() {
-        let what = "local, never committed: completion files are dropped there";
-        item(output, &format!("{BRANCH}/{INBOX}/"), what);
-    } else {
+    if begun.checkout.is_none() {
         item(output, ".aof/", "local, never committed: the inbox, the lock, schemas for editors");
     }
     if let Some(told) = &begun.checkout {
+        let what = "local, never committed: completion files are dropped there";
+        item(output, &format!("{BRANCH}/{INBOX}/"), what);
         let (branch, commit) = (inert(&told.branch), of_commit(told.commit));
         let what =
             format!("on your branch `{branch}`{commit}: says which branch the project is on");
@@ -159,45 +158,38 @@ fn show(session: &Session, args: &InitArgs, begun: &Begun, added: &Added, mode: 
         output.line(format!("  cd {end_of_options}{}", inert(&quoted(&folder))));
     }
     let first = &begun.first.after.task.id;
-    for (command, what) in [
-        (&format!("aof task show {first}")[..], "read the first task, and take it through"),
-        ("aof workflow show", "see the way that a task goes"),
-        ("aof task new \"Add login\"", "create a task of your own"),
-    ] {
-        output.line(format!("  {command:<26}  {what}"));
-    }
+    let show = format!("aof task show {first}");
+    output.line(format!("  {show:<26}  read the first task, and take it through"));
+    output.line("  aof workflow show           see the way that a task goes");
+    output.line("  aof task new \"Add login\"    create a task of your own");
 }
 
 /// Shows what was set up in `.git`.
 fn show_set_up(output: Output, folder: &Path, begun: &Begun) {
-    if begun.attributes_held {
-        item(
-            output,
-            ATTRIBUTES,
-            "is left alone, since it has changes that are not committed: git merges tasks as text until these \
-             are, and `aof doctor --fix` has added a line to it",
-        );
+    let held = begun.attributes_held;
+    if held {
+        let what = "is left alone, since it has changes that are not committed: git merges tasks as text until these \
+             are, and `aof doctor --fix` has added a line to it";
+        item(output, ATTRIBUTES, what);
     }
+    let item = |path: &Path, what: &str| item(output, &in_git(path, folder), what);
     if let Some(path) = &begun.set_up.driver {
-        let what =
-            if begun.attributes_held { "knows how" } else { "merges tasks by their meaning" };
-        let what = format!("{what}; `git config --remove-section merge.aof` takes that out");
-        item(output, &in_git(path, folder), &what);
+        let what = if held { "knows how" } else { "merges tasks by their meaning" };
+        let undo = "`git config --remove-section merge.aof` takes that out";
+        item(path, &format!("{what}; {undo}"));
     }
     for path in &begun.set_up.hooks {
         let what =
             "refuses commits that take entries out of a task's history; delete it to go without";
-        item(output, &in_git(path, folder), what);
+        item(path, what);
     }
     for path in &begun.set_up.foreign {
-        let what = if path.exists() {
-            "is yours, and stays as it is"
-        } else {
-            "is where git looks for hooks here, and is not made"
+        let what = match path.exists() {
+            true => "is yours, and stays as it is",
+            false => "is where git looks for hooks here, and is not made",
         };
         item(
-            output,
-            &in_git(path, folder),
+            path,
             &format!(
                 "{what}; with the line `{HOOK_LINE}` it keeps the history of tasks whole (`aof doctor` tells more)"
             ),

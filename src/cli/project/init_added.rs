@@ -4,8 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::cli::output::{Output, bold, cyan, of_commit, yellow};
-use crate::cli::session::Session;
+use crate::cli::{Output, Session, bold, cyan, of_commit, yellow};
 use crate::files::printable::inert;
 use crate::setup::agent_files::AgentFile;
 use crate::setup::agent_wiring::{Wired, WiredFile, Wiring};
@@ -110,9 +109,8 @@ fn show_agents(output: Output, wired: &Wired, mode: DryRun) {
         let is_text = matches!(file.file, AgentFile::Instructions | AgentFile::ClaudeInstructions);
         if obstacle.code == "ignored_file" || obstacle.code.ends_with("_file") && !is_text {
             let snippet = file.file.snippet();
-            let lines: Vec<String> = snippet.lines().map(|line| format!("  {line}")).collect();
-            let lines = lines.join("\n");
-            output.say(format!("or write it by hand into `{}`:\n{lines}", file.path));
+            let lines = snippet.lines().map(|line| format!("\n  {line}")).collect::<String>();
+            output.say(format!("or write it by hand into `{}`:{lines}", file.path));
         }
     }
 }
@@ -157,14 +155,11 @@ fn show_monitoring(output: Output, monitored: &Monitored, mode: DryRun) {
     }
     if mode == DryRun::No && adds {
         output.line(format!("\n{}", bold("try next:")));
-        for (command, what) in [
-            ("aof watch --metrics 127.0.0.1:9464", "serve the metrics"),
-            (
-                "prometheus --config.file monitoring/prometheus.yml",
-                "scrape them, and evaluate the alerts",
-            ),
-        ] {
-            output.line(format!("  {command:<50}  {what}"));
-        }
+        let (watch, prometheus) = (
+            "aof watch --metrics 127.0.0.1:9464",
+            "prometheus --config.file monitoring/prometheus.yml",
+        );
+        output.line(format!("  {watch:<50}  serve the metrics"));
+        output.line(format!("  {prometheus}  scrape them, and evaluate the alerts"));
     }
 }

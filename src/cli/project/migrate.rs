@@ -5,12 +5,9 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use crate::cli::arguments::Rehearsal;
-use crate::cli::error::CliResult;
-use crate::cli::output::{cyan, red};
 use crate::cli::render::changes::followed;
 use crate::cli::render::findings::{self, INVALID};
-use crate::cli::session::Session;
+use crate::cli::{CliResult, Rehearsal, Session, cyan, red};
 use crate::domain::{TaskId, WorkflowName};
 use crate::files::printable::inert;
 use crate::project::error::error::OpsError;

@@ -7,12 +7,9 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::org_show;
-use crate::cli::arguments::Rehearsal;
-use crate::cli::error::CliResult;
-use crate::cli::output::{cyan, green, merged, red, short};
 use crate::cli::render::changes::followed;
 use crate::cli::render::findings::{self, INVALID};
-use crate::cli::session::Session;
+use crate::cli::{CliResult, Rehearsal, Session, cyan, green, merged, red, short};
 use crate::files::config::configuration::ORG_FILE;
 use crate::files::printable::inert;
 use crate::project::error::reason::reason_of;

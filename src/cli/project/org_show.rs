@@ -4,11 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::cli::error::CliResult;
-use crate::cli::output::{CYAN, DIM, YELLOW, counted, cyan, first_of, width};
 use crate::cli::render::findings;
 use crate::cli::render::table::{Cell, Table};
-use crate::cli::session::Session;
+use crate::cli::{CYAN, CliResult, DIM, Session, YELLOW, counted, cyan, first_of, width};
 use crate::dispatch::workload::{Workload, workload};
 use crate::domain::{AgentId, PublicKey, Role, RoleId, nearest};
 use crate::files::printable::inert;

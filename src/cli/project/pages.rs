@@ -5,9 +5,7 @@ use std::process::ExitCode;
 
 use clap_complete::Shell;
 
-use crate::cli::arguments::one_of;
-use crate::cli::error::{CliError, CliResult};
-use crate::cli::session::Session;
+use crate::cli::{CliError, CliResult, Session, one_of};
 use crate::files::schema::Schema;
 
 #[derive(Debug, clap::Args)]

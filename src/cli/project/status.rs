@@ -2,9 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::cli::error::CliResult;
-use crate::cli::output::{bold, cyan, green, indented, yellow};
-use crate::cli::session::Session;
+use crate::cli::{CliResult, Session, bold, cyan, green, indented, yellow};
 use crate::domain::Status;
 use crate::files::printable::inert;
 use crate::health::status::{Overview, overview, overview_value};

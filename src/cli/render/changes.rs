@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::cli::output::merged;
+use crate::cli::merged;
 use crate::dispatch::hand_out::{Dependent, Given};
 use crate::domain::{AgentId, Ending, OpenBranch, Task, Visit};
 use crate::tasks::apply::change::Changed;

@@ -5,8 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::cli::output::{counted, green, red};
-use crate::cli::session::Session;
+use crate::cli::{Session, counted, green, red};
 use crate::domain::Severity;
 use crate::files::diagnostic::diagnostic::{Diagnostic, Paint, render_all};
 use crate::files::printable::inert;

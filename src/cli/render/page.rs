@@ -2,9 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::cli::output::{bold, cyan, green, red, yellow};
-use crate::cli::session::Session;
-use crate::cli::time::between;
+use crate::cli::{Session, between, bold, cyan, green, red, yellow};
 use crate::domain::{
     AgentId, BranchStatus, GateId, OpenBranch, ReviewContext, RoleId, Station, Status, Task,
     Ticket, Timestamp,

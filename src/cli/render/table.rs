@@ -3,7 +3,7 @@
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::cli::output::{BOLD, styled};
+use crate::cli::{BOLD, styled};
 use crate::files::printable::one_line;
 
 /// Between two columns.

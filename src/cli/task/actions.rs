@@ -3,9 +3,7 @@
 use std::process::ExitCode;
 
 use super::changed;
-use crate::cli::arguments::{ActingAgent, Away, Rehearsal};
-use crate::cli::error::CliResult;
-use crate::cli::session::Session;
+use crate::cli::{ActingAgent, Away, CliResult, Rehearsal, Session};
 use crate::dispatch::assign;
 use crate::domain::{AgentId, GateId, Ticket};
 use crate::project::error::error::OpsError;

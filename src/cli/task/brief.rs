@@ -4,11 +4,8 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::cli::arguments::{ActingAgent, Away, Rehearsal, Words, words};
-use crate::cli::error::CliResult;
 use crate::cli::render::page::{TaskPage, not_adopted, warn_of_visit};
-use crate::cli::session::Session;
-use crate::cli::time::now;
+use crate::cli::{ActingAgent, Away, CliResult, Rehearsal, Session, Words, now, words};
 use crate::dispatch::next::{self, Next, Wanted};
 use crate::domain::{RoleId, Ticket, listed};
 use crate::files::printable::one_line;

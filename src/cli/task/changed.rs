@@ -1,7 +1,6 @@
 //! A changed task: one line of what was done, one of what is next.
 
-use crate::cli::output::{cyan, green, yellow};
-use crate::cli::session::Session;
+use crate::cli::{Session, cyan, green, yellow};
 use crate::domain::{Event, Status, Task};
 use crate::files::printable::inert;
 use crate::rules::Rules;

@@ -3,8 +3,7 @@
 use clap::Subcommand;
 
 use super::{actions, brief, complete, edit, history, list, new, show, sign};
-use crate::cli::error::CliResult;
-use crate::cli::session::Session;
+use crate::cli::{CliResult, Session};
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]

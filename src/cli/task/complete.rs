@@ -3,11 +3,10 @@
 use std::process::ExitCode;
 
 use super::changed;
-use crate::cli::arguments::{ActingAgent, Rehearsal, SignWith, key_value, object, run_under_way};
-use crate::cli::error::{CliError, CliResult};
-use crate::cli::session::Session;
-use crate::cli::text_input;
-use crate::cli::time::now;
+use crate::cli::{
+    ActingAgent, CliError, CliResult, Rehearsal, Session, SignWith, key_value, now, object,
+    run_under_way, text_input,
+};
 use crate::domain::{AgentId, Completion, CompletionId, Ticket, listed};
 use crate::files::printable::one_line;
 use crate::project::workspace::Workspace;

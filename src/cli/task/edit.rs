@@ -5,10 +5,9 @@ use std::process::ExitCode;
 use clap::builder::NonEmptyStringValueParser;
 
 use super::changed;
-use crate::cli::arguments::{ActingAgent, Rehearsal, key_value, object};
-use crate::cli::error::{CliError, CliResult};
-use crate::cli::session::Session;
-use crate::cli::text_input;
+use crate::cli::{
+    ActingAgent, CliError, CliResult, Rehearsal, Session, key_value, object, text_input,
+};
 use crate::domain::{TaskId, Ticket};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;

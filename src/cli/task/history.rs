@@ -6,11 +6,10 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::cli::error::{CliError, CliResult};
-use crate::cli::output::{bold, counted, cyan, green, indented, red, yellow};
 use crate::cli::render::page::warn_of_visit;
-use crate::cli::session::Session;
-use crate::cli::time::length;
+use crate::cli::{
+    CliError, CliResult, Session, bold, counted, cyan, green, indented, length, red, yellow,
+};
 use crate::domain::{Destination, Ending, GateId, Outcome, RoleId, Status, Ticket, Visit};
 use crate::files::printable::one_line;
 use crate::history::evidence::evidence;

@@ -3,13 +3,11 @@
 use anstyle::Style;
 use serde_json::{Value, json};
 
-use crate::cli::arguments::{Words, agent_variable, words};
-use crate::cli::error::CliResult;
-use crate::cli::output::{CYAN, DIM, GREEN, RED, YELLOW, width};
 use crate::cli::render::findings;
 use crate::cli::render::table::{Cell, Table};
-use crate::cli::session::Session;
-use crate::cli::time::length;
+use crate::cli::{
+    CYAN, CliResult, DIM, GREEN, RED, Session, Words, YELLOW, agent_variable, length, width, words,
+};
 use crate::domain::{AgentId, GateId, Priority, RoleId, Status, WorkflowName};
 use crate::project::author::acting_agent;
 use crate::rules::Warning;

@@ -6,10 +6,9 @@ use clap::builder::NonEmptyStringValueParser;
 use serde_json::{Value, json};
 
 use super::changed;
-use crate::cli::arguments::{ActingAgent, Rehearsal, context, key_value, object};
-use crate::cli::error::{CliError, CliResult};
-use crate::cli::session::Session;
-use crate::cli::text_input;
+use crate::cli::{
+    ActingAgent, CliError, CliResult, Rehearsal, Session, context, key_value, object, text_input,
+};
 use crate::domain::{Map, TaskId, WorkflowName};
 use crate::files::json::{json::said_twice, numbers};
 use crate::rules::Rules;

@@ -4,11 +4,10 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::cli::error::CliResult;
 use crate::cli::render::page::{
     TaskPage, branches, not_adopted, place, status, turn, warn_of_visit,
 };
-use crate::cli::session::Session;
+use crate::cli::{CliResult, Session};
 use crate::domain::{Priority, TaskId, Ticket, Timestamp};
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::Origin;

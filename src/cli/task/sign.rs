@@ -5,10 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::cli::arguments::SignWith;
-use crate::cli::error::{CliError, CliResult};
-use crate::cli::session::Session;
-use crate::cli::time::now;
+use crate::cli::{CliError, CliResult, Session, SignWith, now};
 use crate::rules::NAMESPACE;
 use crate::storage::random::ulid;
 use crate::tasks::signing::{completion_in, sign_file, what_to_sign};

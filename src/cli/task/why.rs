@@ -2,10 +2,8 @@
 
 use std::process::ExitCode;
 
-use crate::cli::error::CliResult;
-use crate::cli::output::cyan;
 use crate::cli::render::page::{TaskPage, branches, place, status, turn, warn_of_visit};
-use crate::cli::session::Session;
+use crate::cli::{CliResult, Session, cyan};
 use crate::domain::{
     Destination, GateId, GateKind, LostDependency, Outcome, Status, Ticket, Timestamp, Verdict,
     listed,

@@ -9,11 +9,9 @@ use tracing::Level;
 
 use super::json::report_value;
 use super::text::report_text;
-use crate::cli::arguments::{Away, LogFormat};
-use crate::cli::error::{CliError, CliResult, exit_code};
-use crate::cli::output::{JSON_VERSION, merged};
-use crate::cli::session::Session;
-use crate::cli::time::now;
+use crate::cli::{
+    Away, CliError, CliResult, JSON_VERSION, LogFormat, Session, exit_code, merged, now,
+};
 use crate::domain::Timestamp;
 use crate::files::printable::one_line;
 use crate::observability::endpoint::{Endpoint, address};

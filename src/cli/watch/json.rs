@@ -3,10 +3,9 @@
 use serde_json::{Value, json};
 
 use super::text::polling;
-use crate::cli::output::merged;
 use crate::cli::render::changes::{change_value, dependent_value, given_value, time_limit_value};
 use crate::cli::render::findings::diagnostic_values;
-use crate::cli::session::Session;
+use crate::cli::{Session, merged};
 use crate::project::error::reason::reason_of;
 use crate::tasks::apply::change::Changed;
 use crate::tasks::inbox::recipient::Delivered;

@@ -7,15 +7,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::cli::arguments::{Away, Rehearsal};
-use crate::cli::error::CliResult;
-use crate::cli::output::cyan;
 use crate::cli::render::changes::{
     dependent, dependent_value, followed, given_value, lapsed, time_limit_value, timed_out,
 };
 use crate::cli::render::findings;
-use crate::cli::session::Session;
-use crate::cli::time::{between, now};
+use crate::cli::{Away, CliResult, Rehearsal, Session, between, cyan, now};
 use crate::dispatch::sweep::{Swept, sweep};
 use crate::files::printable::inert;
 use crate::history::sync::outcome::Loss;

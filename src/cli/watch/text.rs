@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use crate::cli::output::{bold, cyan, painted, red, short, yellow};
 use crate::cli::render::changes::{dependent, followed, lapsed, timed_out};
-use crate::cli::session::Session;
+use crate::cli::{Session, bold, cyan, painted, red, short, yellow};
 use crate::files::printable::inert;
 use crate::project::error::error::OpsError;
 use crate::storage::layout::{BRANCH, INBOX};
@@ -15,49 +14,30 @@ use crate::watch::report::{EventSource, WatchReport};
 
 /// Returns a report in words. `retries` says whether what failed is tried again.
 pub(crate) fn report_text(session: &Session, report: &WatchReport, retries: bool) -> String {
-    match report {
-        WatchReport::Delivered(delivered) => delivered_text(session, delivered),
-        WatchReport::Adopted(_)
-        | WatchReport::Passed(_)
-        | WatchReport::TimedOut(_)
-        | WatchReport::Lapsed(_)
-        | WatchReport::Followed(_)
-        | WatchReport::Moved(_)
-        | WatchReport::Committed(_)
-        | WatchReport::Given(_)
-        | WatchReport::Dependent(_)
-        | WatchReport::Troubled { .. } => task_text(session, report),
-        report => project_text(session, report, retries),
-    }
-}
-
-/// Returns a report on the project or the watcher itself.
-fn project_text(session: &Session, report: &WatchReport, retries: bool) -> String {
     let git_said = |text: &str| inert(&session.git_said(text.to_owned()));
+    let of = |changed: &Changed, text: String| {
+        format!("{}  {}", cyan(&changed.after.task.id), inert(&text))
+    };
     match report {
         WatchReport::Watching { project, branch, sight } => {
             let branch = branch.as_ref().map(|branch| format!(" on branch `{}`", inert(branch)));
-            let inbox = if project.ends_with(BRANCH) {
-                format!("{BRANCH}/{INBOX}")
-            } else {
-                INBOX.to_owned()
-            };
+            let folder =
+                if project.ends_with(BRANCH) { format!("{BRANCH}/") } else { String::new() };
             let polling = polling(sight).map(|why| format!("\n{}", warning(&why)));
-            let (project, branch) =
-                (inert(&project.display().to_string()), branch.unwrap_or_default());
-            let polling = polling.unwrap_or_default();
-            format!("watching `{project}`{branch}; drop completion files into `{inbox}/`{polling}")
+            format!(
+                "watching `{}`{}; drop completion files into `{folder}{INBOX}/`{}",
+                inert(&project.display().to_string()),
+                branch.unwrap_or_default(),
+                polling.unwrap_or_default()
+            )
         }
         WatchReport::Serving { address, exposed } => {
             let text = format!("metrics at http://{address}/metrics");
-            if !exposed {
-                return text;
-            }
-            let port = address.port();
-            let exposed = format!(
-                "whoever reaches this machine can read them; `--metrics 127.0.0.1:{port}` is for this machine alone"
+            let told = format!(
+                "whoever reaches this machine can read them; `--metrics 127.0.0.1:{}` is for this machine alone",
+                address.port()
             );
-            format!("{text}\n{}", warning(&exposed))
+            if *exposed { format!("{text}\n{}", warning(&told)) } else { text }
         }
         WatchReport::EventSource(sight) => match polling(sight) {
             Some(why) => warning(&why),
@@ -124,16 +104,7 @@ fn project_text(session: &Session, report: &WatchReport, retries: bool) -> Strin
         }
         WatchReport::Resumed => bold("going on"),
         WatchReport::Stopped => "stopped".to_owned(),
-        _ => String::new(),
-    }
-}
-
-/// Returns a report on a task.
-fn task_text(session: &Session, report: &WatchReport) -> String {
-    let of = |changed: &Changed, text: String| {
-        format!("{}  {}", cyan(&changed.after.task.id), inert(&text))
-    };
-    match report {
+        WatchReport::Delivered(delivered) => delivered_text(session, delivered),
         WatchReport::Adopted(changed) => {
             with_warnings(of(changed, format!("adopted{}", at_gate(changed))), changed)
         }
@@ -153,7 +124,6 @@ fn task_text(session: &Session, report: &WatchReport) -> String {
             let error = error_text(session, error);
             format!("{}  {} {error}", cyan(task), yellow("needs a look:"))
         }
-        _ => String::new(),
     }
 }
 

@@ -7,12 +7,9 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::{create, diff, import, run, show};
-use crate::cli::arguments::ActingAgent;
-use crate::cli::error::{CliError, CliResult};
-use crate::cli::output::{CYAN, counted, width};
 use crate::cli::render::findings;
 use crate::cli::render::table::{Cell, Table};
-use crate::cli::session::Session;
+use crate::cli::{ActingAgent, CYAN, CliError, CliResult, Session, counted, width};
 use crate::domain::Workflow;
 use crate::files::config::configuration::Subject;
 use crate::project::author::viewer;

@@ -4,10 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::cli::arguments::{Rehearsal, template};
-use crate::cli::error::CliResult;
-use crate::cli::output::{bold, cyan, of_commit};
-use crate::cli::session::Session;
+use crate::cli::{CliResult, Rehearsal, Session, bold, cyan, of_commit, template};
 use crate::domain::{AgentId, WorkflowName, listed};
 use crate::setup::create_workflow::{Fate, NewWorkflow, WorkflowFile, create_workflow};
 use crate::setup::template::RoleCast;
@@ -55,19 +52,16 @@ pub(crate) fn run(session: &Session, args: &WorkflowCreateArgs) -> CliResult {
 }
 
 fn list(session: &Session) {
-    let output = session.output;
     let all = Template::ALL.iter();
-    if output.is_json() {
-        let list: Vec<Value> = all
-            .map(|template| json!({"name": template.as_str(), "summary": template.summary()}))
-            .collect();
-        output.data(json!({"templates": list}));
-        return;
-    }
+    let value = |template: &Template| json!({"name": template, "summary": template.summary()});
     let width = all.clone().map(|template| template.as_str().len()).max().unwrap_or(0);
-    for template in all {
-        output.line(format!("{}  {}", cyan(format!("{template:<width$}")), template.summary()));
-    }
+    let line = |template: &Template| {
+        format!("{}  {}\n", cyan(format!("{template:<width$}")), template.summary())
+    };
+    session.output.show(
+        || json!({"templates": all.clone().map(value).collect::<Vec<_>>()}),
+        || all.clone().map(line).collect(),
+    );
 }
 
 fn show(session: &Session, new: &NewWorkflow, made: &WorkflowFile, mode: DryRun) {
@@ -84,12 +78,12 @@ fn show(session: &Session, new: &NewWorkflow, made: &WorkflowFile, mode: DryRun)
             let commit = of_commit(Some(commit));
             output.line(format!("began `{name}` from the template `{template}`: {path}{commit}"));
             output.line(format!("\n{}", bold("try next:")));
-            for (command, what) in [
-                (format!("aof workflow graph {name}"), "see the ways that a task can go"),
-                (format!("aof task new \"...\" --workflow {name}"), "create a task that goes them"),
-            ] {
-                output.line(format!("  {command:<38}  {what}"));
-            }
+            let (graph, new) = (
+                format!("aof workflow graph {name}"),
+                format!("aof task new \"...\" --workflow {name}"),
+            );
+            output.line(format!("  {graph:<38}  see the ways that a task can go"));
+            output.line(format!("  {new:<38}  create a task that goes them"));
         }
         Fate::Lacks { roles, agents } => {
             let names: Vec<String> = roles.iter().map(|part| part.role.to_string()).collect();
@@ -126,20 +120,15 @@ fn value(new: &NewWorkflow, made: &WorkflowFile) -> Value {
         Fate::Ready => {}
     }
     let role = |part: &RoleCast| {
-        json!({
-            "role": part.role,
-            "description": part.does,
-            "agents": part.agents,
-            "requireHuman": part.require_human,
-        })
+        let (role, does, human) = (&part.role, part.does, part.require_human);
+        json!({"role": role, "description": does, "agents": part.agents, "requireHuman": human})
     };
-    let roles: Vec<Value> = roles.iter().map(role).collect();
     json!({
         "workflow": new.name,
         "template": new.template,
         "path": made.path,
         "text": made.text,
         "commit": commit,
-        "lacking": {"roles": roles, "agents": agents},
+        "lacking": {"roles": roles.iter().map(role).collect::<Vec<_>>(), "agents": agents},
     })
 }

@@ -2,10 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::cli::error::CliResult;
-use crate::cli::output::{GREEN, RED, YELLOW, bold, cyan, dim, short, styled};
 use crate::cli::render::findings;
-use crate::cli::session::Session;
+use crate::cli::{CliResult, GREEN, RED, Session, YELLOW, bold, cyan, dim, short, styled};
 use crate::files::printable::inert;
 use crate::git::CommitId;
 use crate::rules::{Difference, DifferenceKind, Subject};

@@ -2,8 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::cli::output::{bold, cyan, dim, yellow};
-use crate::cli::time::length;
+use crate::cli::{bold, cyan, dim, length, yellow};
 use crate::domain::{
     AgentId, Branch, Destination, Duty, Exhausted, Fork, Gate, GateId, JoinStrategy,
     OnConditionError, Outcome, RejectionStrategy, Target, Verdict, Workflow,

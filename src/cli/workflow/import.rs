@@ -5,12 +5,11 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::cli::arguments::{Rehearsal, one_of};
-use crate::cli::error::{CliError, CliResult};
-use crate::cli::output::{CYAN, DIM, RED, YELLOW, bold, of_commit, painted, styled};
 use crate::cli::render::findings;
-use crate::cli::session::Session;
-use crate::cli::text_input;
+use crate::cli::{
+    CYAN, CliError, CliResult, DIM, RED, Rehearsal, Session, YELLOW, bold, of_commit, one_of,
+    painted, styled, text_input,
+};
 use crate::domain::{FieldFate, ImportRemark, WorkflowName};
 use crate::files::printable::inert;
 use crate::git::AuditError;

@@ -7,9 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::diagrams::{dot, mermaid};
 use super::draw::draw;
-use crate::cli::error::CliResult;
 use crate::cli::render::findings;
-use crate::cli::session::Session;
+use crate::cli::{CliResult, Session};
 use crate::domain::{Branch, Gate, GateKind, GateType, Workflow, WorkflowName};
 use crate::observability::gate_report::{GateReport, gate_report_value, gate_status};
 use crate::rules::{Edge, Limits, Rules, Way, Workplace, edges, reads};

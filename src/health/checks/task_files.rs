@@ -183,15 +183,20 @@ pub(crate) fn misplaced(subject: &Subject<'_>) -> Found {
         format!("{tasks} where its status does not belong: {}", some(&names)),
         "`aof watch` moves it to where it belongs; `aof doctor --fix` does it now",
     );
-    Ok(vec![issue.cured_by(move |workspace| put_in_place(workspace, &ids))])
+    Ok(vec![issue.cured_by(move |workspace| {
+        change_in_batches(workspace, &ids, &|standing| home(standing).unwrap_or(Choice::Settled))
+    })])
 }
 
-fn put_in_place(workspace: &mut Workspace, misplaced: &[TaskId]) -> Result<(), OpsError> {
+/// Changes tasks as `choose` says, each in a commit of its own. Fails with the first error when all were tried.
+pub(crate) fn change_in_batches(
+    workspace: &mut Workspace,
+    ids: &[TaskId],
+    choose: &dyn Fn(&Standing) -> Choice,
+) -> Result<(), OpsError> {
     let mut trouble = None;
-    let mut choose = |_: &Workspace, _: usize, standing: &Standing| {
-        Ok(home(standing).unwrap_or(Choice::Settled))
-    };
-    for batch in misplaced.chunks(MOST) {
+    let mut choose = |_: &Workspace, _: usize, standing: &Standing| Ok(choose(standing));
+    for batch in ids.chunks(MOST) {
         let ids: Vec<&TaskId> = batch.iter().collect();
         change_together(workspace, WAIT, &ids, &mut choose, &mut |_, result| {
             trouble = trouble.take().or(result.err());

@@ -18,6 +18,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::tasks::task_files;
 use crate::storage::{ProjectPath, StoreError};
+use crate::system::shell::quoted;
 
 /// A task file that git left unmerged, or staged as one side alone has it.
 pub(crate) struct UnmergedTask {
@@ -46,6 +47,55 @@ pub(crate) enum UnmergedState {
     Confused(TaskId),
     /// The branch that is merged into has no valid rules.
     NoRules,
+}
+
+impl UnmergedTask {
+    /// Returns what is wrong with the file, and what to do about it.
+    pub(crate) fn told(&self) -> (String, String) {
+        let named = quoted(&self.path);
+        let (problem, fix) = match &self.state {
+            UnmergedState::Mergeable(merge) if merge.conflicts.is_empty() => (
+                "it is unmerged, and nobody has to decide anything",
+                "`aof merge-driver --settle` merges it by meaning and stages it".to_owned(),
+            ),
+            UnmergedState::Mergeable(_) => (
+                "it is unmerged",
+                "`aof merge-driver --settle` merges it by meaning, and marks what you have to decide"
+                    .to_owned(),
+            ),
+            UnmergedState::OneSided(_) => (
+                "it is not merged and has nothing of what one side did",
+                "`aof merge-driver --settle` merges it; whoever adds or commits it now takes back what that side did. \
+                 See that git finds `aof` in its `PATH`: `aof doctor`"
+                    .to_owned(),
+            ),
+            UnmergedState::Removed => (
+                "one side changed it, and the other removed it",
+                format!(
+                    "keep it with `git add {named}`, or let it go with `git rm {named}`; a history that goes is found by \
+                     `aof verify`"
+                ),
+            ),
+            UnmergedState::EditedByHand => (
+                "it is unmerged, and somebody has changed it by hand",
+                format!(
+                    "when all is solved, `git add {named}`; or begin anew with `git checkout --merge {named}`"
+                ),
+            ),
+            UnmergedState::Confused(other) => {
+                let problem = format!("git took it for the file of `{other}`, renamed");
+                let fix = format!(
+                    "`git restore --source=HEAD --staged --worktree {named}` brings this task back; what came in is still where it came from"
+                );
+                return (problem, fix);
+            }
+            UnmergedState::NoRules => (
+                "it is unmerged, and the branch that is merged into has no rules that are valid",
+                format!("solve it by hand, then `git add {named}`"),
+            ),
+        };
+        (problem.to_owned(), fix)
+    }
 }
 
 impl UnmergedState {

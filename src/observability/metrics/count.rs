@@ -30,7 +30,7 @@ pub(crate) type By<'h, const N: usize, T> = BTreeMap<[&'h str; N], T>;
 #[derive(Debug, Default)]
 pub(crate) struct Counts<'h> {
     /// By workflow, gate, outcome.
-    pub durations: By<'h, 3, Stays>,
+    pub durations: By<'h, 3, Histogram>,
     /// By workflow, gate, gate, outcome.
     pub transitions: By<'h, 4, u64>,
     /// By workflow, gate.
@@ -44,9 +44,9 @@ pub(crate) struct Counts<'h> {
     /// By workflow, gate or branch: when the oldest open visit began.
     pub oldest: By<'h, 2, Option<i64>>,
     /// By workflow: from when tasks were made to each time that they came to the end.
-    pub lead_times: By<'h, 1, Stays>,
+    pub lead_times: By<'h, 1, Histogram>,
     /// By workflow: how often tasks had gone through the same gates each time that they came to the end.
-    pub passes: By<'h, 1, Passes>,
+    pub passes: By<'h, 1, Histogram>,
     /// By workflow, reason.
     pub blocked: By<'h, 2, u64>,
     /// By workflow, gate, role.
@@ -55,31 +55,16 @@ pub(crate) struct Counts<'h> {
     pub skewed: u64,
 }
 
-/// How long stays were.
-#[derive(Debug)]
-pub(crate) struct Stays(pub Histogram);
-
-impl Default for Stays {
-    fn default() -> Self {
-        Self(Histogram::new(Histogram::STAYS))
-    }
+fn stays<'c, 'h, const N: usize>(
+    by: &'c mut By<'h, N, Histogram>,
+    key: [&'h str; N],
+) -> &'c mut Histogram {
+    by.entry(key).or_insert_with(|| Histogram::new(Histogram::STAYS))
 }
 
-impl Stays {
-    #[expect(clippy::cast_precision_loss, reason = "seconds of a stay are far below 2^52")]
-    pub(crate) fn observe(&mut self, seconds: u64) {
-        self.0.observe(seconds as f64);
-    }
-}
-
-/// How often tasks went through the same gates.
-#[derive(Debug)]
-pub(crate) struct Passes(pub Histogram);
-
-impl Default for Passes {
-    fn default() -> Self {
-        Self(Histogram::new(Histogram::PASSES))
-    }
+#[expect(clippy::cast_precision_loss, reason = "seconds of a stay are far below 2^52")]
+fn seconds(count: u64) -> f64 {
+    count as f64
 }
 
 /// Counts tasks; what the rules in force know is there, whether or not it was met.
@@ -106,13 +91,10 @@ impl<'h> Counts<'h> {
             self.ended(workflow, visit);
             if visit.to.as_deref() == Some(END) {
                 let end = visit.entered.saturating_add_unsigned(visit.seconds);
-                let seconds = u64::try_from(end.saturating_sub(header.created)).unwrap_or(0);
-                self.lead_times.entry([workflow]).or_default().observe(seconds);
-                self.passes
-                    .entry([workflow])
-                    .or_default()
-                    .0
-                    .observe(most_passes(&header.stays[..=index], None).into());
+                let lead = u64::try_from(end.saturating_sub(header.created)).unwrap_or(0);
+                stays(&mut self.lead_times, [workflow]).observe(seconds(lead));
+                let passes = most_passes(&header.stays[..=index], None);
+                self.passes_of(workflow).observe(passes.into());
             }
         }
     }
@@ -123,7 +105,7 @@ impl<'h> Counts<'h> {
         self.skewed += u64::from(visit.skewed);
         // Between its end and being taken up again a task was at no gate.
         if outcome != Ending::Reopened.as_str() {
-            self.durations.entry([workflow, gate, outcome]).or_default().observe(visit.seconds);
+            stays(&mut self.durations, [workflow, gate, outcome]).observe(seconds(visit.seconds));
         }
         let fork = gate.split_once('/').map(|(fork, _)| fork);
         let to = match (&visit.to, &visit.join, fork) {
@@ -145,14 +127,14 @@ impl<'h> Counts<'h> {
         }
         let Some((join, to)) = visit.join.as_ref().zip(visit.to.as_deref()) else { return };
         let said = if join.failed { "needs_review" } else { "complete" };
-        self.durations.entry([workflow, &join.fork, said]).or_default().observe(visit.seconds);
+        stays(&mut self.durations, [workflow, &join.fork, said]).observe(seconds(visit.seconds));
         *self.transitions.entry([workflow, &join.fork, to, said]).or_default() += 1;
     }
 
     fn expect(&mut self, known: &'h KnownSeries) {
         let (workflow, gate) = (known.workflow.as_str(), known.gate.as_str());
         for outcome in &known.outcomes {
-            self.durations.entry([workflow, gate, outcome]).or_default();
+            stays(&mut self.durations, [workflow, gate, outcome]);
         }
         for (to, outcome) in &known.ways {
             self.transitions.entry([workflow, gate, to, outcome]).or_default();
@@ -169,11 +151,15 @@ impl<'h> Counts<'h> {
         if let Some(role) = &known.role {
             self.no_agents.entry([workflow, gate, role]).or_default();
         }
-        self.lead_times.entry([workflow]).or_default();
-        self.passes.entry([workflow]).or_default();
+        stays(&mut self.lead_times, [workflow]);
+        self.passes_of(workflow);
         for reason in REASONS {
             self.blocked.entry([workflow, reason]).or_default();
         }
+    }
+
+    fn passes_of(&mut self, workflow: &'h str) -> &mut Histogram {
+        self.passes.entry([workflow]).or_insert_with(|| Histogram::new(Histogram::PASSES))
     }
 
     /// Counts where the task stands.

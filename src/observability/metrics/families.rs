@@ -20,7 +20,7 @@ pub(crate) fn of(project: &str, counts: &Counts<'_>) -> Vec<Family> {
         family(
             "aof_gate_duration_seconds",
             "How long visits of a gate took that have ended.",
-            histograms(project, ["workflow", "gate", "outcome"], &counts.durations, |own| &own.0),
+            histograms(project, ["workflow", "gate", "outcome"], &counts.durations),
         ),
         family(
             "aof_gate_transitions",
@@ -60,12 +60,12 @@ pub(crate) fn of(project: &str, counts: &Counts<'_>) -> Vec<Family> {
         family(
             "aof_task_lead_time_seconds",
             "How long tasks took to become complete, from when they were made.",
-            histograms(project, ["workflow"], &counts.lead_times, |own| &own.0),
+            histograms(project, ["workflow"], &counts.lead_times),
         ),
         family(
             "aof_task_passes",
             "How often tasks that became complete had come to the gate that they came to most often; 1 is ideal.",
-            histograms(project, ["workflow"], &counts.passes, |own| &own.0),
+            histograms(project, ["workflow"], &counts.passes),
         ),
         family(
             "aof_clock_skew",
@@ -131,13 +131,12 @@ fn gauges<const N: usize>(
     Samples::Gauge(samples(project, names, counted, |count| number(*count)))
 }
 
-fn histograms<const N: usize, T>(
+fn histograms<const N: usize>(
     project: &str,
     names: [&'static str; N],
-    counted: &By<'_, N, T>,
-    of: fn(&T) -> &Histogram,
+    counted: &By<'_, N, Histogram>,
 ) -> Samples {
-    Samples::Histogram(samples(project, names, counted, |own| of(own).clone()))
+    Samples::Histogram(samples(project, names, counted, Histogram::clone))
 }
 
 fn labels<const N: usize>(project: &str, names: [&'static str; N], values: &[&str; N]) -> Labels {

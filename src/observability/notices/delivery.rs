@@ -3,6 +3,7 @@
 //! Where nobody answers, the channel is left alone for longer and longer. Where a message alone is not taken, that one waits, and the
 //! others go on. What is not taken for a week is given up.
 
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -143,7 +144,7 @@ pub(crate) fn deliver_channel(
             return Ok(turn.round);
         }
         let Some(waiting) = turn.outbox.read(&receiver.key, name)? else { continue };
-        if turn.take(waiting, tried, stop)? == Onward::No {
+        if turn.take(waiting, tried, stop)?.is_break() {
             return Ok(turn.round);
         }
     }
@@ -160,32 +161,25 @@ struct Turn<'r> {
     next: Option<Timestamp>,
 }
 
-/// Whether the next message may be tried.
-#[derive(PartialEq, Eq)]
-enum Onward {
-    Yes,
-    No,
-}
-
 impl Turn<'_> {
-    /// Tries a message, if it is its time.
+    /// Tries a message, if it is its time, and returns whether the next one may be tried.
     fn take(
         &mut self,
         waiting: OutboxMessage,
         tried: Tried,
         stop: &AtomicBool,
-    ) -> Result<Onward, StoreError> {
+    ) -> Result<ControlFlow<()>, StoreError> {
         let receiver = self.receiver;
         let Some(channel) = receiver.channel() else {
             let why = "no rules in force have this channel any more";
-            return self.outbox.give_up(&receiver.key, &waiting, why).map(|()| Onward::Yes);
+            return self.outbox.give_up(&receiver.key, &waiting, why).map(ControlFlow::Continue);
         };
         let now = (receiver.clock)();
         if let Some(next) =
             waiting.next.filter(|next| tried == Tried::Due && is_to_come(*next, now))
         {
             self.wait_for(next);
-            return Ok(Onward::Yes);
+            return Ok(ControlFlow::Continue(()));
         }
         let message = Message { id: &waiting.id, value: &waiting.message, now };
         let outcome = deliver(&channel, message, receiver.paths.root(), stop);
@@ -197,7 +191,7 @@ impl Turn<'_> {
                 self.round.delivered += 1;
                 info!(channel = channel.to_string(), id = waiting.id, "delivered a notice");
             }
-            Err(Failure::Stopped) => return Ok(Onward::No),
+            Err(Failure::Stopped) => return Ok(ControlFlow::Break(())),
             Err(Failure::Unwanted { why }) => {
                 self.outbox.give_up(&receiver.key, &waiting, &why)?;
                 self.round.trouble = trouble(&why);
@@ -212,10 +206,10 @@ impl Turn<'_> {
                 self.round.trouble = trouble(&why);
                 self.rest(&waiting, &why, again_in)?;
                 self.note_failure(waiting, why, receiver.key.as_str())?;
-                return Ok(Onward::No);
+                return Ok(ControlFlow::Break(()));
             }
         }
-        Ok(Onward::Yes)
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Has a message that was not taken wait for its next attempt, or gives it up.

@@ -116,7 +116,7 @@ fn work_of(before: &[EndedVisit], rejection: &EndedVisit) -> impl Iterator<Item 
 }
 
 /// A tag, and how its tasks do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct TagStats {
     /// Nothing for tasks without tags.
     pub tag: Option<String>,
@@ -128,19 +128,15 @@ pub(crate) struct TagStats {
     /// How often its tasks went through the same gates.
     #[serde(rename = "passes")]
     pub loops: Loops,
+    /// What the spread is of.
+    #[serde(skip)]
+    leads: Vec<u64>,
 }
 
 /// Counts tags.
 #[derive(Debug, Default)]
 pub(crate) struct Tags {
-    counts: BTreeMap<Option<String>, TagCount>,
-}
-
-#[derive(Debug, Default)]
-struct TagCount {
-    loops: Loops,
-    leads: Vec<u64>,
-    rejections: Share,
+    counts: BTreeMap<Option<String>, TagStats>,
 }
 
 impl Tags {
@@ -177,12 +173,8 @@ impl Tags {
             .filter(|(_, count)| count.loops.tasks > 0)
             .map(|(tag, mut count)| {
                 count.loops.close();
-                TagStats {
-                    tag,
-                    loops: count.loops,
-                    lead: Spread::of(count.leads),
-                    rejections: count.rejections,
-                }
+                count.lead = Spread::of(std::mem::take(&mut count.leads));
+                TagStats { tag, ..count }
             })
             .collect();
         rows.sort_by(|a, b| b.loops.tasks.cmp(&a.loops.tasks).then_with(|| a.tag.cmp(&b.tag)));

@@ -13,7 +13,7 @@ use crate::tasks::headers::header::Header;
 use crate::tasks::lookup::stations;
 
 /// A gate, or a branch of one, and how it does.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct GateStats {
     pub workflow: String,
@@ -41,6 +41,9 @@ pub(crate) struct GateStats {
     pub standing: u64,
     /// For how long the one that came first has stood here, in seconds.
     pub oldest: Option<u64>,
+    /// What the spread is of.
+    #[serde(skip)]
+    lengths: Vec<u64>,
 }
 
 fn rate<S: Serializer>(share: &Share, serializer: S) -> Result<S::Ok, S::Error> {
@@ -52,6 +55,11 @@ impl GateStats {
     pub(crate) fn is_idle(&self) -> bool {
         self.in_force && self.spread.is_none() && self.standing == 0
     }
+
+    fn stand(&mut self, age: u64) {
+        self.standing += 1;
+        self.oldest = self.oldest.max(Some(age));
+    }
 }
 
 /// The workflow, and the gate or the branch of it.
@@ -60,18 +68,7 @@ type Key<'a> = (&'a str, Cow<'a, str>);
 /// Counts gates.
 #[derive(Debug, Default)]
 pub(crate) struct Gates<'a> {
-    counts: HashMap<Key<'a>, GateCount>,
-}
-
-#[derive(Debug, Default)]
-struct GateCount {
-    lengths: Vec<u64>,
-    seconds: u64,
-    rejections: Share,
-    first_pass: Share,
-    skipped: u64,
-    standing: u64,
-    oldest: Option<u64>,
+    counts: HashMap<Key<'a>, GateStats>,
 }
 
 impl<'a> Gates<'a> {
@@ -105,7 +102,7 @@ impl<'a> Gates<'a> {
         }
         let count = self.at(task, gate.as_str());
         count.stand(age);
-        count.seconds += span.within(entered, span.until);
+        count.time.part += span.within(entered, span.until);
     }
 
     /// Counts the time of a visit. What lies before is none of this time's, but the visit was as long as it was.
@@ -121,14 +118,14 @@ impl<'a> Gates<'a> {
         };
         let Some(gate) = whole else { return };
         let count = self.at(task, gate);
-        count.seconds +=
+        count.time.part +=
             span.within(stay.entered, stay.entered.saturating_add_unsigned(stay.seconds));
         if counts && stay.join.is_some() {
             count.lengths.push(stay.seconds);
         }
     }
 
-    fn at(&mut self, task: &'a Header, station: impl Into<Cow<'a, str>>) -> &mut GateCount {
+    fn at(&mut self, task: &'a Header, station: impl Into<Cow<'a, str>>) -> &mut GateStats {
         self.counts.entry((&task.workflow, station.into())).or_default()
     }
 
@@ -137,48 +134,27 @@ impl<'a> Gates<'a> {
         mut self,
         workflows: impl Iterator<Item = &'w Workflow>,
     ) -> Vec<GateStats> {
-        let whole = self.counts.values().map(|count| count.seconds).sum();
+        let whole = self.counts.values().map(|count| count.time.part).sum();
+        let finished = |(workflow, gate): Key<'a>, mut row: GateStats| {
+            (row.workflow, row.gate) = (workflow.to_owned(), gate.into_owned());
+            row.spread = Spread::of(std::mem::take(&mut row.lengths));
+            row.time.whole = whole;
+            row.can_reject |= row.rejections.part > 0;
+            row
+        };
         let mut rows = Vec::new();
         for workflow in workflows {
             for (station, gate) in stations(workflow) {
                 let key = (workflow.name.as_str(), station.into());
-                let count = self.counts.remove(&key).unwrap_or_default();
-                let row = count.row(&key, true, whole);
-                let can_reject = row.can_reject || gate.can_reject();
-                rows.push(GateStats {
-                    role: gate.role().map(ToString::to_string),
-                    can_reject,
-                    ..row
-                });
+                let mut row = self.counts.remove(&key).unwrap_or_default();
+                row.role = gate.role().map(ToString::to_string);
+                (row.in_force, row.can_reject) = (true, gate.can_reject());
+                rows.push(finished(key, row));
             }
         }
-        let mut gone: Vec<(Key<'_>, GateCount)> = self.counts.into_iter().collect();
+        let mut gone: Vec<(Key<'_>, GateStats)> = self.counts.into_iter().collect();
         gone.sort_by(|a, b| a.0.cmp(&b.0));
-        rows.extend(gone.into_iter().map(|(key, count)| count.row(&key, false, whole)));
+        rows.extend(gone.into_iter().map(|(key, row)| finished(key, row)));
         rows
-    }
-}
-
-impl GateCount {
-    fn stand(&mut self, age: u64) {
-        self.standing += 1;
-        self.oldest = self.oldest.max(Some(age));
-    }
-
-    fn row(self, (workflow, gate): &Key<'_>, in_force: bool, whole: u64) -> GateStats {
-        GateStats {
-            workflow: (*workflow).to_owned(),
-            gate: gate.clone().into_owned(),
-            role: None,
-            in_force,
-            spread: Spread::of(self.lengths),
-            time: Share { part: self.seconds, whole },
-            can_reject: self.rejections.part > 0,
-            rejections: self.rejections,
-            first_pass: self.first_pass,
-            skipped: self.skipped,
-            standing: self.standing,
-            oldest: self.oldest,
-        }
     }
 }

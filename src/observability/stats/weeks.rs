@@ -13,7 +13,7 @@ const FEWEST: u64 = 10;
 const SURE: f64 = 2.0;
 
 /// Seven days, the last of which end now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Week {
     /// In seconds since 1970.
     #[serde(serialize_with = "time_text")]
@@ -27,6 +27,9 @@ pub(crate) struct Week {
     pub lead: Option<Spread>,
     /// Of the completions at gates that can send tasks back, those that did.
     pub rejections: Share,
+    /// What the spread is of.
+    #[serde(skip)]
+    leads: Vec<u64>,
 }
 
 /// Whether rejections become more: the first half of the time, and the second.
@@ -78,22 +81,21 @@ impl Trend {
 #[derive(Debug)]
 pub(crate) struct Weeks {
     span: Span,
-    counts: Vec<WeekCount>,
+    /// The last one first.
+    weeks: Vec<Week>,
     trend: Trend,
-}
-
-#[derive(Debug, Clone, Default)]
-struct WeekCount {
-    created: u64,
-    leads: Vec<u64>,
-    rejections: Share,
 }
 
 impl Weeks {
     pub(crate) fn of(span: Span) -> Self {
         let count = span.seconds().div_ceil(WEEK).clamp(1, MOST as u64);
-        let count = usize::try_from(count).unwrap_or(MOST);
-        Self { span, counts: vec![WeekCount::default(); count], trend: Trend::default() }
+        let mut end = span.until;
+        let weeks = (0..count).map(|_| {
+            let until = end;
+            end = until.saturating_sub_unsigned(WEEK);
+            Week { from: end.max(span.from), until, ..Week::default() }
+        });
+        Self { span, weeks: weeks.collect(), trend: Trend::default() }
     }
 
     /// Counts a task that was made then.
@@ -106,6 +108,7 @@ impl Weeks {
     /// Counts a task that was completed then and had taken so many seconds.
     pub(crate) fn completed(&mut self, time: i64, lead: u64) {
         if let Some(week) = self.week(time) {
+            week.completed += 1;
             week.leads.push(lead);
         }
     }
@@ -123,30 +126,18 @@ impl Weeks {
         }
     }
 
-    fn week(&mut self, time: i64) -> Option<&mut WeekCount> {
+    fn week(&mut self, time: i64) -> Option<&mut Week> {
         let ago = self.span.weeks_ago(time);
-        self.counts.get_mut(ago).filter(|_| self.span.holds(time))
+        self.weeks.get_mut(ago).filter(|_| self.span.holds(time))
     }
 
     /// Returns the weeks, the last one last, and where rejections tend.
-    pub(crate) fn close(self) -> (Vec<Week>, Trend) {
-        let week = i64::try_from(WEEK).unwrap_or(i64::MAX);
-        let mut until = self.span.until;
-        let mut weeks = Vec::with_capacity(self.counts.len());
-        for count in self.counts {
-            let from = until.saturating_sub(week);
-            weeks.push(Week {
-                from: from.max(self.span.from),
-                until,
-                created: count.created,
-                completed: count.leads.len() as u64,
-                lead: Spread::of(count.leads),
-                rejections: count.rejections,
-            });
-            until = from;
+    pub(crate) fn close(mut self) -> (Vec<Week>, Trend) {
+        for week in &mut self.weeks {
+            week.lead = Spread::of(std::mem::take(&mut week.leads));
         }
-        weeks.reverse();
-        (weeks, self.trend)
+        self.weeks.reverse();
+        (self.weeks, self.trend)
     }
 }
 

@@ -1,12 +1,8 @@
 //! `aof stats`
 
 use super::{overview, tables};
-use crate::cli::arguments::{Words, words};
-use crate::cli::error::CliResult;
-use crate::cli::output::{first_of, width};
 use crate::cli::render::findings;
-use crate::cli::session::Session;
-use crate::cli::time::PastTime;
+use crate::cli::{CliResult, PastTime, Session, Words, first_of, width, words};
 use crate::domain::{WorkflowName, listed};
 use crate::files::printable::inert;
 use crate::observability::stats::report::{Question, Stats, stats};

@@ -3,8 +3,7 @@
 use jiff::tz::TimeZone;
 
 use super::tables::{self, percent, spark};
-use crate::cli::output::{bold, counted, cyan, dim, green, red, yellow};
-use crate::cli::time::length;
+use crate::cli::{bold, counted, cyan, dim, green, length, red, yellow};
 use crate::files::printable::one_line;
 use crate::observability::stats::breakdowns::AgentStats;
 use crate::observability::stats::gates::GateStats;

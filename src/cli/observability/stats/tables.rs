@@ -2,9 +2,8 @@
 
 use jiff::tz::TimeZone;
 
-use crate::cli::output::{CYAN, DIM, RED, YELLOW, width};
 use crate::cli::render::table::{Cell, Table};
-use crate::cli::time::length;
+use crate::cli::{CYAN, DIM, RED, YELLOW, length, width};
 use crate::observability::stats::gates::GateStats;
 use crate::observability::stats::loops::MANY as MANY_PASSES;
 use crate::observability::stats::numbers::{Share, Spread};
