@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use super::desk::Desk;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::inbox::TakenFile;
+use crate::storage::inbox::InboxFile;
 use crate::tasks::inbox::deliver::{leftovers, resume};
-use crate::tasks::inbox::intended_visit::Heard;
+use crate::tasks::inbox::visits::DeliveredVisits;
 
 /// How long waiting files are tried before new ones are looked for.
 const SHARE: Duration = Duration::from_millis(40);
@@ -25,7 +25,7 @@ pub(crate) struct Backlog {
     /// Whether all of them are to be tried again, as everything is looked at.
     retry: Retry,
     /// Those that are to be tried now, the oldest first.
-    due: VecDeque<TakenFile>,
+    due: VecDeque<InboxFile>,
 }
 
 /// Whether all files that wait are to be tried again.
@@ -65,7 +65,7 @@ impl Backlog {
         &mut self,
         workspace: &Workspace,
         desk: &mut Desk<'_>,
-    ) -> Result<Vec<TakenFile>, OpsError> {
+    ) -> Result<Vec<InboxFile>, OpsError> {
         desk.waiting = false;
         if !self.unknown {
             return Ok(Vec::new());
@@ -88,7 +88,7 @@ impl Backlog {
         &mut self,
         workspace: &mut Workspace,
         wait: Duration,
-        heard: &mut Heard,
+        visits: &mut DeliveredVisits,
         desk: &mut Desk<'_>,
         changed: bool,
     ) -> Result<(), OpsError> {
@@ -99,7 +99,7 @@ impl Backlog {
             self.waits = false;
         }
         if !self.due.is_empty() {
-            self.try_some(workspace, wait, heard, desk)?;
+            self.try_some(workspace, wait, visits, desk)?;
         }
         if self.due.is_empty() && self.retry == Retry::Begun {
             desk.told.forget_the_rest();
@@ -112,7 +112,7 @@ impl Backlog {
         &mut self,
         workspace: &mut Workspace,
         wait: Duration,
-        heard: &mut Heard,
+        visits: &mut DeliveredVisits,
         desk: &mut Desk<'_>,
     ) -> Result<(), OpsError> {
         let start = Instant::now();
@@ -125,7 +125,7 @@ impl Backlog {
                 let most = if start.elapsed() < SHARE { room.min(TOGETHER) } else { 0 };
                 due.drain(..due.len().min(most)).collect()
             },
-            heard,
+            visits,
             desk,
         );
         self.waits |= desk.waiting;

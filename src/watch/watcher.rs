@@ -25,10 +25,10 @@ use crate::storage::inbox::QUIET;
 use crate::storage::watcher_presence::Presence;
 use crate::storage::{Paths, StoreError};
 use crate::system::signals;
+use crate::tasks::inbox::deliver::Delivered;
 use crate::tasks::inbox::deliver::deliver;
-use crate::tasks::inbox::intended_visit::Heard;
-use crate::tasks::inbox::open_files::unclosed;
-use crate::tasks::inbox::recipient::Delivered;
+use crate::tasks::inbox::pending::unclosed;
+use crate::tasks::inbox::visits::DeliveredVisits;
 
 /// How soon a file that is still being written is looked at again.
 const GROWING: Duration = Duration::from_millis(250);
@@ -79,7 +79,7 @@ struct Watcher<'t> {
     desk: Desk<'t>,
     looks: Looks,
     backlog: Backlog,
-    heard: Heard,
+    visits: DeliveredVisits,
     schedule: Schedule,
     pause: Pause,
     notices: Notices,
@@ -127,7 +127,7 @@ impl<'t> Watcher<'t> {
             desk: Desk::new(wakeup, tell),
             looks: Looks::default(),
             backlog: Backlog::default(),
-            heard: Heard::default(),
+            visits: DeliveredVisits::default(),
             schedule: Schedule::new(Instant::now()),
             pause: Pause::default(),
             notices: Notices::default(),
@@ -309,7 +309,7 @@ impl<'t> Watcher<'t> {
     }
 
     fn look(&mut self) -> Result<LookResult, OpsError> {
-        let Self { workspace, wait, desk, looks, backlog, heard, schedule, .. } = self;
+        let Self { workspace, wait, desk, looks, backlog, visits, schedule, .. } = self;
         let wait = *wait;
         let head = match workspace.head_now() {
             Ok(head) => head,
@@ -327,9 +327,9 @@ impl<'t> Watcher<'t> {
         }
         let tending = schedule.is_tending_due(Instant::now());
         let taken = backlog.begin(workspace, desk)?;
-        let growing = deliver(workspace, wait, taken, heard, desk)?;
+        let growing = deliver(workspace, wait, taken, visits, desk)?;
         backlog.begun(desk);
-        backlog.go_on(workspace, wait, heard, desk, tending)?;
+        backlog.go_on(workspace, wait, visits, desk, tending)?;
         if tending {
             looks.look_at_tasks(workspace, wait, schedule, desk)?;
         }

@@ -15,7 +15,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::{ProjectPath, layout};
 use crate::tasks::headers::header::{Header, follow, header};
 use crate::tasks::headers::listing::{Listing, Scope, Unreadable, read_all};
-use crate::tasks::inbox::backlog::pending;
+use crate::tasks::inbox::pending::pending;
 use crate::tasks::state::task_state::parse_with;
 
 /// How many earlier versions of a file are looked at for one that can be read.

@@ -92,8 +92,8 @@ impl Rounds<'_> {
             match done {
                 Ok(done) => {
                     let rules = self.workspace.rules()?.rules;
-                    let last = ended(&done.changed).last().cloned();
-                    let task = &done.changed.after.task;
+                    let last = ended(&done).last().cloned();
+                    let task = &done.after.task;
                     let (ticket, from) = (&wait.ticket, &wait.station);
                     let took = Duration::ZERO;
                     audience.hear(&News::moved(&rules, ticket, from, last.as_ref(), task, took));
