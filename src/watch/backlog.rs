@@ -1,5 +1,5 @@
-//! Completion files that were taken and wait: left by a killed watcher, or kept back by an error. They are tried again in small shares,
-//! behind what arrives meanwhile.
+//! Completion files that were taken and wait: left by a killed watcher, or kept back by an error. They are tried again a few at a
+//! time, behind what arrives meanwhile.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use super::desk::Desk;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::InboxFile;
-use crate::tasks::inbox::deliver::{leftovers, resume};
+use crate::tasks::inbox::deliver::{Recipient, leftovers, resume};
 use crate::tasks::inbox::visits::DeliveredVisits;
 
 /// How long waiting files are tried before new ones are looked for.
@@ -22,27 +22,18 @@ pub(crate) struct Backlog {
     unknown: bool,
     /// Whether files wait for a task file.
     waits: bool,
-    /// Whether all of them are to be tried again, as everything is looked at.
-    retry: Retry,
+    /// Whether all of them are to be tried again, and whether that has begun: errors that are met no more are over then.
+    retry: bool,
+    retrying: bool,
     /// Those that are to be tried now, the oldest first.
     due: VecDeque<InboxFile>,
 }
 
-/// Whether all files that wait are to be tried again.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Retry {
-    No,
-    Due,
-    Begun,
-}
-
-impl Default for Backlog {
-    fn default() -> Self {
-        Self { unknown: true, waits: false, retry: Retry::No, due: VecDeque::new() }
-    }
-}
-
 impl Backlog {
+    pub(crate) fn new() -> Self {
+        Self { unknown: true, waits: false, retry: false, retrying: false, due: VecDeque::new() }
+    }
+
     /// Has the files looked for again.
     pub(crate) fn forget(&mut self) {
         self.unknown = true;
@@ -50,9 +41,7 @@ impl Backlog {
 
     /// Has all of them tried again, behind those of the last time.
     pub(crate) fn try_all(&mut self) {
-        if self.retry == Retry::No {
-            self.retry = Retry::Due;
-        }
+        self.retry |= !self.retrying;
     }
 
     /// Returns whether any are to be tried now.
@@ -79,7 +68,7 @@ impl Backlog {
         self.waits |= desk.waiting;
         if self.unknown {
             desk.told.forget_the_rest();
-            (self.unknown, self.retry) = (false, Retry::No);
+            (self.unknown, self.retry, self.retrying) = (false, false, false);
         }
     }
 
@@ -92,47 +81,29 @@ impl Backlog {
         desk: &mut Desk<'_>,
         changed: bool,
     ) -> Result<(), OpsError> {
-        let is_round = self.retry == Retry::Due;
-        if self.due.is_empty() && (is_round || changed && self.waits) {
+        if self.due.is_empty() && (self.retry || changed && self.waits) {
             self.due = leftovers(workspace, desk)?.into();
-            self.retry = if is_round { Retry::Begun } else { Retry::No };
-            self.waits = false;
+            (self.retrying, self.retry, self.waits) = (self.retry, false, false);
         }
         if !self.due.is_empty() {
-            self.try_some(workspace, wait, visits, desk)?;
-        }
-        if self.due.is_empty() && self.retry == Retry::Begun {
-            desk.told.forget_the_rest();
-            self.retry = Retry::No;
-        }
-        Ok(())
-    }
-
-    fn try_some(
-        &mut self,
-        workspace: &mut Workspace,
-        wait: Duration,
-        visits: &mut DeliveredVisits,
-        desk: &mut Desk<'_>,
-    ) -> Result<(), OpsError> {
-        let start = Instant::now();
-        let due = &mut self.due;
-        desk.waiting = false;
-        let done = resume(
-            workspace,
-            wait,
-            &mut |room| {
+            let (start, due) = (Instant::now(), &mut self.due);
+            let mut more = |room: usize| {
                 let most = if start.elapsed() < SHARE { room.min(TOGETHER) } else { 0 };
                 due.drain(..due.len().min(most)).collect()
-            },
-            visits,
-            desk,
-        );
-        self.waits |= desk.waiting;
-        if !self.due.is_empty() {
-            // The loop looks next whether to end.
-            let _ = desk.rest(start.elapsed());
+            };
+            desk.waiting = false;
+            let done = resume(workspace, wait, &mut more, visits, desk);
+            self.waits |= desk.waiting;
+            if !self.due.is_empty() {
+                // The loop looks next whether to end.
+                let _ = desk.rest(start.elapsed());
+            }
+            done?;
         }
-        done
+        if self.due.is_empty() && self.retrying {
+            desk.told.forget_the_rest();
+            self.retrying = false;
+        }
+        Ok(())
     }
 }
