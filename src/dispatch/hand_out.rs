@@ -165,10 +165,10 @@ pub(crate) fn wanted(
     let listing = read_all(workspace, in_force, Scope::Recent);
     let dependencies = Dependencies::of(workspace, in_force, &listing);
     let headers = || listing.tasks.iter().map(|(header, _)| header);
-    let considered = |id: &str| passed_over.iter().all(|passed| passed.as_str() != id);
-    let depend = headers().filter(|header| considered(&header.id)).filter_map(|header| {
-        Some(Want::Depend(header.id.parse().ok()?, dependencies.news_for(header)?))
-    });
+    let considered = |id: &TaskId| !passed_over.contains(id);
+    let depend = headers()
+        .filter(|task| considered(&task.id))
+        .filter_map(|task| Some(Want::Depend(task.id.clone(), dependencies.changes_for(task)?)));
     let mut wants: Vec<Want> = depend.collect();
     let rules = &in_force.rules;
     if !hands_out(rules) {

@@ -12,7 +12,6 @@ use crate::project::workspace::Workspace;
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::apply::change::Next;
 use crate::tasks::automatic::rule_changes::{Settled, settle_each, settle_rules};
-use crate::tasks::headers::header::NEW;
 use crate::tasks::headers::listing::{Scope, read_all};
 use crate::tasks::plan::due::choose;
 use crate::tasks::recovery::recover::heal_if_pending;
@@ -41,8 +40,8 @@ pub(crate) fn add_gates(
     let in_force = in_force(workspace, &workspace.head()?)?;
     let mut listing = read_all(workspace, &in_force, Scope::Active);
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
-    let new = listing.tasks.iter().filter(|(header, _)| header.status == NEW);
-    let ids: Vec<TaskId> = new.filter_map(|(header, _)| header.id.parse().ok()).collect();
+    let new = listing.tasks.iter().filter(|(task, _)| task.is_new);
+    let ids: Vec<TaskId> = new.map(|(task, _)| task.id.clone()).collect();
     let begin =
         |workspace: &Workspace, standing: &mut Standing| beginning(workspace, standing, workflow);
     let mut adopted = Settled { unreadable: listing.unreadable, ..Settled::default() };

@@ -71,7 +71,7 @@ mod tests {
     fn trouble_is_tried_again_ever_later_and_at_once_where_something_has_changed() {
         let now = Instant::now();
         let mut pause = Pause::default();
-        let mut meet = |pause: &mut Pause, text: &str| pause.back_off(text.to_owned(), now);
+        let meet = |pause: &mut Pause, text: &str| pause.back_off(text.to_owned(), now);
         assert_eq!(meet(&mut pause, "full"), (now + SHORTEST_BACKOFF, true));
         assert_eq!(meet(&mut pause, "full"), (now + SHORTEST_BACKOFF * 2, false));
         assert!(meet(&mut pause, "locked").1);

@@ -14,7 +14,6 @@ use crate::storage::StoreError;
 use crate::tasks::apply::batch::{MOST, apply_together};
 use crate::tasks::apply::change::Next;
 use crate::tasks::headers::listing::{Scope, Unreadable, read_all};
-use crate::tasks::headers::owed::is_owed;
 use crate::tasks::plan::choice::{Changed, DryRun};
 use crate::tasks::plan::due::owed_first;
 use crate::tasks::recovery::recover::heal_if_pending;
@@ -85,8 +84,8 @@ fn due(workspace: &Workspace) -> Result<(Vec<TaskId>, Vec<Unreadable>), OpsError
     let in_force = in_force(workspace, &workspace.head()?)?;
     let mut listing = read_all(workspace, &in_force, Scope::Active);
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
-    let due = listing.tasks.iter().filter(|(header, _)| is_owed(&in_force.rules, header));
-    Ok((due.filter_map(|(header, _)| header.id.parse().ok()).collect(), listing.unreadable))
+    let due = listing.tasks.iter().filter(|(task, _)| task.is_owed(&in_force.rules));
+    Ok((due.map(|(task, _)| task.id.clone()).collect(), listing.unreadable))
 }
 
 fn settle_batch(

@@ -13,7 +13,7 @@ use crate::rules::{
     Act, LOOP_LIMIT, Passage, Rules, Workplace, owed, preview, unanswered, would_say,
 };
 use crate::tasks::headers::dependencies::{circle_around, round};
-use crate::tasks::headers::header::NEW;
+use crate::tasks::headers::summary::NEW;
 use crate::tasks::state::task_state::Standing;
 use crate::tasks::view::deadlines::terms;
 use crate::tasks::view::reasons::{

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::files::config::configuration::{Source, load};
+use crate::files::task_file::{Defaults, parse};
 use crate::tasks::headers::ended_visit::{EndedVisit, Joined};
-use crate::tasks::headers::header::Header;
-use crate::tasks::headers::header::Stand;
+use crate::tasks::headers::summary::TaskSummary;
 
 /// A task in the making.
 #[derive(Debug, Clone)]
@@ -60,36 +60,27 @@ impl Story {
         self.then(EndedVisit { seconds, ..stay })
     }
 
-    pub(crate) fn task(&self) -> Header {
+    pub(crate) fn task(&self) -> TaskSummary {
         let last = self.stays.last().and_then(|stay| stay.to.as_deref()).unwrap_or("work");
         let end = last.starts_with('$');
-        Header {
-            id: self.id.clone(),
-            title: String::new(),
-            status: if end { "complete" } else { "ready" }.to_owned(),
-            workflow: "default".to_owned(),
-            gate: Some(last.to_owned()).filter(|_| !end),
-            visit: self.stays.len(),
-            role: None,
-            agent: None,
-            running: None,
-            overdue: false,
-            held: false,
-            claimed: None,
-            lost: None,
-            branches: Vec::new(),
-            escalated: false,
-            priority: "medium".to_owned(),
-            entered: Some(self.now).filter(|_| !end),
-            created: START,
-            updated: self.now,
-            tags: Vec::new(),
-            blockers: Vec::new(),
-            depends_on: Vec::new(),
-            lost_dependencies: Vec::new(),
-            stand: Stand::default(),
-            stays: self.stays.clone().into(),
-        }
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let gate = format!(
+            "gate: {{current: {last}, entered: \"{}\", visit: {}}}\n",
+            at(self.now),
+            self.stays.len()
+        );
+        let (status, gate) = if end { ("complete", "") } else { ("ready", gate.as_str()) };
+        let text = format!(
+            "---\ntitle: x\nstatus: {status}\ncreated: {}\nupdated: {}\ngateHistory: []\n{gate}---\n",
+            at(START),
+            at(self.now)
+        );
+        let defaults = Defaults { workflow: "default".parse().unwrap(), created: at(START) };
+        let file = parse(text.as_bytes(), &self.id.parse().unwrap(), &defaults).unwrap();
+        let mut task = TaskSummary::of(&file);
+        task.is_new = false;
+        task.visits = self.stays.clone().into();
+        task
     }
 }
 
@@ -105,7 +96,7 @@ fn rules() -> Rules {
 }
 
 fn of(stories: &[Story], since: Option<i64>, now: i64) -> Stats {
-    let tasks: Vec<Header> = stories.iter().map(Story::task).collect();
+    let tasks: Vec<TaskSummary> = stories.iter().map(Story::task).collect();
     let question = Question {
         since: since.map(|seconds| Timestamp::from_second(seconds).unwrap()),
         ..Question::default()
