@@ -30,7 +30,7 @@ use crate::tasks::headers::listing::{Scope, read_all};
 use crate::tasks::plan::due::due_first;
 use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::state::commit_message;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// How often everything is decided anew at most because somebody else was faster.
 const ATTEMPTS: usize = 100;
@@ -245,8 +245,9 @@ pub(crate) fn chosen_for(
     head: &Head,
     in_force: &Rc<InForce>,
     want: &Want,
-) -> Result<(Standing, Choice), OpsError> {
-    let standing = Standing::read_under(workspace, want.task(), head.clone(), Rc::clone(in_force))?;
+) -> Result<(TaskState, Choice), OpsError> {
+    let standing =
+        TaskState::read_under(workspace, want.task(), head.clone(), Rc::clone(in_force))?;
     standing.ensure_unfrozen()?;
     if due_first(workspace, &standing)?.is_some() {
         return Err(OpsError::Restless { id: want.task().clone() });

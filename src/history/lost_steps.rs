@@ -13,7 +13,7 @@ use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files;
 use crate::storage::{FileStat, StoreError};
-use crate::tasks::recovery::checkout::{Brought, bring};
+use crate::tasks::recovery::bring::{Brought, bring};
 
 /// More commits than that are named by where they begin and end.
 const FEW: usize = 3;

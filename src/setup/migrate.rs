@@ -15,7 +15,7 @@ use crate::tasks::automatic::rule_changes::{Settled, settle_each, settle_rules};
 use crate::tasks::headers::listing::{Scope, read_all};
 use crate::tasks::plan::due::choose;
 use crate::tasks::recovery::recover::heal_if_pending;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// What became of the task files.
 pub(crate) struct Migrated {
@@ -43,7 +43,7 @@ pub(crate) fn add_gates(
     let new = listing.tasks.iter().filter(|(task, _)| task.is_new);
     let ids: Vec<TaskId> = new.map(|(task, _)| task.id.clone()).collect();
     let begin =
-        |workspace: &Workspace, standing: &mut Standing| beginning(workspace, standing, workflow);
+        |workspace: &Workspace, standing: &mut TaskState| beginning(workspace, standing, workflow);
     let mut adopted = Settled { unreadable: listing.unreadable, ..Settled::default() };
     let mut on = |_| ControlFlow::Continue(());
     settle_each(workspace, wait, &ids, dry_run, &begin, &mut adopted, &mut on)?;
@@ -53,7 +53,7 @@ pub(crate) fn add_gates(
 
 fn beginning(
     workspace: &Workspace,
-    standing: &mut Standing,
+    standing: &mut TaskState,
     workflow: Option<&WorkflowName>,
 ) -> Result<Next, OpsError> {
     standing.ensure_unfrozen()?;

@@ -18,7 +18,7 @@ use crate::tasks::apply::change::{Next, Planned, apply, planned};
 use crate::tasks::headers::list::held_by;
 use crate::tasks::plan::choice::{Changed, DryRun};
 use crate::tasks::plan::due::due_first;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 use crate::tasks::uncommitted_events::leave_conflict;
 
 /// Adds a text to a completion. Frontmatter in it that says the verdict speaks of the outputs, too; what was said outside
@@ -141,7 +141,7 @@ fn complete_bound(
 /// Decides a completion of a task that nobody froze. It counts for the visit that is open when the task is first read.
 fn next(
     workspace: &Workspace,
-    standing: &Standing,
+    standing: &TaskState,
     completion: &mut Completion,
     signed: Signed,
 ) -> Result<Next, OpsError> {
@@ -164,7 +164,7 @@ fn next(
 }
 
 /// Has a completion without a ticket mean the visit that is open, and its agent's branch of a fork; unless it has counted already.
-fn bind(completion: &mut Completion, standing: &Standing) {
+fn bind(completion: &mut Completion, standing: &TaskState) {
     let task = &standing.file.task;
     let open = task.gate.as_ref().map(|open| open.visit);
     if !is_settled(completion, standing) {
@@ -185,7 +185,7 @@ fn taught(workspace: &Workspace, completion: &Completion, error: OpsError) -> Op
     }
 }
 
-fn is_settled(completion: &Completion, standing: &Standing) -> bool {
+fn is_settled(completion: &Completion, standing: &TaskState) -> bool {
     let id = &completion.id;
     standing
         .file

@@ -25,7 +25,7 @@ use crate::tasks::apply::change::Choice;
 use crate::tasks::headers::listing::{Scope, Unreadable, is_misplaced, read_all};
 use crate::tasks::plan::due::home;
 use crate::tasks::state::misplaced_files::moved_by_hand;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// How long each batch waits for the lock.
 const WAIT: Duration = Duration::from_secs(10);
@@ -188,7 +188,7 @@ pub(crate) fn misplaced(subject: &Subject<'_>) -> Found {
 
 fn put_in_place(workspace: &mut Workspace, misplaced: &[TaskId]) -> Result<(), OpsError> {
     let mut trouble = None;
-    let mut choose = |_: &Workspace, _: usize, standing: &Standing| {
+    let mut choose = |_: &Workspace, _: usize, standing: &TaskState| {
         Ok(home(standing).unwrap_or(Choice::Settled))
     };
     for batch in misplaced.chunks(MOST) {

@@ -16,7 +16,7 @@ use crate::system::shell::{all_quoted, quoted};
 use crate::tasks::headers::listing::Listing;
 use crate::tasks::state::frozen::Frozen;
 use crate::tasks::state::task_state;
-use crate::tasks::state::task_state::{Pending, Standing};
+use crate::tasks::state::task_state::{Pending, TaskState};
 
 /// Hand-made tasks, edits, and what nobody may have done. In the middle of a merge that is git's to tell.
 pub(crate) fn check(subject: &Subject<'_>) -> Found {
@@ -46,7 +46,7 @@ pub(crate) fn check(subject: &Subject<'_>) -> Found {
     }
     for id in changed_files(workspace, committed, listing) {
         // Files that cannot be read are told of already.
-        let Ok(standing) = Standing::read(workspace, &id) else { continue };
+        let Ok(standing) = TaskState::read(workspace, &id) else { continue };
         match (standing.frozen(), &standing.pending) {
             (Some(frozen), _) => freeze(&id, frozen),
             (None, Pending::Versions(_)) => edited.push(id),

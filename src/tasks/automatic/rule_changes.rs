@@ -17,7 +17,7 @@ use crate::tasks::headers::listing::{Scope, Unreadable, read_all};
 use crate::tasks::plan::choice::{Changed, DryRun};
 use crate::tasks::plan::due::owed_first;
 use crate::tasks::recovery::recover::heal_if_pending;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// What the rules in force did to tasks.
 #[derive(Default)]
@@ -47,7 +47,7 @@ pub(crate) fn settle_rules(
 }
 
 /// Decides what is done with a task that was read.
-pub(crate) type Choose<'c> = &'c dyn Fn(&Workspace, &mut Standing) -> Result<Next, OpsError>;
+pub(crate) type Choose<'c> = &'c dyn Fn(&Workspace, &mut TaskState) -> Result<Next, OpsError>;
 
 /// Does what `choose` says with each of the tasks, as many as can in one move of the branch.
 pub(crate) fn settle_each(
@@ -110,7 +110,7 @@ fn settle_batch(
     )
 }
 
-fn owes(workspace: &Workspace, standing: &mut Standing) -> Result<Next, OpsError> {
+fn owes(workspace: &Workspace, standing: &mut TaskState) -> Result<Next, OpsError> {
     if standing.file.origin == Origin::HandMade {
         return Ok(Next::Nothing);
     }

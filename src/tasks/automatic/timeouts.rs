@@ -16,7 +16,7 @@ use crate::tasks::apply::change::change;
 use crate::tasks::headers::listing::{Listing, Scope, Unreadable, read_all};
 use crate::tasks::headers::summary::{TaskSummary, gate_of};
 use crate::tasks::plan::choice::{Changed, Choice, DryRun};
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// What ran out.
 #[derive(Default)]
@@ -80,7 +80,7 @@ pub(crate) fn run_out(
     for batch in all.chunks(MOST) {
         let start = Instant::now();
         let tasks: Vec<&TaskId> = batch.iter().map(|due| &due.task).collect();
-        let mut choose = |workspace: &Workspace, place: usize, standing: &Standing| {
+        let mut choose = |workspace: &Workspace, place: usize, standing: &TaskState| {
             chosen_for(workspace, standing, &batch[place])
         };
         change_together(workspace, wait, &tasks, &mut choose, &mut |place, result| {
@@ -94,7 +94,7 @@ pub(crate) fn run_out(
 }
 
 /// Returns how the task goes on.
-fn chosen_for(workspace: &Workspace, standing: &Standing, due: &Due) -> Result<Choice, OpsError> {
+fn chosen_for(workspace: &Workspace, standing: &TaskState, due: &Due) -> Result<Choice, OpsError> {
     choose(workspace, standing, &due.act(), workspace.repository.author_identity()?)
 }
 
