@@ -10,9 +10,9 @@ use git2::{AttrCheckFlags, AttrValue};
 
 use super::command;
 use super::error::AuditError;
+use super::id::ObjectId;
 use super::index::entries::unreadable;
-use super::objects::id::ObjectId;
-use super::repository::repository::Repository;
+use super::repository::handle::Repository;
 
 /// The value of an attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +28,14 @@ impl Repository {
     pub(crate) fn attribute(&self, path: &str, name: &str) -> Result<Attribute, AuditError> {
         let [value] = self.attributes(path, [name])?;
         Ok(value)
+    }
+
+    /// Returns which driver merges a file of the project, by `.gitattributes`.
+    pub fn merge_attribute(&self, path: &str) -> Result<Option<String>, AuditError> {
+        Ok(match self.attribute(path, "merge")? {
+            Attribute::Value(driver) => Some(driver),
+            Attribute::Set | Attribute::Unset | Attribute::Unspecified => None,
+        })
     }
 
     /// Returns the attribute or setting by which git would commit a file of the project with other bytes than these; nothing where it
@@ -104,7 +112,7 @@ impl Repository {
         let values = if let Some(values) = values {
             values
         } else {
-            let mut git = command::git(self);
+            let mut git = self.git_command();
             git.args(["check-attr", "-z"]).args(names).arg("--").arg(&full_path);
             let index = self.git_dir().join("index");
             let told = command::run_git(git, &[]).map_err(|error| unreadable(&index, error))?;

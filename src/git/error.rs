@@ -4,8 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::objects::id::{CommitId, ObjectId};
-use super::repository::tracked_state::OwnFolder;
+use super::id::{CommitId, ObjectId};
 use crate::domain::age;
 use crate::system::shell::quoted;
 
@@ -203,6 +202,19 @@ pub enum AuditError {
         #[source]
         source: git2::Error,
     },
+}
+
+/// What git has of aof's own folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnFolder {
+    /// As git has it, relative to the project.
+    pub name: String,
+    /// HEAD has it.
+    pub is_committed: bool,
+    /// The index has it.
+    pub is_staged: bool,
+    /// The folder of the checkout that has it, where it is the one around the project's worktree.
+    pub around: Option<PathBuf>,
 }
 
 /// A file that what came of an interrupted sync could not be taken out of, or brought to.

@@ -6,7 +6,7 @@ use std::fs;
 use std::time::Duration;
 
 use crate::domain::issue::{Attention, some};
-use crate::git::transaction::trailers;
+use crate::git::log::trailers;
 use crate::git::{AuditError, CommitId, Head, LogEntry, TakenBack};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;

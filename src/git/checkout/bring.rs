@@ -22,15 +22,15 @@ use std::time::{Duration, Instant};
 
 use crate::git::command;
 use crate::git::error::{At, AuditError};
+use crate::git::id::{CommitId, ObjectId};
 use crate::git::index::user_index::Index;
 use crate::git::log::tree_diff::{Changes, Sides};
-use crate::git::objects::id::{CommitId, ObjectId};
 use crate::git::objects::loose::{Kind, Temp, name, sync_files, unsynced_folder};
 use crate::git::objects::tree::{Leaf, MODE_EXECUTABLE, MODE_FILE, text};
+use crate::git::repository::handle::Repository;
 use crate::git::repository::head::Head;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::references::ReflogEntry;
 use crate::git::transaction::locks::{BranchLock, Files, Held, Locks, Unlocked};
-use crate::git::transaction::prepare::Step;
 use crate::git::transaction::publish::{Intent, Published, tell};
 use crate::system::crash_points;
 use crate::system::disk;
@@ -150,8 +150,12 @@ impl Repository {
         }
         let entry = self.log_entry(to)?;
         let committer = self.identity().unwrap_or(entry.committer);
-        let step =
-            Step { commit: to, subject: subject.to_owned(), committer, committed: entry.committed };
+        let step = ReflogEntry {
+            commit: to,
+            subject: subject.to_owned(),
+            committer,
+            committed: entry.committed,
+        };
         self.write_reflogs(reference, base.commit, &[step])?;
         let index_place = self.git_dir().join("index");
         let index = lock.index.unsynced(&index_place)?;

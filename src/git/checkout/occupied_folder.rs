@@ -4,9 +4,10 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::worktrees::{Stage, branch_of, folder_of, is_same, link_of, stage};
+use super::worktrees::{Stage, branch_of, folder_of, is_same, stage};
 use crate::git::error::{At, AuditError};
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
+use crate::git::repository::open::link_of;
 
 /// What has a folder already.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,21 +11,15 @@ use crate::domain::listed;
 use crate::git::command;
 use crate::git::command::PATHS_A_COMMAND;
 use crate::git::error::{At, AuditError};
+use crate::git::id::CommitId;
+use crate::git::index::own_folder::is_own_folder;
 use crate::git::log::tree_diff::Changes;
-use crate::git::objects::id::CommitId;
 use crate::git::objects::tree::text;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 use crate::system::shell::quoted;
 
-/// What each clone has for itself: locks, records, what is dropped there. Whoever could put files there would act for its user.
-pub(crate) const OWN_FOLDER: &str = ".aof";
 /// So many files in the way are told.
 const MOST_TOLD: usize = 20;
-
-/// Returns whether a folder of that name is aof's own. Where names differ by case alone they may mean the same one.
-pub(crate) fn is_own_folder(name: &[u8]) -> bool {
-    name.eq_ignore_ascii_case(OWN_FOLDER.as_bytes())
-}
 
 impl Repository {
     /// Refuses changes of aof's own folder, of whichever project, and files below `tasks/` whose names are not UTF-8. What only goes from
@@ -95,7 +89,7 @@ impl Repository {
         let mut commands = Vec::new();
         let paths: Vec<&OsStr> = changes.keys().map(|path| OsStr::from_bytes(path)).collect();
         for paths in paths.chunks(PATHS_A_COMMAND) {
-            let mut git = command::git(self);
+            let mut git = self.git_command();
             git.args(["--literal-pathspecs", "ls-files", "-v", "-z", "--full-name", "--"])
                 .args(paths);
             for line in command::run_git(git, &[])?.split(|byte| *byte == 0) {
@@ -159,7 +153,7 @@ impl Repository {
         let mut files = Vec::new();
         let paths: Vec<&OsStr> = changes.keys().map(|path| OsStr::from_bytes(path)).collect();
         for paths in paths.chunks(PATHS_A_COMMAND) {
-            let mut git = command::git(self);
+            let mut git = self.git_command();
             git.args([
                 "--literal-pathspecs",
                 "status",

@@ -20,12 +20,12 @@ use super::bring::Bringing;
 use crate::domain::listed;
 use crate::git::command;
 use crate::git::error::{At, AuditError, Unsettled, with_cause};
+use crate::git::id::CommitId;
 use crate::git::log::tree_diff::{Changes, Sides};
-use crate::git::objects::id::CommitId;
 use crate::git::objects::loose::Temp;
 use crate::git::objects::tree::{Leaf, MODE_TREE, text};
+use crate::git::repository::handle::Repository;
 use crate::git::repository::head::Head;
-use crate::git::repository::repository::Repository;
 use crate::git::transaction::locks::{BranchLock, Files, INDEX_COPY};
 use crate::git::transaction::publish::Intent;
 use crate::system::shell::quoted;
@@ -427,7 +427,7 @@ impl Repository {
     /// Returns what the index has at these paths, which is read once as a whole.
     fn entries_at(&self, changes: &Changes) -> Result<BTreeMap<Vec<u8>, Entry>, AuditError> {
         const THEIRS: Entry = Entry { leaf: None, is_left_out: false };
-        let mut git = command::git(self);
+        let mut git = self.git_command();
         git.args(["ls-files", "-t", "--stage", "-z", "--full-name"]);
         let listed = command::run_git(git, &[])?;
         let (mut found, mut around) = (BTreeMap::new(), Vec::new());

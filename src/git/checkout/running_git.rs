@@ -1,15 +1,14 @@
 //! A git that changes files goes on where whoever started it is killed. It holds a lock as long as it lives, by which it is known.
 
-use std::fs::{self, File};
-use std::path::Path;
+use std::fs;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 
 use crate::git::error::{At, AuditError};
 use crate::git::objects::loose::Temp;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
+use crate::git::transaction::locks::is_held;
 
 /// What the files are called that such a git holds. They have nothing in them, and nobody replaces them.
 const SIGN: &str = "aof-git-lives";
@@ -41,11 +40,4 @@ impl Repository {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
-}
-
-/// Says whether anybody holds a file locked.
-pub(crate) fn is_held(path: &Path) -> bool {
-    let held =
-        |file: File| flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK);
-    File::open(path).is_ok_and(held)
 }

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use crate::git::command;
 use crate::git::error::{At, AuditError, During};
-use crate::git::objects::id::{CommitId, ObjectId};
-use crate::git::repository::git_file;
-use crate::git::repository::repository::Repository;
-use crate::git::transaction::identity::Person;
+use crate::git::id::{CommitId, ObjectId};
+use crate::git::objects::git_file;
+use crate::git::objects::person::Person;
+use crate::git::repository::handle::Repository;
+use crate::git::repository::open::link_of;
 
 /// How long checking out a branch may take: it may be large, and the disk slow.
 const CHECKOUT_TIMEOUT: Duration = Duration::from_mins(30);
@@ -205,7 +206,7 @@ impl Repository {
 
     /// Returns git for commands that look for the repository themselves, and run none of its hooks.
     fn worktree_git(&self) -> Command {
-        let mut git = command::git(self);
+        let mut git = self.git_command();
         // The folder of this worktree may be the very one that is taken away and made again.
         git.current_dir(self.common_dir())
             .env_remove("GIT_WORK_TREE")
@@ -244,14 +245,6 @@ fn named_folder(record: &Path) -> Option<PathBuf> {
     // Git may write it relative to its own folder.
     let link = record.join(link.trim_end_matches(['\n', '\r']));
     Some(link.parent()?.to_owned())
-}
-
-/// Returns the folder of git's that a worktree says that it belongs to.
-pub(crate) fn link_of(folder: &Path) -> Option<PathBuf> {
-    let file = folder.join(".git");
-    let is_file = fs::symlink_metadata(&file).ok()?.is_file();
-    let text = is_file.then(|| fs::read_to_string(&file).ok()).flatten()?;
-    Some(folder.join(text.strip_prefix("gitdir: ")?.trim_end_matches(['\n', '\r'])))
 }
 
 /// Returns whether both are one folder that is there.

@@ -9,10 +9,10 @@ use git2::{Index, IndexEntry, IndexTime};
 
 use crate::git::command;
 use crate::git::error::{At, AuditError, During};
-use crate::git::objects::id::ObjectId;
+use crate::git::id::ObjectId;
 use crate::git::objects::loose::Temp;
 use crate::git::objects::tree::Leaf;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 
 /// The variable that names an index to git.
 pub(crate) const INDEX: &str = "GIT_INDEX_FILE";
@@ -20,6 +20,34 @@ pub(crate) const INDEX: &str = "GIT_INDEX_FILE";
 /// Where an entry's flags say which side of a conflict it is; nothing stands there where it is merged.
 pub(crate) const STAGE: u16 = 0x3000;
 const STAGE_FROM: u32 = 12;
+
+/// What happens to one path between the commit the branch is at and the last one prepared.
+#[derive(Debug, Clone)]
+pub(crate) struct PathChange {
+    /// Relative to the worktree.
+    pub path: String,
+    pub before: Option<Leaf>,
+    pub after: Option<Leaf>,
+    /// What the commits between had, and what the last one has.
+    pub passed: Vec<ObjectId>,
+}
+
+/// What happens to one folder on the way to a changed path.
+#[derive(Debug, Clone)]
+pub(crate) struct FolderChange {
+    /// Relative to the worktree; `""` is its root.
+    pub path: String,
+    pub before: Option<ObjectId>,
+    pub after: Option<ObjectId>,
+}
+
+/// An entry of the index, as far as it matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Staged {
+    pub(crate) leaf: Leaf,
+    pub(crate) stage: u8,
+    pub(crate) intent_to_add: bool,
+}
 
 /// An entry as git lists it. One that is only meant to be added looks like an empty file.
 pub(crate) struct Listed {
@@ -68,7 +96,7 @@ impl Repository {
         let bytes = fs::read(file).at("read", file)?;
         let mut copy = Temp::create(self.git_dir(), "aof-index-copy", 0o600)?;
         copy.file.write_all(&bytes).at("write", &copy.path)?;
-        let mut git = command::git(self);
+        let mut git = self.git_command();
         git.env(INDEX, &copy.path).args([
             "-c",
             "core.splitIndex=false",
@@ -85,7 +113,7 @@ impl Repository {
 
     /// Has git list what the index in a file has at these paths, or all that it has where there are none.
     pub(crate) fn listed(&self, file: &Path, paths: &[&str]) -> Result<Vec<Listed>, AuditError> {
-        let mut git = command::git(self);
+        let mut git = self.git_command();
         git.env(INDEX, file)
             .args(["--literal-pathspecs", "ls-files", "--stage", "-z", "--full-name", "--"])
             .args(paths);

@@ -3,13 +3,12 @@
 use std::fs;
 use std::io::Write;
 
-use super::entries::{INDEX, Listed};
-use super::user_index::{PathChange, Staged};
+use super::entries::{INDEX, Listed, PathChange, Staged};
 use crate::git::command;
 use crate::git::error::{At, AuditError};
-use crate::git::objects::id::ObjectId;
+use crate::git::id::ObjectId;
 use crate::git::objects::loose::Temp;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 
 /// Returns what is staged at each path.
 pub(crate) fn staged(
@@ -44,7 +43,7 @@ pub(crate) fn patch(
             change.after.map_or((0, ObjectId::new([0; 20])), |leaf| (leaf.mode, leaf.id));
         lines.extend(format!("{mode:o} {id}\t{}\0", change.path).bytes());
     }
-    let mut git = command::git(repository);
+    let mut git = repository.git_command();
     git.env(INDEX, &copy.path).args(["update-index", "-z", "--index-info"]);
     command::run_git(git, &lines)?;
     fs::read(&copy.path).at("read", &copy.path)

@@ -9,9 +9,9 @@ use git2::IndexEntry;
 use super::entries::STAGE;
 use crate::git::command;
 use crate::git::error::{AuditError, During};
-use crate::git::objects::id::{CommitId, ObjectId};
-use crate::git::repository::git_file;
-use crate::git::repository::repository::Repository;
+use crate::git::id::{CommitId, ObjectId};
+use crate::git::objects::git_file;
+use crate::git::repository::handle::Repository;
 
 const NAP: Duration = Duration::from_millis(10);
 
@@ -154,7 +154,7 @@ impl Repository {
             lines.push_str(&format!("{mode:o} {content} {stage}\t{}\0", self.full_path(path)));
         }
         loop {
-            let mut git = command::git(self);
+            let mut git = self.git_command();
             git.args(["update-index", "-z", "--index-info"]);
             match command::run_git(git, lines.as_bytes()) {
                 // Any other trouble with that lock lasts: waiting helps only where it is there.

@@ -6,6 +6,7 @@
 //! The patched file keeps the modification time of the one it replaces. Git takes an entry's stat data on trust only
 //! if the file is older than the index, so a younger index would make it trust entries that it should look at again.
 
+use super::entries::{FolderChange, PathChange, Staged};
 use super::foreign;
 use super::parse;
 use super::patch;
@@ -17,31 +18,10 @@ use std::time::SystemTime;
 
 use super::parse::{Layout, Scan};
 use crate::git::error::{At, AuditError};
-use crate::git::objects::id::ObjectId;
-use crate::git::objects::reader::reader::read_to_end;
+use crate::git::objects::git_file;
+use crate::git::objects::git_file::read_to_end;
 use crate::git::objects::tree::Leaf;
-use crate::git::repository::git_file;
-use crate::git::repository::repository::Repository;
-
-/// What happens to one path between the commit the branch is at and the last one prepared.
-#[derive(Debug, Clone)]
-pub(crate) struct PathChange {
-    /// Relative to the worktree.
-    pub path: String,
-    pub before: Option<Leaf>,
-    pub after: Option<Leaf>,
-    /// What the commits between had, and what the last one has.
-    pub passed: Vec<ObjectId>,
-}
-
-/// What happens to one folder on the way to a changed path.
-#[derive(Debug, Clone)]
-pub(crate) struct FolderChange {
-    /// Relative to the worktree; `""` is its root.
-    pub path: String,
-    pub before: Option<ObjectId>,
-    pub after: Option<ObjectId>,
-}
+use crate::git::repository::handle::Repository;
 
 /// The index as it was at one moment.
 pub(crate) struct Index {
@@ -62,14 +42,6 @@ struct Opened {
 pub(crate) struct Patched {
     pub bytes: Vec<u8>,
     pub modified: Option<SystemTime>,
-}
-
-/// An entry of the index, as far as it matters here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Staged {
-    pub(crate) leaf: Leaf,
-    pub(crate) stage: u8,
-    pub(crate) intent_to_add: bool,
 }
 
 impl Repository {

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 
 use super::commit_graph::{Colours, Paint, Painted};
 use crate::git::error::AuditError;
-use crate::git::objects::id::CommitId;
-use crate::git::repository::repository::Repository;
+use crate::git::id::CommitId;
+use crate::git::repository::handle::Repository;
 
 /// The commits of a stretch of history.
 #[derive(Debug, Clone, PartialEq, Eq)]

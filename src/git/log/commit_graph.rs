@@ -8,8 +8,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use crate::git::error::AuditError;
-use crate::git::objects::id::CommitId;
-use crate::git::repository::repository::Repository;
+use crate::git::id::CommitId;
+use crate::git::repository::handle::Repository;
 
 /// A set of colours.
 pub(crate) type Colours = u64;

@@ -6,12 +6,12 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
 use crate::git::error::{At, AuditError};
-use crate::git::objects::commit_object::LogEntry;
-use crate::git::objects::id::{CommitId, ObjectId};
-use crate::git::repository::git_file;
+use crate::git::id::{CommitId, ObjectId};
+use crate::git::log::trailers;
+use crate::git::objects::commit::LogEntry;
+use crate::git::objects::git_file;
+use crate::git::repository::handle::Repository;
 use crate::git::repository::head::Head;
-use crate::git::repository::repository::Repository;
-use crate::git::transaction::trailers;
 
 /// So much of a reflog's end is read: well over a thousand moves of the branch.
 const TAIL: u64 = 256 * 1024;

@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::git::error::AuditError;
-use crate::git::objects::commit_bytes::{encode, with_signature};
-use crate::git::objects::id::{CommitId, ObjectId};
+use crate::git::id::{CommitId, ObjectId};
+use crate::git::objects::commit::{encode, with_signature};
 use crate::git::objects::loose::{Kind, Object, sync_files};
+use crate::git::objects::person::Person;
 use crate::git::objects::tree::{Edit, Leaf, MODE_EXECUTABLE, MODE_FILE, MODE_SUBMODULE, text};
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 use crate::git::signing::sign::Signers;
-use crate::git::transaction::identity::Person;
 
 /// The file that makes a folder a project.
 const PROJECT_FILE: &str = "project.yaml";

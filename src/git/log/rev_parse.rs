@@ -6,9 +6,9 @@
 use git2::ErrorCode;
 
 use crate::git::error::{AuditError, During};
-use crate::git::objects::id::{CommitId, ObjectId};
+use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::loose::Kind;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 
 /// Fewer digits are no beginning of an id.
 const SHORTEST: usize = 4;

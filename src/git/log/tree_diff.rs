@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::error::AuditError;
-use crate::git::objects::id::{CommitId, ObjectId};
+use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::tree::{Leaf, MODE_SUBMODULE, text};
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 
 /// How a file of the project changed between a commit and its first parent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use sha1::{Digest, Sha1};
 
 use super::deflate::Deflater;
-use super::id::ObjectId;
 use crate::git::error::{At, AuditError};
+use crate::git::id::ObjectId;
 use crate::system::crash_points;
 use crate::system::disk;
 use crate::system::disk::{Part, Unsynced};

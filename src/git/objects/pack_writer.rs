@@ -10,9 +10,9 @@ use flate2::Crc;
 use sha1::{Digest, Sha1};
 
 use super::deflate::Deflater;
-use super::id::ObjectId;
 use super::loose::{Kind, Object, ObjectFolder, Staged, Temp};
 use crate::git::error::{At, AuditError};
+use crate::git::id::ObjectId;
 
 const PACK_VERSION: u32 = 2;
 const INDEX_MAGIC: [u8; 8] = *b"\xfftOc\0\0\0\x02";

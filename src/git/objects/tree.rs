@@ -7,10 +7,10 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::id::ObjectId;
 use super::loose::{Kind, Object};
-use super::reader::reader::Reader;
+use super::reader::Reader;
 use crate::git::error::AuditError;
+use crate::git::id::ObjectId;
 use entries::{Entry, entries, entries_from, replace, same_end, same_entries, sort_key};
 
 pub(crate) const MODE_FILE: u32 = 0o100_644;

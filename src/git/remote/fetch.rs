@@ -7,11 +7,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::answers::{Obstacle, not_taken, obstacle, trouble, words};
-use super::remote::{Prompts, speak, text};
+use super::transport::{Prompts, speak, text};
 use super::upstream::{RemoteError, Upstream};
 use crate::git::error::AuditError;
-use crate::git::objects::id::CommitId;
-use crate::git::repository::repository::Repository;
+use crate::git::id::CommitId;
+use crate::git::repository::handle::Repository;
 
 const NAP: Duration = Duration::from_millis(20);
 

@@ -5,11 +5,12 @@ use std::path::Path;
 use git2::{Reference, RepositoryState};
 use rustix::fs::{Dir, Mode, OFlags};
 
-use super::git_file;
-use super::repository::Repository;
+use super::handle::Repository;
 use crate::git::error::{At, AuditError, During};
-use crate::git::objects::id::{CommitId, ObjectId};
-use crate::git::objects::reader::reader::read_to_end;
+use crate::git::id::{CommitId, ObjectId};
+use crate::git::objects::git_file;
+use crate::git::objects::git_file::read_to_end;
+use crate::system::shell::quoted;
 
 /// The checked-out branch and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +64,29 @@ impl Repository {
     /// missing than that.
     pub fn way_out(&self) -> Option<String> {
         self.give_up_rebase().or_else(|| taken_back_by(self.git().state()).map(str::to_owned))
+    }
+
+    /// Returns the command that gives up a rebase that can neither go on nor be taken back; nothing where there is none. Git has lost
+    /// what it knew of it, or the branch has moved since it began, as one with `--autostash` lets it: `--continue` fails for ever, and
+    /// `--abort` moves the branch back over what was committed meanwhile.
+    fn give_up_rebase(&self) -> Option<String> {
+        let folder = self.git_dir().join("rebase-merge");
+        let read = |name: &str| {
+            git_file::read_text(&folder.join(name)).ok().map(|text| text.trim_end().to_owned())
+        };
+        let quit = "git rebase --quit";
+        let Some(reference) = read("head-name") else {
+            // Before it writes that, it has only put aside what was changed, and gone nowhere.
+            return (folder.is_dir() && !folder.join("head-name").exists())
+                .then(|| quit.to_owned());
+        };
+        let begun: CommitId = read("orig-head")?.parse().ok()?;
+        let now = reference
+            .starts_with("refs/heads/")
+            .then(|| self.read_reference(&reference).ok())
+            .flatten()??;
+        let branch = Head { reference, commit: Some(now) };
+        (now != begun).then(|| format!("{quit} && git switch {}", quoted(branch.branch())))
     }
 
     /// Says what git is in the middle of, and how to end it.

@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::git_file;
-use super::repository::Repository;
-use crate::git::attributes::Attribute;
+use super::handle::Repository;
 use crate::git::error::{AuditError, During};
-use crate::git::objects::id::CommitId;
+use crate::git::id::CommitId;
+use crate::git::objects::git_file;
 
 /// The names under which git knows the driver.
 const DRIVER: &str = "merge.aof.driver";
@@ -26,14 +25,6 @@ impl Repository {
     pub fn merge_heads(&self) -> Vec<CommitId> {
         let text = git_file::read_text(&self.git_dir().join("MERGE_HEAD")).unwrap_or_default();
         text.lines().filter_map(|line| line.trim().parse().ok()).collect()
-    }
-
-    /// Returns which driver merges a file of the project, by `.gitattributes`.
-    pub fn merge_attribute(&self, path: &str) -> Result<Option<String>, AuditError> {
-        Ok(match self.attribute(path, "merge")? {
-            Attribute::Value(driver) => Some(driver),
-            Attribute::Set | Attribute::Unset | Attribute::Unspecified => None,
-        })
     }
 
     /// Returns the command that git's configuration names for our driver.

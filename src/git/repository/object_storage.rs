@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use super::repository::Repository;
+use super::handle::Repository;
 use crate::git::command;
 use crate::git::error::{At, AuditError};
 
@@ -41,7 +41,7 @@ impl Repository {
 
     /// Has git put what is loose into packs, and many packs into one.
     pub fn repack(&self) -> Result<(), AuditError> {
-        let mut git = command::git(self);
+        let mut git = self.git_command();
         git.args(["gc", "--quiet"]);
         command::run_git_for(git, &[], PATIENCE).map(drop)
     }

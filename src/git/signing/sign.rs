@@ -1,6 +1,7 @@
 //! Signatures as git makes them (`commit.gpgSign`, `gpg.format`, `user.signingKey`), by the program that git would
 //! run, with a deadline: a passphrase prompt must never hold the writer lock for ever.
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -8,8 +9,9 @@ use super::ssh;
 use super::ssh::{Asking, SshKey, armored, expand_home, last_words};
 use crate::git::command;
 use crate::git::error::AuditError;
-use crate::git::repository::repository::Repository;
-use crate::git::transaction::identity::Person;
+use crate::git::objects::person::Person;
+use crate::git::repository::environment::is_program_there;
+use crate::git::repository::handle::Repository;
 
 /// Time enough to answer a passphrase dialog.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -110,6 +112,48 @@ impl Signer {
     fn sign_ssh(&self, bytes: &[u8]) -> Result<String, String> {
         // The writer lock is held: nobody may be asked at the terminal.
         ssh::signature(&self.program, &ssh::named_key(&self.key), "git", bytes, Asking::Window)
+    }
+}
+
+impl Repository {
+    /// Returns why commits that are to be signed cannot be, as far as that shows before one is made.
+    pub fn signing_trouble(&self) -> Result<Option<String>, AuditError> {
+        let Ok(committer) = self.identity() else { return Ok(None) };
+        match Signer::configured(self, &committer) {
+            Ok(None) => Ok(None),
+            Ok(Some(signer)) => {
+                if !is_program_there(signer.program()) {
+                    return Ok(Some(format!("there is no program `{}`", signer.program())));
+                }
+                let missing = signer.ssh_key().and_then(|key| self.missing_key_file(key));
+                Ok(missing.map(|file| {
+                    format!("there is no key `{}` (`user.signingKey`)", file.display())
+                }))
+            }
+            Err(AuditError::Signing { detail, .. }) => Ok(Some(detail)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the file of the SSH key that git would sign with, where it is not there.
+    pub fn missing_ssh_key(&self) -> Result<Option<PathBuf>, AuditError> {
+        let is_ssh = self.config()?.text("gpg.format") == Some("ssh");
+        Ok(self.ssh_key()?.filter(|_| is_ssh).and_then(|key| self.missing_key_file(key)))
+    }
+
+    fn missing_key_file(&self, key: SshKey) -> Option<PathBuf> {
+        match key {
+            SshKey::File(file) => {
+                Some(file).filter(|file| !self.worktree_root().join(file).is_file())
+            }
+            SshKey::Agent(_) => None,
+        }
+    }
+
+    /// Returns the program that would sign completions, where there is none of that name.
+    pub fn missing_ssh_program(&self) -> Result<Option<String>, AuditError> {
+        let program = ssh::program(self.config()?.text("gpg.ssh.program"));
+        Ok(Some(program).filter(|program| !is_program_there(program)))
     }
 }
 

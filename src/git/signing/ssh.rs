@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::git::command;
 use crate::git::error::AuditError;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 
 /// Time enough to answer a passphrase dialog, or to touch a token.
 const TIMEOUT: Duration = Duration::from_secs(30);

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::error::AuditError;
-use crate::git::index::user_index::{FolderChange, PathChange};
-use crate::git::objects::id::ObjectId;
+use crate::git::id::ObjectId;
+use crate::git::index::entries::{FolderChange, PathChange};
 use crate::git::objects::tree::Trees;
 
 /// The paths in the order of the index.

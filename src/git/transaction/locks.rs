@@ -12,16 +12,15 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{CWD, RenameFlags};
+use rustix::fs::{CWD, FlockOperation, RenameFlags, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::git::checkout::running_git::is_held;
 use crate::git::error::{At, AuditError};
-use crate::git::objects::id::CommitId;
+use crate::git::id::CommitId;
+use crate::git::objects::git_file;
 use crate::git::objects::loose::{Temp, sync_files, sync_folder};
-use crate::git::repository::git_file;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 use crate::system::disk::{Part, Unsynced};
 
 const TEMP_PREFIX: &str = "aof-";
@@ -209,6 +208,13 @@ impl LockFile {
         }
         fs::remove_file(lock).at("remove", lock).map(|()| true)
     }
+}
+
+/// Says whether anybody holds a file locked.
+pub(crate) fn is_held(path: &Path) -> bool {
+    let held =
+        |file: File| flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK);
+    File::open(path).is_ok_and(held)
 }
 
 fn remove_temp(folder: &Path, name: &str) -> Result<(), AuditError> {

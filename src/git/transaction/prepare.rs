@@ -1,4 +1,4 @@
-//! Step 4 of a transition: everything that can fail before anything moves. Blobs, trees spliced from the parent's,
+//! ReflogEntry 4 of a transition: everything that can fail before anything moves. Blobs, trees spliced from the parent's,
 //! commits (signed if git's configuration says so), all written, but neither named nor on a branch yet.
 //!
 //! Blobs are the bytes that stand in the worktree. A file that git would convert by its attributes is refused.
@@ -11,15 +11,17 @@ use std::collections::{BTreeMap, HashSet};
 use jiff::Timestamp;
 
 use super::changed_paths::{check_path, folder_changes, path_changes, paths};
-use super::identity::Person;
 use crate::git::error::AuditError;
-use crate::git::index::user_index::{FolderChange, Index, PathChange};
-use crate::git::objects::commit_bytes::{encode, with_signature};
-use crate::git::objects::id::{CommitId, ObjectId};
+use crate::git::id::{CommitId, ObjectId};
+use crate::git::index::entries::{FolderChange, PathChange};
+use crate::git::index::user_index::Index;
+use crate::git::objects::commit::{encode, with_signature};
 use crate::git::objects::loose::{Kind, Object, Staged, name};
+use crate::git::objects::person::Person;
 use crate::git::objects::tree::{Edit, Trees};
+use crate::git::repository::handle::Repository;
 use crate::git::repository::head::Head;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::references::ReflogEntry;
 use crate::git::signing::sign::Signers;
 
 /// From this many commits on, their objects go into one pack: fewer syncs, but a pack more for `git gc`.
@@ -65,18 +67,10 @@ pub struct Draft {
 pub struct Prepared {
     pub(crate) objects: RefCell<Staged>,
     pub(crate) base: Head,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<ReflogEntry>,
     pub(crate) changes: Vec<PathChange>,
     pub(crate) folders: Vec<FolderChange>,
     pub(crate) index: Index,
-}
-
-/// One of them, as the reflog tells it.
-pub(crate) struct Step {
-    pub commit: CommitId,
-    pub subject: String,
-    pub committer: Person,
-    pub committed: Timestamp,
 }
 
 /// Makes of a commit of that committer what is to be written.
@@ -85,7 +79,7 @@ type Sign<'s> = dyn FnMut(&Person, Vec<u8>) -> Result<Vec<u8>, AuditError> + 's;
 /// Commits that nothing is written of yet.
 struct Composed {
     objects: Vec<Object>,
-    steps: Vec<Step>,
+    steps: Vec<ReflogEntry>,
     changes: Vec<PathChange>,
     folders: Vec<FolderChange>,
     index: Index,
@@ -161,7 +155,7 @@ impl Repository {
             let commit = Object::new(Kind::Commit, sign(&draft.committer, unsigned)?);
             let id = CommitId::new(commit.id);
             objects.push(commit);
-            steps.push(Step {
+            steps.push(ReflogEntry {
                 commit: id,
                 subject: subject(&draft.message),
                 committer: draft.committer.clone(),

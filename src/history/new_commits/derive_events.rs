@@ -8,7 +8,7 @@ use super::new_commits::Happened;
 use super::news::News;
 use crate::domain::{AgentId, Event, Severity, Task, TaskId, Timestamp};
 use crate::files::config::config::Subject as RuleFile;
-use crate::git::transaction::trailers;
+use crate::git::log::trailers;
 use crate::git::{ChangedFile, CommitId, LogEntry, ObjectId};
 use crate::history::merge::commits::Changes;
 use crate::project::error::error::OpsError;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::sync::{Left, Loss};
 use super::tasks::merge_project;
-use crate::git::transaction::trailers::{Trailer, message};
+use crate::git::log::trailers::{Trailer, message};
 use crate::git::{CommitId, MergeDraft, Unshared, Upstream};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::sync::{End, Left, Line, Loss, Synced};
 use crate::domain::{TaskId, listed};
-use crate::git::transaction::trailers::Trailer;
+use crate::git::log::trailers::Trailer;
 use crate::git::{CommitId, RemoteError, Upstream};
 
 impl Left {

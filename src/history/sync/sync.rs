@@ -15,7 +15,7 @@
 //! Nothing is forced, no commit is rewritten. What is not the engine's to merge is left to git, and said so.
 
 use crate::domain::TaskId;
-use crate::git::transaction::trailers::Trailer;
+use crate::git::log::trailers::Trailer;
 use crate::git::{CommitId, Upstream};
 
 /// Which way a sync begins.

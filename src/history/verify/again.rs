@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::judge::{Judge, is_new};
 use crate::domain::{Task, TaskId};
-use crate::git::transaction::trailers::Trailer;
+use crate::git::log::trailers::Trailer;
 use crate::git::{CommitId, LogEntry};
 use crate::history::merge::commits::{Changes, Pair};
 use crate::history::merge_driver::message::superseded_trailer;

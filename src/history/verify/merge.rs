@@ -11,7 +11,7 @@ use super::merge_rules;
 use super::signed;
 use super::text::{entries, named, short};
 use crate::domain::{Task, TaskId};
-use crate::git::transaction::trailers;
+use crate::git::log::trailers;
 use crate::git::{CommitId, LogEntry};
 use crate::history::merge_driver::message::superseded_trailer;
 use crate::history::touched_tasks::{Touched, touched};

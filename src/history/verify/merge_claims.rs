@@ -9,7 +9,7 @@ use super::judge::Judge;
 use super::text::short;
 use crate::domain::{Task, TaskId};
 use crate::git::LogEntry;
-use crate::git::transaction::trailers;
+use crate::git::log::trailers;
 use crate::history::merge_driver::message::SUPERSEDED;
 use crate::history::touched_tasks::is_of_another_project;
 use crate::project::error::error::OpsError;

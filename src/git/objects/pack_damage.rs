@@ -1,14 +1,14 @@
 //! Whether a pack and its index are what git wrote: each ends with the checksum of what is before it, and the index names that of its
 //! pack. Only what costs one reading of the index is looked at.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use sha1::{Digest, Sha1};
 
-use crate::git::repository::git_file;
+use super::git_file;
 
 const SUM: usize = 20;
 
@@ -58,4 +58,12 @@ fn end(file: &File, number: u64) -> io::Result<[u8; SUM]> {
         .ok_or(io::ErrorKind::UnexpectedEof)?;
     file.read_exact_at(&mut end, at)?;
     Ok(end)
+}
+
+/// Returns the indexes of packs in these folders.
+pub(crate) fn indexes(objects: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    let entries =
+        objects.iter().filter_map(|folder| fs::read_dir(folder.join("pack")).ok()).flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    paths.filter(|path| path.extension().is_some_and(|end| end == "idx"))
 }

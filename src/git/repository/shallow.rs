@@ -4,13 +4,12 @@
 //! other objects stand in for them, counts for nothing here: a history that is judged has to be the one that was signed and pushed.
 
 use std::collections::HashSet;
-use std::io::ErrorKind;
-use std::path::Path;
 
 use crate::git::error::AuditError;
-use crate::git::objects::id::CommitId;
-use crate::git::repository::git_file;
-use crate::git::repository::repository::Repository;
+use crate::git::id::CommitId;
+use crate::git::objects::git_file;
+use crate::git::repository::handle::Repository;
+use crate::git::repository::open::read_ends;
 
 /// By what git shows another history than the one that there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,21 +59,4 @@ impl Repository {
         let grafts = has_grafts.then_some(Pretence::Grafts);
         Ok(grafts.into_iter().chain(has_replacements.then_some(Pretence::Replacements)).collect())
     }
-}
-
-/// Reads the names of the commits at which history was cut off. What cannot be read is not taken for none: all would be judged otherwise.
-pub(crate) fn read_ends(path: &Path) -> Result<HashSet<CommitId>, AuditError> {
-    const FIX: &str = "make it a file that can be read, with the name of a commit a line; or move it elsewhere, and `git fetch --refetch` \
-                       brings the history that it cut off";
-    let unreadable = |detail| AuditError::Unreadable { path: path.to_owned(), detail, fix: FIX };
-    let text = match git_file::read_text(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(HashSet::new()),
-        Err(error) => return Err(unreadable(error.to_string())),
-    };
-    let lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty());
-    let ends = lines.map(|(at, line)| {
-        line.parse().map_err(|_| unreadable(format!("line {} names no commit", at + 1)))
-    });
-    ends.collect()
 }

@@ -13,9 +13,9 @@ use super::upstream::{Pushed, RemoteError, Upstream};
 use crate::git::command;
 use crate::git::command::Group;
 use crate::git::error::{AuditError, During};
-use crate::git::objects::id::{CommitId, ObjectId};
+use crate::git::id::{CommitId, ObjectId};
+use crate::git::repository::handle::Repository;
 use crate::git::repository::head::Head;
-use crate::git::repository::repository::Repository;
 
 /// How long a remote may take where nobody sits who could be asked for something.
 const PATIENCE: Duration = Duration::from_mins(2);

@@ -6,15 +6,15 @@ use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::configuration::{Configuration, outside_repositories};
-use super::open::open;
-use super::quarantine;
-use super::tracked_state::Seen;
+use super::open::{open, see_through};
+use crate::git::command;
 use crate::git::error::{At, AuditError, During};
-use crate::git::objects::id::{CommitId, ObjectId};
+use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::loose::{Kind, ObjectFolder, name};
-use crate::git::objects::reader::reader::{Known, Reader};
+use crate::git::objects::reader::{Known, Reader};
 use crate::git::objects::tree::{MODE_EXECUTABLE, Trees};
 
 /// A file of a commit.
@@ -43,6 +43,13 @@ pub struct Repository {
 pub(crate) struct Walked {
     /// The commits at which it was cut off.
     pub ends: OnceCell<HashSet<CommitId>>,
+}
+
+/// Where git had nothing of it when it was last looked at: HEAD, and which file the index was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub head: Option<CommitId>,
+    pub index: Option<(u64, u64, u64, i64, i64)>,
 }
 
 impl Repository {
@@ -87,7 +94,7 @@ impl Repository {
         let folder = fs::canonicalize(start).at("find", start)?;
         let git = open(&folder)?;
         let objects = ObjectFolder::open(git.commondir().join("objects"))?;
-        quarantine::see_through(&git, objects.path())?;
+        see_through(&git, objects.path())?;
         Ok(Self {
             prefix: prefix.to_owned(),
             worktree_root: git.path().to_owned(),
@@ -218,6 +225,11 @@ impl Repository {
     /// Returns the absolute path of a file of the project.
     pub fn worktree_path(&self, path: &str) -> PathBuf {
         self.worktree_root.join(self.full_path(path))
+    }
+
+    /// Returns a git command for this repository; see `command::git`.
+    pub(crate) fn git_command(&self) -> Command {
+        command::git(self.git_dir(), self.worktree_root())
     }
 
     pub(crate) fn git(&self) -> &git2::Repository {

@@ -7,39 +7,25 @@ use std::io::{ErrorKind, Read};
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::git_file;
-use super::repository::Repository;
-use crate::git::checkout::overwrite_check::{OWN_FOLDER, is_own_folder};
+use super::entries::unreadable;
+use super::parse::each_name;
 use crate::git::command;
-use crate::git::error::{At, AuditError};
-use crate::git::index::entries::unreadable;
-use crate::git::index::parse::each_name;
-use crate::git::objects::id::CommitId;
+use crate::git::error::{At, AuditError, OwnFolder};
+use crate::git::id::CommitId;
+use crate::git::objects::git_file;
 use crate::git::objects::tree::text;
+use crate::git::repository::handle::{Repository, Seen};
 
 /// How much of an index is read at first. The folder's name comes early in it, unless the project is far down in a large repository.
 const BEGINNING: u64 = 1 << 16;
 
-/// What git has of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnFolder {
-    /// As git has it, relative to the project.
-    pub name: String,
-    /// HEAD has it.
-    pub is_committed: bool,
-    /// The index has it.
-    pub is_staged: bool,
-    /// The folder of the checkout that has it, where it is the one around the project's worktree.
-    pub around: Option<PathBuf>,
-}
-
-/// Where git had nothing of it when it was last looked at: HEAD, and which file the index was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seen {
-    head: Option<CommitId>,
-    index: Option<(u64, u64, u64, i64, i64)>,
+/// What each clone has for itself: locks, records, what is dropped there. Whoever could put files there would act for its user.
+pub(crate) const OWN_FOLDER: &str = ".aof";
+/// Returns whether a folder of that name is aof's own. Where names differ by case alone they may mean the same one.
+pub(crate) fn is_own_folder(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(OWN_FOLDER.as_bytes())
 }
 
 impl Repository {
@@ -145,7 +131,7 @@ impl Repository {
             }
         }
         // Only git knows what is in this one.
-        let mut git = command::git(self);
+        let mut git = self.git_command();
         git.args(["ls-files", "-z", "--full-name", "--"]);
         git.arg(format!(":(top,icase,literal){}", self.full_path(OWN_FOLDER)));
         let told = command::run_git(git, &[]).map_err(|error| unreadable(&path, error))?;

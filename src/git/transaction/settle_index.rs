@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use super::staged_files::StagedFile;
-use super::user_index::{FolderChange, Index, PathChange};
 use crate::git::error::AuditError;
-use crate::git::objects::id::CommitId;
+use crate::git::id::CommitId;
+use crate::git::index::entries::{FolderChange, PathChange};
+use crate::git::index::staged::StagedFile;
+use crate::git::index::user_index::Index;
 use crate::git::objects::loose::sync_files;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 use crate::git::transaction::changed_paths::{folders_above, path_changes, paths};
 use crate::git::transaction::locks::{Files, Locks};
 use crate::git::transaction::publish::{Intent, tell, write_index};

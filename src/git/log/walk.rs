@@ -8,11 +8,11 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use crate::git::attributes::with_lf;
 use crate::git::error::AuditError;
-use crate::git::objects::commit_object::{Links, LogEntry};
-use crate::git::objects::id::{CommitId, ObjectId};
+use crate::git::id::{CommitId, ObjectId};
+use crate::git::objects::commit::{Links, LogEntry};
 use crate::git::objects::loose::Kind;
 use crate::git::objects::tree::Leaf;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 
 /// How many changes of a file are looked at to tell an old version of it from a new one.
 pub(crate) const LOOK_BACK: usize = 100;

@@ -5,11 +5,21 @@ use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 
-use super::prepare::Step;
+use jiff::Timestamp;
+
+use super::handle::Repository;
 use crate::git::error::{At, AuditError};
-use crate::git::objects::id::CommitId;
-use crate::git::repository::git_file;
-use crate::git::repository::repository::Repository;
+use crate::git::id::CommitId;
+use crate::git::objects::git_file;
+use crate::git::objects::person::Person;
+
+/// A commit as a line of the reflog.
+pub(crate) struct ReflogEntry {
+    pub commit: CommitId,
+    pub subject: String,
+    pub committer: Person,
+    pub committed: Timestamp,
+}
 
 impl Repository {
     pub(crate) fn reference_path(&self, reference: &str) -> PathBuf {
@@ -59,7 +69,7 @@ impl Repository {
         &self,
         reference: &str,
         from: Option<CommitId>,
-        steps: &[Step],
+        steps: &[ReflogEntry],
     ) -> Result<(), AuditError> {
         let mut lines = String::new();
         let mut old = from;

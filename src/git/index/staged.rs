@@ -1,12 +1,15 @@
 //! What git's index, or the worktree, has of files where HEAD says otherwise, whatever the layout of the index: git itself is asked.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use git2::DiffOptions;
+
+use super::entries::INDEX;
 use crate::git::command;
-use crate::git::error::AuditError;
-use crate::git::objects::id::ObjectId;
+use crate::git::error::{AuditError, During};
+use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::tree::Leaf;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 
 /// A file of the project that the index has otherwise than HEAD.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +39,7 @@ impl StagedFile {
 impl Repository {
     /// Has git's index know files of the project as they stand: it takes one of another size for modified, whatever it says.
     pub fn look_again(&self, paths: &[String]) -> Result<(), AuditError> {
-        let mut git = command::git(self);
+        let mut git = self.git_command();
         git.args(["update-index", "-z", "--stdin"]);
         let paths = paths.iter().map(|path| format!("{}\0", self.full_path(path)));
         command::run_git(git, paths.collect::<String>().as_bytes()).map(drop)
@@ -53,7 +56,7 @@ impl Repository {
     }
 
     fn apart_from_head(&self, index: &Path, folder: &str) -> Result<Vec<StagedFile>, AuditError> {
-        let mut git = command::git(self);
+        let mut git = self.git_command();
         git.env("GIT_INDEX_FILE", index);
         git.args([
             "--literal-pathspecs",
@@ -88,7 +91,7 @@ impl Repository {
     /// Returns the files below a folder of the project that git knows and that its index, or the worktree, has otherwise than HEAD. What
     /// git takes for unchanged by its stat data is not read.
     pub fn uncommitted_below(&self, folder: &str) -> Result<Vec<String>, AuditError> {
-        let mut git = command::git(self);
+        let mut git = self.git_command();
         git.args([
             "--literal-pathspecs",
             "status",
@@ -104,9 +107,60 @@ impl Repository {
             output.split(|byte| *byte == 0).filter_map(|line| str::from_utf8(line.get(3..)?).ok());
         Ok(paths.filter_map(|path| self.own_path(path)).collect())
     }
+
+    /// Returns the files that the next commit has otherwise than this one, by their paths from the top of the repository.
+    pub fn about_to_change(&self, head: CommitId) -> Result<Vec<String>, AuditError> {
+        let git = self.git();
+        let before =
+            git.find_commit(head.to_git()).and_then(|commit| commit.tree()).during(doing)?;
+        let index = self.index_at(&self.index_to_commit())?;
+        let mut options = DiffOptions::new();
+        options.context_lines(0).skip_binary_check(true);
+        let diff = git
+            .diff_tree_to_index(Some(&before), Some(&index), Some(&mut options))
+            .during(doing)?;
+        let paths = diff
+            .deltas()
+            .flat_map(|delta| [delta.old_file().path_bytes(), delta.new_file().path_bytes()]);
+        let mut paths: Vec<String> =
+            paths.flatten().filter_map(|path| String::from_utf8(path.to_vec()).ok()).collect();
+        paths.dedup();
+        Ok(paths)
+    }
+
+    /// Returns the file of the index that the next commit is made of.
+    pub(crate) fn index_to_commit(&self) -> PathBuf {
+        match std::env::var_os(INDEX) {
+            Some(named) => self.worktree_root().join(named),
+            None => self.git_dir().join("index"),
+        }
+    }
+
+    /// Returns the files below a folder of the project, or the file, that the index has and that git does not look for.
+    pub fn left_out_below(&self, folder: &str) -> Result<Vec<String>, AuditError> {
+        let mut git = self.git_command();
+        git.args(["--literal-pathspecs", "ls-files", "-t", "-z", "--full-name", "--"])
+            .arg(self.full_path(folder));
+        let output = command::run_git(git, &[])?;
+        let paths = output
+            .split(|byte| *byte == 0)
+            .filter_map(|line| str::from_utf8(line.strip_prefix(b"S ")?).ok());
+        Ok(paths.filter_map(|path| self.own_path(path)).collect())
+    }
+
+    /// Returns whether only a part of what is committed is checked out here.
+    pub fn is_checked_out_in_part(&self) -> bool {
+        let mut git = self.git_command();
+        git.args(["config", "--type=bool", "core.sparseCheckout"]);
+        command::run_git(git, &[]).is_ok_and(|said| said.trim_ascii() == b"true")
+    }
 }
 
 /// Git writes zeros where there is nothing.
 fn is_none(id: ObjectId) -> bool {
     id.as_bytes().iter().all(|byte| *byte == 0)
+}
+
+fn doing() -> String {
+    "read what git is about to commit".to_owned()
 }

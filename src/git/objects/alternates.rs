@@ -7,8 +7,8 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::git_file;
 use crate::git::error::AuditError;
-use crate::git::repository::git_file;
 
 /// Those that are borrowed from may borrow as well, so often; git follows no further.
 const DEEPEST: usize = 5;

@@ -2,11 +2,11 @@
 //! write back what they have read. Nobody staged that. What a person did is told from it by who has committed since.
 
 use crate::git::error::AuditError;
-use crate::git::log::log::{LOOK_BACK, Log};
-use crate::git::objects::commit_object::LogEntry;
-use crate::git::objects::id::{CommitId, ObjectId};
-use crate::git::repository::repository::Repository;
-use crate::git::transaction::trailers;
+use crate::git::id::{CommitId, ObjectId};
+use crate::git::log::trailers;
+use crate::git::log::walk::{LOOK_BACK, Log};
+use crate::git::objects::commit::LogEntry;
+use crate::git::repository::handle::Repository;
 
 /// How the first line ends of a commit of what people wrote beside a task. It has no trailers, since the task itself is not in it.
 pub(crate) const BESIDE_A_TASK: &str = ": companions edited by hand";

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use crate::git::command;
 use crate::git::error::{At, AuditError};
+use crate::git::id::CommitId;
 use crate::git::log::tree_diff::Changes;
-use crate::git::objects::id::CommitId;
+use crate::git::objects::git_file;
 use crate::git::objects::loose::Temp;
 use crate::git::objects::tree::Leaf;
-use crate::git::repository::git_file;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 use crate::git::transaction::locks::{Held, INDEX_COPY};
 
 impl Repository {
@@ -91,7 +91,7 @@ impl Repository {
     }
 
     pub(crate) fn git_on(&self, index: &Path) -> Command {
-        let mut git = command::git(self);
+        let mut git = self.git_command();
         git.env("GIT_INDEX_FILE", index);
         git
     }
