@@ -118,51 +118,40 @@ impl<'r> Reader<'r> {
             Some(known) => known,
             None => known.insert(folders(self.folder.path())?),
         };
-        let damaged = |file, detail: String| AuditError::Damaged { word, id, file, detail };
-        let is_right = |(kind, bytes): &Inflated| name(*kind, bytes) == id;
         let mut files = here.iter().map(|folder| place_in(folder, id));
-        let object = match files.clone().filter_map(|file| loose(&file)).find(is_right) {
-            Some(object) => object,
-            None => {
-                for file in files.clone() {
-                    check_loose(&file).map_err(|detail| damaged(file, detail))?;
-                }
-                check_packs(here, packs).map_err(|(file, detail)| damaged(file, detail))?;
-                match self.stored(id) {
-                    Ok(object) if is_right(&object) => object,
-                    stored => {
-                        let loose = files.find(|file| file.exists());
-                        let fault = stored.err();
-                        let detail = fault
-                            .as_ref()
-                            .map_or("its bytes are other ones", |fault| fault.message());
-                        let is_absent = fault
-                            .as_ref()
-                            .is_some_and(|fault| fault.code() == git2::ErrorCode::NotFound);
-                        let pack = || indexes(here).find_map(|index| damage(&index));
-                        return Err(match (loose, lost.first()) {
-                            (Some(file), _) => damaged(file, detail.to_owned()),
-                            (None, _) if let Some((file, detail)) = pack() => damaged(file, detail),
-                            (None, Some(Lost { folder, named_in, detail })) => {
-                                AuditError::NotLent {
-                                    word,
-                                    id,
-                                    file: named_in.clone(),
-                                    folder: folder.clone(),
-                                    detail: detail.clone(),
-                                }
-                            }
-                            (None, None) if is_absent => {
-                                AuditError::Missing { word, id, partial: self.is_partial() }
-                            }
-                            (None, None) => damaged(self.folder.place(id), detail.to_owned()),
-                        });
-                    }
-                }
+        let is_right = |(kind, bytes): &Inflated| name(*kind, bytes) == id;
+        if let Some(object) = files.clone().filter_map(|file| loose(&file)).find(is_right) {
+            cache.keep(id, object.clone());
+            return Ok(object);
+        }
+        let damaged = |file, detail: String| AuditError::Damaged { word, id, file, detail };
+        for file in files.clone() {
+            check_loose(&file).map_err(|detail| damaged(file, detail))?;
+        }
+        check_packs(here, packs).map_err(|(file, detail)| damaged(file, detail))?;
+        let fault = match self.stored(id) {
+            Ok(object) if is_right(&object) => {
+                cache.keep(id, object.clone());
+                return Ok(object);
             }
+            Ok(_) => git2::Error::from_str("its bytes are those of another object"),
+            Err(fault) => fault,
         };
-        cache.keep(id, object.clone());
-        Ok(object)
+        let loose = files.find(|file| file.exists());
+        Err(match (loose, lost.first()) {
+            (Some(file), _) => damaged(file, fault.message().to_owned()),
+            (None, Some(Lost { folder, named_in, detail })) => AuditError::NotLent {
+                word,
+                id,
+                file: named_in.clone(),
+                folder: folder.clone(),
+                detail: detail.clone(),
+            },
+            (None, None) if fault.code() == git2::ErrorCode::NotFound => {
+                AuditError::Missing { word, id, partial: self.is_partial() }
+            }
+            (None, None) => damaged(self.folder.place(id), fault.message().to_owned()),
+        })
     }
 
     /// Says whether this is a partial clone, in which git gets objects from the remote when it needs them.
@@ -206,7 +195,8 @@ fn check_loose(file: &Path) -> Result<(), String> {
     }
 }
 
-/// Fails where something stands in the place of an index that libgit2 would wait for. Looks again only where packs came or went.
+/// Fails where a pack or its index is damaged: libgit2 would wait for a pipe, and crashes where an index leads behind the end of its pack.
+/// Looks again only where packs came or went.
 fn check_packs(
     objects: &[PathBuf],
     checked: &mut Vec<Option<SystemTime>>,
@@ -215,13 +205,10 @@ fn check_packs(
         fs::metadata(folder.join("pack")).and_then(|found| found.modified()).ok()
     };
     let now: Vec<_> = objects.iter().map(changed).collect();
-    if *checked == now {
-        return Ok(());
+    if *checked != now {
+        indexes(objects).find_map(|index| damage(&index)).map_or(Ok(()), Err)?;
+        *checked = now;
     }
-    for index in indexes(objects) {
-        git_file::check(&index).map_err(|fault| (index, fault.to_string()))?;
-    }
-    *checked = now;
     Ok(())
 }
 

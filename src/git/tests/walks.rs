@@ -308,7 +308,7 @@ fn asked(
         ("merge_bases", repository.merge_bases(first, last).err()),
         ("line_to", repository.line_to(last).err()),
         ("added_since", repository.added_since(first, last).err()),
-        ("log", repository.log(last).unwrap().find_map(Result::err)),
+        ("log", repository.log(last).map_or_else(Some, |mut log| log.find_map(Result::err))),
         ("commit_named", repository.commit_named("HEAD~4").err()),
     ]
 }
@@ -367,12 +367,8 @@ fn an_index_that_leads_nowhere_ends_every_walk() {
         fs::remove_file(&path).unwrap();
         fs::write(&path, &index).unwrap();
         for (walk, fault) in asked(&test.open(), commits[0], commits[4]) {
-            let is_told = match &fault {
-                Some(AuditError::Damaged { id, .. } | AuditError::Missing { id, .. }) => {
-                    *id == commits[2].object()
-                }
-                _ => false,
-            };
+            let is_told =
+                matches!(&fault, Some(AuditError::Damaged { file, .. }) if file.ends_with(&path));
             assert!(is_told, "{walk}, {offset:x}: {fault:?}");
         }
     }

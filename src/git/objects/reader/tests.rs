@@ -99,7 +99,9 @@ fn a_damaged_pack_never_passes_for_a_whole_one() {
                 }
             }
         }
-        assert!(read > 0 && lost > 0, "{}: {read} read, {lost} lost", path.display());
+        // Where an index is damaged, nothing of its pack is read.
+        let reads = path.extension().is_some_and(|end| end == "pack");
+        assert!((read > 0) == reads && lost > 0, "{}: {read} read, {lost} lost", path.display());
         fs::remove_file(&path).unwrap();
         fs::write(&path, &whole).unwrap();
     }
@@ -121,7 +123,7 @@ fn an_index_that_leads_behind_the_end_of_its_pack_is_not_followed() {
     let repository = test.open();
     for (id, kind) in objects {
         let error = format!("{:?}", repository.reader().read(kind, id).unwrap_err());
-        assert!(error.contains("ends too early"), "{error}");
+        assert!(error.contains("its checksum is wrong"), "{error}");
     }
 }
 
