@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use aof::agents::runner::{Asked, Audience, News, Pace, Project, Wish, work};
+use aof::agents::runner::{Asked, Audience, News, Pace, RunnerSetup, Wish, work};
 use aof::domain::Completion;
 use aof::project::workspace::{Network, Workspace};
 use aof::system::process::{Attendant, Limits, Orphans, Program, Stream};
@@ -69,7 +69,7 @@ fn report(size: usize) {
 }
 
 /// Returns a project with that many tasks at the first gate.
-fn project(root: &Path, size: usize) -> Project {
+fn project(root: &Path, size: usize) -> RunnerSetup {
     let git = |words: &[&str]| {
         let done = Command::new("git").arg("-C").arg(root).args(words).status().expect("git");
         assert!(done.success(), "git {words:?}");
@@ -89,7 +89,7 @@ fn project(root: &Path, size: usize) -> Project {
         .map(|number| NewTask { title: format!("Task {number}"), ..NewTask::default() })
         .collect();
     create(&workspace, &tasks, None, DryRun::No).expect("tasks");
-    Project {
+    RunnerSetup {
         checkout: root.clone(),
         root,
         command: "aof run".to_owned(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use aof::domain::{Completion, Map, TaskId};
 use aof::project::workspace::Workspace;
-use aof::storage::random::DeliveryId;
+use aof::storage::random::ulid;
 use aof::tasks::complete::complete;
 use aof::tasks::create::{NewTask, create};
 use aof::tasks::plan::choice::DryRun;
@@ -89,7 +89,7 @@ fn say(workspace: &Workspace, task: &TaskId, agent: &str, outcome: &str) {
         outputs: Map::new(),
         metadata: Map::new(),
         body: None,
-        id: DeliveryId::new(Timestamp::now()).expect("random numbers").completion(),
+        id: ulid(Timestamp::now()).expect("random numbers"),
         signature: None,
     };
     complete(workspace, &completion, DryRun::No).expect("a completion");

@@ -1,41 +1,22 @@
-//! The command line: one file a command. Each translates its arguments, calls one operation, and shows what came of it.
+//! The command line as a whole: its commands, their list in `--help`, how it is parsed, and usage errors.
 
-use super::agents::mcp;
-use super::agents::run;
-use super::agents::runner;
-use super::demo;
-use super::help;
-use super::history::merge_driver;
-use super::history::sync;
-use super::history::verify;
-use super::observability::events;
-use super::observability::metrics;
-use super::observability::notices;
-use super::observability::stats;
-use super::project::doctor;
-use super::project::gate;
-use super::project::init;
-use super::project::migrate;
-use super::project::org;
-use super::project::pages;
-use super::project::schema;
-use super::project::status;
-use super::single_command;
-use super::single_command::without_empty_variables;
-use super::task;
-use super::task::why;
-use super::watch;
-use super::watch::sweep;
-use super::workflow;
 use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use unicode_width::UnicodeWidthStr;
 
-use super::input::arguments::{Global, When};
-use super::render::output::Output;
+use super::agents::{mcp, run, runner};
+use super::arguments::{AGENT, Global};
+use super::history::{merge_driver, sync, verify};
+use super::observability::{events, metrics, notices, stats};
+use super::output::{Output, When, width};
+use super::project::{doctor, gate, init, migrate, org, pages, status};
 use super::session::Session;
+use super::task::why;
+use super::watch::sweep;
+use super::{demo, task, watch, workflow};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Yellow.on_default().bold())
@@ -50,7 +31,7 @@ const STYLES: Styles = Styles::styled()
 Examples:
   aof init                        begin a project here
   aof task new \"Add login\"        create a task
-  aof task next                   take your next task, and read what is wanted
+  aof task next                   claim your next task, and read what to do
   aof task complete AOF-7qk --outcome complete --summary \"Login works\"
   git log tasks/                  see who did what, and when
 
@@ -62,69 +43,92 @@ struct Cli {
     command: Option<Command>,
 }
 
+// The arguments of a command are described when it is called (`defer`): describing all takes longer than most commands run.
+// So the sentence for the list of commands stands here, not at the arguments.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 enum Command {
-    /// Take over what was there before aof
+    /// Give task files from before aof their gates
     #[command(subcommand)]
     Migrate(migrate::Command),
     /// Begin a project: rules, roles and a first task, in one commit
-    Init(init::command::Args),
+    Init(init::Args),
     /// Create, show, complete and manage tasks
     #[command(subcommand)]
     Task(task::command::Command),
     /// Print the JSON Schema of a kind of file
-    Schema(schema::Args),
+    Schema(pages::SchemaArgs),
     /// Print completions for a shell
     Completions(pages::CompletionsArgs),
     /// Print the manual page, or write one for each command into a folder
     Man(pages::ManArgs),
-    /// Tell why a task stands where it stands, and who can move it
+    /// Explain why a task is where it is, who can move it, and what each outcome would do
     Why(why::Args),
+    /// React to dropped completion files, edited task files and new rules
     Watch(watch::command::Args),
+    /// Run scheduled work once: rule changes, time limits, handing out, notices
     Sweep(sweep::Args),
+    /// Sync this clone with its remote: fetch, merge by meaning, push
     Sync(sync::Args),
-    Run(run::command::Args),
-    /// Look after the agents that aof starts
+    /// Run the program of an agent until no work is left for it
+    Run(run::Args),
+    /// Check the programs of agents that aof starts
     #[command(subcommand)]
     Runner(runner::Command),
+    /// Serve agents by the Model Context Protocol, on stdin and stdout
     Mcp(mcp::Args),
+    /// List messages that wait to be delivered or were given up, or deliver them now
+    ///
+    /// `notify` in project.yaml and org.yaml says who is told of what. `aof watch` delivers by itself.
     Notices(notices::Args),
+    /// Prove from git that the rules allow every step of every task
     Verify(verify::Args),
+    /// Find what is wrong with the project around its tasks, and repair what can be repaired
     Doctor(doctor::Args),
+    /// Merge two versions of a task by their meaning, as git does it
     MergeDriver(merge_driver::Args),
+    /// Print the project in numbers, for Prometheus
     Metrics(metrics::Args),
+    /// Show what happened: every event of the project, the newest last
     Events(events::Args),
     /// Show the project at a glance, and what needs attention
     Status,
+    /// Show how the process does: bottlenecks, rejections, loops, idle gates, agents, trends
+    ///
+    /// Everything is counted from the histories of the tasks; docs/reference/statistics.md says how.
     Stats(stats::command::Args),
     /// Show how the gates are doing
     #[command(subcommand)]
     Gate(gate::Command),
-    /// Begin, list, show and check workflows
+    /// Create, list, show and check workflows
     #[command(subcommand)]
     Workflow(workflow::command::Command),
     /// Show and check who is in which role
     #[command(subcommand)]
-    Org(org::command::Command),
+    Org(org::Command),
+    /// Show tasks walking through gates, in a temporary project
     Demo(demo::command::Args),
 }
 
-/// Where agents say who they are.
-const AGENT: &str = "AOF_AGENT";
-
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    let cli = match parsed() {
+    let words: Vec<_> = std::env::args_os().collect();
+    let parsed =
+        command().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
-        Err(error) => return misread(&by_its_name(error).format(&mut command())),
+        Err(error) => return misread(&naming_the_variable(error).format(&mut command())),
     };
     let session = Session::new(cli.global);
     let outcome = match cli.command {
-        None => Ok(show_help(&session)),
-        Some(Command::Init(args)) => init::command::run(&session, &args),
+        None => {
+            session.output.print(&command().render_help().ansi().to_string());
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Command::Init(args)) => init::run(&session, &args),
         Some(Command::Migrate(command)) => migrate::run(&session, &command),
         Some(Command::Task(command)) => task::command::run(&session, command),
-        Some(Command::Schema(args)) => Ok(schema::run(&session, &args)),
+        Some(Command::Schema(args)) => Ok(pages::schema(&session, &args)),
         Some(Command::Completions(args)) => Ok(pages::completions(&session, &args, command())),
         Some(Command::Man(args)) => pages::man(&session, &args, command()),
         Some(Command::Why(args)) => why::run(&session, &args),
@@ -132,7 +136,7 @@ pub fn main() -> ExitCode {
         Some(Command::Sweep(args)) => sweep::run(&session, &args),
         Some(Command::Sync(args)) => sync::run(&session, &args),
         Some(Command::Runner(command)) => runner::run(&session, &command),
-        Some(Command::Run(args)) => run::command::run(&session, &args),
+        Some(Command::Run(args)) => run::run(&session, &args),
         Some(Command::Mcp(args)) => mcp::run(&session, &args),
         Some(Command::Notices(args)) => notices::run(&session, &args),
         Some(Command::Doctor(args)) => doctor::run(&session, &args),
@@ -143,10 +147,11 @@ pub fn main() -> ExitCode {
         Some(Command::Status) => status::run(&session),
         Some(Command::Stats(args)) => stats::command::run(&session, &args),
         Some(Command::Gate(command)) => gate::run(&session, &command),
-        Some(Command::Workflow(command)) => crate::cli::workflow::command::run(&session, &command),
-        Some(Command::Org(command)) => org::command::run(&session, &command),
+        Some(Command::Workflow(command)) => workflow::command::run(&session, &command),
+        Some(Command::Org(command)) => org::run(&session, &command),
         Some(Command::Demo(_)) if session.output.is_json() => {
-            let told = "`aof demo` is told to people, and has no JSON; a program reads `aof events --follow`";
+            let told =
+                "`aof demo` is for people, and has no JSON; a program reads `aof events --follow`";
             return misread(&command().error(ErrorKind::ArgumentConflict, told));
         }
         Some(Command::Demo(args)) => demo::command::run(&session, &args),
@@ -154,44 +159,34 @@ pub fn main() -> ExitCode {
     match outcome {
         Ok(_) if session.output.is_lost() => ExitCode::FAILURE,
         Ok(code) => code,
-        Err(trouble) => trouble.show(&session),
+        Err(error) => session.fail(&error),
     }
 }
 
-/// Returns the command that the words name.
-fn parsed() -> Result<Cli, clap::Error> {
-    let words: Vec<_> = std::env::args_os().collect();
-    if let Some(matches) = single_command::matches(&words) {
-        return Cli::from_arg_matches(&matches);
-    }
-    command().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches))
-}
-
-/// Has an error say where the value comes from, if nobody wrote the option that it would name.
-fn by_its_name(mut error: clap::Error) -> clap::Error {
+/// Returns the error, naming the environment variable where the invalid value came from there and not from an option.
+fn naming_the_variable(mut error: clap::Error) -> clap::Error {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         _ => None,
     };
-    let option = text(ContextKind::InvalidArg)
-        .filter(|option| ["--me ", "--agent "].iter().any(|own| option.starts_with(own)));
-    let value = text(ContextKind::InvalidValue);
-    let is_theirs = option.is_some() && value.is_some() && std::env::var(AGENT).ok() == value;
-    let is_written = |word: std::ffi::OsString| {
+    let is_agent = text(ContextKind::InvalidArg)
+        .is_some_and(|option| option.starts_with("--me ") || option.starts_with("--agent "));
+    let Some(value) = text(ContextKind::InvalidValue) else { return error };
+    let is_typed = std::env::args_os().any(|word| {
         let word = word.to_string_lossy();
-        value.as_deref().is_some_and(|value| word == value || word.ends_with(&format!("={value}")))
-    };
-    if is_theirs && !std::env::args_os().any(is_written) {
-        error
-            .insert(ContextKind::InvalidArg, ContextValue::String(format!("the variable {AGENT}")));
+        word == value || word.ends_with(&format!("={value}"))
+    });
+    if is_agent && !is_typed && std::env::var(AGENT).is_ok_and(|own| own == value) {
+        let name = ContextValue::String(format!("the variable {AGENT}"));
+        error.insert(ContextKind::InvalidArg, name);
     }
     error
 }
 
-/// Shows what the parser says instead of a command: help, or what is wrong with the command line.
+/// Prints a usage error, or the help that was asked for in place of a command.
 fn misread(error: &clap::Error) -> ExitCode {
     let _ = error.print();
-    // The arguments could not be read, so whether JSON is wanted is seen from the word alone.
+    // The arguments could not be parsed, so the word alone says whether JSON is wanted.
     if error.use_stderr() && std::env::args_os().any(|word| word == "--json") {
         let text = error.render().to_string();
         let message = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
@@ -203,10 +198,97 @@ fn misread(error: &clap::Error) -> ExitCode {
 
 /// Returns the description of the whole command line.
 pub(crate) fn command() -> clap::Command {
-    without_empty_variables(help::grouped(Cli::command()))
+    grouped(Cli::command())
 }
 
-fn show_help(session: &Session) -> ExitCode {
-    session.output.print(&command().render_help().ansi().to_string());
-    ExitCode::SUCCESS
+/// Clap wraps at this width as well.
+const WIDEST: usize = 100;
+
+/// A heading, and the commands below it.
+type Group = (&'static str, &'static [&'static str]);
+
+const TOP: &[Group] = &[
+    ("Begin", &["init", "demo"]),
+    ("Work", &["task", "run", "watch", "sweep", "sync", "mcp"]),
+    ("Look", &["status", "gate", "why", "events", "stats", "metrics", "verify", "notices"]),
+    ("Rules", &["workflow", "org", "schema"]),
+    ("Set up", &["doctor", "runner", "migrate", "merge-driver", "completions", "man"]),
+];
+
+const TASK: &[Group] = &[
+    ("Write", &["new", "edit", "comment"]),
+    ("Work", &["next", "brief", "complete", "sign", "renew", "release"]),
+    ("Look", &["list", "show", "history"]),
+    ("Step in", &["assign", "hold", "unblock", "cancel", "reopen", "override"]),
+];
+
+const TEMPLATE: &str =
+    "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}";
+
+/// Returns the command line with its commands listed in groups.
+fn grouped(command: clap::Command) -> clap::Command {
+    with_list(command.mut_subcommand("task", |task| with_list(task, TASK)), TOP)
+}
+
+fn with_list(command: clap::Command, groups: &[Group]) -> clap::Command {
+    let list = list(&command, groups);
+    command.before_help(list).help_template(TEMPLATE)
+}
+
+fn list(command: &clap::Command, groups: &[Group]) -> String {
+    let style = command.get_styles();
+    let (heading, literal) = (*style.get_header(), *style.get_literal());
+    let name_width = command.get_subcommands().map(|sub| sub.get_name().len()).max().unwrap_or(0);
+    let room = width().min(WIDEST).saturating_sub(name_width + 4);
+    let mut text = String::new();
+    for (title, names) in groups {
+        text.push_str(&format!("{heading}{title}:{heading:#}\n"));
+        for sub in names.iter().filter_map(|name| command.find_subcommand(name)) {
+            let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
+            let about = hanging(&about, room, name_width + 4);
+            let name = sub.get_name();
+            text.push_str(&format!("  {literal}{name:<name_width$}{literal:#}  {about}\n"));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Returns a text wrapped to so many columns, its further lines indented.
+fn hanging(text: &str, room: usize, indent: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + word.width() <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join(&format!("\n{}", " ".repeat(indent)))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_command_is_listed_once() {
+        let mut command = super::command();
+        command.build();
+        for (command, groups) in
+            [(&command, super::TOP), (command.find_subcommand("task").unwrap(), super::TASK)]
+        {
+            for sub in command.get_subcommands().map(clap::Command::get_name) {
+                let times =
+                    groups.iter().flat_map(|(_, names)| *names).filter(|name| **name == sub);
+                let times = times.count();
+                assert!(times == 1 || sub == "help", "`{sub}` must be in one group of the help");
+            }
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        super::command().debug_assert();
+    }
 }

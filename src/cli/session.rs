@@ -1,21 +1,27 @@
-//! One run of the command line: its options, how it shows things, and the project that it works on.
+//! One run of the command line: its options, its output, and the project that it works on.
 
 use std::cell::OnceCell;
-use std::io::IsTerminal;
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
 
-use serde_json::Value;
+use jiff::tz::TimeZone;
+use serde_json::{Value, json};
+use tracing::Level;
+use tracing_subscriber::fmt::format::Writer;
 
+use super::arguments::{Global, LogFormat};
 use super::error::CliError;
-use super::input::arguments::Global;
-use super::log;
-use super::log::LogFormat;
-use super::render::output::{Output, YELLOW, styled};
-use crate::domain::Timestamp;
+use super::output::{Output, bold, json_line, merged, red, short, yellow};
+use super::time::now;
+use crate::domain::AgentId;
+use crate::files::diagnostic::diagnostic::render_all;
 use crate::files::printable::inert;
 use crate::history::verify::past::Past;
 use crate::project::active_rules::{InForce, Remark};
+use crate::project::author::acting_agent;
 use crate::project::branch_checkout::Patience;
 use crate::project::error::error::OpsError;
 use crate::project::git_hints::GitWords;
@@ -29,13 +35,13 @@ pub(crate) struct Session {
     pub wait: Duration,
     pub verbose: bool,
     pub log_format: LogFormat,
-    /// How commands of git are written; known once a project is open.
+    /// How git's commands are written for people; known once a project is open.
     git_words: OnceCell<GitWords>,
 }
 
 impl Session {
     pub(crate) fn new(global: Global) -> Self {
-        log::begin(global.verbose, global.log_format);
+        start_log(global.verbose, global.log_format);
         Self {
             output: Output::new(global.json, global.color),
             directory: global.directory.unwrap_or_else(|| PathBuf::from(".")),
@@ -46,7 +52,52 @@ impl Session {
         }
     }
 
-    /// Returns what people are to do, with commands of git as they have to be where people stand.
+    /// Shows an error and returns the exit code.
+    pub(crate) fn fail(&self, error: &CliError) -> ExitCode {
+        let output = self.output;
+        let problem = inert(&self.git_said(error.problem()));
+        if output.is_json() {
+            output.data(self.error_value(error));
+            output.say(problem);
+            return ExitCode::from(error.exit_code());
+        }
+        output.say(format!("{} {problem}", red("error:")));
+        if let Some(
+            OpsError::UnreadableTask { diagnostics, .. }
+            | OpsError::InvalidRules(diagnostics)
+            | OpsError::InvalidImport { diagnostics, .. },
+        ) = error.ops()
+        {
+            output.say(format!("\n{}", render_all(diagnostics, output.paint()).trim_end()));
+        }
+        if let Some(fix) = error.fix() {
+            output.say(format!("\n{} {}", bold("hint:"), inert(&self.git_said(fix))));
+        }
+        if let Some(example) = error.example() {
+            output.say(format!("\nexample:\n{example}"));
+        }
+        ExitCode::from(error.exit_code())
+    }
+
+    /// Shows an error as the last line of a stream of JSON, and returns the exit code.
+    pub(crate) fn fail_stream(&self, error: &CliError) -> ExitCode {
+        let problem = self.git_said(error.problem());
+        let mut value = self.error_value(error);
+        // The stream has the sentence under `error`, so the code is under `code`.
+        let code = value.as_object_mut().and_then(|map| map.shift_remove("error"));
+        let ended = json!({"event": "ended", "success": false, "error": problem, "code": code});
+        self.output.line(json_line(merged(ended, value)).to_string());
+        self.output.say(inert(&problem));
+        ExitCode::from(error.exit_code())
+    }
+
+    fn error_value(&self, error: &CliError) -> Value {
+        let mut value = error.value();
+        self.git_said_in(&mut value);
+        value
+    }
+
+    /// Returns a text whose git commands work from where the person is.
     pub(crate) fn git_said(&self, text: String) -> String {
         match self.git_words.get() {
             Some(words) => words.said(text),
@@ -65,18 +116,18 @@ impl Session {
 
     /// Opens the project for a command: `task complete`.
     pub(crate) fn workspace(&self, command: &str) -> Result<Workspace, CliError> {
-        self.open(command, tell_beside)
+        self.open(command, print_aside)
     }
 
-    /// Does so for a command that nobody waits for: it says nothing of short waits.
+    /// Opens the project for a command that runs unattended: short waits are not printed.
     pub(crate) fn workspace_in_background(&self, command: &str) -> Result<Workspace, CliError> {
         self.open(command, warn_in_log)
     }
 
     fn open(&self, command: &str, tell: Tell) -> Result<Workspace, CliError> {
-        let opened =
-            Workspace::open(&self.directory, format!("aof {command}"), now, self.wait, tell);
-        let workspace = opened.map_err(|error| self.unopened(error))?;
+        let workspace =
+            Workspace::open(&self.directory, format!("aof {command}"), now, self.wait, tell)
+                .map_err(|error| self.unopened(error))?;
         self.git_words.get_or_init(|| workspace.git_words.clone());
         if let Some(aside) = &workspace.set_aside {
             self.warn(&format!(
@@ -88,99 +139,134 @@ impl Session {
     }
 
     fn unopened(&self, error: OpsError) -> CliError {
-        match self.directory.canonicalize() {
-            Err(cause) => CliError::Directory { path: self.directory.clone(), cause },
+        match self.enter() {
+            Err(no_directory) => no_directory,
             Ok(_) => error.into(),
         }
     }
 
-    /// Opens the commits of the repository for a command that looks at nothing else.
+    /// Returns the folder given with `-C`, without symlinks. Fails where it cannot be entered.
+    pub(crate) fn enter(&self) -> Result<PathBuf, CliError> {
+        let directory = &self.directory;
+        directory.canonicalize().map_err(|cause| CliError::directory(directory, &cause))
+    }
+
+    /// Opens the commits of the repository, for a command that reads no files.
     pub(crate) fn past(&self, command: &str) -> Result<Past, CliError> {
         let opened = Past::open(&self.directory, format!("aof {command}"), now);
         opened.map_err(|error| self.unopened(error))
     }
 
-    /// Returns whether files may stand there, and not only commits.
+    /// Returns whether the repository has a worktree.
     pub(crate) fn is_in_worktree(&self) -> Result<bool, CliError> {
         Past::has_files(&self.directory).map_err(|error| self.unopened(error))
     }
 
-    /// Opens a project that is only just being made.
+    /// Opens the project in this folder for `aof init`.
     pub(crate) fn new_workspace(&self, root: &Path) -> Result<Workspace, OpsError> {
         self.workspace_at(root, "init")
     }
 
-    /// Opens the project in that very folder for a command.
+    /// Opens the project in this very folder.
     pub(crate) fn workspace_at(&self, root: &Path, command: &str) -> Result<Workspace, OpsError> {
-        Workspace::at(root, format!("aof {command}"), now, self.wait, tell_beside)
+        Workspace::at(root, format!("aof {command}"), now, self.wait, print_aside)
     }
 
-    /// Returns how a command waits for whoever checks out the branch of a project.
+    /// Returns how a command waits for others that check out the project's branch.
     pub(crate) fn patience(&self, command: &str) -> Patience {
-        Patience::new(format!("aof {command}"), now(), self.wait, tell_beside)
+        Patience::new(format!("aof {command}"), now(), self.wait, print_aside)
     }
 
-    /// Returns the rules in force, and warns where the worktree's are others.
+    /// Returns the rules in force, and warns where the worktree's differ.
     pub(crate) fn rules(&self, workspace: &Workspace) -> Result<InForce, CliError> {
         let in_force = workspace.rules()?;
         self.warn_of_rules(&in_force);
         Ok(in_force)
     }
 
-    /// Warns where the rules in force are not those that people see.
+    /// Returns the agent that acts: the named one, else git's user at a terminal. Fails where that is nobody.
+    pub(crate) fn agent(
+        &self,
+        workspace: &Workspace,
+        in_force: &InForce,
+        named: Option<&AgentId>,
+    ) -> Result<AgentId, OpsError> {
+        acting_agent(workspace, &in_force.rules.org, named, Self::at_terminal())
+    }
+
+    /// Warns where the rules in force differ from the files.
     pub(crate) fn warn_of_rules(&self, in_force: &InForce) {
         for remark in &in_force.remarks {
-            match remark {
+            self.warn(&match remark {
                 Remark::Uncommitted(files) => {
                     let differ = if files.len() == 1 { "differs" } else { "differ" };
                     let files = files.join(", ");
-                    self.warn(&format!("{files} {differ} from what is committed; the committed rules count"));
+                    format!("{files} {differ} from what is committed; the committed rules count")
                 }
-                Remark::Unheeded(file) => self.warn(&format!(
+                Remark::Unheeded(file) => format!(
                     "`{}` differs from what is committed; which branch the project lives on is said by what is committed",
                     file.display()
-                )),
-                Remark::Superseded { commit, .. } => self.warn(&format!(
+                ),
+                Remark::Superseded { commit, .. } => format!(
                     "the committed rules are invalid, so those of commit {} stay in force; see `aof workflow validate`",
-                    &commit.to_string()[..7]
-                )),
-            }
+                    short(commit)
+                ),
+            });
         }
     }
 
-    /// Says something that stops nothing.
+    /// Prints a warning.
     pub(crate) fn warn(&self, text: &str) {
-        self.output.say(format!("{} {text}", styled(YELLOW, "warning:")));
+        self.output.say(format!("{} {text}", yellow("warning:")));
     }
 
-    /// Says what a completion should know.
+    /// Prints the warnings of a change.
     pub(crate) fn warn_all(&self, warnings: &[Warning]) {
         for warning in warnings {
             self.warn(&inert(&warning.message()));
         }
     }
 
-    /// Returns whether a person sits at the other end.
+    /// Returns whether a person can answer questions.
     pub(crate) fn at_terminal() -> bool {
-        std::io::stdin().is_terminal()
+        io::stdin().is_terminal()
     }
 }
 
-fn tell_beside(aside: Aside<'_>) {
-    use std::io::Write;
-    let _ = match aside {
-        Aside::Wait(what) => writeln!(anstream::stderr(), "waiting: {}", inert(what)),
-        Aside::Warning(text) => {
-            writeln!(anstream::stderr(), "{} {}", styled(YELLOW, "warning:"), inert(text))
+fn print_aside(aside: Aside<'_>) {
+    let (label, text) = match aside {
+        Aside::Wait(what) => ("waiting:".to_owned(), what),
+        Aside::Warning(text) => (yellow("warning:"), text),
+    };
+    let _ = writeln!(anstream::stderr(), "{label} {}", inert(text));
+}
+
+/// Starts the log on stderr: nothing by default, changes with `-v`, reads as well with `-vv`.
+fn start_log(verbosity: u8, format: LogFormat) {
+    let level = match verbosity {
+        0 => return,
+        1 => Level::INFO,
+        _ => Level::DEBUG,
+    };
+    let log =
+        tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_target(false);
+    // A test may have started a log before.
+    let _ = match format {
+        LogFormat::Text => {
+            log.compact().with_ansi(false).with_timer(time_of_day as WriteTime).try_init()
+        }
+        LogFormat::Json => {
+            log.json().flatten_event(true).with_timer(timestamp as WriteTime).try_init()
         }
     };
 }
 
-/// Returns the time. Tests of a debug build set it; a release build knows only the clock.
-pub(crate) fn now() -> Timestamp {
-    #[cfg(debug_assertions)]
-    if let Some(now) = std::env::var("AOF_NOW").ok().and_then(|text| text.parse().ok()) {
-        return now;
-    }
-    Timestamp::now()
+type WriteTime = fn(&mut Writer<'_>) -> fmt::Result;
+
+fn time_of_day(to: &mut Writer<'_>) -> fmt::Result {
+    write!(to, "{}", now().to_zoned(TimeZone::system()).strftime("%H:%M:%S%.3f"))
+}
+
+fn timestamp(to: &mut Writer<'_>) -> fmt::Result {
+    write!(to, "{}", now())
 }

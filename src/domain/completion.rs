@@ -45,7 +45,8 @@ pub struct Stamp {
 }
 
 /// A SHA-256 in lower-case hexadecimal.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "String")]
 pub struct Digest(String);
 
 impl Digest {
@@ -60,16 +61,24 @@ impl Digest {
     }
 }
 
+impl TryFrom<String> for Digest {
+    type Error = IdFault;
+
+    fn try_from(text: String) -> Result<Self, IdFault> {
+        let hexadecimal = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        if text.len() == 64 && text.bytes().all(hexadecimal) {
+            Ok(Self(text))
+        } else {
+            Err(IdFault { kind: "a SHA-256", text, rule: "it is 64 of `0-9a-f`" })
+        }
+    }
+}
+
 impl std::str::FromStr for Digest {
     type Err = IdFault;
 
     fn from_str(text: &str) -> Result<Self, IdFault> {
-        let hexadecimal = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        if text.len() == 64 && text.bytes().all(hexadecimal) {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(IdFault { kind: "a SHA-256", text: text.to_owned(), rule: "it is 64 of `0-9a-f`" })
-        }
+        text.to_owned().try_into()
     }
 }
 

@@ -53,7 +53,8 @@ const BRANCH_RULE: &str = "use letters, digits, `-`, `_`, `.` and, between names
 macro_rules! identifier {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $rule:expr, $valid:expr) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        #[serde(try_from = "String")]
         pub struct $name(String);
 
         impl $name {
@@ -63,28 +64,26 @@ macro_rules! identifier {
             }
         }
 
+        impl TryFrom<String> for $name {
+            type Error = IdFault;
+
+            fn try_from(text: String) -> Result<Self, IdFault> {
+                let valid: fn(&str) -> bool = $valid;
+                if valid(&text) { Ok(Self(text)) } else { Err(IdFault { kind: $kind, text, rule: $rule }) }
+            }
+        }
+
         impl FromStr for $name {
             type Err = IdFault;
 
             fn from_str(text: &str) -> Result<Self, IdFault> {
-                let valid: fn(&str) -> bool = $valid;
-                if valid(text) {
-                    Ok(Self(text.to_owned()))
-                } else {
-                    Err(IdFault { kind: $kind, text: text.to_owned(), rule: $rule })
-                }
+                text.to_owned().try_into()
             }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.pad(&self.0)
-            }
-        }
-
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(&self.0)
             }
         }
 
@@ -229,7 +228,8 @@ impl Default for IdPrefix {
 }
 
 /// A task, one visit of it, or one branch of a visit: `AOF-7qk`, `AOF-7qk@3`, `AOF-7qk@3/security`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Deserialize)]
+#[serde(try_from = "String")]
 pub struct Ticket {
     /// The task.
     pub task: TaskId,
@@ -269,6 +269,14 @@ impl FromStr for Ticket {
             visit: visit.map(str::parse).transpose().map_err(|_| fault())?,
             branch: branch.map(str::parse).transpose().map_err(|_| fault())?,
         })
+    }
+}
+
+impl TryFrom<String> for Ticket {
+    type Error = IdFault;
+
+    fn try_from(text: String) -> Result<Self, IdFault> {
+        text.parse()
     }
 }
 

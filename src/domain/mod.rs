@@ -66,5 +66,6 @@ values::word_enum::serialize_as_text!(
     PublicKey,
     Station,
     Target,
-    Ticket
+    Ticket,
+    Period
 );

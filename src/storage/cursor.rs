@@ -20,23 +20,23 @@ pub struct Cursor {
 
 impl Cursor {
     /// Returns up to which commit all is told on a branch.
-    pub fn commit(&self, branch: &str) -> Option<&str> {
+    pub(crate) fn commit(&self, branch: &str) -> Option<&str> {
         self.branches.iter().find(|(known, _)| known == branch).map(|(_, commit)| commit.as_str())
     }
 
     /// Returns these commits of all branches.
-    pub fn commits(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn commits(&self) -> impl Iterator<Item = &str> {
         self.branches.iter().map(|(_, commit)| commit.as_str())
     }
 
     /// Returns the commits that were told and are gone from their branch.
-    pub fn gone(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn gone(&self) -> impl Iterator<Item = &str> {
         self.gone.iter().map(String::as_str)
     }
 
     /// Notes commits that were told and are gone from their branch, the oldest first: they may come back. Of too many, those that
     /// went longest ago are forgotten.
-    pub fn lose(&mut self, commits: &[String]) {
+    pub(crate) fn lose(&mut self, commits: &[String]) {
         self.gone.retain(|known| !commits.contains(known));
         self.gone.extend_from_slice(commits);
         let surplus = self.gone.len().saturating_sub(MOST_GONE);
@@ -44,7 +44,7 @@ impl Cursor {
     }
 
     /// Notes up to which commit that is on a branch. Where there are too many, the branch that moved longest ago is forgotten.
-    pub fn set(&mut self, branch: &str, commit: &str) {
+    pub(crate) fn set(&mut self, branch: &str, commit: &str) {
         self.branches.retain(|(known, _)| known != branch);
         self.branches.push((branch.to_owned(), commit.to_owned()));
         let surplus = self.branches.len().saturating_sub(MOST_BRANCHES);

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::{Durability, Folder, Kind, StoreError};
+use super::{Durability, FileKind, Folder, StoreError};
 use crate::files::schema::Schema;
 
 /// Where the schemas are.
@@ -15,7 +15,7 @@ const EDITION_LIMIT: u64 = 256;
 /// Returns whether every schema stands there, as this program has it.
 pub(crate) fn are_current(root: &Path) -> bool {
     let stands = |folder: &Folder, schema: Schema| {
-        matches!(folder.kind(file_name(schema)), Ok(Some(Kind::File)))
+        matches!(folder.kind(file_name(schema)), Ok(Some(FileKind::File)))
     };
     let folder = Folder::open_existing(root, SCHEMAS);
     matches!(folder, Ok(Some(folder)) if is_current(&folder) && Schema::ALL.iter().all(|schema| stands(&folder, *schema)))

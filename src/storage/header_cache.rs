@@ -3,6 +3,7 @@
 //! A file that was written less than two seconds before it was looked at is not kept: it could be written again without
 //! any sign (git calls that racy). Nothing depends on the cache: one that is damaged, or of another format, is empty.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
 
@@ -10,12 +11,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::fs::folder::Durability;
 use super::layout::LOCAL;
-use super::{FileStat, Folder, Paths, ProjectPath, StoreError};
+use super::{Durability, FileStat, Folder, Paths, ProjectPath, StoreError};
 
 const NAME: &str = "cache";
-const FORMAT: &str = "aof-cache 1";
+const FORMAT: &str = "aof-cache 2";
 const LIMIT: u64 = 1024 * 1024 * 1024;
 const RACY: i128 = 2_000_000_000;
 
@@ -23,44 +23,38 @@ const RACY: i128 = 2_000_000_000;
 #[derive(Debug)]
 pub struct HeaderCache<H> {
     schema: &'static str,
-    entries: HashMap<String, Entry<H>>,
+    entries: HashMap<String, (FileStat, H)>,
     changed: bool,
 }
 
-#[derive(Debug)]
-struct Entry<H> {
-    stat: FileStat,
-    header: H,
-}
+/// One line of the file behind the title: path, mtime, ctime, size, inode, header.
+type CacheLine<'l, H> = (Cow<'l, str>, i64, i64, u64, u64, H);
 
-/// One line of the file: path, mtime, ctime, size, inode, header.
-type Line<'l, H> = (std::borrow::Cow<'l, str>, i64, i64, u64, u64, H);
+/// How a cache in the file can be used.
+enum Loaded<H> {
+    Entries(HashMap<String, (FileStat, H)>),
+    /// There is none, or it is another version's.
+    Nothing,
+    Damaged,
+}
 
 impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
     /// Loads the cache; `schema` names the form of the headers, and a cache of another form is empty.
-    pub fn load(paths: &Paths, schema: &'static str) -> Self {
-        let file = Folder::open_existing(paths.root(), LOCAL)
-            .ok()
-            .flatten()
-            .and_then(|folder| folder.open_to_read(NAME).ok().flatten())
-            .filter(|(_, metadata)| metadata.len() <= LIMIT);
-        let entries = file.and_then(|(file, _)| parse(BufReader::new(file), schema));
-        Self { schema, entries: entries.unwrap_or_default(), changed: false }
+    pub(crate) fn load(paths: &Paths, schema: &'static str) -> Self {
+        let entries = match read(paths, schema) {
+            Loaded::Entries(entries) => entries,
+            Loaded::Nothing | Loaded::Damaged => HashMap::new(),
+        };
+        Self { schema, entries, changed: false }
     }
 
-    /// Returns whether there is a cache of this form that cannot be read. One of another form is another version's.
-    pub fn is_damaged(paths: &Paths, schema: &'static str) -> bool {
-        let folder = Folder::open_existing(paths.root(), LOCAL).ok().flatten();
-        let bytes = folder.and_then(|folder| folder.read(NAME, LIMIT).ok().flatten());
-        let Some((bytes, _)) = bytes else { return false };
-        let form = title(schema, 0);
-        let form = &form[..form.len() - SUM];
-        let is_other = bytes.starts_with(FORMAT.as_bytes()) && !bytes.starts_with(form);
-        !is_other && parse::<H>(bytes.as_slice(), schema).is_none()
+    /// Returns whether there is a cache that cannot be read. One of another form is another version's.
+    pub(crate) fn is_damaged(paths: &Paths, schema: &'static str) -> bool {
+        matches!(read::<H>(paths, schema), Loaded::Damaged)
     }
 
     /// Removes such a cache.
-    pub fn remove_damaged(paths: &Paths, schema: &'static str) -> Result<(), StoreError> {
+    pub(crate) fn remove_damaged(paths: &Paths, schema: &'static str) -> Result<(), StoreError> {
         match Folder::open_existing(paths.root(), LOCAL)? {
             Some(folder) if Self::is_damaged(paths, schema) => folder.remove(NAME),
             _ => Ok(()),
@@ -68,13 +62,13 @@ impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
     }
 
     /// Returns the header of a file that seems untouched since it was put here.
-    pub fn get(&self, path: &ProjectPath, stat: &FileStat) -> Option<&H> {
-        let entry = self.entries.get(path.as_str())?;
-        (entry.stat == *stat).then_some(&entry.header)
+    pub(crate) fn get(&self, path: &ProjectPath, stat: &FileStat) -> Option<&H> {
+        let (known, header) = self.entries.get(path.as_str())?;
+        (known == stat).then_some(header)
     }
 
     /// Keeps a header, or gives it back. `looked` is when the file was looked at, before it was read.
-    pub fn put(
+    pub(crate) fn put(
         &mut self,
         path: &ProjectPath,
         stat: FileStat,
@@ -83,12 +77,12 @@ impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
     ) -> Option<H> {
         let age = looked.as_nanosecond() - i128::from(stat.mtime.max(stat.ctime));
         if age >= RACY {
-            self.entries.insert(path.as_str().to_owned(), Entry { stat, header });
+            self.entries.insert(path.as_str().to_owned(), (stat, header));
             self.changed = true;
             return None;
         }
+        // The entry of an earlier state of the file stays: its times are never met again, and writing all anew takes time.
         if self.get(path, &stat).is_some() {
-            // One that was kept for an earlier state of the file is left: its times are never met again, and writing all anew takes time.
             self.entries.remove(path.as_str());
             self.changed = true;
         }
@@ -96,127 +90,75 @@ impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
     }
 
     /// Takes a header out of the cache in memory, once that is saved: there are never two of it.
-    pub fn take(&mut self, path: &ProjectPath) -> Option<H> {
-        self.entries.remove(path.as_str()).map(|entry| entry.header)
+    pub(crate) fn take(&mut self, path: &ProjectPath) -> Option<H> {
+        self.entries.remove(path.as_str()).map(|(_, header)| header)
     }
 
     /// Forgets the files for which `standing` is false.
-    pub fn retain(&mut self, standing: impl Fn(&str) -> bool) {
+    pub(crate) fn retain(&mut self, standing: impl Fn(&str) -> bool) {
         let before = self.entries.len();
         self.entries.retain(|path, _| standing(path));
         self.changed |= self.entries.len() != before;
     }
 
-    /// Returns how many headers are kept.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Returns whether none is.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// Writes the cache if it has changed. Of two who write at once, one wins, and nothing is lost but time.
-    pub fn save(&mut self, paths: &Paths) -> Result<(), StoreError> {
+    pub(crate) fn save(&mut self, paths: &Paths) -> Result<(), StoreError> {
         if !self.changed {
             return Ok(());
         }
-        let folder = paths.prepare_local()?;
-        folder.replace(NAME, &self.render(), Durability::Volatile)?;
-        self.changed = false;
-        Ok(())
-    }
-
-    fn render(&self) -> Vec<u8> {
-        // There is room for the first line from the start: all of it together is large enough once.
-        let mut bytes = title(self.schema, 0);
-        let first = bytes.len();
+        let mut bytes = title(self.schema).into_bytes();
         bytes.reserve(self.entries.len() * 512);
-        for (path, Entry { stat, header }) in &self.entries {
-            let line: Line<'_, &H> =
+        for (path, (stat, header)) in &self.entries {
+            let line: CacheLine<'_, &H> =
                 (path.into(), stat.mtime, stat.ctime, stat.size, stat.inode, header);
             let start = bytes.len();
             // A header that has no JSON is made anew each time, like one that is not here.
-            if serde_json::to_writer(&mut bytes, &line).is_ok() {
-                bytes.push(b'\n');
-            } else {
-                bytes.truncate(start);
+            match serde_json::to_writer(&mut bytes, &line) {
+                Ok(()) => bytes.push(b'\n'),
+                Err(_) => bytes.truncate(start),
             }
         }
-        let sum = checksum(&bytes[first..]);
-        bytes[..first].copy_from_slice(&title(self.schema, sum));
-        bytes
+        paths.prepare_local()?.replace(NAME, &bytes, Durability::Volatile)?;
+        self.changed = false;
+        Ok(())
     }
 }
 
-/// Returns the first line; it is as long whatever the sum is.
-fn title(schema: &str, sum: u64) -> Vec<u8> {
-    format!("{FORMAT} {schema} {sum:016x}\n").into_bytes()
+fn title(schema: &str) -> String {
+    format!("{FORMAT} {schema}\n")
 }
 
-/// Reads the file block by block: the headers alone are large enough.
-fn parse<H: DeserializeOwned>(
-    mut file: impl BufRead,
-    schema: &str,
-) -> Option<HashMap<String, Entry<H>>> {
+fn read<H: DeserializeOwned>(paths: &Paths, schema: &str) -> Loaded<H> {
+    let folder = Folder::open_existing(paths.root(), LOCAL).ok().flatten();
+    let opened = folder.and_then(|folder| folder.open_to_read(NAME).ok().flatten());
+    let Some((file, metadata)) = opened else { return Loaded::Nothing };
+    if metadata.len() > LIMIT {
+        return Loaded::Damaged;
+    }
+    let mut reader = BufReader::with_capacity(1 << 16, file);
     let mut first = Vec::new();
-    file.by_ref().take(MOST_TITLE).read_until(b'\n', &mut first).ok()?;
-    let mut entries = HashMap::new();
-    let (mut sum, mut length, mut left) = (START, 0_u64, Vec::new());
-    loop {
-        let (mut block, known) = (std::mem::take(&mut left), length);
-        let carried = block.len();
-        let read = file.by_ref().take(BLOCK).read_to_end(&mut block).ok()? as u64;
-        length += read;
-        let is_last = read < BLOCK;
-        sum = if is_last {
-            finished(sum, &block[carried..], known)
-        } else {
-            added(sum, &block[carried..])
-        };
-        let end = block.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        for line in serde_json::Deserializer::from_slice(&block[..end]).into_iter::<Line<'_, H>>() {
-            let (path, mtime, ctime, size, inode, header) = line.ok()?;
-            let stat = FileStat { mtime, ctime, size, inode };
-            entries.insert(path.into_owned(), Entry { stat, header });
-        }
-        block.drain(..end);
-        left = block;
-        if is_last {
-            break;
-        }
+    if reader.by_ref().take(256).read_until(b'\n', &mut first).is_err() {
+        return Loaded::Damaged;
     }
-    (left.is_empty() && first == title(schema, sum)).then_some(entries)
+    if first != title(schema).as_bytes() {
+        let is_other = first.starts_with(b"aof-cache ") && first.ends_with(b"\n");
+        return if is_other { Loaded::Nothing } else { Loaded::Damaged };
+    }
+    lines(reader).map_or(Loaded::Damaged, Loaded::Entries)
 }
 
-/// The sum at the end of the first line, with what ends it.
-const SUM: usize = 17;
-/// More than the first line ever is.
-const MOST_TITLE: u64 = 256;
-/// How much is read at once: whole words of eight bytes.
-const BLOCK: u64 = 1 << 20;
-const START: u64 = 0xCBF2_9CE4_8422_2325;
-const PRIME: u64 = 0x0000_0100_0000_01B3;
-
-/// Returns FNV-1a, taken over words of eight bytes: against damage, not against people.
-fn checksum(bytes: &[u8]) -> u64 {
-    finished(START, bytes, 0)
-}
-
-/// Goes on with whole words.
-fn added(sum: u64, bytes: &[u8]) -> u64 {
-    let (words, _) = bytes.as_chunks::<8>();
-    words.iter().fold(sum, |sum, word| {
-        (sum ^ u64::from_le_bytes(*word)).wrapping_mul(PRIME).rotate_left(29)
-    })
-}
-
-/// Ends with what there is behind `before` bytes.
-fn finished(sum: u64, bytes: &[u8], before: u64) -> u64 {
-    let (_, rest) = bytes.as_chunks::<8>();
-    let sum = added(sum, bytes) ^ (before + bytes.len() as u64);
-    rest.iter().fold(sum, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(PRIME))
+fn lines<H: DeserializeOwned>(mut reader: impl BufRead) -> Option<HashMap<String, (FileStat, H)>> {
+    let (mut entries, mut line) = (HashMap::new(), Vec::new());
+    while reader.read_until(b'\n', &mut line).ok()? > 0 {
+        if line.pop() != Some(b'\n') {
+            return None;
+        }
+        let (path, mtime, ctime, size, inode, header): CacheLine<'_, H> =
+            serde_json::from_slice(&line).ok()?;
+        entries.insert(path.into_owned(), (FileStat { mtime, ctime, size, inode }, header));
+        line.clear();
+    }
+    Some(entries)
 }
 
 #[cfg(test)]
@@ -253,6 +195,10 @@ mod tests {
         cache
     }
 
+    fn kept(cache: &HeaderCache<Value>) -> usize {
+        cache.entries.len()
+    }
+
     #[test]
     fn a_header_is_kept_while_the_file_seems_untouched() {
         let home = TempDir::new().unwrap();
@@ -271,7 +217,7 @@ mod tests {
             assert_eq!(cache.get(&task, &other), None, "{other:?}");
         }
         assert_eq!(cache.get(&path("tasks/AOF-none.md"), &known), None);
-        assert_eq!(cache.len(), 2);
+        assert_eq!(kept(&cache), 2);
     }
 
     #[test]
@@ -284,9 +230,12 @@ mod tests {
             cache.put(&task, racy, json!("new"), LOOKED);
             assert_eq!(cache.get(&task, &racy), None);
         }
-        fs::remove_file(paths.cache()).unwrap();
+        fs::remove_file(paths.local().join(NAME)).unwrap();
         cache.save(&paths).unwrap();
-        assert!(!paths.cache().exists(), "nothing is written for a file that is not kept");
+        assert!(
+            !paths.local().join(NAME).exists(),
+            "nothing is written for a file that is not kept"
+        );
         // Between the two looks the clock was set back: what was old enough is not any more.
         cache.put(&task, stat(10), json!("new"), LOOKED - Duration::from_secs(9));
         assert_eq!(
@@ -303,49 +252,22 @@ mod tests {
         let home = TempDir::new().unwrap();
         let paths = Paths::at(home.path());
         filled(&paths);
-        let whole = fs::read(paths.cache()).unwrap();
-        for at in 0..whole.len() {
-            let mut damaged = whole.clone();
-            damaged[at] ^= 0x20;
-            assert!(parse::<Value>(&damaged[..], "v1").is_none(), "byte {at} of {}", whole.len());
-            assert!(parse::<Value>(&whole[..at], "v1").is_none(), "cut at {at}");
+        let whole = fs::read_to_string(paths.local().join(NAME)).unwrap();
+        assert!(!HeaderCache::<Value>::is_damaged(&paths, "v1"));
+        for damaged in
+            ["", "x", &whole[..whole.len() - 1], &whole.replacen('[', " ", 1), &"\0".repeat(4096)]
+        {
+            fs::write(paths.local().join(NAME), damaged).unwrap();
+            assert!(HeaderCache::<Value>::is_damaged(&paths, "v1"), "{damaged}");
+            assert_eq!(kept(&HeaderCache::load(&paths, "v1")), 0);
         }
-        fs::write(paths.cache(), &whole[..whole.len() - 1]).unwrap();
-        assert!(HeaderCache::<Value>::load(&paths, "v1").is_empty());
         filled(&paths);
-        assert_eq!(HeaderCache::<Value>::load(&paths, "v1").len(), 2);
-        assert!(HeaderCache::<Value>::load(&paths, "v2").is_empty());
-        assert!(HeaderCache::<u32>::load(&paths, "v1").is_empty());
-    }
-
-    #[test]
-    fn a_large_cache_is_read_block_by_block() {
-        let home = TempDir::new().unwrap();
-        let paths = Paths::at(home.path());
-        let mut cache = HeaderCache::load(&paths, "v1");
-        let header = |number: usize| json!({"number": number, "text": "x".repeat(number % 1_000)});
-        for number in 0..6_000 {
-            let _ = cache.put(
-                &path(&format!("tasks/AOF-{number:05}.md")),
-                stat(10),
-                header(number),
-                LOOKED,
-            );
-        }
-        cache.save(&paths).unwrap();
-        assert!(fs::metadata(paths.cache()).unwrap().len() > 3 * BLOCK);
-        let cache: HeaderCache<Value> = HeaderCache::load(&paths, "v1");
-        assert_eq!(cache.len(), 6_000);
-        for number in 0..6_000 {
-            assert_eq!(
-                cache.get(&path(&format!("tasks/AOF-{number:05}.md")), &stat(10)),
-                Some(&header(number))
-            );
-        }
-        let whole = fs::read(paths.cache()).unwrap();
-        let mut damaged = whole.clone();
-        *damaged.last_mut().unwrap() ^= 0x20;
-        assert!(parse::<Value>(&damaged[..], "v1").is_none());
+        assert_eq!(kept(&HeaderCache::load(&paths, "v1")), 2);
+        assert_eq!(kept(&HeaderCache::load(&paths, "v2")), 0);
+        assert!(!HeaderCache::<Value>::is_damaged(&paths, "v2"), "it is another version's");
+        assert!(HeaderCache::<u32>::is_damaged(&paths, "v1"));
+        HeaderCache::<u32>::remove_damaged(&paths, "v1").unwrap();
+        assert!(!paths.local().join(NAME).exists());
     }
 
     #[test]
@@ -353,12 +275,12 @@ mod tests {
         let home = TempDir::new().unwrap();
         let paths = Paths::at(home.path());
         let mut cache = filled(&paths);
-        fs::remove_file(paths.cache()).unwrap();
+        fs::remove_file(paths.local().join(NAME)).unwrap();
         cache.retain(|_| true);
         cache.save(&paths).unwrap();
-        assert!(!paths.cache().exists());
+        assert!(!paths.local().join(NAME).exists());
         cache.retain(|path| path.ends_with("AOF-abc.md"));
         cache.save(&paths).unwrap();
-        assert_eq!(HeaderCache::<Value>::load(&paths, "v1").len(), 1);
+        assert_eq!(kept(&HeaderCache::load(&paths, "v1")), 1);
     }
 }

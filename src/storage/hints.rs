@@ -7,12 +7,8 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::fs::folder::Durability;
 use super::layout::LOCAL;
-use super::{Folder, Paths, ProjectPath, StoreError};
-
-/// Larger files are not ours.
-const LIMIT: u64 = 16 * 1024 * 1024;
+use super::{Durability, Folder, Paths, ProjectPath, StoreError};
 
 /// A record that is kept in a file of its own below `.aof/`.
 pub trait Hint: Serialize + DeserializeOwned {
@@ -21,15 +17,12 @@ pub trait Hint: Serialize + DeserializeOwned {
 
     /// Returns what was saved, or nothing if it is missing or cannot be read.
     fn load(paths: &Paths) -> Option<Self> {
-        let folder = Folder::open_existing(paths.root(), LOCAL).ok()??;
-        let (bytes, _) = folder.read(Self::NAME, LIMIT).ok()??;
-        serde_json::from_slice(&bytes).ok()
+        Folder::open_existing(paths.root(), LOCAL).ok()??.read_json(Self::NAME).ok()?
     }
 
     /// Saves the record. A power cut may take it back.
     fn save(&self, paths: &Paths) -> Result<(), StoreError> {
-        let text = serde_json::to_vec(self).unwrap_or_default();
-        paths.prepare_local()?.replace(Self::NAME, &text, Durability::Volatile)
+        paths.prepare_local()?.replace_json(Self::NAME, self, Durability::Volatile)
     }
 }
 
@@ -48,7 +41,7 @@ impl Hint for ArchiveScan {
 
 impl ArchiveScan {
     /// Returns the files that are paths of the project.
-    pub fn paths(&self) -> impl Iterator<Item = ProjectPath> + '_ {
+    pub(crate) fn paths(&self) -> impl Iterator<Item = ProjectPath> + '_ {
         self.open.iter().filter_map(|path| path.parse().ok())
     }
 }

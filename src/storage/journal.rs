@@ -2,39 +2,33 @@
 //!
 //! Written when the commit is prepared, before git's locks are taken and the first task file changes; blanked when all is done.
 //! A kill leaves:
-//! - before the record: nothing to heal, at most temporary files;
+//! - before the record: nothing to recover, at most temporary files;
 //! - after it, before the files: files as they were; the record is dropped;
 //! - after the files, before the branch moved: files ahead of HEAD;
 //! - after the branch moved: old files of moved tasks and git's locks may be left over; `locks` tells which are ours.
 //!
-//! It is no proof of anything: whoever heals compares files and HEAD, and lets the record say only where to look and which
-//! locks are ours. The locks are why it must be on the disk before the first of them is taken ([`Written::unsynced`]): one that a
-//! power cut left and that no record tells of would be nobody's to remove.
+//! The record is no proof: recovery compares files and HEAD, and the record says only where to look and which locks are ours.
+//! It must be on the disk before the first lock is taken ([`UnsyncedRecord::unsynced`]): nobody would remove a lock that a power
+//! cut left and that no record names.
 //!
 //! The file stays, full of spaces while nothing is under way, and the record is written over them. So its sync is that of one
-//! block: nothing is made, named or removed, and no journal has anything to say about it. What that may come to:
-//! - a power cut before the sync leaves the spaces, the record, or parts of both, which read as [`Pending::Unreadable`]: no lock
-//!   has its name and no file of a task has changed, so nothing is lost with it but where temporary files may lie;
-//! - the spaces are not synced, so a power cut may bring a record back whose write was done, until the next one is written
-//!   over it. It is healed like one that a kill left just before the end: all that it asks for is there already.
+//! block. A power cut before the sync may leave parts of a record, which read as [`Pending::Unreadable`]; no lock was taken and
+//! no file changed by then. The spaces are not synced, so a power cut may bring back a record whose write was done: recovery
+//! finds everything in place. Only spaces are written over, but for the note that the write is to be undone ([`note_undo`]).
+//! Any other content is replaced by a new file.
 //!
-//! Only spaces are written over, but for the one note that what is on record is to be undone ([`note_undo`]).
-//! A record that still says something, or does not fit, is replaced by another file, whole at any
-//! moment, and so is whatever else stands there: a link, a file of somebody else's.
+//! The text is the SHA-256 of what follows, a line break, JSON: parts of two records may be JSON as well.
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
-use super::fs::folder::Durability;
+use serde::{Deserialize, Serialize};
+
+use super::fs::lock_file::stands_at;
 use super::layout::LOCAL;
-use super::{Folder, Paths, ProjectPath, StoreError, WriterLock};
+use super::{Durability, Folder, Paths, ProjectPath, StoreError, WriterLock};
 use crate::domain::{Digest, TaskId};
-use crate::system::disk;
-use crate::system::disk::{Part, Unsynced};
-
-pub(crate) mod record;
-
-use record::Unread;
+use crate::system::disk::{self, Part, Unsynced};
 
 const NAME: &str = "intent";
 const LIMIT: u64 = 16 * 1024 * 1024;
@@ -42,86 +36,77 @@ const LIMIT: u64 = 16 * 1024 * 1024;
 const ROOM: usize = 4096;
 
 /// What a process was about to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
-    /// The process.
+    /// What is to become of it. First, so that [`note_undo`] changes the first block alone.
+    pub aim: Aim,
     pub pid: u32,
     /// In which start of the machine it ran, where the system tells: what another one left may have lost names in a power cut.
     pub boot: Option<String>,
-    /// What is to become of it.
-    pub aim: Aim,
-    /// The files that it changes.
     pub writes: Vec<Write>,
-    /// Git's locks, as `audit` describes them, once they are about to be taken.
+    /// Git's locks, as `git` describes them, once they are about to be taken.
     pub locks: Option<serde_json::Value>,
 }
 
-/// What is to become of what a process left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What is to become of what a process left. The words have the same length, so that one can be written over the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Aim {
     /// It was under way, and nobody was told how it ended: it is finished, if it can be.
+    #[serde(rename = "redo")]
     Finish,
     /// It failed, and somebody was told so: it is undone.
+    #[serde(rename = "undo")]
     Undo,
 }
 
 /// One change: of a task, or of the rules.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Write {
     /// The task; absent where a file of the rules is made.
     pub task: Option<TaskId>,
     /// Its file before; absent for a new one.
     pub old: Option<Old>,
-    /// Where it goes.
+    /// Where it goes, and what it is to say.
     pub new: ProjectPath,
-    /// What it is to say.
     pub sha256: Digest,
     /// The files that go with it.
     pub companions: Vec<Moved>,
-    /// All the files beside tasks that are being written with this one, and this one: of a project, of its rules, for agents. As
-    /// long as they are not committed, they are as they were.
+    /// All other files that are being written with this one: of a project, of its rules, for agents.
     pub made: Vec<Made>,
 }
 
 impl Write {
     /// Returns where the file stood, and where it goes.
-    pub fn places(&self) -> impl Iterator<Item = &ProjectPath> {
+    pub(crate) fn places(&self) -> impl Iterator<Item = &ProjectPath> {
         self.old.iter().map(|old| &old.path).chain([&self.new])
     }
 
     /// Returns every place that this changes.
-    pub fn paths(&self) -> impl Iterator<Item = &ProjectPath> {
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &ProjectPath> {
         let companions = self.companions.iter().flat_map(|file| [&file.from, &file.to]);
         self.places().chain(companions).chain(self.made.iter().map(|made| &made.path))
     }
 }
 
 /// A task's file as it was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Old {
-    /// Where it stood.
     pub path: ProjectPath,
-    /// What it said.
     pub sha256: Digest,
 }
 
 /// A file that goes with a task.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moved {
-    /// Where it stood.
     pub from: ProjectPath,
-    /// Where it goes.
     pub to: ProjectPath,
-    /// What it said.
     pub sha256: Digest,
 }
 
 /// A file that is no task's.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Made {
-    /// The file.
     pub path: ProjectPath,
-    /// What it says.
     pub sha256: Digest,
     /// What it said before, which is what HEAD has; absent if there was none.
     pub before: Option<Digest>,
@@ -135,66 +120,56 @@ pub(crate) enum Pending {
     /// That was under way.
     Intent(Intent),
     /// Something was under way, but the record is damaged, or of another version of aof: only the files can tell.
-    Unreadable {
-        /// What is wrong with it.
-        reason: String,
-        /// Git's locks, where that much can be read.
-        locks: Option<serde_json::Value>,
-    },
+    Unreadable,
 }
 
-/// A record that a kill does not take back any more, but a power cut may.
+/// A record that survives a kill, but not yet a power cut.
 #[derive(Debug)]
 #[must_use = "a power cut takes it back until it is synced"]
-pub(crate) struct Written {
+pub(crate) struct UnsyncedRecord {
     /// The file that was there and was written over; nothing where one was put in its place.
     over: Option<File>,
 }
 
 /// Writes the record, or replaces it by what is known now.
-pub(crate) fn write(lock: &WriterLock, intent: &Intent) -> Result<Written, StoreError> {
-    let mut text = record::text(intent);
+pub(crate) fn write(lock: &WriterLock, intent: &Intent) -> Result<UnsyncedRecord, StoreError> {
+    let mut text = text(intent);
     if text.len() <= ROOM {
         text.resize(ROOM, b' ');
     }
     // Where somebody removed `.aof/` since the lock was taken, it is made again.
     let folder = Folder::create(lock.paths().root(), LOCAL)?;
     if text.len() == ROOM
-        && let Some(file) = waiting(&folder)
+        && let Some(file) = blank_file(&folder)
     {
-        file.write_all_at(&text, 0)
-            .map_err(|cause| StoreError::io("write", &lock.paths().intent(), cause))?;
-        return Ok(Written { over: Some(file) });
+        write_over(lock, &file, &text)?;
+        return Ok(UnsyncedRecord { over: Some(file) });
     }
     folder.replace(NAME, &text, Durability::Volatile)?;
-    Ok(Written { over: None })
+    Ok(UnsyncedRecord { over: None })
 }
 
-/// Notes on a record that what it says is to be undone. It is written over where it stands, and the note has as many bytes as what it
-/// replaces, so that this needs no room on the disk; all that changes lies in the first block, which a kill does not leave half-written.
-/// After a power cut it may be none, and nobody is told of what was left, as after any.
-pub(crate) fn note_undo(lock: &WriterLock, intent: &Intent) -> Result<Written, StoreError> {
+/// Notes on a record that what it says is to be undone. It is written over where it stands: only its first block changes.
+/// Fails where something else stands there.
+pub(crate) fn note_undo(lock: &WriterLock, intent: &Intent) -> Result<UnsyncedRecord, StoreError> {
     let path = lock.paths().intent();
-    let text = |aim| record::text(&Intent { aim, ..intent.clone() });
-    let (before, after) = (text(Aim::Finish), text(Aim::Undo));
-    let Some((file, metadata)) = Folder::open(lock.paths().root(), LOCAL)?.open_to_write(NAME)?
-    else {
-        return Err(StoreError::Gone { path });
-    };
+    let [before, after] =
+        [Aim::Finish, Aim::Undo].map(|aim| text(&Intent { aim, ..intent.clone() }));
+    let opened = Folder::open(lock.paths().root(), LOCAL)?.open_to_write(NAME)?;
+    let Some((file, metadata)) = opened else { return Err(StoreError::Gone { path }) };
     let mut standing = vec![0; before.len()];
     let is_it =
         metadata.nlink() == 1 && file.read_exact_at(&mut standing, 0).is_ok() && standing == before;
     if !is_it {
         return Err(StoreError::Changed { path });
     }
-    file.write_all_at(&after[..after.len().min(ROOM)], 0)
-        .map_err(|cause| StoreError::io("write", &path, cause))?;
-    Ok(Written { over: Some(file) })
+    write_over(lock, &file, &after[..after.len().min(ROOM)])?;
+    Ok(UnsyncedRecord { over: Some(file) })
 }
 
-impl Written {
-    /// Returns the record if it still has to be synced, before any of the locks in it is taken. One that somebody took away
-    /// meanwhile is a fault: nothing would tell whose the locks are.
+impl UnsyncedRecord {
+    /// Returns the record if it still has to be synced, before any of the locks in it is taken. Fails where somebody removed
+    /// it meanwhile: nothing would tell whose the locks are.
     pub(crate) fn unsynced(self, lock: &WriterLock) -> Result<Option<Unsynced>, StoreError> {
         let path = lock.paths().intent();
         let Some(file) = self.over else {
@@ -202,9 +177,7 @@ impl Written {
             let folder = Folder::open(lock.paths().root(), LOCAL)?;
             return if folder.sync_file(NAME)? { Ok(None) } else { Err(StoreError::Gone { path }) };
         };
-        let written = file.metadata().map_err(|cause| StoreError::io("look at", &path, cause))?;
-        let standing = std::fs::symlink_metadata(&path);
-        if !standing.is_ok_and(|now| (now.ino(), now.dev()) == (written.ino(), written.dev())) {
+        if !stands_at(&file, &path) {
             return Err(StoreError::Gone { path });
         }
         let waiting = Unsynced::new(&file, &path, Part::Bytes);
@@ -228,23 +201,18 @@ pub(crate) fn read(lock: &WriterLock) -> Result<Pending, StoreError> {
 
 /// Returns whether a write was not finished, or is under way. Only whoever has the lock can tell which.
 pub(crate) fn is_pending(paths: &Paths) -> bool {
-    let folder = Folder::open_existing(paths.root(), LOCAL);
-    folder.is_ok_and(|folder| {
-        folder.is_some_and(|folder| !matches!(read_in(&folder), Ok(Pending::Nothing)))
-    })
+    let folder = Folder::open_existing(paths.root(), LOCAL).ok().flatten();
+    folder.is_some_and(|folder| !matches!(read_in(&folder), Ok(Pending::Nothing)))
 }
 
 fn read_in(folder: &Folder) -> Result<Pending, StoreError> {
     match folder.read(NAME, LIMIT) {
         Ok(None) => Ok(Pending::Nothing),
         Ok(Some((bytes, _))) if is_blank(&bytes) => Ok(Pending::Nothing),
-        Ok(Some((bytes, _))) => match record::intent(bytes.trim_ascii_end()) {
-            Ok(intent) => Ok(Pending::Intent(intent)),
-            Err(Unread { reason, locks }) => Ok(Pending::Unreadable { reason, locks }),
-        },
-        Err(fault @ (StoreError::TooLarge { .. } | StoreError::WrongKind { .. })) => {
-            Ok(Pending::Unreadable { reason: fault.to_string(), locks: None })
+        Ok(Some((bytes, _))) => {
+            Ok(parse(bytes.trim_ascii_end()).map_or(Pending::Unreadable, Pending::Intent))
         }
+        Err(StoreError::TooLarge { .. } | StoreError::WrongKind { .. }) => Ok(Pending::Unreadable),
         Err(fault) => Err(fault),
     }
 }
@@ -260,8 +228,25 @@ pub(crate) fn clear(lock: &WriterLock) -> Result<(), StoreError> {
     if blanked { Ok(()) } else { folder.remove(NAME) }
 }
 
+fn text(intent: &Intent) -> Vec<u8> {
+    let json = serde_json::to_vec(intent).expect("a record of plain fields is JSON");
+    [Digest::of(&json).as_str().as_bytes(), b"\n", &json].concat()
+}
+
+fn parse(text: &[u8]) -> Option<Intent> {
+    let end = text.iter().position(|byte| *byte == b'\n')?;
+    let (digest, json) = (&text[..end], &text[end + 1..]);
+    let is_whole = digest == Digest::of(json).as_str().as_bytes();
+    is_whole.then(|| serde_json::from_slice(json).ok())?
+}
+
+fn write_over(lock: &WriterLock, file: &File, text: &[u8]) -> Result<(), StoreError> {
+    file.write_all_at(text, 0)
+        .map_err(|cause| StoreError::io("write", &lock.paths().intent(), cause))
+}
+
 /// Returns the file if it waits for a record. One that is not this user's to write is replaced.
-fn waiting(folder: &Folder) -> Option<File> {
+fn blank_file(folder: &Folder) -> Option<File> {
     let (file, metadata) = folder.open_to_write(NAME).ok()??;
     let mut bytes = [0; ROOM];
     let whole = metadata.len() == ROOM as u64 && metadata.nlink() == 1;
@@ -349,13 +334,13 @@ mod tests {
 
         // One that says something is not written over: whoever reads finds the old one or the new one.
         write(&lock, &intent).unwrap().sync(&lock).unwrap();
-        let old = fs::File::open(paths.intent()).unwrap();
+        let old = File::open(paths.intent()).unwrap();
         intent.locks = Some(serde_json::json!({"index": {"inode": u64::MAX}}));
         write(&lock, &intent).unwrap().sync(&lock).unwrap();
         assert_eq!(read(&lock).unwrap(), Pending::Intent(intent.clone()));
         let mut before = [0; ROOM];
         old.read_exact_at(&mut before, 0).unwrap();
-        assert!(record::intent(before.trim_ascii_end()).unwrap().locks.is_none());
+        assert!(parse(before.trim_ascii_end()).unwrap().locks.is_none());
 
         // One that is too long for a block gets a file of its own.
         clear(&lock).unwrap();
@@ -415,7 +400,7 @@ mod tests {
             &signed("x\n{}"),
         ] {
             fs::write(paths.intent(), damaged).unwrap();
-            assert!(matches!(read(&lock).unwrap(), Pending::Unreadable { .. }), "{damaged}");
+            assert!(matches!(read(&lock).unwrap(), Pending::Unreadable), "{damaged}");
             assert!(is_pending(&paths), "{damaged}");
         }
         fs::write(paths.intent(), signed(&whole)).unwrap();
@@ -436,7 +421,7 @@ mod tests {
         std::os::unix::fs::symlink(&theirs, &place).unwrap();
         assert!(matches!(write(&lock, &intent()), Err(StoreError::WrongKind { .. })));
         // Whoever heals meets it first.
-        assert!(matches!(read(&lock).unwrap(), Pending::Unreadable { .. }));
+        assert!(matches!(read(&lock).unwrap(), Pending::Unreadable));
         clear(&lock).unwrap();
         fs::hard_link(&theirs, &place).unwrap();
         clear(&lock).unwrap();

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::fs::owned_file::{Attempt, Marked};
+use super::fs::lock_file::{LockAttempt, OwnedFile};
 use super::{Folder, Holder, Paths, StoreError};
 
 const NAME: &str = "lock";
@@ -17,8 +17,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 /// The right to write, until it is dropped.
 #[derive(Debug)]
 pub struct WriterLock {
-    /// Held for as long as this is.
-    held: Marked,
+    held: OwnedFile,
     paths: Paths,
     /// `.aof/`, in which the lock stands.
     local: Folder,
@@ -26,7 +25,7 @@ pub struct WriterLock {
 
 impl WriterLock {
     /// Takes the lock, waiting for it as long as told; `on_wait` is called once, before the first pause, with who has it.
-    pub fn acquire(
+    pub(crate) fn acquire(
         paths: &Paths,
         holder: &Holder,
         wait: Duration,
@@ -38,10 +37,10 @@ impl WriterLock {
         loop {
             // Where git sees nothing that is local.
             let local = paths.prepare_local()?;
-            let other = match Marked::attempt(&local, NAME, paths.root(), holder)? {
-                Attempt::Locked(held) => return Ok(Self { held, paths: paths.clone(), local }),
-                Attempt::Held(other) => other,
-                Attempt::Replaced => None,
+            let other = match OwnedFile::attempt(&local, NAME, paths.root(), holder)? {
+                LockAttempt::Locked(held) => return Ok(Self { held, paths: paths.clone(), local }),
+                LockAttempt::Held(other) => other,
+                LockAttempt::Replaced => None,
             };
             let waited = start.elapsed();
             if waited >= wait {
@@ -57,12 +56,12 @@ impl WriterLock {
     }
 
     /// Returns the lock for another program to hold as well: should this process be killed, it is held until that one has ended.
-    pub fn share(&self) -> Result<File, StoreError> {
+    pub(crate) fn share(&self) -> Result<File, StoreError> {
         self.held.share()
     }
 
     /// Returns the places of the project that is locked.
-    pub fn paths(&self) -> &Paths {
+    pub(crate) fn paths(&self) -> &Paths {
         &self.paths
     }
 

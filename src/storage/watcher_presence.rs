@@ -4,10 +4,11 @@
 //! that means nothing.
 
 use std::fs::File;
-use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::storage::fs::lock_file::stands_at;
 use crate::storage::layout::LOCAL;
 use crate::storage::{Folder, Paths, StoreError};
 
@@ -50,11 +51,7 @@ impl Presence {
 
     /// Returns whether others can see the mark: somebody may have removed `.aof/`.
     pub(crate) fn is_visible(&self) -> bool {
-        let standing = std::fs::symlink_metadata(place(&self.paths));
-        match (standing, self.file.metadata()) {
-            (Ok(now), Ok(ours)) => (now.ino(), now.dev()) == (ours.ino(), ours.dev()),
-            _ => false,
-        }
+        stands_at(&self.file, &place(&self.paths))
     }
 }
 
@@ -70,7 +67,7 @@ pub(crate) fn is_watched(paths: &Paths) -> bool {
     }
 }
 
-fn place(paths: &Paths) -> std::path::PathBuf {
+fn place(paths: &Paths) -> PathBuf {
     paths.local().join(NAME)
 }
 

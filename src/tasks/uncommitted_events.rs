@@ -14,8 +14,8 @@ use crate::project::active_rules::in_force;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Refusal;
-use crate::storage::Stream;
-use crate::storage::event_log::writer::Writer;
+use crate::storage::EventStream;
+use crate::storage::event_log::StreamWriter;
 use crate::storage::layout::EVENTS;
 use crate::tasks::state::task_state::Standing;
 
@@ -49,7 +49,7 @@ pub(crate) fn leave_conflict(
 
 /// Leaves events that are in no commit.
 pub(crate) fn leave(workspace: &Workspace, happened: &Happened) -> Result<(), OpsError> {
-    let stream = Stream::of(&workspace.paths);
+    let stream = EventStream::of(&workspace.paths);
     let id = EventId::of(&happened.mark);
     for event in &happened.events {
         let line = Line::of(workspace, happened, event, Origin::Nowhere(&id));
@@ -89,7 +89,7 @@ impl ForStream {
     }
 
     /// Removes what nobody waits for any more.
-    pub(crate) fn clear_done(&self, writer: &Writer) -> Result<(), OpsError> {
+    pub(crate) fn clear_done(&self, writer: &StreamWriter) -> Result<(), OpsError> {
         Ok(writer.clear(&self.done)?)
     }
 }

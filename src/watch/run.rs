@@ -23,7 +23,7 @@ use crate::history::stale_index::IndexSeen;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::Paths;
-use crate::storage::inbox::scan::QUIET;
+use crate::storage::inbox::QUIET;
 use crate::storage::watcher_presence::Presence;
 use crate::tasks::inbox::deliver::deliver;
 use crate::tasks::inbox::intended_visit::Heard;

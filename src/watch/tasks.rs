@@ -13,7 +13,7 @@ use crate::history::lost_steps::{BranchSeen, Retaken, tend_branch};
 use crate::history::stale_index::{IndexSeen, tend_index};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::inbox::scan::QUIET;
+use crate::storage::inbox::QUIET;
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::automatic::adopt::{Seen, tend};
 use crate::tasks::automatic::timeouts::run_out;

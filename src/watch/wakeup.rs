@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use notify::event::{AccessKind, AccessMode, ModifyKind, RenameMode};
 use notify::{Event, EventKind};
 
-use crate::storage::fs::file_names::is_debris;
+use crate::storage::layout::is_debris;
 
 /// Gathers hints, and wakes whoever waits for them.
 #[derive(Default)]

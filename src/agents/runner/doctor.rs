@@ -6,11 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::attempt::launch::{Facts, command};
-use super::attempt::mcp_wiring::mcp_config;
-use super::attempt::printed::{Exit, Printed, last_line, plain, shortened};
-use super::project::Project;
-use super::report::report::{Report, read};
+use super::launch::{Facts, command, mcp_config};
+use super::output::{Exit, RunOutput, last_line, plain, shortened};
+use super::report::agent_report::Report;
+use super::report::read::read;
+use super::request::RunnerSetup;
 use crate::domain::{AgentId, Launch, Preset, RoleId, RunBounds};
 use crate::files::printable::one_line;
 use crate::project::error::error::OpsError;
@@ -64,7 +64,7 @@ pub enum Depth {
 
 /// Looks at each of the agents that can be started; at those that are named alone, where some are.
 pub fn checkups(
-    project: &Project,
+    project: &RunnerSetup,
     named: &[AgentId],
     depth: Depth,
 ) -> Result<Vec<Checkup>, OpsError> {
@@ -82,7 +82,7 @@ pub fn checkups(
 }
 
 fn checkup(
-    project: &Project,
+    project: &RunnerSetup,
     agent: &AgentId,
     roles: Vec<RoleId>,
     launch: &Launch,
@@ -134,13 +134,13 @@ fn found(name: &str, project: &Path) -> Result<PathBuf, String> {
     })
 }
 
-fn version(project: &Project, program: &Path) -> Option<String> {
+fn version(project: &RunnerSetup, program: &Path) -> Option<String> {
     let program = Program::of([program.as_os_str(), "--version".as_ref()], &project.root)?;
     let (_, printed) = run(program, VERSION, VERSION, &[]).ok()?;
     last_line(&plain(&printed.stdout.bytes)).filter(|line| line.len() < 100)
 }
 
-fn answer(project: &Project, agent: &AgentId, launch: &Launch) -> Result<String, String> {
+fn answer(project: &RunnerSetup, agent: &AgentId, launch: &Launch) -> Result<String, String> {
     let folder =
         tempfile::TempDir::new().map_err(|cause| format!("no folder for its files: {cause}"))?;
     let facts = facts(project, agent, launch, folder.path());
@@ -169,7 +169,7 @@ fn answer(project: &Project, agent: &AgentId, launch: &Launch) -> Result<String,
             return Err(format!("it did not answer within {} s", time.as_secs()));
         }
     };
-    let printed = Printed { stdout: &printed.stdout.bytes, stderr: &printed.stderr.bytes, exit };
+    let printed = RunOutput { stdout: &printed.stdout.bytes, stderr: &printed.stderr.bytes, exit };
     let Report { text, structured, trouble, .. } = read(launch.reads(), &printed);
     let words = shortened(&one_line(&text), LONGEST);
     let said = Some(words)
@@ -188,7 +188,7 @@ fn answer(project: &Project, agent: &AgentId, launch: &Launch) -> Result<String,
     }
 }
 
-fn facts(project: &Project, agent: &AgentId, launch: &Launch, folder: &Path) -> Facts {
+fn facts(project: &RunnerSetup, agent: &AgentId, launch: &Launch, folder: &Path) -> Facts {
     let name = "it is letters";
     Facts {
         ticket: "AOF-doctor@0".parse().expect(name),

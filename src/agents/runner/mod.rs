@@ -1,32 +1,27 @@
-//! The runner: starts agents' programs and hands their verdicts to `tasks`. What they print is a `report`; what that says of the
-//! work is a `verdict`; `answer` tells them how to say it.
+//! The runner starts agents' programs and completes their tasks with what they say.
 //!
-//! These are pure: no I/O, clock, randomness, environment. Nothing that an agent writes in passing is taken for a yes. `rounds`
-//! says who works at what, `visit` makes attempts until there is a verdict, and the verdict becomes a completion like any other's:
-//! there is no second way to change a task, and the state is the task file alone.
+//! `rounds` decides who works at what, `visit` makes attempts until there is a verdict, and the verdict becomes a completion like
+//! any other's: there is no second way to change a task, and the state is the task file alone. What a program prints becomes a
+//! `report`, and what that says of the work a `verdict`; both are pure. Nothing that an agent writes in passing counts as a yes.
 
 pub(crate) mod attempt;
-pub(crate) mod report;
-pub(crate) mod rounds;
-pub(crate) mod verdict;
-
-pub(crate) mod claim;
 pub(crate) mod doctor;
-pub(crate) mod hand_in;
+pub(crate) mod launch;
 pub(crate) mod news;
-pub(crate) mod news_of_run;
+pub(crate) mod output;
 pub(crate) mod preview;
-pub(crate) mod project;
-pub(crate) mod recover;
+pub(crate) mod prompt;
+pub(crate) mod report;
 pub(crate) mod request;
+pub(crate) mod rounds;
 pub(crate) mod secrets;
+pub(crate) mod verdict;
 pub(crate) mod visit;
+pub(crate) mod visit_run;
 pub(crate) mod visit_state;
 
 pub use doctor::{Checkup, Depth, checkups};
 pub use news::{News, Started, Waits, Why};
 pub use preview::{Preview, preview, preview_of};
-pub use project::Project;
-pub use request::{Account, Asked, Audience, End, Pace, Wish};
-pub use rounds::asking::Refused;
-pub use rounds::work::work;
+pub use request::{Account, Asked, Audience, End, Pace, Refused, RunnerSetup, Wish};
+pub use rounds::work_loop::work;

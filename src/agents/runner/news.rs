@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::domain::{AgentId, RoleId, Station, Status, Ticket};
+use crate::domain::{AgentId, RoleId, Station, Status, Task, Ticket, Visit};
+use crate::rules::Rules;
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,31 +12,23 @@ pub enum News {
     Started(Started),
     /// It printed something; the last line of it.
     Printed {
-        /// Where it works.
         ticket: Ticket,
         /// The line, as it came.
         line: String,
     },
     /// An attempt came to nothing.
     AttemptFailed {
-        /// Where.
         ticket: Ticket,
-        /// Which attempt, from 1.
         attempt: u32,
-        /// Why.
         why: String,
         /// When the next one begins; nothing where there is none.
         again_in: Option<Duration>,
     },
     /// A visit ended, and the task went on.
     Moved {
-        /// The visit.
         ticket: Ticket,
-        /// Where it was.
         from: Station,
-        /// What was said.
         outcome: String,
-        /// The summary.
         summary: Option<String>,
         /// Where the task is now.
         to: Option<Station>,
@@ -48,7 +41,6 @@ pub enum News {
     Waits(Waits),
     /// An agent cannot be started.
     Unavailable {
-        /// Who.
         agent: AgentId,
         /// Why, and what to do.
         why: String,
@@ -56,26 +48,17 @@ pub enum News {
     /// Something that passes keeps everybody from beginning anything.
     Obstacle(String),
     /// Something to know that stops nothing.
-    Remark {
-        /// Where.
-        ticket: Ticket,
-        /// What.
-        text: String,
-    },
+    Remark { ticket: Ticket, text: String },
 }
 
 /// An agent that was started.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Started {
-    /// The visit.
     pub ticket: Ticket,
     /// The gate, or the branch of it.
     pub station: Station,
-    /// What the task is called.
     pub title: String,
-    /// Who.
     pub agent: AgentId,
-    /// Which attempt, from 1.
     pub attempt: u32,
     /// How many there are at most.
     pub attempts: u32,
@@ -90,7 +73,6 @@ pub struct Started {
 pub struct Waits {
     /// The visit, or the branch of it.
     pub ticket: Ticket,
-    /// Where.
     pub station: Station,
     /// Whose work it is.
     pub role: RoleId,
@@ -113,4 +95,31 @@ pub enum Why {
     Held(AgentId),
     /// Another runner is at it, or this one has tried.
     Tried(String),
+}
+
+impl News {
+    pub(crate) fn remark(ticket: &Ticket, text: impl Into<String>) -> Self {
+        Self::Remark { ticket: ticket.clone(), text: text.into() }
+    }
+
+    /// Returns what is told of a visit that has ended.
+    pub(crate) fn moved(
+        rules: &Rules,
+        ticket: &Ticket,
+        from: &Station,
+        visit: Option<&Visit>,
+        task: &Task,
+        took: Duration,
+    ) -> Self {
+        let stands = rules.workflow_of(task).and(task.gate.as_ref());
+        Self::Moved {
+            ticket: ticket.clone(),
+            from: from.clone(),
+            outcome: visit.map(|visit| visit.outcome.to_string()).unwrap_or_default(),
+            summary: visit.map(|visit| visit.summary.clone()).filter(|text| !text.is_empty()),
+            to: stands.map(|open| Station::from(&open.current)),
+            status: task.status,
+            took,
+        }
+    }
 }

@@ -1,14 +1,13 @@
 //! What would be started, and with which words. Changes nothing, starts nothing.
 
-use super::attempt::launch::command;
-use super::attempt::plan::{Places, Trial};
-use super::attempt::prompt::Count;
+use super::attempt::Trial;
+use super::launch::command;
 use super::news::Waits;
-use super::project::Project;
-use super::request::Wish;
-use super::rounds::work::{Found, Rounds};
+use super::prompt::Count;
+use super::request::{RunnerSetup, Wish};
+use super::rounds::find_work::{Found, Rounds};
 use super::visit::bounds;
-use super::visit_state::{Open, Standing, standing};
+use super::visit_state::{OpenVisit, VisitState, visit_state};
 use crate::dispatch::claimable_work::Opening;
 use crate::domain::{AgentId, RunBounds, Station, Ticket};
 use crate::files::task_file::TaskFile;
@@ -24,7 +23,6 @@ use crate::tasks::view::task_view::who_at;
 /// A run that would be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
-    /// The visit.
     pub ticket: Ticket,
     /// The gate, or the branch of it.
     pub station: Station,
@@ -36,24 +34,25 @@ pub struct Preview {
     pub environment: Vec<String>,
     /// What it would be told.
     pub prompt: String,
-    /// How.
     pub prompt_by: &'static str,
     /// What would bound it.
     pub bounds: RunBounds,
 }
 
 /// Returns the runs that could be made now, and what waits.
-pub fn preview(project: &Project, wish: &Wish) -> Result<(Vec<Preview>, Vec<Waits>), OpsError> {
+pub fn preview(project: &RunnerSetup, wish: &Wish) -> Result<(Vec<Preview>, Vec<Waits>), OpsError> {
     let mut rounds = Rounds::new(project, wish)?;
     let mut previews = Vec::new();
     loop {
         match rounds.find(DryRun::Yes)? {
             Found::Work(assignment) => {
                 let workspace = project.open()?;
-                let found =
-                    standing(&workspace, &assignment.ticket, &assignment.agent, usize::MAX)?;
-                if let Standing::Open(open) = found {
-                    previews.extend(of(project, open.as_ref(), &assignment.agent));
+                let (ticket, agent) = (&assignment.ticket, &assignment.agent);
+                if let VisitState::Open(open) = visit_state(&workspace, ticket, agent, usize::MAX)?
+                {
+                    let branch = open.opening.station.branch.as_ref();
+                    let post = Post::meant(&open.in_force.rules, &open.file.task, branch);
+                    previews.extend(post.and_then(|post| at(project, &open, &post, agent)));
                 }
                 let is_seen = rounds.pass_over(&assignment);
                 // An agent takes one task after the other: what it takes next depends on what comes of the first.
@@ -75,19 +74,15 @@ pub fn preview(project: &Project, wish: &Wish) -> Result<(Vec<Preview>, Vec<Wait
 /// Returns the runs of all gates of a task that is not there yet, in the order of its workflow, as far as somebody can be
 /// started there; what depends on earlier gates is not in the prompts.
 pub fn preview_of(
-    project: &Project,
+    project: &RunnerSetup,
     workspace: &Workspace,
     file: &TaskFile,
     path: &ProjectPath,
 ) -> Result<Vec<Preview>, OpsError> {
-    let gates = {
-        let in_force = workspace.rules()?;
-        in_force
-            .rules
-            .workflow_of(&file.task)
-            .map(|workflow| workflow.gates.clone())
-            .unwrap_or_default()
+    let workflow_gates = |in_force: &InForce| {
+        in_force.rules.workflow_of(&file.task).map(|workflow| workflow.gates.clone())
     };
+    let gates = workflow_gates(&workspace.rules()?).unwrap_or_default();
     let mut previews = Vec::new();
     for gate in &gates {
         let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
@@ -103,7 +98,7 @@ pub fn preview_of(
 }
 
 fn at_post(
-    project: &Project,
+    project: &RunnerSetup,
     in_force: InForce,
     file: &TaskFile,
     path: &ProjectPath,
@@ -125,17 +120,16 @@ fn at_post(
         blockers: None,
     };
     let context = brief_of(rules, file, post)?;
-    let open = Open { file: file.clone(), path: path.clone(), opening, context, in_force };
+    let open = OpenVisit { file: file.clone(), path: path.clone(), opening, context, in_force };
     at(project, &open, post, &agent)
 }
 
-fn of(project: &Project, open: &Open, agent: &AgentId) -> Option<Preview> {
-    let post =
-        Post::meant(&open.in_force.rules, &open.file.task, open.opening.station.branch.as_ref())?;
-    at(project, open, &post, agent)
-}
-
-fn at(project: &Project, open: &Open, post: &Post<'_>, agent: &AgentId) -> Option<Preview> {
+fn at(
+    project: &RunnerSetup,
+    open: &OpenVisit,
+    post: &Post<'_>,
+    agent: &AgentId,
+) -> Option<Preview> {
     let launch = open.in_force.rules.org.agent(agent)?.run.as_ref()?;
     let bounds = bounds(open, post, launch);
     let ticket = &open.opening.ticket;
@@ -155,22 +149,14 @@ fn at(project: &Project, open: &Open, post: &Post<'_>, agent: &AgentId) -> Optio
     };
     let folder =
         project.root.join(".aof/runs").join(ticket.to_string().replace('/', "+")).join("1");
-    let facts = trial.facts(Places {
-        prompt: folder.join("prompt.md"),
-        output: folder.join("output"),
-        mcp: folder.join("mcp.json"),
-    });
+    let facts = trial.facts(|file| folder.join(file.name()));
     let command = command(launch, &facts);
     let prompt_by = if command.stdin.is_empty() { "in the command" } else { "on stdin" };
-    let words = command
-        .words
-        .iter()
-        .map(|word| if *word == facts.prompt { "{prompt}".to_owned() } else { word.clone() });
     Some(Preview {
         ticket: ticket.clone(),
         station: open.opening.station.clone(),
         agent: agent.clone(),
-        words: words.collect(),
+        words: command.shown_words(&facts.prompt),
         environment: command.environment.iter().map(|(name, _)| name.clone()).collect(),
         prompt: facts.prompt,
         prompt_by,

@@ -1,14 +1,48 @@
 //! What a runner is asked for, who listens to it, and what it answers.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use super::news::{News, Waits};
-use super::rounds::asking::Refused;
 use crate::dispatch::claimable_work::Opening;
 use crate::domain::{AgentId, Completion, RoleId, Status, TaskId, Ticket};
 use crate::files::task_file::TaskFile;
+use crate::project::error::error::OpsError;
+use crate::project::workspace::{Clock, Network, Workspace, warn_in_log};
 use crate::rules::brief::brief::GateContext;
 use crate::storage::ProjectPath;
+
+/// What a project is opened with.
+#[derive(Debug, Clone)]
+pub struct RunnerSetup {
+    /// The folder of the project.
+    pub root: PathBuf,
+    /// Where agents work: the same folder, unless the project lives on a branch of its own.
+    pub checkout: PathBuf,
+    /// The command, as waiting ones are shown it.
+    pub command: String,
+    /// What tells the time.
+    pub clock: Clock,
+    /// How long others are waited for.
+    pub wait: Duration,
+    /// Whether the remote of a synced project is asked before something is claimed.
+    pub network: Network,
+    /// The program that aof is: agents are told where to find it.
+    pub aof: PathBuf,
+}
+
+impl RunnerSetup {
+    /// Opens it anew, if what runners left there is this clone's own.
+    pub fn open(&self) -> Result<Workspace, OpsError> {
+        let mut workspace =
+            Workspace::at(&self.root, self.command.clone(), self.clock, self.wait, warn_in_log)?;
+        self.checkout.clone_into(&mut workspace.checkout);
+        workspace.network = self.network;
+        workspace.own_folder_is_ours()?;
+        Ok(workspace)
+    }
+}
 
 /// What is to be worked at.
 #[derive(Debug, Clone)]
@@ -73,6 +107,16 @@ pub struct Asked<'a> {
     pub context: &'a GateContext,
     /// What was said before and refused, if anything was.
     pub refused: Option<&'a Refused>,
+}
+
+/// What a person said, and why it was refused.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refused {
+    pub completion: Completion,
+    /// All that is wrong with it.
+    pub why: String,
+    /// What mends it.
+    pub fix: String,
 }
 
 /// Who sits at the other end.

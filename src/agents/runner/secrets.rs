@@ -1,9 +1,9 @@
-//! The secrets of an agent: which values must not be seen, and what it said once more without them. What it printed was masked as it
-//! stood; a value that JSON or YAML spells in some other way comes out only when that is read.
+//! The secrets of an agent: which values must not be seen, and its answer without them. What it printed was masked as it stood; a
+//! value that JSON or YAML spells in some other way comes out only when that is read.
 
 use serde_json::Value;
 
-use super::verdict::read::Said;
+use super::verdict::question::Said;
 use crate::domain::{AgentId, Launch, Map};
 use crate::system::process::Secrets;
 
@@ -39,14 +39,13 @@ pub(crate) fn masked(secrets: &Secrets, said: Said) -> Said {
     }
     let text = |text: String| masked_text(secrets, &text);
     Said {
-        source: said.source,
-        outcome: said.outcome,
         summary: said.summary.map(text),
         blockers: said.blockers.map(|blockers| blockers.into_iter().map(text).collect()),
         rejection_notes: said.rejection_notes.map(text),
         outputs: masked_map(secrets, said.outputs),
         metadata: masked_map(secrets, said.metadata),
         body: said.body.map(text),
+        ..said
     }
 }
 
@@ -75,7 +74,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::agents::runner::verdict::read::Source;
+    use crate::agents::runner::verdict::question::Source;
 
     #[test]
     fn a_secret_that_json_spells_otherwise_is_seen_when_it_is_read() {

@@ -1,76 +1,48 @@
-//! One visit of an agent that is run: attempts until it has a verdict, or has used them up. The verdict becomes a completion
-//! like any other's.
+//! One visit of an agent that is run: attempts until it has a verdict, or has used them up.
 
-use std::cell::{Cell, Ref, RefCell};
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::attempt::attempt::{Attempted, Came};
-use super::attempt::plan::Trial;
-use super::attempt::prompt::{Count, Earlier};
-use super::attempt::record::has_failed;
-use super::claim::give_back;
+use super::attempt::{Attempted, Came, OUTPUT_LIMIT, Trial, note, question};
 use super::news::News;
-use super::news_of_run::{against_own, sentence};
-use super::project::Project;
-use super::visit_state::{Open, Standing, standing};
-use crate::dispatch::claimable_work::left_behind;
-use crate::domain::{AgentId, CompletionId, Launch, Period, RunBounds, Ticket};
+use super::output::{Exit, RunOutput};
+use super::prompt::{Before, Count, Earlier};
+use super::report::agent_report::Report;
+use super::request::RunnerSetup;
+use super::secrets::{masked, secrets};
+use super::verdict::judge::verdict;
+use super::verdict::question::{Said, Source, Verdict};
+use super::visit_run::{Assignment, KILLED, PAUSE, RETRY, VisitEnd, VisitRun, has_failed, why_of};
+use super::visit_state::{EndedVisit, OpenVisit, VisitState};
+use crate::dispatch::claimable_work::{claim, left_behind};
+use crate::domain::{Launch, RunBounds};
 use crate::project::error::error::OpsError;
-use crate::project::workspace::Workspace;
 use crate::rules::Post;
 use crate::storage::Holder;
-use crate::storage::random::{DeliveryId, chance};
-use crate::storage::runs::record::{Ending, Ruling};
-use crate::storage::runs::runs::{Right, Runs, VisitRuns};
+use crate::storage::random::chance;
+use crate::storage::runs::{
+    LatestRun, Ruling, RunAttempt, RunEnd, RunEnding, RunFile, RunRecord, RunRight, Runs, Told,
+};
+use crate::tasks::actions::release;
+use crate::tasks::apply::change::DryRun;
 use crate::tasks::view::task_view::show;
 
-/// How often is looked whether a pause is over, or the runner is to stop.
-pub(crate) const PAUSE: Duration = Duration::from_millis(50);
-
-/// How long is waited before something is tried again that somebody else stood in the way of.
-pub(crate) const ANEW: Duration = Duration::from_secs(1);
-
-/// Who is to work at what.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Assignment {
-    /// The visit, or the branch of it.
-    pub ticket: Ticket,
-    /// Who.
-    pub agent: AgentId,
-    /// Whether it was claimed for this run already: then it is given back if nothing comes of it.
-    pub claimed_here: bool,
-}
-
-/// What came of a visit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum VisitEnd {
-    /// It ended with a completion.
-    Completed,
-    /// All attempts came to nothing, and the completion says so: why the last one did.
-    GivenUp(String),
-    /// It is not the agent's any more: why.
-    Overtaken(String),
-    /// Something is wrong with this task, or with the files of this visit, and with nothing else: what.
-    Broken(String),
-    /// Another runner is at it: who.
-    Busy(String),
-    /// The agent cannot be started, or cannot work: why, and what to do.
-    Unavailable(String),
-    /// Somebody wanted the runner to stop.
-    Stopped,
-}
+/// How long giving back a claim is tried.
+const GIVING_BACK: Duration = Duration::from_secs(10);
+/// How long a program has that a killed runner left behind.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Works at the visit until it has ended, or cannot be ended here.
 pub(crate) fn work(
-    project: &Project,
+    project: &RunnerSetup,
     assignment: &Assignment,
     stop: &AtomicBool,
     news: &dyn Fn(News),
 ) -> Result<VisitEnd, OpsError> {
     let mut claimed = assignment.claimed_here;
-    let end = begun(project, assignment, stop, news).and_then(|begun| match begun {
+    let end = begin(project, assignment, stop, news).and_then(|begun| match begun {
         Ok(mut visit) => {
             let end = visit.go();
             claimed |= visit.claimed.get();
@@ -95,107 +67,84 @@ pub(crate) fn work(
 }
 
 /// Takes the right to run the visit; where somebody else has it, returns who.
-fn begun<'a>(
-    project: &'a Project,
+fn begin<'a>(
+    project: &'a RunnerSetup,
     assignment: &'a Assignment,
     stop: &'a AtomicBool,
     news: &'a dyn Fn(News),
-) -> Result<Result<Run<'a>, String>, OpsError> {
+) -> Result<Result<VisitRun<'a>, String>, OpsError> {
     let workspace = project.open()?;
-    let now = workspace.now();
-    let holder = Holder::this_process(project.command.clone(), now);
+    let holder = Holder::this_process(project.command.clone(), workspace.now());
     let runs = match Runs::of(&workspace.paths).open(&assignment.ticket, &holder)? {
-        Right::Ours(runs) => runs,
-        Right::Taken(holder) => {
+        RunRight::Ours(runs) => runs,
+        RunRight::Taken(holder) => {
             let who =
                 holder.map_or_else(|| "another runner".to_owned(), |holder| holder.to_string());
             return Ok(Err(format!("{who} runs it")));
         }
     };
     let since = show(&workspace, &assignment.ticket.task)?.0.file.task.history.len();
-    let workspace = RefCell::new(workspace);
-    Ok(Ok(Run {
-        project,
-        workspace,
-        assignment,
-        runs,
-        since,
-        stop,
-        news,
-        earlier: None,
-        claimed: Cell::new(false),
-    }))
+    let (open_workspace, claimed) = (RefCell::new(workspace), Cell::new(false));
+    let earlier = None;
+    let run =
+        VisitRun { project, open_workspace, assignment, runs, since, stop, news, earlier, claimed };
+    Ok(Ok(run))
 }
 
-/// A visit that is being run.
-pub(crate) struct Run<'a> {
-    pub project: &'a Project,
-    /// The project, opened once: each look begins with [`Run::workspace`].
-    workspace: RefCell<Workspace>,
-    pub assignment: &'a Assignment,
-    pub runs: VisitRuns,
-    /// How long the history was when it began.
-    pub since: usize,
-    pub stop: &'a AtomicBool,
-    pub news: &'a dyn Fn(News),
-    /// What the next attempt is to know of the one before.
-    pub earlier: Option<Earlier>,
-    /// Whether the claim was made here.
-    pub claimed: Cell<bool>,
+/// Gives back what was claimed. Where that cannot be done it is told: nobody else can work at it then.
+fn give_back(project: &RunnerSetup, assignment: &Assignment, news: &dyn Fn(News)) {
+    let Assignment { ticket, agent, .. } = assignment;
+    let begun = Instant::now();
+    let give = || release(&project.open()?, ticket, Some(agent), DryRun::No);
+    let fault = loop {
+        match give() {
+            // The claim went by itself meanwhile.
+            Ok(_) | Err(OpsError::Refused(_)) => return,
+            Err(error) if error.passes() && begun.elapsed() < GIVING_BACK => thread::sleep(PAUSE),
+            Err(error) => break error,
+        }
+    };
+    let text =
+        format!("{}; `aof task release {ticket} --agent {agent}` gives it back", fault.problem());
+    news(News::remark(ticket, text));
 }
 
-impl Run<'_> {
-    /// Returns the project as it is now, with the full time to wait for others.
-    pub(crate) fn workspace(&self) -> Ref<'_, Workspace> {
-        self.workspace.borrow_mut().restart_wait(self.project.wait);
-        self.workspace.borrow()
-    }
-
+impl VisitRun<'_> {
     fn go(&mut self) -> Result<VisitEnd, OpsError> {
-        let Assignment { ticket, agent, .. } = self.assignment;
+        let agent = &self.assignment.agent;
         if let Some(end) = self.recover()? {
             return Ok(end);
         }
-        let mut begun = false;
+        let mut has_tried = false;
         loop {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(VisitEnd::Stopped);
             }
-            let found = standing(&self.workspace(), ticket, agent, self.since)?;
-            let open = match found {
-                Standing::Open(open) => open,
-                Standing::Said(said) => {
-                    self.tell_moved(
-                        &said.in_force.rules,
-                        &said.visit,
-                        &said.file.task,
-                        Duration::ZERO,
-                    );
+            let open = match self.state()? {
+                VisitState::Open(open) => open,
+                VisitState::Completed(ended) => {
+                    self.tell_completed(&ended, Duration::ZERO);
                     return Ok(VisitEnd::Completed);
                 }
-                Standing::Gone(why) => return Ok(VisitEnd::Overtaken(why)),
+                VisitState::Gone(why) => return Ok(VisitEnd::Overtaken(why)),
             };
             match &open.opening.holder {
                 Some(holder) if holder == agent => {}
                 Some(holder) => return Ok(VisitEnd::Overtaken(format!("`{holder}` has it"))),
                 None => {
-                    if let Some(end) = self.take()? {
+                    if let Some(end) = self.take_claim()? {
                         return Ok(end);
                     }
                 }
             }
             let rules = &open.in_force.rules;
             let Some(launch) = rules.org.agent(agent).and_then(|known| known.run.as_ref()) else {
-                let fix = format!(
-                    "add `run: {{preset: claude}}` to `{agent}` under `agents`, or a `command`"
-                );
                 return Ok(VisitEnd::Unavailable(format!(
-                    "org.yaml does not say how `{agent}` is started; {fix}"
+                    "org.yaml does not say how `{agent}` is started; add `run: {{preset: claude}}` to `{agent}` under `agents`, or a `command`"
                 )));
             };
-            let Some(post) =
-                Post::meant(rules, &open.file.task, open.opening.station.branch.as_ref())
-            else {
+            let branch = open.opening.station.branch.as_ref();
+            let Some(post) = Post::meant(rules, &open.file.task, branch) else {
                 return Ok(VisitEnd::Overtaken("its gate is gone".to_owned()));
             };
             let bounds = bounds(&open, &post, launch);
@@ -203,30 +152,54 @@ impl Run<'_> {
             if failed >= bounds.attempts {
                 return self.give_up(&open, &post);
             }
-            if begun && !self.rest(&bounds, failed)? {
+            if has_tried && !self.rest(&bounds, failed)? {
                 return Ok(VisitEnd::Stopped);
             }
-            begun = true;
-            if let Some(end) = self.attempt(&open, &post, launch, &bounds, failed + 1)? {
+            has_tried = true;
+            let count = Count { attempt: failed + 1, attempts: bounds.attempts };
+            if let Some(end) = self.attempt(&open, &post, launch, &bounds, count)? {
                 return Ok(end);
+            }
+        }
+    }
+
+    /// Takes the claim; returns how the visit ended where that cannot be.
+    fn take_claim(&self) -> Result<Option<VisitEnd>, OpsError> {
+        let Assignment { ticket, agent, .. } = self.assignment;
+        loop {
+            let claimed = claim(&self.workspace(), ticket, agent, DryRun::No);
+            match claimed {
+                Ok(changed) => {
+                    self.claimed.set(!changed.settled);
+                    return Ok(None);
+                }
+                Err(error @ OpsError::Refused(_)) => {
+                    return Ok(Some(VisitEnd::Overtaken(error.to_string())));
+                }
+                // A merge, or whoever has the lock, ends some time.
+                Err(error) if error.passes() => {
+                    if !self.sleep(RETRY) {
+                        return Ok(Some(VisitEnd::Stopped));
+                    }
+                }
+                Err(error) => return Err(error),
             }
         }
     }
 
     fn attempt(
         &mut self,
-        open: &Open,
+        open: &OpenVisit,
         post: &Post<'_>,
         launch: &Launch,
         bounds: &RunBounds,
-        number: u32,
+        count: Count,
     ) -> Result<Option<VisitEnd>, OpsError> {
         let Assignment { ticket, agent, .. } = self.assignment;
         let run = self.fresh_id()?;
-        let count = Count { attempt: number, attempts: bounds.attempts };
-        (self.news)(News::Started(self.started(open, count)));
-        let lease =
-            post.duty.lease.or_else(|| open.in_force.rules.workflow_of(&open.file.task)?.lease);
+        self.tell_started(open, count);
+        let workflow = open.in_force.rules.workflow_of(&open.file.task);
+        let lease = post.duty.lease.or_else(|| workflow?.lease);
         let trial = Trial {
             project: self.project,
             ticket,
@@ -238,29 +211,16 @@ impl Run<'_> {
             count,
             earlier: self.earlier.as_ref(),
             since: self.since,
-            lease: lease.map(Period::seconds),
+            lease: lease.map(|lease| Duration::from_secs(lease.seconds())),
             run: run.clone(),
         };
         let folder = self.runs.begin()?;
         let began = (self.project.clock)();
         let Attempted { came, mut record, took } = trial.make(&folder, self.stop, self.news)?;
         // What the agent did itself counts before all that it says.
-        let found = standing(&self.workspace(), ticket, agent, self.since)?;
-        if let Standing::Said(said) = found {
-            if let Some(text) = against_own(&came, &said.visit) {
-                (self.news)(News::Remark { ticket: ticket.clone(), text });
-            }
-            if let (Some(end), Some(stamp)) = (&mut record.end, &said.visit.completion) {
-                (end.how, end.reason) = (Ending::Verdict, None);
-                let outcome = said.visit.outcome.to_string();
-                end.verdict = Some(Ruling {
-                    source: "own".to_owned(),
-                    outcome,
-                    completion: stamp.id.clone(),
-                });
-                self.note(&folder, &record);
-            }
-            self.tell_moved(&said.in_force.rules, &said.visit, &said.file.task, took);
+        if let VisitState::Completed(ended) = self.state()? {
+            self.keep_own_completion(&ended, &came, &mut record, &folder);
+            self.tell_completed(&ended, took);
             return Ok(Some(VisitEnd::Completed));
         }
         let before = match came {
@@ -274,19 +234,52 @@ impl Run<'_> {
             },
         };
         let failed = self.failed()?;
-        let again_in =
-            (failed < bounds.attempts).then(|| Duration::from_secs(bounds.pause(failed)));
-        let why = sentence(&before);
-        (self.news)(News::AttemptFailed { ticket: ticket.clone(), attempt: number, why, again_in });
+        (self.news)(News::AttemptFailed {
+            ticket: ticket.clone(),
+            attempt: count.attempt,
+            why: before.why(),
+            again_in: (failed < bounds.attempts).then(|| Duration::from_secs(bounds.pause(failed))),
+        });
         let left = left_behind(&self.workspace(), began)?;
         self.earlier = Some(Earlier { before, left });
         Ok(None)
     }
 
+    /// Notes the completion that the agent made itself, and tells what speaks against it.
+    fn keep_own_completion(
+        &self,
+        ended: &EndedVisit,
+        came: &Came,
+        record: &mut RunRecord,
+        folder: &RunAttempt,
+    ) {
+        let outcome = ended.visit.outcome.to_string();
+        let against = match came {
+            Came::Said(said) => {
+                let other = said.outcome.as_ref().map(ToString::to_string);
+                other.filter(|other| *other != outcome).map(|other| format!(" said `{other}`"))
+            }
+            // An agent that has completed its task need not say anything else.
+            Came::Nothing(Before::Bad(_)) | Came::Stopped | Came::Overtaken(_) => None,
+            Came::Nothing(before) => Some(format!(": {}", before.why())),
+            Came::Unavailable(why) => Some(format!(": {why}")),
+        };
+        if let Some(against) = against {
+            self.remark(format!(
+                "the agent completed with `{outcome}`, which counts, and then{against}"
+            ));
+        }
+        if let (Some(end), Some(stamp)) = (&mut record.end, &ended.visit.completion) {
+            let (source, completion) = ("own".to_owned(), stamp.id.clone());
+            (end.how, end.reason) = (RunEnding::Verdict, None);
+            end.verdict = Some(Ruling { source, outcome, completion });
+            note(folder, record, &self.assignment.ticket, self.news);
+        }
+    }
+
     /// Returns how many attempts of this visit count.
     fn failed(&self) -> Result<u32, OpsError> {
-        let failed = self.runs.records()?.iter().filter(|record| has_failed(record)).count();
-        Ok(u32::try_from(failed).unwrap_or(u32::MAX))
+        Ok(u32::try_from(self.failures()?.len()).unwrap_or(u32::MAX))
     }
 
     /// Waits before the next attempt, somewhere in the second half of the pause: several runners do not come back at once.
@@ -295,28 +288,101 @@ impl Run<'_> {
         Ok(self.sleep(pause / 2 + (pause / 2).mul_f64(chance()?)))
     }
 
-    /// Returns whether it slept through.
-    pub(crate) fn sleep(&self, time: Duration) -> bool {
-        let begun = Instant::now();
-        while begun.elapsed() < time {
-            if self.stop.load(Ordering::Relaxed) {
-                return false;
+    /// Sees what runners left that were killed or stopped: a program that still runs is ended, and what was said and not handed in
+    /// counts now. Returns how the visit ended, if that was all that was missing.
+    fn recover(&mut self) -> Result<Option<VisitEnd>, OpsError> {
+        let (attempt, mut record, is_unheard) = match self.runs.latest()? {
+            LatestRun::None | LatestRun::Open(_, None) => return Ok(None),
+            LatestRun::Ended(attempt, record) => {
+                let is_unheard = record
+                    .end
+                    .as_ref()
+                    .is_some_and(|end| end.how == RunEnding::Verdict && end.verdict.is_none());
+                (attempt, record, is_unheard)
             }
-            thread::sleep(PAUSE.min(time.saturating_sub(begun.elapsed())));
-        }
-        true
+            LatestRun::Open(attempt, Some(mut record)) => {
+                // One that had ended by itself may have left an answer.
+                let is_unheard = !record.is_alive();
+                if let Some(group) = record.group.as_ref().filter(|_| !is_unheard) {
+                    group.end(GRACE);
+                }
+                record.end = Some(RunEnd {
+                    at: (self.project.clock)(),
+                    how: RunEnding::Lost,
+                    status: None,
+                    reason: Some(KILLED.to_owned()),
+                    transcript: None,
+                    told: Told::default(),
+                    verdict: None,
+                });
+                (attempt, record, is_unheard)
+            }
+        };
+        let said = if is_unheard { self.answer_in(&attempt, &record)? } else { None };
+        let before = if let Some(said) = said {
+            let run = record.run.parse().or_else(|_| self.fresh_id())?;
+            match self.hand_in(said, &run, &mut record, &attempt, Duration::ZERO)? {
+                Ok(end) => return Ok(Some(end)),
+                Err(before) => before,
+            }
+        } else {
+            // Not before: if this runner is killed too, what was said is still to be heard.
+            attempt.note(&record)?;
+            let was_interrupted = record
+                .end
+                .as_ref()
+                .is_some_and(|end| matches!(end.how, RunEnding::Stopped | RunEnding::Lost));
+            let why = why_of(&record);
+            match has_failed(&record) {
+                true => Before::Crashed(why),
+                false if is_unheard || was_interrupted => Before::Interrupted(why),
+                false => return Ok(None),
+            }
+        };
+        let left = left_behind(&self.workspace(), record.started)?;
+        self.earlier = Some(Earlier { before, left });
+        Ok(None)
     }
 
-    pub(crate) fn fresh_id(&self) -> Result<CompletionId, OpsError> {
-        Ok(DeliveryId::new((self.project.clock)())?.completion())
+    /// Returns what an attempt left in its file, if that is an answer. Nothing passes where nobody saw how the program ended: half an
+    /// answer looks like a whole one.
+    fn answer_in(
+        &self,
+        attempt: &RunAttempt,
+        record: &RunRecord,
+    ) -> Result<Option<Said>, OpsError> {
+        let Assignment { ticket, agent, .. } = self.assignment;
+        // What cannot be read there is no answer.
+        let Some(output) = attempt.read(RunFile::Output, OUTPUT_LIMIT).unwrap_or_default() else {
+            return Ok(None);
+        };
+        let prompt = attempt.read(RunFile::Prompt, OUTPUT_LIMIT)?.unwrap_or_default();
+        let VisitState::Open(open) = self.state()? else { return Ok(None) };
+        let rules = &open.in_force.rules;
+        let launch = rules.org.agent(agent).and_then(|known| known.run.as_ref());
+        let post = Post::meant(rules, &open.file.task, open.opening.station.branch.as_ref());
+        let (Some(launch), Some(post)) = (launch, post) else { return Ok(None) };
+        // Without the secrets, nobody knows what of it must not be seen.
+        let Ok(secrets) = secrets(launch, agent) else { return Ok(None) };
+        let status = record.end.as_ref().and_then(|end| end.status);
+        let status = status.and_then(|status| u8::try_from(status).ok());
+        let exit = status.map_or(Exit::Unseen, Exit::Status);
+        let printed = RunOutput { stdout: b"", stderr: b"", exit };
+        let prompt = String::from_utf8_lossy(&prompt);
+        let asked = question(&open, &post, agent, ticket, launch, &prompt);
+        let output = secrets.masked(&output);
+        Ok(match verdict(&asked, &Report::default(), &printed, Some(&output)) {
+            Verdict::Said(said) if said.source == Source::OutputFile => {
+                Some(masked(&secrets, *said))
+            }
+            _ => None,
+        })
     }
 }
 
 /// Returns what bounds a run there.
-pub(crate) fn bounds(open: &Open, post: &Post<'_>, launch: &Launch) -> RunBounds {
+pub(crate) fn bounds(open: &OpenVisit, post: &Post<'_>, launch: &Launch) -> RunBounds {
     let workflow = open.in_force.rules.workflow_of(&open.file.task);
-    let own = [&post.duty.run.limits, &launch.limits]
-        .into_iter()
-        .chain(workflow.map(|workflow| &workflow.run));
-    RunBounds::of(&own.collect::<Vec<_>>())
+    let limits = [&post.duty.run.limits, &launch.limits].into_iter();
+    RunBounds::of(&limits.chain(workflow.map(|workflow| &workflow.run)).collect::<Vec<_>>())
 }

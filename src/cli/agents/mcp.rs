@@ -6,18 +6,18 @@ use std::process::ExitCode;
 use crate::agents::mcp::server::serve;
 use crate::agents::mcp::session::{Access, McpError, ServerSetup};
 use crate::agents::mcp::wiring_check::{WiringReport, check};
+use crate::cli::arguments::{Away, Who, run_under_way};
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::{Away, Who, run_under_way};
-use crate::cli::render::output::{BOLD, CYAN, GREEN, YELLOW, styled};
-use crate::cli::session::{Session, now};
+use crate::cli::output::{bold, cyan, green, yellow};
+use crate::cli::session::Session;
+use crate::cli::time::now;
 use crate::files::printable::inert;
 
-/// Serve agents by the Model Context Protocol, on stdin and stdout
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-An agent tool starts this itself; tell it the command `aof` with the arguments `mcp --agent ID`.
-Who acts is settled by how the server is started, never by what a model says: `--agent`, else
-`AOF_AGENT`, else the agent of org.yaml with git's email. A person's id (`human-...`) is refused.
+An agent tool starts this itself: configure the command `aof` with the arguments `mcp --agent ID`.
+The start of the server decides who acts, never what a model says: `--agent`, else `AOF_AGENT`,
+else the agent of org.yaml with git's email. A person's id (`human-...`) is refused.
 
 Examples:
   aof mcp --check --agent agent-7     try it out: who acts, what it may do, and what is wrong
@@ -25,7 +25,7 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     who: Who,
-    /// Offer only the tools that look
+    /// Offer only the tools that read
     #[arg(long)]
     read_only: bool,
     #[command(flatten)]
@@ -36,9 +36,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
-    if let Err(cause) = session.directory.canonicalize() {
-        return Err(CliError::Directory { path: session.directory.clone(), cause });
-    }
+    session.enter()?;
     let setup = ServerSetup {
         directory: session.directory.clone(),
         agent: args.who.agent.clone(),
@@ -56,24 +54,24 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     }
     serve(setup).map_err(|error| match error {
         McpError::Ops(error) => error.into(),
-        error => CliError::Unfit {
-            code: error.code(),
-            problem: error.to_string(),
-            fix: error.fix().unwrap_or_default(),
-        },
+        error => {
+            let fix = error.fix().unwrap_or_default();
+            CliError::refused(error.code(), error.to_string(), fix)
+        }
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the words that start the same server again.
+/// Returns the arguments that start the same server again.
 fn words(session: &Session, args: &Args) -> Vec<OsString> {
+    let wait = format!("{}s", session.wait.as_secs());
     let mut words: Vec<OsString> =
         vec!["-C".into(), session.directory.clone().into(), "mcp".into()];
-    words.extend(
-        args.who.agent.iter().flat_map(|agent| ["--agent".into(), agent.to_string().into()]),
-    );
+    if let Some(agent) = &args.who.agent {
+        words.extend(["--agent".into(), agent.to_string().into()]);
+    }
     words.extend(args.read_only.then(|| "--read-only".into()));
-    words.extend(["--wait".into(), format!("{}s", session.wait.as_secs()).into()]);
+    words.extend(["--wait".into(), wait.into()]);
     words
 }
 
@@ -82,34 +80,27 @@ fn show(session: &Session, checked: &WiringReport) -> ExitCode {
     if output.is_json() {
         output.data(serde_json::json!(checked));
     } else {
-        let fact = |name: &str, text: &str| output.line(format!("  {name:<9} {}", inert(text)));
-        let all =
-            |list: &[String]| if list.is_empty() { "none".to_owned() } else { list.join(", ") };
-        output.line(styled(BOLD, "aof mcp"));
-        fact("project", checked.root.as_deref().unwrap_or("none"));
-        fact("branch", checked.branch.as_deref().unwrap_or("none"));
+        let fact = |name: &str, text: &str| output.line(format!("  {name:<9} {text}"));
+        let all = |list: Vec<&str>| match &list[..] {
+            [] => "none".to_owned(),
+            list => inert(&list.join(", ")),
+        };
+        output.line(bold("aof mcp"));
+        fact("project", &inert(checked.root.as_deref().unwrap_or("none")));
+        fact("branch", &inert(checked.branch.as_deref().unwrap_or("none")));
         let agent = checked.agent.as_deref().unwrap_or("nobody");
-        output.line(format!("  {:<9} {}", "agent", styled(CYAN, agent)));
-        fact("roles", &all(&checked.roles));
-        fact("gates", &all(&checked.gates));
-        fact(
-            "protocol",
-            &if checked.protocols.is_empty() {
-                "none".to_owned()
-            } else {
-                checked.protocols.join(", ")
-            },
-        );
-        fact(
-            "tools",
-            &format!("{} ({} kB)", checked.tools.len(), checked.tools_bytes.div_ceil(1024)),
-        );
+        fact("agent", &cyan(agent));
+        fact("roles", &all(checked.roles.iter().map(AsRef::as_ref).collect()));
+        fact("gates", &all(checked.gates.iter().map(AsRef::as_ref).collect()));
+        fact("protocol", &all(checked.protocols.clone()));
+        let kilobytes = checked.tools_bytes.div_ceil(1024);
+        fact("tools", &format!("{} ({kilobytes} kB)", checked.tools.len()));
         for finding in &checked.problems {
-            output.line(format!("\n{} {}", styled(YELLOW, "!"), inert(&finding.problem)));
+            output.line(format!("\n{} {}", yellow("!"), inert(&finding.problem)));
             output.line(format!("  {}", inert(&finding.fix)));
         }
         if checked.problems.is_empty() {
-            output.line(styled(GREEN, "all is well"));
+            output.line(green("all is well"));
         }
     }
     match checked.problems.first().map(|finding| finding.code) {

@@ -1,26 +1,22 @@
-//! `aof demo`: a project of its own in a temporary folder, the real watcher, scripted agents, one person.
+//! `aof demo`
 
-use super::script;
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::script::{Cast, Note, Scene};
+use super::script::{Act, acts};
 use super::stage::Stage;
 use crate::cli::error::CliError;
-use crate::cli::render::output::{BOLD, CYAN, GREEN, RED, YELLOW, styled};
+use crate::cli::output::{Output, bold, cyan, green, red, yellow};
 use crate::cli::session::Session;
 use crate::domain::TaskId;
 use crate::files::printable::inert;
 
-/// The time that the whole play may take.
+/// How long the whole demo may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Show tasks walking through gates, in a temporary project
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Keep the project, and say where it is
@@ -29,127 +25,98 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+    let output = session.output;
     let mut stage = Stage::build()?;
-    let played = play(session, &mut stage);
+    let played = play(output, &mut stage);
     let kept = args.keep.then(|| stage.keep());
     played?;
     match kept {
-        Some(folder) => session.output.line(format!("\nThe project is in {}", folder.display())),
-        None => session
-            .output
+        Some(folder) => output.line(format!("\nThe project is in {}", folder.display())),
+        None => output
             .line("\nThe project is gone again; `aof demo --keep` leaves it for you to look at."),
     }
-    session.output.line("Start your own with `aof init`.");
+    output.line("Start your own with `aof init`.");
     Ok(ExitCode::SUCCESS)
 }
 
-fn play(session: &Session, stage: &mut Stage) -> Result<(), CliError> {
-    let tell = |text: &str| session.output.line(text);
-    heading(session, "A project: the gates of its workflow, committed");
-    tell(
+fn play(output: Output, stage: &mut Stage) -> Result<(), CliError> {
+    heading(output, "A project: the gates of its workflow, committed");
+    output.line(
         "    implement -> docs (if tagged `docs`) -> code-review (may reject) -> approve (a person)",
     );
+    heading(output, "Two tasks");
+    let login = new_task(output, stage, "Add a login form", &[])?;
+    let guide = new_task(output, stage, "Explain the login in the guide", &["--tag", "docs"])?;
 
-    heading(session, "Two tasks");
-    let login = new_task(session, stage, "Add a login form", &[])?;
-    let guide = new_task(session, stage, "Explain the login in the guide", &["--tag", "docs"])?;
-
-    heading(session, "A watcher, and agents that drop completion files into `.aof/inbox/`");
-    let deadline = Instant::now() + PATIENCE;
-    let (notes, sender) = stage.start_watcher()?;
-    let cast = Cast { login: login.clone(), guide: guide.clone() };
-    let scene = Arc::new(Scene::new(stage.inbox()));
-    script::start_agents(&cast, &scene, deadline, &sender);
-    drop(sender);
-    follow(session, stage, &notes, &cast, &scene, deadline)?;
+    heading(output, "A watcher, and agents that drop completion files into `.aof/inbox/`");
+    follow(output, stage, &login, &guide)?;
     stage.stop_watcher();
 
-    heading(session, "What git says: every transition is a commit");
-    tell(&indented(&stage.git(&["log", "--oneline", "tasks/"])?));
-    heading(session, &format!("One task's history: `aof task history {login}`"));
-    tell(&indented(&stage.aof(&["task", "history", login.as_str()])?));
-    heading(session, "One transition, as git shows it: the rejection");
+    heading(output, "The log of git: every transition is a commit");
+    print(output, &stage.git(&["log", "--oneline", "tasks/"])?);
+    heading(output, &format!("One task's history: `aof task history {login}`"));
+    print(output, &stage.aof(None, &["task", "history", login.as_str()])?);
+    heading(output, "One transition, as git shows it: the rejection");
     let rejection = format!("--grep=^{login}: code-review -> implement");
     let commit = stage.git(&["log", "--format=%h", &rejection, "tasks/"])?;
-    tell(&indented(&stage.git(&[
-        "show",
-        "--format=commit %h by %an%n%n%w(0,4,4)%B",
-        commit.trim(),
-    ])?));
+    let format = "--format=commit %h by %an%n%n%w(0,4,4)%B";
+    print(output, &stage.git(&["show", format, commit.trim()])?);
     Ok(())
 }
 
-fn new_task(
-    session: &Session,
-    stage: &Stage,
-    title: &str,
-    more: &[&str],
-) -> Result<TaskId, CliError> {
-    let mut arguments = vec!["--json", "task", "new", title];
-    arguments.extend(more);
-    let said = stage.aof(&arguments)?;
-    let value: Value = serde_json::from_str(&said).unwrap_or_default();
+fn new_task(output: Output, stage: &Stage, title: &str, more: &[&str]) -> Result<TaskId, CliError> {
+    let made = stage.aof(None, &[&["--json", "task", "new", title], more].concat())?;
+    let value: Value = serde_json::from_str(&made).unwrap_or_default();
     let id = value["id"].as_str().unwrap_or_default().parse()?;
-    session.output.line(format!("    {}  {title}", styled(CYAN, &id)));
+    output.line(format!("    {}  {title}", cyan(&id)));
     Ok(id)
 }
 
-/// Tells what happens until the one task is done and the other waits for the person.
+/// Plays the agents and the person, until one task is approved and the other waits for approval.
 fn follow(
-    session: &Session,
-    stage: &Stage,
-    notes: &Receiver<Note>,
-    cast: &Cast,
-    scene: &Scene,
-    deadline: Instant,
+    output: Output,
+    stage: &mut Stage,
+    login: &TaskId,
+    guide: &TaskId,
 ) -> Result<(), CliError> {
+    let deadline = Instant::now() + PATIENCE;
+    let events = stage.start_watcher()?;
+    let mut left = acts(login, guide);
+    // How many visits each task has behind it, and which files were refused.
+    let (mut visits, mut refused) = (HashMap::<String, usize>::new(), HashSet::<String>::new());
     let (mut approved, mut guide_waits) = (false, false);
     while !(approved && guide_waits) {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let note =
-            notes.recv_timeout(left).map_err(|_| stage.stuck("nothing happened any more"))?;
-        match note {
-            Note::Dropped { agent, file, says } => {
-                session.output.line(format!("    {} drops `{file}`: {says}", speaker(agent)));
-            }
-            Note::Watcher(event) => {
-                if let Some(line) = event_line(&event) {
-                    session.output.line(format!("      {line}"));
-                }
-                scene.note(&event);
-                let waits =
-                    |task: &TaskId| event["task"] == task.as_str() && event["gate"] == "approve";
-                guide_waits |= waits(&cast.guide);
-                if waits(&cast.login) {
-                    let command = [
-                        "task",
-                        "complete",
-                        cast.login.as_str(),
-                        "-o",
-                        "complete",
-                        "-s",
-                        "Tried it; ship it",
-                    ];
-                    session.output.line(format!(
-                        "    {} `aof {}`",
-                        speaker("human-alice"),
-                        [
-                            "task",
-                            "complete",
-                            cast.login.as_str(),
-                            "-o complete -s \"Tried it; ship it\""
-                        ]
-                        .join(" ")
-                    ));
-                    let said = stage.aof_as("human-alice", &command)?;
-                    session.output.line(format!(
-                        "      {}",
-                        styled(GREEN, said.lines().next().unwrap_or_default())
-                    ));
-                    approved = true;
-                }
-            }
-            Note::Stuck(what) => return Err(stage.stuck(&what)),
+        let is_due = |act: &mut Act| {
+            visits.get(act.task.as_str()).copied().unwrap_or(0) == act.visit
+                && act.after.is_none_or(|file| refused.contains(file))
+        };
+        for act in left.extract_if(.., is_due) {
+            output.line(format!("    {} drops `{}`: {}", speaker(act.agent), act.file, act.says));
+            stage.drop_file(act.file, &act.text)?;
+        }
+        let time = deadline.saturating_duration_since(Instant::now());
+        let event =
+            events.recv_timeout(time).map_err(|_| stage.stuck("nothing happened any more"))?;
+        if let Some(line) = event_line(&event) {
+            output.line(format!("      {line}"));
+        }
+        let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
+        match event["event"].as_str() {
+            Some("completed") => *visits.entry(text("task")).or_default() += 1,
+            Some("refused") => drop(refused.insert(text("file"))),
+            _ => {}
+        }
+        let waits = |task: &TaskId| event["task"] == task.as_str() && event["gate"] == "approve";
+        guide_waits |= waits(guide);
+        if waits(login) {
+            let id = login.as_str();
+            let (who, summary) = ("human-alice", "Tried it; ship it");
+            let typed = format!("task complete {id} -o complete -s \"{summary}\"");
+            output.line(format!("    {} `aof {typed}`", speaker(who)));
+            let words = ["task", "complete", id, "-o", "complete", "-s", summary];
+            let said = stage.aof(Some(who), &words)?;
+            output.line(format!("      {}", green(said.lines().next().unwrap_or_default())));
+            approved = true;
         }
     }
     Ok(())
@@ -161,17 +128,13 @@ fn event_line(event: &Value) -> Option<String> {
         "completed" => {
             let to = event["gate"].as_str().map_or_else(|| "end".to_owned(), inert);
             let line = format!("{}  {} -> {to} ({})", text("task"), text("from"), text("outcome"));
-            Some(if text("outcome") == "needs_review" {
-                styled(YELLOW, line)
-            } else {
-                styled(GREEN, line)
-            })
+            Some(if text("outcome") == "needs_review" { yellow(line) } else { green(line) })
         }
         "refused" => {
             let message = event["reason"]["message"].as_str().unwrap_or_default();
-            let lines: Vec<String> =
-                message.lines().filter(|line| !line.trim().is_empty()).take(4).map(inert).collect();
-            Some(format!("{} {}", styled(RED, "refused:"), lines.join("\n               ")))
+            let lines = message.lines().filter(|line| !line.trim().is_empty()).take(4).map(inert);
+            let lines = lines.collect::<Vec<_>>().join("\n               ");
+            Some(format!("{} {lines}", red("refused:")))
         }
         "trouble" | "waiting" | "troubled" => {
             Some(format!("{} {}", text("event"), event["reason"]))
@@ -182,32 +145,15 @@ fn event_line(event: &Value) -> Option<String> {
 
 /// Returns who speaks, as wide as any of them.
 fn speaker(agent: &str) -> String {
-    styled(BOLD, format!("{agent:<12}"))
+    bold(format!("{agent:<12}"))
 }
 
-fn heading(session: &Session, text: &str) {
-    session.output.line(format!("\n{}", styled(BOLD, text)));
+fn heading(output: Output, text: &str) {
+    output.line(format!("\n{}", bold(text)));
 }
 
-fn indented(text: &str) -> String {
-    let lines: Vec<String> = text
-        .trim_end()
-        .lines()
-        .map(|line| format!("    {}", inert(line)).trim_end().to_owned())
-        .collect();
-    lines.join("\n")
-}
-
-/// Says what went wrong on the stage.
-pub(crate) fn failed(what: &str, detail: &str, folder: Option<&PathBuf>) -> CliError {
-    let place = folder.map(|folder| format!(" in `{}`", folder.display())).unwrap_or_default();
-    CliError::Unfit {
-        code: "demo_failed",
-        problem: format!("the demo got stuck{place}: {what}"),
-        fix: if detail.trim().is_empty() {
-            "run it again with `aof demo --keep`".to_owned()
-        } else {
-            detail.trim().to_owned()
-        },
+fn print(output: Output, text: &str) {
+    for line in text.trim_end().lines() {
+        output.line(format!("    {}", inert(line)).trim_end());
     }
 }

@@ -1,24 +1,25 @@
-//! The temporary project of the demo, and the commands that are run in it. Nothing outside the folder is read or written, and
-//! no process outlives it.
+//! The temporary project of the demo, and the commands that run in it. Nothing outside the folder is read or written, and no
+//! process outlives the demo.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
-use super::command::failed;
-use super::script::{Note, ORG, PROJECT};
+use super::script::{ORG, PROJECT};
 use crate::cli::error::CliError;
 use crate::git::AuditError;
 use crate::storage::Paths;
 use crate::storage::watcher_presence::is_watched;
 
-const STOPPING: Duration = Duration::from_secs(5);
+/// How long the watcher may take to start, and to stop.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The project and its watcher.
 pub(crate) struct Stage {
@@ -30,99 +31,86 @@ pub(crate) struct Stage {
 impl Stage {
     /// Makes the project: a repository with the rules in its first commit.
     pub(crate) fn build() -> Result<Self, CliError> {
-        let folder = tempfile::Builder::new()
-            .prefix("aof-demo-")
-            .tempdir()
-            .map_err(|cause| failed("make a temporary folder", &cause.to_string(), None))?;
+        let folder = tempfile::Builder::new().prefix("aof-demo-").tempdir();
+        let folder = folder
+            .map_err(|cause| CliError::refused("demo_failed", cause.to_string(), "try again"))?;
         let project = folder.path().join("project");
         let stage = Self { folder: Some(folder), project, watcher: None };
-        let write = |name: &str, text: &str| {
-            fs::write(stage.project.join(name), text)
-                .map_err(|cause| stage.io("write", name, &cause))
-        };
-        fs::create_dir(&stage.project).map_err(|cause| stage.io("make", "the folder", &cause))?;
+        fs::create_dir(&stage.project)
+            .and_then(|()| fs::write(stage.project.join("project.yaml"), PROJECT))
+            .and_then(|()| fs::write(stage.project.join("org.yaml"), ORG))
+            .map_err(|cause| stage.stuck(&format!("cannot write the project: {cause}")))?;
         stage.git(&["init", "--quiet", "--initial-branch=main"])?;
         stage.git(&["config", "user.name", "Alice"])?;
         stage.git(&["config", "user.email", "alice@example.org"])?;
-        write("project.yaml", PROJECT)?;
-        write("org.yaml", ORG)?;
         stage.git(&["add", "project.yaml", "org.yaml"])?;
-        stage.git(&[
-            "commit",
-            "--quiet",
-            "--no-verify",
-            "--message",
-            "rules: who does what, and when it is done",
-        ])?;
+        let message = "rules: who does what, and when it is done";
+        stage.git(&["commit", "--quiet", "--no-verify", "--message", message])?;
         Ok(stage)
     }
 
-    pub(crate) fn inbox(&self) -> PathBuf {
-        Paths::at(&self.project).inbox()
-    }
-
-    /// Leaves the folder, and says where it is.
+    /// Leaves the folder, and returns it.
     pub(crate) fn keep(&mut self) -> PathBuf {
-        self.folder
-            .take()
-            .map_or_else(|| self.project.clone(), |folder| folder.keep().join("project"))
+        let folder = self.folder.take();
+        folder.map_or_else(|| self.project.clone(), |folder| folder.keep().join("project"))
     }
 
     /// Runs git and returns what it prints.
     pub(crate) fn git(&self, arguments: &[&str]) -> Result<String, CliError> {
-        self.finish(self.hermetic("git").arg("--no-pager").args(arguments), "git", arguments)
+        self.finish(self.command("git").arg("--no-pager").args(arguments), "git", arguments)
     }
 
-    /// Runs this program and returns what it prints.
-    pub(crate) fn aof(&self, arguments: &[&str]) -> Result<String, CliError> {
-        self.finish(self.own()?.args(arguments), "aof", arguments)
+    /// Runs aof as this agent, or as nobody, and returns what it prints.
+    pub(crate) fn aof(&self, agent: Option<&str>, arguments: &[&str]) -> Result<String, CliError> {
+        let program = std::env::current_exe()
+            .map_err(|cause| self.stuck(&format!("cannot find this program: {cause}")))?;
+        let mut command = self.command(program);
+        command.envs(agent.map(|agent| ("AOF_AGENT", agent)));
+        self.finish(command.args(arguments), "aof", arguments)
     }
 
-    /// Does it as that agent.
-    pub(crate) fn aof_as(&self, agent: &str, arguments: &[&str]) -> Result<String, CliError> {
-        self.finish(self.own()?.env("AOF_AGENT", agent).args(arguments), "aof", arguments)
+    /// Drops a file into the inbox as agents should: write it under a hidden name, then rename it.
+    pub(crate) fn drop_file(&self, name: &str, text: &str) -> Result<(), CliError> {
+        let inbox = Paths::at(&self.project).inbox();
+        let hidden = inbox.join(format!(".{name}"));
+        fs::write(&hidden, text)
+            .and_then(|()| fs::rename(hidden, inbox.join(name)))
+            .map_err(|cause| self.stuck(&format!("cannot drop `{name}`: {cause}")))
     }
 
-    /// Starts `aof watch`; what it tells arrives as notes, and so does what others send.
-    pub(crate) fn start_watcher(&mut self) -> Result<(Receiver<Note>, Sender<Note>), CliError> {
-        let log = self.project.with_file_name("watcher.log");
-        let log = File::create(&log).map_err(|cause| self.io("write", "watcher.log", &cause))?;
-        let mut child = self
-            .own()?
-            .args(["--json", "watch"])
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .map_err(|cause| self.io("start", "the watcher", &cause))?;
-        let (sender, notes) = channel();
+    /// Starts `aof watch`, and returns its events.
+    pub(crate) fn start_watcher(&mut self) -> Result<Receiver<Value>, CliError> {
+        let started = File::create(self.project.with_file_name("watcher.log")).and_then(|log| {
+            let mut command = self.command(std::env::current_exe()?);
+            command.args(["--json", "watch"]).stdout(Stdio::piped()).stderr(log).spawn()
+        });
+        let mut child =
+            started.map_err(|cause| self.stuck(&format!("cannot start the watcher: {cause}")))?;
+        let (sender, events) = channel();
         let lines = child.stdout.take().map(BufReader::new);
         self.watcher = Some(child);
-        let told = sender.clone();
         thread::spawn(move || {
             let lines = lines.into_iter().flat_map(BufRead::lines).map_while(Result::ok);
-            for event in lines.filter_map(|line| serde_json::from_str(&line).ok()) {
-                if told.send(Note::Watcher(event)).is_err() {
-                    break;
-                }
-            }
+            let mut events = lines.filter_map(|line| serde_json::from_str(&line).ok());
+            // The demo has ended once nobody receives any more.
+            events.try_for_each(|event| sender.send(event))
         });
-        let deadline = Instant::now() + STOPPING;
+        let deadline = Instant::now() + PATIENCE;
         while !is_watched(&Paths::at(&self.project)) {
             if Instant::now() > deadline {
                 return Err(self.stuck("the watcher did not start"));
             }
             thread::yield_now();
         }
-        Ok((notes, sender))
+        Ok(events)
     }
 
-    /// Asks the watcher to stop, and sees to it that it does.
+    /// Asks the watcher to stop, and kills it if it does not.
     pub(crate) fn stop_watcher(&mut self) {
         let Some(mut child) = self.watcher.take() else { return };
-        let asked =
-            Command::new("sh").args(["-c", "kill -TERM \"$0\"", &child.id().to_string()]).status();
-        let deadline = Instant::now()
-            + if asked.is_ok_and(|status| status.success()) { STOPPING } else { Duration::ZERO };
+        let kill = ["-c", "kill -TERM \"$0\"", &child.id().to_string()];
+        let asked = Command::new("sh").args(kill).status().is_ok_and(|status| status.success());
+        let deadline = Instant::now() + if asked { PATIENCE } else { Duration::ZERO };
         while matches!(child.try_wait(), Ok(None)) {
             if Instant::now() >= deadline {
                 let _ = child.kill();
@@ -133,11 +121,19 @@ impl Stage {
         }
     }
 
-    /// Says that the play does not go on, and what the watcher had to say about it.
+    /// Returns the error that the demo does not go on, with what the watcher logged.
     pub(crate) fn stuck(&self, what: &str) -> CliError {
-        let log =
-            fs::read_to_string(self.project.with_file_name("watcher.log")).unwrap_or_default();
-        failed(what, &log, Some(&self.project))
+        let log = fs::read_to_string(self.project.with_file_name("watcher.log"));
+        self.failed(what, &log.unwrap_or_default())
+    }
+
+    fn failed(&self, what: &str, detail: &str) -> CliError {
+        let problem = format!("the demo got stuck in `{}`: {what}", self.project.display());
+        let fix = match detail.trim() {
+            "" => "run it again with `aof demo --keep`",
+            detail => detail,
+        };
+        CliError::refused("demo_failed", problem, fix)
     }
 
     fn finish(
@@ -146,38 +142,27 @@ impl Stage {
         name: &str,
         arguments: &[&str],
     ) -> Result<String, CliError> {
-        let words = format!("`{name} {}`", arguments.join(" "));
+        let words = format!("{name} {}", arguments.join(" "));
         let output = command.stdin(Stdio::null()).output().map_err(|cause| match cause.kind() {
-            // Once more would be no better, and there is nothing to look at.
+            // Another run would be no better, and there is nothing to look at.
             ErrorKind::NotFound if name == "git" => {
-                AuditError::NotRun { command: words.trim_matches('`').to_owned(), cause }.into()
+                AuditError::NotRun { command: words.clone(), cause }.into()
             }
-            _ => self.io("run", &words, &cause),
+            _ => self.stuck(&format!("cannot run `{words}`: {cause}")),
         })?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
-        let said = [output.stderr, output.stdout].concat();
-        Err(failed(
-            &format!("{words} failed"),
-            &String::from_utf8_lossy(&said),
-            Some(&self.project),
-        ))
+        let printed = [output.stderr, output.stdout].concat();
+        Err(self.failed(&format!("`{words}` failed"), &String::from_utf8_lossy(&printed)))
     }
 
-    fn own(&self) -> Result<Command, CliError> {
-        let program =
-            std::env::current_exe().map_err(|cause| self.io("find", "this program", &cause))?;
-        Ok(self.hermetic(program))
-    }
-
-    /// A command in the project that sees nobody's settings.
-    fn hermetic(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    /// Returns a command in the project that sees nobody's settings.
+    fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("GIT_")
-                || name.to_string_lossy().starts_with("AOF_")
-            {
+            let text = name.to_string_lossy();
+            if text.starts_with("GIT_") || text.starts_with("AOF_") {
                 command.env_remove(name);
             }
         }
@@ -191,10 +176,6 @@ impl Stage {
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("NO_COLOR", "1");
         command
-    }
-
-    fn io(&self, doing: &str, what: &str, cause: &std::io::Error) -> CliError {
-        failed(&format!("cannot {doing} {what}: {cause}"), "", Some(&self.project))
     }
 }
 

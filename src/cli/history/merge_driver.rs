@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::cli::error::CliError;
-use crate::cli::render::output::{RED, YELLOW, styled};
+use crate::cli::output::{RED, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::domain::{AgentId, TaskId};
 use crate::files::printable::inert;
@@ -108,8 +108,7 @@ fn merge(
         }
     };
     let place = session.directory.join(files[1]);
-    std::fs::write(&place, &merged.bytes)
-        .map_err(|cause| CliError::Output { path: place, cause })?;
+    std::fs::write(&place, &merged.bytes).map_err(|cause| CliError::output(&place, &cause))?;
     // What is merged for git alone is nobody's to know or to solve.
     if purpose != Purpose::Base {
         tell(session, path, &merged);
@@ -313,7 +312,7 @@ fn list(session: &Session, message: &[PathBuf]) -> Result<ExitCode, CliError> {
     };
     if after != text {
         let place = session.directory.join(file);
-        std::fs::write(&place, after).map_err(|cause| CliError::Output { path: place, cause })?;
+        std::fs::write(&place, after).map_err(|cause| CliError::output(&place, &cause))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -367,6 +366,5 @@ fn is_no_project(error: &OpsError) -> bool {
 
 fn read(session: &Session, file: &Path) -> Result<Vec<u8>, CliError> {
     let path = session.directory.join(file);
-    std::fs::read(&path)
-        .map_err(|cause| CliError::Input { name: path.display().to_string(), cause })
+    std::fs::read(&path).map_err(|cause| CliError::input(path.display().to_string(), &cause))
 }

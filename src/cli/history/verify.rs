@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::cli::error::CliError;
-use crate::cli::input::text;
-use crate::cli::render::output::{BOLD, GREEN, RED, YELLOW, styled};
+use crate::cli::output::{Output, bold, counted, green, red, short, yellow};
 use crate::cli::session::Session;
+use crate::cli::text_input;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::allowed_signers;
 use crate::files::printable::inert;
@@ -18,7 +18,6 @@ use crate::history::verify::past::ProjectFolder;
 use crate::history::verify::pushed::{Pushed, Update, pushed_value, verify_pushed};
 use crate::history::verify::verify::{From, Range, Verified, verified_value, verify};
 
-/// Prove from git that every step of every task is one that its rules allow
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,20 +27,20 @@ Examples:
   aof verify --stdin                what is pushed, in a `pre-receive` hook (docs/guides/ci.md)
   aof verify --trusted-keys FILE    signatures by these keys alone, which the repository cannot change
 
-Every commit is judged by the one before it: no entry of a history is changed or removed, each new one is what the engine decides by
-the rules that were committed before it, and the commit says of itself what the entry says. People's edits of what is theirs are fine.
+Every commit is checked against the one before it. No entry of a history is changed or removed. Each new entry is what the engine \
+decides by the rules that were committed before it, and the commit says of itself what the entry says. People may edit what is theirs.
 Exits with 1 if anything is wrong.")]
 pub(crate) struct Args {
-    /// The commits to judge, as in `A..B`, or all that led to a commit
+    /// The commits to check, as in `A..B`, or all that led to a commit
     #[arg(value_name = "RANGE", conflicts_with = "since", value_parser = NonEmptyStringValueParser::new())]
     range: Option<String>,
-    /// Judge only what came after this commit, which has to be a part of the history still
+    /// Check only what came after this commit, which must still be part of the history
     #[arg(long, value_name = "REV", value_parser = NonEmptyStringValueParser::new())]
     since: Option<String>,
-    /// Judge what a push brings, as git tells its `pre-receive` hook: a line `OLD NEW REF` for each reference
+    /// Check what a push brings, as git tells its `pre-receive` hook: a line `OLD NEW REF` for each reference
     #[arg(long, conflicts_with_all = ["range", "since"])]
     stdin: bool,
-    /// The project in this folder of the repository, seen from its top; `.` is the top. Needs no worktree
+    /// The project in this folder of the repository, relative to its top; `.` is the top. Needs no worktree
     #[arg(long, value_name = "FOLDER")]
     project: Option<ProjectFolder>,
     /// Trust only the keys in this `allowed_signers` file with signatures, whatever org.yaml says
@@ -67,85 +66,83 @@ impl Args {
 }
 
 pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
-    let anchor = args.trusted_keys.as_deref().map(trusted).transpose()?;
+    let keys = args.trusted_keys.as_deref().map(trusted_keys).transpose()?;
+    let (project, keys) = (args.project.as_ref(), keys.as_ref());
     if args.stdin {
-        return pushed(session, args.project.as_ref(), anchor.as_ref());
+        return verify_push(session, project, keys);
     }
     let range = args.range();
-    let verified = if args.project.is_some() || !session.is_in_worktree()? {
-        session.past("verify")?.verify(args.project.as_ref(), &range, anchor.as_ref())?
+    let verified = if project.is_some() || !session.is_in_worktree()? {
+        session.past("verify")?.verify(project, &range, keys)?
     } else {
-        verify(&session.workspace("verify")?, &range, anchor.as_ref())?
+        verify(&session.workspace("verify")?, &range, keys)?
     };
     if session.output.is_json() {
         session.output.data(verified_value(&verified));
     } else {
-        show(session, &verified);
+        show(session.output, &verified);
     }
-    Ok(if verified.open().next().is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(exit_code(verified.open().next().is_none()))
 }
 
-/// Judges a push, before it is accepted.
-fn pushed(
+/// Checks a push before it is accepted.
+fn verify_push(
     session: &Session,
     project: Option<&ProjectFolder>,
-    anchor: Option<&TrustedKeys>,
+    keys: Option<&TrustedKeys>,
 ) -> Result<ExitCode, CliError> {
+    let output = session.output;
     let past = session.past("verify")?;
-    let updates: Result<Vec<Update>, _> = text::text("-")?.lines().map(str::parse).collect();
-    let updates = updates.map_err(|fault| CliError::Unfit {
-        code: "bad_update",
-        problem: fault.to_string(),
-        fix: "`--stdin` is for what git tells a `pre-receive` hook: `OLD NEW REF`, line by line"
-            .to_owned(),
+    let updates: Result<Vec<Update>, _> = text_input::text("-")?.lines().map(str::parse).collect();
+    let updates = updates.map_err(|fault| {
+        let fix =
+            "`--stdin` is for what git tells a `pre-receive` hook: `OLD NEW REF`, line by line";
+        CliError::refused("bad_update", fault.to_string(), fix)
     })?;
-    let pushed = verify_pushed(&past, project, &updates, anchor)?;
-    if session.output.is_json() {
-        session.output.data(pushed_value(&pushed));
+    let pushed = verify_pushed(&past, project, &updates, keys)?;
+    if output.is_json() {
+        output.data(pushed_value(&pushed));
     } else if pushed.is_empty() {
-        session.output.line("nothing of a project is pushed");
+        output.line("nothing of a project is pushed");
+    } else {
+        for Pushed { reference, project, verified } in &pushed {
+            let place = match project.as_str() {
+                "" => String::new(),
+                folder => format!(" in {folder}"),
+            };
+            output.line(bold(inert(&format!("{reference}{place}"))));
+            show(output, verified);
+        }
     }
-    for Pushed { reference, project, verified } in
-        pushed.iter().filter(|_| !session.output.is_json())
-    {
-        let place = if project.as_str().is_empty() {
-            String::new()
-        } else {
-            format!(" in {}", project.as_str())
-        };
-        session.output.line(styled(BOLD, inert(&format!("{reference}{place}"))));
-        show(session, verified);
-    }
-    let holds = pushed.iter().all(|one| one.verified.open().next().is_none());
-    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(exit_code(pushed.iter().all(|one| one.verified.open().next().is_none())))
 }
 
-/// Reads the keys that are trusted from outside.
-fn trusted(file: &Path) -> Result<TrustedKeys, CliError> {
-    let name = file.display().to_string();
-    let text = std::fs::read_to_string(file)
-        .map_err(|cause| CliError::Input { name: name.clone(), cause })?;
+fn exit_code(holds: bool) -> ExitCode {
+    if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Reads an `allowed_signers` file.
+fn trusted_keys(file: &Path) -> Result<TrustedKeys, CliError> {
+    let name = file.display();
+    let text = std::fs::read_to_string(file).map_err(|cause| CliError::input(&name, &cause))?;
     allowed_signers::parse(&text).map_err(|faults| {
         let lines = faults.iter().map(|fault| format!("{name}:{}: {}", fault.line, fault.problem));
-        CliError::Unfit {
-            code: "unreadable_keys",
-            problem: lines.collect::<Vec<_>>().join("\n"),
-            fix: "write one key a line, as in `human-ann namespaces=\"aof\" ssh-ed25519 AAAA..`; see `man ssh-keygen`, ALLOWED SIGNERS"
-                .to_owned(),
-        }
+        CliError::refused(
+            "unreadable_keys",
+            lines.collect::<Vec<_>>().join("\n"),
+            "write one key a line, as in `human-ann namespaces=\"aof\" ssh-ed25519 AAAA..`; see `man ssh-keygen`, ALLOWED SIGNERS",
+        )
     })
 }
 
-fn show(session: &Session, verified: &Verified) {
-    for wrong in &verified.wrong {
-        session.output.line(finding(wrong));
-    }
+fn show(output: Output, verified: &Verified) {
+    verified.wrong.iter().for_each(|wrong| output.line(finding(wrong)));
+    let note = |text: String| output.line(format!("{} {text}", yellow("note:")));
     for end in &verified.ends {
-        let end = &end.to_string()[..7];
-        let text = format!(
+        let end = short(end);
+        note(format!(
             "history ends at commit {end} here: what was before cannot be judged; `git fetch --unshallow` brings it"
-        );
-        session.output.line(format!("{} {text}", styled(YELLOW, "note:")));
+        ));
     }
     for pretence in &verified.pretences {
         let text = match pretence {
@@ -158,43 +155,34 @@ fn show(session: &Session, verified: &Verified) {
                  the commits name; `git replace --delete` takes one away"
             }
         };
-        session.output.line(format!("{} {text}", styled(YELLOW, "warning:")));
+        output.line(format!("{} {text}", yellow("warning:")));
     }
     if verified.renamed > 0 {
-        let text = format!(
-            "{} made by rules that this version calls by another hash",
-            count(verified.renamed, "change")
-        );
-        session.output.line(format!("{} {text}", styled(YELLOW, "note:")));
+        let changes = counted(verified.renamed, "change");
+        note(format!("{changes} made by rules that this version calls by another hash"));
     }
-    let judged = format!(
-        "{}, {}",
-        count(verified.commits, "commit"),
-        count(verified.changes, "change of a task")
-    );
-    let open = verified.open().count();
-    session.output.line(match open {
-        0 => format!("{}: {judged}", styled(GREEN, "all is as the rules allow")),
-        _ => format!("{}: {judged}", styled(RED, format!("{} wrong", count(open, "thing")))),
+    let changes = if verified.changes == 1 { "change" } else { "changes" };
+    let commits = counted(verified.commits, "commit");
+    let judged = format!("{commits}, {} {changes} of a task", verified.changes);
+    output.line(match verified.open().count() {
+        0 => format!("{}: {judged}", green("all is as the rules allow")),
+        open => format!("{}: {judged}", red(format!("{} wrong", counted(open, "thing")))),
     });
 }
 
 fn finding(wrong: &Wrong) -> String {
     let head = match wrong.covered {
-        None if !wrong.broken.is_fault() => styled(YELLOW, "note:"),
-        None => styled(RED, "wrong:"),
-        Some(_) => styled(YELLOW, "put right:"),
+        None if !wrong.broken.is_fault() => yellow("note:"),
+        None => red("wrong:"),
+        Some(_) => yellow("put right:"),
     };
-    let task = wrong
-        .task
-        .as_ref()
-        .map(|task| format!("{}: ", styled(BOLD, task.as_str())))
-        .unwrap_or_default();
+    let task = wrong.task.as_ref().map(|task| format!("{}: ", bold(task)));
     let mut text = format!(
-        "{head} {task}{} [{}]\n  commit   {} {}\n  by       {}, {}\n  expected {}\n  found    {}",
+        "{head} {}{} [{}]\n  commit   {} {}\n  by       {}, {}\n  expected {}\n  found    {}",
+        task.unwrap_or_default(),
         wrong.broken.sentence(),
         wrong.broken,
-        &wrong.commit.to_string()[..7],
+        short(wrong.commit),
         inert(&wrong.subject),
         inert(&wrong.author),
         wrong.authored,
@@ -202,15 +190,7 @@ fn finding(wrong: &Wrong) -> String {
         inert(&wrong.found),
     );
     if let Some(commit) = wrong.covered {
-        text.push_str(&format!("\n  put right by commit {}", &commit.to_string()[..7]));
+        text.push_str(&format!("\n  put right by commit {}", short(commit)));
     }
     text
-}
-
-fn count(number: usize, noun: &str) -> String {
-    match (number, noun.split_once(' ')) {
-        (1, _) => format!("1 {noun}"),
-        (_, Some((first, rest))) => format!("{number} {first}s {rest}"),
-        (_, None) => format!("{number} {noun}s"),
-    }
 }

@@ -5,41 +5,39 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::tz::TimeZone;
 use serde_json::json;
 
+use crate::cli::arguments::one_of;
 use crate::cli::error::CliError;
-use crate::cli::input::since::Since;
-use crate::cli::render::output::{CYAN, RED, YELLOW, styled};
-use crate::cli::session::{Session, now};
+use crate::cli::output::{cyan, first_of, red, yellow};
+use crate::cli::session::Session;
+use crate::cli::time::{Since, now};
 use crate::domain::{AgentId, EventKind, Level, TaskId};
 use crate::files::event::line::EventLine;
 use crate::files::event::summary::event_words;
 use crate::files::printable::inert;
 use crate::observability::events::read::{EventReader, StreamLine, WantedEvents};
 use crate::observability::events::rebuild::{Rebuilt, rebuild_events};
-use crate::project::workspace::Workspace;
 
-/// How often whoever follows looks.
-const LOOK: Duration = Duration::from_millis(200);
-/// How many past events whoever follows is shown first.
+/// How often `--follow` looks for new events.
+const POLL: Duration = Duration::from_millis(200);
+/// How many past events `--follow` shows first.
 const RECENT: usize = 10;
-/// So many damaged lines are named before it is enough.
+/// How many damaged lines are named.
 const FEW: usize = 10;
 
-/// Show what happened: every event of the project, the newest last
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
 Examples:
-  aof events --task AOF-7qk                         the story of one task
+  aof events --task AOF-7qk                         the events of one task
   aof events --type gate_rejection --since 7d       what was sent back this week
   aof events --level warn --follow                  what somebody may have to look at, as it happens
   aof events --json | jq -r .event | sort | uniq -c
 
-Events are told by the commits, and kept in `.aof/events.jsonl`, one JSON object a line; `--json` prints these lines as they are.
-`aof schema event` says what is in them.")]
+Events are derived from the commits, and kept in `.aof/events.jsonl`, one JSON object a line; `--json` prints these lines as they are.
+`aof schema event` describes them.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
@@ -47,7 +45,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     task: Option<TaskId>,
     /// Only events of this kind; repeatable
-    #[arg(long = "type", value_name = "EVENT", value_parser = kind(), hide_possible_values = true)]
+    #[arg(long = "type", value_name = "EVENT", hide_possible_values = true,
+        value_parser = one_of::<EventKind>(EventKind::ALL.iter().map(|kind| kind.as_str())))]
     kinds: Vec<EventKind>,
     /// Only events since then: `2d`, `90m`, or a date as `2026-02-16`
     #[arg(long, value_name = "WHEN")]
@@ -55,8 +54,9 @@ pub(crate) struct Args {
     /// Only events in which this agent has a part
     #[arg(long, value_name = "ID")]
     agent: Option<AgentId>,
-    /// Only events that are at least as bad: `info`, `warn` or `error`
-    #[arg(long, value_name = "LEVEL", value_parser = level(), hide_possible_values = true)]
+    /// Only events of at least this level: `info`, `warn` or `error`
+    #[arg(long, value_name = "LEVEL", hide_possible_values = true,
+        value_parser = one_of::<Level>(Level::ALL.iter().map(|level| level.as_str())))]
     level: Option<Level>,
     /// Only the last N of them
     #[arg(short = 'n', long = "last", value_name = "N")]
@@ -68,26 +68,16 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Make the stream again from what is committed
+    /// Rebuild the stream from the commits
     ///
-    /// What is in no commit is kept; damaged lines are gone afterwards.
+    /// Events that no commit tells are kept; damaged lines are removed.
     Rebuild,
-}
-
-fn kind() -> impl TypedValueParser<Value = EventKind> {
-    PossibleValuesParser::new(EventKind::ALL.iter().map(|kind| kind.as_str()))
-        .try_map(|word| word.parse::<EventKind>())
-}
-
-fn level() -> impl TypedValueParser<Value = Level> {
-    PossibleValuesParser::new(Level::ALL.iter().map(|level| level.as_str()))
-        .try_map(|word| word.parse::<Level>())
 }
 
 pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("events")?;
     if let Some(Command::Rebuild) = args.command {
-        told(session, &rebuild_events(&workspace)?);
+        show_rebuilt(session, &rebuild_events(&workspace)?);
         return Ok(ExitCode::SUCCESS);
     }
     let wanted = WantedEvents {
@@ -98,125 +88,73 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
         level: args.level,
     };
     let mut reader = EventReader::open(&workspace)?;
-    let mut show = Show { session, wanted, damaged: Vec::new() };
     let last = args.last.or_else(|| (args.follow && args.since.is_none()).then_some(RECENT));
-    show.past(&mut reader, last)?;
-    if args.follow {
-        follow(&workspace, &mut reader, &mut show)?;
+    let most = last.unwrap_or(usize::MAX);
+    let mut recent = VecDeque::new();
+    read(session, &mut reader, &wanted, &mut |event, text| {
+        if last.is_none() {
+            return show(session, &event, &text);
+        }
+        recent.push_back((event, text));
+        if recent.len() > most {
+            recent.pop_front();
+        }
+    })?;
+    for (event, text) in &recent {
+        show(session, event, text);
+    }
+    while args.follow && !session.output.is_closed() {
+        thread::sleep(POLL);
+        let mut show = |event: Box<EventLine>, text: String| show(session, &event, &text);
+        read(session, &mut reader, &wanted, &mut show)?;
+        reader.refresh(&workspace)?;
+        read(session, &mut reader, &wanted, &mut show)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows what comes, until nobody looks any more.
-fn follow(
-    workspace: &Workspace,
+/// Hands over every wanted event that is there by now, and warns of damaged lines.
+fn read(
+    session: &Session,
     reader: &mut EventReader,
-    show: &mut Show<'_>,
+    wanted: &WantedEvents,
+    take: &mut dyn FnMut(Box<EventLine>, String),
 ) -> Result<(), CliError> {
-    while !show.session.output.is_unheard() {
-        thread::sleep(LOOK);
-        show.rest(reader)?;
-        reader.refresh(workspace)?;
-        show.rest(reader)?;
+    let mut damaged = Vec::new();
+    while let Some(line) = reader.next_line()? {
+        match line {
+            StreamLine::Damaged(number) => damaged.push(number),
+            StreamLine::Event(event, text) if wanted.take(&event) => take(event, text),
+            StreamLine::Event(..) => {}
+        }
+    }
+    if !damaged.is_empty() {
+        let (lines, are) =
+            if damaged.len() == 1 { ("line", "is no event") } else { ("lines", "are no events") };
+        session.warn(&format!(
+            "{lines} {} of `.aof/events.jsonl` {are}, and skipped; `aof events rebuild` repairs it",
+            first_of(&damaged, FEW)
+        ));
     }
     Ok(())
 }
 
-/// Shows events.
-struct Show<'s> {
-    session: &'s Session,
-    wanted: WantedEvents,
-    damaged: Vec<u64>,
+fn show(session: &Session, event: &EventLine, text: &str) {
+    if session.output.is_json() {
+        return session.output.line(text);
+    }
+    let time = event.at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S");
+    let task = event.text("taskId").map(|task| format!("{}  ", cyan(inert(task))));
+    let level = match event.level {
+        Level::Info => String::new(),
+        Level::Warn => yellow("warning: "),
+        Level::Error => red("error: "),
+    };
+    let task = task.unwrap_or_default();
+    session.output.line(format!("{time}  {task}{level}{}", event_words(event)));
 }
 
-impl Show<'_> {
-    /// Shows what is there, or the last of it.
-    fn past(&mut self, reader: &mut EventReader, last: Option<usize>) -> Result<(), CliError> {
-        let mut kept = VecDeque::new();
-        while let Some(found) = self.next(reader)? {
-            match last {
-                None => self.show(&found),
-                Some(last) => {
-                    kept.push_back(found);
-                    if kept.len() > last {
-                        kept.pop_front();
-                    }
-                }
-            }
-        }
-        for found in &kept {
-            self.show(found);
-        }
-        self.warn();
-        Ok(())
-    }
-
-    /// Shows what has come since.
-    fn rest(&mut self, reader: &mut EventReader) -> Result<(), CliError> {
-        while let Some(found) = self.next(reader)? {
-            self.show(&found);
-        }
-        self.warn();
-        Ok(())
-    }
-
-    /// Returns the next event that is wanted.
-    fn next(
-        &mut self,
-        reader: &mut EventReader,
-    ) -> Result<Option<(Box<EventLine>, String)>, CliError> {
-        loop {
-            match reader.next_line()? {
-                None => return Ok(None),
-                Some(StreamLine::Damaged(number)) => self.damaged.push(number),
-                Some(StreamLine::Event(event, text)) if self.wanted.take(&event) => {
-                    return Ok(Some((event, text)));
-                }
-                Some(StreamLine::Event(..)) => {}
-            }
-        }
-    }
-
-    fn show(&self, (event, text): &(Box<EventLine>, String)) {
-        let output = self.session.output;
-        if output.is_json() {
-            return output.line(text);
-        }
-        let time = event.at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S");
-        let task = event
-            .text("taskId")
-            .map(|task| format!("{}  ", styled(CYAN, inert(task))))
-            .unwrap_or_default();
-        let level = match event.level {
-            Level::Info => String::new(),
-            Level::Warn => styled(YELLOW, "warning: "),
-            Level::Error => styled(RED, "error: "),
-        };
-        output.line(format!("{time}  {task}{level}{}", event_words(event)));
-    }
-
-    /// Names the lines that are no events, once each.
-    fn warn(&mut self) {
-        let damaged = std::mem::take(&mut self.damaged);
-        if damaged.is_empty() {
-            return;
-        }
-        let more = if damaged.len() > FEW {
-            format!(" and {} more", damaged.len() - FEW)
-        } else {
-            String::new()
-        };
-        let named: Vec<String> = damaged.iter().take(FEW).map(ToString::to_string).collect();
-        let named = named.join(", ");
-        let (lines, are) =
-            if damaged.len() == 1 { ("line", "is no event") } else { ("lines", "are no events") };
-        self.session.warn(&format!(
-            "{lines} {named}{more} of `.aof/events.jsonl` {are}, and passed over; `aof events rebuild` makes it whole again"
-        ));
-    }
-}
-
-fn told(session: &Session, rebuilt: &Rebuilt) {
+fn show_rebuilt(session: &Session, rebuilt: &Rebuilt) {
     let Rebuilt { commits, lines, kept, damaged } = rebuilt;
     if session.output.is_json() {
         session

@@ -10,24 +10,23 @@ use clap::ValueEnum;
 use serde_json::json;
 
 use crate::cli::error::CliError;
-use crate::cli::render::unreadable_files;
+use crate::cli::render::findings;
 use crate::cli::session::Session;
 use crate::files::printable::inert;
 use crate::observability::exposition::{Format, render, value};
 use crate::observability::metrics::numbers::numbers;
 
-/// Print the project in numbers, for Prometheus
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-What the metrics mean is told in docs/reference/metrics.md. `aof watch --metrics ADDRESS` serves them.
+docs/reference/metrics.md explains the metrics. `aof watch --metrics ADDRESS` serves them.
 
-Where no watcher runs, the node exporter's textfile collector takes them from cron:
+Where no watcher runs, cron can hand them to the node exporter's textfile collector:
   * * * * *  aof -C /path/to/project metrics --output /var/lib/node_exporter/textfile/aof.prom")]
 pub(crate) struct Args {
     /// Write them to this file instead, whole or not at all; `-` is standard output
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// How they are written: `text` or `openmetrics`
+    /// Their format: `text` or `openmetrics`
     #[arg(
         long,
         value_name = "FORMAT",
@@ -35,12 +34,12 @@ pub(crate) struct Args {
         hide_possible_values = true,
         conflicts_with = "json"
     )]
-    format: Written,
+    format: MetricsFormat,
 }
 
 /// How metrics are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Written {
+enum MetricsFormat {
     /// Prometheus' own format
     Text,
     /// `OpenMetrics`
@@ -54,31 +53,29 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     let numbers = numbers(&workspace, &in_force)?;
     let ages = numbers.ages(workspace.now());
     let families = numbers.families.iter().chain([&ages]);
-    let text = if session.output.is_json() {
-        session.output.document(json!({"metrics": value(families)}))
-    } else {
-        let format = if args.format == Written::Text { Format::Text } else { Format::OpenMetrics };
-        render(families, format)
+    let text = match args.format {
+        _ if session.output.is_json() => {
+            session.output.document(json!({"metrics": value(families)}))
+        }
+        MetricsFormat::Text => render(families, Format::Text),
+        MetricsFormat::OpenMetrics => render(families, Format::OpenMetrics),
     };
-    match &args.output {
+    match args.output.as_ref().filter(|path| path.as_os_str() != "-") {
         None => session.output.print(&text),
-        Some(path) if path.as_os_str() == "-" => session.output.print(&text),
         Some(path) => {
             let path = session.directory.join(path);
-            replace(&path, &text).map_err(|cause| CliError::Output { path, cause })?;
+            replace(&path, &text).map_err(|cause| CliError::output(&path, &cause))?;
         }
     }
     if let Some(error) = &numbers.untold {
-        session.warn(&format!(
-            "what only the event stream tells is left out: {}",
-            inert(&error.to_string())
-        ));
+        let error = inert(&error.to_string());
+        session.warn(&format!("what only the event stream tells is left out: {error}"));
     }
-    // They are counted as they were committed last, and nobody overlooks them.
-    Ok(unreadable_files::tell(session, &numbers.unreadable))
+    // The metrics count unreadable files as they were last committed.
+    Ok(findings::tell_unreadable(session, &numbers.unreadable))
 }
 
-/// Replaces the file at once: a collector never reads half of it. It stays readable for whom it was.
+/// Replaces the file at once, so that a collector never reads half of it. Its permissions stay.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let (path, mode) = match fs::metadata(path) {
         Ok(found) if !found.is_file() => return Err(io::Error::other("it is no file")),
@@ -88,8 +85,8 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
         }
         Err(cause) => return Err(cause),
     };
-    let folder =
-        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
     if !folder.is_dir() {
         return Err(io::Error::other("there is no such folder"));
     }

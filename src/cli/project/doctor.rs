@@ -2,19 +2,17 @@
 
 use std::process::ExitCode;
 
+use crate::cli::arguments::Rehearsal;
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::Rehearsal;
-use crate::cli::render::output::{BOLD, DIM, GREEN, RED, YELLOW, styled};
+use crate::cli::output::{bold, dim, green, indented, red, yellow};
 use crate::cli::session::Session;
-use crate::files::printable::inert;
 use crate::health::doctor::{Outcome, Treated, Weight, doctor_value, examine, leave, treat};
 use crate::storage::watcher_presence::is_watched;
 use crate::tasks::apply::change::DryRun;
 
-/// So many things of one kind are shown before it is enough.
+/// How many issues of one kind are shown.
 const FEW: usize = 5;
 
-/// Find everything that is wrong with the project around its tasks, and mend what can be mended
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,10 +20,10 @@ Examples:
   aof doctor --fix --dry-run   what `--fix` would do
   aof doctor --fix             do it
 
-Nothing that is a person's is touched: what is theirs to decide is only told. Exits with 1 if something is wrong that was not mended;
-advice alone is none.")]
+It never touches what a person has to decide: that is only reported. Exits with 1 if something is wrong that was not repaired; \
+advice alone does not count.")]
 pub(crate) struct Args {
-    /// Mend what can be mended without asking anybody
+    /// Repair what can be repaired without asking anybody
     #[arg(long)]
     fix: bool,
     #[command(flatten)]
@@ -54,30 +52,25 @@ fn page(treated: &[Treated]) -> String {
     {
         text.extend(alike.iter().take(FEW).map(shown));
         if alike.len() > FEW {
-            text.push_str(&format!(
-                "... and {} more of the kind [{}]\n",
-                alike.len() - FEW,
-                alike[0].complaint.code
-            ));
+            let (more, code) = (alike.len() - FEW, &alike[0].complaint.code);
+            text.push_str(&format!("... and {more} more of the kind [{code}]\n"));
         }
     }
-    text + &end(treated)
+    text + &summary(treated)
 }
 
 fn shown(treated: &Treated) -> String {
     let Treated { complaint, outcome } = treated;
     let head = match (outcome, complaint.weight) {
-        (Outcome::Cured, _) => styled(GREEN, "mended:"),
-        (Outcome::Curable, _) => styled(YELLOW, "would mend:"),
-        (Outcome::Uncured(_), _) => styled(RED, "not mended:"),
-        (Outcome::Told, Weight::Wrong) => styled(RED, "wrong:"),
-        (Outcome::Told, Weight::Advice) => styled(YELLOW, "advice:"),
+        (Outcome::Cured, _) => green("mended:"),
+        (Outcome::Curable, _) => yellow("would mend:"),
+        (Outcome::Uncured(_), _) => red("not mended:"),
+        (Outcome::Told, Weight::Wrong) => red("wrong:"),
+        (Outcome::Told, Weight::Advice) => yellow("advice:"),
     };
-    let mut text = format!(
-        "{head} {} {}\n",
-        lines(&complaint.problem),
-        styled(DIM, format!("[{}]", complaint.code))
-    );
+    let lines = |text: &str| indented(text, "       ");
+    let code = dim(format!("[{}]", complaint.code));
+    let mut text = format!("{head} {} {code}\n", lines(&complaint.problem));
     if matches!(outcome, Outcome::Told | Outcome::Uncured(_)) {
         text.push_str(&format!("  why  {}\n", lines(&complaint.why)));
     }
@@ -89,29 +82,18 @@ fn shown(treated: &Treated) -> String {
     text
 }
 
-fn end(treated: &[Treated]) -> String {
-    let wrong = treated.iter().filter(|one| one.is_wrong()).count();
-    let curable = treated
-        .iter()
-        .filter(|one| one.outcome == Outcome::Told && one.complaint.is_curable())
-        .count();
-    if wrong == 0 {
-        let well = if treated.is_empty() { "all is well" } else { "nothing is wrong" };
-        return format!("{}\n", styled(GREEN, well));
-    }
-    let things = if wrong == 1 {
-        "1 thing is wrong".to_owned()
-    } else {
-        format!("{wrong} things are wrong")
+fn summary(treated: &[Treated]) -> String {
+    let count = |is: &dyn Fn(&Treated) -> bool| treated.iter().filter(|one| is(one)).count();
+    let wrong = match count(&Treated::is_wrong) {
+        0 if treated.is_empty() => return format!("{}\n", green("all is well")),
+        0 => return format!("{}\n", green("nothing is wrong")),
+        1 => "1 thing is wrong".to_owned(),
+        wrong => format!("{wrong} things are wrong"),
     };
+    let curable = count(&|one| one.outcome == Outcome::Told && one.complaint.is_curable());
     let offer = match curable {
         0 => String::new(),
         _ => format!("; `aof doctor --fix` mends {curable} of what was found"),
     };
-    format!("{}{offer}\n", styled(BOLD, things))
-}
-
-fn lines(text: &str) -> String {
-    let lines: Vec<String> = text.lines().map(inert).collect();
-    lines.join("\n       ")
+    format!("{}{offer}\n", bold(wrong))
 }

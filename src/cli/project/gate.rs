@@ -5,30 +5,25 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use crate::cli::error::CliError;
-use crate::cli::input::length::length;
-use crate::cli::render::output::{CYAN, DIM, RED, YELLOW};
-use crate::cli::render::table::{Cell, Column, Table, width};
-use crate::cli::render::unreadable_files;
+use crate::cli::output::{CYAN, DIM, RED, YELLOW, width};
+use crate::cli::render::findings;
+use crate::cli::render::table::{Cell, Column, Table};
 use crate::cli::session::Session;
+use crate::cli::time::length;
 use crate::files::printable::inert;
-use crate::observability::gate_report::{GateReport, GateRow, gate_report_value, gate_status};
+use crate::observability::gate_report::{GateReport, gate_report_value, gate_status};
 
-/// So many ids are named before it is enough.
+/// How many ids are named.
 const FEW: usize = 5;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show what waits at each gate, and how long things take there
+    /// Show what waits at each gate, and how long tasks stay there
     Status,
 }
 
 pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, CliError> {
-    match command {
-        Command::Status => status(session),
-    }
-}
-
-fn status(session: &Session) -> Result<ExitCode, CliError> {
+    let Command::Status = command;
     let workspace = session.workspace("gate status")?;
     let in_force = session.rules(&workspace)?;
     let report = gate_status(&workspace, &in_force);
@@ -36,17 +31,17 @@ fn status(session: &Session) -> Result<ExitCode, CliError> {
         session.output.data(gate_report_value(&report));
     } else {
         session.output.print(&table(&report).render(width()));
-        elsewhere(session, &report.elsewhere);
+        tell_elsewhere(session, &report.elsewhere);
     }
-    Ok(unreadable_files::tell(session, &report.unreadable))
+    Ok(findings::tell_unreadable(session, &report.unreadable))
 }
 
-/// Tasks that no row counts are not passed over in silence.
-fn elsewhere(session: &Session, ids: &[String]) {
+/// Prints the tasks that no row counts.
+fn tell_elsewhere(session: &Session, ids: &[String]) {
     let what = match ids {
         [] => return,
-        [_] => "task stands at none of these gates",
-        _ => "tasks stand at none of these gates",
+        [_] => "task is at none of these gates",
+        _ => "tasks are at none of these gates",
     };
     let more = if ids.len() > FEW { ", ..." } else { "" };
     let names = ids[..ids.len().min(FEW)].join(", ");
@@ -66,7 +61,9 @@ fn table(report: &GateReport) -> Table {
         Column::right("REJECTED"),
     ]);
     let several = report.rows.iter().any(|row| row.workflow != report.rows[0].workflow);
+    let time = |seconds: Option<u64>| seconds.map_or_else(|| "-".to_owned(), length);
     for row in &report.rows {
+        let rejected = row.rejection_rate.map(|rate| (rate, format!("{:.0}%", rate * 100.0)));
         table.row([
             Cell::from(if several { row.workflow.as_str() } else { "" }),
             Cell::styled(CYAN, &row.gate),
@@ -76,24 +73,12 @@ fn table(report: &GateReport) -> Table {
             if row.blocked > 0 { Cell::styled(YELLOW, row.blocked) } else { Cell::from(0) },
             Cell::from(time(row.oldest)),
             Cell::from(time(row.median)),
-            rejected(row),
+            match rejected {
+                None => Cell::from("-"),
+                Some((rate, text)) if rate > 0.5 => Cell::styled(RED, text),
+                Some((_, text)) => Cell::from(text),
+            },
         ]);
     }
     table
-}
-
-fn time(seconds: Option<u64>) -> String {
-    seconds.map_or_else(|| "-".to_owned(), length)
-}
-
-fn rejected(row: &GateRow) -> Cell {
-    match row.rejection_rate {
-        None => Cell::from("-"),
-        Some(rate) if rate > 0.5 => Cell::styled(RED, percent(rate)),
-        Some(rate) => Cell::from(percent(rate)),
-    }
-}
-
-fn percent(rate: f64) -> String {
-    format!("{:.0}%", rate * 100.0)
 }

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
+use crate::cli::arguments::Rehearsal;
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::Rehearsal;
-use crate::cli::render::output::{CYAN, RED, styled};
-use crate::cli::render::unreadable_files;
+use crate::cli::output::{cyan, red};
+use crate::cli::render::changes::followed;
+use crate::cli::render::findings::{self, INVALID};
 use crate::cli::session::Session;
-use crate::cli::task::shown::followed;
 use crate::domain::{TaskId, WorkflowName};
 use crate::files::printable::inert;
 use crate::project::error::error::OpsError;
@@ -20,26 +20,23 @@ use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::lookup::workflow_named;
 use crate::tasks::view::changed::warnings_value;
 
-/// The exit code where some tasks could not be taken up.
-const INCOMPLETE: u8 = 6;
-/// So many tasks are named before it is enough.
-const MANY: usize = 20;
+/// How many tasks are named without `-v`.
+const FEW: usize = 20;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Put task files that have no gate at the first gate of their workflow
+    /// Give task files without a gate the first gate of their workflow
     Tasks(Args),
 }
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Each task file below tasks/ that has no `gate` is put at the first gate of its workflow that applies to it, in a commit of its own; \
-`aof watch` does the same, one by one, as files appear. Tasks whose gate is gone go to the nearest earlier one. Files that cannot be \
-read as tasks are left as they are, told with the reason, and make it exit 6.
-No entry is made up for the time before: `gateHistory` holds visits that have ended, and the first one ends when somebody says so. \
-What the file's `status` said before gives way to `ready`. Whoever `routing.agent` names has the task still, where the rules let it be \
-given to that agent at its gate; else it begins as nobody's, with a warning. A file with `blockers`, or with keys of `context` besides \
-`input`, is left as it is: only the engine says these.
+Each task file below tasks/ without a `gate` gets the first gate of its workflow that applies to it, in a commit of its own. \
+`aof watch` does the same as files appear. Tasks whose gate is gone go to the nearest earlier one. Files that cannot be \
+read as tasks stay as they are; they are named with the reason, and the exit code is 6.
+`gateHistory` begins empty: it holds visits that have ended. The file's `status` becomes `ready`. The agent in `routing.agent` keeps the \
+task where the rules let it work at its gate; else the task begins unclaimed, with a warning. A file with `blockers`, or with keys of \
+`context` besides `input`, stays as it is: only the engine writes these.
 
 Examples:
   aof migrate tasks --add-gates --dry-run
@@ -56,12 +53,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, CliError> {
-    match command {
-        Command::Tasks(args) => tasks(session, args),
-    }
-}
-
-fn tasks(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+    let Command::Tasks(args) = command;
     let mut workspace = session.workspace("migrate tasks")?;
     let in_force = session.rules(&workspace)?;
     if let Some(name) = &args.workflow {
@@ -70,7 +62,7 @@ fn tasks(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let mode = args.rehearsal.mode();
     let migrated = add_gates(&mut workspace, session.wait, args.workflow.as_ref(), mode)?;
     if session.output.is_json() {
-        session.output.data(value(&migrated, mode));
+        session.output.data_of_act(value(&migrated), mode);
     } else {
         show(session, &migrated, mode);
     }
@@ -81,10 +73,10 @@ fn tasks(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
         let hint = error.fix().map(|fix| format!("; {fix}")).unwrap_or_default();
         let text =
             session.git_said(format!("`{task}` is left as it is: {}{hint}", error.problem()));
-        session.output.say(format!("{} {}", styled(RED, "error:"), inert(&text)));
+        session.output.say(format!("{} {}", red("error:"), inert(&text)));
     }
-    let unread = unreadable_files::tell(session, &migrated.adopted.unreadable);
-    Ok(if troubled(&migrated).next().is_some() { ExitCode::from(INCOMPLETE) } else { unread })
+    let code = findings::tell_unreadable(session, &migrated.adopted.unreadable);
+    Ok(if troubled(&migrated).next().is_some() { ExitCode::from(INVALID) } else { code })
 }
 
 fn troubled(migrated: &Migrated) -> impl Iterator<Item = &(TaskId, OpsError)> {
@@ -92,60 +84,48 @@ fn troubled(migrated: &Migrated) -> impl Iterator<Item = &(TaskId, OpsError)> {
 }
 
 fn show(session: &Session, migrated: &Migrated, mode: DryRun) {
+    let output = session.output;
     let adopted = &migrated.adopted.changed;
-    let shown = if session.verbose { adopted.len() } else { adopted.len().min(MANY) };
+    let shown = if session.verbose { adopted.len() } else { adopted.len().min(FEW) };
     for changed in &adopted[..shown] {
-        let at = gate(changed).map_or_else(|| "ended".to_owned(), |gate| format!("at {gate}"));
-        session.output.line(format!("{}: {at}", styled(CYAN, &changed.after.task.id)));
+        let gate = changed.after.task.gate.as_ref();
+        let at = gate.map_or_else(|| "ended".to_owned(), |open| format!("at {}", open.current));
+        output.line(format!("{}: {at}", cyan(&changed.after.task.id)));
     }
     if shown < adopted.len() {
-        session.output.line(format!("... and {} more", adopted.len() - shown));
+        output.line(format!("... and {} more", adopted.len() - shown));
     }
     for changed in &migrated.settled.changed {
-        session.output.line(format!(
-            "{}: {}",
-            styled(CYAN, &changed.after.task.id),
-            inert(&followed(changed))
-        ));
+        output.line(format!("{}: {}", cyan(&changed.after.task.id), inert(&followed(changed))));
     }
-    let count = adopted.len();
-    session.output.line(match (mode, count) {
+    let tasks = if adopted.len() == 1 { "1 task" } else { &format!("{} tasks", adopted.len()) };
+    let have = if adopted.len() == 1 { "has" } else { "have" };
+    output.line(match (mode, adopted.len()) {
         (_, 0) => "no task was given a gate".to_owned(),
-        (DryRun::No, 1) => "1 task has a gate now".to_owned(),
-        (DryRun::No, _) => format!("{count} tasks have a gate now"),
-        (DryRun::Yes, 1) => "1 task would get a gate (dry run: nothing was written)".to_owned(),
-        (DryRun::Yes, _) => {
-            format!("{count} tasks would get a gate (dry run: nothing was written)")
-        }
+        (DryRun::No, _) => format!("{tasks} {have} a gate now"),
+        (DryRun::Yes, _) => format!("{tasks} would get a gate (dry run: nothing was written)"),
     });
 }
 
-fn gate(changed: &Changed) -> Option<&str> {
-    changed.after.task.gate.as_ref().map(|open| open.current.as_str())
-}
-
-fn value(migrated: &Migrated, mode: DryRun) -> Value {
+fn value(migrated: &Migrated) -> Value {
     let of = |changed: &Changed| {
+        let task = &changed.after.task;
         json!({
-            "task": changed.after.task.id.as_str(),
-            "workflow": changed.after.task.routing.workflow.as_str(),
-            "gate": gate(changed),
-            "status": changed.after.task.status.as_str(),
-            "path": changed.path.as_str(),
-            "commit": changed.commit.map(|commit| commit.to_string()),
+            "task": task.id,
+            "workflow": task.routing.workflow,
+            "gate": task.gate.as_ref().map(|open| &open.current),
+            "status": task.status,
+            "path": changed.path,
+            "commit": changed.commit,
             "warnings": warnings_value(&changed.warnings),
         })
     };
-    let skipped = troubled(migrated)
-        .map(|(task, error)| json!({"task": task.as_str(), "reason": reason_of(error)}));
-    let mut value = json!({
+    let skipped =
+        troubled(migrated).map(|(task, error)| json!({"task": task, "reason": reason_of(error)}));
+    json!({
         "adopted": migrated.adopted.changed.iter().map(of).collect::<Vec<_>>(),
         "followed": migrated.settled.changed.iter().map(of).collect::<Vec<_>>(),
         "skipped": skipped.collect::<Vec<_>>(),
-        "unreadable": unreadable_files::values(&migrated.adopted.unreadable),
-    });
-    if mode == DryRun::Yes {
-        value["dryRun"] = json!(true);
-    }
-    value
+        "unreadable": findings::unreadable_values(&migrated.adopted.unreadable),
+    })
 }

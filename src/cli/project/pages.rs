@@ -1,14 +1,15 @@
-//! `aof completions` and `aof man`: what is made of the command line's own description.
+//! `aof completions`, `aof man` and `aof schema`
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap_complete::Shell;
 
+use crate::cli::arguments::one_of;
 use crate::cli::error::CliError;
 use crate::cli::session::Session;
+use crate::files::schema::Schema;
 
-/// Print completions for a shell
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -20,7 +21,6 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-/// Print the manual page, or write one for each command into a folder
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,7 +32,15 @@ pub(crate) struct ManArgs {
     folder: Option<PathBuf>,
 }
 
-/// `command` is the description of the whole command line, here and in `man`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SchemaArgs {
+    /// The kind of file
+    #[arg(value_name = "KIND",
+        value_parser = one_of::<Schema>(Schema::ALL.iter().map(|schema| schema.as_str())))]
+    kind: Schema,
+}
+
+/// Prints completions; `command` is the whole command line, here and in `man`.
 pub(crate) fn completions(
     session: &Session,
     args: &CompletionsArgs,
@@ -57,9 +65,15 @@ pub(crate) fn man(
         return Ok(ExitCode::SUCCESS);
     };
     let folder = session.directory.join(folder);
-    let written =
-        std::fs::create_dir_all(&folder).and_then(|()| clap_mangen::generate_to(command, &folder));
-    written.map_err(|cause| CliError::Output { path: folder.clone(), cause })?;
+    std::fs::create_dir_all(&folder)
+        .and_then(|()| clap_mangen::generate_to(command, &folder))
+        .map_err(|cause| CliError::output(&folder, &cause))?;
     session.output.say(format!("wrote the manual pages into `{}`", folder.display()));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the schema unchanged, with `--json` too: a `jsonVersion` would be no part of it.
+pub(crate) fn schema(session: &Session, args: &SchemaArgs) -> ExitCode {
+    session.output.line(format!("{:#}", args.kind.document()));
+    ExitCode::SUCCESS
 }

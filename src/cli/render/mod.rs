@@ -1,9 +1,6 @@
-//! What commands show: pages, tables, output.
+//! Parts of output that several commands share: tables, pages of tasks, changes, findings.
 
-pub(crate) mod assignments;
-pub(crate) mod expired;
-pub(crate) mod output;
+pub(crate) mod changes;
+pub(crate) mod findings;
 pub(crate) mod page;
-pub(crate) mod rule_findings;
 pub(crate) mod table;
-pub(crate) mod unreadable_files;

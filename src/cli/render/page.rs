@@ -1,13 +1,13 @@
-//! Parts of a page about one task: facts in two columns, lists, texts. What comes from files is made harmless here.
+//! A page about one task: facts in two columns, lists, texts. Texts from files are made harmless here.
 
 use unicode_width::UnicodeWidthStr;
 
-use super::output::{BOLD, CYAN, GREEN, RED, YELLOW, styled};
-use crate::cli::input::length::length;
+use crate::cli::output::{bold, cyan, green, red, yellow};
 use crate::cli::session::Session;
+use crate::cli::time::between;
 use crate::domain::{
-    AgentId, BranchStatus, OpenBranch, ReviewContext, RoleId, Station, Status, Task, Ticket,
-    Timestamp,
+    AgentId, BranchStatus, GateId, OpenBranch, ReviewContext, RoleId, Station, Status, Task,
+    Ticket, Timestamp,
 };
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::TaskFile;
@@ -21,72 +21,59 @@ pub(crate) struct Page(String);
 impl Page {
     /// Begins a page with a task's id and title.
     pub(crate) fn of(task: &Task) -> Self {
-        let title = styled(BOLD, one_line(&task.title));
-        Self(format!("{}  {title}\n", styled(CYAN, &task.id)))
+        Self(format!("{}  {}\n", cyan(&task.id), bold(one_line(&task.title))))
     }
 
     /// Adds facts, one a line, their names aligned.
-    pub(crate) fn facts(&mut self, facts: &[(&str, String)]) {
-        let widest = facts.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
+    pub(crate) fn facts<N: AsRef<str>>(&mut self, facts: &[(N, String)]) {
+        let widest = facts.iter().map(|(name, _)| name.as_ref().width()).max().unwrap_or(0);
         for (name, text) in facts {
-            self.0.push_str(&format!("  {name:widest$}  {text}\n"));
+            self.line(format!("  {:widest$}  {text}", name.as_ref()));
         }
     }
 
-    /// Adds a headline after a blank line.
+    /// Adds a heading after a blank line.
     pub(crate) fn head(&mut self, text: &str) {
-        if !self.0.is_empty() {
-            self.0.push('\n');
-        }
-        self.0.push_str(&format!("{}\n", styled(BOLD, text)));
+        self.line(format!("\n{}", bold(text)));
     }
 
-    /// Adds a list; further lines of an item stand below its first.
+    /// Adds a list; further lines of an item are indented below its first.
     pub(crate) fn list<T: AsRef<str>>(&mut self, items: impl IntoIterator<Item = T>) {
         for item in items {
             let text = inert(item.as_ref());
-            let mut lines = text.trim().lines();
-            self.0.push_str(&format!("  - {}\n", lines.next().unwrap_or_default()));
-            for line in lines {
-                self.0.push_str(&format!("    {line}\n"));
-            }
+            self.line(format!("  - {}", text.trim().lines().collect::<Vec<_>>().join("\n    ")));
         }
     }
 
-    /// Adds a line of its own.
+    /// Adds a heading and a list below it, unless the list is empty.
+    pub(crate) fn section(&mut self, title: &str, items: &[String]) {
+        if !items.is_empty() {
+            self.head(title);
+            self.list(items);
+        }
+    }
+
+    /// Adds a line.
     pub(crate) fn line(&mut self, text: impl AsRef<str>) {
-        self.0.push_str(&format!("{}\n", text.as_ref()));
+        self.0.push_str(text.as_ref());
+        self.0.push('\n');
     }
 
     /// Adds a text as it was written, after a blank line.
     pub(crate) fn text(&mut self, text: &str) {
         if !text.trim().is_empty() {
-            self.0.push('\n');
-            for line in text.trim_matches('\n').lines() {
-                self.0.push_str(&format!("{}\n", inert(line)));
-            }
+            self.line("");
+            text.trim_matches('\n').lines().for_each(|line| self.line(inert(line)));
         }
     }
 
-    /// Adds what a reviewer wants, as whoever looks at the task sees it.
-    pub(crate) fn review(&mut self, review: &ReviewContext, now: Timestamp) {
-        self.sent_back(&format!(" from {}", review.from_gate), review, now);
-    }
-
-    /// Adds what a reviewer wants, as whoever mends it is told: agents do not learn the workflow.
-    pub(crate) fn wishes(&mut self, review: &ReviewContext, now: Timestamp) {
-        self.sent_back("", review, now);
-    }
-
-    fn sent_back(&mut self, from: &str, review: &ReviewContext, now: Timestamp) {
+    /// Adds what a reviewer wants. The brief for an agent leaves the gate out: agents do not learn the workflow.
+    pub(crate) fn review(&mut self, review: &ReviewContext, gate: Option<&GateId>, now: Timestamp) {
+        let from = gate.map(|gate| format!(" from {gate}")).unwrap_or_default();
         let by = review.from_agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
-        let ago =
-            length(u64::try_from(now.as_second() - review.timestamp.as_second()).unwrap_or(0));
-        self.head(&format!("Sent back{from}{by}, {ago} ago"));
+        self.head(&format!("Sent back{from}{by}, {} ago", between(review.timestamp, now)));
         self.list(&review.blockers);
-        if let Some(notes) = &review.notes {
-            self.text(notes);
-        }
+        self.text(review.notes.as_deref().unwrap_or_default());
     }
 
     /// Returns the page.
@@ -95,7 +82,7 @@ impl Page {
     }
 }
 
-/// Says so when the visit that was asked for is not the open one: the task is shown as it stands now.
+/// Warns when the given visit is not the open one: the task is shown as it is now.
 pub(crate) fn warn_of_visit(session: &Session, asked: &Ticket, task: &Task) {
     let open = task.ticket();
     if asked.visit.is_none() || asked.visit == open.visit {
@@ -110,46 +97,39 @@ pub(crate) fn warn_of_visit(session: &Session, asked: &Ticket, task: &Task) {
     });
 }
 
-/// Returns whose turn it is, in words.
+/// Returns whose turn it is.
 pub(crate) fn turn(rules: &Rules, file: &TaskFile) -> String {
     let task = &file.task;
     let role =
         Post::of(rules, task).map(|post| post.role.clone()).or_else(|| task.routing.role.clone());
-    let Some(role) = role else {
-        return match &who(rules, file)[..] {
-            [] => "nobody".to_owned(),
-            agents => one_of(agents),
-        };
-    };
-    if let Some(holder) = &task.routing.agent {
-        return format!("{holder}, who has claimed it (role {role})");
-    }
-    if rules.is_open(&role) {
-        return "any agent".to_owned();
-    }
-    match &who(rules, file)[..] {
-        [] => nobody(rules, task, &role),
-        agents => format!("{} (role {role})", one_of(agents)),
+    let agents = || who(rules, file);
+    match (role, &task.routing.agent) {
+        (None, _) if agents().is_empty() => "nobody".to_owned(),
+        (None, _) => alternatives(&agents()),
+        (Some(role), Some(holder)) => format!("{holder}, who has claimed it (role {role})"),
+        (Some(role), None) if rules.is_open(&role) => "any agent".to_owned(),
+        (Some(role), None) => candidates(rules, task, &role, &agents()),
     }
 }
 
-fn nobody(rules: &Rules, task: &Task, role: &RoleId) -> String {
-    if is_looping(rules, task) {
+fn candidates(rules: &Rules, task: &Task, role: &RoleId, agents: &[AgentId]) -> String {
+    if !agents.is_empty() {
+        format!("{} (role {role})", alternatives(agents))
+    } else if is_looping(rules, task) {
         format!("nobody in role {role} before a person has looked at it")
     } else if Post::is_stranded(rules, task) {
         "nobody: the rules have changed since it came there".to_owned()
     } else {
-        format!("nobody: no agent that may is in role {role}")
+        format!("nobody: no agent in role {role} is allowed to")
     }
 }
 
-/// Returns the branches of an open fork, each with how far it is and whose turn it is.
+/// Returns the branches of an open fork, each with its state and whose turn it is.
 pub(crate) fn branches(rules: &Rules, task: &Task) -> Vec<(String, String)> {
-    // A fork that became a gate of one has none.
-    let fork = Some(task).filter(|task| Post::of(rules, task).is_none());
-    let open =
-        fork.and_then(|task| task.gate.as_ref()).map(|open| &open.branches[..]).unwrap_or_default();
-    open.iter().map(|branch| (branch.id.to_string(), turn_at(rules, task, branch))).collect()
+    // A fork that new rules turned into a plain gate has no branches.
+    let fork = task.gate.as_ref().filter(|_| Post::of(rules, task).is_none());
+    let branches = fork.map(|open| &open.branches[..]).unwrap_or_default();
+    branches.iter().map(|branch| (branch.id.to_string(), turn_at(rules, task, branch))).collect()
 }
 
 fn turn_at(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
@@ -165,44 +145,40 @@ fn turn_at(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
         }
         (_, Some(holder)) => format!("{holder}, who has claimed it (role {role})"),
         (_, None) => {
-            match post.map(|post| who_at(rules, task, &post)).unwrap_or_default().as_slice() {
-                [] => nobody(rules, task, role),
-                agents => format!("{} (role {role})", one_of(agents)),
-            }
+            let agents = post.map(|post| who_at(rules, task, &post)).unwrap_or_default();
+            candidates(rules, task, role, &agents)
         }
     }
 }
 
 /// Returns `a`, `a or b`, `a, b or c`.
-fn one_of(agents: &[AgentId]) -> String {
+fn alternatives(agents: &[AgentId]) -> String {
     let names: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
     match names.split_last() {
-        Some((last, [])) => (*last).to_owned(),
-        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
-        None => "nobody".to_owned(),
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => names.concat(),
     }
 }
 
-/// Returns where the task stands and for how long: `review for 2h 15m (visit 3)`.
+/// Returns where the task is and for how long: `review for 2h 15m (visit 3)`.
 pub(crate) fn place(task: &Task, now: Timestamp) -> Option<String> {
     let open = task.gate.as_ref()?;
-    let seconds = u64::try_from(now.as_second() - open.entered.as_second()).unwrap_or(0);
-    let gate = styled(CYAN, &open.current);
-    Some(format!("{gate} for {} (visit {})", length(seconds), open.visit))
+    let gate = cyan(&open.current);
+    Some(format!("{gate} for {} (visit {})", between(open.entered, now), open.visit))
 }
 
-/// Returns the status as a person reads it.
+/// Returns the status in its colour.
 pub(crate) fn status(task: &Task) -> String {
     match task.status {
-        Status::Blocked => styled(YELLOW, task.status),
-        Status::Failed => styled(RED, task.status),
-        Status::Complete | Status::InProgress => styled(GREEN, task.status),
+        Status::Blocked => yellow(task.status),
+        Status::Failed => red(task.status),
+        Status::Complete | Status::InProgress => green(task.status),
         Status::Ready | Status::Cancelled => task.status.to_string(),
     }
 }
 
-/// What to say of a hand-made file: it stands nowhere yet.
-pub(crate) fn not_taken_up(gate: Option<&Station>) -> String {
+/// Returns the status of a hand-made file, which has no gate yet.
+pub(crate) fn not_adopted(gate: Option<&Station>) -> String {
     let begins = gate.map(|gate| format!("; it begins at gate {gate}")).unwrap_or_default();
-    format!("made by hand, and not taken up yet{begins} once `aof watch` runs")
+    format!("made by hand, and not adopted yet{begins} once `aof watch` runs")
 }

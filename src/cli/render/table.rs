@@ -1,19 +1,19 @@
-//! Columns that line up, however wide the letters are, and cut to the terminal. The one home of `terminal_size`.
+//! Tables: columns that line up however wide the letters are, cut to the terminal.
 
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::output::{BOLD, styled};
+use crate::cli::output::{BOLD, styled};
 use crate::files::printable::one_line;
 
 /// Between two columns.
 const GAP: usize = 2;
 /// A column that may be cut keeps this much.
 const NARROWEST: usize = 16;
-/// And has at most this much, also where lines may be as long as they like: every row is filled up to the widest.
+/// A column that may be cut never has more, even where lines may be as long as they like.
 const WIDEST: usize = 160;
 
-/// A table: a title for each column, and rows. Columns that say nothing are not shown.
+/// A table: a title for each column, and rows. Empty columns are not shown.
 #[derive(Debug)]
 pub(crate) struct Table {
     columns: Vec<Column>,
@@ -24,55 +24,35 @@ pub(crate) struct Table {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     title: &'static str,
-    side: Side,
-    fit: Fit,
-    need: Need,
-}
-
-/// To which side a column is aligned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Left,
-    Right,
-}
-
-/// Whether a column may be cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fit {
-    Whole,
-    Cut,
-}
-
-/// Whether a column can be done without where there is little room; the lowest goes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Need {
-    Extra(u8),
-    Always,
+    is_right_aligned: bool,
+    may_be_cut: bool,
+    /// Where there is little room, the column of the lowest rank is left out first; those without a rank stay.
+    rank: Option<u8>,
 }
 
 impl Column {
     /// A column of words.
     pub(crate) const fn left(title: &'static str) -> Self {
-        Self { title, side: Side::Left, fit: Fit::Whole, need: Need::Always }
+        Self { title, is_right_aligned: false, may_be_cut: false, rank: None }
     }
 
     /// A column of numbers.
     pub(crate) const fn right(title: &'static str) -> Self {
-        Self { title, side: Side::Right, fit: Fit::Whole, need: Need::Always }
+        Self { is_right_aligned: true, ..Self::left(title) }
     }
 
-    /// A column of long texts, cut where the line would be too long.
+    /// A column of long texts, which may be cut.
     pub(crate) const fn long(title: &'static str) -> Self {
-        Self { title, side: Side::Left, fit: Fit::Cut, need: Need::Always }
+        Self { may_be_cut: true, ..Self::left(title) }
     }
 
-    /// Leaves the column out where there is little room; of several, that of the lowest rank first.
+    /// The same column, left out where there is little room.
     pub(crate) const fn extra(self, rank: u8) -> Self {
-        Self { need: Need::Extra(rank), ..self }
+        Self { rank: Some(rank), ..self }
     }
 }
 
-/// What stands in one place of a table.
+/// A text in a row of a table.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     text: String,
@@ -80,7 +60,6 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// A text in that style.
     pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> Self {
         Self { text: one_line(&text.to_string()), style }
     }
@@ -103,93 +82,60 @@ impl Table {
         self.rows.push(cells.into());
     }
 
-    /// Returns the lines, none longer than `width` where that can be helped.
+    /// Returns the lines, none longer than `width` where that is possible.
     pub(crate) fn render(&self, width: usize) -> String {
-        let says = |index: &usize| self.rows.iter().any(|row| !row[*index].text.is_empty());
-        let mut shown: Vec<usize> = (0..self.columns.len()).filter(says).collect();
-        let mut widths = self.widths(&shown);
-        while let Some(extra) = self.extra(&shown, &widths, width) {
-            shown.remove(extra);
-            widths.remove(extra);
-        }
-        self.cut(&shown, &mut widths, width);
-        let title =
-            |index: &usize| Cell { text: self.columns[*index].title.to_owned(), style: BOLD };
-        let mut text =
-            line(&widths, shown.iter().map(|index| (self.columns[*index], title(index))));
-        for row in &self.rows {
-            text.push_str(&line(
-                &widths,
-                shown.iter().map(|index| (self.columns[*index], row[*index].clone())),
-            ));
-        }
-        text
-    }
-
-    fn widths(&self, shown: &[usize]) -> Vec<usize> {
-        let widest = |index: &usize| {
-            let cells = self.rows.iter().map(|row| row[*index].text.width());
-            let widest = cells.chain([self.columns[*index].title.width()]).max().unwrap_or(0);
-            if self.columns[*index].fit == Fit::Cut { widest.min(WIDEST) } else { widest }
-        };
-        shown.iter().map(widest).collect()
-    }
-
-    /// Returns the place of the column to leave out, if there are too many.
-    fn extra(&self, shown: &[usize], widths: &[usize], width: usize) -> Option<usize> {
-        let least =
-            shown.iter().zip(widths).map(|(column, wide)| match self.columns[*column].fit {
-                Fit::Cut => (*wide).min(NARROWEST),
-                Fit::Whole => *wide,
+        let columns = self.columns.iter().enumerate();
+        let mut shown: Vec<(usize, Column, usize)> = columns
+            .filter(|(index, _)| self.rows.iter().any(|row| !row[*index].text.is_empty()))
+            .map(|(index, column)| (index, *column, self.column_width(index)))
+            .collect();
+        let total = |shown: &[(usize, Column, usize)], least: bool| {
+            let widths = shown.iter().map(|(_, column, width)| {
+                if least && column.may_be_cut { NARROWEST.min(*width) } else { *width }
             });
-        if least.sum::<usize>() + gaps(widths) <= width {
-            return None;
-        }
-        let need = |index: &usize| self.columns[shown[*index]].need;
-        (0..shown.len()).min_by_key(need).filter(|index| need(index) != Need::Always)
-    }
-
-    /// Takes from the columns that may be cut, the last first, what is too much.
-    fn cut(&self, shown: &[usize], widths: &mut [usize], width: usize) {
-        let mut over = (widths.iter().sum::<usize>() + gaps(widths)).saturating_sub(width);
-        for (index, column) in shown.iter().enumerate().rev() {
-            if self.columns[*column].fit == Fit::Cut {
-                let less = over.min(widths[index].saturating_sub(NARROWEST));
-                widths[index] -= less;
-                over -= less;
-            }
-        }
-    }
-}
-
-fn gaps(widths: &[usize]) -> usize {
-    GAP * widths.len().saturating_sub(1)
-}
-
-fn line(widths: &[usize], cells: impl Iterator<Item = (Column, Cell)>) -> String {
-    let mut line = String::new();
-    let last = widths.len().saturating_sub(1);
-    for (index, (column, cell)) in cells.enumerate() {
-        let text = match column.fit {
-            Fit::Cut => cut(&cell.text, widths[index]),
-            Fit::Whole => cell.text,
+            widths.sum::<usize>() + GAP * shown.len().saturating_sub(1)
         };
-        let space = " ".repeat(widths[index].saturating_sub(text.width()));
-        let shown = if text.is_empty() { text } else { styled(cell.style, text) };
-        match column.side {
-            Side::Right => line.push_str(&format!("{space}{shown}")),
-            // Nothing follows, so nothing is filled up.
-            Side::Left if index == last => line.push_str(&shown),
-            Side::Left => line.push_str(&format!("{shown}{space}")),
+        while total(&shown, true) > width {
+            let ranked = (0..shown.len()).filter(|at| shown[*at].1.rank.is_some());
+            let Some(lowest) = ranked.min_by_key(|at| shown[*at].1.rank) else { break };
+            shown.remove(lowest);
         }
-        if index != last {
+        let mut over = total(&shown, false).saturating_sub(width);
+        for (_, _, width) in shown.iter_mut().rev().filter(|(_, column, _)| column.may_be_cut) {
+            let less = over.min(width.saturating_sub(NARROWEST));
+            *width -= less;
+            over -= less;
+        }
+        let titles: Vec<Cell> =
+            self.columns.iter().map(|column| Cell::styled(BOLD, column.title)).collect();
+        [&titles].into_iter().chain(&self.rows).map(|row| line(&shown, row)).collect()
+    }
+
+    fn column_width(&self, index: usize) -> usize {
+        let column = self.columns[index];
+        let cells = self.rows.iter().map(|row| row[index].text.width());
+        let widest = cells.chain([column.title.width()]).max().unwrap_or(0);
+        if column.may_be_cut { widest.min(WIDEST) } else { widest }
+    }
+}
+
+fn line(columns: &[(usize, Column, usize)], row: &[Cell]) -> String {
+    let mut line = String::new();
+    for (at, (index, column, width)) in columns.iter().enumerate() {
+        if at > 0 {
             line.push_str(&" ".repeat(GAP));
         }
+        let text = cut(&row[*index].text, *width);
+        let space = " ".repeat(width.saturating_sub(text.width()));
+        let text = if text.is_empty() { text } else { styled(row[*index].style, text) };
+        let (before, after) =
+            if column.is_right_aligned { (space.as_str(), "") } else { ("", space.as_str()) };
+        line.push_str(&format!("{before}{text}{after}"));
     }
     format!("{}\n", line.trim_end())
 }
 
-/// Returns the text in at most that many columns, with `…` where something is left out.
+/// Returns the text in at most that many columns, with `…` where it is cut.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -197,31 +143,20 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     let mut kept = String::new();
     let mut used = 0;
     for letter in text.chars() {
-        let next = letter.width().unwrap_or(0);
+        used += letter.width().unwrap_or(0);
         // One column is for the sign.
-        if used + next + 1 > width {
+        if used + 1 > width {
             break;
         }
         kept.push(letter);
-        used += next;
     }
     format!("{}…", kept.trim_end())
-}
-
-/// Returns how wide the output may be: `COLUMNS`, else the terminal's width; a file or a pipe takes whole lines.
-pub(crate) fn width() -> usize {
-    let named =
-        std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|width| *width > 0);
-    let seen = || {
-        terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0))
-    };
-    named.or_else(seen).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::render::output::RED;
+    use crate::cli::output::RED;
 
     fn table() -> Table {
         let mut table = Table::new(&[

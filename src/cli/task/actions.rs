@@ -1,33 +1,37 @@
-//! The small acts on a task: `aof task release`, `renew`, `assign`, `hold`, `unblock`, `cancel`, `reopen` and `override`.
+//! `aof task release`, `renew`, `assign`, `hold`, `unblock`, `cancel`, `reopen` and `override`
 
 use std::process::ExitCode;
 
-use super::shown;
+use super::changed;
+use crate::cli::arguments::{Away, Rehearsal, Who};
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::{Away, Rehearsal, Who};
 use crate::cli::session::Session;
 use crate::domain::{AgentId, GateId, Ticket};
 use crate::project::active_rules::InForce;
-use crate::project::author::acting_agent;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::tasks::actions;
 use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::view::changed::way;
 
-/// Give a claimed task back
+/// What each of these commands takes.
 #[derive(Debug, clap::Args)]
-pub(crate) struct ReleaseArgs {
-    /// The task, as in `AOF-abc`, or a branch of it, as in `AOF-abc@3/security`
-    #[arg(value_name = "ID")]
-    ticket: Ticket,
+struct Common {
     #[command(flatten)]
     who: Who,
     #[command(flatten)]
     rehearsal: Rehearsal,
 }
 
-/// Say that you are still at work, so that your claim lasts
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReleaseArgs {
+    /// The task, as in `AOF-abc`, or a branch of it, as in `AOF-abc@3/security`
+    #[arg(value_name = "ID")]
+    ticket: Ticket,
+    #[command(flatten)]
+    common: Common,
+}
+
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Where a workflow or a gate has a `lease`, a claim that is not renewed ends, and the task is free again.
@@ -38,26 +42,23 @@ pub(crate) struct RenewArgs {
     /// The task, as in `AOF-abc`, or a branch of it, as in `AOF-abc@3/security`
     #[arg(value_name = "ID")]
     ticket: Ticket,
-    /// How far it is; it goes into the log
+    /// The progress so far; it goes into the log
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     note: Option<String>,
     #[command(flatten)]
-    who: Who,
-    #[command(flatten)]
-    rehearsal: Rehearsal,
+    common: Common,
 }
 
-/// Give a task to an agent, whoever has it now
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  aof task assign AOF-7qk agent-2               the task, at the gate where it stands
+  aof task assign AOF-7qk agent-2               the task, at its gate
   aof task assign AOF-7qk@3/security human-ann  a branch of it")]
 pub(crate) struct AssignArgs {
     /// The task, as in `AOF-abc`, or a branch of it, as in `AOF-abc@3/security`
     #[arg(value_name = "ID")]
     ticket: Ticket,
-    /// Who is to have it; an agent of the gate's role
+    /// The new holder; an agent of the gate's role
     #[arg(value_name = "AGENT")]
     to: AgentId,
     #[command(flatten)]
@@ -68,7 +69,6 @@ pub(crate) struct AssignArgs {
     rehearsal: Rehearsal,
 }
 
-/// Hold a task where it is, until it is unblocked
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Nothing is completed while a task is held, and its time limits stand still. Whoever has claimed it keeps it.
@@ -84,12 +84,9 @@ pub(crate) struct HoldArgs {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reason: Option<String>,
     #[command(flatten)]
-    who: Who,
-    #[command(flatten)]
-    rehearsal: Rehearsal,
+    common: Common,
 }
 
-/// Set a blocked task going again
 #[derive(Debug, clap::Args)]
 pub(crate) struct UnblockArgs {
     /// The task, as in `AOF-abc`, or a branch of it, as in `AOF-abc@3/security`
@@ -99,12 +96,9 @@ pub(crate) struct UnblockArgs {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reason: Option<String>,
     #[command(flatten)]
-    who: Who,
-    #[command(flatten)]
-    rehearsal: Rehearsal,
+    common: Common,
 }
 
-/// Call a task off
 #[derive(Debug, clap::Args)]
 pub(crate) struct CancelArgs {
     /// The task, as in `AOF-abc`
@@ -114,32 +108,12 @@ pub(crate) struct CancelArgs {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reason: Option<String>,
     #[command(flatten)]
-    who: Who,
-    #[command(flatten)]
-    rehearsal: Rehearsal,
+    common: Common,
 }
 
-/// Take a finished task up again
+/// The arguments of `reopen` and `override`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct ReopenArgs {
-    /// The task, as in `AOF-abc`
-    #[arg(value_name = "ID")]
-    ticket: Ticket,
-    /// The gate at which it goes on
-    #[arg(long, value_name = "GATE")]
-    to: GateId,
-    /// Why; it goes into the history
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    reason: String,
-    #[command(flatten)]
-    who: Who,
-    #[command(flatten)]
-    rehearsal: Rehearsal,
-}
-
-/// Move a task to a gate against its workflow
-#[derive(Debug, clap::Args)]
-pub(crate) struct OverrideArgs {
+pub(crate) struct MoveArgs {
     /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
     ticket: Ticket,
@@ -150,14 +124,12 @@ pub(crate) struct OverrideArgs {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reason: String,
     #[command(flatten)]
-    who: Who,
-    #[command(flatten)]
-    rehearsal: Rehearsal,
+    common: Common,
 }
 
 pub(crate) fn release(session: &Session, args: &ReleaseArgs) -> Result<ExitCode, CliError> {
-    act(session, "task release", args.rehearsal, |workspace, in_force, mode| {
-        let agent = agent(workspace, in_force, &args.who)?;
+    act(session, "task release", args.common.rehearsal, |workspace, in_force, mode| {
+        let agent = session.agent(workspace, in_force, args.common.who.agent.as_ref())?;
         let changed = actions::release(workspace, &args.ticket, Some(&agent), mode)?;
         let holder = changed.before.as_ref().and_then(|before| before.task.routing.agent.as_ref());
         let holder = holder.filter(|holder| **holder != agent);
@@ -167,8 +139,8 @@ pub(crate) fn release(session: &Session, args: &ReleaseArgs) -> Result<ExitCode,
 }
 
 pub(crate) fn renew(session: &Session, args: &RenewArgs) -> Result<ExitCode, CliError> {
-    act(session, "task renew", args.rehearsal, |workspace, in_force, mode| {
-        let agent = agent(workspace, in_force, &args.who)?;
+    act(session, "task renew", args.common.rehearsal, |workspace, in_force, mode| {
+        let agent = session.agent(workspace, in_force, args.common.who.agent.as_ref())?;
         let changed = actions::renew(workspace, &args.ticket, &agent, args.note.as_deref(), mode)?;
         Ok((format!("renewed by {agent}"), changed))
     })
@@ -186,44 +158,43 @@ pub(crate) fn assign(session: &Session, args: &AssignArgs) -> Result<ExitCode, C
 // The engine refuses a missing reason of `hold` and `cancel` itself, with the fix.
 
 pub(crate) fn hold(session: &Session, args: &HoldArgs) -> Result<ExitCode, CliError> {
-    act(session, "task hold", args.rehearsal, |workspace, _, mode| {
-        let (by, reason) = (args.who.agent.as_ref(), args.reason.as_deref().unwrap_or_default());
+    let (by, reason) = (args.common.who.agent.as_ref(), args.reason.as_deref().unwrap_or_default());
+    act(session, "task hold", args.common.rehearsal, |workspace, _, mode| {
         Ok(("held".to_owned(), actions::hold(workspace, &args.ticket, by, reason, mode)?))
     })
 }
 
 pub(crate) fn unblock(session: &Session, args: &UnblockArgs) -> Result<ExitCode, CliError> {
-    act(session, "task unblock", args.rehearsal, |workspace, _, mode| {
-        let (by, reason) = (args.who.agent.as_ref(), args.reason.as_deref());
+    let (by, reason) = (args.common.who.agent.as_ref(), args.reason.as_deref());
+    act(session, "task unblock", args.common.rehearsal, |workspace, _, mode| {
         Ok(("unblocked".to_owned(), actions::unblock(workspace, &args.ticket, by, reason, mode)?))
     })
 }
 
 pub(crate) fn cancel(session: &Session, args: &CancelArgs) -> Result<ExitCode, CliError> {
-    act(session, "task cancel", args.rehearsal, |workspace, _, mode| {
-        let (by, reason) = (args.who.agent.as_ref(), args.reason.as_deref().unwrap_or_default());
-        Ok(("called off".to_owned(), actions::cancel(workspace, &args.ticket, by, reason, mode)?))
+    let (by, reason) = (args.common.who.agent.as_ref(), args.reason.as_deref().unwrap_or_default());
+    act(session, "task cancel", args.common.rehearsal, |workspace, _, mode| {
+        Ok(("cancelled".to_owned(), actions::cancel(workspace, &args.ticket, by, reason, mode)?))
     })
 }
 
-pub(crate) fn reopen(session: &Session, args: &ReopenArgs) -> Result<ExitCode, CliError> {
-    act(session, "task reopen", args.rehearsal, |workspace, _, mode| {
-        let by = args.who.agent.as_ref();
-        let changed = actions::reopen(workspace, &args.ticket, by, &args.to, &args.reason, mode)?;
+pub(crate) fn reopen(session: &Session, args: &MoveArgs) -> Result<ExitCode, CliError> {
+    let (by, to, reason) = (args.common.who.agent.as_ref(), &args.to, &args.reason);
+    act(session, "task reopen", args.common.rehearsal, |workspace, _, mode| {
+        let changed = actions::reopen(workspace, &args.ticket, by, to, reason, mode)?;
         Ok((format!("{} (reopened)", way(&changed)), changed))
     })
 }
 
-pub(crate) fn override_to(session: &Session, args: &OverrideArgs) -> Result<ExitCode, CliError> {
-    act(session, "task override", args.rehearsal, |workspace, _, mode| {
-        let by = args.who.agent.as_ref();
-        let changed =
-            actions::override_to(workspace, &args.ticket, by, &args.to, &args.reason, mode)?;
+pub(crate) fn override_to(session: &Session, args: &MoveArgs) -> Result<ExitCode, CliError> {
+    let (by, to, reason) = (args.common.who.agent.as_ref(), &args.to, &args.reason);
+    act(session, "task override", args.common.rehearsal, |workspace, _, mode| {
+        let changed = actions::override_to(workspace, &args.ticket, by, to, reason, mode)?;
         Ok((format!("{} (override)", way(&changed)), changed))
     })
 }
 
-/// Changes a task as `change` does, and shows the sentence that `change` returns with it.
+/// Changes a task, and shows the sentence that `change` returns with it.
 fn act(
     session: &Session,
     command: &'static str,
@@ -234,10 +205,6 @@ fn act(
     let in_force = session.rules(&workspace)?;
     let mode = rehearsal.mode();
     let (done, changed) = change(&mut workspace, &in_force, mode)?;
-    shown::changed(session, &in_force.rules, &changed, &done, mode);
+    changed::show(session, &in_force.rules, &changed, &done, mode);
     Ok(ExitCode::SUCCESS)
-}
-
-fn agent(workspace: &Workspace, in_force: &InForce, who: &Who) -> Result<AgentId, OpsError> {
-    acting_agent(workspace, &in_force.rules.org, who.agent.as_ref(), Session::at_terminal())
 }

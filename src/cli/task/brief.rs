@@ -1,21 +1,27 @@
-//! `aof task brief`
+//! `aof task brief` and `aof task next`
 
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use serde_json::{Value, json};
 
+use crate::cli::arguments::{Away, Rehearsal, Who};
 use crate::cli::error::CliError;
-use crate::cli::render::page::{Page, not_taken_up, warn_of_visit};
-use crate::cli::session::{Session, now};
-use crate::domain::Ticket;
+use crate::cli::render::page::{Page, not_adopted, warn_of_visit};
+use crate::cli::session::Session;
+use crate::cli::time::now;
+use crate::dispatch::next::{self, Next, Wanted};
+use crate::domain::{AgentId, RoleId, Ticket, listed};
 use crate::files::printable::one_line;
 use crate::files::task_file::{Origin, TaskFile};
 use crate::rules::brief::brief::GateContext;
-use crate::tasks::view::brief::{brief_value, briefed};
+use crate::rules::{Post, Rules};
+use crate::tasks::apply::change::{Changed, DryRun};
+use crate::tasks::lookup::known_worker;
+use crate::tasks::view::brief::{brief_of, brief_value, briefed};
 use crate::tasks::view::brief_markdown::{brief_markdown, output_lines, verdict_in_words};
-use crate::tasks::view::changed::warnings_value;
+use crate::tasks::view::changed::{changed_value, warnings_value};
 
-/// Show what an agent is told at a task's gate
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The task, as in `AOF-abc`, or a branch of it, as in `AOF-abc@3/security`
@@ -37,73 +43,67 @@ enum Form {
     Json,
 }
 
+#[derive(Debug, clap::Args)]
+pub(crate) struct NextArgs {
+    /// Only of this role
+    #[arg(long, value_name = "ROLE")]
+    role: Option<RoleId>,
+    /// Claim one more, besides what you have; `maxTasks` in org.yaml may limit it
+    #[arg(long)]
+    another: bool,
+    #[command(flatten)]
+    away: Away,
+    #[command(flatten)]
+    who: Who,
+    #[command(flatten)]
+    rehearsal: Rehearsal,
+}
+
 pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("task brief")?;
     let (file, context, in_force) = briefed(&workspace, &args.ticket)?;
     session.warn_of_rules(&in_force);
     warn_of_visit(session, &args.ticket, &file.task);
     if file.origin == Origin::HandMade {
-        session.warn(&format!("{} is {}", file.task.id, not_taken_up(Some(&context.gate))));
+        session.warn(&format!("{} is {}", file.task.id, not_adopted(Some(&context.gate))));
     }
     session.warn_all(&context.warnings);
     if session.output.is_json() || args.format == Form::Json {
         let mut value = brief_value(&file, &context);
         value["warnings"] = warnings_value(&context.warnings);
         session.output.data(value);
+    } else if args.format == Form::Markdown {
+        let renewal = format!("`aof task renew {}`", context.ticket);
+        session.output.print(&brief_markdown(&file, &context, &renewal));
     } else {
-        session.output.print(&match args.format {
-            Form::Text => text(&file, &context),
-            Form::Markdown | Form::Json => {
-                brief_markdown(&file, &context, &format!("`aof task renew {}`", context.ticket))
-            }
-        });
+        session.output.print(&page(&file, &context));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the brief as a person reads it.
-pub(crate) fn text(file: &TaskFile, context: &GateContext) -> String {
+/// Returns the brief for a person.
+fn page(file: &TaskFile, context: &GateContext) -> String {
     let mut page = Page::of(&file.task);
     page.line(format!("  gate {}, ticket {}", context.gate, context.ticket));
-    if let Some(prompt) = &context.prompt {
-        page.text(prompt);
-    }
+    page.text(context.prompt.as_deref().unwrap_or_default());
     page.text(&context.role);
-    if let Some(instructions) = &context.instructions {
-        page.text(instructions);
-    }
-    if !context.expectations.is_empty() {
-        page.head("Expected");
-        page.list(&context.expectations);
-    }
+    page.text(context.instructions.as_deref().unwrap_or_default());
+    page.section("Expected", &context.expectations);
     page.head("Outcomes");
-    let outcomes: Vec<(&str, String)> = context
-        .outcomes
-        .iter()
-        .map(|(outcome, meaning)| (outcome.as_str(), one_line(meaning)))
-        .collect();
-    page.facts(&outcomes);
+    let outcome =
+        |(outcome, meaning): &(_, String)| (ToString::to_string(outcome), one_line(meaning));
+    page.facts::<String>(&context.outcomes.iter().map(outcome).collect::<Vec<_>>());
     if let Some(verdict) = &context.verdict {
         page.line(format!("  {}", verdict_in_words(verdict)));
     }
     for form in &context.outputs {
-        page.head(&format!("Hand on with {}", form.outcome));
-        page.list(output_lines(form));
+        page.section(&format!("Hand on with {}", form.outcome), &output_lines(form));
         page.line(format!("  as in {}", one_line(&form.example.to_string())));
     }
-    if !context.files.is_empty() {
-        page.head("Files");
-        page.list(&context.files);
-    }
-    if !context.tips.is_empty() {
-        page.head("Tips");
-        page.list(&context.tips);
-    }
-    if let Some(review) = &context.review {
-        page.wishes(review, now());
-    }
-    for review in &context.earlier {
-        page.wishes(review, now());
+    page.section("Files", &context.files);
+    page.section("Tips", &context.tips);
+    for review in context.review.iter().chain(&context.earlier) {
+        page.review(review, None, now());
     }
     let description = file.task.description.as_deref().unwrap_or_default();
     if !(description.trim().is_empty() && file.body().trim().is_empty()) {
@@ -111,13 +111,68 @@ pub(crate) fn text(file: &TaskFile, context: &GateContext) -> String {
         page.text(description);
         page.text(file.body());
     }
-    page.head("Say so");
-    page.line(format!(
-        "  aof task complete {} --outcome OUTCOME --summary \"...\"",
-        context.ticket
-    ));
+    let ticket = &context.ticket;
+    page.head("Complete it");
+    page.line(format!("  aof task complete {ticket} --outcome OUTCOME --summary \"...\""));
     if let Some(end) = context.claimed_until {
-        page.line(format!("  aof task renew {}   keeps it yours beyond {end}", context.ticket));
+        page.line(format!("  aof task renew {ticket}   keeps it yours beyond {end}"));
     }
     page.into_text()
+}
+
+/// Claims the agent's next task, and shows its brief.
+pub(crate) fn next(session: &Session, args: &NextArgs) -> Result<ExitCode, CliError> {
+    let mut workspace = session.workspace("task next")?;
+    workspace.network = args.away.network();
+    let in_force = session.rules(&workspace)?;
+    let rules = &in_force.rules;
+    let agent = session.agent(&workspace, &in_force, args.who.agent.as_ref())?;
+    let role = args.role.as_ref();
+    known_worker(rules, &agent, role)?;
+    let mode = args.rehearsal.mode();
+    let wanted = if args.another { Wanted::Another } else { Wanted::Next };
+    match next::next(&workspace, &in_force, &agent, role, wanted, mode)? {
+        Next::Task { changed, ticket, .. } => show_next(session, rules, &changed, &ticket, mode),
+        Next::Nothing { roles, waiting } => show_nothing(session, &agent, &roles, waiting),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show_next(session: &Session, rules: &Rules, changed: &Changed, ticket: &Ticket, mode: DryRun) {
+    let context = Post::meant(rules, &changed.after.task, ticket.branch.as_ref())
+        .and_then(|post| brief_of(rules, &changed.after, &post));
+    if session.output.is_json() {
+        let mut value =
+            context.map_or_else(|| json!({}), |context| brief_value(&changed.after, &context));
+        value["task"] = changed_value(rules, changed, mode);
+        session.output.data(value);
+        return;
+    }
+    session.warn_all(&changed.warnings);
+    if mode == DryRun::Yes {
+        session.output.say(format!("{ticket} would be claimed (dry run: nothing was written)"));
+    }
+    if let Some(context) = context {
+        session.output.print(&page(&changed.after, &context));
+    }
+}
+
+fn show_nothing(session: &Session, agent: &AgentId, roles: &[RoleId], waiting: usize) {
+    let output = session.output;
+    if output.is_json() {
+        output.data(json!({"task": Value::Null, "roles": roles, "waiting": waiting}));
+        return;
+    }
+    let of_roles = match roles {
+        [] => String::new(),
+        [role] => format!(" in role `{role}`"),
+        roles => format!(" in roles {}", listed(roles)),
+    };
+    output.say(format!("nothing to do for `{agent}`{of_roles}"));
+    let tasks = if waiting == 1 { "1 task is" } else { &format!("{waiting} tasks are") };
+    if waiting > 0 {
+        output.say(format!(
+            "{tasks} there, but claimed, blocked or waiting; see `aof task list --mine`"
+        ));
+    }
 }

@@ -2,23 +2,22 @@
 
 use std::process::ExitCode;
 
-use super::shown;
+use super::changed;
+use crate::cli::arguments::{Rehearsal, SignWith, Who, key_value, object, run_under_way};
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::{Rehearsal, SignWith, Who, key_value, object, run_under_way};
-use crate::cli::input::text;
-use crate::cli::session::{Session, now};
+use crate::cli::session::Session;
+use crate::cli::text_input;
+use crate::cli::time::now;
 use crate::domain::{AgentId, Completion, CompletionId, Ticket};
-use crate::project::author::acting_agent;
 use crate::project::workspace::Workspace;
 use crate::rules::{Post, Rules, branch_of};
-use crate::storage::random::DeliveryId;
+use crate::storage::random::ulid;
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::complete::{add_text, complete, note_run};
 use crate::tasks::signing::complete_signed;
 use crate::tasks::view::changed::{ended, way};
 use crate::tasks::view::task_view::show;
 
-/// Say that the work at a task's gate is done, rejected or blocked
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -27,9 +26,9 @@ Examples:
     --blocker \"The session never expires\" --blocker \"No test for a wrong password\"
   aof task complete AOF-7qk@3 --outcome blocked --summary \"Waiting\" --blocker \"No access to staging\"
 
-In KEY=VALUE the value is JSON, else a text; a number that would not come back as it is typed (1.10, 1e3) is a text, too, but \
-where the gate asks for a number.
-At a terminal, an editor opens for a summary or blockers that are missing.
+In KEY=VALUE the value is JSON, else a text. A number that JSON would write differently (1.10, 1e3) is a text as well, except where \
+the gate asks for a number.
+At a terminal, an editor opens for a missing summary or missing blockers.
 Where org.yaml has a `signingKey` of yours, the completion is signed: with the key of --sign-with, else with the one that git \
 signs with (`user.signingKey`), else through the ssh agent.
 A ticket such as AOF-7qk@3 counts for that visit alone: if it has ended, nothing happens twice.")]
@@ -43,22 +42,22 @@ pub(crate) struct Args {
     /// What was done, in one or two sentences
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     summary: Option<String>,
-    /// What has to be mended, or what is waited for; once for each thing
+    /// What has to be fixed, or what the work waits for; once for each thing
     #[arg(short, long = "blocker", value_name = "TEXT", allow_hyphen_values = true)]
     blockers: Vec<String>,
-    /// A word to whoever mends it
+    /// A note to whoever fixes it
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     notes: Option<String>,
     /// Hand a value on to later gates
     #[arg(long = "output", value_name = "KEY=VALUE", value_parser = key_value)]
     outputs: Vec<(String, serde_json::Value)>,
-    /// Note a fact for the record
+    /// Record a fact
     #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = key_value)]
     metadata: Vec<(String, serde_json::Value)>,
     /// A text of up to 64 KiB for the body of the task; `-` reads stdin. Frontmatter with `$status` says outcome and outputs
     #[arg(short, long, value_name = "FILE|-")]
     file: Option<String>,
-    /// What makes this completion count once, however often it is sent
+    /// The id that makes this completion count once, however often it is sent
     #[arg(long, value_name = "COMPLETION-ID")]
     id: Option<CompletionId>,
     #[command(flatten)]
@@ -73,17 +72,20 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     let mut workspace = session.workspace("task complete")?;
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;
-    let agent =
-        acting_agent(&workspace, &rules.org, args.who.agent.as_ref(), Session::at_terminal())?;
+    let agent = session.agent(&workspace, &in_force, args.who.agent.as_ref())?;
     let mode = args.rehearsal.mode();
     let mut completion = completion(args, agent)?;
-    let refused = |error| CliError::Completion { command: command(args), error: Box::new(error) };
+    let refused = |error| {
+        let agent = args.who.agent.as_ref().map(|agent| format!(" --agent {agent}"));
+        let command = format!("aof task complete {}{}", args.ticket, agent.unwrap_or_default());
+        CliError::Completion { command, error: Box::new(error) }
+    };
     let mut written = None;
     if wants_editor(&completion) && Session::at_terminal() && !session.output.is_json() {
-        // Whatever is refused for other reasons is refused before anybody writes a word.
-        let seen =
-            complete(&workspace, &with_words(&completion), DryRun::Yes).map_err(refused)?.changed;
-        // The words are for the visit that the person sees, whatever happens while they are written.
+        // A completion that is refused for other reasons is refused before anybody writes a word.
+        let seen = complete(&workspace, &with_any_text(&completion), DryRun::Yes);
+        let seen = seen.map_err(refused)?.changed;
+        // The text is for the visit that the person sees, whatever happens while they write.
         if let Some(file) = seen.before.filter(|_| completion.ticket.visit.is_none()) {
             completion.ticket =
                 file.task.ticket_of(branch_of(rules, &file.task, &completion.agent).as_ref());
@@ -93,26 +95,22 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     }
     let completed = complete_signed(&workspace, &completion, args.signing.signing(), mode)
         .map_err(|error| {
-            keep(session, written.as_deref());
+            let kept = written.map(|text| text_input::kept(text.as_bytes(), ".md"));
+            if let Some(Ok(path)) = kept {
+                session.output.say(format!("what you wrote is kept in `{}`", path.display()));
+            }
             refused(error)
         })?;
     let changed = &completed.changed;
-    let said = ended(changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
-    shown::changed(session, rules, changed, &format!("{} ({said})", way(changed)), mode);
+    let outcome = ended(changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
+    changed::show(session, rules, changed, &format!("{} ({outcome})", way(changed)), mode);
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns the command as it was given, up to the outcome.
-fn command(args: &Args) -> String {
-    let agent =
-        args.who.agent.as_ref().map(|agent| format!(" --agent {agent}")).unwrap_or_default();
-    format!("aof task complete {}{agent}", args.ticket)
 }
 
 fn completion(args: &Args, agent: AgentId) -> Result<Completion, CliError> {
     let id = match &args.id {
         Some(id) => id.clone(),
-        None => DeliveryId::new(now())?.completion(),
+        None => ulid(now())?,
     };
     let mut completion = Completion {
         ticket: args.ticket.clone(),
@@ -127,10 +125,10 @@ fn completion(args: &Args, agent: AgentId) -> Result<Completion, CliError> {
         id,
         signature: None,
     };
-    if let Some(text) = args.file.as_deref().map(text::text).transpose()? {
+    if let Some(text) = args.file.as_deref().map(text_input::text).transpose()? {
         add_text(&mut completion, text);
     }
-    // What else an agent that is run completes is no part of its run.
+    // A completion of another task is no part of the run.
     if let Some((_, run)) = run_under_way().filter(|(ticket, _)| ticket.task == args.ticket.task) {
         note_run(&mut completion, &run);
     }
@@ -142,20 +140,13 @@ fn wants_editor(completion: &Completion) -> bool {
     completion.summary.is_none() || (rejects && completion.blockers.is_none())
 }
 
-/// Returns the completion with words where some are still to be written.
-fn with_words(completion: &Completion) -> Completion {
-    let words = "to be written".to_owned();
+/// Returns the completion with a text where the person is still to write one.
+fn with_any_text(completion: &Completion) -> Completion {
+    let text = "to be written".to_owned();
     let mut completion = completion.clone();
-    completion.summary.get_or_insert(words.clone());
-    completion.blockers.get_or_insert(vec![words]);
+    completion.summary.get_or_insert(text.clone());
+    completion.blockers.get_or_insert(vec![text]);
     completion
-}
-
-/// Keeps what was written for a completion that was refused after all.
-fn keep(session: &Session, written: Option<&str>) {
-    if let Some(Ok(path)) = written.map(|text| text::kept(text.as_bytes(), ".md")) {
-        session.output.say(format!("what you wrote is kept in `{}`", path.display()));
-    }
 }
 
 /// Lets a person write the summary and the blockers, like a commit message. Returns the text.
@@ -167,11 +158,7 @@ fn ask(
 ) -> Result<String, CliError> {
     let (view, _) = show(workspace, &completion.ticket.task)?;
     let task = &view.file.task;
-    let mut template = String::new();
-    if let Some(summary) = &completion.summary {
-        template.push_str(summary);
-    }
-    template.push_str("\n\n");
+    let mut template = format!("{}\n\n", completion.summary.as_deref().unwrap_or_default());
     for blocker in completion.blockers.iter().flatten() {
         template.push_str(&format!("- {blocker}\n"));
     }
@@ -179,25 +166,21 @@ fn ask(
     let title = task.title.lines().collect::<Vec<_>>().join(" ");
     template.push_str(&format!("# {} \"{title}\": outcome `{outcome}`\n", task.id));
     if let Some(post) = Post::meant(rules, task, completion.ticket.branch.as_ref()) {
-        let words: Vec<String> = post.outcomes(rules).iter().map(ToString::to_string).collect();
-        template.push_str(&format!(
-            "# At gate `{}`; its outcomes are {}.\n",
-            post.station(),
-            words.join(", ")
-        ));
+        let outcomes: Vec<String> = post.outcomes(rules).iter().map(ToString::to_string).collect();
+        let outcomes = outcomes.join(", ");
+        template
+            .push_str(&format!("# At gate `{}`; its outcomes are {outcomes}.\n", post.station()));
     }
     template.push_str(
-        "#\n# Write first what was done, in one or two sentences; then, for each thing that has to be mended or is\n\
-         # waited for, a line that begins with `- `. Lines that begin with `#` do not count, and an empty text\n\
-         # gives up.\n",
+        "#\n# Write first what was done, in one or two sentences. Then write a line that begins with `- ` for\n\
+         # each thing that has to be fixed or that the work waits for. Lines that begin with `#` do not count.\n\
+         # An empty text gives up.\n",
     );
-    let text = text::edited(session, &template, ".md")?;
+    let text = text_input::edited(session, &template, ".md")?;
     let (summary, blockers) = read(&text);
     if summary.is_empty() && blockers.is_empty() {
-        return Err(CliError::Editor {
-            problem: "nothing was written, so nothing was completed".to_owned(),
-            fix: "write a summary, or give it with `--summary`".to_owned(),
-        });
+        let problem = "nothing was written, so nothing was completed".to_owned();
+        return Err(CliError::editor(problem, "write a summary, or give it with `--summary`"));
     }
     completion.summary = Some(summary);
     completion.blockers = (!blockers.is_empty()).then_some(blockers);

@@ -1,20 +1,21 @@
-//! `aof task edit`
+//! `aof task edit` and `aof task comment`
 
 use std::process::ExitCode;
 
 use clap::builder::NonEmptyStringValueParser;
 
-use super::shown;
+use super::changed;
+use crate::cli::arguments::{Rehearsal, Who, key_value, object};
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::{Rehearsal, Who, key_value, object};
-use crate::cli::input::text;
 use crate::cli::session::Session;
+use crate::cli::text_input;
 use crate::domain::{TaskId, Ticket};
+use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::tasks::apply::change::{Changed, DryRun};
-use crate::tasks::edit::{Fields, edit_fields, edit_text, open_manuscript};
+use crate::tasks::edit::{self, Comment, Fields, edit_fields, edit_text, open_manuscript};
+use crate::tasks::view::task_view::show;
 
-/// Change what people say of a task: in an editor, or by these options
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,38 +23,52 @@ Examples:
   aof task edit AOF-7qk --title \"Add login\" --tag auth --untag later
   aof task edit AOF-7qk --meta priority=high --depends AOF-m2x
 
-In KEY=VALUE the value is JSON, else a text; a number that would not come back as it is typed (1.10, 1e3) is a text, too.")]
+In KEY=VALUE the value is JSON, else a text. A number that JSON would write differently (1.10, 1e3) is a text as well.")]
 pub(crate) struct Args {
     /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
     ticket: Ticket,
-    /// What is to be done, in a few words
+    /// What to do, in a few words
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     title: Option<String>,
-    /// What is to be done, in a sentence; an empty text takes it away
+    /// What to do, in a sentence; an empty text removes it
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     description: Option<String>,
-    /// What is to be done, at length, in the place of the whole body; `-` reads stdin
+    /// What to do, at length, in place of the whole body; `-` reads stdin
     #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
     body: Option<String>,
-    /// Label it
+    /// Add a label
     #[arg(long = "tag", value_name = "TAG", value_parser = NonEmptyStringValueParser::new())]
     tags: Vec<String>,
-    /// Take a label away
+    /// Remove a label
     #[arg(long = "untag", value_name = "TAG")]
     untags: Vec<String>,
-    /// Note a fact, as in `priority=high`
+    /// Add a fact, as in `priority=high`
     #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = key_value)]
     metadata: Vec<(String, serde_json::Value)>,
-    /// Take a fact away
+    /// Remove a fact
     #[arg(long = "unset-meta", value_name = "KEY")]
     unset: Vec<String>,
     /// Let it wait for another task
     #[arg(long = "depends", value_name = "ID")]
     depends_on: Vec<TaskId>,
-    /// Let it not wait for that task any more
+    /// Let it no longer wait for that task
     #[arg(long = "undepends", value_name = "ID")]
     independent_of: Vec<TaskId>,
+    #[command(flatten)]
+    who: Who,
+    #[command(flatten)]
+    rehearsal: Rehearsal,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CommentArgs {
+    /// The task, as in `AOF-abc`
+    #[arg(value_name = "ID")]
+    ticket: Ticket,
+    /// The comment, as Markdown; `-` reads stdin, and without it an editor opens at a terminal
+    #[arg(value_name = "TEXT|-", allow_hyphen_values = true)]
+    text: Option<String>,
     #[command(flatten)]
     who: Who,
     #[command(flatten)]
@@ -70,22 +85,21 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
         edit_fields(&workspace, id, args.who.agent.as_ref(), &fields, mode)?
     } else if Session::at_terminal() && !session.output.is_json() {
         match by_hand(session, &workspace, args, mode)? {
-            Attempt::Taken(changed) => *changed,
-            Attempt::GivenUp(code) => return Ok(code),
+            Ok(changed) => *changed,
+            Err(code) => return Ok(code),
         }
     } else {
-        return Err(CliError::Unfit {
-            code: "nothing_to_edit",
-            problem: "it is not said what is to change, and there is no terminal for an editor"
-                .to_owned(),
-            fix: format!(
+        return Err(CliError::refused(
+            "nothing_to_edit",
+            "no change is given, and there is no terminal for an editor",
+            format!(
                 "name it, as in `aof task edit {id} --title \"...\" --tag urgent --meta priority=high`; \
                  see `aof task edit --help`"
             ),
-        });
+        ));
     };
     let done = if changed.settled { "nothing to change" } else { "edited" };
-    shown::changed(session, &in_force.rules, &changed, done, mode);
+    changed::show(session, &in_force.rules, &changed, done, mode);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -93,7 +107,7 @@ fn fields(args: &Args) -> Result<Fields, CliError> {
     Ok(Fields {
         title: args.title.clone(),
         description: args.description.clone(),
-        body: args.body.as_deref().map(text::given).transpose()?,
+        body: args.body.as_deref().map(text_input::given).transpose()?,
         tags: args.tags.clone(),
         untags: args.untags.clone(),
         metadata: object(&args.metadata),
@@ -103,40 +117,62 @@ fn fields(args: &Args) -> Result<Fields, CliError> {
     })
 }
 
-/// What came of editing by hand.
-enum Attempt {
-    Taken(Box<Changed>),
-    /// It could not be taken, and that has been said.
-    GivenUp(ExitCode),
-}
-
-/// Opens the editor on the file until what comes back can be taken, or its author gives up.
+/// Opens the editor until its text is accepted, or its author gives up: then the error was shown, and its exit code is returned.
 fn by_hand(
     session: &Session,
     workspace: &Workspace,
     args: &Args,
     mode: DryRun,
-) -> Result<Attempt, CliError> {
+) -> Result<Result<Box<Changed>, ExitCode>, CliError> {
     let id = &args.ticket.task;
     let agent = args.who.agent.as_ref();
     let suffix = format!("-{id}.md");
     let manuscript = open_manuscript(workspace, id, agent, mode)?;
     let mut text = manuscript.bytes.clone();
     loop {
-        text = text::edited_bytes(session, &text, &suffix)?;
-        let trouble: CliError = match edit_text(workspace, id, agent, &manuscript, &text, mode) {
-            Ok(changed) => return Ok(Attempt::Taken(Box::new(changed))),
-            Err(error) => error.into(),
+        text = text_input::edited_bytes(session, &text, &suffix)?;
+        let error = match edit_text(workspace, id, agent, &manuscript, &text, mode) {
+            Ok(changed) => return Ok(Ok(Box::new(changed))),
+            Err(error) => error,
         };
-        let code = trouble.show(session);
-        if trouble.is_mendable() {
+        let can_be_corrected = matches!(
+            &error,
+            OpsError::UnreadableTask { .. } | OpsError::Unfit { code: "engine_fields", .. }
+        );
+        let code = session.fail(&error.into());
+        if can_be_corrected {
             session.output.say("\ngo on editing? [Y/n]");
-            if text::agreed() {
+            if text_input::agreed() {
                 continue;
             }
         }
-        let path = text::kept(&text, &suffix)?;
+        let path = text_input::kept(&text, &suffix)?;
         session.output.say(format!("\nwhat you wrote is kept in `{}`", path.display()));
-        return Ok(Attempt::GivenUp(code));
+        return Ok(Err(code));
     }
+}
+
+/// Adds a comment.
+pub(crate) fn comment(session: &Session, args: &CommentArgs) -> Result<ExitCode, CliError> {
+    let workspace = session.workspace("task comment")?;
+    let in_force = session.rules(&workspace)?;
+    let id = &args.ticket.task;
+    let text = match &args.text {
+        Some(text) => text_input::given(text)?,
+        None if Session::at_terminal() => {
+            // A missing task is noticed before anybody writes about it.
+            show(&workspace, id)?;
+            let hint =
+                format!("<!-- Your comment on {id}, as Markdown. This line does not count. -->");
+            let text = text_input::edited(session, &format!("\n{hint}\n"), ".md")?;
+            text.replace(&hint, "").trim().to_owned()
+        }
+        // The operation refuses an empty comment.
+        None => String::new(),
+    };
+    let mode = args.rehearsal.mode();
+    let comment = Comment { text, agent: args.who.agent.clone() };
+    let changed = edit::comment(&workspace, id, &comment, mode)?;
+    changed::show(session, &in_force.rules, &changed, "commented", mode);
+    Ok(ExitCode::SUCCESS)
 }

@@ -6,12 +6,13 @@ use anstyle::Style;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
+use crate::cli::arguments::agent_variable;
 use crate::cli::error::CliError;
-use crate::cli::input::length::length;
-use crate::cli::render::output::{CYAN, DIM, GREEN, RED, YELLOW};
-use crate::cli::render::table::{Cell, Column, Table, width};
-use crate::cli::render::unreadable_files;
+use crate::cli::output::{CYAN, DIM, GREEN, RED, YELLOW, width};
+use crate::cli::render::findings;
+use crate::cli::render::table::{Cell, Column, Table};
 use crate::cli::session::Session;
+use crate::cli::time::length;
 use crate::domain::{AgentId, GateId, Priority, RoleId, Status, WorkflowName};
 use crate::project::active_rules::InForce;
 use crate::project::author::acting_agent;
@@ -23,7 +24,6 @@ use crate::tasks::headers::listing::Listing;
 use crate::tasks::lookup::known_names;
 use crate::tasks::view::changed::warnings_value;
 
-/// List tasks
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Only at this gate; may be given more than once
@@ -38,11 +38,11 @@ pub(crate) struct Args {
     /// Only what this agent has claimed
     #[arg(long, value_name = "ID")]
     agent: Option<AgentId>,
-    /// Only what is yours, or free for you to take
+    /// Only what is yours, or free for you to claim
     #[arg(long, conflicts_with = "agent")]
     mine: bool,
     /// Who you are, for `--mine`
-    #[arg(long = "me", value_name = "ID", env = "AOF_AGENT", hide = true)]
+    #[arg(long = "me", value_name = "ID", env = agent_variable(), hide = true)]
     me: Option<AgentId>,
     /// Only in this state; may be given more than once
     #[arg(long = "status", value_name = "STATUS")]
@@ -78,9 +78,9 @@ enum State {
     Complete,
     /// Ended without reaching its goal
     Failed,
-    /// Was called off
+    /// Was cancelled
     Cancelled,
-    /// Made by hand, and taken up by nobody yet
+    /// Made by hand, and not adopted yet
     New,
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     if session.output.is_json() {
         let tasks: Vec<Value> =
             listing.tasks.iter().map(|(header, path)| header_value(header, path)).collect();
-        let unreadable = unreadable_files::values(&listing.unreadable);
+        let unreadable = findings::unreadable_values(&listing.unreadable);
         session.output.data(
             json!({"tasks": tasks, "unreadable": unreadable, "warnings": warnings_value(&circles)}),
         );
@@ -146,11 +146,11 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
         session.output.print(&table(&listing, workspace.now().as_second()).render(width()));
     }
     session.warn_all(&circles);
-    Ok(unreadable_files::tell(session, &listing.unreadable))
+    Ok(findings::tell_unreadable(session, &listing.unreadable))
 }
 
 fn filter(args: &Args, workspace: &Workspace, in_force: &InForce) -> Result<Filter, CliError> {
-    // Looking takes no proof of who looks, so git's user will do anywhere.
+    // Reading needs no proof of identity, so git's user will do anywhere.
     let me = || acting_agent(workspace, &in_force.rules.org, args.me.as_ref(), true);
     let mine = args.mine.then(me).transpose()?;
     Ok(Filter {
@@ -184,7 +184,7 @@ fn table(listing: &Listing, now: i64) -> Table {
             Cell::styled(CYAN, &header.id),
             Cell::from(&header.title),
             Cell::from(header.gate.as_deref().unwrap_or_default()),
-            Cell::styled(of_status(&header.status), &header.status),
+            Cell::styled(style_of(&header.status), &header.status),
             who(header),
             priority(&header.priority),
             Cell::styled(DIM, age.unwrap_or_default()),
@@ -193,24 +193,18 @@ fn table(listing: &Listing, now: i64) -> Table {
     table
 }
 
-fn of_status(status: &str) -> Style {
+fn style_of(status: &str) -> Style {
     match status.parse() {
-        Ok(Status::Ready) => Style::new(),
         Ok(Status::InProgress | Status::Complete) => GREEN,
         Ok(Status::Blocked) => YELLOW,
         Ok(Status::Failed) => RED,
         Ok(Status::Cancelled) => DIM,
-        Err(_) => {
-            if status == NEW {
-                CYAN
-            } else {
-                Style::new()
-            }
-        }
+        Err(_) if status == NEW => CYAN,
+        Ok(Status::Ready) | Err(_) => Style::new(),
     }
 }
 
-/// Whoever has claimed the task, else the role that it waits for; at a fork, for each branch that is open.
+/// Returns the holder, else the role; at a fork for each open branch.
 fn who(header: &Header) -> Cell {
     if !header.branches.is_empty() {
         let turn = |part: &Part| part.agent.clone().unwrap_or_else(|| part.role.clone());

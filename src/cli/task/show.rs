@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::cli::error::CliError;
-use crate::cli::render::page::{Page, branches, not_taken_up, place, status, turn, warn_of_visit};
+use crate::cli::render::page::{Page, branches, not_adopted, place, status, turn, warn_of_visit};
 use crate::cli::session::Session;
 use crate::domain::{Priority, TaskId, Ticket, Timestamp};
 use crate::files::printable::{inert, one_line};
@@ -13,7 +13,6 @@ use crate::files::task_file::Origin;
 use crate::rules::Rules;
 use crate::tasks::view::task_view::{View, frozen, is_drifted, show, task_value};
 
-/// Show a task
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The task, as in `AOF-abc`
@@ -28,7 +27,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     warn_of_visit(session, &args.ticket, &view.file.task);
     let frozen = frozen(&workspace, &args.ticket.task);
     if let Some(frozen) = &frozen {
-        session.warn(&inert(&format!("nothing moves it: {}", frozen.problem)));
+        session.warn(&inert(&format!("it is frozen: {}", frozen.problem)));
         session.output.say(format!("  {}", inert(&frozen.fix)));
     }
     if session.output.is_json() {
@@ -47,20 +46,15 @@ fn page(rules: &Rules, view: &View, now: Timestamp) -> String {
     let task = &view.file.task;
     let mut page = Page::of(task);
     page.facts(&facts(rules, view, now));
-    let open = branches(rules, task);
-    if !open.is_empty() {
+    let branches = branches(rules, task);
+    if !branches.is_empty() {
         page.head("Branches");
-        page.facts(&open.iter().map(|(id, turn)| (id.as_str(), turn.clone())).collect::<Vec<_>>());
+        page.facts(&branches);
     }
-    if let Some(description) = &task.description {
-        page.text(description);
-    }
-    if !task.blockers.is_empty() {
-        page.head("Blocked by");
-        page.list(&task.blockers);
-    }
+    page.text(task.description.as_deref().unwrap_or_default());
+    page.section("Blocked by", &task.blockers);
     if let Some(review) = &task.review {
-        page.review(review, now);
+        page.review(review, Some(&review.from_gate), now);
     }
     page.text(view.file.body());
     page.into_text()
@@ -71,37 +65,38 @@ fn facts(rules: &Rules, view: &View, now: Timestamp) -> Vec<(&'static str, Strin
     let mut facts = Vec::new();
     match view.file.origin {
         Origin::HandMade => {
-            facts
-                .push(("status", not_taken_up(view.context.as_ref().map(|context| &context.gate))));
+            let gate = view.context.as_ref().map(|context| &context.gate);
+            facts.push(("status", not_adopted(gate)));
         }
         Origin::Adopted => {
             facts.push(("status", status(task)));
             facts.extend(place(task, now).map(|place| ("gate", place)));
-            let whole = task.gate.as_ref().filter(|open| open.branches.is_empty());
-            facts.extend(whole.map(|_| ("who", turn(rules, &view.file))));
+            if task.gate.as_ref().is_some_and(|open| open.branches.is_empty()) {
+                facts.push(("who", turn(rules, &view.file)));
+            }
         }
     }
     if is_drifted(rules, task) {
-        facts.push((
-            "rules",
-            "it came here under earlier ones; `aof why` says what that means".to_owned(),
-        ));
+        let drifted = "it came here under earlier ones; `aof why` says what that means";
+        facts.push(("rules", drifted.to_owned()));
     }
     if rules.project.workflows.len() > 1 {
         facts.push(("workflow", task.routing.workflow.to_string()));
     }
-    if task.priority() != Priority::Medium {
+    let has_priority = task.priority() != Priority::Medium;
+    if has_priority {
         facts.push(("priority", task.priority().to_string()));
     }
     if !task.tags.is_empty() {
         facts.push(("tags", one_line(&task.tags.join(", "))));
     }
-    let others = task
+    let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), one_line);
+    let metadata: Vec<String> = task
         .metadata
         .iter()
-        .filter(|(key, _)| *key != "priority" || task.priority() == Priority::Medium);
-    let metadata: Vec<String> =
-        others.map(|(key, value)| format!("{key}={}", plain(value))).collect();
+        .filter(|(key, _)| !(has_priority && *key == "priority"))
+        .map(|(key, value)| format!("{key}={}", plain(value)))
+        .collect();
     if !metadata.is_empty() {
         facts.push(("metadata", inert(&metadata.join(", "))));
     }
@@ -111,8 +106,4 @@ fn facts(rules: &Rules, view: &View, now: Timestamp) -> Vec<(&'static str, Strin
     }
     facts.push(("file", inert(view.path.as_str())));
     facts
-}
-
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), one_line)
 }

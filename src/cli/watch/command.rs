@@ -7,14 +7,13 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use tracing::Level;
 
-use super::value::value_of;
-use super::words::words_of;
-use crate::cli::error;
-use crate::cli::error::CliError;
-use crate::cli::input::arguments::Away;
-use crate::cli::log::LogFormat;
-use crate::cli::render::output::JSON_VERSION;
-use crate::cli::session::{Session, now};
+use super::json::report_value;
+use super::text::report_text;
+use crate::cli::arguments::{Away, LogFormat};
+use crate::cli::error::{CliError, exit_code};
+use crate::cli::output::{JSON_VERSION, merged};
+use crate::cli::session::Session;
+use crate::cli::time::now;
 use crate::domain::Timestamp;
 use crate::files::printable::one_line;
 use crate::observability::endpoint::endpoint::{Address, Endpoint};
@@ -22,13 +21,15 @@ use crate::tasks::inbox::recipient::Delivered;
 use crate::watch::report::{EventSource, Report};
 use crate::watch::watch::{watch, watch_once};
 
-/// React to dropped completion files, edited task files and new rules
+/// The exit code where the command waited for others in vain.
+const TIMED_OUT: u8 = 7;
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Do what there is to do now, then stop
     #[arg(long)]
     once: bool,
-    /// Serve the project in numbers at this address, under `/metrics`, for Prometheus
+    /// Serve metrics for Prometheus at this address, under `/metrics`
     #[arg(long, value_name = "ADDRESS", conflicts_with = "once")]
     metrics: Option<Address>,
     #[command(flatten)]
@@ -41,79 +42,59 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     if args.once {
         let mut failure = ExitCode::FAILURE;
         let done = watch_once(workspace, session.wait, &mut |report| {
-            let is_in_vain = match &report {
+            let timed_out = match &report {
                 Report::Trouble(error) | Report::Delivered(Delivered::Waiting { error, .. }) => {
-                    error::code(error) == TIMED_OUT
+                    exit_code(error) == TIMED_OUT
                 }
                 Report::Paused { .. } => true,
                 _ => false,
             };
-            if is_in_vain {
+            if timed_out {
                 failure = ExitCode::from(TIMED_OUT);
             }
-            show(session, &report, Again::Never);
+            show(session, &report, false);
         })?;
         return Ok(if done { ExitCode::SUCCESS } else { failure });
     }
-    let mut tell = |report: Report| show(session, &report, Again::UntilItWorks);
-    let endpoint =
-        args.metrics.as_ref().map(Endpoint::bind).transpose().map_err(CliError::Endpoint)?;
-    watch(workspace, session.wait, endpoint, &mut tell)?;
+    let endpoint = args.metrics.as_ref().map(Endpoint::bind).transpose();
+    let endpoint = endpoint.map_err(|fault| CliError::endpoint(&fault))?;
+    watch(workspace, session.wait, endpoint, &mut |report| show(session, &report, true))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What becomes of what did not work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Again {
-    /// It is tried again.
-    UntilItWorks,
-    /// Whoever called tries again, or not.
-    Never,
-}
-
-/// The exit code of whatever waited for others in vain.
-const TIMED_OUT: u8 = 7;
-
-/// Shows one event as one line, or as what belongs under it.
-fn show(session: &Session, report: &Report, again: Again) {
+/// Prints a report. `retries` says whether what failed is tried again.
+fn show(session: &Session, report: &Report, retries: bool) {
     let time = now();
     if session.output.is_json() {
-        let mut value = json!({"jsonVersion": JSON_VERSION, "time": time});
-        if let (Value::Object(map), Value::Object(fields)) = (&mut value, value_of(session, report))
-        {
-            map.extend(fields);
-        }
-        session.output.line(value.to_string());
+        let head = json!({"jsonVersion": JSON_VERSION, "time": time});
+        session.output.line(merged(head, report_value(session, report)).to_string());
         return;
     }
+    let text = report_text(session, report, retries);
     if session.log_format == LogFormat::Json {
-        session.output.line(logged(session, report, time, again).to_string());
+        session.output.line(log_line(session, report, time, &text).to_string());
         return;
     }
-    let clock = time.to_zoned(TimeZone::system()).strftime("%H:%M:%S");
-    for (at, line) in words_of(session, report, again).lines().enumerate() {
-        session.output.line(if at == 0 {
-            format!("{clock}  {line}")
-        } else {
-            format!("          {line}")
-        });
+    let clock = time.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string();
+    for (at, line) in text.lines().enumerate() {
+        let clock = if at == 0 { &clock } else { "" };
+        session.output.line(format!("{clock:8}  {line}"));
     }
 }
 
-/// Returns the event as a line of a log: when, how bad, in words, and then what `--json` has of it.
-fn logged(session: &Session, report: &Report, time: Timestamp, again: Again) -> Value {
-    let message = adapter::strip_str(&words_of(session, report, again)).to_string();
-    let mut line =
-        json!({"timestamp": time, "level": level(report).as_str(), "message": one_line(&message)});
-    if let (Value::Object(map), Value::Object(fields)) = (&mut line, value_of(session, report)) {
-        // As the stream of events calls it.
-        map.extend(
-            fields
-                .into_iter()
-                .map(|(key, value)| (if key == "task" { "taskId".to_owned() } else { key }, value)),
-        );
+/// Returns a report as a line of a log: time, level and sentence, then the fields of `--json`.
+fn log_line(session: &Session, report: &Report, time: Timestamp, text: &str) -> Value {
+    let message = one_line(&adapter::strip_str(text).to_string());
+    let mut fields = report_value(session, report);
+    if let Value::Object(map) = &mut fields {
+        // The stream of events calls it `taskId`.
+        *map = std::mem::take(map)
+            .into_iter()
+            .map(|(key, value)| (if key == "task" { "taskId".to_owned() } else { key }, value))
+            .collect();
     }
-    line
+    let level = level(report).as_str();
+    merged(json!({"timestamp": time, "level": level, "message": message}), fields)
 }
 
 fn level(report: &Report) -> Level {
@@ -135,15 +116,5 @@ fn level(report: &Report) -> Level {
         | Report::Unsynced { .. }
         | Report::Paused { .. } => Level::WARN,
         _ => Level::INFO,
-    }
-}
-
-/// Returns why the watcher looks every so often, if it does.
-pub(crate) fn polling(sight: &EventSource) -> Option<String> {
-    match sight {
-        EventSource::Events => None,
-        EventSource::Polling { reason } => {
-            Some(format!("{reason}; so everything is looked at every second"))
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! `aof watch` and `aof sweep`
 
 pub(crate) mod command;
+pub(crate) mod json;
 pub(crate) mod sweep;
-pub(crate) mod value;
-pub(crate) mod words;
+pub(crate) mod text;

@@ -7,35 +7,33 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::cli::arguments::{Away, Rehearsal};
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::{Away, Rehearsal};
-use crate::cli::input::length::length;
-use crate::cli::render::output::{CYAN, YELLOW, styled};
-use crate::cli::render::{assignments, expired, unreadable_files};
-use crate::cli::session::{Session, now};
-use crate::cli::task::shown::followed;
+use crate::cli::output::cyan;
+use crate::cli::render::changes::{
+    dependent, dependent_value, followed, given_value, lapsed, time_limit_value, timed_out,
+};
+use crate::cli::render::findings;
+use crate::cli::session::Session;
+use crate::cli::time::{between, now};
 use crate::dispatch::sweep::{Swept, sweep};
-use crate::domain::Timestamp;
 use crate::files::printable::inert;
 use crate::history::sync::sync::Loss;
 use crate::observability::events::catch_up::catch_up_events;
 use crate::observability::notices::delivery::{Tried, deliver_notices};
-use crate::project::error::error::OpsError;
 use crate::project::error::reason::reason_of;
-use crate::project::workspace::Workspace;
 use crate::tasks::apply::change::{Changed, DryRun};
 
-/// How long notices may take.
+/// How long the delivery of notices may take.
 const NOTICES: Duration = Duration::from_mins(1);
 
-/// Do one round of what nobody has to ask for: new rules, time limits, handing out, notices
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Tasks follow the rules in force, visits that took too long go to whoever steps in, claims that
-nobody renewed end, tasks are stopped and set going by those that they depend on, work is handed
-out where project.yaml has `handOut`, notices are delivered, and the event stream is kept.
+Tasks follow the rules in force. Visits that took too long are escalated, claims that nobody
+renewed end, and tasks are blocked or go on with their dependencies. Work is handed out where
+project.yaml has `handOut`, notices are delivered, and the event stream is kept up to date.
 
-`aof watch` does the same by itself, at the moment it is due. Where no watcher runs, let cron do it:
+`aof watch` does the same by itself, when it is due. Where no watcher runs, use cron:
   * * * * *  aof -C /path/to/project sweep
 
 Any number of sweeps may run at once: everything happens once. In a synced project (`git.sync`)
@@ -54,119 +52,88 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     session.rules(&workspace)?;
     let swept = sweep(&mut workspace, session.wait, mode, &mut |_| ControlFlow::Continue(()))?;
     if session.output.is_json() {
-        session.output.data(value(&swept, mode));
+        session.output.data_of_act(value(&swept), mode);
     } else {
         show(session, &swept, mode);
     }
     for (task, error) in swept.troubled() {
-        session.output.say(format!(
-            "{} {}: {}",
-            styled(YELLOW, "warning:"),
-            task,
-            inert(&error.to_string())
-        ));
+        session.warn(&format!("{task}: {}", inert(&error.to_string())));
     }
     if let Some(error) = &swept.handed_out.unconfirmed {
-        unconfirmed(session, error);
-    }
-    if mode == DryRun::No {
-        notify(session, &workspace)?;
-        if let Err(error) = catch_up_events(&workspace) {
-            session.warn(&format!(
-                "the event stream is not up to date: {}",
-                inert(&error.to_string())
-            ));
+        session.warn(&inert(&error.to_string()));
+        if let Some(fix) = error.fix() {
+            session.output.say(format!("  {}", inert(&session.git_said(fix))));
         }
     }
-    let code = unreadable_files::tell(session, &swept.ran_out.unreadable);
-    Ok(if swept.troubled().next().is_none() && swept.is_confirmed() {
-        code
-    } else {
-        ExitCode::FAILURE
-    })
-}
-
-/// Says why nothing more was handed out.
-fn unconfirmed(session: &Session, error: &OpsError) {
-    session.warn(&inert(&error.to_string()));
-    if let Some(fix) = error.fix() {
-        session.output.say(format!("  {}", inert(&session.git_said(fix))));
+    if mode == DryRun::No {
+        let rounds = deliver_notices(&workspace, Tried::Due, NOTICES)?;
+        for trouble in rounds.into_iter().filter_map(|round| round.trouble) {
+            session.warn(&format!("a notice could not be delivered: {}", inert(&trouble)));
+        }
+        if let Err(error) = catch_up_events(&workspace) {
+            let error = inert(&error.to_string());
+            session.warn(&format!("the event stream is not up to date: {error}"));
+        }
     }
-}
-
-/// Tells whoever is to be told. Who cannot be reached stops nothing.
-fn notify(session: &Session, workspace: &Workspace) -> Result<(), CliError> {
-    for trouble in deliver_notices(workspace, Tried::Due, NOTICES)?
-        .into_iter()
-        .filter_map(|round| round.trouble)
-    {
-        session.warn(&format!("a notice could not be delivered: {}", inert(&trouble)));
-    }
-    Ok(())
+    let code = findings::tell_unreadable(session, &swept.ran_out.unreadable);
+    let is_done = swept.troubled().next().is_none() && swept.is_confirmed();
+    Ok(if is_done { code } else { ExitCode::FAILURE })
 }
 
 fn show(session: &Session, swept: &Swept, mode: DryRun) {
-    let would = if mode == DryRun::Yes { " (dry run: nothing was written)" } else { "" };
-    let told = |id: &dyn Display, text: String| {
-        session.output.line(format!("{}: {}{would}", styled(CYAN, id), inert(&text)));
+    let output = session.output;
+    let remark = if mode == DryRun::Yes { " (dry run: nothing was written)" } else { "" };
+    let line = |id: &dyn Display, text: &str| {
+        output.line(format!("{}: {}{remark}", cyan(id), inert(text)));
     };
-    let of_change = |changed: &Changed, text: String| told(&changed.after.task.id, text);
-    let Swept { settled, ran_out, handed_out: handed, superseded } = swept;
-    settled.changed.iter().for_each(|changed| of_change(changed, followed(changed)));
-    ran_out.timed_out.iter().for_each(|changed| of_change(changed, expired::timed_out(changed)));
-    ran_out.lapsed.iter().for_each(|changed| of_change(changed, expired::lapsed(changed)));
-    handed.dependents.iter().for_each(|own| told(&own.task, assignments::dependent(own)));
+    let of = |changed: &Changed, text: String| line(&changed.after.task.id, &text);
+    let Swept { settled, ran_out, handed_out, superseded } = swept;
+    settled.changed.iter().for_each(|changed| of(changed, followed(changed)));
+    ran_out.timed_out.iter().for_each(|changed| of(changed, timed_out(changed)));
+    ran_out.lapsed.iter().for_each(|changed| of(changed, lapsed(changed)));
+    handed_out.dependents.iter().for_each(|own| line(&own.task, &dependent(own)));
     for loss in superseded {
-        told(
-            loss.task(),
-            format!("superseded, because the remote had another one first: {}", loss.what()),
-        );
+        let why = "superseded, because the remote had another one first";
+        line(loss.task(), &format!("{why}: {}", loss.what()));
     }
-    handed.given.iter().for_each(|given| told(&given.ticket, assignments::given(given)));
+    for given in &handed_out.given {
+        line(&given.ticket, &format!("given to {}", given.agent));
+    }
     if swept.is_idle() && swept.is_confirmed() {
-        session.output.line("nothing is due");
+        output.line("nothing is due");
     }
-    if handed.left > 0 {
-        let places = if handed.left == 1 {
-            "1 place of work waits".to_owned()
-        } else {
-            format!("{} places of work wait", handed.left)
+    if handed_out.left > 0 {
+        let places = match handed_out.left {
+            1 => "1 place of work waits".to_owned(),
+            left => format!("{left} places of work wait"),
         };
-        session.output.line(format!("{places}: nobody has room there, or may take it"));
+        output.line(format!("{places}: nobody has room there, or may claim it"));
     }
     if let Some(next) = ran_out.next {
-        session.output.line(format!("the next is due in {}, at {next}", ahead(next)));
+        output.line(format!("the next is due in {}, at {next}", between(now(), next)));
     }
 }
 
-fn ahead(next: Timestamp) -> String {
-    length(u64::try_from(next.as_second() - now().as_second()).unwrap_or(0))
-}
-
-fn value(swept: &Swept, mode: DryRun) -> Value {
-    let Swept { settled, ran_out, handed_out: handed, superseded: losses } = swept;
-    let superseded = |loss: &Loss| json!({"task": loss.task().as_str(), "what": loss.what()});
-    let timed_out = ran_out.timed_out.iter().map(|changed| expired::value("timeout", changed));
-    let lapsed = ran_out.lapsed.iter().map(|changed| expired::value("lapsed", changed));
-    let task = |changed: &Changed| json!({"task": changed.after.task.id.as_str(), "change": followed(changed)});
-    let troubled = swept
-        .troubled()
-        .map(|(task, error)| json!({"task": task.as_str(), "reason": reason_of(error)}));
-    let mut value = json!({
+fn value(swept: &Swept) -> Value {
+    let Swept { settled, ran_out, handed_out, superseded } = swept;
+    let loss = |loss: &Loss| json!({"task": loss.task().as_str(), "what": loss.what()});
+    let timed_out = ran_out.timed_out.iter().map(|changed| time_limit_value("timeout", changed));
+    let lapsed = ran_out.lapsed.iter().map(|changed| time_limit_value("lapsed", changed));
+    let task =
+        |changed: &Changed| json!({"task": changed.after.task.id, "change": followed(changed)});
+    let troubled =
+        swept.troubled().map(|(task, error)| json!({"task": task, "reason": reason_of(error)}));
+    json!({
         "followed": settled.changed.iter().map(task).collect::<Vec<_>>(),
         "ranOut": timed_out.chain(lapsed).collect::<Vec<_>>(),
         "next": ran_out.next.map(|next| next.to_string()),
-        "dependents": handed.dependents.iter().map(assignments::dependent_value).collect::<Vec<_>>(),
-        "given": handed.given.iter().map(assignments::given_value).collect::<Vec<_>>(),
-        "superseded": losses.iter().map(superseded).collect::<Vec<_>>(),
-        "handsOut": handed.hands_out,
-        "left": handed.left,
-        "unconfirmed": handed.unconfirmed.as_ref().map(reason_of),
+        "dependents": handed_out.dependents.iter().map(dependent_value).collect::<Vec<_>>(),
+        "given": handed_out.given.iter().map(given_value).collect::<Vec<_>>(),
+        "superseded": superseded.iter().map(loss).collect::<Vec<_>>(),
+        "handsOut": handed_out.hands_out,
+        "left": handed_out.left,
+        "unconfirmed": handed_out.unconfirmed.as_ref().map(reason_of),
         "troubled": troubled.collect::<Vec<_>>(),
-        "unreadable": unreadable_files::values(&ran_out.unreadable),
-    });
-    if mode == DryRun::Yes {
-        value["dryRun"] = json!(true);
-    }
-    value
+        "unreadable": findings::unreadable_values(&ran_out.unreadable),
+    })
 }

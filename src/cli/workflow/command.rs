@@ -1,46 +1,51 @@
-//! `aof workflow ...`
+//! `aof workflow ...`; `list` and `validate` as well
 
-use super::create;
-use super::diff;
-use super::graph;
-use super::import;
-use super::run;
-use super::show;
-use super::validate;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Subcommand;
 use serde_json::json;
 
+use super::{create, diff, import, run, show};
+use crate::cli::arguments::Who;
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::Who;
-use crate::cli::render::output::CYAN;
-use crate::cli::render::table::{Cell, Column, Table, width};
+use crate::cli::output::{CYAN, counted, width};
+use crate::cli::render::findings;
+use crate::cli::render::table::{Cell, Column, Table};
 use crate::cli::session::Session;
-use crate::domain::{Workflow, WorkflowName};
+use crate::domain::Workflow;
+use crate::files::config::config::Subject;
 use crate::project::author::viewer;
+use crate::project::rule_check::check_worktree;
+use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::tasks::lookup::workflow_named;
 use crate::tasks::lookup::{startable, workflows_value};
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// List the workflows in force that you may start
     List(Who),
-    /// Begin a workflow from a template: a commented file of its own, in one commit
+    /// Create a workflow from a template: a commented file of its own, in one commit
     Create(create::Args),
-    /// Start a task in a workflow, and drive it to its end: its agents are started, people are asked
+    /// Start a task in a workflow, and run it to its end: agents are started, people are asked
     Run(run::Args),
     /// Show a workflow's gates in order, and where each outcome leads
     Show(show::Args),
-    /// Make a workflow of another system's file, and say what became of each of its fields
+    /// Convert another system's file to a workflow, and report on each of its fields
     Import(import::Args),
-    /// Draw the ways that a task can go, and where tasks stand now
-    Graph(graph::Args),
-    /// Show what changed in the rules, and what that does to each task under way
+    /// Draw a workflow's gates and routes, and where tasks are now
+    Graph(show::GraphArgs),
+    /// Show what changed in the rules, and what that does to each open task
     Diff(diff::Args),
-    /// Check project.yaml, org.yaml and workflows/ as they stand in the worktree
-    Validate(validate::Args),
+    /// Check project.yaml, org.yaml and workflows/ as they are in the worktree
+    Validate(ValidateArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ValidateArgs {
+    /// Report only on these files
+    files: Vec<PathBuf>,
 }
 
 pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, CliError> {
@@ -50,27 +55,17 @@ pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, CliE
         Command::Run(args) => run::run(session, args),
         Command::Show(args) => show::run(session, args),
         Command::Import(args) => import::run(session, args),
-        Command::Graph(args) => graph::run(session, args),
+        Command::Graph(args) => show::graph(session, args),
         Command::Diff(args) => diff::run(session, args),
-        Command::Validate(args) => validate::run(session, args),
+        Command::Validate(args) => validate(session, args),
     }
-}
-
-/// Returns the workflow of that name; the project's default without one.
-pub(crate) fn named<'a>(
-    rules: &'a Rules,
-    name: Option<&WorkflowName>,
-) -> Result<&'a Workflow, CliError> {
-    Ok(workflow_named(rules, name.unwrap_or(&rules.project.default_workflow))?)
 }
 
 fn list(session: &Session, who: &Who) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("workflow list")?;
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;
-    let project = &rules.project;
     let viewer = viewer(&workspace, &rules.org, who.agent.as_ref());
-    let workflows = || startable(rules, viewer.as_ref());
     if session.output.is_json() {
         session.output.data(json!({"workflows": workflows_value(rules, viewer.as_ref())}));
         return Ok(ExitCode::SUCCESS);
@@ -81,7 +76,9 @@ fn list(session: &Session, who: &Who) -> Result<ExitCode, CliError> {
         Column::long("GATES"),
         Column::long("DESCRIPTION"),
     ]);
-    for workflow in workflows() {
+    let workflows: Vec<&Workflow> = startable(rules, viewer.as_ref()).collect();
+    for workflow in &workflows {
+        let project = &rules.project;
         let gates: Vec<&str> = workflow.gates.iter().map(|gate| gate.id.as_str()).collect();
         let is_default = workflow.name == project.default_workflow && project.workflows.len() > 1;
         table.row([
@@ -91,10 +88,48 @@ fn list(session: &Session, who: &Who) -> Result<ExitCode, CliError> {
             Cell::from(workflow.description.as_deref().unwrap_or_default()),
         ]);
     }
-    if let Some(viewer) = viewer.as_ref().filter(|_| workflows().next().is_none()) {
-        session.output.say(format!("no workflow is for `{viewer}` to start"));
-    } else {
-        session.output.print(&table.render(width()));
+    match viewer.as_ref().filter(|_| workflows.is_empty()) {
+        Some(viewer) => session.output.say(format!("no workflow is for `{viewer}` to start")),
+        None => session.output.print(&table.render(width())),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn validate(session: &Session, args: &ValidateArgs) -> Result<ExitCode, CliError> {
+    let workspace = session.workspace("workflow validate")?;
+    let wanted = args.files.iter().map(|file| rules_file(session, &workspace, file));
+    let wanted: Vec<String> = wanted.collect::<Result<_, _>>()?;
+    let (rules, mut diagnostics) = check_worktree(&workspace.repository)?;
+    if !wanted.is_empty() {
+        diagnostics.retain(|diagnostic| wanted.contains(&diagnostic.file));
+    }
+    let valid = rules.as_ref().map_or_else(|| wanted.join(", "), counts);
+    Ok(findings::show_diagnostics(session, &diagnostics, &valid))
+}
+
+/// Returns the name of a rules file as diagnostics have it. Fails for other files.
+fn rules_file(session: &Session, workspace: &Workspace, file: &Path) -> Result<String, CliError> {
+    let shown = file.display();
+    let path = session.directory.join(file).canonicalize();
+    let path = path.map_err(|cause| CliError::input(&shown, &cause))?;
+    let name = path.strip_prefix(workspace.paths.root()).ok().and_then(Path::to_str);
+    let name = name.filter(|name| Subject::of(name).is_some()).map(str::to_owned);
+    name.ok_or_else(|| {
+        let problem = format!("`{shown}` is no file that rules are read from");
+        let fix = "rules are in project.yaml, org.yaml and workflows/*.yaml";
+        CliError::refused("no_rules_file", problem, fix)
+    })
+}
+
+fn counts(rules: &Rules) -> String {
+    let project = &rules.project;
+    if project.implicit_workflow {
+        return "no workflow is defined, so every task has one gate, and any agent may complete it"
+            .to_owned();
+    }
+    let gates: usize = project.workflows.iter().map(|workflow| workflow.gates.len()).sum();
+    let [workflows, gates, roles] =
+        [(project.workflows.len(), "workflow"), (gates, "gate"), (rules.org.roles.len(), "role")]
+            .map(|(number, noun)| counted(number, noun));
+    format!("{workflows}, {gates}, {roles}")
 }

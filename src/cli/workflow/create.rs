@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
+use crate::cli::arguments::{Rehearsal, template};
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::{Rehearsal, template};
-use crate::cli::render::output::{BOLD, CYAN, styled};
+use crate::cli::output::{bold, cyan, of_commit};
 use crate::cli::session::Session;
 use crate::domain::{AgentId, WorkflowName, listed};
 use crate::setup::create_workflow::{Fate, NewWorkflow, WorkflowFile, create_workflow};
@@ -14,7 +14,6 @@ use crate::setup::template::people::Part;
 use crate::setup::template::template::Template;
 use crate::tasks::apply::change::DryRun;
 
-/// Begin a workflow from a template: a commented file of its own, in one commit
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,12 +21,12 @@ Examples:
   aof workflow create release --template deploy --dry-run  see the file
   aof workflow create --list                               what each template is for
 
-A workflow whose roles org.yaml lacks is written and not committed; what to add is said.")]
+A workflow whose roles org.yaml lacks is written and not committed; the output says what to add.")]
 pub(crate) struct Args {
-    /// What the workflow will be called
+    /// The name of the workflow
     #[arg(required_unless_present = "list")]
     name: Option<WorkflowName>,
-    /// What it begins as
+    /// The template that it is made from
     #[arg(long, value_name = "TEMPLATE", value_parser = template(), required_unless_present = "list")]
     template: Option<Template>,
     /// List the templates
@@ -48,7 +47,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     let made = create_workflow(&workspace, &new, mode)?;
     session.warn_of_rules(&made.before);
     if session.output.is_json() {
-        session.output.data(value(&new, &made, mode));
+        session.output.data_of_act(value(&new, &made), mode);
     } else {
         show(session, &new, &made, mode);
     }
@@ -56,41 +55,35 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
 }
 
 fn list(session: &Session) {
-    if session.output.is_json() {
-        let list: Vec<Value> = Template::ALL
-            .iter()
+    let output = session.output;
+    let all = Template::ALL.iter();
+    if output.is_json() {
+        let list: Vec<Value> = all
             .map(|template| json!({"name": template.as_str(), "summary": template.summary()}))
             .collect();
-        session.output.data(json!({"templates": list}));
+        output.data(json!({"templates": list}));
         return;
     }
-    let width = Template::ALL.iter().map(|template| template.as_str().len()).max().unwrap_or(0);
-    for template in Template::ALL {
-        session.output.line(format!(
-            "{}  {}",
-            styled(CYAN, format!("{template:<width$}")),
-            template.summary()
-        ));
+    let width = all.clone().map(|template| template.as_str().len()).max().unwrap_or(0);
+    for template in all {
+        output.line(format!("{}  {}", cyan(format!("{template:<width$}")), template.summary()));
     }
 }
 
 fn show(session: &Session, new: &NewWorkflow, made: &WorkflowFile, mode: DryRun) {
     let output = session.output;
-    let NewWorkflow { name, template } = new;
+    let (NewWorkflow { name, template }, path) = (new, &made.path);
     if mode == DryRun::Yes {
         output.print(&made.text);
     }
     match &made.fate {
         Fate::Ready => {
-            output.say(format!("dry run: nothing was written; `{}` could be committed", made.path));
+            output.say(format!("dry run: nothing was written; `{path}` could be committed"));
         }
         Fate::Committed(commit) => {
-            let commit = commit.to_string();
-            output.line(format!(
-                "began `{name}` from the template `{template}`: {}, commit {commit:.7}",
-                made.path
-            ));
-            output.line(format!("\n{}", styled(BOLD, "try next:")));
+            let commit = of_commit(Some(commit));
+            output.line(format!("began `{name}` from the template `{template}`: {path}{commit}"));
+            output.line(format!("\n{}", bold("try next:")));
             for (command, what) in [
                 (format!("aof workflow graph {name}"), "see the ways that a task can go"),
                 (format!("aof task new \"...\" --workflow {name}"), "create a task that goes them"),
@@ -99,34 +92,23 @@ fn show(session: &Session, new: &NewWorkflow, made: &WorkflowFile, mode: DryRun)
             }
         }
         Fate::Lacks { roles, agents } => {
-            let what = lacking(roles);
+            let names: Vec<String> = roles.iter().map(|part| part.role.to_string()).collect();
+            let s = if names.len() == 1 { "" } else { "s" };
+            let lacks = format!("org.yaml lacks the role{s} {}", listed(&names));
             let told = match mode {
-                DryRun::Yes => {
-                    format!(
-                        "dry run: nothing was written; it could not be committed yet: org.yaml lacks {what}"
-                    )
-                }
-                DryRun::No => {
-                    format!("wrote {}, and did not commit it: org.yaml lacks {what}", made.path)
-                }
+                DryRun::Yes => "dry run: nothing was written; it could not be committed yet",
+                DryRun::No => &format!("wrote {path}, and did not commit it"),
             };
-            let snippet = lacking_text(roles, agents);
-            let then = format!(
-                "then commit both: `git add org.yaml {0} && git commit -m \"Begin workflow {name}\" -- org.yaml {0}`",
-                made.path
-            );
-            output.say(format!("{told}\n\n{snippet}\n{then}"));
+            let snippet = missing_roles(roles, agents);
+            output.say(format!(
+                "{told}: {lacks}\n\n{snippet}\nthen commit both: `git add org.yaml {path} && git commit -m \"Begin workflow {name}\" -- org.yaml {path}`"
+            ));
         }
     }
 }
 
-fn lacking(roles: &[Part]) -> String {
-    let names: Vec<String> = roles.iter().map(|part| part.role.to_string()).collect();
-    format!("the role{} {}", if names.len() == 1 { "" } else { "s" }, listed(&names))
-}
-
-/// Returns what org.yaml needs, as a person can paste it.
-pub(crate) fn lacking_text(roles: &[Part], agents: &[AgentId]) -> String {
+/// Returns what org.yaml needs, ready to be pasted.
+pub(crate) fn missing_roles(roles: &[Part], agents: &[AgentId]) -> String {
     let parts: String = roles.iter().map(Part::text).collect();
     let mut text = format!("add to `roles` in org.yaml, with agents of yours:\n\n{parts}");
     if !agents.is_empty() {
@@ -136,37 +118,28 @@ pub(crate) fn lacking_text(roles: &[Part], agents: &[AgentId]) -> String {
     text
 }
 
-fn value(new: &NewWorkflow, made: &WorkflowFile, mode: DryRun) -> Value {
-    let (roles, agents) = match &made.fate {
-        Fate::Lacks { roles, agents } => (roles.as_slice(), agents.as_slice()),
-        Fate::Ready | Fate::Committed(_) => (&[][..], &[][..]),
-    };
-    let commit = match &made.fate {
-        Fate::Committed(commit) => Some(commit.to_string()),
-        Fate::Ready | Fate::Lacks { .. } => None,
-    };
-    let roles: Vec<Value> = roles
-        .iter()
-        .map(|part| {
-            let agents: Vec<&str> = part.agents.iter().map(AgentId::as_str).collect();
-            json!({
-                "role": part.role.as_str(),
-                "description": part.does,
-                "agents": agents,
-                "requireHuman": part.require_human,
-            })
+fn value(new: &NewWorkflow, made: &WorkflowFile) -> Value {
+    let (mut roles, mut agents, mut commit) = (&[][..], &[][..], None);
+    match &made.fate {
+        Fate::Lacks { roles: lacking, agents: unknown } => (roles, agents) = (lacking, unknown),
+        Fate::Committed(id) => commit = Some(id),
+        Fate::Ready => {}
+    }
+    let role = |part: &Part| {
+        json!({
+            "role": part.role,
+            "description": part.does,
+            "agents": part.agents,
+            "requireHuman": part.require_human,
         })
-        .collect();
-    let mut value = json!({
-        "workflow": new.name.as_str(),
-        "template": new.template.as_str(),
-        "path": made.path.as_str(),
+    };
+    let roles: Vec<Value> = roles.iter().map(role).collect();
+    json!({
+        "workflow": new.name,
+        "template": new.template,
+        "path": made.path,
         "text": made.text,
         "commit": commit,
-        "lacking": {"roles": roles, "agents": agents.iter().map(AgentId::as_str).collect::<Vec<_>>()},
-    });
-    if mode == DryRun::Yes {
-        value["dryRun"] = json!(true);
-    }
-    value
+        "lacking": {"roles": roles, "agents": agents},
+    })
 }

@@ -5,17 +5,15 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::cli::error::CliError;
-use crate::cli::render::output::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, styled};
-use crate::cli::render::unreadable_files;
+use crate::cli::output::{GREEN, RED, YELLOW, bold, cyan, dim, short, styled};
+use crate::cli::render::findings;
 use crate::cli::session::Session;
-use crate::domain::GateId;
-use crate::files::diagnostic::diagnostic::{Diagnostic, render_all};
+use crate::files::diagnostic::diagnostic::render_all;
 use crate::files::printable::inert;
 use crate::git::CommitId;
 use crate::rules::{Difference, DifferenceKind, Subject};
 use crate::setup::rules_diff::{Fate as TaskFate, Prospect, RulesDiff, Turn, diff_rules};
 
-/// Show what changed in the rules, and what that does to each task under way
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Without REV, the rules in force are compared with those of the worktree, which count once they are committed. With REV, the rules of \
@@ -34,30 +32,24 @@ pub(crate) struct Args {
 pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("workflow diff")?;
     let diff = diff_rules(&workspace, args.revision.as_deref())?;
-    if session.output.is_json() {
-        session.output.data(value(&diff));
+    let output = session.output;
+    if output.is_json() {
+        output.data(value(&diff));
     } else {
         if !diff.diagnostics.is_empty() {
-            session.output.say(format!(
-                "{}\n",
-                render_all(&diff.diagnostics, session.output.paint()).trim_end()
-            ));
+            output.say(format!("{}\n", render_all(&diff.diagnostics, output.paint()).trim_end()));
         }
-        session.output.print(&page(&diff));
+        output.print(&page(&diff));
     }
-    Ok(unreadable_files::tell(session, &diff.unreadable))
+    Ok(findings::tell_unreadable(session, &diff.unreadable))
 }
 
 fn page(diff: &RulesDiff) -> String {
-    let short = |commit: CommitId| commit.to_string()[..7].to_owned();
-    let from = diff
-        .from
-        .map_or_else(|| "no rules".to_owned(), |commit| format!("commit {}", short(commit)));
-    let to = diff
-        .to
-        .map_or_else(|| "the worktree".to_owned(), |commit| format!("commit {}", short(commit)));
-    let mut text =
-        format!("{}\n", styled(DIM, format!("from the rules of {from} to those of {to}")));
+    let named = |commit: Option<CommitId>, otherwise: &str| {
+        commit.map_or_else(|| otherwise.to_owned(), |commit| format!("commit {}", short(commit)))
+    };
+    let (from, to) = (named(diff.from, "no rules"), named(diff.to, "the worktree"));
+    let mut text = format!("{}\n", dim(format!("from the rules of {from} to those of {to}")));
     if diff.differences.is_empty() {
         text.push_str("the rules decide the same\n");
     }
@@ -65,27 +57,24 @@ fn page(diff: &RulesDiff) -> String {
     for difference in &diff.differences {
         let subject = subject(&difference.of);
         if difference.gate.is_some() && about.as_ref() != Some(&subject) {
-            text.push_str(&format!("{}\n", styled(BOLD, &subject)));
+            text.push_str(&format!("{}\n", bold(&subject)));
         }
         text.push_str(&line(difference));
         about = Some(subject);
     }
     if !diff.prospects.is_empty() {
-        text.push_str(&format!("\n{}\n", styled(BOLD, "Tasks")));
+        text.push_str(&format!("\n{}\n", bold("Tasks")));
     }
-    for prospect in &diff.prospects {
-        text.push_str(&of_task(prospect));
-    }
-    let (told, rest) = (diff.prospects.len(), diff.untouched);
-    text.push_str(&match (told, rest) {
+    text.extend(diff.prospects.iter().map(of_task));
+    let rest = diff.untouched;
+    text + &match (diff.prospects.len(), rest) {
         (0, 0) => "\nno task is under way\n".to_owned(),
         (_, 0) => String::new(),
         (0, 1) => "\nthe one task under way stays as it is\n".to_owned(),
         (0, _) => format!("\nall {rest} tasks under way stay as they are\n"),
         (_, 1) => "  1 other stays as it is\n".to_owned(),
         (_, _) => format!("  {rest} others stay as they are\n"),
-    });
-    text
+    }
 }
 
 fn subject(of: &Subject) -> String {
@@ -101,16 +90,15 @@ fn line(difference: &Difference) -> String {
         DifferenceKind::Removed => ("-", RED),
         DifferenceKind::Changed => ("~", YELLOW),
     };
-    let what = if difference.what.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", difference.what.join(", "))
+    let what = match &difference.what[..] {
+        [] => String::new(),
+        what => inert(&format!(": {}", what.join(", "))),
     };
     let (indent, name) = match &difference.gate {
         Some(gate) => ("  ", format!("gate {gate}")),
         None => ("", subject(&difference.of)),
     };
-    format!("{indent}{} {name}{}\n", styled(style, sign), inert(&what))
+    format!("{indent}{} {name}{what}\n", styled(style, sign))
 }
 
 fn of_task(prospect: &Prospect) -> String {
@@ -122,8 +110,7 @@ fn of_task(prospect: &Prospect) -> String {
         TaskFate::Follows { what, details } => format!("{what}: {}", details.join("; ")),
         TaskFate::Stranded => "its workflow is gone, and nobody can move it".to_owned(),
     };
-    let mut text =
-        format!("  {}  {}  {}\n", styled(CYAN, &prospect.task), prospect.gate, inert(&what));
+    let mut text = format!("  {}  {}  {}\n", cyan(&prospect.task), prospect.gate, inert(&what));
     for Turn { outcome, before, after } in &prospect.turns {
         text.push_str(&format!("    {outcome} leads to {after}, no longer to {before}\n"));
     }
@@ -131,56 +118,47 @@ fn of_task(prospect: &Prospect) -> String {
 }
 
 fn value(diff: &RulesDiff) -> Value {
-    let differences: Vec<Value> = diff
-        .differences
-        .iter()
-        .map(|difference| {
-            let (workflow, role) = match &difference.of {
-                Subject::Workflow(name) => (Some(name.as_str()), None),
-                Subject::Role(role) => (None, Some(role.as_str())),
-            };
-            json!({
-                "workflow": workflow,
-                "role": role,
-                "gate": difference.gate.as_ref().map(GateId::as_str),
-                "kind": difference.kind.as_str(),
-                "what": difference.what,
-            })
+    let differences = diff.differences.iter().map(|difference| {
+        let (workflow, role) = match &difference.of {
+            Subject::Workflow(name) => (Some(name), None),
+            Subject::Role(role) => (None, Some(role)),
+        };
+        json!({
+            "workflow": workflow,
+            "role": role,
+            "gate": difference.gate,
+            "kind": difference.kind.as_str(),
+            "what": difference.what,
         })
-        .collect();
+    });
     json!({
-        "from": diff.from.map(|commit| commit.to_string()),
-        "to": diff.to.map(|commit| commit.to_string()),
-        "differences": differences,
+        "from": diff.from,
+        "to": diff.to,
+        "differences": differences.collect::<Vec<_>>(),
         "tasks": diff.prospects.iter().map(task_value).collect::<Vec<_>>(),
         "untouched": diff.untouched,
-        "diagnostics": diff.diagnostics.iter().map(Diagnostic::to_value).collect::<Vec<_>>(),
-        "unreadable": unreadable_files::values(&diff.unreadable),
+        "diagnostics": findings::diagnostic_values(&diff.diagnostics),
+        "unreadable": findings::unreadable_values(&diff.unreadable),
     })
 }
 
 fn task_value(prospect: &Prospect) -> Value {
     let (fate, to, what) = match &prospect.fate {
         TaskFate::Stays => ("stays", Some(&prospect.gate), Vec::new()),
-        TaskFate::Moves { to, why } => ("moves", to.as_ref(), vec![why.clone()]),
-        TaskFate::Follows { what, details } => (
-            "follows",
-            Some(&prospect.gate),
-            std::iter::once(what).chain(details).cloned().collect(),
-        ),
+        TaskFate::Moves { to, why } => ("moves", to.as_ref(), vec![why]),
+        TaskFate::Follows { what, details } => {
+            ("follows", Some(&prospect.gate), [what].into_iter().chain(details).collect())
+        }
         TaskFate::Stranded => ("stranded", None, Vec::new()),
     };
-    let turns = prospect
-        .turns
-        .iter()
-        .map(|turn| json!({"outcome": turn.outcome.as_str(), "before": turn.before, "after": turn.after}));
+    let turn = |Turn { outcome, before, after }: &Turn| json!({"outcome": outcome, "before": before, "after": after});
     json!({
-        "task": prospect.task.as_str(),
+        "task": prospect.task,
         "title": prospect.title,
-        "gate": prospect.gate.as_str(),
+        "gate": prospect.gate,
         "fate": fate,
-        "to": to.map(GateId::as_str),
+        "to": to,
         "what": what,
-        "outcomes": turns.collect::<Vec<_>>(),
+        "outcomes": prospect.turns.iter().map(turn).collect::<Vec<_>>(),
     })
 }

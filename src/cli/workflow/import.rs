@@ -1,17 +1,18 @@
 //! `aof workflow import`
 
-use std::io::Read;
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 
+use crate::cli::arguments::{Rehearsal, one_of};
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::Rehearsal;
-use crate::cli::render::output::{BOLD, CYAN, DIM, RED, YELLOW, styled};
+use crate::cli::output::{CYAN, DIM, RED, YELLOW, bold, of_commit, styled};
+use crate::cli::render::findings;
 use crate::cli::session::Session;
+use crate::cli::text_input;
 use crate::domain::WorkflowName;
-use crate::files::diagnostic::diagnostic::{Diagnostic, render_all};
+use crate::files::diagnostic::diagnostic::render_all;
 use crate::files::printable::inert;
 use crate::git::AuditError;
 use crate::project::error::error::OpsError;
@@ -22,11 +23,10 @@ use crate::setup::import_workflow::{Brought, Fidelity, bring_in, read_foreign, r
 use crate::storage::{ProjectPath, StoreError};
 use crate::tasks::apply::change::DryRun;
 
-/// Make a workflow of another system's file, and say what became of each of its fields
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Whose file it is, is seen by what stands in it. Fields that only say how agents are run are dropped and told; a file
-that says of the way of a task what cannot be said here is refused (exit code 6), unless --lossy.
+The content of the file says which system wrote it. Fields that only say how agents are run are dropped and reported. A file
+with routes that cannot be expressed here is refused (exit code 6), unless --lossy is given.
 
 Examples:
   aof workflow import workflow.yml --dry-run     see the workflow, and the report beside it
@@ -36,100 +36,78 @@ pub(crate) struct Args {
     /// The file: YAML, JSON or TOML; `-` for stdin
     #[arg(value_name = "FILE")]
     file: String,
-    /// Whose file it is; without it, that is seen by what stands in it
-    #[arg(long, value_name = "SYSTEM", value_parser = system())]
+    /// The system that wrote it; without it, the content says so
+    #[arg(long, value_name = "SYSTEM",
+        value_parser = one_of::<System>(System::ALL.iter().map(|system| system.as_str())))]
     from: Option<System>,
-    /// What the workflow is called; of several in the file, the one to take
+    /// The name of the workflow; of several in the file, the one to take
     #[arg(long, value_name = "NAME")]
     name: Option<WorkflowName>,
-    /// Import what can be said here, and leave out the rest of where tasks go
+    /// Import what can be expressed here, and leave out the other routes
     #[arg(long)]
     lossy: bool,
     #[command(flatten)]
     rehearsal: Rehearsal,
 }
 
-fn system() -> impl TypedValueParser<Value = System> {
-    PossibleValuesParser::new(System::ALL.iter().map(|system| system.as_str()))
-        .try_map(|word| word.parse::<System>())
-}
-
 pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let mode = args.rehearsal.mode();
-    let bytes = bytes(session, &args.file)?;
+    let bytes = match args.file.as_str() {
+        "-" => text_input::bytes(Path::new("-"))?,
+        name => std::fs::read(session.directory.join(name))
+            .map_err(|cause| CliError::input(name, &cause))?,
+    };
     let imported = read_foreign(&args.file, &bytes, args.from, args.name.as_ref())?;
     let workspace = workspace(session, mode)?;
     let fidelity = if args.lossy { Fidelity::Lossy } else { Fidelity::Whole };
     let brought = bring_in(workspace.as_ref(), &imported, fidelity, mode);
-    if !session.output.is_json() {
-        report(session, args, &imported, mode);
-    }
-    let brought = brought?;
     if session.output.is_json() {
-        session.output.data(value(&imported, &brought, mode));
+        session.output.data_of_act(value(&imported, &brought?), mode);
     } else {
-        show(session, &imported, &brought, mode);
+        // The report explains a refusal as well. A dry run prints the workflow, so its report goes to stderr.
+        let report = report(args, &imported);
+        match mode {
+            DryRun::Yes => session.output.say(report),
+            DryRun::No => session.output.line(report),
+        }
+        show(session, &imported, &brought?, mode);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn bytes(session: &Session, name: &str) -> Result<Vec<u8>, CliError> {
-    let fault = |cause| CliError::Input {
-        name: if name == "-" { "stdin".to_owned() } else { name.to_owned() },
-        cause,
-    };
-    if name == "-" {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).map_err(fault)?;
-        return Ok(bytes);
-    }
-    std::fs::read(session.directory.join(name)).map_err(fault)
-}
-
-/// Opens the project. A rehearsal needs none.
+/// Opens the project. A dry run needs none.
 fn workspace(session: &Session, mode: DryRun) -> Result<Option<Workspace>, CliError> {
-    match session.workspace("workflow import") {
-        Err(CliError::Ops(error))
-            if mode == DryRun::Yes
-                && matches!(
-                    *error,
-                    OpsError::Store(StoreError::NoProject { .. })
-                        | OpsError::Audit(AuditError::NoRepository { .. })
-                ) =>
-        {
-            Ok(None)
-        }
-        other => other.map(Some),
-    }
+    let opened = session.workspace("workflow import");
+    let is_missing = matches!(
+        opened.as_ref().err().and_then(CliError::ops),
+        Some(
+            OpsError::Store(StoreError::NoProject { .. })
+                | OpsError::Audit(AuditError::NoRepository { .. })
+        )
+    );
+    if mode == DryRun::Yes && is_missing { Ok(None) } else { opened.map(Some) }
 }
 
-/// Tells what became of each field. A rehearsal's data is the workflow, so its report goes beside it.
-fn report(session: &Session, args: &Args, imported: &Imported, mode: DryRun) {
-    let mut lines =
-        vec![format!("{}, read as {}:", styled(BOLD, inert(&args.file)), imported.system)];
+/// Returns what became of each field.
+fn report(args: &Args, imported: &Imported) -> String {
+    let mut lines = vec![format!("{}, read as {}:", bold(inert(&args.file)), imported.system)];
     lines.extend(imported.remarks.iter().map(line));
     let count = |fate: Fate| imported.remarks.iter().filter(|remark| remark.fate == fate).count();
-    let counts: Vec<String> = Fate::ALL
-        .iter()
-        .filter(|fate| count(**fate) > 0)
-        .map(|fate| format!("{} {fate}", count(*fate)))
-        .collect();
+    let counts = Fate::ALL.iter().map(|fate| (count(*fate), fate)).filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, fate)| format!("{count} {fate}")).collect();
     lines.push(counts.join(", "));
-    let text = lines.join("\n");
-    match mode {
-        DryRun::Yes => session.output.say(text),
-        DryRun::No => session.output.line(text),
-    }
+    lines.join("\n")
 }
 
 fn line(remark: &Remark) -> String {
     let place = remark.line.map_or_else(|| "-".to_owned(), |line| line.to_string());
-    let fate = match remark.fate {
-        Fate::Kept => styled(DIM, format!("{:<9}", remark.fate)),
-        Fate::Converted | Fate::Added => styled(CYAN, format!("{:<9}", remark.fate)),
-        Fate::Dropped => styled(YELLOW, format!("{:<9}", remark.fate)),
-        Fate::Lost => styled(RED, format!("{:<9}", remark.fate)),
+    let style = match remark.fate {
+        Fate::Kept => DIM,
+        Fate::Converted | Fate::Added => CYAN,
+        Fate::Dropped => YELLOW,
+        Fate::Lost => RED,
     };
+    let fate = styled(style, format!("{:<9}", remark.fate));
     let note =
         if remark.note.is_empty() { String::new() } else { format!(": {}", inert(&remark.note)) };
     format!("{place:>6}  {fate}  {}{note}", inert(&remark.field))
@@ -149,24 +127,20 @@ fn show(session: &Session, imported: &Imported, brought: &Brought, mode: DryRun)
     let mut lines = Vec::new();
     let paths: Vec<&str> = brought.paths.iter().map(ProjectPath::as_str).collect();
     let paths = paths.join(" ");
-    match (brought.commit, mode) {
-        (Some(commit), _) => {
-            lines.push(format!("\nimported {paths}, commit {:.7}", commit.to_string()));
-        }
-        (None, DryRun::Yes) => {}
-        (None, DryRun::No) => {
-            lines.push(format!(
-                "\nwrote {paths}; not committed, because the rules would not be valid yet"
-            ));
-        }
+    let is_uncommitted = brought.commit.is_none() && mode == DryRun::No;
+    if brought.commit.is_some() {
+        lines.push(format!("\nimported {paths}{}", of_commit(brought.commit)));
+    } else if is_uncommitted {
+        lines.push(format!(
+            "\nwrote {paths}; not committed, because the rules would not be valid yet"
+        ));
     }
     if !brought.lacking.is_empty() {
-        lines.push(
-            "\norg.yaml lacks roles of this workflow; add them, with agents of yours:".to_owned(),
-        );
+        let lacks = "\norg.yaml lacks roles of this workflow; add them, with agents of yours:";
+        lines.push(lacks.to_owned());
         lines.push(roles_snippet(&brought.lacking).trim_end().to_owned());
     }
-    if brought.commit.is_none() && mode == DryRun::No {
+    if is_uncommitted {
         lines.push(format!(
             "\nthen see that all is well with `aof workflow validate`, and put it in force:\n  git add org.yaml {paths} && git commit \
              -m \"Import a workflow\" -- org.yaml {paths}"
@@ -183,30 +157,21 @@ fn show(session: &Session, imported: &Imported, brought: &Brought, mode: DryRun)
     }
 }
 
-fn value(imported: &Imported, brought: &Brought, mode: DryRun) -> Value {
-    let workflows: Vec<Value> = imported
-        .workflows
-        .iter()
-        .zip(&brought.paths)
-        .map(|(draft, path)| json!({"name": draft.name.as_str(), "path": path.as_str(), "text": draft.text}))
-        .collect();
-    let lacking: Vec<Value> = brought
-        .lacking
-        .iter()
-        .map(|need| json!({"role": need.role.as_str(), "description": need.description, "people": need.people}))
-        .collect();
-    let snippet = (!lacking.is_empty()).then(|| roles_snippet(&brought.lacking));
-    let mut value = json!({
-        "from": imported.system.as_str(),
-        "workflows": workflows,
-        "report": imported.remarks.iter().map(Remark::to_value).collect::<Vec<Value>>(),
-        "lackingRoles": lacking,
+fn value(imported: &Imported, brought: &Brought) -> Value {
+    let workflows = imported.workflows.iter().zip(&brought.paths);
+    let workflows = workflows
+        .map(|(draft, path)| json!({"name": draft.name, "path": path, "text": draft.text}));
+    let lacking = brought.lacking.iter().map(
+        |need| json!({"role": need.role, "description": need.description, "people": need.people}),
+    );
+    let snippet = (!brought.lacking.is_empty()).then(|| roles_snippet(&brought.lacking));
+    json!({
+        "from": imported.system,
+        "workflows": workflows.collect::<Vec<_>>(),
+        "report": imported.remarks.iter().map(Remark::to_value).collect::<Vec<_>>(),
+        "lackingRoles": lacking.collect::<Vec<_>>(),
         "orgSnippet": snippet,
-        "diagnostics": brought.diagnostics.iter().map(Diagnostic::to_value).collect::<Vec<Value>>(),
-        "commit": brought.commit.map(|commit| commit.to_string()),
-    });
-    if mode == DryRun::Yes {
-        value["dryRun"] = json!(true);
-    }
-    value
+        "diagnostics": findings::diagnostic_values(&brought.diagnostics),
+        "commit": brought.commit,
+    })
 }

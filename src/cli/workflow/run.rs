@@ -3,22 +3,24 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::builder::NonEmptyStringValueParser;
 use serde_json::{Value, json};
 
-use super::create::lacking_text;
-use crate::agents::runner::attempt::printed::shortened;
+use super::create::missing_roles;
+use crate::agents::runner::output::shortened;
 use crate::agents::runner::{Pace, Wish, preview_of};
-use crate::cli::agents::run::command::{How, ended, go, project};
-use crate::cli::agents::run::preview;
+use crate::cli::agents::preview;
+use crate::cli::agents::run::{How, ended, go};
+use crate::cli::agents::runner::project;
+use crate::cli::arguments::context;
 use crate::cli::error::CliError;
-use crate::cli::input::arguments::context;
-use crate::cli::render::output::{CYAN, styled};
+use crate::cli::output::cyan;
 use crate::cli::session::Session;
 use crate::domain::{Map, Workflow, WorkflowName};
 use crate::files::printable::one_line;
-use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
+use crate::rules::Rules;
 use crate::setup::create_workflow::{Fate, NewWorkflow, create_workflow};
 use crate::setup::template::template::Template;
 use crate::tasks::apply::change::DryRun;
@@ -28,7 +30,6 @@ use crate::tasks::lookup::workflow_named;
 /// The longest title that is made of an input, in characters.
 const TITLE: usize = 80;
 
-/// Start a task in a workflow, and drive it to its end: its agents are started, people are asked
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -37,9 +38,9 @@ Examples:
   aof workflow run bug-fix --input \"Login fails\" --context issue=123 --context '{\"repo\": \"web\"}'
   aof workflow run feature --input \"Add a dark mode\" --dry-run    every command and prompt
 
-In KEY=VALUE the value is JSON, else a text; a number that would not come back as it is typed (1.10, 1e3) is a text, too.
-The task file is the state: `aof run --task ID` goes on where a run stood, here or on any machine that has the repository.
-A template that the project has no workflow of is begun as one first (`workflows/NAME.yaml`).
+In KEY=VALUE the value is JSON, else a text. A number that JSON would write differently (1.10, 1e3) is a text as well.
+The task file is the state: `aof run --task ID` goes on where a run stopped, here or in any clone of the repository.
+If WORKFLOW is a template that the project has no workflow of, the workflow is created first (`workflows/NAME.yaml`).
 Exit codes: 0 complete, 1 failed, 7 it waits for somebody, 130 stopped.")]
 pub(crate) struct Args {
     /// The workflow, or a template
@@ -48,14 +49,14 @@ pub(crate) struct Args {
     /// Files that the work is about; the task names them, and begins with them as `files`
     #[arg(value_name = "FILE")]
     files: Vec<String>,
-    /// What is to be done; the first line is the title. The task begins with it as `input`
+    /// What to do; the first line is the title. The task begins with it as `input`
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     input: Option<String>,
     /// Give it something else to begin with, as in `repo=web` or `'{"repo": "web"}'`
     #[arg(long = "context", value_name = "KEY=VALUE|JSON", value_parser = context)]
     context: Vec<Vec<(String, Value)>>,
-    /// Label it; conditions of gates see labels
-    #[arg(long = "tag", value_name = "TAG", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    /// Add a label; conditions of gates see labels
+    #[arg(long = "tag", value_name = "TAG", value_parser = NonEmptyStringValueParser::new())]
     tags: Vec<String>,
     /// Stop after one visit; `aof run --task ID` goes on
     #[arg(long)]
@@ -72,112 +73,99 @@ fn start(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
     let workspace = session.workspace_in_background("workflow run")?;
     let mode = if args.how.dry_run { DryRun::Yes } else { DryRun::No };
     let in_force = session.rules(&workspace)?;
-    let template = lacking(&in_force, &args.workflow);
+    let template = template_to_begin(&in_force.rules, &args.workflow);
     let workflow = match template {
         Some(template) => Workflow { name: args.workflow.clone(), ..template.workflow() },
-        None => known(&in_force, &args.workflow)?.clone(),
+        None => known(&in_force.rules, &args.workflow)?.clone(),
     };
-    // Whatever is wrong with the task is said before anything is written for it.
+    // What is wrong with the task is reported before anything is written for it.
     let new = new_task(&workspace, &workflow, args, &session.directory)?;
     check_new(&workflow, &new)?;
-    if let Some(template) = template
-        && let Begun::Would = begun(session, &workspace, &args.workflow, template, mode)?
-    {
-        return Ok(ExitCode::SUCCESS);
+    if let Some(template) = template {
+        begin(session, &workspace, &args.workflow, template, mode)?;
+        if mode == DryRun::Yes {
+            return Ok(ExitCode::SUCCESS);
+        }
     }
     let made = create(&workspace, std::slice::from_ref(&new), None, mode)?;
-    let changed = made.first().ok_or_else(|| CliError::Unfit {
-        code: "not_created",
-        problem: "no task was created".to_owned(),
-        fix: "create it with `aof task new`, and start it with `aof run --task ID`".to_owned(),
+    let changed = made.first().ok_or_else(|| {
+        let fix = "create it with `aof task new`, and start it with `aof run --task ID`";
+        CliError::refused("not_created", "no task was created", fix)
     })?;
     if args.how.dry_run {
-        let previews =
-            preview_of(&project(session, &workspace)?, &workspace, &changed.after, &changed.path)?;
-        preview::shown(session, &previews, &[]);
+        let project = project(session, &workspace)?;
+        let previews = preview_of(&project, &workspace, &changed.after, &changed.path)?;
+        preview::show(session, &previews, &[]);
         return Ok(ExitCode::SUCCESS);
     }
     let id = &changed.after.task.id;
     if !session.output.is_json() {
-        session.output.say(format!(
-            "{}: {}, in `{}`",
-            styled(CYAN, id),
-            one_line(&new.title),
-            args.workflow
-        ));
+        let title = one_line(&new.title);
+        session.output.say(format!("{}: {title}, in `{}`", cyan(id), args.workflow));
     }
     session.warn_all(&changed.warnings);
     let pace = if args.step { Pace::OneVisit } else { Pace::Through };
     go(session, &workspace, &Wish::Task(id.clone()), pace, &args.how)
 }
 
-/// Returns the workflow of that name; who mistypes it is told of the templates as well.
-fn known<'a>(in_force: &'a InForce, name: &WorkflowName) -> Result<&'a Workflow, OpsError> {
-    workflow_named(&in_force.rules, name).map_err(|error| match error {
-        OpsError::Unknown { kind, given, mut known } => {
-            known.extend(
-                Template::ALL
-                    .iter()
-                    .map(ToString::to_string)
-                    .filter(|template| !known.contains(template))
-                    .collect::<Vec<_>>(),
-            );
-            OpsError::Unknown { kind, given, known }
+/// Returns the workflow of that name. The error names the templates as well.
+fn known<'a>(rules: &'a Rules, name: &WorkflowName) -> Result<&'a Workflow, OpsError> {
+    workflow_named(rules, name).map_err(|mut error| {
+        if let OpsError::Unknown { known, .. } = &mut error {
+            for template in Template::ALL.iter().map(ToString::to_string) {
+                if !known.contains(&template) {
+                    known.push(template);
+                }
+            }
         }
-        error => error,
+        error
     })
 }
 
-/// Whether a workflow was begun from a template.
-enum Begun {
-    Now,
-    Would,
+/// Returns the template of that name, if the project has no such workflow yet.
+fn template_to_begin(rules: &Rules, name: &WorkflowName) -> Option<Template> {
+    let project = &rules.project;
+    let exists = project.workflow(name).is_some() && !project.implicit_workflow;
+    name.as_str().parse().ok().filter(|_| !exists)
 }
 
-/// Returns the template of which the project has no workflow yet.
-fn lacking(in_force: &InForce, name: &WorkflowName) -> Option<Template> {
-    let project = &in_force.rules.project;
-    let is_there = project.workflow(name).is_some() && !project.implicit_workflow;
-    name.as_str().parse().ok().filter(|_| !is_there)
-}
-
-/// Begins the workflow from its template.
-fn begun(
+/// Creates the workflow from its template, or shows that it would. Fails where org.yaml lacks its roles.
+fn begin(
     session: &Session,
     workspace: &Workspace,
     name: &WorkflowName,
     template: Template,
     mode: DryRun,
-) -> Result<Begun, CliError> {
-    let made =
-        create_workflow(workspace, &NewWorkflow { name: name.clone(), template }, DryRun::Yes)?;
+) -> Result<(), CliError> {
+    let output = session.output;
+    let new = NewWorkflow { name: name.clone(), template };
+    let made = create_workflow(workspace, &new, DryRun::Yes)?;
     if let Fate::Lacks { roles, agents } = &made.fate {
-        return Err(CliError::Unfit {
-            code: "roles_missing",
-            problem: format!("the template `{template}` needs roles that org.yaml lacks"),
-            fix: format!(
+        return Err(CliError::refused(
+            "roles_missing",
+            format!("the template `{template}` needs roles that org.yaml lacks"),
+            format!(
                 "{}\n\nthen commit it, and run this again",
-                lacking_text(roles, agents).trim_end()
+                missing_roles(roles, agents).trim_end()
             ),
-        });
+        ));
     }
-    if mode == DryRun::Yes {
-        if session.output.is_json() {
-            session.output.data(
-                json!({"dryRun": true, "begins": made.path.to_string(), "runs": [], "waits": []}),
-            );
-        } else {
-            session
-                .output
-                .line(format!("dry run: `{name}` would begin as {}, from the template", made.path));
+    let path = &made.path;
+    match (mode, output.is_json()) {
+        (DryRun::Yes, true) => {
+            output.data(json!({"dryRun": true, "begins": path, "runs": [], "waits": []}));
         }
-        return Ok(Begun::Would);
+        (DryRun::Yes, false) => {
+            output.line(format!("dry run: `{name}` would begin as {path}, from the template"));
+        }
+        (DryRun::No, is_json) => {
+            create_workflow(workspace, &new, mode)?;
+            if !is_json {
+                output.say(format!("began `{name}` from the template: {path}"));
+            }
+        }
     }
-    let made = create_workflow(workspace, &NewWorkflow { name: name.clone(), template }, mode)?;
-    if !session.output.is_json() {
-        session.output.say(format!("began `{name}` from the template: {}", made.path));
-    }
-    Ok(Begun::Now)
+    Ok(())
 }
 
 fn new_task(
@@ -191,11 +179,11 @@ fn new_task(
     let first = text.lines().next().unwrap_or_default().trim();
     let title = match (first, files.as_slice()) {
         ("", []) => {
-            return Err(CliError::Unfit {
-                code: "missing_input",
-                problem: "nothing says what is to be done".to_owned(),
-                fix: "say it with `--input \"...\"`, or name a file".to_owned(),
-            });
+            return Err(CliError::refused(
+                "missing_input",
+                "nothing says what is to be done",
+                "say it with `--input \"...\"`, or name a file",
+            ));
         }
         ("", files) => format!("{}: {}", workflow.name, files.join(", ")),
         (first, _) => first.to_owned(),
@@ -207,17 +195,16 @@ fn new_task(
     }
     let mut input: Map = args.context.iter().flatten().cloned().collect();
     let declared = workflow.context.input.as_ref();
-    let mut usual = |name: &str, value: Value| {
-        if declared.is_none_or(|declared| declared.contains_key(name))
-            && !value.as_str().is_some_and(str::is_empty)
-        {
-            input.entry(name).or_insert(value);
+    let mut add = |name: &str, value: String| {
+        let is_wanted = declared.is_none_or(|declared| declared.contains_key(name));
+        if is_wanted && !value.is_empty() {
+            input.entry(name).or_insert(value.into());
         }
     };
-    usual("input", text.into());
-    usual("files", files.join(" ").into());
+    add("input", text.to_owned());
+    add("files", files.join(" "));
     if declared.is_some() {
-        usual("task", text.into());
+        add("task", text.to_owned());
     }
     Ok(NewTask {
         title: shortened(&title, TITLE),
@@ -229,22 +216,23 @@ fn new_task(
     })
 }
 
-/// Returns the files as the project names them.
+/// Returns the files by their paths in the project. Fails for a file outside of it.
 fn files(workspace: &Workspace, names: &[String], here: &Path) -> Result<Vec<String>, CliError> {
     let root = workspace.paths.root();
-    let one = |name: &String| {
-        let path = here.join(name);
-        let path =
-            path.canonicalize().map_err(|cause| CliError::Input { name: name.clone(), cause })?;
+    let in_project = |name: &String| {
+        let path = here.join(name).canonicalize();
+        let path = path.map_err(|cause| CliError::input(name, &cause))?;
         let inside = path.strip_prefix(root).ok().and_then(Path::to_str).map(str::to_owned);
-        inside.ok_or_else(|| CliError::Unfit {
-            code: "outside_project",
-            problem: format!("`{name}` is not in the project"),
-            fix: format!(
-                "agents work in `{}`: copy it there, or say what is in it with `--input`",
-                root.display()
-            ),
+        inside.ok_or_else(|| {
+            let root = root.display();
+            CliError::refused(
+                "outside_project",
+                format!("`{name}` is not in the project"),
+                format!(
+                    "agents work in `{root}`: copy it there, or say what is in it with `--input`"
+                ),
+            )
         })
     };
-    names.iter().map(one).collect()
+    names.iter().map(in_project).collect()
 }

@@ -1,21 +1,49 @@
-//! `aof workflow show`
+//! `aof workflow show` and `aof workflow graph`
 
 use std::process::ExitCode;
 
-use serde_json::{Value, json};
+use clap::ValueEnum;
+use serde_json::{Map, Value, json};
 
-use super::command::named;
-use super::drawing::draw;
+use super::diagrams::{dot, mermaid};
+use super::draw::draw;
 use crate::cli::error::CliError;
+use crate::cli::render::findings;
 use crate::cli::session::Session;
-use crate::domain::{Branch, Gate, GateId, Outcome, RoleId, Workflow, WorkflowName};
-use crate::rules::{Limits, Post, Rules, reads};
+use crate::domain::{Branch, Gate, GateKind, GateType, Workflow, WorkflowName};
+use crate::observability::gate_report::{GateReport, gate_report_value, gate_status};
+use crate::rules::{Edge, Limits, Post, Rules, Way, edges, reads};
+use crate::tasks::lookup::workflow_named;
 
-/// Show a workflow's gates in order, and where each outcome leads
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The workflow; the project's default if none is named
     name: Option<WorkflowName>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof workflow graph                                     the default workflow, here
+  aof workflow graph release --format mermaid            for a Markdown file, in a block of ```mermaid
+  aof workflow graph --format dot | dot -Tsvg > way.svg  with Graphviz")]
+pub(crate) struct GraphArgs {
+    /// The workflow; the project's default if none is named
+    name: Option<WorkflowName>,
+    /// The format of the drawing
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+}
+
+/// How a workflow is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Lines and letters
+    Text,
+    /// A flowchart for Mermaid
+    Mermaid,
+    /// A graph for Graphviz
+    Dot,
 }
 
 pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
@@ -31,80 +59,154 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     Ok(ExitCode::SUCCESS)
 }
 
+/// Draws the workflow, and where tasks are now.
+pub(crate) fn graph(session: &Session, args: &GraphArgs) -> Result<ExitCode, CliError> {
+    let workspace = session.workspace("workflow graph")?;
+    let in_force = session.rules(&workspace)?;
+    let rules = &in_force.rules;
+    let workflow = named(rules, args.name.as_ref())?;
+    let report = gate_status(&workspace, &in_force);
+    if session.output.is_json() {
+        session.output.data(graph_value(workflow, &report));
+    } else {
+        session.output.print(&match args.format {
+            Format::Text => draw(rules, workflow, &report.rows),
+            Format::Mermaid => mermaid(workflow, &report.rows),
+            Format::Dot => dot(workflow, &report.rows),
+        });
+    }
+    Ok(findings::tell_unreadable(session, &report.unreadable))
+}
+
+/// Returns the workflow of that name; without one the project's default.
+fn named<'a>(rules: &'a Rules, name: Option<&WorkflowName>) -> Result<&'a Workflow, CliError> {
+    Ok(workflow_named(rules, name.unwrap_or(&rules.project.default_workflow))?)
+}
+
 fn value(rules: &Rules, workflow: &Workflow) -> Value {
-    let gates: Vec<Value> = workflow
-        .gates
-        .iter()
-        .map(|gate| {
-            let post = Post::at(gate);
-            let outcomes = post.map(|post| post.outcomes(rules)).unwrap_or_default();
-            let outcomes: Vec<&str> = outcomes.iter().map(Outcome::as_str).collect();
-            let duty = gate.duty();
-            let routes: serde_json::Map<String, Value> = gate
-                .exits
-                .written()
-                .map(|(outcome, route)| {
-                    let clear: Vec<&str> = route.clear.iter().map(GateId::as_str).collect();
-                    let value = json!({"to": route.to.to_string(), "prompt": route.prompt, "clear": clear});
-                    (outcome.to_string(), value)
-                })
-                .collect();
-            let mut value = json!({
-                "id": gate.id.as_str(),
-                "role": gate.role().map(RoleId::as_str),
-                "detour": gate.detour,
-                "routes": routes,
-                "maxRetries": gate.exits.retries(),
-                "description": gate.description,
-                "when": gate.when,
-                "canReject": gate.can_reject(),
-                "rejectTo": gate.exits.reject_to.as_ref().map(GateId::as_str),
-                "canSkip": duty.is_some_and(|duty| duty.can_skip),
-                "requireHuman": post.is_some_and(|post| post.requires_human(rules)),
-                "timeout": duty.and_then(|duty| Limits::of(workflow, duty).timeout).map(|period| period.to_string()),
-                "escalateTo": duty.and_then(|duty| duty.escalate_to.as_ref()).map(RoleId::as_str),
-                "outcomes": outcomes,
-                "reads": duty.map(reads).unwrap_or_default(),
-                "handsOn": duty.map(|duty| duty.outputs.names()).unwrap_or_default(),
-            });
-            if let Some(fork) = gate.fork() {
-                value["joinStrategy"] = json!(fork.join.as_str());
-                value["branches"] =
-                    fork.branches.iter().map(|branch| branch_value(rules, workflow, gate, branch)).collect();
-            }
-            value
-        })
-        .collect();
+    let gates = workflow.gates.iter().map(|gate| gate_value(rules, workflow, gate));
     json!({
-        "name": workflow.name.as_str(),
+        "name": workflow.name,
         "description": workflow.description,
         "default": workflow.name == rules.project.default_workflow,
-        "defaultOutcome": workflow.default_outcome.as_str(),
+        "defaultOutcome": workflow.default_outcome,
         "rejectionStrategy": workflow.rejection.as_str(),
         "hash": rules.hash(&workflow.name),
-        "gates": gates,
+        "gates": gates.collect::<Vec<_>>(),
     })
+}
+
+fn gate_value(rules: &Rules, workflow: &Workflow, gate: &Gate) -> Value {
+    let post = Post::at(gate);
+    let duty = gate.duty();
+    let routes: Map<String, Value> = gate
+        .exits
+        .written()
+        .map(|(outcome, route)| {
+            let to = route.to.to_string();
+            let value = json!({"to": to, "prompt": route.prompt, "clear": route.clear});
+            (outcome.to_string(), value)
+        })
+        .collect();
+    let mut value = json!({
+        "id": gate.id,
+        "role": gate.role(),
+        "detour": gate.detour,
+        "routes": routes,
+        "maxRetries": gate.exits.retries(),
+        "description": gate.description,
+        "when": gate.when,
+        "canReject": gate.can_reject(),
+        "rejectTo": gate.exits.reject_to,
+        "canSkip": duty.is_some_and(|duty| duty.can_skip),
+        "requireHuman": post.is_some_and(|post| post.requires_human(rules)),
+        "timeout": duty.and_then(|duty| Limits::of(workflow, duty).timeout),
+        "escalateTo": duty.and_then(|duty| duty.escalate_to.as_ref()),
+        "outcomes": post.map(|post| post.outcomes(rules)).unwrap_or_default(),
+        "reads": duty.map(reads).unwrap_or_default(),
+        "handsOn": duty.map(|duty| duty.outputs.names()).unwrap_or_default(),
+    });
+    if let Some(fork) = gate.fork() {
+        let branch = |branch: &Branch| branch_value(rules, workflow, gate, branch);
+        value["joinStrategy"] = json!(fork.join.as_str());
+        value["branches"] = fork.branches.iter().map(branch).collect();
+    }
+    value
 }
 
 fn branch_value(rules: &Rules, workflow: &Workflow, fork: &Gate, branch: &Branch) -> Value {
     let post = Post::at_branch(fork, branch);
-    let outcomes = post.outcomes(rules);
-    let verdicts: serde_json::Map<String, Value> = outcomes
+    let verdicts: Map<String, Value> = post
+        .outcomes(rules)
         .iter()
         .map(|outcome| (outcome.to_string(), json!(branch.verdict(outcome).as_str())))
         .collect();
     let duty = branch.duty();
     json!({
-        "id": branch.id().as_str(),
-        "role": duty.role.as_str(),
+        "id": branch.id(),
+        "role": duty.role,
         "description": branch.gate().description,
         "when": branch.gate().when,
         "canSkip": duty.can_skip,
         "requireHuman": post.requires_human(rules),
-        "timeout": Limits::of(workflow, duty).timeout.map(|period| period.to_string()),
-        "escalateTo": duty.escalate_to.as_ref().map(RoleId::as_str),
+        "timeout": Limits::of(workflow, duty).timeout,
+        "escalateTo": duty.escalate_to,
         "outcomes": verdicts,
         "reads": reads(duty),
         "handsOn": duty.outputs.names(),
+    })
+}
+
+fn graph_value(workflow: &Workflow, report: &GateReport) -> Value {
+    let rows = gate_report_value(report);
+    let rows = rows["gates"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let gates = workflow.gates.iter().map(|gate| {
+        let is_own = |row: &&Value| {
+            row["workflow"] == workflow.name.as_str() && row["gate"] == gate.id.as_str()
+        };
+        let row = rows.iter().find(is_own);
+        let count = |field: &str| row.map_or(Value::Null, |row| row[field].clone());
+        let kind = match &gate.kind {
+            GateKind::Work(_) => GateType::Work,
+            GateKind::Condition => GateType::Condition,
+            GateKind::Fork(_) => GateType::Fork,
+        };
+        let branch = |branch: &Branch| json!({"id": branch.id(), "role": branch.duty().role});
+        let branches = gate.fork().map(|fork| fork.branches.iter().map(branch).collect::<Vec<_>>());
+        json!({
+            "id": gate.id,
+            "type": kind.as_str(),
+            "branches": branches,
+            "role": gate.role(),
+            "when": gate.when,
+            "detour": gate.detour,
+            "waiting": count("waiting"),
+            "inProgress": count("inProgress"),
+            "blocked": count("blocked"),
+        })
+    });
+    let edges = edges(workflow);
+    json!({
+        "workflow": workflow.name,
+        "gates": gates.collect::<Vec<_>>(),
+        "edges": edges.iter().map(edge_value).collect::<Vec<_>>(),
+    })
+}
+
+fn edge_value(edge: &Edge) -> Value {
+    let (way, times) = match edge.way {
+        Way::On => ("on", None),
+        Way::Back(times) => ("back", Some(times)),
+        Way::Over => ("over", None),
+        Way::Return => ("return", None),
+        Way::Exhausted(times) => ("exhausted", Some(times)),
+        Way::Hold => ("hold", None),
+    };
+    json!({
+        "from": edge.from,
+        "to": edge.to,
+        "outcomes": edge.outcomes,
+        "way": way,
+        "times": times,
     })
 }

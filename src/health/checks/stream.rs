@@ -7,7 +7,7 @@ use crate::files::event::line::EventLine;
 use crate::health::doctor::{Complaint, Patient, count};
 use crate::observability::events::rebuild_events;
 use crate::project::error::error::OpsError;
-use crate::storage::Stream;
+use crate::storage::EventStream;
 
 /// How many events of each kind were written, as the record has it.
 #[derive(Deserialize)]
@@ -16,7 +16,7 @@ struct Written {
 }
 
 pub(crate) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
-    let stream = Stream::of(&patient.workspace.paths);
+    let stream = EventStream::of(&patient.workspace.paths);
     // The record goes first: what is written meanwhile is more than it knows of.
     let record = stream.record::<Written>()?;
     let Some(mut reading) = stream.open()? else { return Ok(Vec::new()) };

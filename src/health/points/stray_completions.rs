@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::domain::issue::{Attention, some};
 use crate::project::workspace::Workspace;
-use crate::storage::inbox::scan::{Class, Witnessed};
+use crate::storage::inbox::{Class, Witnessed};
 use crate::storage::layout::INBOX;
 use crate::storage::{Inbox, Paths};
 

@@ -49,7 +49,7 @@ fn branch_of(record: &Pending) -> Option<String> {
     const SOME: &str = "BRANCH";
     let locks = match record {
         Pending::Nothing => return None,
-        Pending::Unreadable { .. } => None,
+        Pending::Unreadable => None,
         Pending::Intent(record) => {
             record.locks.clone().and_then(|value| serde_json::from_value::<Locks>(value).ok())
         }

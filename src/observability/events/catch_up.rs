@@ -18,9 +18,9 @@ use crate::history::new_commits::news::{Left, News};
 use crate::project::error::error::OpsError;
 use crate::project::parallel_map::side_by_side;
 use crate::project::workspace::Workspace;
-use crate::storage::event_log::event_log::{Record, Standing};
-use crate::storage::event_log::writer::Writer;
-use crate::storage::{Cursor, Stream};
+use crate::storage::event_log::StreamWriter;
+use crate::storage::event_log::{StreamRecord, StreamState};
+use crate::storage::{Cursor, EventStream};
 use crate::tasks::uncommitted_events::ForStream;
 
 /// How long whoever else writes is waited for: they are about to write the same.
@@ -74,13 +74,13 @@ impl Ground {
 
 /// Returns whether all is in the stream that is to be told.
 pub fn are_events_kept(workspace: &Workspace) -> Result<bool, OpsError> {
-    is_up_to_date(workspace, &Stream::of(&workspace.paths))
+    is_up_to_date(workspace, &EventStream::of(&workspace.paths))
 }
 
 /// Writes what is to be written as long as `go_on` says so, and returns whether something is left. If somebody else writes, they do
 /// it.
 pub fn keep_events(workspace: &Workspace, go_on: &dyn Fn() -> bool) -> Result<Left, OpsError> {
-    let stream = Stream::of(&workspace.paths);
+    let stream = EventStream::of(&workspace.paths);
     match stream.writing()? {
         Some(writer) => write_all(workspace, &stream, &writer, go_on),
         None => Ok(Left::Commits),
@@ -89,7 +89,7 @@ pub fn keep_events(workspace: &Workspace, go_on: &dyn Fn() -> bool) -> Result<Le
 
 /// Writes all that is to be written; something is left only where somebody else has been about to write it for long.
 pub fn catch_up_events(workspace: &Workspace) -> Result<Left, OpsError> {
-    let stream = Stream::of(&workspace.paths);
+    let stream = EventStream::of(&workspace.paths);
     if is_up_to_date(workspace, &stream)? {
         return Ok(Left::Nothing);
     }
@@ -104,12 +104,12 @@ pub fn catch_up_events(workspace: &Workspace) -> Result<Left, OpsError> {
 /// Adds to a stream whose end is known, a part at a time; any other one is made again as a whole.
 fn write_all(
     workspace: &Workspace,
-    stream: &Stream,
-    writer: &Writer,
+    stream: &EventStream,
+    writer: &StreamWriter,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Left, OpsError> {
     while go_on() {
-        let Standing::Known(record, strays) = settle(stream, writer)? else {
+        let StreamState::Known(record, strays) = settle(stream, writer)? else {
             return remake(workspace, stream, writer, go_on);
         };
         match step(workspace, stream, writer, record, &strays)? {
@@ -123,8 +123,8 @@ fn write_all(
 
 fn remake(
     workspace: &Workspace,
-    stream: &Stream,
-    writer: &Writer,
+    stream: &EventStream,
+    writer: &StreamWriter,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Left, OpsError> {
     let made = rebuild_with(workspace, stream, writer, go_on)?;
@@ -133,7 +133,7 @@ fn remake(
 
 /// Returns what is not in a stream that cannot be written now: what would be added, or all where there is none.
 pub(crate) fn unwritten(workspace: &Workspace) -> Result<Vec<Line>, OpsError> {
-    let stream = Stream::of(&workspace.paths);
+    let stream = EventStream::of(&workspace.paths);
     let kept = stream.record::<Kept>()?.map(|(record, _)| record.kept).unwrap_or_default();
     let apart = ForStream::of(stream.left()?, &kept.taken).waiting;
     let news = match Ground::look(workspace, Some(&kept.cursor))? {
@@ -147,7 +147,10 @@ pub(crate) fn unwritten(workspace: &Workspace) -> Result<Vec<Line>, OpsError> {
 }
 
 /// Takes the right to write the stream; waits that long for whoever has it.
-pub(crate) fn patiently(stream: &Stream, patience: Duration) -> Result<Option<Writer>, OpsError> {
+pub(crate) fn patiently(
+    stream: &EventStream,
+    patience: Duration,
+) -> Result<Option<StreamWriter>, OpsError> {
     let until = Instant::now() + patience;
     loop {
         match stream.writing()? {
@@ -157,7 +160,7 @@ pub(crate) fn patiently(stream: &Stream, patience: Duration) -> Result<Option<Wr
     }
 }
 
-fn is_up_to_date(workspace: &Workspace, stream: &Stream) -> Result<bool, OpsError> {
+fn is_up_to_date(workspace: &Workspace, stream: &EventStream) -> Result<bool, OpsError> {
     let Some((record, is_whole)) = stream.record::<Kept>()? else { return Ok(false) };
     let reached = match Ground::look(workspace, Some(&record.kept.cursor))? {
         Some(Ground { head, newest }) => {
@@ -169,7 +172,7 @@ fn is_up_to_date(workspace: &Workspace, stream: &Stream) -> Result<bool, OpsErro
 }
 
 /// Returns how the stream stands; what a kill left unrecorded is taken out, for it is written again.
-fn settle(stream: &Stream, writer: &Writer) -> Result<Standing<Kept>, OpsError> {
+fn settle(stream: &EventStream, writer: &StreamWriter) -> Result<StreamState<Kept>, OpsError> {
     let left: Vec<EventId> = stream.left()?.into_iter().map(|(id, _)| id).collect();
     let again = |text: &str| {
         EventLine::read(text).is_some_and(|event| {
@@ -189,9 +192,9 @@ enum Step {
 /// Adds what is new, behind these lines that others have added.
 fn step(
     workspace: &Workspace,
-    stream: &Stream,
-    writer: &Writer,
-    mut record: Record<Kept>,
+    stream: &EventStream,
+    writer: &StreamWriter,
+    mut record: StreamRecord<Kept>,
     strays: &[String],
 ) -> Result<Step, OpsError> {
     for line in strays {
@@ -215,8 +218,8 @@ fn step(
 }
 
 fn write(
-    writer: &Writer,
-    record: &mut Record<Kept>,
+    writer: &StreamWriter,
+    record: &mut StreamRecord<Kept>,
     lines: &[Line],
     taken: Vec<Apart>,
 ) -> Result<(), OpsError> {

@@ -11,7 +11,7 @@ use crate::files::event::line::EventLine;
 use crate::history::new_commits::news::Left;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::Stream;
+use crate::storage::EventStream;
 
 /// How often an event is in the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub fn event_counts(workspace: &Workspace) -> Result<Vec<EventCount>, OpsError> 
         Err(OpsError::Store(fault)) if fault.is_read_only() => unwritten(workspace)?,
         Err(error) => return Err(error),
     };
-    let record = Stream::of(&workspace.paths).record::<Kept>()?;
+    let record = EventStream::of(&workspace.paths).record::<Kept>()?;
     let mut counts = record.map(|(record, _)| record.kept.counts).unwrap_or_default();
     for line in &missing {
         counts.add(line);

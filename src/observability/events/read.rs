@@ -9,8 +9,8 @@ use crate::files::event::line::EventLine;
 use crate::history::new_commits::news::Left;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::Stream;
-use crate::storage::event_log::reading::Reading;
+use crate::storage::EventStream;
+use crate::storage::event_log::StreamReader;
 
 /// Which events are wanted; what is not said is no condition.
 #[derive(Debug, Clone, Default)]
@@ -49,8 +49,8 @@ pub enum StreamLine {
 
 /// The stream, being read.
 pub struct EventReader {
-    stream: Stream,
-    reading: Option<Reading>,
+    stream: EventStream,
+    reading: Option<StreamReader>,
     number: u64,
     /// The line that was read last.
     last: Option<String>,
@@ -64,7 +64,7 @@ pub struct EventReader {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reached {
     /// As far as the stream was read.
-    Stream,
+    EventStream,
     /// Further: to what was not in it.
     Unwritten,
 }
@@ -72,7 +72,7 @@ enum Reached {
 impl EventReader {
     /// Opens the stream, brought up to date. Where nothing may be written, what is missing is told all the same.
     pub fn open(workspace: &Workspace) -> Result<Self, OpsError> {
-        let stream = Stream::of(&workspace.paths);
+        let stream = EventStream::of(&workspace.paths);
         let missing = match catch_up_events(workspace) {
             Ok(Left::Nothing) => Vec::new(),
             // Somebody else is about to write it, and takes long.
@@ -87,14 +87,14 @@ impl EventReader {
             number: 0,
             last: None,
             unwritten,
-            reached: Reached::Stream,
+            reached: Reached::EventStream,
         })
     }
 
     /// Returns the next line, if there is one by now.
     pub fn next_line(&mut self) -> Result<Option<StreamLine>, OpsError> {
         // What comes into it behind what was not in it is that, first of all.
-        let read = match self.reading.as_mut().filter(|_| self.reached == Reached::Stream) {
+        let read = match self.reading.as_mut().filter(|_| self.reached == Reached::EventStream) {
             Some(reading) => reading.line()?,
             None => None,
         };
@@ -122,8 +122,8 @@ impl EventReader {
             Err(OpsError::Store(fault)) if fault.is_read_only() => Left::Commits,
             other => other?,
         };
-        let is_over = self.reading.as_ref().is_none_or(Reading::is_over);
-        if !is_over && (self.reached == Reached::Stream || left == Left::Commits) {
+        let is_over = self.reading.as_ref().is_none_or(StreamReader::is_over);
+        if !is_over && (self.reached == Reached::EventStream || left == Left::Commits) {
             return Ok(());
         }
         // What is left of the old one was written before the new one was begun.
@@ -145,7 +145,7 @@ impl EventReader {
             number = line;
         }
         self.number = number;
-        self.reached = Reached::Stream;
+        self.reached = Reached::EventStream;
         self.reading = Some(newer);
         Ok(())
     }

@@ -15,8 +15,8 @@ use crate::history::new_commits::news::News;
 use crate::project::error::error::OpsError;
 use crate::project::parallel_map::side_by_side;
 use crate::project::workspace::Workspace;
-use crate::storage::Stream;
-use crate::storage::event_log::writer::{Rewriting, Writer};
+use crate::storage::EventStream;
+use crate::storage::event_log::{StreamRewrite, StreamWriter};
 use crate::system::crash_points;
 use crate::tasks::uncommitted_events::ForStream;
 
@@ -35,7 +35,7 @@ pub struct Rebuilt {
 
 /// Makes the stream again. Waits for whoever writes it.
 pub fn rebuild_events(workspace: &Workspace) -> Result<Rebuilt, OpsError> {
-    let stream = Stream::of(&workspace.paths);
+    let stream = EventStream::of(&workspace.paths);
     let patience = workspace.deadline().saturating_duration_since(Instant::now());
     let writer = patiently(&stream, patience)?.ok_or_else(|| OpsError::Unfit {
         code: "events_busy",
@@ -60,7 +60,7 @@ struct Old {
 }
 
 /// Returns the lines of the stream that are in no commit, and how many are no events.
-fn old_lines(stream: &Stream) -> Result<(Vec<Old>, usize), OpsError> {
+fn old_lines(stream: &EventStream) -> Result<(Vec<Old>, usize), OpsError> {
     let (mut old, mut damaged) = (Vec::new(), 0);
     let Some(mut reading) = stream.open()? else { return Ok((old, damaged)) };
     let mut after: Option<String> = None;
@@ -82,8 +82,8 @@ fn old_lines(stream: &Stream) -> Result<(Vec<Old>, usize), OpsError> {
 /// Makes the stream again, in one walk over history. Nothing is returned, and nothing changed, where `go_on` says that it is enough.
 pub(crate) fn rebuild_with(
     workspace: &Workspace,
-    stream: &Stream,
-    writer: &Writer,
+    stream: &EventStream,
+    writer: &StreamWriter,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Option<Rebuilt>, OpsError> {
     let (old, damaged) = old_lines(stream)?;
@@ -162,14 +162,14 @@ impl Places {
 
 /// The new stream while it is being made.
 struct Making<'w> {
-    rewriting: Rewriting<'w>,
+    rewriting: StreamRewrite<'w>,
     places: Places,
     kept: Kept,
     rebuilt: Rebuilt,
 }
 
 impl<'w> Making<'w> {
-    fn new(rewriting: Rewriting<'w>, places: Places) -> Self {
+    fn new(rewriting: StreamRewrite<'w>, places: Places) -> Self {
         let rebuilt = Rebuilt { commits: 0, lines: 0, kept: 0, damaged: 0 };
         Self { rewriting, places, kept: Kept::default(), rebuilt }
     }
@@ -196,7 +196,7 @@ impl<'w> Making<'w> {
         Ok(self.rewriting.add(text.as_bytes())?)
     }
 
-    fn end(mut self) -> Result<(Rewriting<'w>, Kept, Rebuilt), OpsError> {
+    fn end(mut self) -> Result<(StreamRewrite<'w>, Kept, Rebuilt), OpsError> {
         let mut rest = std::mem::take(&mut self.places.first);
         rest.extend(self.places.by_time.by_ref().map(|(_, line)| line));
         self.rebuilt.kept += rest.len();

@@ -14,8 +14,8 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Refusal, Rules, audience};
 use crate::storage::StoreError;
-use crate::storage::outbox::message::Waiting;
-use crate::storage::outbox::outbox::{MOST_WAITING, Outbox};
+use crate::storage::outbox::OutboxMessage;
+use crate::storage::outbox::{MOST_WAITING, Outbox};
 use crate::tasks::state::task_state::Standing;
 use crate::tasks::uncommitted_events::leave;
 
@@ -24,8 +24,8 @@ pub(crate) fn compose(
     workspace: &Workspace,
     rules: &Rules,
     happened: &[Happened],
-) -> BTreeMap<ChannelKey, Vec<Waiting>> {
-    let mut messages: BTreeMap<ChannelKey, Vec<Waiting>> = BTreeMap::new();
+) -> BTreeMap<ChannelKey, Vec<OutboxMessage>> {
+    let mut messages: BTreeMap<ChannelKey, Vec<OutboxMessage>> = BTreeMap::new();
     for one in happened {
         for (place, notice) in
             audience(rules, one.task.as_deref(), &one.events).into_iter().enumerate()
@@ -41,7 +41,7 @@ pub(crate) fn compose(
             let mark =
                 format!("{} {} {} {:?}", one.mark, notice.event, key.as_str(), notice.reader);
             let id = format!("aof_{}", &Digest::of(mark.as_bytes()).as_str()[..32]);
-            let waiting = Waiting {
+            let waiting = OutboxMessage {
                 order: (one.at.as_second(), one.later, place),
                 channel: notice.channel.to_string(),
                 since: workspace.now(),
@@ -60,7 +60,7 @@ pub(crate) fn compose(
 /// Writes messages; returns how many.
 pub(crate) fn write(
     outbox: &Outbox,
-    messages: &BTreeMap<ChannelKey, Vec<Waiting>>,
+    messages: &BTreeMap<ChannelKey, Vec<OutboxMessage>>,
 ) -> Result<usize, StoreError> {
     for (key, messages) in messages {
         outbox.put(key, messages)?;
@@ -91,7 +91,7 @@ pub(crate) fn tell_of_dropped(
     }
     let Some(right) = outbox.writing()? else { return Ok(()) };
     let untold = outbox.untold()?;
-    let mut channels: BTreeMap<&str, Vec<&Waiting>> = BTreeMap::new();
+    let mut channels: BTreeMap<&str, Vec<&OutboxMessage>> = BTreeMap::new();
     // That something was given up is told once, not of itself again.
     for waiting in untold
         .iter()

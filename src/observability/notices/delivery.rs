@@ -17,9 +17,9 @@ use crate::observability::{Failure, Message, deliver};
 use crate::project::active_rules::in_force;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::{Clock, Workspace};
-use crate::storage::outbox::message::Waiting;
-use crate::storage::outbox::outbox::Outbox;
-use crate::storage::outbox::retry_schedule::Rest;
+use crate::storage::outbox::ChannelRest;
+use crate::storage::outbox::Outbox;
+use crate::storage::outbox::OutboxMessage;
 use crate::storage::{Paths, StoreError};
 
 /// How long a message waits at most, unless it was not tried.
@@ -169,7 +169,7 @@ impl Turn<'_> {
     /// Tries a message, if it is its time.
     fn take(
         &mut self,
-        waiting: Waiting,
+        waiting: OutboxMessage,
         tried: Tried,
         stop: &AtomicBool,
     ) -> Result<Onward, StoreError> {
@@ -219,7 +219,7 @@ impl Turn<'_> {
     /// Has a message that was not taken wait for its next attempt, or gives it up.
     fn note_failure(
         &mut self,
-        mut waiting: Waiting,
+        mut waiting: OutboxMessage,
         why: String,
         spread: &str,
     ) -> Result<(), StoreError> {
@@ -240,7 +240,7 @@ impl Turn<'_> {
     /// Leaves the channel alone, because nobody answers. What is too old when nobody has for as long is given up.
     fn rest(
         &self,
-        tried: &Waiting,
+        tried: &OutboxMessage,
         why: &str,
         again_in: Option<Duration>,
     ) -> Result<(), StoreError> {
@@ -253,7 +253,8 @@ impl Turn<'_> {
             now,
             backoff(attempts, key.as_str()).max(again_in.unwrap_or_default().min(LONGEST)),
         );
-        let rest = Rest { attempts, since, until, error: why.to_owned(), last: tried.name() };
+        let rest =
+            ChannelRest { attempts, since, until, error: why.to_owned(), last: tried.name() };
         outbox.set_rest(key, Some(&rest))?;
         if !is_past(since, now) {
             return Ok(());

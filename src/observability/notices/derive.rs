@@ -14,8 +14,8 @@ use crate::project::active_rules::in_force;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::storage::outbox::message::Waiting;
-use crate::storage::outbox::outbox::Outbox;
+use crate::storage::outbox::Outbox;
+use crate::storage::outbox::OutboxMessage;
 use crate::system::crash_points;
 
 /// What came of looking for something to say.
@@ -83,8 +83,8 @@ fn messages(
     rules: &Rules,
     news: &News,
     before: usize,
-) -> Result<BTreeMap<ChannelKey, Vec<Waiting>>, OpsError> {
-    let mut messages: BTreeMap<ChannelKey, Vec<Waiting>> = BTreeMap::new();
+) -> Result<BTreeMap<ChannelKey, Vec<OutboxMessage>>, OpsError> {
+    let mut messages: BTreeMap<ChannelKey, Vec<OutboxMessage>> = BTreeMap::new();
     let mut telling = Telling::new(workspace);
     for (number, commit) in news.commits.iter().enumerate() {
         let told = telling.of(news, *commit, before + number)?;

@@ -6,7 +6,7 @@ use crate::domain::Timestamp;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::Outbox;
-use crate::storage::outbox::message::Waiting;
+use crate::storage::outbox::OutboxMessage;
 
 /// What is on its way, and what was given up.
 pub(crate) struct Outgoing {
@@ -69,7 +69,7 @@ pub(crate) fn outgoing(workspace: &Workspace) -> Result<Outgoing, OpsError> {
     Ok(Outgoing { messages })
 }
 
-fn message(waiting: Waiting, standing: Standing) -> Message {
+fn message(waiting: OutboxMessage, standing: Standing) -> Message {
     let field = |name: &str| waiting.message[name].as_str().map(str::to_owned);
     Message {
         event: field("event").unwrap_or_default(),

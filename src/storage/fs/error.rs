@@ -1,142 +1,94 @@
-//! What can go wrong with files: each case says where, why, and (as a hint) what to do.
+//! Errors of files: each says where, why, and (as a hint) what to do.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::file_info::Kind;
-use super::holder::Holder;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::file_stat::FileKind;
 use super::project_path::{BadPath, ProjectPath};
 use crate::domain::TaskId;
 use crate::system::disk::NotSynced;
 
-/// A fault of the file floor.
+/// A file that cannot be read or written as wanted.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The system refused.
+    /// A system call failed; `doing` is a verb.
     #[error("cannot {doing} `{}`: {}", path.display(), plain(cause))]
-    Io {
-        /// What was tried: a verb.
-        doing: &'static str,
-        /// Where.
-        path: PathBuf,
-        /// What the system said.
-        cause: io::Error,
-    },
+    Io { doing: &'static str, path: PathBuf, cause: io::Error },
     /// A file stands as it should, but the disk did not confirm that it will survive a power cut.
     #[error("`{}` was written, but the disk did not confirm it: {}", path.display(), plain(cause))]
-    NotDurable {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system said.
-        cause: io::Error,
-    },
-    /// No project around the place where the search began.
+    NotDurable { path: PathBuf, cause: io::Error },
+    /// No project at the place where the search began, or above it.
     #[error("no project at `{}` or above it", start.display())]
-    NoProject {
-        /// Where the search began.
-        start: PathBuf,
-    },
-    /// A path that does not name a place inside the project.
+    NoProject { start: PathBuf },
     #[error(transparent)]
     BadPath(#[from] BadPath),
     /// A symlink, pipe, device or folder where a file (or a folder) is wanted.
     #[error("`{}` is {found}, not {wanted}", path.display())]
-    WrongKind {
-        /// Where.
-        path: PathBuf,
-        /// What stands there.
-        found: Kind,
-        /// What should.
-        wanted: Kind,
-    },
-    /// A file larger than anything of its sort may be.
+    WrongKind { path: PathBuf, found: FileKind, wanted: FileKind },
     #[error("`{}` has {size} bytes, and the limit is {limit}", path.display())]
-    TooLarge {
-        /// Where.
-        path: PathBuf,
-        /// Its size in bytes.
-        size: u64,
-        /// The most that is read.
-        limit: u64,
-    },
+    TooLarge { path: PathBuf, size: u64, limit: u64 },
     /// A file that changed on every attempt to read it.
     #[error("`{}` is being written", path.display())]
-    Unsteady {
-        /// Where.
-        path: PathBuf,
-    },
-    /// No file where one was expected.
+    Unsteady { path: PathBuf },
     #[error("`{}` is gone", path.display())]
-    Gone {
-        /// Where it should be.
-        path: PathBuf,
-    },
-    /// The content is not what the writer had read.
+    Gone { path: PathBuf },
     #[error("`{}` has changed since it was read", path.display())]
-    Changed {
-        /// Where.
-        path: PathBuf,
-    },
-    /// The name is taken.
+    Changed { path: PathBuf },
     #[error("`{}` already exists", path.display())]
-    Exists {
-        /// Where.
-        path: PathBuf,
-    },
-    /// No file of that task.
+    Exists { path: PathBuf },
     #[error("no task `{id}`")]
-    TaskNotFound {
-        /// What was looked for.
-        id: TaskId,
-    },
-    /// Several files claim to be one task.
+    TaskNotFound { id: TaskId },
+    /// Two or more files of one task.
     #[error("task `{id}` has {} files: {}", paths.len(), listed(paths))]
-    TaskDoubled {
-        /// The task.
-        id: TaskId,
-        /// Its files, two or more.
-        paths: Vec<ProjectPath>,
-    },
-    /// Somebody else kept the writer lock for longer than the wait.
+    TaskDoubled { id: TaskId, paths: Vec<ProjectPath> },
+    /// Somebody else kept a lock for longer than the wait: who, as far as the lock file tells.
     #[error("waited {} for `{}`{}", seconds(*waited), path.display(), held_by(holder.as_ref()))]
-    LockTimedOut {
-        /// The lock file.
-        path: PathBuf,
-        /// How long.
-        waited: Duration,
-        /// Who has it, as far as the lock file tells.
-        holder: Option<Holder>,
-    },
-    /// A file system whose locks bind no other machine.
+    LockTimedOut { path: PathBuf, waited: Duration, holder: Option<Holder> },
+    /// A file system whose locks bind no other machine; `kind` has its article.
     #[error("`{}` is on {kind}, where a lock does not hold between machines", path.display())]
-    NetworkFileSystem {
-        /// Where.
-        path: PathBuf,
-        /// The kind of file system, with its article where it needs one.
-        kind: &'static str,
-    },
-    /// The system gives no random numbers.
+    NetworkFileSystem { path: PathBuf, kind: &'static str },
     #[error("cannot get random numbers from the system: {reason}")]
-    Random {
-        /// What the system said.
-        reason: String,
-    },
+    Random { reason: String },
+}
+
+/// The process that holds a lock, as its lock file and messages tell it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    pub pid: u32,
+    /// What it runs: `aof task complete`.
+    pub command: String,
+    pub since: Timestamp,
+}
+
+impl Holder {
+    /// Returns the record of this process.
+    pub(crate) fn this_process(command: impl Into<String>, since: Timestamp) -> Self {
+        Self { pid: std::process::id(), command: command.into(), since }
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let command = self.command.escape_debug();
+        write!(f, "`{command}` (process {}, since {:.0})", self.pid, self.since)
+    }
 }
 
 impl StoreError {
-    /// Returns the fault of a system call at a path.
+    /// Returns the error of a system call at a path.
     pub(crate) fn io(doing: &'static str, path: &Path, cause: impl Into<io::Error>) -> Self {
         Self::Io { doing, path: path.to_owned(), cause: cause.into() }
     }
 
     /// Returns whether it is only that nothing may be written there.
-    pub fn is_read_only(&self) -> bool {
-        let kind = match self {
-            Self::Io { cause, .. } => cause.kind(),
-            _ => return false,
-        };
-        matches!(kind, io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+    pub(crate) fn is_read_only(&self) -> bool {
+        use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+        matches!(self, Self::Io { cause, .. } if matches!(cause.kind(), PermissionDenied | ReadOnlyFilesystem))
     }
 
     /// Returns what to do about it.
@@ -152,7 +104,7 @@ impl StoreError {
             Self::BadPath(_) => {
                 "use a path below the project's folder, with `/` between its parts and no `..`".into()
             }
-            Self::WrongKind { found: Kind::Symlink, path, .. } => {
+            Self::WrongKind { found: FileKind::Symlink, path, .. } => {
                 format!("git does not follow links either: replace `{}` by what it points to", path.display())
             }
             Self::WrongKind { path, .. } => format!("move `{}` out of the way", path.display()),
@@ -180,16 +132,19 @@ impl StoreError {
     }
 }
 
+impl From<NotSynced> for StoreError {
+    fn from(fault: NotSynced) -> Self {
+        Self::NotDurable { path: fault.path, cause: fault.cause }
+    }
+}
+
 /// Returns what to do about an i/o error at a path, by what was tried there.
-pub fn io_hint(doing: &str, path: &Path, cause: &io::Error) -> Option<String> {
-    // Whether a name may come, go or change is its folder's to say, whoever owns the file; a lock is a name that comes.
-    let is_of_the_folder =
+pub(crate) fn io_hint(doing: &str, path: &Path, cause: &io::Error) -> Option<String> {
+    // The right to create, rename or remove a name is the folder's, whoever owns the file.
+    let needs_folder =
         ["create", "lock", "look at", "make", "make the folder", "move", "remove", "replace"]
             .contains(&doing);
-    let denied = matches!(cause.kind(), io::ErrorKind::PermissionDenied);
-    let folder =
-        path.parent().filter(|folder| is_of_the_folder && denied && !folder.as_os_str().is_empty());
-    let place = folder.unwrap_or(path).display();
+    let parent = path.parent().filter(|folder| needs_folder && !folder.as_os_str().is_empty());
     Some(match cause.kind() {
         io::ErrorKind::StorageFull => {
             "make room on that disk, then run the command again; nothing was lost".into()
@@ -197,16 +152,18 @@ pub fn io_hint(doing: &str, path: &Path, cause: &io::Error) -> Option<String> {
         io::ErrorKind::QuotaExceeded => {
             "make room in your quota, then run the command again; nothing was lost".into()
         }
-        io::ErrorKind::PermissionDenied => {
-            format!(
-                "see who owns it with `ls -ld '{place}'`, and give yourself the right to read and write there"
-            )
-        }
+        io::ErrorKind::PermissionDenied => format!(
+            "see who owns it with `ls -ld '{}'`, and give yourself the right to read and write there",
+            parent.unwrap_or(path).display()
+        ),
         io::ErrorKind::ReadOnlyFilesystem => {
             "mount that file system for writing, or work in a clone elsewhere".into()
         }
         io::ErrorKind::CrossesDevices => {
-            format!("`{place}` is on another file system; keep the project's folders on one")
+            format!(
+                "`{}` is on another file system; keep the project's folders on one",
+                path.display()
+            )
         }
         io::ErrorKind::IsADirectory => format!("move `{}` out of the way", path.display()),
         _ if cause.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error()) => {
@@ -233,18 +190,11 @@ fn seconds(time: Duration) -> String {
 }
 
 fn listed(paths: &[ProjectPath]) -> String {
-    let shown: Vec<String> = paths.iter().map(|path| format!("`{path}`")).collect();
-    shown.join(", ")
+    paths.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ")
 }
 
 fn held_by(holder: Option<&Holder>) -> String {
     holder.map_or_else(String::new, |holder| format!(", held by {holder}"))
-}
-
-impl From<NotSynced> for StoreError {
-    fn from(fault: NotSynced) -> Self {
-        Self::NotDurable { path: fault.path, cause: fault.cause }
-    }
 }
 
 #[cfg(test)]

@@ -1,26 +1,25 @@
 //! A folder held open: everything in it is reached through its handle, so no symlink can lead elsewhere in between.
 //!
-//! Files are replaced whole: temporary file, fsync, rename, fsync of the folder. A kill leaves the old file or the new one,
-//! and at most a temporary file, whose name begins with `.aof-tmp-`. A failed fsync is not tried again: the second try would
-//! succeed without having written anything.
-
-pub(crate) mod temporary_file;
+//! What is no ordinary file is refused unopened: opening it can block, or wake a program.
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{self, DirEntry, File, Metadata};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use rustix::buffer::spare_capacity;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
+use serde::de::DeserializeOwned;
 
-use crate::storage::{FileStat, Kind, StoreError};
-use crate::system::disk;
-use crate::system::disk::{Part, Unsynced};
-use temporary_file::Staged;
+use super::error::StoreError;
+use super::file_stat::{FileKind, FileStat};
+use crate::system::disk::{self, Part, Unsynced};
 
 /// How often a file is read again that changes while it is read.
 const READ_ATTEMPTS: usize = 3;
+/// The largest file of our own JSON that is read.
+const JSON_LIMIT: u64 = 16 * 1024 * 1024;
 
 /// A folder of the project, held open.
 #[derive(Debug)]
@@ -29,28 +28,19 @@ pub struct Folder {
     path: PathBuf,
 }
 
-/// What a folder does to have a file survive a power cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    /// The bytes are on the disk before the name is, and the name before the call returns.
-    Durable,
-    /// Whole after a kill; after a power cut it may be old or damaged. For what can be made again.
-    Volatile,
-}
-
 impl Folder {
     /// Opens a folder below the project's root. A symlink on the way there is refused.
-    pub fn open(root: &Path, inside: &str) -> Result<Self, StoreError> {
-        parts(inside).try_fold(Self::top(root)?, |folder, name| folder.child(name))
+    pub(crate) fn open(root: &Path, inside: &str) -> Result<Self, StoreError> {
+        parts(inside).try_fold(Self::root(root)?, |folder, name| folder.child(name))
     }
 
     /// Opens a folder below the project's root, making what is missing of it.
-    pub fn create(root: &Path, inside: &str) -> Result<Self, StoreError> {
-        parts(inside).try_fold(Self::top(root)?, |folder, name| folder.child_or_new(name))
+    pub(crate) fn create(root: &Path, inside: &str) -> Result<Self, StoreError> {
+        parts(inside).try_fold(Self::root(root)?, |folder, name| folder.child_or_new(name, 0o777))
     }
 
-    /// Opens a folder below the project's root if it is there.
-    pub fn open_existing(root: &Path, inside: &str) -> Result<Option<Self>, StoreError> {
+    /// Opens a folder below the project's root; `None` if it is missing.
+    pub(crate) fn open_existing(root: &Path, inside: &str) -> Result<Option<Self>, StoreError> {
         match Self::open(root, inside) {
             Ok(folder) => Ok(Some(folder)),
             Err(StoreError::Gone { .. }) => Ok(None),
@@ -58,7 +48,7 @@ impl Folder {
         }
     }
 
-    fn top(root: &Path) -> Result<Self, StoreError> {
+    fn root(root: &Path) -> Result<Self, StoreError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match rustix::fs::openat(CWD, root, flags, Mode::empty()) {
             Ok(handle) => Ok(Self { handle: handle.into(), path: root.to_owned() }),
@@ -73,27 +63,23 @@ impl Folder {
             Ok(handle) => Ok(Self { handle: handle.into(), path }),
             Err(Errno::NOENT) => Err(StoreError::Gone { path }),
             Err(cause) => match self.kind(name)? {
-                Some(found) if found != Kind::Folder => {
-                    Err(StoreError::WrongKind { path, found, wanted: Kind::Folder })
+                Some(found) if found != FileKind::Folder => {
+                    Err(StoreError::WrongKind { path, found, wanted: FileKind::Folder })
                 }
                 _ => Err(StoreError::io("open the folder", &path, cause)),
             },
         }
     }
 
-    fn child_or_new(&self, name: &str) -> Result<Self, StoreError> {
-        self.child_or_made(name, Mode::from_raw_mode(0o777))
-    }
-
     /// Opens a folder in this one that only its owner can look into, making it if it is missing.
     pub(crate) fn private_child(&self, name: &str) -> Result<Self, StoreError> {
-        self.child_or_made(name, Mode::from_raw_mode(0o700))
+        self.child_or_new(name, 0o700)
     }
 
-    fn child_or_made(&self, name: &str, mode: Mode) -> Result<Self, StoreError> {
+    fn child_or_new(&self, name: &str, mode: u32) -> Result<Self, StoreError> {
         match self.child(name) {
             Err(StoreError::Gone { path }) => {
-                match rustix::fs::mkdirat(&self.handle, name, mode) {
+                match rustix::fs::mkdirat(&self.handle, name, Mode::from_raw_mode(mode)) {
                     Ok(()) => self.sync()?,
                     Err(Errno::EXIST) => {}
                     Err(cause) => return Err(StoreError::io("make the folder", &path, cause)),
@@ -105,27 +91,113 @@ impl Folder {
     }
 
     /// Returns the path that the folder was opened by.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Returns what stands there under that name, without following or opening it.
-    pub fn kind(&self, name: impl AsRef<OsStr>) -> Result<Option<Kind>, StoreError> {
-        let name = name.as_ref();
+    pub(crate) fn kind(&self, name: impl AsRef<OsStr>) -> Result<Option<FileKind>, StoreError> {
+        Ok(self.raw_mode(name.as_ref())?.map(|mode| FileType::from_raw_mode(mode).into()))
+    }
+
+    /// Returns the permissions of a file; `None` when nothing has that name.
+    pub(crate) fn permissions(&self, name: &OsStr) -> Result<Option<Mode>, StoreError> {
+        let Some(mode) = self.raw_mode(name)? else { return Ok(None) };
+        self.expect_file(name, FileType::from_raw_mode(mode).into())?;
+        Ok(Some(Mode::from_raw_mode(mode & 0o7777)))
+    }
+
+    fn raw_mode(&self, name: &OsStr) -> Result<Option<u32>, StoreError> {
         match rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode).into())),
+            Ok(stat) => Ok(Some(stat.st_mode)),
             Err(Errno::NOENT) => Ok(None),
             Err(cause) => Err(StoreError::io("look at", &self.path.join(name), cause)),
         }
     }
 
+    fn expect_file(&self, name: &OsStr, found: FileKind) -> Result<(), StoreError> {
+        let wanted = FileKind::File;
+        if found == wanted {
+            return Ok(());
+        }
+        Err(StoreError::WrongKind { path: self.path.join(name), found, wanted })
+    }
+
     /// Returns what the system tells of a file; `None` when nothing has that name.
-    pub fn stat(&self, name: impl AsRef<OsStr>) -> Result<Option<FileStat>, StoreError> {
+    pub(crate) fn stat(&self, name: impl AsRef<OsStr>) -> Result<Option<FileStat>, StoreError> {
         Ok(self.open_to_read(name)?.map(|(_, metadata)| FileStat::of(&metadata)))
     }
 
-    /// Reads a whole file of at most that many bytes; `None` when nothing has that name. Never blocks: what is no file is refused unopened.
-    pub fn read(
+    /// Opens a file for reading; `None` when nothing has that name.
+    pub(crate) fn open_to_read(
+        &self,
+        name: impl AsRef<OsStr>,
+    ) -> Result<Option<(File, Metadata)>, StoreError> {
+        self.open_file(name.as_ref(), OFlags::RDONLY)
+    }
+
+    /// Opens a file that is there for reading and writing; `None` when nothing has that name.
+    pub(crate) fn open_to_write(&self, name: &str) -> Result<Option<(File, Metadata)>, StoreError> {
+        self.open_file(OsStr::new(name), OFlags::RDWR)
+    }
+
+    /// Opens a file to add to its end, making it if need be.
+    pub(crate) fn open_to_append(&self, name: &str) -> Result<File, StoreError> {
+        self.open_or_make(name, OFlags::WRONLY | OFlags::APPEND)
+    }
+
+    /// Opens the file that a lock is put on, making it if need be.
+    pub(crate) fn open_lock(&self, name: &str) -> Result<File, StoreError> {
+        self.open_or_make(name, OFlags::RDWR)
+    }
+
+    fn open_file(
+        &self,
+        name: &OsStr,
+        access: OFlags,
+    ) -> Result<Option<(File, Metadata)>, StoreError> {
+        let Some(kind) = self.kind(name)? else { return Ok(None) };
+        self.expect_file(name, kind)?;
+        let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file: File = match rustix::fs::openat(&self.handle, name, flags, Mode::empty()) {
+            Ok(handle) => handle.into(),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(cause) => return Err(StoreError::io("open", &self.path.join(name), cause)),
+        };
+        // It may have been swapped since the look.
+        let metadata = self.metadata(&file, name)?;
+        self.expect_file(name, metadata.file_type().into())?;
+        Ok(Some((file, metadata)))
+    }
+
+    fn open_or_make(&self, name: &str, access: OFlags) -> Result<File, StoreError> {
+        if let Some(kind) = self.kind(name)? {
+            self.expect_file(OsStr::new(name), kind)?;
+        }
+        let flags = access | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.handle, name, flags, Mode::from_raw_mode(0o666))
+            .map(File::from)
+            .map_err(|cause| StoreError::io("open", &self.path.join(name), cause))
+    }
+
+    /// Makes a file that must not exist yet, which only its owner can read, and opens it for writing. Nothing is synced.
+    pub(crate) fn create_private(&self, name: &str) -> Result<File, StoreError> {
+        let path = self.path.join(name);
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.handle, name, flags, Mode::from_raw_mode(0o600)) {
+            Ok(file) => Ok(file.into()),
+            Err(Errno::EXIST) => Err(StoreError::Exists { path }),
+            Err(cause) => Err(StoreError::io("make", &path, cause)),
+        }
+    }
+
+    fn metadata(&self, file: &File, name: &OsStr) -> Result<Metadata, StoreError> {
+        file.metadata().map_err(|cause| StoreError::io("look at", &self.path.join(name), cause))
+    }
+
+    /// Reads a whole file of at most that many bytes; `None` when nothing has that name. Never blocks.
+    pub(crate) fn read(
         &self,
         name: impl AsRef<OsStr>,
         limit: u64,
@@ -133,20 +205,17 @@ impl Folder {
         let name = name.as_ref();
         let path = self.path.join(name);
         for _ in 0..READ_ATTEMPTS {
-            let Some((file, metadata)) = self.open_to_read(name)? else {
-                return Ok(None);
-            };
+            let Some((file, metadata)) = self.open_to_read(name)? else { return Ok(None) };
             let before = FileStat::of(&metadata);
-            let too_large = |size| StoreError::TooLarge { path: path.clone(), size, limit };
             if before.size > limit {
-                return Err(too_large(before.size));
+                return Err(StoreError::TooLarge { path, size: before.size, limit });
             }
-            // What grows meanwhile, or tells no size, ends there too.
+            // What grows meanwhile, or tells no size, ends at the limit too.
             let bytes = read_at_most(&file, limit + 1, usize::try_from(before.size).unwrap_or(0))
                 .map_err(|cause| StoreError::io("read", &path, cause))?;
             let size = bytes.len() as u64;
             if size > limit {
-                return Err(too_large(size));
+                return Err(StoreError::TooLarge { path, size, limit });
             }
             // Somebody may write in place: bytes of two versions are worse than none. (The ctime also changes when another
             // file takes the name, which harms nothing.)
@@ -158,35 +227,25 @@ impl Folder {
         Err(StoreError::Unsteady { path })
     }
 
-    /// Replaces a file, or makes it, keeping its mode bits.
-    pub fn replace(
+    /// Reads a file of our own JSON; `None` when it is missing, or damaged.
+    pub(crate) fn read_json<T: DeserializeOwned>(
         &self,
-        name: &str,
-        bytes: &[u8],
-        durability: Durability,
-    ) -> Result<(), StoreError> {
-        Staged::new(self, name, bytes, durability)?.replace(name)?;
-        match durability {
-            Durability::Durable => self.sync(),
-            Durability::Volatile => Ok(()),
-        }
-    }
-
-    /// Makes a file that must not exist yet, durably.
-    pub fn create_new(&self, name: impl AsRef<OsStr>, bytes: &[u8]) -> Result<(), StoreError> {
-        let name = name.as_ref();
-        if self.kind(name)?.is_some() {
-            return Err(StoreError::Exists { path: self.path.join(name) });
-        }
-        Staged::new(self, name, bytes, Durability::Durable)?.create(name)?;
-        self.sync()
+        name: impl AsRef<OsStr>,
+    ) -> Result<Option<T>, StoreError> {
+        let read = self.read(name, JSON_LIMIT)?;
+        Ok(read.and_then(|(bytes, _)| serde_json::from_slice(&bytes).ok()))
     }
 
     /// Renames a file, here or into another folder. A name that is taken there stays as it is.
-    pub fn move_new(&self, from: &OsStr, to: &Folder, name: &OsStr) -> Result<(), StoreError> {
-        let outcome =
+    pub(crate) fn move_new(
+        &self,
+        from: &OsStr,
+        to: &Folder,
+        name: &OsStr,
+    ) -> Result<(), StoreError> {
+        let renamed =
             rustix::fs::renameat_with(&self.handle, from, &to.handle, name, RenameFlags::NOREPLACE);
-        let outcome = match outcome {
+        let outcome = match renamed {
             // Some file systems know no such rename: a second link is as good, for files.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
                 rustix::fs::linkat(&self.handle, from, &to.handle, name, AtFlags::empty())
@@ -203,7 +262,7 @@ impl Folder {
     }
 
     /// Removes a file; one that is gone already is as good.
-    pub fn remove(&self, name: impl AsRef<OsStr>) -> Result<(), StoreError> {
+    pub(crate) fn remove(&self, name: impl AsRef<OsStr>) -> Result<(), StoreError> {
         let name = name.as_ref();
         match rustix::fs::unlinkat(&self.handle, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -212,39 +271,41 @@ impl Folder {
     }
 
     /// Has the names in this folder survive a power cut.
-    pub fn sync(&self) -> Result<(), StoreError> {
+    pub(crate) fn sync(&self) -> Result<(), StoreError> {
         Ok(disk::sync(vec![self.unsynced()?])?)
     }
 
     /// Returns this folder as one whose names are still to be synced.
-    pub fn unsynced(&self) -> Result<Unsynced, StoreError> {
+    pub(crate) fn unsynced(&self) -> Result<Unsynced, StoreError> {
         Unsynced::new(&self.handle, &self.path, Part::Names)
             .map_err(|cause| StoreError::io("hold open", &self.path, cause))
     }
 
     /// Has a file that was written volatile survive a power cut, with its name. Returns whether it is there.
-    pub fn sync_file(&self, name: &str) -> Result<bool, StoreError> {
+    pub(crate) fn sync_file(&self, name: &str) -> Result<bool, StoreError> {
         let Some((file, _)) = self.open_to_read(name)? else { return Ok(false) };
         file.sync_all()
             .map_err(|cause| StoreError::io("flush to disk", &self.path.join(name), cause))?;
         self.sync().map(|()| true)
     }
+}
 
-    pub(crate) fn mode(&self, name: &OsStr) -> Result<Option<Mode>, StoreError> {
-        match rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => match FileType::from_raw_mode(stat.st_mode).into() {
-                Kind::File => {
-                    Ok(Some(Mode::from_raw_mode(stat.st_mode) & Mode::from_raw_mode(0o7777)))
-                }
-                found => Err(StoreError::WrongKind {
-                    path: self.path.join(name),
-                    found,
-                    wanted: Kind::File,
-                }),
-            },
-            Err(Errno::NOENT) => Ok(None),
-            Err(cause) => Err(StoreError::io("look at", &self.path.join(name), cause)),
+/// Returns what a folder has, in no order; nothing where it is missing. Where something else stands in its place, or in place
+/// of the folder around it, that is the fault.
+pub(crate) fn list(folder: &Path) -> Result<Vec<DirEntry>, StoreError> {
+    let fault = |cause| StoreError::io("list the folder", folder, cause);
+    match fs::read_dir(folder) {
+        Ok(listing) => listing.collect::<Result<_, _>>().map_err(fault),
+        Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(cause) if cause.kind() == ErrorKind::NotADirectory => {
+            let no_folder = folder.ancestors().take(2).find_map(|path| {
+                let kind = FileKind::from(path.symlink_metadata().ok()?.file_type());
+                (kind != FileKind::Folder).then(|| (path.to_owned(), kind))
+            });
+            let (path, found) = no_folder.ok_or_else(|| fault(cause))?;
+            Err(StoreError::WrongKind { path, found, wanted: FileKind::Folder })
         }
+        Err(cause) => Err(fault(cause)),
     }
 }
 
@@ -276,6 +337,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::storage::fs::temporary_file::{Durability, TemporaryFile};
 
     #[test]
     fn a_name_that_is_taken_is_not_moved_over() {
@@ -289,7 +351,7 @@ mod tests {
         assert_eq!(fs::read(home.path().join("a/b/x")).unwrap(), b"mine");
         assert_eq!(fs::read(home.path().join("c/y")).unwrap(), b"theirs");
         // The name was free when the file was staged.
-        let mut staged = Staged::new(&folder, "new", b"late", Durability::Durable).unwrap();
+        let mut staged = TemporaryFile::new(&folder, "new", b"late", Durability::Durable).unwrap();
         fs::write(home.path().join("a/b/new"), "early").unwrap();
         assert!(matches!(staged.create("new"), Err(StoreError::Exists { .. })));
         drop(staged);

@@ -4,17 +4,18 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// A path below the project's root. It names no folder above, and nothing of git's own.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub struct ProjectPath(String);
 
 /// A path that does not name a place inside the project.
 #[derive(Debug, thiserror::Error)]
 #[error("`{}` is not a path inside the project: {reason}", text.escape_debug())]
 pub struct BadPath {
-    /// What was given.
     pub text: String,
-    /// Why not.
     pub reason: &'static str,
 }
 
@@ -26,22 +27,22 @@ impl ProjectPath {
     }
 
     /// Returns the path as text.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Returns its last part.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.0.rsplit_once('/').map_or(&self.0, |(_, name)| name)
     }
 
     /// Returns the folder that it stands in; empty for the project's root.
-    pub fn folder(&self) -> &str {
+    pub(crate) fn folder(&self) -> &str {
         self.0.rsplit_once('/').map_or("", |(folder, _)| folder)
     }
 
     /// Returns the path of that name in the same folder.
-    pub fn sibling(&self, name: &str) -> Result<Self, BadPath> {
+    pub(crate) fn sibling(&self, name: &str) -> Result<Self, BadPath> {
         match self.folder() {
             "" => name.parse(),
             folder => format!("{folder}/{name}").parse(),
@@ -49,19 +50,8 @@ impl ProjectPath {
     }
 
     /// Returns the path on this machine.
-    pub fn below(&self, root: &Path) -> PathBuf {
+    pub(crate) fn below(&self, root: &Path) -> PathBuf {
         root.join(&self.0)
-    }
-}
-
-impl FromStr for ProjectPath {
-    type Err = BadPath;
-
-    fn from_str(text: &str) -> Result<Self, BadPath> {
-        match fault(text) {
-            None => Ok(Self(text.to_owned())),
-            Some(reason) => Err(BadPath { text: text.to_owned(), reason }),
-        }
     }
 }
 
@@ -83,6 +73,25 @@ fn fault(text: &str) -> Option<&'static str> {
 impl fmt::Display for ProjectPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
+    }
+}
+
+impl TryFrom<String> for ProjectPath {
+    type Error = BadPath;
+
+    fn try_from(text: String) -> Result<Self, BadPath> {
+        match fault(&text) {
+            None => Ok(Self(text)),
+            Some(reason) => Err(BadPath { text, reason }),
+        }
+    }
+}
+
+impl FromStr for ProjectPath {
+    type Err = BadPath;
+
+    fn from_str(text: &str) -> Result<Self, BadPath> {
+        text.to_owned().try_into()
     }
 }
 

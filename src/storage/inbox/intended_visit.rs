@@ -7,7 +7,7 @@ use crate::domain::GateId;
 
 /// A visit of the task that a file is about, or a branch of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Meant {
+pub(crate) struct Meant {
     /// The visit.
     pub visit: usize,
     /// The branch; absent outside of forks, and where it was left open.

@@ -1,7 +1,13 @@
 //! `.aof/inbox`: completion files, each in exactly one place.
 
-pub(crate) mod delivery_lock;
-pub(crate) mod inbox;
-pub(crate) mod intended_visit;
-pub(crate) mod refused;
-pub(crate) mod scan;
+mod files;
+mod intended_visit;
+mod refused;
+mod taken;
+
+pub(crate) use files::{Class, Inbox, Item, QUIET, Shelf, Witnessed};
+pub(crate) use intended_visit::Meant;
+pub(crate) use taken::{Delivery, Leftover, Taken, TakenLock};
+
+#[cfg(test)]
+mod tests;

@@ -7,15 +7,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tempfile::TempDir;
 
 use super::*;
-use crate::storage::fs::owned_file;
-use crate::storage::layout::LOCAL;
 
 const PROJECT: &str = "AOF_TEST_LOCKED_PROJECT";
 
 /// Returns who took the lock last: the holder, while it is held.
 fn last_holder(paths: &Paths) -> Option<Holder> {
-    let folder = Folder::open_existing(paths.root(), LOCAL).unwrap()?;
-    owned_file::holder(&folder, NAME)
+    serde_json::from_slice(&fs::read(paths.lock()).ok()?).ok()
 }
 
 fn holder(command: &str) -> Holder {

@@ -1,6 +1,12 @@
 //! `.aof/runs`: what agents did that were run.
 
-pub(crate) mod attempt;
-pub(crate) mod prune;
-pub(crate) mod record;
-pub(crate) mod runs;
+mod attempt;
+mod record;
+mod visits;
+
+pub(crate) use attempt::{RunAttempt, RunFile};
+pub(crate) use record::{Ruling, RunEnd, RunEnding, RunRecord, Tokens, Told, TranscriptMark};
+pub(crate) use visits::{LatestRun, RunRight, Runs, VisitRuns};
+
+#[cfg(test)]
+mod tests;

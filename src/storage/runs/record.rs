@@ -1,10 +1,7 @@
-//! `run.json`: what is known of one attempt, while it goes on and afterwards.
-
-use std::fmt::Display;
-use std::str::FromStr;
+//! `run.json`: what is known of one attempt, while it goes on and afterwards. Its fields are shown as JSON.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::domain::{AgentId, CompletionId, Ticket};
 use crate::system::process::Group;
@@ -12,14 +9,12 @@ use crate::system::process::Group;
 /// What is known of an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Record {
+pub(crate) struct RunRecord {
     /// What the program is told to be: no two attempts share one.
     pub run: String,
     /// The visit.
-    #[serde(with = "text")]
     pub ticket: Ticket,
     /// Who works.
-    #[serde(with = "text")]
     pub agent: AgentId,
     /// The how-manieth attempt of the visit it is.
     pub attempt: u32,
@@ -30,17 +25,17 @@ pub struct Record {
     /// By what it is known whether it lives; absent before it was started.
     pub group: Option<Group>,
     /// What came of it; absent while it goes on, and when whoever started it was killed.
-    pub end: Option<End>,
+    pub end: Option<RunEnd>,
 }
 
 /// What came of an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct End {
+pub(crate) struct RunEnd {
     /// When it was over.
     pub at: Timestamp,
     /// How it ended.
-    pub how: Ending,
+    pub how: RunEnding,
     /// Its exit status, if it came to that by itself.
     pub status: Option<i32>,
     /// What went wrong, as a sentence.
@@ -56,7 +51,7 @@ pub struct End {
 /// How an attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ending {
+pub(crate) enum RunEnding {
     /// With a verdict.
     Verdict,
     /// The program ended badly, and said nothing that counts.
@@ -80,7 +75,7 @@ pub enum Ending {
 /// By what a transcript is recognised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct TranscriptMark {
+pub(crate) struct TranscriptMark {
     /// The SHA-256 of the file.
     pub sha256: String,
     /// How many bytes it has.
@@ -92,7 +87,7 @@ pub struct TranscriptMark {
 /// What an agent said of its own work, as far as its program tells.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Told {
+pub(crate) struct Told {
     /// Its session, by which it can be asked to go on.
     pub session: Option<String>,
     /// The model that worked.
@@ -105,7 +100,7 @@ pub struct Told {
 
 /// How many tokens a model read and wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tokens {
+pub(crate) struct Tokens {
     /// Read.
     pub input: u64,
     /// Written.
@@ -115,34 +110,18 @@ pub struct Tokens {
 /// A verdict, and what it came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Ruling {
+pub(crate) struct Ruling {
     /// Where it was found.
     pub source: String,
     /// The outcome's word.
     pub outcome: String,
     /// The completion that it was made into, or that the agent made itself.
-    #[serde(with = "text")]
     pub completion: CompletionId,
 }
 
-impl Record {
+impl RunRecord {
     /// Returns whether it goes on: it has no end, and its program lives.
-    pub fn is_alive(&self) -> bool {
+    pub(crate) fn is_alive(&self) -> bool {
         self.end.is_none() && self.group.as_ref().is_some_and(Group::is_alive)
-    }
-}
-
-/// Names as their text.
-mod text {
-    use super::{Deserialize, Deserializer, Display, FromStr, Serializer};
-
-    pub(crate) fn serialize<S: Serializer>(name: &impl Display, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(name)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(
-        from: D,
-    ) -> Result<T, D::Error> {
-        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
     }
 }

@@ -3,15 +3,16 @@
 //! Each change is: temporary file in the same folder, fsync, look again, rename, fsync of the folder. A kill before the
 //! rename leaves the old file and a temporary one, which [`sweep`] removes; a kill after it leaves the new file.
 
-use std::fs::{self, DirEntry};
+use std::ffi::OsString;
+use std::fs::DirEntry;
 use std::time::{Duration, SystemTime};
 
 use super::task_files::FILE_LIMIT;
 use super::walk::folders;
-use crate::storage::fs::folder::temporary_file::{self, TEMPORARY};
-use crate::storage::fs::folder::{Durability, Folder};
+use crate::storage::fs::folder::list;
+use crate::storage::fs::temporary_file::{TEMPORARY, TemporaryFile};
 use crate::storage::layout::{DROPPED, INBOX, LOCAL, OUTBOX, REFUSED, SCHEMAS, UNTOLD};
-use crate::storage::{Outbox, Paths, ProjectPath, StoreError, WriterLock};
+use crate::storage::{Durability, Folder, Outbox, Paths, ProjectPath, StoreError, WriterLock};
 use crate::system::disk::Unsynced;
 
 /// No write of one file takes that long.
@@ -29,7 +30,7 @@ pub(crate) enum Over {
 /// A file that is written, and has no name yet. Dropped, it is gone.
 #[derive(Debug)]
 pub(crate) struct Staged {
-    file: temporary_file::Staged<Folder>,
+    file: TemporaryFile<Folder>,
     path: ProjectPath,
     over: Over,
 }
@@ -50,7 +51,7 @@ impl Staged {
         if over == Over::Nothing && folder.kind(path.name())?.is_some() {
             return Err(StoreError::Exists { path: folder.path().join(path.name()) });
         }
-        let file = temporary_file::Staged::new(folder, path.name(), bytes, Durability::Durable)?;
+        let file = TemporaryFile::new(folder, path.name(), bytes, Durability::Durable)?;
         Ok(Self { file, path: path.clone(), over })
     }
 
@@ -97,9 +98,7 @@ pub(crate) fn create_new(
     path: &ProjectPath,
     bytes: &[u8],
 ) -> Result<(), StoreError> {
-    let mut staged = Staged::new(lock, path, Over::Nothing, bytes)?;
-    staged.put()?;
-    staged.folder().sync()
+    write(lock, path, Over::Nothing, bytes)
 }
 
 /// Replaces a file if it still says what was expected; else nothing changes, and the fault is [`StoreError::Changed`] or [`StoreError::Gone`].
@@ -109,7 +108,16 @@ pub(crate) fn replace_if(
     expected: &[u8],
     bytes: &[u8],
 ) -> Result<(), StoreError> {
-    let mut staged = Staged::new(lock, path, Over::Only(expected.to_vec()), bytes)?;
+    write(lock, path, Over::Only(expected.to_vec()), bytes)
+}
+
+fn write(
+    lock: &WriterLock,
+    path: &ProjectPath,
+    over: Over,
+    bytes: &[u8],
+) -> Result<(), StoreError> {
+    let mut staged = Staged::new(lock, path, over, bytes)?;
     staged.put()?;
     staged.folder().sync()
 }
@@ -132,80 +140,63 @@ pub(crate) fn remove_if(
     folder.sync()
 }
 
-/// Removes the temporary files that a crash left in one folder of tasks, and returns how many there were.
-pub(crate) fn sweep(lock: &WriterLock, folder: &str) -> Result<usize, StoreError> {
-    // The lock is held, so nobody can be writing them.
-    sweep_where(lock, folder, &|_| true)
+/// Removes the temporary files that a crash left in one folder of tasks. The lock is held, so nobody can be writing them.
+pub(crate) fn sweep(lock: &WriterLock, folder: &str) -> Result<(), StoreError> {
+    let Some(folder) = Folder::open_existing(lock.paths().root(), folder)? else { return Ok(()) };
+    remove(&folder, &temporary_files(&folder, None)?)
 }
 
-/// Removes the temporary files that a crash left anywhere among the tasks, and returns how many there were.
-pub(crate) fn sweep_tasks(lock: &WriterLock) -> Result<usize, StoreError> {
-    folders(lock.paths()).try_fold(0, |swept, folder| Ok(swept + sweep(lock, folder.as_str())?))
+/// Removes the temporary files that a crash left anywhere among the tasks.
+pub(crate) fn sweep_tasks(lock: &WriterLock) -> Result<(), StoreError> {
+    folders(lock.paths()).try_for_each(|folder| sweep(lock, folder.as_str()))
 }
 
-/// Removes the temporary files that a crash left in `.aof/`, and returns how many there were. Deliveries and the cache are
-/// written without the lock, so only those count that are too old for anybody to be writing them.
-pub(crate) fn sweep_local(lock: &WriterLock, now: SystemTime) -> Result<usize, StoreError> {
-    let abandoned = |entry: &DirEntry| is_abandoned(entry, now);
-    let folders = local_folders(lock.paths())?;
-    folders.iter().try_fold(0, |swept, folder| Ok(swept + sweep_where(lock, folder, &abandoned)?))
+/// Removes the temporary files that a crash left in `.aof/`. Completions and the cache are written without the lock, so only
+/// those go that are too old for anybody to be writing them.
+pub(crate) fn sweep_local(lock: &WriterLock, now: SystemTime) -> Result<(), StoreError> {
+    for folder in local_folders(lock.paths())? {
+        if let Some(folder) = Folder::open_existing(lock.paths().root(), &folder)? {
+            remove(&folder, &temporary_files(&folder, Some(now))?)?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns how many temporary files there are that nobody is writing any more.
 pub(crate) fn abandoned(paths: &Paths, now: SystemTime) -> Result<usize, StoreError> {
     let tasks = folders(paths).map(|folder| folder.as_str().to_owned());
-    tasks.chain(local_folders(paths)?).try_fold(0, |found, folder| {
-        let Some(folder) = Folder::open_existing(paths.root(), &folder)? else { return Ok(found) };
-        let fault = |cause| StoreError::io("list the folder", folder.path(), cause);
-        let mut own = 0;
-        for entry in fs::read_dir(folder.path()).map_err(fault)? {
-            let entry = entry.map_err(fault)?;
-            own += usize::from(is_temporary(&entry) && is_abandoned(&entry, now));
-        }
-        Ok(found + own)
+    tasks.chain(local_folders(paths)?).try_fold(0, |count, folder| {
+        let Some(folder) = Folder::open_existing(paths.root(), &folder)? else { return Ok(count) };
+        Ok(count + temporary_files(&folder, Some(now))?.len())
     })
 }
 
-fn is_temporary(entry: &DirEntry) -> bool {
-    entry.file_name().as_encoded_bytes().starts_with(TEMPORARY.as_bytes())
+/// Returns the temporary files in a folder; with a time only those that are too old for anybody to be writing them.
+fn temporary_files(folder: &Folder, now: Option<SystemTime>) -> Result<Vec<OsString>, StoreError> {
+    let is_old = |entry: &DirEntry, now: SystemTime| {
+        let written = entry.metadata().and_then(|metadata| metadata.modified());
+        written.is_ok_and(|written| now.duration_since(written).is_ok_and(|age| age >= ABANDONED))
+    };
+    let entries = list(folder.path())?.into_iter().filter(|entry| {
+        entry.file_name().as_encoded_bytes().starts_with(TEMPORARY.as_bytes())
+            && now.is_none_or(|now| is_old(entry, now))
+    });
+    Ok(entries.map(|entry| entry.file_name()).collect())
 }
 
-fn is_abandoned(entry: &DirEntry, now: SystemTime) -> bool {
-    let written = entry.metadata().and_then(|metadata| metadata.modified());
-    written.is_ok_and(|written| now.duration_since(written).is_ok_and(|age| age >= ABANDONED))
+fn remove(folder: &Folder, names: &[OsString]) -> Result<(), StoreError> {
+    names.iter().try_for_each(|name| folder.remove(name))?;
+    // The record that told of them goes next, and no power cut may bring them back without it.
+    if names.is_empty() { Ok(()) } else { folder.sync() }
 }
 
-/// The folders of `.aof/` in which files are made.
+/// Returns the folders of `.aof/` in which files are made.
 fn local_folders(paths: &Paths) -> Result<Vec<String>, StoreError> {
     let mut folders: Vec<String> =
         [LOCAL, INBOX, REFUSED, SCHEMAS, OUTBOX, UNTOLD, DROPPED].map(str::to_owned).into();
     let channels = Outbox::of(paths).channels()?;
     folders.extend(channels.into_iter().map(|key| format!("{OUTBOX}/{}", key.as_str())));
     Ok(folders)
-}
-
-fn sweep_where(
-    lock: &WriterLock,
-    folder: &str,
-    which: &dyn Fn(&DirEntry) -> bool,
-) -> Result<usize, StoreError> {
-    let Some(folder) = Folder::open_existing(lock.paths().root(), folder)? else {
-        return Ok(0);
-    };
-    let fault = |cause| StoreError::io("list the folder", folder.path(), cause);
-    let mut swept = 0;
-    for entry in fs::read_dir(folder.path()).map_err(fault)? {
-        let entry = entry.map_err(fault)?;
-        if is_temporary(&entry) && which(&entry) {
-            folder.remove(entry.file_name())?;
-            swept += 1;
-        }
-    }
-    if swept > 0 {
-        // The record that told of them goes next, and no power cut may bring them back without it.
-        folder.sync()?;
-    }
-    Ok(swept)
 }
 
 fn check(folder: &Folder, name: &str, expected: &[u8]) -> Result<(), StoreError> {

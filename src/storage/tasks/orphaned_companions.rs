@@ -1,9 +1,9 @@
-//! Companions that stayed where they were when their task went to the archive, or when a person moved it. Reads names, and opens nothing.
+//! Companions that stayed where they were when their task went to the archive, or when a person moved it. Reads names only.
 
 use std::collections::{HashMap, HashSet};
 
 use super::walk;
-use crate::storage::layout::companion_of;
+use crate::storage::layout::{ARCHIVE, TASKS, companion_of};
 use crate::storage::{Paths, ProjectPath};
 
 /// A file that stayed, and the one that it belongs to.
@@ -19,7 +19,7 @@ pub(crate) struct Stayed {
 /// archive is gone through only where there may be some.
 pub(crate) fn stayed(paths: &Paths) -> Vec<Stayed> {
     let (mut active, mut beside) = (HashMap::<String, Vec<ProjectPath>>::new(), Vec::new());
-    for path in walk::active_files(paths) {
+    for path in walk::files(paths, TASKS) {
         match companion_of(path.name()) {
             Some(task) => beside.push((path, task)),
             None => active.entry(path.name().to_owned()).or_default().push(path),
@@ -35,7 +35,7 @@ pub(crate) fn stayed(paths: &Paths) -> Vec<Stayed> {
         .filter(|task| !active.contains_key(*task))
         .collect();
     let mut archived: HashMap<String, ProjectPath> = HashMap::new();
-    let found = (!wanted.is_empty()).then(|| walk::archived_files(paths)).into_iter().flatten();
+    let found = (!wanted.is_empty()).then(|| walk::files(paths, ARCHIVE)).into_iter().flatten();
     for path in found.filter(|path| wanted.contains(path.name())) {
         let latest = archived.entry(path.name().to_owned()).or_insert_with(|| path.clone());
         if *latest < path {

@@ -1,43 +1,35 @@
-//! Task files as bytes: finding the one of an id, reading it, going through all. Writes nothing.
+//! Task files as bytes: finding the one of an id, and reading it. Writes nothing.
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
 
-use super::walk;
+use super::walk::{self, Entry};
 use crate::domain::{Layout, TaskId};
+use crate::storage::fs::folder::list;
 use crate::storage::layout::{ARCHIVE, TASKS, is_archived, task_path};
-use crate::storage::{FileStat, Folder, Kind, Paths, ProjectPath, StoreError};
-
-use super::walk::Entry;
+use crate::storage::{FileKind, FileStat, Folder, Paths, ProjectPath, StoreError};
 
 /// The largest task file that is read.
 pub(crate) const FILE_LIMIT: u64 = 16 * 1024 * 1024;
 
-/// Where a task's file stands.
+/// Where a task's file stands, and among which tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// Its path.
     pub path: ProjectPath,
-    /// Among which tasks.
     pub place: Place,
 }
 
 /// Among which tasks a file stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// The active ones.
     Active,
-    /// The finished ones.
     Archived,
 }
 
 /// A file as it was read. Its bytes are its version: no time stamp tells two versions apart for certain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Snapshot {
-    /// Where.
     pub path: ProjectPath,
-    /// What it said.
     pub bytes: Vec<u8>,
     /// What the system told of it, for the cache of headers.
     pub stat: FileStat,
@@ -60,38 +52,35 @@ impl Snapshot {
     }
 }
 
-/// Finds the file of a task: at its usual places, else anywhere below `tasks/`, else in the archive, newest days first, else anywhere
-/// there: people sort what is finished, too.
+/// Finds the file of a task: at its usual places, else anywhere below `tasks/`, else in the archive, newest days first, else
+/// anywhere there: people sort finished tasks, too.
 ///
-/// A second file of the id is noticed where the search comes by; [`walk_active`] shows them all, and to go through them each time
-/// would cost the more the more tasks there are. So a file at a usual place counts, whatever stands elsewhere: see [`counting`].
+/// A second file of the id is noticed where the search meets it; to look at all files each time would cost the more the more
+/// tasks there are. So a file at a usual place counts, whatever stands elsewhere: see [`counting`].
 pub(crate) fn find(paths: &Paths, id: &TaskId) -> Result<Found, StoreError> {
-    let usual = [Layout::Flat, Layout::Sharded].map(|layout| task_path(id, layout));
     let mut standing = Vec::new();
-    for path in usual {
-        if exists(&path.below(paths.root()))? {
+    for path in usual_places(id) {
+        if kind(paths, &path)?.is_some() {
             standing.push(path);
         }
     }
     if standing.is_empty() {
-        standing = walk::named(paths, &format!("{id}.md")).collect();
+        standing = walk::named(paths, TASKS, &format!("{id}.md")).collect();
     }
-    let in_archive = || match find_archived(paths, id)? {
-        Some(path) => Ok(Found { path, place: Place::Archived }),
-        None => only(
-            id,
-            walk::named_below(paths, ARCHIVE, &format!("{id}.md")).collect(),
-            Place::Archived,
-        ),
+    let in_archive = || {
+        if let Some(path) = find_archived(paths, id)? {
+            return Ok(Found { path, place: Place::Archived });
+        }
+        only(id, walk::named(paths, ARCHIVE, &format!("{id}.md")).collect(), Place::Archived)
     };
     if standing.is_empty() {
         return in_archive();
     }
     let found = only(id, standing, Place::Active)?;
-    if is_file(&found.path.below(paths.root()))? {
+    if is_file(paths, &found.path)? {
         return Ok(found);
     }
-    // What is no file there is none of a task that has one in the archive; of another one it is what is wrong.
+    // Something else than a file hides no finished task; of any other task it is what is wrong.
     match in_archive() {
         Err(StoreError::TaskNotFound { .. }) => Ok(found),
         archived => archived,
@@ -101,39 +90,43 @@ pub(crate) fn find(paths: &Paths, id: &TaskId) -> Result<Found, StoreError> {
 /// Returns the one file there is; which of several counts nobody can tell.
 fn only(id: &TaskId, mut standing: Vec<ProjectPath>, place: Place) -> Result<Found, StoreError> {
     standing.sort();
-    match (standing.pop(), standing.is_empty()) {
-        (None, _) => Err(StoreError::TaskNotFound { id: id.clone() }),
-        (Some(path), true) => Ok(Found { path, place }),
-        (Some(path), false) => {
-            standing.push(path);
-            Err(StoreError::TaskDoubled { id: id.clone(), paths: standing })
-        }
+    match standing.len() {
+        0 => Err(StoreError::TaskNotFound { id: id.clone() }),
+        1 => Ok(Found { path: standing.remove(0), place }),
+        _ => Err(StoreError::TaskDoubled { id: id.clone(), paths: standing }),
     }
 }
 
-/// Returns the other active files of a task that has one there: at its usual places, in any folder whose name is two characters long, as
-/// those of the sharded layout are, and anywhere in the others. What is no file, as a link to it, is none, and nobody sees one where
-/// nobody may look. Not for every day: it goes through the folders of people.
+fn usual_places(id: &TaskId) -> [ProjectPath; 2] {
+    [Layout::Flat, Layout::Sharded].map(|layout| task_path(id, layout))
+}
+
+/// Returns the other active files of a task that has one there: at its usual places, in any folder whose name is two characters
+/// long, as those of the sharded layout are, and anywhere in other folders, which it goes through as a whole.
 pub(crate) fn doubles(
     paths: &Paths,
     id: &TaskId,
     own: &ProjectPath,
 ) -> Result<Vec<ProjectPath>, StoreError> {
     let name = format!("{id}.md");
-    let mut found: Vec<ProjectPath> = Vec::new();
-    let mut look = |path: ProjectPath| -> Result<(), StoreError> {
-        if path != *own && is_file(&path.below(paths.root()))? {
-            found.push(path);
+    let mut places = vec![task_path(id, Layout::Flat)];
+    for entry in list(&paths.tasks())? {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let Ok(folder) = entry.file_name().into_string() else { continue };
+        if !is_folder || folder.starts_with('.') || folder == "archive" {
+            continue;
         }
-        Ok(())
-    };
-    look(task_path(id, Layout::Flat))?;
-    for folder in walk::folders_of_tasks(paths)? {
-        if folder.len() == 2 {
-            look(format!("{TASKS}/{folder}/{name}").parse()?)?;
+        let folder = format!("{TASKS}/{folder}");
+        if folder.len() == TASKS.len() + 3 {
+            places.push(format!("{folder}/{name}").parse()?);
         } else {
-            walk::named_below(paths, &format!("{TASKS}/{folder}"), &name)
-                .try_for_each(&mut look)?;
+            places.extend(walk::named(paths, &folder, &name));
+        }
+    }
+    let mut found = Vec::new();
+    for path in places {
+        if path != *own && is_file(paths, &path)? {
+            found.push(path);
         }
     }
     found.sort();
@@ -145,7 +138,7 @@ pub(crate) fn doubles(
 pub(crate) fn counting<'f>(id: &TaskId, files: &'f [ProjectPath]) -> Option<&'f ProjectPath> {
     let only = |mut among: Vec<&'f ProjectPath>| if among.len() == 1 { among.pop() } else { None };
     let active: Vec<_> = files.iter().filter(|path| !is_archived(path)).collect();
-    let usual = [Layout::Flat, Layout::Sharded].map(|layout| task_path(id, layout));
+    let usual = usual_places(id);
     let standing: Vec<_> = active.iter().copied().filter(|path| usual.contains(path)).collect();
     match (standing.is_empty(), active.is_empty()) {
         (false, _) => only(standing),
@@ -170,8 +163,8 @@ fn is_number(name: &str) -> bool {
 
 /// Returns whether a task of that id stands at a usual place, or where the engine puts it in the archive: an id is given once.
 pub(crate) fn is_taken(paths: &Paths, id: &TaskId) -> Result<bool, StoreError> {
-    for layout in [Layout::Flat, Layout::Sharded] {
-        if exists(&task_path(id, layout).below(paths.root()))? {
+    for path in usual_places(id) {
+        if kind(paths, &path)?.is_some() {
             return Ok(true);
         }
     }
@@ -180,22 +173,13 @@ pub(crate) fn is_taken(paths: &Paths, id: &TaskId) -> Result<bool, StoreError> {
 
 /// Returns whether anything stands at a path.
 pub(crate) fn stands(paths: &Paths, path: &ProjectPath) -> Result<bool, StoreError> {
-    exists(&path.below(paths.root()))
+    Ok(kind(paths, path)?.is_some())
 }
 
 /// Reads a task file.
 pub(crate) fn read(paths: &Paths, path: &ProjectPath) -> Result<Snapshot, StoreError> {
-    read_limited(paths, path, FILE_LIMIT)
-}
-
-/// Reads any file of the project of at most that many bytes.
-pub(crate) fn read_limited(
-    paths: &Paths,
-    path: &ProjectPath,
-    limit: u64,
-) -> Result<Snapshot, StoreError> {
     let folder = Folder::open(paths.root(), path.folder())?;
-    match folder.read(path.name(), limit)? {
+    match folder.read(path.name(), FILE_LIMIT)? {
         Some((bytes, stat)) => Ok(Snapshot { path: path.clone(), bytes, stat }),
         None => Err(StoreError::Gone { path: path.below(paths.root()) }),
     }
@@ -203,37 +187,30 @@ pub(crate) fn read_limited(
 
 /// Goes through the files of active tasks, in no order.
 pub(crate) fn walk_active(paths: &Paths) -> impl Iterator<Item = Entry> + '_ {
-    walk::active(paths)
+    walk::entries(paths, TASKS)
 }
 
 /// Goes through the files of finished tasks, in no order.
 pub(crate) fn walk_archived(paths: &Paths) -> impl Iterator<Item = Entry> + '_ {
-    walk::archived(paths)
+    walk::entries(paths, ARCHIVE)
 }
 
 /// Goes through the files of the tasks that finished on the last day that the archive has, in no order.
 pub(crate) fn walk_latest(paths: &Paths) -> impl Iterator<Item = Entry> + '_ {
     let latest = |inside: String| numbered(paths, &inside).ok()?.into_iter().next();
     let day = latest(ARCHIVE.to_owned()).and_then(latest).and_then(latest);
-    day.into_iter().flat_map(|day| walk::below(paths, &day).collect::<Vec<_>>())
+    day.into_iter().flat_map(|day| walk::entries(paths, &day).collect::<Vec<_>>())
 }
 
 /// Returns why nobody can go through the tasks: something else stands in place of their folder, or it may not be looked into.
 pub(crate) fn hidden(paths: &Paths) -> Option<StoreError> {
-    let folder = paths.tasks();
-    let listed = match fs::symlink_metadata(&folder) {
-        Ok(data) if !data.is_dir() => {
-            return Some(StoreError::WrongKind {
-                path: folder,
-                found: data.file_type().into(),
-                wanted: Kind::Folder,
-            });
-        }
-        Ok(_) => fs::read_dir(&folder).map(drop),
-        Err(cause) => Err(cause),
-    };
-    let cause = listed.err().filter(|cause| cause.kind() != ErrorKind::NotFound)?;
-    Some(StoreError::io("list the folder", &folder, cause))
+    let path = paths.tasks();
+    let found = FileKind::from(path.symlink_metadata().ok()?.file_type());
+    if found == FileKind::Folder {
+        list(&path).err()
+    } else {
+        Some(StoreError::WrongKind { path, found, wanted: FileKind::Folder })
+    }
 }
 
 /// Returns every id that has a file, active or archived: for suggesting what may have been meant.
@@ -256,7 +233,7 @@ fn find_archived(paths: &Paths, id: &TaskId) -> Result<Option<ProjectPath>, Stor
         for month in numbered(paths, &year)? {
             for day in numbered(paths, &month)? {
                 let path: ProjectPath = format!("{day}/{id}.md").parse()?;
-                if exists(&path.below(paths.root()))? {
+                if kind(paths, &path)?.is_some() {
                     return Ok(Some(path));
                 }
             }
@@ -265,47 +242,37 @@ fn find_archived(paths: &Paths, id: &TaskId) -> Result<Option<ProjectPath>, Stor
     Ok(None)
 }
 
-/// Returns the folders there whose names are numbers, the highest first.
+/// Returns what has a number as its name in a folder, the highest first.
 fn numbered(paths: &Paths, inside: &str) -> Result<Vec<String>, StoreError> {
-    let folder = paths.root().join(inside);
-    let fault = |cause| StoreError::io("list the folder", &folder, cause);
-    let listing = match fs::read_dir(&folder) {
-        Ok(listing) => listing,
-        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(Vec::new());
-        }
-        Err(cause) => return Err(fault(cause)),
+    let entries = match list(&paths.root().join(inside)) {
+        Err(StoreError::WrongKind { .. }) => return Ok(Vec::new()),
+        entries => entries?,
     };
-    let mut names = Vec::new();
-    for entry in listing {
-        if let Ok(name) = entry.map_err(fault)?.file_name().into_string()
-            && is_number(&name)
-        {
-            names.push(name);
-        }
-    }
+    let names = entries.into_iter().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| is_number(name)).collect();
     names.sort_by(|a, b| b.cmp(a));
     Ok(names.into_iter().map(|name| format!("{inside}/{name}")).collect())
 }
 
-fn exists(path: &Path) -> Result<bool, StoreError> {
-    match fs::symlink_metadata(path) {
-        Ok(_) => Ok(true),
-        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+fn is_file(paths: &Paths, path: &ProjectPath) -> Result<bool, StoreError> {
+    match kind(paths, path) {
+        // Nobody sees a file where nobody may look.
+        Err(StoreError::Io { cause, .. }) if cause.kind() == ErrorKind::PermissionDenied => {
             Ok(false)
         }
-        Err(cause) => Err(StoreError::io("look at", path, cause)),
+        found => Ok(found? == Some(FileKind::File)),
     }
 }
 
-fn is_file(path: &Path) -> Result<bool, StoreError> {
-    use ErrorKind::{NotADirectory, NotFound, PermissionDenied};
-    match fs::symlink_metadata(path) {
-        Ok(data) => Ok(data.is_file()),
-        Err(cause) if matches!(cause.kind(), NotFound | NotADirectory | PermissionDenied) => {
-            Ok(false)
+/// Returns what stands at a path, if anything does.
+fn kind(paths: &Paths, path: &ProjectPath) -> Result<Option<FileKind>, StoreError> {
+    let path = path.below(paths.root());
+    match fs::symlink_metadata(&path) {
+        Ok(data) => Ok(Some(data.file_type().into())),
+        Err(cause) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(None)
         }
-        Err(cause) => Err(StoreError::io("look at", path, cause)),
+        Err(cause) => Err(StoreError::io("look at", &path, cause)),
     }
 }
 

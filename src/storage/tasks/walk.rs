@@ -4,14 +4,15 @@
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, WalkDir};
 
 use crate::domain::{IdFault, TaskId};
 use crate::storage::fs::error::plain;
-use crate::storage::layout::{ARCHIVE, TASKS, companion_of, task_id};
-use crate::storage::{FileStat, Kind, Paths, ProjectPath, StoreError};
+use crate::storage::layout::{TASKS, companion_of, task_id};
+use crate::storage::{FileKind, FileStat, Paths, ProjectPath};
 
 /// Something that stands among the tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,11 +26,8 @@ pub(crate) enum Entry {
 /// A task file, not yet read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TaskEntry {
-    /// The task.
     pub id: TaskId,
-    /// Where its file stands.
     pub path: ProjectPath,
-    /// What the system tells of it.
     pub stat: FileStat,
 }
 
@@ -38,7 +36,6 @@ pub(crate) struct TaskEntry {
 pub(crate) struct Stray {
     /// Where it stands, below the project's root.
     pub path: PathBuf,
-    /// Why it is none.
     pub reason: StrayReason,
 }
 
@@ -56,9 +53,9 @@ pub(crate) enum StrayReason {
     /// It ends in `.md`, but its name is no task id.
     NotAnId(IdFault),
     /// It is no ordinary file.
-    WrongKind(Kind),
+    WrongKind(FileKind),
     /// It stands where the folder should.
-    NotAFolder(Kind),
+    NotAFolder(FileKind),
     /// Its path is not UTF-8.
     NotText,
     /// The system does not let it be looked at.
@@ -77,88 +74,52 @@ impl fmt::Display for StrayReason {
     }
 }
 
-/// Goes through the files of active tasks.
-pub(crate) fn active(paths: &Paths) -> impl Iterator<Item = Entry> + use<'_> {
-    found(paths, raw_active(paths))
+/// Goes through the task files in a folder of tasks; below `tasks/` itself those of active tasks.
+pub(crate) fn entries<'p>(paths: &'p Paths, folder: &str) -> impl Iterator<Item = Entry> + use<'p> {
+    walk(paths, folder, folder == TASKS).filter_map(|item| match item {
+        Ok(entry) => entry_of(paths, &entry),
+        // No folder of tasks: no tasks.
+        Err(fault) if fault.depth() == 0 && is_gone(&fault) => None,
+        Err(fault) => Some(stray(paths, fault.path().unwrap_or(paths.root()), unreadable(&fault))),
+    })
 }
 
-/// Goes through the files of finished tasks.
-pub(crate) fn archived(paths: &Paths) -> impl Iterator<Item = Entry> + use<'_> {
-    below(paths, ARCHIVE)
-}
-
-/// Goes through the files in that folder.
-pub(crate) fn below<'p>(paths: &'p Paths, folder: &str) -> impl Iterator<Item = Entry> + use<'p> {
-    found(paths, raw(paths, folder, false))
-}
-
-/// Goes through the active files of that name, whatever they are.
-pub(crate) fn named<'p>(paths: &'p Paths, name: &'p str) -> impl Iterator<Item = ProjectPath> + 'p {
-    raw_active(paths)
-        .flatten()
-        .filter(move |entry| entry.file_name() == name)
-        .filter_map(|entry| paths.relative_joined(entry.path()))
-}
-
-/// Goes through the files of that name in a folder of tasks and below it, whatever they are.
-pub(crate) fn named_below<'p>(
+/// Goes through what has that name in a folder of tasks, whatever it is; below `tasks/` itself among active tasks.
+pub(crate) fn named<'p>(
     paths: &'p Paths,
     folder: &str,
     name: &'p str,
 ) -> impl Iterator<Item = ProjectPath> + use<'p> {
-    raw(paths, folder, false)
+    walk(paths, folder, folder == TASKS)
         .flatten()
         .filter(move |entry| entry.file_name() == name)
         .filter_map(|entry| paths.relative_joined(entry.path()))
 }
 
-/// Goes through all ordinary files among the active tasks.
-pub(crate) fn active_files(paths: &Paths) -> impl Iterator<Item = ProjectPath> + '_ {
-    ordinary(paths, raw_active(paths))
-}
-
-/// Goes through all ordinary files in the archive.
-pub(crate) fn archived_files(paths: &Paths) -> impl Iterator<Item = ProjectPath> + '_ {
-    ordinary(paths, raw(paths, ARCHIVE, false))
-}
-
-fn ordinary(paths: &Paths, raw: impl Iterator<Item = Raw>) -> impl Iterator<Item = ProjectPath> {
-    raw.flatten()
+/// Goes through all ordinary files in a folder of tasks; below `tasks/` itself among active tasks.
+pub(crate) fn files<'p>(
+    paths: &'p Paths,
+    folder: &str,
+) -> impl Iterator<Item = ProjectPath> + use<'p> {
+    walk(paths, folder, folder == TASKS)
+        .flatten()
         .filter(|entry| entry.file_type().is_file())
         .filter_map(|entry| paths.relative_joined(entry.path()))
 }
 
-/// Returns the names of the folders that stand in `tasks/` itself, the archive aside.
-pub(crate) fn folders_of_tasks(paths: &Paths) -> Result<Vec<String>, StoreError> {
-    let folder = paths.tasks();
-    let fault = |cause| StoreError::io("list the folder", &folder, cause);
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(&folder).map_err(fault)? {
-        let entry = entry.map_err(fault)?;
-        let is_folder = entry.file_type().map_err(fault)?.is_dir();
-        let name = entry.file_name().into_string().unwrap_or_default();
-        if is_folder && !name.starts_with('.') && name != "archive" && !name.is_empty() {
-            names.push(name);
-        }
-    }
-    Ok(names)
-}
-
 /// Goes through the folders of the tasks, finished ones as well, `tasks/` first.
 pub(crate) fn folders(paths: &Paths) -> impl Iterator<Item = ProjectPath> + '_ {
-    raw(paths, TASKS, false)
+    walk(paths, TASKS, false)
         .flatten()
         .filter(|entry| entry.file_type().is_dir())
         .filter_map(|entry| paths.relative_joined(entry.path()))
 }
 
-type Raw = walkdir::Result<DirEntry>;
-
-fn raw_active(paths: &Paths) -> impl Iterator<Item = Raw> + use<> {
-    raw(paths, TASKS, true)
-}
-
-fn raw(paths: &Paths, inside: &str, without_archive: bool) -> impl Iterator<Item = Raw> + use<> {
+fn walk(
+    paths: &Paths,
+    inside: &str,
+    without_archive: bool,
+) -> impl Iterator<Item = walkdir::Result<DirEntry>> + use<> {
     WalkDir::new(paths.root().join(inside)).follow_root_links(false).into_iter().filter_entry(
         move |entry| {
             let hidden =
@@ -169,34 +130,20 @@ fn raw(paths: &Paths, inside: &str, without_archive: bool) -> impl Iterator<Item
     )
 }
 
-fn found(paths: &Paths, raw: impl Iterator<Item = Raw>) -> impl Iterator<Item = Entry> {
-    raw.filter_map(|item| match item {
-        Ok(entry) => entry_of(paths, &entry),
-        // No folder of tasks: no tasks.
-        Err(fault)
-            if fault.depth() == 0
-                && fault.io_error().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound) =>
-        {
-            None
-        }
-        Err(fault) => Some(stray(paths, fault.path().unwrap_or(paths.root()), unreadable(&fault))),
-    })
-}
-
 fn entry_of(paths: &Paths, entry: &DirEntry) -> Option<Entry> {
-    let kind = Kind::from(entry.file_type());
+    let kind = FileKind::from(entry.file_type());
     let as_stray = |reason| Some(stray(paths, entry.path(), reason));
     let named_like_one = entry.file_name().as_encoded_bytes().ends_with(b".md");
     match kind {
-        _ if entry.depth() == 0 && kind != Kind::Folder => {
+        _ if entry.depth() == 0 && kind != FileKind::Folder => {
             return as_stray(StrayReason::NotAFolder(kind));
         }
         // A linked folder hides the tasks that somebody expects in it.
-        Kind::Symlink if named_like_one || entry.path().is_dir() => {
+        FileKind::Symlink if named_like_one || entry.path().is_dir() => {
             return as_stray(StrayReason::WrongKind(kind));
         }
         _ if !named_like_one => return None,
-        Kind::File => {}
+        FileKind::File => {}
         _ => return as_stray(StrayReason::WrongKind(kind)),
     }
     let (Some(name), Some(path)) =
@@ -218,20 +165,20 @@ fn entry_of(paths: &Paths, entry: &DirEntry) -> Option<Entry> {
     match entry.metadata() {
         Ok(metadata) => Some(Entry::Task(TaskEntry { id, path, stat: FileStat::of(&metadata) })),
         // It went away since the folder was listed.
-        Err(fault)
-            if fault.io_error().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound) =>
-        {
-            None
-        }
+        Err(fault) if fault.io_error().is_some_and(|e| e.kind() == ErrorKind::NotFound) => None,
         Err(fault) => as_stray(unreadable(&fault)),
     }
+}
+
+fn is_gone(fault: &walkdir::Error) -> bool {
+    fault.io_error().is_some_and(|cause| cause.kind() == ErrorKind::NotFound)
 }
 
 fn unreadable(fault: &walkdir::Error) -> StrayReason {
     StrayReason::Unreadable(fault.io_error().map_or_else(|| fault.to_string(), plain))
 }
 
-fn stray(paths: &Paths, path: &std::path::Path, reason: StrayReason) -> Entry {
+fn stray(paths: &Paths, path: &Path, reason: StrayReason) -> Entry {
     let path = path.strip_prefix(paths.root()).unwrap_or(path).to_owned();
     Entry::Stray(Stray { path, reason })
 }

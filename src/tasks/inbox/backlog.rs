@@ -7,10 +7,10 @@ use crate::files::completion_file;
 use crate::files::completion_file::Syntax;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::inbox::inbox::{Item, Leftover, Shelf};
-use crate::storage::inbox::intended_visit::Meant;
-use crate::storage::inbox::scan::{Class, Witnessed};
-use crate::storage::random::DeliveryId;
+use crate::storage::inbox::Meant;
+use crate::storage::inbox::{Class, Witnessed};
+use crate::storage::inbox::{Item, Leftover, Shelf};
+use crate::storage::random::ulid;
 use crate::storage::{Inbox, StoreError, journal};
 use crate::tasks::apply::change::Planned;
 use crate::tasks::apply::rehearsal::rehearse_each;
@@ -155,7 +155,7 @@ fn files(workspace: &Workspace) -> Result<Vec<File>, OpsError> {
     };
     let taken = inbox.taken()?.into_iter().map(|leftover| match leftover {
         Leftover::Taken(taken) => {
-            let (item, id) = (taken.item().clone(), Some(taken.id.completion()));
+            let (item, id) = (taken.item().clone(), Some(taken.id.clone()));
             File { item, name: taken.name, id, meant: taken.meant }
         }
         Leftover::Stranger(item) => fresh(item),
@@ -179,7 +179,7 @@ fn planned(workspace: &Workspace, file: &File) -> Result<Option<Planned>, OpsErr
     };
     let id = match &file.id {
         Some(id) => id.clone(),
-        None => DeliveryId::new(workspace.clock()())?.completion(),
+        None => ulid(workspace.clock()())?,
     };
     let Ok(mut completion) = completion_file::parse(&bytes, syntax, &id) else { return Ok(None) };
     bind(&mut completion, file.meant.as_ref());

@@ -13,7 +13,7 @@ use crate::project::error::reason::reason_of;
 use crate::project::workspace::Workspace;
 use crate::rules::Refusal;
 use crate::storage::Inbox;
-use crate::storage::inbox::inbox::{Delivery, Taken};
+use crate::storage::inbox::{Delivery, Taken};
 use crate::tasks::apply::batch::MOST;
 use crate::tasks::complete::{Completed, complete_together};
 use crate::tasks::inbox::intended_visit::{Heard, bind, meant};

@@ -12,9 +12,9 @@ use std::time::Duration;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::Inbox;
-use crate::storage::inbox::inbox::{Leftover, Taken};
-use crate::storage::inbox::scan::Class;
-use crate::storage::random::{DeliveryId, DeliveryIds};
+use crate::storage::inbox::Class;
+use crate::storage::inbox::{Leftover, Taken};
+use crate::storage::random::{UlidSequence, ulid};
 use crate::tasks::inbox::batches::work_off;
 use crate::tasks::inbox::intended_visit::Heard;
 use crate::tasks::inbox::opening::Dropped;
@@ -81,7 +81,7 @@ pub(crate) fn deliver(
         match candidate.class {
             Class::Ignored => {}
             Class::Growing => growing = true,
-            Class::Closed if looks_torn(workspace, &candidate.item, &DeliveryId::new(clock())?) => {
+            Class::Closed if looks_torn(workspace, &candidate.item, &ulid(clock())?) => {
                 growing = true;
             }
             Class::Odd(oddity) => {
@@ -95,7 +95,7 @@ pub(crate) fn deliver(
     }
     let mut failed = Vec::new();
     // Whoever takes them up after a kill goes by the order of their ids.
-    let mut ids = DeliveryIds::default();
+    let mut ids = UlidSequence::default();
     let (mut ready, mut taken) = (ready.into_iter(), taken.into_iter());
     let done = work_off(workspace, &inbox, wait, heard, recipient, &mut |room| {
         let earlier: Vec<_> = taken.by_ref().take(room).map(Dropped::before).collect();

@@ -13,7 +13,7 @@ use crate::git::ObjectId;
 use crate::project::active_rules::in_force;
 use crate::project::workspace::Workspace;
 use crate::rules::branch_of;
-use crate::storage::inbox::intended_visit::Meant;
+use crate::storage::inbox::Meant;
 use crate::storage::layout::task_path;
 use crate::storage::{Inbox, StoreError};
 

@@ -3,7 +3,7 @@
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::Inbox;
-use crate::storage::inbox::scan::{Class, Witnessed};
+use crate::storage::inbox::{Class, Witnessed};
 
 /// Returns the names of these files, each with the error to report.
 pub(crate) fn unclosed(workspace: &Workspace) -> Result<Vec<(String, OpsError)>, OpsError> {

@@ -5,14 +5,14 @@ use serde_json::{Map, Value, json};
 use super::intended_visit::bind;
 use super::kept_back::wait_or_fail;
 use super::recipient::Recipient;
-use super::refusing::{plain_reason, refuse, refuse_odd, told_of};
+use super::refusing::{plain_reason, refuse, refuse_odd};
 use crate::domain::Completion;
 use crate::files::completion_file;
 use crate::files::completion_file::Syntax;
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::project::error::error::OpsError;
-use crate::storage::inbox::delivery_lock::Held;
-use crate::storage::inbox::inbox::{Delivery, Taken};
+
+use crate::storage::inbox::{Delivery, Taken, TakenLock};
 use crate::storage::{Inbox, StoreError};
 
 /// A file that was taken.
@@ -32,7 +32,7 @@ impl Dropped {
 pub(crate) struct Work {
     pub(crate) taken: Taken,
     /// Held for as long as it is worked on.
-    _held: Held,
+    _held: TakenLock,
     pub(crate) delivery: Delivery,
     /// What it says, of the visit that it was found to mean, if any.
     pub(crate) completion: Completion,
@@ -64,7 +64,6 @@ pub(crate) fn open(
             return Ok(None);
         }
     };
-    inbox.forget_reasons(&taken, &told_of(&taken, &delivery));
     match read(&delivery, &taken) {
         Ok(mut completion) => {
             let names_visit = completion.ticket.visit.is_some();
@@ -85,7 +84,7 @@ fn read(delivery: &Delivery, taken: &Taken) -> Result<Completion, Value> {
             "a completion file is named `*.yaml`, `*.json` or `*.md`, so that it is known how to read it",
         ));
     };
-    completion_file::parse(&delivery.bytes, syntax, &taken.id.completion()).map_err(|faults| {
+    completion_file::parse(&delivery.bytes, syntax, &taken.id).map_err(|faults| {
         let text = String::from_utf8_lossy(&delivery.bytes);
         let diagnostics: Vec<Value> = faults
             .iter()

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::project::error::error::OpsError;
-use crate::storage::inbox::scan::Witnessed;
+use crate::storage::inbox::Witnessed;
 use crate::tasks::complete::Completed;
 
 /// What became of one file of the inbox.

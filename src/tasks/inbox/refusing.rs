@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::domain::Digest;
 use crate::project::error::error::OpsError;
 use crate::storage::Inbox;
-use crate::storage::inbox::inbox::{Delivery, Item, Taken};
+use crate::storage::inbox::{Delivery, Item, Taken};
 use crate::system::crash_points;
 use crate::tasks::inbox::kept_back::wait_or_fail;
 use crate::tasks::inbox::recipient::{Delivered, Recipient};
@@ -17,16 +17,10 @@ pub(crate) fn refuse(
     mut reason: Value,
     recipient: &mut dyn Recipient,
 ) -> Result<(), OpsError> {
-    if let (Value::Object(map), Value::Object(told)) = (&mut reason, told_of(taken, delivery)) {
-        map.extend(told);
-    }
+    reason["file"] = json!(taken.name);
+    reason["sha256"] = json!(Digest::of(&delivery.bytes).as_str());
     crash_points::point("inbox.judged");
     put_aside(inbox, taken.item(), taken.name.clone(), reason, recipient)
-}
-
-/// Returns what every reason says of the file that it is for.
-pub(crate) fn told_of(taken: &Taken, delivery: &Delivery) -> Value {
-    json!({"file": taken.name, "sha256": Digest::of(&delivery.bytes).as_str()})
 }
 
 pub(crate) fn refuse_odd(

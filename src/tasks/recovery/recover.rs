@@ -43,10 +43,7 @@ pub(crate) fn heal_if_pending(workspace: &Workspace) -> Result<bool, OpsError> {
 pub(crate) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, OpsError> {
     let record = match journal::read(lock)? {
         Record::Nothing => return Ok(false),
-        Record::Unreadable { locks, .. } => {
-            if let Some(locks) = locks_in(locks.as_ref()) {
-                workspace.repository.clear_stale(&locks, End::Restart)?;
-            }
+        Record::Unreadable => {
             atomic_write::sweep_tasks(lock)?;
             journal::clear(lock)?;
             return Ok(true);

@@ -7,7 +7,7 @@ use super::inbox::Desk;
 use super::queue::Queue;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::inbox::inbox::Taken;
+use crate::storage::inbox::Taken;
 use crate::tasks::inbox::deliver::{leftovers, resume};
 use crate::tasks::inbox::intended_visit::Heard;
 

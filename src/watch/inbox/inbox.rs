@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::queue::Trouble;
-use crate::storage::inbox::scan::Witnessed;
+use crate::storage::inbox::Witnessed;
 use crate::tasks::inbox::recipient::{Delivered, Recipient};
 use crate::watch::report::{Report, Told};
 use crate::watch::wakeup::{Seen, Wakeup};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::project::error::error::OpsError;
 use crate::storage::FileStat;
-use crate::storage::inbox::inbox::Taken;
+use crate::storage::inbox::Taken;
 
 /// So many are tried at once: then it is looked whether that took long.
 const TOGETHER: usize = 8;
@@ -138,19 +138,17 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::storage::inbox::inbox::{Item, Shelf};
-    use crate::storage::random::DeliveryId;
+    use crate::storage::inbox::{Item, Shelf};
+    use crate::storage::random::ulid;
     use crate::storage::{Inbox, Paths, StoreError};
 
     /// Drops files of these names and takes them.
     fn taken(paths: &Paths, names: &[String]) -> Vec<Taken> {
         let inbox = Inbox::of(paths);
         let item = |name: &String| {
-            inbox.deliver(name, b"x").unwrap();
-            (
-                Item { shelf: Shelf::Inbox, name: name.into() },
-                DeliveryId::new(Timestamp::now()).unwrap(),
-            )
+            paths.prepare_local().unwrap();
+            std::fs::write(paths.inbox().join(name), b"x").unwrap();
+            (Item { shelf: Shelf::Inbox, name: name.into() }, ulid(Timestamp::now()).unwrap())
         };
         inbox.take(names.iter().map(item)).unwrap().taken
     }

@@ -44,7 +44,7 @@ const PENDING: &[(&str, &str)] = &[
 /// Where each outside crate may be used; a dependency that is missing here has no home.
 const HOMES: &[(&str, &[&str])] = &[
     ("annotate_snippets", &["files/diagnostic"]),
-    ("anstream", &["cli"]),
+    ("anstream", &["cli", "agents/runner"]),
     ("anstyle", &["cli"]),
     ("base64", &["domain/ssh", "observability/delivery"]),
     ("clap", &["cli"]),

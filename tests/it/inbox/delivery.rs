@@ -494,12 +494,6 @@ fn a_refusal_that_is_killed_leaves_no_reason_without_its_file() {
     for file in names {
         fs::remove_file(env.path(file)).unwrap();
     }
-    // By the time that it is judged again it counts.
-    drop_early(&env, &id);
-    kill_at(&env, "inbox.reason-written");
-    let _ = env.complete(&id, "agent-7").success();
-    let output = watch_once(&env).success();
-    assert_eq!(env.files(".aof/refused"), [""; 0], "{output}");
     check(&env);
 }
 

@@ -170,7 +170,7 @@ fn what_is_to_be_undone_is_undone_wherever_it_got_to() {
                     .unwrap()
                     .1
                     .trim_end()
-                    .replace("{\"undo\":0,", "{\"undo\":1,");
+                    .replace("{\"aim\":\"redo\",", "{\"aim\":\"undo\",");
                 assert_ne!(noted, record);
                 let digest = aof::domain::Digest::of(noted.as_bytes());
                 env.write(".aof/intent", format!("{}\n{noted}", digest.as_str()));

@@ -212,31 +212,6 @@ fn healing_that_meets_a_lock_of_somebody_s_ends_and_is_done_later() {
     findings.none();
 }
 
-#[test]
-fn what_a_record_of_an_earlier_version_says_of_locks_is_enough_to_go_on() {
-    for act in [Act::Plain, Act::Finishing] {
-        let scene = Scene::new(act);
-        let mut findings = Findings::default();
-        findings.expect("killed", None, &scene.deliver(Some("audit.index-locked")));
-        let lock = scene.env.path(".git/index.lock");
-        assert!(lock.exists());
-        let record = scene.env.read(".aof/intent");
-        let mut said: serde_json::Value =
-            serde_json::from_str(record.split_once('\n').unwrap().1.trim_end()).unwrap();
-        for write in said["writes"].as_array_mut().unwrap() {
-            write["old"] = write["old"]["path"].clone();
-        }
-        let said = said.to_string();
-        let digest = aof::domain::Digest::of(said.as_bytes());
-        scene.env.write(".aof/intent", format!("{}\n{said}", digest.as_str()));
-        findings.expect("another task", Some(0), &scene.touch_other(None));
-        assert!(!lock.exists());
-        findings.expect("the same", Some(0), &scene.deliver(None));
-        findings.add("then", scene.faults());
-        findings.none();
-    }
-}
-
 /// Where the branch has moved, and the record of it is still there.
 const LANDED: [&str; 3] = ["audit.ref-moved", "ops.committed", "ops.settled"];
 

@@ -87,7 +87,7 @@ fn each_act_is_one_commit_that_says_what_it_was() {
     Tips
       - Say in the summary what you did and how you checked it
 
-    Say so
+    Complete it
       aof task complete AOF-xxxxx@0 --outcome OUTCOME --summary "..."
     agent-7: AOF-xxxxx: claimed by agent-7 at implement
     Aof-Task: AOF-xxxxx
@@ -129,7 +129,7 @@ fn each_act_is_one_commit_that_says_what_it_was() {
     Aof-Gate: implement
     Aof-Outcome: override
     # cancelled
-    AOF-xxxxx: called off
+    AOF-xxxxx: cancelled
       now cancelled; archived as tasks/archive/2026/02/16/AOF-xxxxx.md
     Ada: AOF-xxxxx: implement (cancelled)
     Aof-Task: AOF-xxxxx

@@ -321,7 +321,7 @@ fn a_task_waits_with_the_reason_while_what_it_depends_on_is_lost() {
     Aof-Event: blocked
     ");
     let why = env.aof(&["why", &top]).success();
-    assert!(why.stdout.contains("a person, who takes AOF-xxxxx up again"), "{why}");
+    assert!(why.stdout.contains("a person, who reopens AOF-xxxxx"), "{why}");
     let status = env.aof(&["status"]).success();
     assert!(
         status

@@ -204,7 +204,7 @@ fn a_claim_that_nobody_renews_ends_and_its_agent_is_told_who_has_the_task_now() 
     Tips
       - Say in the summary what you did and how you checked it
 
-    Say so
+    Complete it
       aof task complete AOF-xxxxx@0 --outcome OUTCOME --summary "..."
       aof task renew AOF-xxxxx@0   keeps it yours beyond 2026-02-16T10:30:05Z
     "#);
@@ -374,7 +374,7 @@ fn a_held_task_waits_and_its_clock_stands_still() {
 
     Who can move it
       - agent-3, who has claimed it (role architect)
-      - a person, who sets it going again with `aof task unblock AOF-xxxxx`
+      - a person, who lets it go on with `aof task unblock AOF-xxxxx`
 
     What each outcome would do
       complete      leads to approve (role lead)

@@ -511,7 +511,7 @@ fn plain_ssh_keygen_makes_and_checks_them() {
         // What stands there may be the list that ssh goes by.
         let again =
             env.aof(&["task", "history", ticket, "--export", folder.to_str().unwrap()]).code(4);
-        assert!(again.stderr.contains("is there already, and is not written over"), "{again}");
+        assert!(again.stderr.contains("exists already, and is not overwritten"), "{again}");
         let good = check(exported["check"].as_str().unwrap()).success();
         assert!(good.stdout.contains("Good \"aof\" signature for human-ada"), "{good}");
         let forged = exported["check"].as_str().unwrap().replace("< completion", "< other");

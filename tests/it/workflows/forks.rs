@@ -90,7 +90,7 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
       - Write blockers that somebody else can act upon: the thing, and what it should be
       - One blocker for each fault
 
-    Say so
+    Complete it
       aof task complete AOF-xxxxx@1/security --outcome OUTCOME --summary "..."
     "#);
     assert_snapshot!(env.aof(&["task", "brief", &format!("{id}@1/style")]), @r#"
@@ -113,7 +113,7 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
     Tips
       - Say in the summary what you did and how you checked it
 
-    Say so
+    Complete it
       aof task complete AOF-xxxxx@1/style --outcome OUTCOME --summary "..."
     "#);
     assert_snapshot!(env.aof(&["why", &id]), @"
@@ -136,13 +136,13 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
 
     What each outcome would do
       security: complete      passes it for this branch; others are open
-      security: needs_review  is heard when the other branches have spoken
+      security: needs_review  counts when the other branches have decided
       security: blocked       holds this branch until a person unblocks it
       docs: complete          passes it for this branch; others are open
-      docs: needs_review      is heard when the other branches have spoken
+      docs: needs_review      counts when the other branches have decided
       docs: blocked           holds this branch until a person unblocks it
       style: fine             passes it for this branch; others are open
-      style: ugly             is heard when the other branches have spoken
+      style: ugly             counts when the other branches have decided
       style: blocked          holds this branch until a person unblocks it
     ");
     assert_snapshot!(env.say(&id, "agent-s", "complete", &["--output", "risk=low"]), @"
@@ -347,7 +347,7 @@ fn what_all_want_comes_back_once() {
 
     docs: see docs/guide.md
 
-    Say so
+    Complete it
       aof task complete AOF-xxxxx@4 --outcome OUTCOME --summary "..."
     "#);
     let _ = env.complete(&id, "agent-7").success();
@@ -379,7 +379,7 @@ fn what_all_want_comes_back_once() {
 
     docs: see docs/guide.md
 
-    Say so
+    Complete it
       aof task complete AOF-xxxxx@5/docs --outcome OUTCOME --summary "..."
     "#);
     assert_snapshot!(env.aof(&["why", &id]), @"
@@ -403,13 +403,13 @@ fn what_all_want_comes_back_once() {
 
     What each outcome would do
       security: complete      passes it for this branch; others are open
-      security: needs_review  is heard when the other branches have spoken
+      security: needs_review  counts when the other branches have decided
       security: blocked       holds this branch until a person unblocks it
       docs: complete          passes it for this branch; others are open
-      docs: needs_review      is heard when the other branches have spoken
+      docs: needs_review      counts when the other branches have decided
       docs: blocked           holds this branch until a person unblocks it
       style: fine             passes it for this branch; others are open
-      style: ugly             is heard when the other branches have spoken
+      style: ugly             counts when the other branches have decided
       style: blocked          holds this branch until a person unblocks it
     ");
     for (agent, outcome) in [("agent-s", "complete"), ("agent-w", "complete"), ("agent-7", "fine")]
@@ -476,7 +476,7 @@ fn a_blocked_branch_and_one_without_agents_hold_only_themselves() {
       - Write blockers that somebody else can act upon: the thing, and what it should be
       - One blocker for each fault
 
-    Say so
+    Complete it
       aof task complete AOF-xxxxx@1/security --outcome OUTCOME --summary "..."
     --- stderr
     AOF-xxxxx@1/security would be claimed (dry run: nothing was written)
@@ -585,7 +585,7 @@ fn a_fork_is_judged_again_when_a_branch_is_taken_out_of_the_rules() {
     Sent back by agent-s, 1s ago
       - security: The session never expires
 
-    Say so
+    Complete it
       aof task complete AOF-xxxxx@4 --outcome OUTCOME --summary "..."
     "#);
     assert_snapshot!(env.plain(&env.log()), @"

@@ -152,7 +152,7 @@ fn outputs_are_judged_all_at_once_and_reach_the_next_brief() {
     I did it.
     <!--  aof:work AOF-zzz@9 -->
 
-    Say so
+    Complete it
       aof task complete AOF-xxxxx@1 --outcome OUTCOME --summary "..."
     "#);
     let _ = env

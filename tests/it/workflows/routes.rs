@@ -222,7 +222,7 @@ fn a_task_sent_back_too_often_is_the_roles_that_it_escalates_to() {
     Sent back by agent-r, 3s ago
       - The session never expires
 
-    Say so
+    Complete it
       aof task complete AOF-xxxxx@5 --outcome OUTCOME --summary "..."
     "#);
     assert_snapshot!(env.complete(&id, "agent-p"), @"
@@ -409,7 +409,7 @@ fn why_says_what_each_outcome_would_do() {
     would do
      approved      leads to size, which decides by itself
      rejected      sends it back to plan (role planner), the 1st time of 1, and forgets what `work` handed on
-     withdrawn     calls the task off
+     withdrawn     cancels the task
      needs_review  sends it to mend (role worker), the 1st time of 1; from there it comes back here
      blocked       holds it here until a person unblocks it
     ");
@@ -426,7 +426,7 @@ fn why_says_what_each_outcome_would_do() {
     would do
      approved      leads to size, which decides by itself
      rejected      sends it back to plan (role planner), the 1st time of 1, and forgets what `work` handed on
-     withdrawn     calls the task off
+     withdrawn     cancels the task
      needs_review  would be the 2nd way back to mend; one is allowed: it goes there, and is for planner
      blocked       holds it here until a person unblocks it
     ");
@@ -453,7 +453,7 @@ fn why_says_what_happens_when_a_way_back_is_used_up() {
         ("$fail", "would be the 3rd way back to work; 2 are allowed: the task fails"),
         (
             "{to: $end, as: cancelled}",
-            "would be the 3rd way back to work; 2 are allowed: the task is called off",
+            "would be the 3rd way back to work; 2 are allowed: the task is cancelled",
         ),
         (
             "plan",

@@ -354,7 +354,7 @@ fn invalid_rules_that_are_committed_move_nothing_and_are_loud() {
     --- stdout
     error: the committed rules are invalid, and not in force
     still in force: the rules of commit COMMIT, 2026-02-16 10:00 by Ada (rules)
-    every task stands where they have it
+    every task is where they want it
     --- stderr
     error[unknown_role]: there is no role `nobody` in org.yaml
      --> project.yaml:5:25

@@ -13,7 +13,7 @@ use crate::domain::{AgentId, Completion, Signature, Status};
 use crate::git::Asking;
 use crate::project::error::error::OpsError;
 use crate::rules::{Flaw, Post, Refusal};
-use crate::storage::random::DeliveryId;
+use crate::storage::random::ulid;
 use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::complete::{Completed, add_text, complete, note_run};
 use crate::tasks::signing::{Signing, complete_signed};
@@ -82,7 +82,7 @@ pub(crate) fn complete_task(
     let ticket = given.task(project)?;
     let id = match given.id("id")? {
         Some(id) => id,
-        None => DeliveryId::new(project.workspace.now())?.completion(),
+        None => ulid(project.workspace.now())?,
     };
     let mut completion = Completion {
         ticket,

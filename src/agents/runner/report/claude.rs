@@ -2,115 +2,91 @@
 
 use serde_json::Value;
 
-use super::objects::{amount, count, inner, objects, word};
-use super::report::{Report, Tokens};
+use super::agent_report::{Report, amount, objects, owned_text, sum, text};
 use super::trouble::{Reported, Trouble, TroubleKind, number};
-use crate::agents::runner::attempt::printed::{Exit, Printed, last_line, plain, plain_text};
-use crate::domain::{Map, listed};
+use crate::agents::runner::output::{RunOutput, plain_text};
+use crate::domain::listed;
+use crate::storage::runs::Tokens;
 
 const TOOL: &str = "claude";
 
 /// Returns what Claude Code reported. An error is one whatever its `subtype` says, and its text is not the agent's.
-pub(crate) fn claude(printed: &Printed<'_>) -> Report {
-    let list = objects(printed.stdout);
-    let kind = |wanted: &'static str| {
-        let list = &list;
-        list.iter().rev().filter(move |map| word(map, "type") == Some(wanted))
+pub(crate) fn claude(output: &RunOutput<'_>) -> Report {
+    let events = objects(output.stdout);
+    let mut latest = events.iter().rev();
+    let Some(result) = latest.find(|event| event["type"] == "result") else {
+        let mut report = Report::default();
+        let remark =
+            "no result that could be read; start it with `--output-format json` or `stream-json`";
+        report.without_format(TOOL, output, remark);
+        return report;
     };
-    let Some(result) = kind("result").next() else { return unreadable(printed) };
-    let failed = result.get("is_error") == Some(&Value::Bool(true)) || !is_success(result);
+    let last = |kind: &str| events.iter().rev().find(|event| event["type"] == kind);
+    let is_success = text(&result["subtype"]).is_none_or(|subtype| subtype == "success");
+    let failed = result["is_error"] == true || !is_success;
+    let message = owned_text(&result["result"]).unwrap_or_default();
     // In a stream, the message that tells of an error names its kind.
-    let name = kind("assistant").next().and_then(|message| word(message, "error"));
-    let usage = inner(result, "usage");
-    let model = inner(result, "modelUsage").and_then(busiest);
-    let text = word(result, "result").map(plain_text).unwrap_or_default();
+    let name = last("assistant").and_then(|message| text(&message["error"]));
+    let usage = result["usage"].is_object().then(|| &result["usage"]);
+    let first_model = || last("system").and_then(|start| text(&start["model"]));
     Report {
-        trouble: failed.then(|| trouble(result, name, &text)),
-        text: if failed { String::new() } else { text },
-        structured: inner(result, "structured_output").filter(|_| !failed).cloned(),
-        session: word(result, "session_id").map(plain_text),
-        cost_usd: amount(result, "total_cost_usd"),
+        trouble: failed.then(|| trouble(result, name, &message)),
+        text: if failed { String::new() } else { message },
+        structured: result["structured_output"].as_object().filter(|_| !failed).cloned(),
+        session: owned_text(&result["session_id"]),
+        cost_usd: amount(&result["total_cost_usd"]),
         tokens: usage.map(|usage| Tokens {
-            input: ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"]
-                .into_iter()
-                .fold(0, |sum: u64, key| sum.saturating_add(count(usage, key))),
-            output: count(usage, "output_tokens"),
+            input: sum(
+                usage,
+                &["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"],
+            ),
+            output: sum(usage, &["output_tokens"]),
         }),
-        model: model
-            .or_else(|| kind("system").find_map(|start| word(start, "model")))
-            .map(plain_text),
-        remarks: denials(result).into_iter().collect(),
+        model: busiest(&result["modelUsage"]).or_else(first_model).map(plain_text),
+        remarks: denials(&result["permission_denials"]).into_iter().collect(),
     }
 }
 
-fn is_success(result: &Map) -> bool {
-    word(result, "subtype").is_none_or(|subtype| subtype == "success")
-}
-
-fn trouble(result: &Map, name: Option<&str>, text: &str) -> Trouble {
-    let subtype = word(result, "subtype").unwrap_or_default();
-    match subtype {
-        "error_max_turns" => {
-            return Trouble::new(
-                TroubleKind::Failed,
-                "`claude` stopped at its limit of turns; allow more, or ask for less",
-            );
-        }
-        "error_max_budget_usd" => {
-            return Trouble::new(
-                TroubleKind::Failed,
-                "`claude` stopped at its limit of cost; allow more, or ask for less",
-            );
-        }
-        _ => {}
+fn trouble(result: &Value, name: Option<&str>, message: &str) -> Trouble {
+    let subtype = result["subtype"].as_str().unwrap_or_default();
+    let limit = match subtype {
+        "error_max_turns" => Some("turns"),
+        "error_max_budget_usd" => Some("cost"),
+        _ => None,
+    };
+    if let Some(limit) = limit {
+        let why = format!("`claude` stopped at its limit of {limit}; allow more, or ask for less");
+        return Trouble::new(TroubleKind::Failed, &why);
     }
-    let errors =
-        result.get("errors").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let errors: Vec<&str> = errors.iter().filter_map(Value::as_str).take(5).collect();
-    let errors = errors.join("; ");
-    let message = [text, &errors, subtype]
-        .into_iter()
-        .find(|text| !text.trim().is_empty())
-        .unwrap_or_default();
-    let status = number(result.get("api_error_status"));
+    let errors = result["errors"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let errors = errors.take(5).collect::<Vec<_>>().join("; ");
+    let messages = [message, &errors, subtype];
+    let message = messages.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default();
+    let status = number(&result["api_error_status"]);
     Trouble::of(TOOL, &Reported { status, name, message })
 }
 
 /// Returns the model that wrote most.
-fn busiest(models: &Map) -> Option<&str> {
-    let written = |usage: &Value| {
-        usage.as_object().map(|usage| count(usage, "outputTokens")).unwrap_or_default()
-    };
-    models.iter().max_by_key(|(_, usage)| written(usage)).map(|(name, _)| name.as_str())
+fn busiest(models: &Value) -> Option<&str> {
+    let models = models.as_object()?;
+    let most = models.iter().max_by_key(|(_, usage)| sum(usage, &["outputTokens"]))?;
+    Some(most.0)
 }
 
-fn denials(result: &Map) -> Option<String> {
-    let denied = result.get("permission_denials").and_then(Value::as_array)?;
+fn denials(denied: &Value) -> Option<String> {
+    let denied = denied.as_array().filter(|denied| !denied.is_empty())?;
     let mut tools: Vec<String> = Vec::new();
-    for tool in denied.iter().filter_map(|denial| word(denial.as_object()?, "tool_name")) {
-        let tool = plain_text(tool);
+    for tool in denied.iter().filter_map(|denial| owned_text(&denial["tool_name"])) {
         if !tools.contains(&tool) && tools.len() < 20 {
             tools.push(tool);
         }
     }
     let what = if tools.is_empty() { "tools".to_owned() } else { listed(tools) };
-    (!denied.is_empty()).then(|| {
-        let times = if denied.len() == 1 { "once".to_owned() } else { format!("{} times", denied.len()) };
-        format!("`claude` was not allowed to use {what} ({times}); allow it in its settings if the work needs it")
-    })
-}
-
-fn unreadable(printed: &Printed<'_>) -> Report {
-    let mut report = Report::default();
-    if printed.exit != Exit::SUCCESS {
-        // Without an object, what stands on the standard error is an error.
-        let message = last_line(&plain(printed.stderr)).unwrap_or_default();
-        report.trouble = (!message.is_empty())
-            .then(|| Trouble::of(TOOL, &Reported { message: &message, ..Reported::default() }));
-    }
-    report.remarks.push(
-        "`claude` printed no result that could be read; start it with `--output-format json` or `stream-json`"
-            .to_owned(),
-    );
-    report
+    let times = match denied.len() {
+        1 => "once".to_owned(),
+        count => format!("{count} times"),
+    };
+    Some(format!(
+        "`claude` was not allowed to use {what} ({times}); allow it in its settings if the work needs it"
+    ))
 }

@@ -1,69 +1,58 @@
 //! Codex: the events of `codex exec --json`, one a line.
 
-use super::objects::{count, inner, objects, word};
-use super::report::{Report, Tokens};
+use serde_json::Value;
+
+use super::agent_report::{Report, objects, owned_text, sum};
 use super::trouble::{Reported, Trouble};
-use crate::agents::runner::attempt::printed::{
-    Exit, Printed, last_line, plain, plain_text, shortened,
-};
-use crate::domain::Map;
+use crate::agents::runner::output::{RunOutput, plain_text, shortened};
+use crate::storage::runs::Tokens;
 
 const TOOL: &str = "codex";
 
 /// Returns what Codex reported: the last message, and the last error if no turn was completed after it.
-pub(crate) fn codex(printed: &Printed<'_>) -> Report {
-    let events = objects(printed.stdout);
+pub(crate) fn codex(output: &RunOutput<'_>) -> Report {
     let mut report = Report::default();
     let mut error: Option<String> = None;
-    let mut known = false;
-    for event in &events {
-        let kind = word(event, "type").unwrap_or_default();
-        known |=
-            kind.starts_with("thread.") || kind.starts_with("turn.") || kind.starts_with("item.");
+    let mut is_known = false;
+    for event in &objects(output.stdout) {
+        let kind = event["type"].as_str().unwrap_or_default();
+        is_known |= ["thread.", "turn.", "item."].iter().any(|prefix| kind.starts_with(prefix));
         match kind {
-            "thread.started" => report.session = word(event, "thread_id").map(plain_text),
+            "thread.started" => report.session = owned_text(&event["thread_id"]),
             "turn.started" => error = None,
             "turn.completed" => {
                 // It goes on by itself after an error that it could get over.
                 error = None;
-                report.tokens = inner(event, "usage").map(|usage| Tokens {
-                    input: count(usage, "input_tokens"),
-                    output: count(usage, "output_tokens"),
+                let usage = event["usage"].is_object().then(|| &event["usage"]);
+                report.tokens = usage.map(|usage| Tokens {
+                    input: sum(usage, &["input_tokens"]),
+                    output: sum(usage, &["output_tokens"]),
                 });
             }
-            "turn.failed" => error = Some(inner(event, "error").map(message).unwrap_or_default()),
+            "turn.failed" => error = Some(message(&event["error"])),
             "error" => error = Some(message(event)),
-            "item.completed" => item(event, &mut report),
+            "item.completed" => item(&event["item"], &mut report),
             _ => {}
         }
     }
-    if !known && printed.exit != Exit::SUCCESS {
-        // Without events, what stands on the standard error is an error.
-        error = error.or_else(|| last_line(&plain(printed.stderr)));
+    report.trouble = error.map(|message| Trouble::of(TOOL, &Reported::message(&message)));
+    if !is_known {
+        let remark = "no events that could be read; start it as `codex exec --json`";
+        report.without_format(TOOL, output, remark);
     }
-    if !known {
-        report.remarks.push(
-            "`codex` printed no events that could be read; start it as `codex exec --json`"
-                .to_owned(),
-        );
-    }
-    report.trouble = error
-        .map(|message| Trouble::of(TOOL, &Reported { message: &message, ..Reported::default() }));
     report
 }
 
-fn message(error: &Map) -> String {
-    word(error, "message").unwrap_or_default().to_owned()
+fn message(error: &Value) -> String {
+    error["message"].as_str().unwrap_or_default().to_owned()
 }
 
-fn item(event: &Map, report: &mut Report) {
-    let Some(item) = inner(event, "item") else { return };
-    match word(item, "type").unwrap_or_default() {
-        "agent_message" => report.text = word(item, "text").map(plain_text).unwrap_or_default(),
+fn item(item: &Value, report: &mut Report) {
+    match item["type"].as_str().unwrap_or_default() {
+        "agent_message" => report.text = owned_text(&item["text"]).unwrap_or_default(),
         "error" if report.remarks.len() < 20 => {
-            report
-                .remarks
-                .push(format!("`codex` remarks: {}", shortened(&plain_text(&message(item)), 300)));
+            let message = shortened(&plain_text(&message(item)), 300);
+            report.remarks.push(format!("`codex` remarks: {message}"));
         }
         _ => {}
     }

@@ -3,131 +3,117 @@
 
 use serde_json::Value;
 
-use super::objects::{count, inner, objects, word};
-use super::report::{Report, Tokens};
+use super::agent_report::{Report, objects, owned_text, sum, text};
 use super::trouble::{Reported, Trouble, TroubleKind, number};
-use crate::agents::runner::attempt::printed::{Exit, Printed, last_line, plain, plain_text};
-use crate::domain::Map;
+use crate::agents::runner::output::{Exit, RunOutput, last_line, plain, plain_text};
+use crate::storage::runs::Tokens;
 
 const TOOL: &str = "gemini";
 
 /// Returns what Gemini CLI reported. What its exit status stands for counts before what it says.
-pub(crate) fn gemini(printed: &Printed<'_>) -> Report {
+pub(crate) fn gemini(output: &RunOutput<'_>) -> Report {
     // An event has a type, and a tool's may have an error, too.
-    let is_result = |map: &Map| {
-        !map.contains_key("type")
-            && ["response", "error", "stats"].iter().any(|key| map.contains_key(*key))
+    let is_result = |value: &Value| {
+        value.get("type").is_none()
+            && ["response", "error", "stats"].iter().any(|key| value.get(key).is_some())
     };
-    let list = objects(printed.stdout);
-    let out = gathered(&list).or_else(|| list.into_iter().rfind(is_result));
-    let trouble_map = objects(printed.stderr).into_iter().rfind(|map| map.contains_key("error"));
-    let error = [&out, &trouble_map]
+    let list = objects(output.stdout);
+    let result = gathered(&list).or_else(|| list.into_iter().rfind(is_result));
+    let error_object =
+        objects(output.stderr).into_iter().rfind(|value| value.get("error").is_some());
+    let error = [&result, &error_object]
         .into_iter()
         .flatten()
-        .find_map(|map| map.get("error").filter(|error| !error.is_null()));
-    let trouble = trouble(printed, error);
-    let mut report = Report::default();
-    match &out {
-        Some(out) => {
-            report.session = word(out, "session_id").map(plain_text);
-            if trouble.is_none() {
-                report.text = word(out, "response").map(plain_text).unwrap_or_default();
+        .map(|object| &object["error"])
+        .find(|error| !error.is_null());
+    let mut report = Report { trouble: trouble(output, error), ..Report::default() };
+    match &result {
+        Some(result) => {
+            report.session = owned_text(&result["session_id"]);
+            if report.trouble.is_none() {
+                report.text = owned_text(&result["response"]).unwrap_or_default();
             }
-            if let Some(models) = inner(out, "stats").and_then(|stats| inner(stats, "models")) {
-                usage(models, &mut report);
-            }
+            usage(&result["stats"]["models"], &mut report);
         }
-        None if trouble.is_none() => {
+        None if report.trouble.is_none() => {
             let remark = "`gemini` printed no result that could be read; start it with `--output-format json` or `stream-json`";
             report.remarks.push(remark.to_owned());
         }
         None => {
-            report.session =
-                trouble_map.as_ref().and_then(|map| word(map, "session_id")).map(plain_text);
+            report.session = error_object.and_then(|object| owned_text(&object["session_id"]));
         }
     }
-    report.trouble = trouble;
     report
 }
 
 /// Returns the events of a stream as the one object that would have come in their place: the last message is the response.
-fn gathered(events: &[Map]) -> Option<Map> {
-    let result = events.iter().rfind(|event| word(event, "type") == Some("result"))?;
+fn gathered(events: &[Value]) -> Option<Value> {
+    let mut whole = events.iter().rfind(|event| event["type"] == "result")?.clone();
     let mut response = String::new();
     for event in events {
-        match (word(event, "type"), word(event, "role")) {
+        match (event["type"].as_str(), event["role"].as_str()) {
             (Some("message"), Some("assistant")) => {
-                response.push_str(event.get("content").and_then(Value::as_str).unwrap_or_default());
+                response.push_str(event["content"].as_str().unwrap_or_default());
             }
             (Some("message" | "tool_use"), _) => response.clear(),
             _ => {}
         }
     }
-    let mut whole = result.clone();
-    whole.insert("response".to_owned(), response.into());
+    whole["response"] = response.into();
     if let Some(session) = events.iter().find_map(|event| event.get("session_id")) {
-        whole.insert("session_id".to_owned(), session.clone());
+        whole["session_id"] = session.clone();
     }
     Some(whole)
 }
 
-fn trouble(printed: &Printed<'_>, error: Option<&Value>) -> Option<Trouble> {
+fn trouble(output: &RunOutput<'_>, error: Option<&Value>) -> Option<Trouble> {
     let reported = match error {
-        Some(Value::Object(map)) => Some(Reported {
+        Some(map @ Value::Object(_)) => Some(Reported {
             // Its own exit statuses stand in `code`, too; they are no answers of a server.
-            status: number(map.get("code")).filter(|code| *code >= 400),
-            name: word(map, "type").filter(|name| *name != "Error").or_else(|| word(map, "status")),
-            message: word(map, "message").unwrap_or_default(),
+            status: number(&map["code"]).filter(|code| *code >= 400),
+            name: text(&map["type"])
+                .filter(|name| *name != "Error")
+                .or_else(|| text(&map["status"])),
+            message: text(&map["message"]).unwrap_or_default(),
         }),
-        Some(Value::String(message)) => Some(Reported { message, ..Reported::default() }),
+        Some(Value::String(message)) => Some(Reported::message(message)),
         _ => None,
     };
-    let fixed = match printed.exit {
-        Exit::Status(41) => Some((TroubleKind::Unavailable, "it is not logged in")),
-        Exit::Status(42) => {
-            Some((TroubleKind::Failed, "it does not accept its arguments or the prompt"))
+    let (kind, what) = match output.exit {
+        Exit::Status(41) => (TroubleKind::Unavailable, "it is not logged in"),
+        Exit::Status(42) => (TroubleKind::Failed, "it does not accept its arguments or the prompt"),
+        Exit::Status(52) => (TroubleKind::Unavailable, "its configuration is invalid"),
+        Exit::Status(53) => {
+            (TroubleKind::Failed, "it stopped at its limit of turns; allow more, or ask for less")
         }
-        Exit::Status(52) => Some((TroubleKind::Unavailable, "its configuration is invalid")),
-        Exit::Status(53) => Some((
-            TroubleKind::Failed,
-            "it stopped at its limit of turns; allow more, or ask for less",
-        )),
-        _ => None,
+        _ => return reported.map(|error| Trouble::of(TOOL, &error)),
     };
-    let said =
-        reported.map(|error| error.message.trim().to_owned()).filter(|message| !message.is_empty());
-    if let Some((kind, what)) = fixed {
-        let said = said.or_else(|| last_line(&plain(printed.stderr)));
-        return Some(Trouble::new(
-            kind,
-            &format!(
-                "`{TOOL}` reports an error: {what}{}",
-                said.map(|said| format!(" ({said})")).unwrap_or_default()
-            ),
-        ));
-    }
-    reported.map(|error| Trouble::of(TOOL, &error))
+    let said = reported.map(|error| error.message.trim().to_owned());
+    let said = said.filter(|said| !said.is_empty()).or_else(|| last_line(&plain(output.stderr)));
+    let said = said.map(|said| format!(" ({said})")).unwrap_or_default();
+    Some(Trouble::new(kind, &format!("`{TOOL}` reports an error: {what}{said}")))
 }
 
-fn usage(models: &Map, report: &mut Report) {
-    let mut sum = Tokens::default();
+fn usage(models: &Value, report: &mut Report) {
+    let mut all = Tokens { input: 0, output: 0 };
     let mut most = 0;
-    for (name, model) in models {
-        let Some(model) = model.as_object() else { continue };
-        // A stream tells of all of it, and beside the model.
-        let (input, output) = match inner(model, "tokens") {
-            Some(tokens) => (
-                count(tokens, "prompt"),
-                count(tokens, "candidates").saturating_add(count(tokens, "thoughts")),
-            ),
-            None => (count(model, "input_tokens"), count(model, "output_tokens")),
+    for (name, model) in models.as_object().into_iter().flatten() {
+        // A stream tells the tokens beside the model.
+        let (input, output) = match &model["tokens"] {
+            tokens @ Value::Object(_) => {
+                (sum(tokens, &["prompt"]), sum(tokens, &["candidates", "thoughts"]))
+            }
+            _ if model.is_object() => {
+                (sum(model, &["input_tokens"]), sum(model, &["output_tokens"]))
+            }
+            _ => continue,
         };
-        sum.input = sum.input.saturating_add(input);
-        sum.output = sum.output.saturating_add(output);
+        all.input = all.input.saturating_add(input);
+        all.output = all.output.saturating_add(output);
         if output >= most {
             most = output;
             report.model = Some(plain_text(name));
         }
-        report.tokens = Some(sum);
+        report.tokens = Some(all);
     }
 }

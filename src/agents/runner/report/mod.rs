@@ -1,11 +1,9 @@
 //! What an agent's program printed, read by format.
 
+pub(crate) mod agent_report;
 pub(crate) mod claude;
 pub(crate) mod codex;
 pub(crate) mod gemini;
-pub(crate) mod object;
-pub(crate) mod objects;
 pub(crate) mod opencode;
-pub(crate) mod report;
-pub(crate) mod text;
+pub(crate) mod read;
 pub(crate) mod trouble;

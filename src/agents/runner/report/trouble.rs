@@ -2,9 +2,7 @@
 
 use serde_json::Value;
 
-use super::objects::{count, inner, word};
-use crate::agents::runner::attempt::printed::{plain_text, shortened};
-use crate::domain::Map;
+use crate::agents::runner::output::{plain_text, shortened};
 
 /// How much of an error is told.
 const LONGEST: usize = 400;
@@ -50,14 +48,19 @@ impl Trouble {
 }
 
 /// An error as a tool reports it.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Reported<'e> {
     /// The status that a server answered with.
     pub(crate) status: Option<u64>,
     /// The name of the kind of error.
     pub(crate) name: Option<&'e str>,
-    /// What is said of it.
     pub(crate) message: &'e str,
+}
+
+impl<'e> Reported<'e> {
+    pub(crate) fn message(message: &'e str) -> Self {
+        Self { status: None, name: None, message }
+    }
 }
 
 fn by_status(status: u64) -> Option<TroubleKind> {
@@ -131,23 +134,22 @@ const WORDS: &[(&str, TroubleKind)] = &[
 fn by_message(message: &str) -> Option<TroubleKind> {
     // Only the beginning: what a server answered may be quoted behind it.
     let message = &message[..message.floor_char_boundary(4096)];
-    let data = || {
-        // Some put a bracket around it.
-        let quoted = serde_json::Deserializer::from_str(message.get(message.find('{')?..)?);
-        by_data(&quoted.into_iter::<Map>().next()?.ok()?)
-    };
     let lower = message.to_ascii_lowercase();
-    let said = || WORDS.iter().find(|(words, _)| lower.contains(words)).map(|(_, kind)| *kind);
-    data().or_else(|| status_in(&lower).and_then(by_status)).or_else(said)
+    let by_words = || WORDS.iter().find(|(words, _)| lower.contains(words)).map(|(_, kind)| *kind);
+    by_quoted_data(message).or_else(|| status_in(&lower).and_then(by_status)).or_else(by_words)
 }
 
-/// Returns what a server's answer says, which tools hand on as text.
-fn by_data(map: &Map) -> Option<TroubleKind> {
-    let error = inner(map, "error").unwrap_or(map);
-    let status = [count(map, "status"), count(error, "status"), count(error, "code")];
-    let named = |key| word(error, key).and_then(by_name);
-    let status = status.into_iter().find_map(by_status);
-    status.or_else(|| named("type")).or_else(|| named("code")).or_else(|| named("status"))
+/// Returns the kind by a server's answer, which tools quote in their messages.
+fn by_quoted_data(message: &str) -> Option<TroubleKind> {
+    let quoted = serde_json::Deserializer::from_str(message.get(message.find('{')?..)?);
+    let answer: Value = quoted.into_iter().next()?.ok()?;
+    let error = if answer["error"].is_object() { &answer["error"] } else { &answer };
+    let statuses = [&answer["status"], &error["status"], &error["code"]];
+    let names = [&error["type"], &error["code"], &error["status"]];
+    statuses
+        .into_iter()
+        .find_map(|status| by_status(status.as_u64()?))
+        .or_else(|| names.into_iter().find_map(|name| by_name(name.as_str()?)))
 }
 
 /// Returns the status that a sentence names: `status 401`, `API Error: 529`.
@@ -169,8 +171,8 @@ fn status_in(lower: &str) -> Option<u64> {
 }
 
 /// Returns what a code is: a number, or a number in a text.
-pub(crate) fn number(value: Option<&Value>) -> Option<u64> {
-    value.and_then(|value| value.as_u64().or_else(|| value.as_str()?.parse().ok()))
+pub(crate) fn number(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
 
 #[cfg(test)]
@@ -225,7 +227,7 @@ mod tests {
     #[test]
     fn an_error_is_told_on_one_short_line() {
         let message = format!("bad\u{1b}[31m\n{}", "x".repeat(10_000));
-        let trouble = Trouble::of("codex", &Reported { message: &message, ..Reported::default() });
+        let trouble = Trouble::of("codex", &Reported::message(&message));
         assert!(trouble.why.starts_with("`codex` reports an error: bad xxx"), "{}", trouble.why);
         assert!(trouble.why.len() < 500 && !trouble.why.contains(['\n', '\u{1b}']));
     }

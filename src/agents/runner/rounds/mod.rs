@@ -1,7 +1,5 @@
 //! The loop of a runner: who works at what next.
 
-pub(crate) mod asking;
-pub(crate) mod finding;
-pub(crate) mod lookahead;
-pub(crate) mod obstacle;
-pub(crate) mod work;
+pub(crate) mod ask_people;
+pub(crate) mod find_work;
+pub(crate) mod work_loop;

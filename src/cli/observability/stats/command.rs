@@ -1,31 +1,23 @@
 //! `aof stats`
 
-use super::overview;
-use super::tables;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 
+use super::{overview, tables};
 use crate::cli::error::CliError;
-use crate::cli::input::since::Since;
-use crate::cli::render::table::width;
-use crate::cli::render::unreadable_files;
+use crate::cli::output::{first_of, width};
+use crate::cli::render::findings;
 use crate::cli::session::Session;
+use crate::cli::time::Since;
 use crate::domain::{WorkflowName, listed};
 use crate::files::printable::inert;
-use crate::observability::stats::spread::Share;
 use crate::observability::stats::stats::{Question, Stats, stats};
 use crate::observability::stats::value::stats_value;
 
-/// So many tasks are named before it is enough.
-pub(crate) const FEW: usize = 4;
-/// What is said where tasks have only waited.
-pub(crate) const NO_VISITS: &str =
-    "no visit of a gate has ended in this time, so there is little to count";
+/// How many tasks with wrong clocks are named.
+const FEW: usize = 4;
 
-/// Show how the process does: bottlenecks, rejections, loops, idle gates, agents, trends
-///
-/// All is counted from the histories of the tasks. How it is counted is told in docs/reference/statistics.md.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -41,7 +33,7 @@ pub(crate) struct Args {
     /// Count only tasks of this workflow
     #[arg(long, value_name = "NAME")]
     workflow: Option<WorkflowName>,
-    /// Show one table in place of the screen; with `--json` all is there anyway
+    /// Show one table in place of the screen; `--json` has all of them
     #[arg(long, value_name = "WHAT", conflicts_with = "json")]
     by: Option<By>,
 }
@@ -68,9 +60,13 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     if session.output.is_json() {
         session.output.data(stats_value(&stats));
     } else if stats.tally.all == 0 {
-        session.output.line(nothing(&stats));
+        let workflow = stats.workflow.as_ref();
+        let of = workflow.map(|name| format!(" of workflow `{}`", inert(name))).unwrap_or_default();
+        session
+            .output
+            .line(format!("there are no tasks{of} yet: create one with `aof task new \"...\"`"));
     } else if stats.tally.visits == 0 && matches!(args.by, Some(By::Agent | By::Tag)) {
-        session.output.line(NO_VISITS);
+        session.output.line(overview::NO_VISITS);
     } else {
         session.output.print(&match args.by {
             None => overview::page(&stats, width()),
@@ -79,37 +75,18 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
             Some(By::Tag) => tables::tags(&stats).render(width()),
             Some(By::Week) => tables::weeks(&stats).render(width()),
         });
-        tell_of_clocks(session, &stats);
+        warn_of_clocks(session, &stats);
     }
-    Ok(unreadable_files::tell(session, &stats.unreadable))
+    Ok(findings::tell_unreadable(session, &stats.unreadable))
 }
 
-fn nothing(stats: &Stats) -> String {
-    let of = stats
-        .workflow
-        .as_ref()
-        .map(|name| format!(" of workflow `{}`", inert(name)))
-        .unwrap_or_default();
-    format!("there are no tasks{of} yet: create one with `aof task new \"...\"`")
-}
-
-/// Numbers that a wrong clock spoilt are not shown as if they were whole.
-fn tell_of_clocks(session: &Session, stats: &Stats) {
+/// Warns of numbers that wrong clocks spoilt.
+fn warn_of_clocks(session: &Session, stats: &Stats) {
     let names = match stats.skewed.as_slice() {
         [] => return,
         few if few.len() <= FEW => listed(few),
-        many => format!("{} and {} more", many[..FEW].join(", "), many.len() - FEW),
+        many => first_of(many, FEW),
     };
     let what = "visits that ended before they began, by the clocks of two machines, count as 0s";
     session.warn(&inert(&format!("{what}: see `aof task history` of {names}")));
-}
-
-/// Returns a share in percent.
-pub(crate) fn percent(share: Share) -> String {
-    share.rate().map_or_else(|| "-".to_owned(), |rate| format!("{:.0}%", rate * 100.0))
-}
-
-/// Returns the number with its noun.
-pub(crate) fn counted(number: u64, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }

@@ -1,13 +1,10 @@
-//! The tables: of gates, agents, tags and weeks.
+//! The tables of gates, agents, tags and weeks, and bars.
 
 use jiff::tz::TimeZone;
 
-use super::bars::bar;
-use super::command::percent;
-use crate::cli::input::length::length;
-use crate::cli::render::output::CYAN;
-use crate::cli::render::output::{DIM, RED, YELLOW};
+use crate::cli::output::{CYAN, DIM, RED, YELLOW};
 use crate::cli::render::table::{Cell, Column, Table};
+use crate::cli::time::length;
 use crate::observability::stats::gates::GateStats;
 use crate::observability::stats::loops::MANY as MANY_PASSES;
 use crate::observability::stats::spread::{Share, Spread};
@@ -16,7 +13,7 @@ use crate::tasks::headers::header::time;
 
 /// No row is left out.
 pub(crate) const ALL: usize = usize::MAX;
-/// A bar is at most so many letters long.
+/// The longest bar, in letters.
 const LETTERS: u32 = 12;
 /// More than this part of the work sent back is too much.
 const MUCH: f64 = 0.5;
@@ -41,7 +38,11 @@ pub(crate) fn gates(stats: &Stats, most: usize) -> Table {
     shown.sort_by_key(|(place, _)| *place);
     for (_, gate) in shown {
         let [p50, p85, p95] = points(gate.spread.as_ref());
-        let standing = Cell::from(gate.standing);
+        let style = if stats.bottleneck() == Some(gate) { YELLOW } else { CYAN };
+        let share = match gate.time.rate().unwrap_or(0.0) {
+            _ if gate.is_idle() => Cell::styled(DIM, "idle"),
+            rate => Cell::styled(style, bar(rate, LETTERS)),
+        };
         table.row([
             workflow(stats, gate),
             name(gate),
@@ -49,9 +50,9 @@ pub(crate) fn gates(stats: &Stats, most: usize) -> Table {
             p85,
             p95,
             time_share(gate),
-            time_bar(stats, gate),
+            share,
             rejections(gate),
-            standing,
+            Cell::from(gate.standing),
             age(gate.oldest),
         ]);
     }
@@ -87,7 +88,7 @@ pub(crate) fn gates_in_full(stats: &Stats) -> Table {
             p95,
             time_share(gate),
             rejections(gate),
-            if gate.can_reject { Cell::from(percent(gate.first_pass)) } else { Cell::from("-") },
+            or_dash(gate.can_reject.then(|| percent(gate.first_pass))),
             Cell::from(gate.skipped),
             Cell::from(gate.standing),
             age(gate.oldest),
@@ -112,17 +113,15 @@ pub(crate) fn agents(stats: &Stats, most: usize) -> Table {
     let slowest = stats.agents.iter().filter_map(|agent| agent.pace).fold(0.0, f64::max);
     for agent in stats.agents.iter().take(most) {
         let [p50, p85, p95] = points(agent.spread.as_ref());
+        let pace = agent.pace.map(|pace| bar(pace / slowest, LETTERS));
         table.row([
             Cell::styled(CYAN, &agent.agent),
             Cell::from(agent.rejects.whole),
             p50,
             p85,
             p95,
-            Cell::from(agent.pace.map_or_else(|| "-".to_owned(), |pace| format!("{pace:.1}x"))),
-            Cell::styled(
-                CYAN,
-                agent.pace.map(|pace| bar(pace / slowest, LETTERS)).unwrap_or_default(),
-            ),
+            or_dash(agent.pace.map(|pace| format!("{pace:.1}x"))),
+            Cell::styled(CYAN, pace.unwrap_or_default()),
             rejected(agent.sent_back),
             rejected(agent.rejects),
         ]);
@@ -146,18 +145,15 @@ pub(crate) fn tags(stats: &Stats) -> Table {
     const { assert!(MANY_PASSES == 3, "the title of a column says so") };
     for tag in &stats.tags {
         let [p50, p85, p95] = points(tag.lead.as_ref());
+        let name = tag.tag.as_ref();
         table.row([
-            tag.tag
-                .as_ref()
-                .map_or_else(|| Cell::styled(DIM, "(no tag)"), |tag| Cell::styled(CYAN, tag)),
+            name.map_or_else(|| Cell::styled(DIM, "(no tag)"), |name| Cell::styled(CYAN, name)),
             Cell::from(tag.loops.tasks),
             Cell::from(tag.lead.map_or(0, |lead| lead.count)),
             p50,
             p85,
             p95,
-            Cell::from(
-                tag.loops.average().map_or_else(|| "-".to_owned(), |passes| format!("{passes:.1}")),
-            ),
+            or_dash(tag.loops.average().map(|passes| format!("{passes:.1}"))),
             Cell::from(tag.loops.many.len()),
             rejected(tag.rejections),
         ]);
@@ -196,7 +192,7 @@ pub(crate) fn weeks(stats: &Stats) -> Table {
     table
 }
 
-/// One workflow needs no name.
+/// Returns the name of the workflow, where there are several.
 fn workflow(stats: &Stats, gate: &GateStats) -> Cell {
     let several = stats.gates.iter().any(|other| other.workflow != gate.workflow);
     Cell::from(if several { gate.workflow.as_str() } else { "" })
@@ -211,56 +207,103 @@ fn name(gate: &GateStats) -> Cell {
 }
 
 fn points(spread: Option<&Spread>) -> [Cell; 3] {
-    let cell = |seconds| Cell::from(rough(seconds));
-    spread.map_or_else(
-        || std::array::from_fn(|_| Cell::from("-")),
-        |spread| [cell(spread.p50), cell(spread.p85), cell(spread.p95)],
-    )
+    let points = spread.map(|spread| [spread.p50, spread.p85, spread.p95]);
+    [0, 1, 2].map(|at| or_dash(points.map(|points| rough(points[at]))))
 }
 
-/// Branches spend the time of their fork, which stands above them.
+/// Returns the gate's share of all time. A branch has none: its time is that of the fork above it.
 fn time_share(gate: &GateStats) -> Cell {
     Cell::from(if gate.gate.contains('/') { String::new() } else { percent(gate.time) })
 }
 
-fn time_bar(stats: &Stats, gate: &GateStats) -> Cell {
-    if gate.is_idle() {
-        return Cell::styled(DIM, "idle");
-    }
-    let style = if stats.bottleneck() == Some(gate) { YELLOW } else { CYAN };
-    Cell::styled(style, bar(gate.time.rate().unwrap_or(0.0), LETTERS))
-}
-
 fn rejections(gate: &GateStats) -> Cell {
-    if gate.can_reject { rejected(gate.rejections) } else { Cell::from("-") }
+    if gate.can_reject { rejected(gate.rejections) } else { or_dash(None) }
 }
 
 fn rejected(share: Share) -> Cell {
-    if share.part > 0 && share.rate().is_some_and(|rate| rate > MUCH) {
-        return Cell::styled(RED, percent(share));
-    }
-    Cell::from(percent(share))
+    let is_much = share.part > 0 && share.rate().is_some_and(|rate| rate > MUCH);
+    if is_much { Cell::styled(RED, percent(share)) } else { Cell::from(percent(share)) }
 }
 
 fn age(oldest: Option<u64>) -> Cell {
-    Cell::from(oldest.map_or_else(|| "-".to_owned(), rough))
+    or_dash(oldest.map(rough))
 }
 
-/// Returns a length of time in few letters: of ten hours the minutes do not matter, nor of ten days the hours.
+fn or_dash(text: Option<String>) -> Cell {
+    Cell::from(text.unwrap_or_else(|| "-".to_owned()))
+}
+
+/// Returns a share in percent.
+pub(crate) fn percent(share: Share) -> String {
+    share.rate().map_or_else(|| "-".to_owned(), |rate| format!("{:.0}%", rate * 100.0))
+}
+
+/// Returns a length of time in few letters: no minutes from ten hours on, no hours from ten days on.
 fn rough(seconds: u64) -> String {
     const HOUR: u64 = 3_600;
     const DAY: u64 = 24 * HOUR;
     match seconds {
-        0..36_000 => length(seconds),
         36_000..DAY => length(seconds / HOUR * HOUR),
-        _ if seconds < 10 * DAY => length(seconds),
-        _ => length(seconds / DAY * DAY),
+        864_000.. => length(seconds / DAY * DAY),
+        _ => length(seconds),
     }
+}
+
+/// Returns a bar of that part of so many letters; a part above zero is always visible.
+fn bar(part: f64, letters: u32) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let part = part.clamp(0.0, 1.0);
+    let eighths = steps(part, f64::from(letters) * 8.0).max(usize::from(part > 0.0));
+    format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
+}
+
+/// Returns a small bar for each value, relative to the highest; a gap where there is no value.
+pub(crate) fn spark(values: &[Option<f64>]) -> String {
+    const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let highest = values.iter().flatten().fold(0.0_f64, |highest, value| highest.max(*value));
+    let letter = |value: &Option<f64>| match value {
+        None => ' ',
+        Some(_) if highest <= 0.0 => HEIGHTS[0],
+        Some(value) => HEIGHTS[steps(value / highest, 7.0).min(7)],
+    };
+    values.iter().map(letter).collect()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a part of a few hundred steps"
+)]
+fn steps(part: f64, all: f64) -> usize {
+    (part.clamp(0.0, 1.0) * all).round() as usize
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bar_is_as_long_as_its_part() {
+        for (part, text) in [
+            (0.0, ""),
+            (0.001, "▏"),
+            (0.25, "█"),
+            (0.5, "██"),
+            (0.53, "██▏"),
+            (1.0, "████"),
+            (7.0, "████"),
+        ] {
+            assert_eq!(bar(part, 4), text, "{part}");
+        }
+        assert_eq!(bar(f64::NAN, 4), "");
+    }
+
+    #[test]
+    fn a_line_of_bars_stands_for_its_highest() {
+        assert_eq!(spark(&[]), "");
+        assert_eq!(spark(&[Some(0.0), Some(0.0)]), "▁▁");
+        assert_eq!(spark(&[Some(0.0), None, Some(1.0), Some(2.0)]), "▁ ▅█");
+    }
 
     #[test]
     fn a_length_is_as_exact_as_it_needs_to_be() {

@@ -5,8 +5,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::*;
-use crate::storage::fs::folder::temporary_file as staged;
-use crate::storage::{Holder, Kind, Paths};
+use crate::storage::{FileKind, Holder, Paths};
 
 fn project() -> (TempDir, WriterLock) {
     let home = TempDir::new().unwrap();
@@ -28,15 +27,9 @@ fn names(home: &TempDir, folder: &str) -> Vec<String> {
     names
 }
 
-fn put(lock: &WriterLock, path: &ProjectPath, over: Over, bytes: &[u8]) -> Result<(), StoreError> {
-    let mut staged = Staged::new(lock, path, over, bytes)?;
-    staged.put()?;
-    staged.folder().sync()
-}
-
 fn replace(lock: &WriterLock, path: &ProjectPath, bytes: &[u8]) -> Result<(), StoreError> {
     let over = fs::read(path.below(lock.paths().root())).map_or(Over::Nothing, Over::Only);
-    put(lock, path, over, bytes)
+    write(lock, path, over, bytes)
 }
 
 #[test]
@@ -107,7 +100,7 @@ fn no_link_leads_a_write_out_of_the_project() {
         create_new(&lock, &path("tasks/deep/AOF-new.md"), b"x"),
     ] {
         let fault = outcome.unwrap_err();
-        assert!(matches!(fault, StoreError::WrongKind { found: Kind::Symlink, .. }), "{fault}");
+        assert!(matches!(fault, StoreError::WrongKind { found: FileKind::Symlink, .. }), "{fault}");
         assert!(fault.hint().unwrap().contains("link"));
     }
     fs::remove_file(home.path().join("tasks")).unwrap();
@@ -127,15 +120,17 @@ fn a_crash_leaves_temporary_files_and_the_sweep_takes_only_those() {
     let folder = Folder::open(home.path(), "tasks/ab").unwrap();
     // A kill between the write and the rename.
     std::mem::forget(
-        staged::Staged::new(&folder, "AOF-abcde.md", b"half", Durability::Durable).unwrap(),
+        TemporaryFile::new(&folder, "AOF-abcde.md", b"half", Durability::Durable).unwrap(),
     );
     for name in [".hidden", ".aof-temporary", "x.aof-tmp-1"] {
         fs::write(home.path().join("tasks/ab").join(name), b"").unwrap();
     }
     assert_eq!(names(&home, "tasks/ab").len(), 5);
-    assert_eq!(sweep(&lock, "tasks").unwrap(), 0);
-    assert_eq!(sweep(&lock, "tasks/none").unwrap(), 0);
-    assert_eq!(sweep_tasks(&lock).unwrap(), 1);
+    sweep(&lock, "tasks").unwrap();
+    sweep(&lock, "tasks/none").unwrap();
+    assert_eq!(names(&home, "tasks/ab").len(), 5);
+    assert_eq!(abandoned(lock.paths(), SystemTime::now() + ABANDONED).unwrap(), 1);
+    sweep_tasks(&lock).unwrap();
     assert_eq!(
         names(&home, "tasks/ab"),
         [".aof-temporary", ".hidden", "AOF-abcde.md", "x.aof-tmp-1"]
@@ -176,8 +171,9 @@ fn what_may_still_be_written_without_the_lock_is_not_swept() {
         fs::write(home.path().join(folder).join(".aof-tmp-1"), b"").unwrap();
     }
     let now = SystemTime::now();
-    assert_eq!(sweep_local(&lock, now).unwrap(), 0);
-    assert_eq!(sweep_local(&lock, now - ABANDONED).unwrap(), 0);
-    assert_eq!(sweep_local(&lock, now + ABANDONED).unwrap(), 3);
+    for (time, left) in [(now, 3), (now - ABANDONED, 3), (now + ABANDONED, 0)] {
+        sweep_local(&lock, time).unwrap();
+        assert_eq!(abandoned(lock.paths(), now + ABANDONED).unwrap(), left);
+    }
     assert_eq!(names(&home, ".aof"), [".gitignore", "inbox", "lock", "refused", "schema"]);
 }

@@ -21,7 +21,7 @@ fn a_run_that_takes_too_long_is_ended() {
     Step 1/1: work: coder at AOF-xxxxx@0
     warning: AOF-xxxxx@0: attempt 1 came to nothing: it was not done after 1 s, and was stopped; there is no other
     AOF-xxxxx: work -> blocked (blocked): 1 attempt of `coder` came to nothing; the last one: it took too long, and was stopped
-    AOF-xxxxx@1 work: is blocked: attempt 1: it took too long, and was stopped; `aof task unblock AOF-xxxxx --reason ...` sets it going
+    AOF-xxxxx@1 work: is blocked: attempt 1: it took too long, and was stopped; `aof task unblock AOF-xxxxx --reason ...` lets it go on
     ");
     assert_eq!(endings(&env, &format!("{id}@0")), "timeout\n");
     assert!(!crate::support::scripted_agents::lives(&line_at_home(&env, "pid")));
@@ -55,7 +55,7 @@ echo '{\"outcome\": \"complete\", \"summary\": \"Did it\"}'
     Step 1/1: work: coder at AOF-xxxxx@0, attempt 2 of 2
     warning: AOF-xxxxx@0: attempt 2 came to nothing: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (2); there is no other
     AOF-xxxxx: work -> blocked (blocked): 2 attempts of `coder` came to nothing; the last one: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (2)
-    AOF-xxxxx@1 work: is blocked: attempt 1: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (1); attempt 2: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (2); `aof task unblock AOF-xxxxx --reason ...` sets it going
+    AOF-xxxxx@1 work: is blocked: attempt 1: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (1); attempt 2: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (2); `aof task unblock AOF-xxxxx --reason ...` lets it go on
     ");
     assert_eq!(said_at_home(&env, "calls"), "x\nx\n");
     assert_snapshot!(endings(&env, &format!("{id}@0")), @"

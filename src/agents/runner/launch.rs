@@ -1,0 +1,338 @@
+//! From what org.yaml says of an agent to the program, its arguments, its environment, and its way to our MCP server. Starts nothing.
+//!
+//! Values are put into arguments once: what stands in a value is never looked at again, and nothing is ever read by a shell.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::domain::{AgentId, Launch, Placeholder, Preset, Station, Ticket, WorkflowName};
+
+/// What one attempt is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// The visit, or the branch of it.
+    pub ticket: Ticket,
+    /// The gate, or the branch of it.
+    pub station: Station,
+    /// The task's workflow.
+    pub workflow: WorkflowName,
+    /// Who is started.
+    pub agent: AgentId,
+    /// The folder of the project.
+    pub project: PathBuf,
+    /// The program that aof is.
+    pub aof: PathBuf,
+    /// Which attempt it is, from 1.
+    pub attempt: u32,
+    /// The name of the run: it goes into the completion's metadata.
+    pub run: String,
+    /// The model.
+    pub model: Option<String>,
+    /// What the agent is told.
+    pub prompt: String,
+    /// The file with the prompt.
+    pub prompt_file: PathBuf,
+    /// The file that the agent may write its completion to.
+    pub output_file: PathBuf,
+    /// The file that tells MCP clients of aof's server.
+    pub mcp_config: PathBuf,
+}
+
+/// A program as it is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Command {
+    /// The program and its arguments.
+    pub words: Vec<String>,
+    /// What it reads on stdin.
+    pub stdin: String,
+    /// What is added to the environment.
+    pub environment: Vec<(String, String)>,
+}
+
+impl Command {
+    /// Returns the words with the prompt as a placeholder, for people.
+    pub(crate) fn shown_words(&self, prompt: &str) -> Vec<String> {
+        let shown = |word: &String| if word == prompt { "{prompt}" } else { word }.to_owned();
+        self.words.iter().map(shown).collect()
+    }
+}
+
+/// Returns the program, its arguments and its environment.
+pub(crate) fn command(launch: &Launch, facts: &Facts) -> Command {
+    let template = template(launch, facts.model.is_some());
+    let on_stdin =
+        !mentions(&template, Placeholder::Prompt) && !mentions(&template, Placeholder::PromptFile);
+    Command {
+        words: template.iter().map(|word| filled(word, facts)).collect(),
+        stdin: if on_stdin { facts.prompt.clone() } else { String::new() },
+        environment: environment(launch, facts),
+    }
+}
+
+fn mentions(words: &[String], name: Placeholder) -> bool {
+    words.iter().any(|word| Placeholder::names(word).any(|used| used == name.as_str()))
+}
+
+/// Returns the command with its placeholders.
+fn template(launch: &Launch, with_model: bool) -> Vec<String> {
+    if !launch.command.is_empty() {
+        return launch.command.clone();
+    }
+    // All as streams of events: a program that prints nothing before it ends cannot be told from one that hangs.
+    let (before, after) = match launch.preset {
+        Preset::Claude => (
+            "claude -p --output-format stream-json --verbose --permission-mode acceptEdits",
+            &["--mcp-config", "{mcpConfig}", "--strict-mcp-config", "--allowedTools", "mcp__aof"][..],
+        ),
+        Preset::Codex => (
+            "codex exec --json --sandbox workspace-write --skip-git-repo-check",
+            &[
+                "-c",
+                "mcp_servers.aof.command=\"{aof}\"",
+                "-c",
+                "mcp_servers.aof.args=[\"-C\", \"{project}\", \"mcp\", \"--agent\", \"{agent}\"]",
+                // Its servers get nothing of the environment but what is named.
+                "-c",
+                "mcp_servers.aof.env_vars=[\"AOF_TASK\", \"AOF_RUN\"]",
+                "-",
+            ][..],
+        ),
+        // The empty word is the prompt, which comes on stdin.
+        Preset::Gemini => ("gemini -p \"\" -o stream-json --approval-mode auto_edit", &[][..]),
+        Preset::Opencode => ("opencode run --format json", &[][..]),
+        Preset::Command => ("", &[][..]),
+    };
+    let model: &[&str] =
+        if with_model && launch.preset != Preset::Command { &["--model", "{model}"] } else { &[] };
+    let before = before.split_whitespace().map(|word| word.trim_matches('"'));
+    before.chain(model.iter().copied()).chain(after.iter().copied()).map(str::to_owned).collect()
+}
+
+/// Puts the values where the word names them in braces; what is no placeholder stays as it is.
+fn filled(word: &str, facts: &Facts) -> String {
+    let mut text = String::with_capacity(word.len());
+    let mut rest = word;
+    while let Some((before, after)) = rest.split_once('{') {
+        text.push_str(before);
+        let known =
+            after.split_once('}').and_then(|(name, after)| Some((name.parse().ok()?, after)));
+        if let Some((name, after)) = known {
+            text.push_str(&value(name, facts));
+            rest = after;
+        } else {
+            text.push('{');
+            rest = after;
+        }
+    }
+    text + rest
+}
+
+fn value(name: Placeholder, facts: &Facts) -> String {
+    let path = |path: &PathBuf| path.to_string_lossy().into_owned();
+    match name {
+        Placeholder::Task => facts.ticket.task.to_string(),
+        Placeholder::Ticket => facts.ticket.to_string(),
+        Placeholder::Gate => facts.station.to_string(),
+        Placeholder::Workflow => facts.workflow.to_string(),
+        Placeholder::Agent => facts.agent.to_string(),
+        Placeholder::Project => path(&facts.project),
+        Placeholder::Attempt => facts.attempt.to_string(),
+        Placeholder::Model => facts.model.clone().unwrap_or_default(),
+        Placeholder::Prompt => facts.prompt.clone(),
+        Placeholder::PromptFile => path(&facts.prompt_file),
+        Placeholder::OutputFile => path(&facts.output_file),
+        Placeholder::McpConfig => path(&facts.mcp_config),
+        Placeholder::Aof => path(&facts.aof),
+    }
+}
+
+/// Returns what every agent finds in its environment, and what org.yaml adds.
+fn environment(launch: &Launch, facts: &Facts) -> Vec<(String, String)> {
+    let path = |path: &PathBuf| path.to_string_lossy().into_owned();
+    let own = [
+        ("AOF_TASK", facts.ticket.to_string()),
+        ("AOF_AGENT", facts.agent.to_string()),
+        ("AOF_GATE", facts.station.to_string()),
+        ("AOF_WORKFLOW", facts.workflow.to_string()),
+        ("AOF_PROJECT", path(&facts.project)),
+        ("AOF_ATTEMPT", facts.attempt.to_string()),
+        ("AOF_RUN", facts.run.clone()),
+        ("AOF_PROMPT", path(&facts.prompt_file)),
+        ("AOF_OUTPUT", path(&facts.output_file)),
+        ("AOF_MCP_CONFIG", path(&facts.mcp_config)),
+    ];
+    let own = own.map(|(name, value)| (name.to_owned(), value));
+    // In a folder that it does not trust, Gemini CLI edits nothing and starts no server; its flag for that comes too late for servers.
+    let trust = launch.preset == Preset::Gemini && launch.command.is_empty();
+    let trust = trust.then(|| ("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned()));
+    trust.into_iter().chain(launch.env.iter().cloned()).chain(own).collect()
+}
+
+/// Returns whether the agent has the tools of our MCP server.
+pub(crate) fn has_mcp(launch: &Launch) -> bool {
+    let by_preset =
+        launch.command.is_empty() && matches!(launch.preset, Preset::Claude | Preset::Codex);
+    by_preset || mentions(&launch.command, Placeholder::McpConfig)
+}
+
+/// Returns the file that tells an MCP client of our server, as this agent.
+pub(crate) fn mcp_config(facts: &Facts) -> String {
+    let server = json!({
+        "command": facts.aof.to_string_lossy(),
+        "args": ["-C", facts.project.to_string_lossy(), "mcp"],
+        "env": {
+            "AOF_AGENT": facts.agent.as_str(),
+            "AOF_TASK": facts.ticket.to_string(),
+            "AOF_RUN": facts.run,
+        },
+        // Claude Code hides the tools of other servers until the model searches for them, and the prompt names one of these.
+        "alwaysLoad": true,
+    });
+    format!("{:#}\n", json!({"mcpServers": {"aof": server}}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Reads, RunLimits};
+
+    fn facts() -> Facts {
+        Facts {
+            ticket: "AOF-abc@3/security".parse().unwrap(),
+            station: "review/security".parse().unwrap(),
+            workflow: "feature".parse().unwrap(),
+            agent: "coder".parse().unwrap(),
+            project: "/p".into(),
+            aof: "/bin/aof".into(),
+            attempt: 2,
+            run: "r1".to_owned(),
+            model: None,
+            prompt: "Do {task}; $(rm -rf /) {prompt}".to_owned(),
+            prompt_file: "/p/prompt.md".into(),
+            output_file: "/p/output".into(),
+            mcp_config: "/p/mcp.json".into(),
+        }
+    }
+
+    fn launch(preset: Preset, command: &[&str]) -> Launch {
+        Launch {
+            preset,
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+            reads: None,
+            env: vec![("CI".to_owned(), "1".to_owned())],
+            secrets: Vec::new(),
+            limits: RunLimits::default(),
+        }
+    }
+
+    #[test]
+    fn values_are_filled_in_once_and_stay_one_argument() {
+        let words = [
+            "agent",
+            "--at={ticket}",
+            "{\"a\": {task}, {tiket}}",
+            "{prompt}",
+            "{",
+            "{}",
+            "{gate}{attempt}{model}",
+        ];
+        let command = command(&launch(Preset::Command, &words), &facts());
+        assert_eq!(
+            command.words,
+            [
+                "agent",
+                "--at=AOF-abc@3/security",
+                "{\"a\": AOF-abc, {tiket}}",
+                "Do {task}; $(rm -rf /) {prompt}",
+                "{",
+                "{}",
+                "review/security2"
+            ]
+        );
+        assert_eq!(command.stdin, "", "the prompt is told once");
+    }
+
+    #[test]
+    fn the_prompt_comes_on_stdin_unless_the_command_names_it() {
+        for (preset, words, on_stdin) in [
+            (Preset::Claude, &[][..], true),
+            (Preset::Codex, &[], true),
+            (Preset::Gemini, &[], true),
+            (Preset::Opencode, &[], true),
+            (Preset::Claude, &["claude", "-p", "{prompt}"], false),
+            (Preset::Command, &["a", "--file={promptFile}"], false),
+            (Preset::Command, &["a"], true),
+        ] {
+            let command = command(&launch(preset, words), &facts());
+            assert_eq!(!command.stdin.is_empty(), on_stdin, "{preset} {words:?}");
+            assert_eq!(
+                command.words.iter().any(|word| word.contains("rm -rf")),
+                words.contains(&"{prompt}")
+            );
+        }
+    }
+
+    #[test]
+    fn a_model_is_told_to_the_presets_that_have_one() {
+        let with = Facts { model: Some("small".to_owned()), ..facts() };
+        for preset in [Preset::Claude, Preset::Codex, Preset::Gemini, Preset::Opencode] {
+            let words = |facts: &Facts| command(&launch(preset, &[]), facts).words;
+            assert!(words(&with).windows(2).any(|pair| pair == ["--model", "small"]), "{preset}");
+            assert!(!words(&facts()).contains(&"--model".to_owned()), "{preset}");
+        }
+        assert_eq!(launch(Preset::Command, &["a"]).reads(), Reads::Text);
+    }
+
+    #[test]
+    fn codex_hands_on_to_aofs_server_which_run_it_is() {
+        let command = command(&launch(Preset::Codex, &[]), &facts());
+        let settings: Vec<&str> = command
+            .words
+            .windows(2)
+            .filter(|pair| pair[0] == "-c")
+            .map(|pair| pair[1].as_str())
+            .collect();
+        assert_eq!(
+            settings,
+            [
+                r#"mcp_servers.aof.command="/bin/aof""#,
+                r#"mcp_servers.aof.args=["-C", "/p", "mcp", "--agent", "coder"]"#,
+                r#"mcp_servers.aof.env_vars=["AOF_TASK", "AOF_RUN"]"#
+            ]
+        );
+        for name in ["AOF_TASK", "AOF_RUN"] {
+            assert!(command.environment.iter().any(|(told, _)| told == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn gemini_trusts_the_project_unless_somebody_says_otherwise() {
+        let trust = |launch: &Launch| {
+            let told = command(launch, &facts()).environment;
+            told.into_iter()
+                .rev()
+                .find(|(name, _)| name == "GEMINI_CLI_TRUST_WORKSPACE")
+                .map(|(_, value)| value)
+        };
+        assert_eq!(trust(&launch(Preset::Gemini, &[])).as_deref(), Some("true"));
+        assert_eq!(trust(&launch(Preset::Gemini, &["gemini"])), None);
+        assert_eq!(trust(&launch(Preset::Claude, &[])), None);
+        let mut own = launch(Preset::Gemini, &[]);
+        own.env.push(("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "false".to_owned()));
+        assert_eq!(trust(&own).as_deref(), Some("false"));
+    }
+
+    #[test]
+    fn aofs_own_variables_cannot_be_overridden() {
+        let mut launch = launch(Preset::Command, &["a"]);
+        launch.env.push(("AOF_AGENT".to_owned(), "other".to_owned()));
+        let environment = command(&launch, &facts()).environment;
+        let last = environment
+            .iter()
+            .rev()
+            .find(|(name, _)| name == "AOF_AGENT")
+            .map(|(_, value)| value.as_str());
+        assert_eq!(last, Some("coder"));
+    }
+}

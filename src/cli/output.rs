@@ -1,0 +1,225 @@
+//! What is printed: data on stdout, everything else on stderr. Nothing else prints.
+
+use std::fmt::Display;
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anstyle::{AnsiColor, Style};
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use crate::files::diagnostic::diagnostic::Paint;
+use crate::files::printable::inert;
+use crate::tasks::apply::change::DryRun;
+
+/// The version of what `--json` prints. It changes when a field is removed or changes its meaning.
+pub(crate) const JSON_VERSION: u64 = 1;
+
+/// Whether printed data was lost, as on a full disk.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// Whether stdout is closed.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// When colours are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    /// At a terminal, unless `NO_COLOR` is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// How output is shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Output {
+    json: bool,
+    colour: When,
+}
+
+impl Output {
+    pub(crate) fn new(json: bool, colour: When) -> Self {
+        let choice = match colour {
+            When::Auto => anstream::ColorChoice::Auto,
+            When::Always => anstream::ColorChoice::Always,
+            When::Never => anstream::ColorChoice::Never,
+        };
+        choice.write_global();
+        Self { json, colour }
+    }
+
+    /// Returns whether `--json` was given.
+    pub(crate) fn is_json(self) -> bool {
+        self.json
+    }
+
+    /// Prints a text; colours are removed where stdout does not take them.
+    pub(crate) fn print(self, text: &str) {
+        self.write(&mut anstream::stdout(), text);
+    }
+
+    /// Prints bytes that are signed or checked: unchanged, but made harmless at a terminal.
+    pub(crate) fn exactly(self, text: &str) {
+        let mut stdout = std::io::stdout();
+        if stdout.is_terminal() {
+            return self.print(&inert(text));
+        }
+        self.write(&mut stdout, text);
+    }
+
+    fn write(self, stdout: &mut dyn Write, text: &str) {
+        let Err(cause) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) else {
+            return;
+        };
+        CLOSED.store(true, Ordering::Relaxed);
+        // A reader that closes the pipe has seen enough: `aof task list | head` is no error.
+        if cause.kind() != ErrorKind::BrokenPipe && !LOST.swap(true, Ordering::Relaxed) {
+            self.say(format!("{} cannot write to standard output: {cause}", red("error:")));
+        }
+    }
+
+    /// Returns whether printed data was lost.
+    pub(crate) fn is_lost(self) -> bool {
+        LOST.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether stdout is closed.
+    pub(crate) fn is_closed(self) -> bool {
+        CLOSED.load(Ordering::Relaxed)
+    }
+
+    /// Prints one line.
+    pub(crate) fn line(self, text: impl AsRef<str>) {
+        self.print(&format!("{}\n", text.as_ref()));
+    }
+
+    /// Prints a JSON document.
+    pub(crate) fn data(self, value: Value) {
+        self.print(&self.document(value));
+    }
+
+    /// Prints a JSON document about an act; `dryRun` says when nothing was done.
+    pub(crate) fn data_of_act(self, mut value: Value, mode: DryRun) {
+        if mode == DryRun::Yes {
+            value["dryRun"] = json!(true);
+        }
+        self.data(value);
+    }
+
+    /// Returns a JSON document as it is printed.
+    pub(crate) fn document(self, mut value: Value) -> String {
+        if let Value::Object(map) = &mut value {
+            map.insert("jsonVersion".to_owned(), JSON_VERSION.into());
+        }
+        format!("{value:#}\n")
+    }
+
+    /// Prints one line to stderr.
+    pub(crate) fn say(self, text: impl AsRef<str>) {
+        let _ = writeln!(anstream::stderr(), "{}", text.as_ref());
+    }
+
+    /// Returns how diagnostics are painted on stderr.
+    pub(crate) fn paint(self) -> Paint {
+        let is_plain =
+            || !std::io::stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some();
+        match self.colour {
+            When::Never => Paint::Plain,
+            When::Auto if is_plain() => Paint::Plain,
+            When::Auto | When::Always => Paint::Colored,
+        }
+    }
+}
+
+/// Returns one line of a stream of JSON, whose first field is `jsonVersion`.
+pub(crate) fn json_line(fields: Value) -> Value {
+    merged(json!({"jsonVersion": JSON_VERSION}), fields)
+}
+
+/// Returns an object with the fields of another one behind its own.
+pub(crate) fn merged(mut value: Value, more: Value) -> Value {
+    if let (Value::Object(map), Value::Object(more)) = (&mut value, more) {
+        map.extend(more);
+    }
+    value
+}
+
+/// Returns how wide the output may be: `COLUMNS`, else the terminal's width. A file or a pipe takes whole lines.
+pub(crate) fn width() -> usize {
+    let named =
+        std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|width| *width > 0);
+    let terminal = || terminal_size::terminal_size_of(std::io::stdout());
+    named.or_else(|| terminal().map(|(width, _)| usize::from(width.0))).unwrap_or(usize::MAX)
+}
+
+/// Returns a number with its noun: `1 task`, `3 tasks`.
+pub(crate) fn counted<N: Copy + Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+    let s = if number == N::from(1) { "" } else { "s" };
+    format!("{number} {noun}{s}")
+}
+
+/// Returns the first items of a list, and how many more there are.
+pub(crate) fn first_of<T: Display>(items: &[T], few: usize) -> String {
+    let shown: Vec<String> = items.iter().take(few).map(ToString::to_string).collect();
+    let more = items.len().saturating_sub(few);
+    if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) }
+}
+
+/// Returns the lines of a text, made harmless, each but the first behind an indent.
+pub(crate) fn indented(text: &str, indent: &str) -> String {
+    text.lines().map(inert).collect::<Vec<_>>().join(&format!("\n{indent}"))
+}
+
+/// Returns the first letters of a commit's name.
+pub(crate) fn short(commit: impl Display) -> String {
+    commit.to_string().chars().take(7).collect()
+}
+
+/// Returns `, commit 1a2b3c4` where there is a commit.
+pub(crate) fn of_commit(commit: Option<impl Display>) -> String {
+    commit.map(|commit| format!(", commit {}", short(commit))).unwrap_or_default()
+}
+
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
+pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
+
+/// Returns the text in that style.
+pub(crate) fn styled(style: Style, text: impl Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// For headings.
+pub(crate) fn bold(text: impl Display) -> String {
+    styled(BOLD, text)
+}
+
+/// For what matters less.
+pub(crate) fn dim(text: impl Display) -> String {
+    styled(DIM, text)
+}
+
+/// For errors.
+pub(crate) fn red(text: impl Display) -> String {
+    styled(RED, text)
+}
+
+/// For warnings.
+pub(crate) fn yellow(text: impl Display) -> String {
+    styled(YELLOW, text)
+}
+
+/// For success.
+pub(crate) fn green(text: impl Display) -> String {
+    styled(GREEN, text)
+}
+
+/// For names.
+pub(crate) fn cyan(text: impl Display) -> String {
+    styled(CYAN, text)
+}

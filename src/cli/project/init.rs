@@ -1,0 +1,243 @@
+//! `aof init`
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::init_added::Added;
+use crate::cli::arguments::{Rehearsal, template};
+use crate::cli::error::CliError;
+use crate::cli::output::{Output, bold, cyan, of_commit};
+use crate::cli::session::Session;
+use crate::cli::time::now;
+use crate::domain::BranchName;
+use crate::files::printable::inert;
+use crate::history::merge_driver::attributes::ATTRIBUTES;
+use crate::project::branch::init_on_branch;
+use crate::setup::agent_wiring::{agents_to_wire, wire_agents};
+use crate::setup::init::{Begun, NewProject, init};
+use crate::setup::monitoring::{add_monitoring, monitoring_to_add};
+use crate::setup::template::template::Template;
+use crate::storage::Paths;
+use crate::storage::layout::{BRANCH, INBOX};
+use crate::system::shell::quoted;
+use crate::tasks::apply::change::DryRun;
+use crate::tasks::view::task_view::task_value;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+In `.git`, where no commit holds it, two things are set up, so that git merges tasks by their meaning: the merge driver
+`merge.aof` in its configuration, and the hook `prepare-commit-msg`, unless there is one already. Out they go again with
+`git config --remove-section merge.aof`, and by deleting the hook.
+
+Examples:
+  aof init                           here, in an empty folder or a git repository
+  aof init garden --template sdlc    in a folder of its own, with the gates of a software project
+  aof init --agents                  tell coding agents of the project, new or not: AGENTS.md and MCP
+  aof init --observability           alerts, a dashboard and a runbook, in a project new or not
+  aof init --dry-run                 see what would be written")]
+pub(crate) struct Args {
+    /// The project's folder; it is made if it is missing
+    #[arg(value_name = "DIR", default_value = ".", hide_default_value = true)]
+    folder: PathBuf,
+    /// The process to begin with; without it, `basic`
+    #[arg(long, value_name = "NAME", value_parser = template())]
+    template: Option<Template>,
+    /// The name of the project; without it, that of its folder
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Keep the project, its tasks and all their commits on this branch of its own, in an existing repository. The checked-out
+    /// branch gets one commit, which says so
+    #[arg(long, value_name = "NAME")]
+    branch: Option<BranchName>,
+    /// Tell coding agents how to work on tasks: a block in AGENTS.md, a line in CLAUDE.md, and the MCP server in the project's
+    /// configuration for Claude Code, Codex, Gemini CLI and OpenCode. In an existing project it does only that. What others
+    /// wrote in these files stays, and a second run changes nothing. An agent's own environment says who it is: `AOF_AGENT`
+    #[arg(long)]
+    agents: bool,
+    /// Add `monitoring/` with alerts for Prometheus, a dashboard for Grafana, and a runbook. In an existing project it does only
+    /// that. Existing files stay as they are
+    #[arg(long)]
+    observability: bool,
+    #[command(flatten)]
+    rehearsal: Rehearsal,
+}
+
+pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+    let folder: PathBuf = session.enter()?.join(&args.folder).components().collect();
+    let mode = args.rehearsal.mode();
+    let begins = args.template.is_some() || args.name.is_some() || args.branch.is_some();
+    if (args.agents || args.observability)
+        && !begins
+        && folder.is_dir()
+        && let Ok(existing) = Paths::find(&folder)
+    {
+        return add(session, args, existing.root(), mode);
+    }
+    let template = args.template.unwrap_or(Template::Basic);
+    let new = NewProject { folder, template, name: args.name.clone(), branch: None };
+    let open = |root: &Path| session.new_workspace(root);
+    let begun = match &args.branch {
+        Some(branch) => {
+            init_on_branch(&new, branch, now(), &open, &session.patience("init"), mode)?
+        }
+        None => init(&new, now(), &open, mode)?,
+    };
+    let agents = args.agents.then(|| match mode {
+        DryRun::Yes => agents_to_wire(&new.folder),
+        DryRun::No => wire_agents(&session.new_workspace(&begun.root)?, mode),
+    });
+    let monitoring = args.observability.then(|| match mode {
+        DryRun::Yes => monitoring_to_add(&new.folder),
+        DryRun::No => add_monitoring(&session.new_workspace(&begun.root)?, mode),
+    });
+    let added = Added { agents: agents.transpose()?, monitoring: monitoring.transpose()? };
+    if session.output.is_json() {
+        let mut value = value(template, &begun);
+        added.put(&mut value);
+        session.output.data_of_act(value, mode);
+    } else {
+        show(session, args, &begun, &added, mode);
+    }
+    Ok(added.exit_code())
+}
+
+/// Adds to an existing project.
+fn add(session: &Session, args: &Args, root: &Path, mode: DryRun) -> Result<ExitCode, CliError> {
+    let workspace = || session.new_workspace(root);
+    let agents = args.agents.then(|| wire_agents(&workspace()?, mode)).transpose()?;
+    let monitoring = args.observability.then(|| add_monitoring(&workspace()?, mode)).transpose()?;
+    let added = Added { agents, monitoring };
+    if session.output.is_json() {
+        let mut value = json!({"root": root.display().to_string()});
+        added.put(&mut value);
+        session.output.data_of_act(value, mode);
+    } else {
+        added.show(session, mode, "");
+        if mode == DryRun::Yes {
+            session.output.line("dry run: nothing was written");
+        }
+    }
+    Ok(added.exit_code())
+}
+
+fn show(session: &Session, args: &Args, begun: &Begun, added: &Added, mode: DryRun) {
+    let output = session.output;
+    let verb = if mode == DryRun::Yes { "would begin" } else { "began" };
+    let repository = if begun.new_repository { ", in a new git repository" } else { "" };
+    let (name, root, commit) = (&begun.name, begun.root.display(), of_commit(begun.first.commit));
+    output.line(inert(&format!("{verb} `{name}` in {root}{repository}{commit}")));
+    item(output, "project.yaml", "the gates that every task goes through");
+    item(output, "org.yaml", "who works at them");
+    item(output, begun.first.path.as_str(), "a first task, which explains itself");
+    if begun.committed.iter().any(|path| path.as_str() == ATTRIBUTES) {
+        item(output, ATTRIBUTES, "has git merge tasks by their meaning");
+    }
+    if begun.checkout.is_some() {
+        let what = "local, never committed: completion files are dropped there";
+        item(output, &format!("{BRANCH}/{INBOX}/"), what);
+    } else {
+        item(output, ".aof/", "local, never committed: the inbox, the lock, schemas for editors");
+    }
+    if let Some(told) = &begun.checkout {
+        let (branch, commit) = (inert(&told.branch), of_commit(told.commit));
+        let what =
+            format!("on your branch `{branch}`{commit}: says which branch the project is on");
+        told.committed.iter().for_each(|path| item(output, path.as_str(), &what));
+    }
+    show_set_up(output, &session.directory.join(&args.folder), begun);
+    added.show(session, mode, "\n");
+    if mode == DryRun::Yes {
+        output.line("dry run: nothing was written");
+        return;
+    }
+    output.line(format!("\n{}", bold("try next:")));
+    if args.folder.as_os_str() != "." {
+        let folder = args.folder.display().to_string();
+        let end_of_options = if folder.starts_with('-') { "-- " } else { "" };
+        output.line(format!("  cd {end_of_options}{}", inert(&quoted(&folder))));
+    }
+    let first = &begun.first.after.task.id;
+    for (command, what) in [
+        (&format!("aof task show {first}")[..], "read the first task, and take it through"),
+        ("aof workflow show", "see the way that a task goes"),
+        ("aof task new \"Add login\"", "create a task of your own"),
+    ] {
+        output.line(format!("  {command:<26}  {what}"));
+    }
+}
+
+/// Shows what was set up in `.git`.
+fn show_set_up(output: Output, folder: &Path, begun: &Begun) {
+    if begun.attributes_held {
+        item(
+            output,
+            ATTRIBUTES,
+            "is left alone, since it has changes that are not committed: git merges tasks as text until these \
+             are, and `aof doctor --fix` has added a line to it",
+        );
+    }
+    if let Some(path) = &begun.set_up.driver {
+        let what =
+            if begun.attributes_held { "knows how" } else { "merges tasks by their meaning" };
+        let what = format!("{what}; `git config --remove-section merge.aof` takes that out");
+        item(output, &in_git(path, folder), &what);
+    }
+    if let Some(path) = &begun.set_up.hook {
+        let what = "lists in a merge what it superseded, and stops what cannot stand; delete it to go without";
+        item(output, &in_git(path, folder), what);
+    }
+    if let Some((path, line)) = &begun.set_up.foreign {
+        let what = if path.exists() {
+            "is yours, and stays as it is"
+        } else {
+            "is where git looks for hooks here, and is not made"
+        };
+        let line = inert(line);
+        item(
+            output,
+            &in_git(path, folder),
+            &format!(
+                "{what}; merges list what they superseded once it has this line: `{line}` (`aof doctor` tells more)"
+            ),
+        );
+    }
+}
+
+fn item(output: Output, path: &str, what: &str) {
+    output.line(format!("  {}  {what}", cyan(inert(&format!("{path:<18}")))));
+}
+
+/// Returns the path from `.git` on, where that is in a folder above; a linked worktree has its `.git` elsewhere.
+fn in_git(path: &Path, folder: &Path) -> String {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let top = folder.ancestors().find(|above| above.join(".git").exists()).unwrap_or(&folder);
+    let rest = path.strip_prefix(top).ok().filter(|rest| rest.starts_with(".git"));
+    rest.unwrap_or(path).display().to_string()
+}
+
+fn value(template: Template, begun: &Begun) -> Value {
+    let mut value = json!({
+        "project": begun.name,
+        "root": begun.root.display().to_string(),
+        "template": template,
+        "newRepository": begun.new_repository,
+        "branch": begun.branch,
+        "commit": begun.first.commit,
+        "committed": begun.committed,
+        "setUp": {"mergeDriver": begun.set_up.driver, "hook": begun.set_up.hook,
+            "attributesHeld": begun.attributes_held,
+            "foreignHook": begun.set_up.foreign.as_ref().map(|(path, _)| path)},
+        "task": task_value(&begun.rules, &begun.first.after, &begun.first.path),
+    });
+    if let Some(told) = &begun.checkout {
+        value["checkout"] = json!({
+            "root": told.root.display().to_string(),
+            "branch": told.branch,
+            "commit": told.commit,
+            "committed": told.committed,
+        });
+    }
+    value
+}

@@ -1,5 +1,0 @@
-//! `aof org ...`
-
-pub(crate) mod command;
-pub(crate) mod reload;
-pub(crate) mod show;

@@ -1,0 +1,96 @@
+//! Texts from files, from stdin, and from the person's editor.
+
+use std::fs;
+use std::io::{BufRead, Read};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::error::CliError;
+use super::session::Session;
+use crate::git;
+
+/// Returns the bytes of a file, or of stdin for `-`.
+pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, CliError> {
+    if path.as_os_str() != "-" {
+        return fs::read(path).map_err(|cause| CliError::input(path.display(), &cause));
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .lock()
+        .read_to_end(&mut bytes)
+        .map_err(|cause| CliError::input("stdin", &cause))?;
+    Ok(bytes)
+}
+
+/// Returns the text of a file, or of stdin for `-`. Fails where it is not UTF-8.
+pub(crate) fn text(name: &str) -> Result<String, CliError> {
+    String::from_utf8(bytes(Path::new(name))?).map_err(|_| {
+        let cause = std::io::Error::other("stream did not contain valid UTF-8");
+        CliError::input(if name == "-" { "stdin" } else { name }, &cause)
+    })
+}
+
+/// Returns a text given on the command line; `-` means stdin.
+pub(crate) fn given(text: &str) -> Result<String, CliError> {
+    if text == "-" { self::text("-") } else { Ok(text.to_owned()) }
+}
+
+/// Opens a text in the editor that git would use, and returns what it has become.
+pub(crate) fn edited(session: &Session, text: &str, suffix: &str) -> Result<String, CliError> {
+    let bytes = edited_bytes(session, text.as_bytes(), suffix)?;
+    String::from_utf8(bytes).map_err(|_| fault("what was edited is not UTF-8".to_owned()))
+}
+
+/// Opens bytes in the editor that git would use, and returns what they have become.
+pub(crate) fn edited_bytes(
+    session: &Session,
+    bytes: &[u8],
+    suffix: &str,
+) -> Result<Vec<u8>, CliError> {
+    let editor = git::editor(&session.directory).unwrap_or_else(editor);
+    let file =
+        temporary(suffix).map_err(|cause| fault(format!("cannot make a file to edit: {cause}")))?;
+    fs::write(file.path(), bytes)
+        .map_err(|cause| fault(format!("cannot write the file to edit: {cause}")))?;
+    // Like git: a shell splits an editor with arguments, and the file is an argument of its own.
+    let script = format!("{editor} \"$1\"");
+    let status = Command::new("sh").args(["-c", &script, "aof-editor"]).arg(file.path()).status();
+    match status {
+        Err(cause) => Err(fault(format!("cannot start the editor `{editor}`: {cause}"))),
+        Ok(status) if !status.success() => {
+            Err(fault(format!("the editor `{editor}` ended with {status}")))
+        }
+        Ok(_) => fs::read(file.path())
+            .map_err(|cause| fault(format!("cannot read what was edited: {cause}"))),
+    }
+}
+
+/// Keeps a text that was written and refused, and returns where.
+pub(crate) fn kept(bytes: &[u8], suffix: &str) -> Result<PathBuf, CliError> {
+    let fault = |cause: std::io::Error| fault(format!("cannot keep what was edited: {cause}"));
+    let (_, path) = temporary(suffix).map_err(fault)?.keep().map_err(|error| fault(error.error))?;
+    fs::write(&path, bytes).map_err(fault)?;
+    Ok(path)
+}
+
+/// Reads the answer to a yes-or-no question; an empty line means yes.
+pub(crate) fn agreed() -> bool {
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    read.is_ok_and(|bytes| bytes > 0) && !answer.trim().to_lowercase().starts_with('n')
+}
+
+fn temporary(suffix: &str) -> std::io::Result<tempfile::NamedTempFile> {
+    tempfile::Builder::new().prefix("aof-").suffix(suffix).tempfile()
+}
+
+fn fault(problem: String) -> CliError {
+    let fix = "set `EDITOR` or git's `core.editor`, or give everything on the command line";
+    CliError::editor(problem, fix)
+}
+
+/// Returns the editor where git names none.
+fn editor() -> String {
+    let named = ["GIT_EDITOR", "VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok());
+    named.filter(|editor| !editor.trim().is_empty()).unwrap_or_else(|| "vi".to_owned())
+}

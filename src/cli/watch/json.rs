@@ -1,0 +1,110 @@
+//! Reports of the watcher as JSON: a line each, for programs
+
+use serde_json::{Value, json};
+
+use super::text::polling;
+use crate::cli::output::merged;
+use crate::cli::render::changes::{change_value, dependent_value, given_value, time_limit_value};
+use crate::cli::render::findings::diagnostic_values;
+use crate::cli::session::Session;
+use crate::history::sync::show::sync_value;
+use crate::project::error::reason::reason_of;
+use crate::tasks::apply::change::Changed;
+use crate::tasks::inbox::recipient::Delivered;
+use crate::tasks::view::changed::warnings_value;
+use crate::watch::report::Report;
+
+/// Returns a report as JSON, its git commands written for where the person is.
+pub(crate) fn report_value(session: &Session, report: &Report) -> Value {
+    let mut value = value(report);
+    session.git_said_in(&mut value);
+    if let Some(reason) = value.get_mut("reason") {
+        session.git_said_in(reason);
+    }
+    value
+}
+
+fn value(report: &Report) -> Value {
+    match report {
+        Report::Watching { project, branch, sight } => {
+            let (project, polling) = (project.display().to_string(), polling(sight));
+            json!({"event": "watching", "project": project, "branch": branch, "polling": polling})
+        }
+        Report::Serving { address, exposed } => {
+            let url = format!("http://{address}/metrics");
+            json!({"event": "serving", "url": url, "exposed": exposed})
+        }
+        Report::Uncounted { problem } => json!({"event": "uncounted", "problem": problem}),
+        Report::EventSource(sight) => json!({"event": "sight", "polling": polling(sight)}),
+        Report::Delivered(delivered) => delivered_value(delivered),
+        Report::Adopted(changed) => {
+            let warnings = warnings_value(&changed.warnings);
+            merged(of_change("adopted", changed), json!({"warnings": warnings}))
+        }
+        Report::Passed(changed) => of_change("passed", changed),
+        Report::TimedOut(changed) => time_limit_value("timeout", changed),
+        Report::Lapsed(changed) => time_limit_value("lapsed", changed),
+        Report::Followed(changed) => of_change("followed", changed),
+        Report::Moved(changed) => of_change("moved", changed),
+        Report::Committed(changed) => of_change("edited", changed),
+        Report::CaughtUp { files } => json!({"event": "index_caught_up", "files": files}),
+        Report::PutBack(put) => {
+            json!({"event": "put_back", "tasks": put.tasks, "steps": put.steps})
+        }
+        Report::TakenBack { problem, fix } => {
+            json!({"event": "taken_back", "problem": problem, "fix": fix})
+        }
+        Report::Given(given) => given_value(given),
+        Report::Dependent(dependent) => dependent_value(dependent),
+        Report::Troubled { task, error } => {
+            json!({"event": "troubled", "task": task, "reason": reason_of(error)})
+        }
+        Report::Stray { path, reason } => json!({"event": "stray", "path": path, "reason": reason}),
+        Report::RulesInForce { commit } => json!({"event": "rules_in_force", "commit": commit}),
+        Report::RulesInvalid { in_force, diagnostics } => json!({
+            "event": "rules_invalid",
+            "inForce": in_force,
+            "diagnostics": diagnostic_values(diagnostics),
+        }),
+        Report::RulesUncommitted { files } => json!({"event": "rules_uncommitted", "files": files}),
+        Report::Undelivered { problem } => json!({"event": "undelivered", "problem": problem}),
+        Report::Unrecorded { problem } => json!({"event": "unrecorded", "problem": problem}),
+        Report::Synced(synced) => merged(sync_value(synced), json!({"event": "synced"})),
+        Report::Unsynced { problem, fix } => {
+            json!({"event": "unsynced", "problem": problem, "fix": fix})
+        }
+        Report::Paused { reason } => json!({"event": "paused", "message": reason}),
+        Report::Trouble(error) => json!({"event": "trouble", "reason": reason_of(error)}),
+        Report::Resumed => json!({"event": "resumed"}),
+        Report::Stopped => json!({"event": "stopped"}),
+    }
+}
+
+fn delivered_value(delivered: &Delivered) -> Value {
+    match delivered {
+        Delivered::Completed { name, completed } => {
+            let changed = &completed.changed;
+            let event = if changed.settled { "settled" } else { "completed" };
+            let more = json!({"file": name, "warnings": warnings_value(&changed.warnings)});
+            let mut value = merged(of_change(event, changed), more);
+            if let Some(visit) = changed.after.task.history.last() {
+                value["outcome"] = json!(visit.outcome);
+                value["agent"] = json!(visit.agent);
+                value["from"] = json!(visit.gate);
+                value["completion"] = json!(visit.completion.as_ref().map(|stamp| &stamp.id));
+            }
+            value
+        }
+        Delivered::Refused { name, reason, path } => {
+            let path = path.display().to_string();
+            json!({"event": "refused", "file": name, "path": path, "reason": reason})
+        }
+        Delivered::Waiting { name, error } => {
+            json!({"event": "waiting", "file": name, "reason": reason_of(error)})
+        }
+    }
+}
+
+fn of_change(event: &str, changed: &Changed) -> Value {
+    change_value(event, changed.after.task.id.as_str(), Some(changed))
+}

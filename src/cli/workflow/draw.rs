@@ -1,0 +1,312 @@
+//! A workflow as text: its gates in order, notes on each, and the ways back on the left.
+
+use unicode_width::UnicodeWidthStr;
+
+use crate::cli::output::{bold, cyan, dim, yellow};
+use crate::cli::time::length;
+use crate::domain::{
+    AgentId, Branch, Destination, Duty, Exhausted, Fork, Gate, GateId, JoinStrategy,
+    OnConditionError, Outcome, RejectionStrategy, Target, Verdict, Workflow,
+};
+use crate::files::printable::one_line;
+use crate::observability::gate_report::GateRow;
+use crate::rules::{Limits, Post, Rules, Way, asked_for, edges, reads};
+
+/// Returns the drawing; `rows` say how many tasks are where, if that is to be seen.
+pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> String {
+    let mut text = bold(&workflow.name);
+    if let Some(description) = &workflow.description {
+        text.push_str(&format!("  {}", one_line(description)));
+    }
+    text.push_str("\n\n");
+    let rail = Rail::of(workflow);
+    let widest = workflow.gates.iter().map(|gate| gate.id.as_str().width()).max().unwrap_or(0);
+    for (index, gate) in workflow.gates.iter().enumerate() {
+        let space = " ".repeat(widest - gate.id.as_str().width());
+        let (id, staff) = (cyan(&gate.id), staff(rules, gate));
+        let standing = standing(workflow, gate, rows).map(|what| format!("  {}", yellow(what)));
+        let standing = standing.unwrap_or_default();
+        text.push_str(&format!("{}○  {id}{space}  {staff}{standing}\n", rail.at(index)));
+        let rail = rail.after(index);
+        for note in notes(workflow, index, gate) {
+            text.push_str(&format!("{rail}│  {:widest$}  {}\n", "", dim(note)));
+        }
+        for branch in gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default() {
+            let staff = post_staff(rules, &Post::at_branch(gate, branch));
+            text.push_str(&format!("{rail}├  {:widest$}  {}  {staff}\n", "", cyan(branch.id())));
+            for note in branch_notes(workflow, branch) {
+                text.push_str(&format!("{rail}│  {:widest$}    {}\n", "", dim(note)));
+            }
+        }
+        text.push_str(&format!("{rail}│\n"));
+    }
+    text.push_str(&format!("{}●  end\n", rail.after(workflow.gates.len())));
+    text
+}
+
+/// Returns how many tasks are at the gate; nothing where none is.
+pub(crate) fn standing(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) -> Option<String> {
+    let is_own =
+        |row: &&GateRow| row.workflow == workflow.name.as_str() && row.gate == gate.id.as_str();
+    let row = rows.iter().find(is_own)?;
+    let counts =
+        [(row.waiting, "waiting"), (row.in_progress, "in progress"), (row.blocked, "blocked")];
+    let counts: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    (!counts.is_empty()).then(|| counts.join(", "))
+}
+
+fn staff(rules: &Rules, gate: &Gate) -> String {
+    match (gate.fork(), Post::at(gate)) {
+        (Some(fork), _) => joining(fork),
+        (None, Some(post)) => post_staff(rules, &post),
+        (None, None) => "decides by itself".to_owned(),
+    }
+}
+
+/// Returns what a fork waits for.
+pub(crate) fn joining(fork: &Fork) -> String {
+    let how = match fork.join {
+        JoinStrategy::All => "all of them pass",
+        JoinStrategy::Any => "one of them passes",
+        JoinStrategy::Majority => "most of them pass",
+    };
+    format!("{} branches at once, until {how}", fork.branches.len())
+}
+
+fn post_staff(rules: &Rules, post: &Post<'_>) -> String {
+    let human = post.requires_human(rules);
+    let members = rules.org.role(post.role).map(|role| role.agents.as_slice()).unwrap_or_default();
+    let names: Vec<&str> =
+        members.iter().filter(|agent| !human || agent.is_human()).map(AgentId::as_str).collect();
+    let people = if human { ", people only" } else { "" };
+    match &names[..] {
+        _ if rules.is_open(post.role) => "any agent".to_owned(),
+        [] => format!("{} (nobody{people})", post.role),
+        names => format!("{} ({}{people})", post.role, names.join(", ")),
+    }
+}
+
+fn notes(workflow: &Workflow, index: usize, gate: &Gate) -> Vec<String> {
+    let mut notes: Vec<String> = gate.description.iter().map(|text| one_line(text)).collect();
+    if let Some(when) = &gate.when {
+        let otherwise = match gate.on_condition_error {
+            OnConditionError::Skip => "",
+            OnConditionError::Enter => " (also if that cannot be told)",
+        };
+        notes.push(format!("when {}{otherwise}", one_line(when)));
+    }
+    if gate.can_reject() && gate.exits.route(&Outcome::NeedsReview).is_none() {
+        notes.push(format!("needs_review -> {}", rejection(workflow, index, gate)));
+    }
+    for (outcome, route) in gate.exits.written() {
+        let told = match &route.prompt.as_deref().map(asked_for).unwrap_or_default()[..] {
+            [] => String::new(),
+            told => format!(", telling {}", told.join(", ")),
+        };
+        notes.push(format!("{outcome} -> {}{told}", route.to));
+    }
+    if let Some(most) = gate.exits.retries().filter(|_| leads_back(workflow, index, gate)) {
+        let then = exhausted(&gate.exits.on_exhausted);
+        notes.push(format!("sends back {} at most, then {then}", times(most)));
+    }
+    if gate.detour {
+        let has_exit = gate.exits.decides() || gate.exits.route(&Outcome::Complete).is_some();
+        let left = if has_exit { "" } else { ", and left to where the task came from" };
+        notes.push(format!("entered only by a route{left}"));
+    }
+    notes.extend(gate.duty().into_iter().flat_map(|duty| duty_notes(workflow, duty)));
+    notes
+}
+
+fn duty_notes(workflow: &Workflow, duty: &Duty) -> Vec<String> {
+    let mut notes = keys(duty);
+    if !duty.separate_from.is_empty() {
+        let gates: Vec<&str> = duty.separate_from.iter().map(GateId::as_str).collect();
+        notes.push(format!("not for the {} that worked at {}", duty.separate_by, gates.join(", ")));
+    }
+    if duty.can_skip {
+        notes.push("skip: its agent may say that it does not apply".to_owned());
+    }
+    if let Some(timeout) = Limits::of(workflow, duty).timeout {
+        let then = duty.escalate_to.as_ref().map(|role| format!(", then {role}"));
+        let timeout = length(timeout.seconds());
+        notes.push(format!("timeout {timeout}{}", then.unwrap_or_default()));
+    }
+    notes
+}
+
+/// Returns which values a gate's texts read, and which its completions hand on.
+pub(crate) fn keys(duty: &Duty) -> Vec<String> {
+    let handed = duty.outputs.names().into_iter().map(str::to_owned).collect();
+    let lists = [("reads", reads(duty)), ("hands on", handed)];
+    let told = lists.iter().filter(|(_, names)| !names.is_empty());
+    told.map(|(what, names)| format!("{what} {}", names.join(", "))).collect()
+}
+
+fn branch_notes(workflow: &Workflow, branch: &Branch) -> Vec<String> {
+    let gate = branch.gate();
+    let mut notes: Vec<String> = gate.description.iter().map(|text| one_line(text)).collect();
+    notes.extend(gate.when.iter().map(|when| format!("when {}", one_line(when))));
+    let rejects = gate.can_reject() && gate.exits.route(&Outcome::NeedsReview).is_none();
+    let written = gate.exits.routes.iter().map(|(outcome, _)| outcome);
+    for outcome in written.chain(rejects.then_some(&Outcome::NeedsReview)) {
+        notes.push(match branch.verdict(outcome) {
+            Verdict::Pass => format!("{outcome} passes"),
+            Verdict::Reject => format!("{outcome} rejects"),
+            Verdict::Hold => format!("{outcome} waits"),
+            Verdict::Skip => format!("{outcome}: it does not apply"),
+        });
+    }
+    notes.extend(duty_notes(workflow, branch.duty()));
+    notes
+}
+
+/// Returns a number of times in words.
+pub(crate) fn times(number: u32) -> String {
+    if number == 1 { "once".to_owned() } else { format!("{number} times") }
+}
+
+/// Returns whether a route of the gate leads back.
+fn leads_back(workflow: &Workflow, index: usize, gate: &Gate) -> bool {
+    let is_back = |to: &Target| match to {
+        Target::Gate(to) => {
+            workflow.gate(to).is_some_and(|(place, to)| place <= index || to.detour)
+        }
+        Target::Origin | Target::Previous => true,
+        _ => false,
+    };
+    gate.can_reject() || gate.exits.written().any(|(_, route)| is_back(&route.to))
+}
+
+fn exhausted(then: &Exhausted) -> String {
+    match then {
+        Exhausted::Block => "waits for a person".to_owned(),
+        Exhausted::Escalate(role) => format!("the work is {role}'s"),
+        Exhausted::Route(target) => target.to_string(),
+    }
+}
+
+/// Returns the gates to which a rejection may lead, the likeliest first.
+fn rejection(workflow: &Workflow, index: usize, gate: &Gate) -> String {
+    if workflow.holds_rejections {
+        return "stays here for a person to decide".to_owned();
+    }
+    match (workflow.rejection, &gate.exits.reject_to) {
+        (RejectionStrategy::Named, Some(to)) => to.to_string(),
+        (RejectionStrategy::Previous, _) if index > 0 => {
+            "the gate before it that was visited last".to_owned()
+        }
+        _ => {
+            // Up to the first gate that always applies.
+            let before = workflow.gates[..index].split_inclusive(|gate| gate.when.is_none()).next();
+            let before = before.unwrap_or(&workflow.gates[..1]);
+            let names: Vec<&str> = before.iter().map(|gate| gate.id.as_str()).collect();
+            names.join(", else ")
+        }
+    }
+}
+
+/// The ways back: a lane for each gate that tasks come back to, the innermost column last.
+///
+/// ```text
+/// ╭──▸○  plan
+/// │╭─▸○  work
+/// ├┴──○  review     (leads back to both)
+/// ╰───○  approve    (leads back to plan)
+/// ```
+struct Rail {
+    columns: Vec<Vec<Lane>>,
+}
+
+/// All ways back to one gate.
+struct Lane {
+    to: usize,
+    from: Vec<usize>,
+}
+
+impl Lane {
+    fn last(&self) -> usize {
+        self.from.iter().copied().max().unwrap_or(self.to)
+    }
+
+    fn covers(&self, index: usize) -> bool {
+        (self.to..=self.last()).contains(&index)
+    }
+}
+
+impl Rail {
+    fn of(workflow: &Workflow) -> Self {
+        let mut lanes: Vec<Lane> = Vec::new();
+        for edge in edges(workflow) {
+            let (Way::Back(_) | Way::Exhausted(_), Destination::Gate(to)) = (edge.way, &edge.to)
+            else {
+                continue;
+            };
+            let (Some((from, _)), Some((to, _))) = (workflow.gate(&edge.from), workflow.gate(to))
+            else {
+                continue;
+            };
+            match lanes.iter_mut().find(|lane| lane.to == to) {
+                _ if to >= from => {}
+                Some(lane) => lane.from.push(from),
+                None => lanes.push(Lane { to, from: vec![from] }),
+            }
+        }
+        // Short lanes go inside; lanes that do not meet share a column.
+        lanes.sort_by_key(|lane| (lane.last() - lane.to, lane.to));
+        let mut columns: Vec<Vec<Lane>> = Vec::new();
+        for lane in lanes {
+            let meets = |other: &Lane| other.to <= lane.last() && lane.to <= other.last();
+            match columns.iter_mut().find(|column| !column.iter().any(meets)) {
+                Some(column) => column.push(lane),
+                None => columns.push(vec![lane]),
+            }
+        }
+        columns.reverse();
+        Self { columns }
+    }
+
+    /// Returns the rail before the gate of that number.
+    fn at(&self, index: usize) -> String {
+        if self.columns.is_empty() {
+            return String::new();
+        }
+        let (mut text, mut running, mut arrives) = (String::new(), false, false);
+        for column in &self.columns {
+            let lane = column.iter().find(|lane| lane.covers(index));
+            let (glyph, turns) = match lane {
+                None => (if running { '─' } else { ' ' }, false),
+                Some(lane) if lane.to == index => (if running { '┬' } else { '╭' }, true),
+                Some(lane) if lane.last() == index => (if running { '┴' } else { '╰' }, true),
+                Some(lane) if lane.from.contains(&index) => (if running { '┼' } else { '├' }, true),
+                Some(_) => (if running { '┼' } else { '│' }, false),
+            };
+            text.push(glyph);
+            running |= turns;
+            arrives |= lane.is_some_and(|lane| lane.to == index);
+        }
+        text.push(if arrives {
+            '▸'
+        } else if running {
+            '─'
+        } else {
+            ' '
+        });
+        text
+    }
+
+    /// Returns the rail before the lines below the gate of that number.
+    fn after(&self, index: usize) -> String {
+        if self.columns.is_empty() {
+            return String::new();
+        }
+        let runs = |lane: &Lane| lane.covers(index) && lane.last() != index;
+        let glyphs =
+            self.columns.iter().map(|column| if column.iter().any(runs) { '│' } else { ' ' });
+        glyphs.chain([' ']).collect()
+    }
+}

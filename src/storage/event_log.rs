@@ -1,0 +1,332 @@
+//! `.aof/events.jsonl`, the event stream: one JSON object a line; and `.aof/events/`, what its writers know of it.
+//!
+//! ```text
+//!   record      how far the stream goes, and what its writer keeps with that
+//!   lock        whoever writes the stream has it
+//!   ID.json     a line that is in no commit, on its way into the stream
+//! ```
+//! Lines are appended in one write, and then the record says so. A kill in between leaves lines that the record does not speak
+//! of: the next writer takes out those that it writes again, and whatever of a line is torn. Nothing waits for the disk: where
+//! the line that the record knows as the last one is not at its place, by a power cut or by a person, the stream is lost as far
+//! as its writer is concerned, and made again.
+
+use std::fs::{self, File, Metadata};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::fs::folder::list;
+use super::fs::lock_file::FileLock;
+use super::fs::temporary_file::TemporaryFile;
+use super::layout::{EVENTS, LOCAL};
+use super::{Durability, FileKind, Folder, Paths, StoreError};
+use crate::domain::{Digest, EventId};
+use crate::system::crash_points;
+
+const NAME: &str = "events.jsonl";
+const RECORD: &str = "record";
+const SUFFIX: &str = ".json";
+/// The form of the record and of the lines: a stream of another form is made again.
+const FORM: &str = "aof-events 3";
+/// More than any line on its way has.
+const LIMIT: u64 = 4 * 1024 * 1024;
+/// More than what one write adds; and longer than any line.
+const LONGEST: u64 = 64 * 1024 * 1024;
+
+/// The event stream of a project.
+#[derive(Debug, Clone)]
+pub struct EventStream {
+    paths: Paths,
+}
+
+/// How far the stream goes, with what its writer keeps about that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StreamRecord<K> {
+    form: String,
+    end: StreamEnd,
+    /// What the writer keeps.
+    pub kept: K,
+}
+
+/// How long the stream is, and its last line: its length with its end, and its digest.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct StreamEnd {
+    size: u64,
+    last: Option<(u64, Digest)>,
+}
+
+/// The state of the stream that somebody is about to write.
+#[derive(Debug)]
+pub(crate) enum StreamState<K> {
+    /// There is none.
+    Missing,
+    /// There is one, and nobody knows how far it goes.
+    Lost,
+    /// It goes as far as is recorded, and then there are these lines that somebody else wrote.
+    Known(StreamRecord<K>, Vec<String>),
+}
+
+impl<K: Default> Default for StreamRecord<K> {
+    fn default() -> Self {
+        Self { form: FORM.to_owned(), end: StreamEnd::default(), kept: K::default() }
+    }
+}
+
+impl StreamEnd {
+    /// Returns the end after these whole lines were added.
+    fn after(&self, lines: &[u8]) -> Self {
+        let Some(before) = lines.len().checked_sub(1) else { return self.clone() };
+        let start = lines[..before].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let last = &lines[start..];
+        Self {
+            size: self.size + lines.len() as u64,
+            last: Some((last.len() as u64, Digest::of(last))),
+        }
+    }
+
+    /// Returns whether the last line is where it was.
+    fn stands_in(&self, file: &File) -> bool {
+        let Some((length, digest)) = &self.last else { return self.size == 0 };
+        // The record may be damaged, and no line is longer.
+        let length = Some(*length).filter(|length| *length <= LONGEST);
+        let Some(start) = length.and_then(|length| self.size.checked_sub(length)) else {
+            return false;
+        };
+        let mut line = vec![0; usize::try_from(self.size - start).unwrap_or(0)];
+        file.read_exact_at(&mut line, start).is_ok() && Digest::of(&line) == *digest
+    }
+}
+
+impl EventStream {
+    /// Returns the stream of the project.
+    pub(crate) fn of(paths: &Paths) -> Self {
+        Self { paths: paths.clone() }
+    }
+
+    /// Takes the right to write the stream; nothing if somebody else has it.
+    pub(crate) fn writing(&self) -> Result<Option<StreamWriter>, StoreError> {
+        let local = self.paths.prepare_local()?;
+        let folder = Folder::create(self.paths.root(), EVENTS)?;
+        let lock = FileLock::in_folder(&folder)?;
+        Ok(lock.map(|lock| StreamWriter { local, folder, _lock: lock }))
+    }
+
+    /// Returns the record, and whether the stream is as long as it says; nothing where there is none that can be read.
+    pub(crate) fn record<K: DeserializeOwned>(
+        &self,
+    ) -> Result<Option<(StreamRecord<K>, bool)>, StoreError> {
+        let folder = Folder::open_existing(self.paths.root(), EVENTS)?;
+        let Some(record) = folder.map_or(Ok(None), |folder| record_in::<K>(&folder))? else {
+            return Ok(None);
+        };
+        let size = fs::symlink_metadata(self.paths.events()).map(|metadata| metadata.len());
+        let is_whole = size.is_ok_and(|size| size == record.end.size);
+        Ok(Some((record, is_whole)))
+    }
+
+    /// Opens the stream for reading, at its beginning; nothing where there is none.
+    pub(crate) fn open(&self) -> Result<Option<StreamReader>, StoreError> {
+        let Some(local) = Folder::open_existing(self.paths.root(), LOCAL)? else { return Ok(None) };
+        let opened = local.open_to_read(NAME)?;
+        Ok(opened.map(|(file, metadata)| StreamReader::new(file, &metadata, self.paths.clone())))
+    }
+
+    /// Leaves a line that is in no commit for the next writer; one of that id that is there already stays as it is.
+    pub(crate) fn leave(&self, id: &EventId, line: &str) -> Result<(), StoreError> {
+        self.paths.prepare_local()?;
+        let folder = Folder::create(self.paths.root(), EVENTS)?;
+        let name = format!("{id}{SUFFIX}");
+        match folder.kind(&name)? {
+            Some(_) => Ok(()),
+            None => folder.replace(&name, line.as_bytes(), Durability::Volatile),
+        }
+    }
+
+    /// Returns the lines that were left, with the ids that their files are named by. Other files are ignored.
+    pub(crate) fn left(&self) -> Result<Vec<(EventId, String)>, StoreError> {
+        let entries = list(&self.paths.root().join(EVENTS))?.into_iter();
+        let id = |name: &str| name.strip_suffix(SUFFIX).and_then(EventId::read);
+        let mut ids: Vec<EventId> =
+            entries.filter_map(|entry| entry.file_name().to_str().and_then(id)).collect();
+        ids.sort();
+        let mut left = Vec::new();
+        let Some(folder) = Folder::open_existing(self.paths.root(), EVENTS)? else {
+            return Ok(left);
+        };
+        for id in ids {
+            let name = format!("{id}{SUFFIX}");
+            // Whoever wrote the stream may have removed it in between.
+            let Some(FileKind::File) = folder.kind(&name)? else { continue };
+            let Some((bytes, _)) = folder.read(&name, LIMIT)? else { continue };
+            left.push((id, String::from_utf8_lossy(&bytes).into_owned()));
+        }
+        Ok(left)
+    }
+}
+
+fn record_in<K: DeserializeOwned>(folder: &Folder) -> Result<Option<StreamRecord<K>>, StoreError> {
+    let record: Option<StreamRecord<K>> = folder.read_json(RECORD)?;
+    Ok(record.filter(|record| record.form == FORM))
+}
+
+/// The right to write the stream, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct StreamWriter {
+    local: Folder,
+    folder: Folder,
+    _lock: FileLock,
+}
+
+impl StreamWriter {
+    /// Returns the state of the stream. What a kill left behind its known end is taken out: lines of which `again` says that
+    /// they are written again, and a part of one.
+    pub(crate) fn settle<K: DeserializeOwned>(
+        &self,
+        again: &dyn Fn(&str) -> bool,
+    ) -> Result<StreamState<K>, StoreError> {
+        let record = record_in::<K>(&self.folder)?;
+        let Some((file, metadata)) = self.local.open_to_write(NAME)? else {
+            return Ok(StreamState::Missing);
+        };
+        let known = record.filter(|record| record.end.stands_in(&file));
+        let Some(mut record) = known else { return Ok(StreamState::Lost) };
+        let end = record.end.size;
+        let behind = metadata.len().saturating_sub(end);
+        let Some(size) = usize::try_from(behind).ok().filter(|_| behind <= LONGEST) else {
+            return Ok(StreamState::Lost);
+        };
+        let fault =
+            |doing| move |cause| StoreError::io(doing, &self.local.path().join(NAME), cause);
+        let mut bytes = vec![0; size];
+        file.read_exact_at(&mut bytes, end).map_err(fault("read"))?;
+        let whole =
+            bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+        let strays: Vec<&[u8]> =
+            whole.filter(|line| !again(&String::from_utf8_lossy(line))).collect();
+        let kept = strays.concat();
+        if kept != bytes {
+            file.set_len(end).map_err(fault("cut off"))?;
+            file.write_all_at(&kept, end).map_err(fault("write"))?;
+        }
+        record.end = record.end.after(&kept);
+        let strays = strays.iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect();
+        Ok(StreamState::Known(record, strays))
+    }
+
+    /// Adds whole lines to the stream that has this record, and records them, with what is kept now.
+    pub(crate) fn append<K: Serialize>(
+        &self,
+        record: &mut StreamRecord<K>,
+        lines: &[u8],
+    ) -> Result<(), StoreError> {
+        if !lines.is_empty() {
+            let mut file = self.local.open_to_append(NAME)?;
+            file.write_all(lines)
+                .map_err(|cause| StoreError::io("write", &self.local.path().join(NAME), cause))?;
+            record.end = record.end.after(lines);
+        }
+        crash_points::point("events.written");
+        self.note(record)
+    }
+
+    fn note<K: Serialize>(&self, record: &StreamRecord<K>) -> Result<(), StoreError> {
+        self.folder.replace_json(RECORD, record, Durability::Volatile)?;
+        crash_points::point("events.recorded");
+        Ok(())
+    }
+
+    /// Begins a new stream, which takes the place of this one when it is whole.
+    pub(crate) fn rewrite(&self) -> Result<StreamRewrite<'_>, StoreError> {
+        let file = TemporaryFile::new(&self.local, NAME, b"", Durability::Volatile)?;
+        Ok(StreamRewrite { writer: self, file, end: StreamEnd::default() })
+    }
+
+    /// Removes lines that were left and are in the stream now.
+    pub(crate) fn clear(&self, ids: &[EventId]) -> Result<(), StoreError> {
+        ids.iter().try_for_each(|id| self.folder.remove(format!("{id}{SUFFIX}")))
+    }
+}
+
+/// A stream that is being made. Dropped, it is gone, and the old one stays.
+pub(crate) struct StreamRewrite<'w> {
+    writer: &'w StreamWriter,
+    file: TemporaryFile<&'w Folder>,
+    end: StreamEnd,
+}
+
+impl StreamRewrite<'_> {
+    /// Adds whole lines.
+    pub(crate) fn add(&mut self, lines: &[u8]) -> Result<(), StoreError> {
+        self.file.write(NAME, lines)?;
+        self.end = self.end.after(lines);
+        Ok(())
+    }
+
+    /// Puts it in the place of the old one, and records it.
+    pub(crate) fn finish<K: Serialize>(mut self, kept: K) -> Result<StreamRecord<K>, StoreError> {
+        // What is known of the old one says nothing of the new one: without a record a stream is made again.
+        self.writer.folder.remove(RECORD)?;
+        self.file.replace(NAME)?;
+        crash_points::point("events.replaced");
+        let record = StreamRecord { form: FORM.to_owned(), end: self.end, kept };
+        self.writer.note(&record)?;
+        Ok(record)
+    }
+}
+
+/// The stream, being read: whole lines, from its beginning or from a place where one begins. It stays the one that was opened,
+/// whatever takes its place.
+#[derive(Debug)]
+pub(crate) struct StreamReader {
+    reader: BufReader<File>,
+    at: u64,
+    inode: u64,
+    paths: Paths,
+}
+
+impl StreamReader {
+    fn new(file: File, metadata: &Metadata, paths: Paths) -> Self {
+        let reader = BufReader::with_capacity(1 << 16, file);
+        Self { reader, at: 0, inode: metadata.ino(), paths }
+    }
+
+    /// Returns the next whole line without its end, in which what is no UTF-8 is replaced; nothing where there is none yet.
+    pub(crate) fn line(&mut self) -> Result<Option<String>, StoreError> {
+        let mut bytes = Vec::new();
+        let fault = |cause| StoreError::io("read", &self.paths.events(), cause);
+        let read = (&mut self.reader).take(LONGEST).read_until(b'\n', &mut bytes).map_err(fault)?;
+        if bytes.pop() != Some(b'\n') {
+            // Somebody may be about to write the rest.
+            self.reader.seek(SeekFrom::Start(self.at)).map_err(fault)?;
+            return Ok(None);
+        }
+        self.at += read as u64;
+        Ok(Some(
+            String::from_utf8(bytes)
+                .unwrap_or_else(|bytes| String::from_utf8_lossy(bytes.as_bytes()).into_owned()),
+        ))
+    }
+
+    /// Returns how far it was read.
+    pub(crate) fn place(&self) -> u64 {
+        self.at
+    }
+
+    /// Goes on at a place where a line begins.
+    pub(crate) fn go_to(&mut self, place: u64) -> Result<(), StoreError> {
+        self.at = place;
+        let sought = self.reader.seek(SeekFrom::Start(place));
+        sought.map(drop).map_err(|cause| StoreError::io("read", &self.paths.events(), cause))
+    }
+
+    /// Returns whether another stream has taken the place of this one, or it was cut off.
+    pub(crate) fn is_over(&self) -> bool {
+        let now = fs::symlink_metadata(self.paths.events());
+        now.is_ok_and(|now| now.ino() != self.inode || now.len() < self.at)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! Replacing files whole: temporary file, fsync, rename, fsync of the folder.
+//!
+//! A kill leaves the old file or the new one, and at most a temporary file, whose name begins with `.aof-tmp-`. A failed fsync
+//! is not tried again: the second try would succeed without having written anything.
+
+use std::borrow::Borrow;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+
+use rustix::fs::{Mode, OFlags};
+use serde::Serialize;
+
+use super::error::StoreError;
+use super::folder::Folder;
+use super::random::random_local;
+use crate::system::disk::{self, Part, Unsynced};
+
+/// What the names of all temporary files begin with.
+pub(crate) const TEMPORARY: &str = ".aof-tmp-";
+
+/// What a folder does to have a file survive a power cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// The bytes are on the disk before the name is, and the name before the call returns.
+    Durable,
+    /// Whole after a kill; after a power cut it may be old or damaged. For what can be made again.
+    Volatile,
+}
+
+impl Folder {
+    /// Replaces a file, or makes it, keeping its mode bits.
+    pub(crate) fn replace(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> Result<(), StoreError> {
+        TemporaryFile::new(self, name, bytes, durability)?.replace(name)?;
+        match durability {
+            Durability::Durable => self.sync(),
+            Durability::Volatile => Ok(()),
+        }
+    }
+
+    /// Replaces a file of our own JSON, or makes it.
+    pub(crate) fn replace_json(
+        &self,
+        name: &str,
+        value: &impl Serialize,
+        durability: Durability,
+    ) -> Result<(), StoreError> {
+        let bytes = serde_json::to_vec(value).expect("plain fields are JSON");
+        self.replace(name, &bytes, durability)
+    }
+
+    /// Makes a file that must not exist yet, durably.
+    pub(crate) fn create_new(
+        &self,
+        name: impl AsRef<OsStr>,
+        bytes: &[u8],
+    ) -> Result<(), StoreError> {
+        let name = name.as_ref();
+        if self.kind(name)?.is_some() {
+            return Err(StoreError::Exists { path: self.path().join(name) });
+        }
+        TemporaryFile::new(self, name, bytes, Durability::Durable)?.create(name)?;
+        self.sync()
+    }
+}
+
+/// A file that is written but has no name of its own yet. Dropped, it is gone.
+#[derive(Debug)]
+pub(crate) struct TemporaryFile<F: Borrow<Folder>> {
+    folder: F,
+    temporary: String,
+    file: File,
+    /// Whether its bytes must be on the disk before it gets its name, and are not.
+    needs_sync: bool,
+    is_pending: bool,
+}
+
+impl<F: Borrow<Folder>> TemporaryFile<F> {
+    /// Writes the bytes of a file under a temporary name, with the mode bits of the one that it is to replace. They start on
+    /// their way to the disk, so that several files take hardly longer to get there than one.
+    pub(crate) fn new(
+        folder: F,
+        name: impl AsRef<OsStr>,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> Result<Self, StoreError> {
+        let inside = folder.borrow();
+        let mode = inside.permissions(name.as_ref())?;
+        let temporary = format!("{TEMPORARY}{}", random_local(16)?);
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file: File =
+            rustix::fs::openat(&inside.handle, &*temporary, flags, Mode::from_raw_mode(0o666))
+                .map_err(|cause| StoreError::io("write in", inside.path(), cause))?
+                .into();
+        let target = inside.path().join(name.as_ref());
+        let needs_sync = durability == Durability::Durable;
+        let mut made = Self { folder, temporary, file, needs_sync, is_pending: true };
+        if let Some(mode) = mode {
+            rustix::fs::fchmod(&made.file, mode)
+                .map_err(|cause| StoreError::io("set the mode of", &target, cause))?;
+        }
+        made.file.write_all(bytes).map_err(|cause| StoreError::io("write", &target, cause))?;
+        if needs_sync {
+            disk::start(&made.file);
+        }
+        Ok(made)
+    }
+
+    /// Lets whoever may read the file run it as well.
+    pub(crate) fn make_runnable(&self) -> Result<(), StoreError> {
+        let fault = |cause| StoreError::io("set the mode in", self.folder().path(), cause);
+        let mode = rustix::fs::fstat(&self.file).map_err(fault)?.st_mode;
+        let runs = Mode::from_raw_mode(mode | (mode & 0o444) >> 2);
+        rustix::fs::fchmod(&self.file, runs).map_err(fault)
+    }
+
+    /// Adds bytes to the file that is to have that name.
+    pub(crate) fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        self.file
+            .write_all(bytes)
+            .map_err(|cause| StoreError::io("write", &self.folder().path().join(name), cause))
+    }
+
+    /// Returns the folder that the file is in.
+    pub(crate) fn folder(&self) -> &Folder {
+        self.folder.borrow()
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder().path().join(&self.temporary)
+    }
+
+    /// Returns the file if it is a durable one that is not on the disk yet. Whoever takes it syncs it before it gets its name.
+    pub(crate) fn unsynced(&mut self) -> Result<Option<Unsynced>, StoreError> {
+        if !self.needs_sync {
+            return Ok(None);
+        }
+        let file = Unsynced::new(&self.file, &self.path(), Part::Everything)
+            .map_err(|cause| StoreError::io("hold open", &self.path(), cause))?;
+        self.needs_sync = false;
+        Ok(Some(file))
+    }
+
+    /// Has the bytes of a durable file survive a power cut.
+    pub(crate) fn flush(&mut self) -> Result<(), StoreError> {
+        if self.needs_sync {
+            self.file
+                .sync_all()
+                .map_err(|cause| StoreError::io("flush to disk", &self.path(), cause))?;
+            self.needs_sync = false;
+        }
+        Ok(())
+    }
+
+    /// Gives the file its name, in place of whatever file has it.
+    pub(crate) fn replace(&mut self, name: &str) -> Result<(), StoreError> {
+        self.flush()?;
+        let folder = self.folder();
+        rustix::fs::renameat(&folder.handle, &*self.temporary, &folder.handle, name)
+            .map_err(|cause| StoreError::io("replace", &folder.path().join(name), cause))?;
+        self.is_pending = false;
+        Ok(())
+    }
+
+    /// Gives the file its name if nothing has that name.
+    pub(crate) fn create(&mut self, name: impl AsRef<OsStr>) -> Result<(), StoreError> {
+        self.flush()?;
+        let (folder, name) = (self.folder(), name.as_ref());
+        folder.move_new(OsStr::new(&self.temporary), folder, name).map_err(
+            |fault| match fault {
+                StoreError::Io { cause, .. } => {
+                    StoreError::io("make", &folder.path().join(name), cause)
+                }
+                other => other,
+            },
+        )?;
+        self.is_pending = false;
+        Ok(())
+    }
+}
+
+impl<F: Borrow<Folder>> Drop for TemporaryFile<F> {
+    fn drop(&mut self) {
+        if self.is_pending {
+            // What cannot be removed now is swept up later.
+            let _ = self.folder().remove(&*self.temporary);
+        }
+    }
+}

@@ -1,0 +1,351 @@
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::files::{Candidate, Oddity};
+use super::refused::REASON;
+use super::*;
+use crate::domain::CompletionId;
+use crate::storage::layout::REFUSED;
+use crate::storage::random::ulid;
+use crate::storage::{FileKind, Paths, StoreError};
+
+fn project() -> (TempDir, Paths) {
+    let home = TempDir::new().unwrap();
+    let paths = Paths::at(home.path());
+    paths.prepare_local().unwrap();
+    (home, paths)
+}
+
+fn id() -> CompletionId {
+    ulid(Timestamp::now()).unwrap()
+}
+
+fn item(name: &str) -> Item {
+    Item { shelf: Shelf::Inbox, name: name.into() }
+}
+
+/// Writes a file as if that long ago.
+fn put(folder: &Path, name: impl AsRef<OsStr>, text: &str, age: Duration) {
+    let file = folder.join(name.as_ref());
+    fs::write(&file, text).unwrap();
+    fs::File::options()
+        .write(true)
+        .open(&file)
+        .unwrap()
+        .set_modified(SystemTime::now() - age)
+        .unwrap();
+}
+
+fn scan(paths: &Paths) -> Vec<Candidate> {
+    Inbox::of(paths).scan(Timestamp::now(), &|_| Witnessed::Nothing).unwrap()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+fn take_one(inbox: &Inbox<'_>, name: &str) -> Taken {
+    let mut taking = inbox.take([(item(name), id())]).unwrap();
+    assert!(taking.failed.is_empty());
+    taking.taken.pop().unwrap()
+}
+
+const OLD: Duration = Duration::from_mins(1);
+
+#[test]
+fn half_a_file_is_never_ready() {
+    let (_home, paths) = project();
+    put(&paths.inbox(), "fresh.yaml", "task: AOF-a", Duration::ZERO);
+    put(&paths.inbox(), "quiet.yaml", "task: AOF-abc", QUIET);
+    put(&paths.inbox(), "fresh.exe", "", Duration::ZERO);
+    fs::File::create(paths.inbox().join("ahead.yaml"))
+        .unwrap()
+        .set_modified(SystemTime::now() + OLD)
+        .unwrap();
+    let classes: BTreeMap<_, _> =
+        scan(&paths).into_iter().map(|c| (c.item.name, c.class)).collect();
+    assert_eq!(classes[OsStr::new("fresh.yaml")], Class::Growing);
+    assert_eq!(classes[OsStr::new("fresh.exe")], Class::Growing);
+    assert_eq!(classes[OsStr::new("quiet.yaml")], Class::Ready);
+    assert_eq!(classes[OsStr::new("ahead.yaml")], Class::Ready);
+    // Somebody saw it being renamed in, or closed: then it may still be half of what is to come, until it has been quiet.
+    for (witnessed, class) in
+        [(Witnessed::Renamed, Class::Ready), (Witnessed::Closed, Class::Closed)]
+    {
+        let seen = Inbox::of(&paths).scan(Timestamp::now(), &|_| witnessed).unwrap();
+        let class_of = |name: &str| &seen.iter().find(|c| c.item.name == name).unwrap().class;
+        assert_eq!(*class_of("fresh.yaml"), class);
+        assert_eq!(*class_of("quiet.yaml"), Class::Ready);
+        assert_eq!(*class_of("fresh.exe"), Class::Odd(Oddity::Suffix));
+    }
+}
+
+#[test]
+fn the_oldest_comes_first() {
+    let (_home, paths) = project();
+    for (name, seconds) in [("c.yaml", 30), ("a.yaml", 10), ("b.md", 20), ("d.json", 40)] {
+        put(&paths.inbox(), name, "x", Duration::from_secs(seconds));
+    }
+    let time = SystemTime::now() - OLD;
+    for name in ["twin-b.yml", "twin-a.yml"] {
+        fs::File::create(paths.inbox().join(name)).unwrap().set_modified(time).unwrap();
+    }
+    let order: Vec<_> = scan(&paths).into_iter().map(|c| c.item.name).collect();
+    assert_eq!(order, ["twin-a.yml", "twin-b.yml", "d.json", "c.yaml", "b.md", "a.yaml"]);
+}
+
+#[test]
+fn oddities_are_told_without_being_opened() {
+    let (_home, paths) = project();
+    let inbox = paths.inbox();
+    put(&inbox, "good.yaml", "x", OLD);
+    put(&inbox, "notes.txt", "x", OLD);
+    put(&inbox, "-rf", "x", OLD);
+    put(&inbox, ".good.yaml.swp", "x", OLD);
+    put(&inbox, "line\nbreak.yaml", "x", OLD);
+    put(&inbox, OsStr::from_bytes(b"\xFF.yaml"), "x", OLD);
+    put(&inbox, "huge.yaml", &"x".repeat(1024 * 1024 + 1), OLD);
+    put(&inbox, "twice.yaml", "x", OLD);
+    fs::hard_link(inbox.join("twice.yaml"), inbox.join("twin.yaml")).unwrap();
+    fs::create_dir(inbox.join("folder.yaml")).unwrap();
+    symlink("/etc/passwd", inbox.join("link.yaml")).unwrap();
+    let pipe = std::process::Command::new("mkfifo").arg(inbox.join("pipe.yaml")).status();
+    assert!(pipe.unwrap().success());
+
+    let classes: BTreeMap<_, _> = scan(&paths)
+        .into_iter()
+        .map(|c| (c.item.name.to_string_lossy().into_owned(), c.class))
+        .collect();
+    let expected = [
+        ("good.yaml", Class::Ready),
+        ("line\nbreak.yaml", Class::Ready),
+        (".good.yaml.swp", Class::Ignored),
+        ("notes.txt", Class::Odd(Oddity::Suffix)),
+        ("-rf", Class::Odd(Oddity::Suffix)),
+        ("\u{FFFD}.yaml", Class::Odd(Oddity::NotText)),
+        ("huge.yaml", Class::Odd(Oddity::TooLarge(1024 * 1024 + 1))),
+        ("twice.yaml", Class::Odd(Oddity::Linked)),
+        ("twin.yaml", Class::Odd(Oddity::Linked)),
+        ("folder.yaml", Class::Odd(Oddity::WrongKind(FileKind::Folder))),
+        ("link.yaml", Class::Odd(Oddity::WrongKind(FileKind::Symlink))),
+        ("pipe.yaml", Class::Odd(Oddity::WrongKind(FileKind::Pipe))),
+    ];
+    assert_eq!(
+        classes,
+        expected.into_iter().map(|(name, class)| (name.to_owned(), class)).collect()
+    );
+
+    // All of them can be refused, whatever they are; nothing behind a link is touched.
+    for candidate in scan(&paths) {
+        if let Class::Odd(oddity) = candidate.class {
+            let reason = json!({"error": "odd_file", "message": oddity.to_string()});
+            Inbox::of(&paths).refuse(&candidate.item, &reason).unwrap().unwrap();
+        }
+    }
+    assert_eq!(names(&inbox), [".good.yaml.swp", ".taken", "good.yaml", "line\nbreak.yaml"]);
+    assert_eq!(names(&paths.root().join(REFUSED)).len(), 18);
+    assert!(
+        fs::symlink_metadata(paths.root().join(REFUSED).join("link.yaml")).unwrap().is_symlink()
+    );
+}
+
+#[test]
+fn a_taken_file_keeps_its_id_over_a_crash() {
+    let (_home, paths) = project();
+    let inbox = Inbox::of(&paths);
+    fs::write(paths.inbox().join("done.yaml"), b"task: AOF-abc").unwrap();
+    let taken = take_one(&inbox, "done.yaml");
+    assert_eq!(names(&paths.inbox()), [".taken"]);
+    // A kill here; the next command looks.
+    assert_eq!(inbox.taken().unwrap(), [Leftover::Taken(taken.clone())]);
+    assert_eq!(taken.name, "done.yaml");
+    let delivery = inbox.read(&taken).unwrap().unwrap();
+    assert_eq!(delivery.bytes, b"task: AOF-abc");
+    inbox.settle(&taken, &delivery).unwrap();
+    inbox.settle(&taken, &delivery).unwrap();
+    assert_eq!(inbox.taken().unwrap(), []);
+    assert_eq!(inbox.read(&taken).unwrap(), None);
+}
+
+#[test]
+fn one_at_a_time_works_on_a_taken_file() {
+    let (_home, paths) = project();
+    let inbox = Inbox::of(&paths);
+    fs::write(paths.inbox().join("done.yaml"), b"one").unwrap();
+    let taken = take_one(&inbox, "done.yaml");
+    let held = inbox.hold(&taken).unwrap().unwrap();
+    assert!(inbox.hold(&taken).unwrap().is_none(), "somebody has it");
+    drop(held);
+    let held = inbox.hold(&taken).unwrap().unwrap();
+    inbox.refuse(taken.item(), &json!({})).unwrap().unwrap();
+    assert!(inbox.hold(&taken).unwrap().is_none(), "it is gone");
+    drop(held);
+    // Another file of that name is another one to hold.
+    fs::write(paths.taken().join(&taken.item().name), b"two").unwrap();
+    assert!(inbox.hold(&taken).unwrap().is_some());
+}
+
+#[test]
+fn another_file_in_its_place_is_not_settled() {
+    let (_home, paths) = project();
+    let inbox = Inbox::of(&paths);
+    fs::write(paths.inbox().join("done.yaml"), b"one").unwrap();
+    let taken = take_one(&inbox, "done.yaml");
+    let delivery = inbox.read(&taken).unwrap().unwrap();
+    let place = paths.taken().join(&taken.item().name);
+    fs::write(paths.taken().join("other"), b"two").unwrap();
+    fs::rename(paths.taken().join("other"), &place).unwrap();
+    assert!(matches!(inbox.settle(&taken, &delivery), Err(StoreError::Changed { .. })));
+    assert_eq!(fs::read(&place).unwrap(), b"two");
+}
+
+#[test]
+fn of_many_takers_one_gets_each_file() {
+    let (_home, paths) = project();
+    let inbox = Inbox::of(&paths);
+    let files: Vec<String> = (0..20).map(|n| format!("{n}.yaml")).collect();
+    for file in &files {
+        put(&paths.inbox(), file, "x", OLD);
+    }
+    let counts: Vec<usize> = std::thread::scope(|scope| {
+        let takers: Vec<_> = (0..4)
+            .map(|_| {
+                let (inbox, files) = (&inbox, &files);
+                scope.spawn(move || {
+                    let wanted = files.iter().map(|file| (item(file), id()));
+                    let taking = inbox.take(wanted).unwrap();
+                    assert!(taking.failed.is_empty());
+                    taking.taken.len()
+                })
+            })
+            .collect();
+        takers.into_iter().map(|taker| taker.join().unwrap()).collect()
+    });
+    assert_eq!(counts.iter().sum::<usize>(), 20, "{counts:?}");
+    assert_eq!(inbox.taken().unwrap().len(), 20);
+}
+
+#[test]
+fn a_refused_file_lies_beside_its_reason() {
+    let (_home, paths) = project();
+    let inbox = Inbox::of(&paths);
+    let reason = json!({"error": "unknown_outcome", "message": "no outcome `done`"});
+    let mut places = Vec::new();
+    for text in ["one", "two"] {
+        fs::write(paths.inbox().join("done.yaml"), text.as_bytes()).unwrap();
+        let taken = take_one(&inbox, "done.yaml");
+        places.push(inbox.refuse(taken.item(), &reason).unwrap().unwrap());
+        assert_eq!(inbox.refuse(taken.item(), &reason).unwrap(), None);
+    }
+    // A kill left the reason, and not the file: it is refused for the same reason again.
+    fs::write(paths.root().join(REFUSED).join("done-3.yaml.reason.json"), format!("{reason:#}\n"))
+        .unwrap();
+    put(&paths.inbox(), "done.yaml", "three", OLD);
+    let again = inbox.refuse(&item("done.yaml"), &reason).unwrap().unwrap();
+    assert_eq!(again, paths.root().join(REFUSED).join("done-3.yaml"));
+    // A name that everybody uses.
+    for number in 0..12 {
+        put(&paths.inbox(), "done.yaml", &number.to_string(), OLD);
+        inbox.refuse(&item("done.yaml"), &reason).unwrap().unwrap();
+    }
+    assert_eq!(
+        places,
+        [
+            paths.root().join(REFUSED).join("done.yaml"),
+            paths.root().join(REFUSED).join("done-2.yaml")
+        ]
+    );
+    assert_eq!(fs::read(&places[0]).unwrap(), b"one");
+    assert_eq!(fs::read(&places[1]).unwrap(), b"two");
+    let written = fs::read(paths.root().join(REFUSED).join("done.yaml.reason.json")).unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&written).unwrap(), reason);
+    let all = names(&paths.root().join(REFUSED));
+    assert_eq!(all.len(), 30);
+    for name in all.iter().filter(|name| !name.ends_with(REASON)) {
+        assert!(all.contains(&format!("{name}{REASON}")), "{name}");
+    }
+    assert_eq!(inbox.taken().unwrap(), []);
+}
+
+#[test]
+fn a_reason_left_by_a_crash_is_not_given_to_another_file() {
+    let (_home, paths) = project();
+    let inbox = Inbox::of(&paths);
+    fs::write(paths.root().join(REFUSED).join("done.yaml.reason.json"), b"{}").unwrap();
+    put(&paths.inbox(), "done.yaml", "x", OLD);
+    let place = inbox.refuse(&item("done.yaml"), &json!({"error": "e"})).unwrap().unwrap();
+    assert!(place.ends_with("done-2.yaml"), "{}", place.display());
+    assert!(paths.root().join(REFUSED).join("done-2.yaml.reason.json").exists());
+}
+
+#[test]
+fn strangers_among_the_taken_files_are_seen() {
+    let (_home, paths) = project();
+    fs::write(paths.taken().join("put here by hand.yaml"), b"x").unwrap();
+    let inbox = Inbox::of(&paths);
+    let leftovers = inbox.taken().unwrap();
+    let [Leftover::Stranger(stranger)] = leftovers.as_slice() else { panic!("{leftovers:?}") };
+    let place = inbox.refuse(stranger, &json!({})).unwrap().unwrap();
+    assert_eq!(place, paths.root().join(REFUSED).join("put here by hand.yaml"));
+}
+
+#[test]
+fn names_as_long_as_can_be_go_all_the_way() {
+    let (_home, paths) = project();
+    let inbox = Inbox::of(&paths);
+    let long = format!("{}.yaml", "x".repeat(250));
+    put(&paths.inbox(), &long, "x", OLD);
+    let taken = take_one(&inbox, &long);
+    assert!(
+        matches!(&inbox.taken().unwrap()[..], [Leftover::Taken(left)] if left.name.ends_with("x.yaml"))
+    );
+    inbox.refuse(taken.item(), &json!({})).unwrap().unwrap();
+    let strange = OsString::from_vec(vec![0xFF; 255]);
+    fs::write(paths.inbox().join(&strange), b"x").unwrap();
+    let odd = Item { shelf: Shelf::Inbox, name: strange };
+    inbox.refuse(&odd, &json!({})).unwrap().unwrap();
+    assert_eq!(names(&paths.inbox()), [".taken"]);
+    assert_eq!(names(&paths.root().join(REFUSED)).len(), 4);
+}
+
+#[test]
+fn a_taken_file_keeps_which_visit_it_means_and_is_refused_under_its_own_name() {
+    let (_home, paths) = project();
+    let inbox = Inbox::of(&paths);
+    let long = format!("{}.yaml", "x".repeat(250));
+    for (name, branch) in [("done.yaml", None), (&*long, Some("security"))] {
+        put(&paths.inbox(), name, "x", OLD);
+        let taken = take_one(&inbox, name);
+        let meant = Meant { visit: 3, branch: branch.map(|branch| branch.parse().unwrap()) };
+        inbox.keep_meant(&taken, &meant).unwrap();
+        // It is no more under the name that it had.
+        inbox.keep_meant(&taken, &meant).unwrap();
+        let [Leftover::Taken(left)] = &inbox.taken().unwrap()[..] else { panic!("{name}") };
+        assert_eq!((&left.id, left.meant.as_ref()), (&taken.id, Some(&meant)));
+        assert!(
+            left.name == name || name == long && left.name.ends_with("x.yaml"),
+            "{}",
+            left.name
+        );
+        assert_eq!(inbox.read(left).unwrap().unwrap().bytes, b"x");
+        let refused = inbox.refuse(left.item(), &json!({})).unwrap().unwrap();
+        assert!(
+            refused.file_name().unwrap().to_str().unwrap().starts_with(&name[..4]),
+            "{refused:?}"
+        );
+    }
+}

@@ -1,0 +1,476 @@
+//! `.aof/outbox`: messages on their way to whoever is to be told, one small file each, in a folder for each channel.
+//!
+//! ```text
+//!   cursor                  the commits up to which all messages are written, by branch
+//!   lock                    whoever writes messages has it
+//!   CHANNEL/NAME.json       a message that waits; NAME sorts by when it was made
+//!   CHANNEL/rest            why the channel is left alone, and until when
+//!   CHANNEL/next            nothing there is tried before that time; gone as soon as a message is added
+//!   CHANNEL/lock            whoever delivers there has it
+//!   untold/NAME.json        a message that was given up, with the reason, before others are told of that
+//!   dropped/NAME.json       the same, afterwards
+//! ```
+//! Messages are durable before the cursor moves past what they tell, and are removed after they were delivered. So a kill or
+//! a power cut at any point delivers at least once, and a message that is delivered twice has the same id both times.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::fs::folder::list;
+use super::fs::lock_file::FileLock;
+use super::fs::temporary_file::TemporaryFile;
+use super::layout::{DROPPED, OUTBOX, UNTOLD};
+use super::{Cursor, Durability, Folder, Paths, StoreError};
+use crate::domain::ChannelKey;
+use crate::system::{crash_points, disk};
+
+/// How many messages of one channel wait at most; the oldest are given up for newer ones.
+pub(crate) const MOST_WAITING: usize = 10_000;
+/// How many messages that were given up are kept.
+const MOST_DROPPED: usize = 1_000;
+/// How many messages are written before the disk is waited for.
+const BATCH: usize = 64;
+const SUFFIX: &str = ".json";
+
+/// The outbox of a project.
+#[derive(Debug, Clone)]
+pub struct Outbox {
+    paths: Paths,
+}
+
+/// The right to write messages, or to deliver those of a channel, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct OutboxLock {
+    _lock: FileLock,
+}
+
+/// A message that waits, or was given up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct OutboxMessage {
+    /// Stays the same however often it is delivered.
+    pub id: String,
+    /// What it is sorted by, with the id: seconds, then what came later in them.
+    pub order: (i64, usize, usize),
+    /// The channel as people know it.
+    pub channel: String,
+    /// When it was put here.
+    pub since: Timestamp,
+    /// What is delivered.
+    pub message: Value,
+    /// How often that was tried.
+    pub attempts: u32,
+    /// When it is tried again.
+    pub next: Option<Timestamp>,
+    /// Why the last attempt failed, or why it was given up.
+    pub error: Option<String>,
+}
+
+/// Why a channel is left alone after nobody answered there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ChannelRest {
+    /// How often nobody answered, one attempt after the other.
+    pub attempts: u32,
+    pub since: Timestamp,
+    pub until: Timestamp,
+    /// What the last attempt met.
+    pub error: String,
+    /// The file of the message that was tried last.
+    pub last: String,
+}
+
+impl OutboxMessage {
+    /// Returns the name of its file: it sorts by when the message was made.
+    pub(crate) fn name(&self) -> String {
+        let (seconds, later, place) = self.order;
+        format!("{:012}-{later:010}-{place:03}-{}{SUFFIX}", seconds.max(0), self.id)
+    }
+}
+
+impl Outbox {
+    /// Returns the outbox of the project.
+    pub(crate) fn of(paths: &Paths) -> Self {
+        Self { paths: paths.clone() }
+    }
+
+    /// Takes the right to write messages; nothing if somebody else has it.
+    pub(crate) fn writing(&self) -> Result<Option<OutboxLock>, StoreError> {
+        self.paths.prepare_local()?;
+        self.lock(OUTBOX)
+    }
+
+    /// Takes the right to deliver the messages of a channel; nothing if somebody else has it.
+    pub(crate) fn delivering(
+        &self,
+        channel: &ChannelKey,
+    ) -> Result<Option<OutboxLock>, StoreError> {
+        self.lock(&folder_of(channel))
+    }
+
+    /// Returns the cursor; one that cannot be read is none.
+    pub(crate) fn cursor(&self) -> Result<Option<Cursor>, StoreError> {
+        self.read_json(OUTBOX, "cursor")
+    }
+
+    /// Moves the cursor, durably.
+    pub(crate) fn set_cursor(
+        &self,
+        _right: &OutboxLock,
+        cursor: &Cursor,
+    ) -> Result<(), StoreError> {
+        self.make(OUTBOX)?.replace_json("cursor", cursor, Durability::Durable)
+    }
+
+    /// Forgets the cursor: the next one begins with what is then.
+    pub(crate) fn forget_cursor(&self) -> Result<(), StoreError> {
+        self.remove(OUTBOX, "cursor")
+    }
+
+    /// Puts messages into a channel, durably; one that is there already stays as it is.
+    pub(crate) fn put(
+        &self,
+        channel: &ChannelKey,
+        messages: &[OutboxMessage],
+    ) -> Result<(), StoreError> {
+        let folder = self.make(&folder_of(channel))?;
+        messages.chunks(BATCH).try_for_each(|batch| write(&folder, batch))?;
+        folder.sync()?;
+        folder.remove("next")
+    }
+
+    /// Returns the channels with messages.
+    pub(crate) fn channels(&self) -> Result<Vec<ChannelKey>, StoreError> {
+        let mut channels = Vec::new();
+        for entry in list(&self.paths.root().join(OUTBOX))? {
+            if let Some(key) = entry.file_name().to_str().and_then(ChannelKey::recognise)
+                && !self.names(&key)?.is_empty()
+            {
+                channels.push(key);
+            }
+        }
+        channels.sort();
+        Ok(channels)
+    }
+
+    /// Returns the names of the messages of a channel, the oldest first.
+    pub(crate) fn names(&self, channel: &ChannelKey) -> Result<Vec<String>, StoreError> {
+        self.names_in(&folder_of(channel))
+    }
+
+    /// Reads a message; nothing if it is gone. One that cannot be read is removed: it is debris of a power cut.
+    pub(crate) fn read(
+        &self,
+        channel: &ChannelKey,
+        name: &str,
+    ) -> Result<Option<OutboxMessage>, StoreError> {
+        let folder = folder_of(channel);
+        let message = self.read_json(&folder, name)?;
+        if message.is_none() {
+            self.remove(&folder, name)?;
+        }
+        Ok(message)
+    }
+
+    /// Notes what came of an attempt to deliver a message.
+    pub(crate) fn note(
+        &self,
+        channel: &ChannelKey,
+        message: &OutboxMessage,
+    ) -> Result<(), StoreError> {
+        let folder = self.make(&folder_of(channel))?;
+        folder.replace_json(&message.name(), message, Durability::Volatile)
+    }
+
+    /// Removes a message that was delivered.
+    pub(crate) fn settle(
+        &self,
+        channel: &ChannelKey,
+        message: &OutboxMessage,
+    ) -> Result<(), StoreError> {
+        crash_points::point("outbox.delivered");
+        self.remove(&folder_of(channel), &message.name())
+    }
+
+    /// Gives a message up: it is kept aside, with the reason, for others to be told of.
+    pub(crate) fn give_up(
+        &self,
+        channel: &ChannelKey,
+        message: &OutboxMessage,
+        reason: &str,
+    ) -> Result<(), StoreError> {
+        let given_up =
+            OutboxMessage { error: Some(reason.to_owned()), next: None, ..message.clone() };
+        self.make(UNTOLD)?.replace_json(&message.name(), &given_up, Durability::Durable)?;
+        self.remove(&folder_of(channel), &message.name())?;
+        crash_points::point("outbox.given-up");
+        Ok(())
+    }
+
+    /// Returns the messages that were given up and that nobody was told of, the oldest first.
+    pub(crate) fn untold(&self) -> Result<Vec<OutboxMessage>, StoreError> {
+        self.read_all(UNTOLD)
+    }
+
+    /// Notes that whoever wants to know was told that these messages were given up.
+    pub(crate) fn note_told(
+        &self,
+        _right: &OutboxLock,
+        messages: &[OutboxMessage],
+    ) -> Result<(), StoreError> {
+        let Some(untold) = self.open(UNTOLD)? else { return Ok(()) };
+        let dropped = self.make(DROPPED)?;
+        for message in messages {
+            let name = message.name();
+            match untold.move_new(OsStr::new(&name), &dropped, OsStr::new(&name)) {
+                Ok(()) | Err(StoreError::Gone { .. }) => {}
+                Err(StoreError::Exists { .. }) => untold.remove(&name)?,
+                Err(fault) => return Err(fault),
+            }
+        }
+        let kept = self.names_in(DROPPED)?;
+        let surplus = kept.len().saturating_sub(MOST_DROPPED);
+        kept[..surplus].iter().try_for_each(|old| dropped.remove(old))
+    }
+
+    /// Returns the messages that were given up, the oldest first of those that others were told of, then of the others.
+    pub(crate) fn dropped(&self) -> Result<Vec<OutboxMessage>, StoreError> {
+        Ok([self.read_all(DROPPED)?, self.read_all(UNTOLD)?].concat())
+    }
+
+    /// Forgets the messages that were given up, and returns how many there were.
+    pub(crate) fn forget_dropped(&self) -> Result<usize, StoreError> {
+        let mut count = 0;
+        for place in [DROPPED, UNTOLD] {
+            for name in self.names_in(place)? {
+                self.remove(place, &name)?;
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Returns before when nothing of a channel is tried, if that is known.
+    pub(crate) fn next(&self, channel: &ChannelKey) -> Result<Option<Timestamp>, StoreError> {
+        self.read_json(&folder_of(channel), "next")
+    }
+
+    /// Notes before when nothing of a channel is tried, unless there are messages that `seen` does not have.
+    pub(crate) fn set_next(
+        &self,
+        channel: &ChannelKey,
+        next: Option<Timestamp>,
+        seen: &[String],
+    ) -> Result<(), StoreError> {
+        let folder = self.make(&folder_of(channel))?;
+        let Some(next) = next else { return folder.remove("next") };
+        folder.replace_json("next", &next, Durability::Volatile)?;
+        // In this order: whoever adds a message removes the file afterwards.
+        let seen: HashSet<&String> = seen.iter().collect();
+        if self.names(channel)?.iter().any(|name| !seen.contains(name)) {
+            folder.remove("next")?;
+        }
+        Ok(())
+    }
+
+    /// Returns why a channel is left alone, if it is.
+    pub(crate) fn rest(&self, channel: &ChannelKey) -> Result<Option<ChannelRest>, StoreError> {
+        self.read_json(&folder_of(channel), "rest")
+    }
+
+    /// Leaves a channel alone for a while, or no longer.
+    pub(crate) fn set_rest(
+        &self,
+        channel: &ChannelKey,
+        rest: Option<&ChannelRest>,
+    ) -> Result<(), StoreError> {
+        let folder = self.make(&folder_of(channel))?;
+        match rest {
+            Some(rest) => folder.replace_json("rest", rest, Durability::Volatile),
+            None => folder.remove("rest"),
+        }
+    }
+
+    fn names_in(&self, folder: &str) -> Result<Vec<String>, StoreError> {
+        let entries = list(&self.paths.root().join(folder))?.into_iter();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> =
+            names.filter(|name| name.ends_with(SUFFIX) && !name.starts_with('.')).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    fn read_all(&self, folder: &str) -> Result<Vec<OutboxMessage>, StoreError> {
+        let mut messages = Vec::new();
+        for name in self.names_in(folder)? {
+            messages.extend(self.read_json::<OutboxMessage>(folder, &name)?);
+        }
+        Ok(messages)
+    }
+
+    fn read_json<T: DeserializeOwned>(
+        &self,
+        folder: &str,
+        name: &str,
+    ) -> Result<Option<T>, StoreError> {
+        self.open(folder)?.map_or(Ok(None), |folder| folder.read_json(name))
+    }
+
+    fn remove(&self, folder: &str, name: &str) -> Result<(), StoreError> {
+        self.open(folder)?.map_or(Ok(()), |folder| folder.remove(name))
+    }
+
+    fn lock(&self, folder: &str) -> Result<Option<OutboxLock>, StoreError> {
+        let lock = FileLock::in_folder(&self.make(folder)?)?;
+        Ok(lock.map(|lock| OutboxLock { _lock: lock }))
+    }
+
+    fn make(&self, folder: &str) -> Result<Folder, StoreError> {
+        Folder::create(self.paths.root(), folder)
+    }
+
+    fn open(&self, folder: &str) -> Result<Option<Folder>, StoreError> {
+        Folder::open_existing(self.paths.root(), folder)
+    }
+}
+
+fn folder_of(channel: &ChannelKey) -> String {
+    format!("{OUTBOX}/{}", channel.as_str())
+}
+
+/// Writes messages that wait for the disk together.
+fn write(folder: &Folder, messages: &[OutboxMessage]) -> Result<(), StoreError> {
+    let (mut files, mut unsynced) = (Vec::new(), Vec::new());
+    for message in messages {
+        let name = message.name();
+        if folder.kind(&name)?.is_none() {
+            let bytes = serde_json::to_vec(message).expect("plain fields are JSON");
+            let mut file = TemporaryFile::new(folder, &name, &bytes, Durability::Durable)?;
+            unsynced.extend(file.unsynced()?);
+            files.push((name, file));
+        }
+    }
+    disk::sync(unsynced)
+        .map_err(|fault| StoreError::io("flush to disk", &fault.path, fault.cause))?;
+    for (name, mut file) in files {
+        match file.create(&name) {
+            Ok(()) | Err(StoreError::Exists { .. }) => {}
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn waiting(seconds: i64, id: &str) -> OutboxMessage {
+        OutboxMessage {
+            id: id.to_owned(),
+            order: (seconds, 0, 0),
+            channel: "tee log".to_owned(),
+            since: Timestamp::UNIX_EPOCH,
+            message: serde_json::json!({"text": "a\nb"}),
+            attempts: 0,
+            next: None,
+            error: None,
+        }
+    }
+
+    fn key() -> ChannelKey {
+        ChannelKey::recognise("0123456789abcdef").unwrap()
+    }
+
+    #[test]
+    fn messages_wait_in_order_until_they_are_delivered() {
+        let home = TempDir::new().unwrap();
+        let outbox = Outbox::of(&Paths::at(home.path()));
+        assert_eq!((outbox.channels().unwrap(), outbox.cursor().unwrap()), (vec![], None));
+        for (seconds, id) in [(20, "b"), (100, "c"), (3, "a"), (20, "b")] {
+            outbox.put(&key(), &[waiting(seconds, id)]).unwrap();
+        }
+        assert_eq!(outbox.channels().unwrap(), [key()]);
+        let ids = || -> Vec<String> {
+            let names = outbox.names(&key()).unwrap();
+            names.iter().map(|name| outbox.read(&key(), name).unwrap().unwrap().id).collect()
+        };
+        assert_eq!(ids(), ["a", "b", "c"]);
+        let tried = OutboxMessage { attempts: 1, error: Some("no".to_owned()), ..waiting(20, "b") };
+        outbox.note(&key(), &tried).unwrap();
+        outbox.put(&key(), &[waiting(20, "b")]).unwrap();
+        assert_eq!(
+            outbox.read(&key(), &tried.name()).unwrap(),
+            Some(tried),
+            "what is there stays as it is"
+        );
+        outbox.settle(&key(), &waiting(3, "a")).unwrap();
+        outbox.give_up(&key(), &waiting(100, "c"), "too old").unwrap();
+        assert_eq!(ids(), ["b"]);
+        assert_eq!(outbox.dropped().unwrap()[0].error.as_deref(), Some("too old"));
+        let untold = outbox.untold().unwrap();
+        outbox.note_told(&outbox.writing().unwrap().unwrap(), &untold).unwrap();
+        assert_eq!(
+            (untold.len(), outbox.untold().unwrap(), outbox.dropped().unwrap()),
+            (1, vec![], untold)
+        );
+        assert_eq!((outbox.forget_dropped().unwrap(), outbox.dropped().unwrap()), (1, vec![]));
+    }
+
+    #[test]
+    fn one_at_a_time_writes_or_delivers() {
+        let home = TempDir::new().unwrap();
+        let outbox = Outbox::of(&Paths::at(home.path()));
+        let (right, other) = (outbox.writing().unwrap(), outbox.delivering(&key()).unwrap());
+        assert!(right.is_some() && other.is_some());
+        assert!(
+            outbox.writing().unwrap().is_none() && outbox.delivering(&key()).unwrap().is_none()
+        );
+        let mut cursor = Cursor::default();
+        cursor.set("refs/heads/main", "abc");
+        outbox.set_cursor(&right.unwrap(), &cursor).unwrap();
+        assert_eq!(outbox.cursor().unwrap(), Some(cursor));
+        assert!(outbox.writing().unwrap().is_some());
+    }
+
+    #[test]
+    fn what_is_tried_later_is_forgotten_when_a_message_comes() {
+        let home = TempDir::new().unwrap();
+        let outbox = Outbox::of(&Paths::at(home.path()));
+        let later = Some(Timestamp::UNIX_EPOCH);
+        outbox.put(&key(), &[waiting(1, "a")]).unwrap();
+        let seen = outbox.names(&key()).unwrap();
+        outbox.set_next(&key(), later, &seen).unwrap();
+        assert_eq!(outbox.next(&key()).unwrap(), later);
+        let many: Vec<OutboxMessage> =
+            (0..150).map(|number| waiting(2, &format!("b{number}"))).collect();
+        outbox.put(&key(), &many).unwrap();
+        assert_eq!(
+            (outbox.next(&key()).unwrap(), outbox.names(&key()).unwrap().len()),
+            (None, 151)
+        );
+        outbox.set_next(&key(), later, &seen).unwrap();
+        assert_eq!(outbox.next(&key()).unwrap(), None, "messages came that were not seen");
+    }
+
+    #[test]
+    fn debris_is_no_message() {
+        let home = TempDir::new().unwrap();
+        let outbox = Outbox::of(&Paths::at(home.path()));
+        outbox.put(&key(), &[waiting(1, "a")]).unwrap();
+        let folder = home.path().join(OUTBOX).join(key().as_str());
+        fs::write(folder.join(".aof-tmp-x.json"), "").unwrap();
+        fs::write(folder.join("000000000000-000000-000-b.json"), "{").unwrap();
+        let names = outbox.names(&key()).unwrap();
+        assert_eq!(names.len(), 2);
+        assert_eq!(outbox.read(&key(), &names[0]).unwrap(), None);
+        assert_eq!(outbox.names(&key()).unwrap().len(), 1);
+    }
+}
