@@ -2,7 +2,7 @@
 
 use super::synced_claims::{Claims, confirm, look_around};
 use crate::domain::{AgentId, Ticket};
-use crate::git::{AuditError, CommitId};
+use crate::git::{GitError, CommitId};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Refusal, RefusalKind};
@@ -91,10 +91,10 @@ pub(crate) fn is_of_the_task(error: &OpsError) -> bool {
             | StoreError::TooLarge { .. },
         )
         | OpsError::Audit(
-            AuditError::StagedElsewise { .. }
-            | AuditError::Unmerged { .. }
-            | AuditError::IntentToAdd { .. }
-            | AuditError::Converted { .. },
+            GitError::StagedElsewise { .. }
+            | GitError::Unmerged { .. }
+            | GitError::IntentToAdd { .. }
+            | GitError::Converted { .. },
         ) => true,
         _ => false,
     }

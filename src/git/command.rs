@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::error::AuditError;
+use super::error::GitError;
 
 /// Long enough for the largest index, short enough not to hold the writer lock for ever.
 const GIT_TIMEOUT: Duration = Duration::from_mins(1);
@@ -169,7 +169,7 @@ pub(crate) fn git(git_dir: &Path, worktree: &Path) -> Command {
 }
 
 /// Runs such a command and returns what it printed.
-pub(crate) fn run_git(command: Command, input: &[u8]) -> Result<Vec<u8>, AuditError> {
+pub(crate) fn run_git(command: Command, input: &[u8]) -> Result<Vec<u8>, GitError> {
     run_git_for(command, input, GIT_TIMEOUT)
 }
 
@@ -178,7 +178,7 @@ pub(crate) fn run_git_for(
     command: Command,
     input: &[u8],
     timeout: Duration,
-) -> Result<Vec<u8>, AuditError> {
+) -> Result<Vec<u8>, GitError> {
     let words = words_of(&command);
     output_of(&words, run(command, input, timeout))
 }
@@ -188,7 +188,7 @@ pub(crate) fn run_git_holding(
     command: Command,
     held: &File,
     timeout: Duration,
-) -> Result<(), AuditError> {
+) -> Result<(), GitError> {
     let words = words_of(&command);
     output_of(&words, run_holding(command, held, timeout)).map(drop)
 }
@@ -203,12 +203,12 @@ fn words_of(command: &Command) -> String {
     format!("git {}", words.join(" "))
 }
 
-fn output_of(command: &str, finished: io::Result<Finished>) -> Result<Vec<u8>, AuditError> {
+fn output_of(command: &str, finished: io::Result<Finished>) -> Result<Vec<u8>, GitError> {
     let command = command.to_owned();
     match finished {
-        Err(cause) => Err(AuditError::NotRun { command, cause }),
+        Err(cause) => Err(GitError::NotRun { command, cause }),
         Ok(finished) if finished.status.success() => Ok(finished.stdout),
-        Ok(Finished { stderr, .. }) => Err(AuditError::Command {
+        Ok(Finished { stderr, .. }) => Err(GitError::Command {
             command,
             detail: String::from_utf8_lossy(&stderr).trim().to_owned(),
         }),

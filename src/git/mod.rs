@@ -26,7 +26,7 @@ pub(crate) use attributes::with_lf;
 pub(crate) use checkout::occupied_folder::Occupant;
 pub(crate) use checkout::recovery::Finished;
 pub(crate) use checkout::worktrees::{BranchSource, Stage, Worktree};
-pub(crate) use error::{AuditError, OwnFolder, Unsettled};
+pub(crate) use error::{GitError, OwnFolder, Unsettled};
 pub(crate) use id::{CommitId, ObjectId};
 pub(crate) use index::staged::StagedFile;
 pub(crate) use index::uncommitted_changes::LeftBehind;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::domain::issue::{Attention, some};
 use crate::git::log::trailers;
-use crate::git::{AuditError, CommitId, Head, LogEntry, TakenBack};
+use crate::git::{GitError, CommitId, Head, LogEntry, TakenBack};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files;
@@ -49,7 +49,7 @@ pub(crate) fn told(workspace: &Workspace, one: &TakenBack, head: &Head) -> Atten
     let fix = if is_untouched(one, head) {
         let bring = format!("`git merge --ff-only {}`; `aof doctor --fix` does it", short(one.had));
         match workspace.repository.may_bring(head, one.had) {
-            Err(AuditError::InTheWay { files }) => {
+            Err(GitError::InTheWay { files }) => {
                 let files: Vec<&str> = files.iter().map(String::as_str).collect();
                 format!(
                     "put aside what you changed in {} (`git stash`); then {bring}",
@@ -126,7 +126,7 @@ pub(crate) fn tend_branch(
     seen: &mut BranchSeen,
 ) -> Result<Vec<Retaken>, OpsError> {
     let head = match workspace.head_now() {
-        Err(AuditError::Waiting { .. }) => return Ok(Vec::new()),
+        Err(GitError::Waiting { .. }) => return Ok(Vec::new()),
         head => head?,
     };
     let index = workspace.repository.git_dir().join("index");
@@ -146,13 +146,13 @@ pub(crate) fn tend_branch(
             Ok(Some(put)) => retaken.push(Retaken::Put(put)),
             Ok(None)
             | Err(
-                OpsError::Audit(AuditError::Locked { .. })
+                OpsError::Audit(GitError::Locked { .. })
                 | OpsError::Store(StoreError::LockTimedOut { .. }),
             ) => {
                 return Ok(retaken);
             }
             // What a person has changed there is theirs; so they are told.
-            Err(OpsError::Audit(AuditError::InTheWay { .. })) => {}
+            Err(OpsError::Audit(GitError::InTheWay { .. })) => {}
             Err(error) => return Err(error),
         }
     }

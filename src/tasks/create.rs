@@ -8,7 +8,7 @@ use crate::domain::{
 };
 use crate::files::task_file;
 use crate::files::task_file::Defaults;
-use crate::git::{AuditError, CommitId, Head, Person};
+use crate::git::{GitError, CommitId, Head, Person};
 use crate::project::author::{actor, actor_author};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -164,7 +164,7 @@ fn commit_new(
         Ok(commits) => Ok(Some(commits)),
         // An id that was taken in the meantime: another is drawn.
         Err(
-            OpsError::Store(StoreError::Exists { .. }) | OpsError::Audit(AuditError::Moved { .. }),
+            OpsError::Store(StoreError::Exists { .. }) | OpsError::Audit(GitError::Moved { .. }),
         ) => Ok(None),
         Err(error) => Err(error),
     }

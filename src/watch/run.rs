@@ -16,7 +16,7 @@ use super::schedule::{POLL, Schedule};
 use super::sync_requests::{SyncRequests, hand_out_now};
 use super::tasks::{Tasks, look_at_branch, look_at_clocks, look_at_index};
 use super::wakeup::{Hints, Place, Places, Wakeup};
-use crate::git::AuditError;
+use crate::git::GitError;
 use crate::history::lost_steps::BranchSeen;
 use crate::history::new_commits::news::Left;
 use crate::history::stale_index::IndexSeen;
@@ -278,7 +278,7 @@ impl<'t> Watcher<'t> {
     fn look(&mut self) -> Result<Look, OpsError> {
         let head = match self.workspace.head_now() {
             Ok(head) => head,
-            Err(AuditError::Waiting { reason }) => return Ok(Look::Paused(reason)),
+            Err(GitError::Waiting { reason }) => return Ok(Look::Paused(reason)),
             Err(error) => return Err(error.into()),
         };
         if self.pause.end_pause() {

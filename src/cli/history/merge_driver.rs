@@ -9,7 +9,7 @@ use crate::cli::output::{RED, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::domain::{AgentId, TaskId};
 use crate::files::printable::inert;
-use crate::git::{AuditError, Marks};
+use crate::git::{GitError, Marks};
 use crate::history::merge::merge::{Conflict, FileMerge, Versions};
 use crate::history::merge_driver::driver::{Driven, Purpose, drive};
 use crate::history::merge_driver::message::list_superseded;
@@ -361,7 +361,7 @@ fn tell_unjudged(session: &Session, error: &OpsError) {
 
 /// Whoever keeps git's folder elsewhere (`git --git-dir`) has no project that aof finds, and commits all the same.
 fn is_no_project(error: &OpsError) -> bool {
-    matches!(error, OpsError::Audit(AuditError::NoRepository { .. }))
+    matches!(error, OpsError::Audit(GitError::NoRepository { .. }))
 }
 
 fn read(session: &Session, file: &Path) -> Result<Vec<u8>, CliError> {

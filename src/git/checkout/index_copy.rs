@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::git::command;
-use crate::git::error::{At, AuditError};
+use crate::git::error::{At, GitError};
 use crate::git::id::CommitId;
 use crate::git::log::tree_diff::Changes;
 use crate::git::objects::git_file;
@@ -18,7 +18,7 @@ use crate::git::transaction::locks::{Held, INDEX_COPY};
 
 impl Repository {
     /// Returns a copy of the index beside it, where a split one finds its other part.
-    pub(crate) fn index_copy(&self) -> Result<Temp, AuditError> {
+    pub(crate) fn index_copy(&self) -> Result<Temp, GitError> {
         let mut copy = Temp::create(self.git_dir(), INDEX_COPY, 0o600)?;
         let index = self.git_dir().join("index");
         match git_file::read(&index) {
@@ -73,7 +73,7 @@ impl Repository {
         &self,
         index: &Path,
         entries: impl Iterator<Item = (&'p [u8], Option<Leaf>)>,
-    ) -> Result<(), AuditError> {
+    ) -> Result<(), GitError> {
         let mut lines = Vec::new();
         for (path, leaf) in entries {
             let fields = match leaf {
@@ -99,7 +99,7 @@ impl Repository {
 
 impl Held {
     /// Writes what another file holds, with its time: what git wrote while it looked at files.
-    pub(crate) fn write_all_of(&self, other: &Temp) -> Result<(), AuditError> {
+    pub(crate) fn write_all_of(&self, other: &Temp) -> Result<(), GitError> {
         let bytes = fs::read(&other.path).at("read", &other.path)?;
         let modified =
             fs::metadata(&other.path).and_then(|data| data.modified()).at("read", &other.path)?;

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::worktrees::{Stage, branch_of, folder_of, is_same, stage};
-use crate::git::error::{At, AuditError};
+use crate::git::error::{At, GitError};
 use crate::git::repository::handle::Repository;
 use crate::git::repository::open::link_of;
 
@@ -34,7 +34,7 @@ pub enum Occupant {
 
 impl Repository {
     /// Returns what has the folder, of which the path must be real; nothing where it is missing or empty.
-    pub fn occupant(&self, folder: &Path) -> Result<Option<Occupant>, AuditError> {
+    pub fn occupant(&self, folder: &Path) -> Result<Option<Occupant>, GitError> {
         let records = self.records();
         let mut its =
             records.iter().filter(|record| folder_of(record).is_some_and(|other| other == folder));
@@ -79,7 +79,7 @@ impl Repository {
     }
 }
 
-fn is_empty(folder: &Path) -> Result<bool, AuditError> {
+fn is_empty(folder: &Path) -> Result<bool, GitError> {
     match fs::read_dir(folder) {
         Ok(mut entries) => Ok(entries.next().is_none()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),

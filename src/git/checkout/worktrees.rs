@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::git::command;
-use crate::git::error::{At, AuditError, During};
+use crate::git::error::{At, GitError, During};
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::git_file;
 use crate::git::objects::person::Person;
@@ -107,7 +107,7 @@ impl Repository {
 
     /// Forgets a worktree of that folder that [`Self::add_worktree`] was killed making. The caller knows that no git makes it still;
     /// its files stay.
-    pub fn forget_begun(&self, folder: &Path) -> Result<(), AuditError> {
+    pub fn forget_begun(&self, folder: &Path) -> Result<(), GitError> {
         for record in self.records() {
             if stage(&record) == Stage::Begun
                 && folder_of(&record).is_some_and(|other| other == folder)
@@ -132,7 +132,7 @@ impl Repository {
         &self,
         branch: &str,
         remote: Option<&str>,
-    ) -> Result<Option<BranchSource>, AuditError> {
+    ) -> Result<Option<BranchSource>, GitError> {
         if self.resolve(&format!("refs/heads/{branch}"))?.is_some() {
             return Ok(Some(BranchSource::Here));
         }
@@ -156,7 +156,7 @@ impl Repository {
         branch: &str,
         source: &BranchSource,
         held: &File,
-    ) -> Result<(), AuditError> {
+    ) -> Result<(), GitError> {
         let mut git = self.worktree_git();
         // What is remembered of a folder that somebody removed is no hindrance.
         git.args(["worktree", "add", "--force", "--quiet", "--lock", "--reason", OURS]);
@@ -171,7 +171,7 @@ impl Repository {
     }
 
     /// Takes our lock from the worktree of that folder, if it is checked out and has it still.
-    pub fn unlock(&self, folder: &Path) -> Result<(), AuditError> {
+    pub fn unlock(&self, folder: &Path) -> Result<(), GitError> {
         for record in self.records() {
             let lock = record.join("locked");
             let is_ours =
@@ -189,7 +189,7 @@ impl Repository {
     }
 
     /// Begins a branch with a commit of that message that holds nothing.
-    pub fn begin_branch(&self, branch: &str, message: &str) -> Result<CommitId, AuditError> {
+    pub fn begin_branch(&self, branch: &str, message: &str) -> Result<CommitId, GitError> {
         let doing = || format!("begin the branch `{branch}`");
         let (author, committer) = (self.author_identity()?, self.identity()?);
         let signature = |person: &Person| git2::Signature::now(person.name(), person.email());

@@ -8,7 +8,7 @@ use std::path::Path;
 use git2::{Index, IndexEntry, IndexTime};
 
 use crate::git::command;
-use crate::git::error::{At, AuditError, During};
+use crate::git::error::{At, GitError, During};
 use crate::git::id::ObjectId;
 use crate::git::objects::loose::Temp;
 use crate::git::objects::tree::Leaf;
@@ -59,21 +59,21 @@ pub(crate) struct Listed {
 }
 
 /// Returns what is wrong where git itself cannot read an index. A git that could not be asked says nothing of it.
-pub(crate) fn unreadable(file: &Path, error: AuditError) -> AuditError {
+pub(crate) fn unreadable(file: &Path, error: GitError) -> GitError {
     match error {
-        AuditError::Command { detail, .. } => AuditError::Index { path: file.to_owned(), detail },
+        GitError::Command { detail, .. } => GitError::Index { path: file.to_owned(), detail },
         other => other,
     }
 }
 
 impl Repository {
     /// Returns the worktree's index as it is now.
-    pub(crate) fn index_now(&self) -> Result<Index, AuditError> {
+    pub(crate) fn index_now(&self) -> Result<Index, GitError> {
         self.index_at(&self.git_dir().join("index"))
     }
 
     /// Returns the index in a file, as it is now.
-    pub(crate) fn index_at(&self, file: &Path) -> Result<Index, AuditError> {
+    pub(crate) fn index_at(&self, file: &Path) -> Result<Index, GitError> {
         if let Ok(index) = Index::open(file) {
             return Ok(index);
         }
@@ -87,7 +87,7 @@ impl Repository {
     }
 
     /// Returns the tree that git would commit from the index in a file, in which nothing is unmerged.
-    pub(crate) fn tree_of(&self, file: &Path) -> Result<ObjectId, AuditError> {
+    pub(crate) fn tree_of(&self, file: &Path) -> Result<ObjectId, GitError> {
         if let Ok(id) = Index::open(file).and_then(|mut index| index.write_tree_to(self.git())) {
             return Ok(ObjectId::from_git(id));
         }
@@ -105,14 +105,14 @@ impl Repository {
         ]);
         let told = command::run_git(git, &[])?;
         let id = str::from_utf8(&told).ok().and_then(|told| told.trim_end().parse().ok());
-        id.ok_or_else(|| AuditError::Index {
+        id.ok_or_else(|| GitError::Index {
             path: file.to_owned(),
             detail: "git makes no tree of it".to_owned(),
         })
     }
 
     /// Has git list what the index in a file has at these paths, or all that it has where there are none.
-    pub(crate) fn listed(&self, file: &Path, paths: &[&str]) -> Result<Vec<Listed>, AuditError> {
+    pub(crate) fn listed(&self, file: &Path, paths: &[&str]) -> Result<Vec<Listed>, GitError> {
         let mut git = self.git_command();
         git.env(INDEX, file)
             .args(["--literal-pathspecs", "ls-files", "--stage", "-z", "--full-name", "--"])

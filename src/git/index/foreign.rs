@@ -5,7 +5,7 @@ use std::io::Write;
 
 use super::entries::{INDEX, Listed, PathChange, Staged};
 use crate::git::command;
-use crate::git::error::{At, AuditError};
+use crate::git::error::{At, GitError};
 use crate::git::id::ObjectId;
 use crate::git::objects::loose::Temp;
 use crate::git::repository::handle::Repository;
@@ -14,7 +14,7 @@ use crate::git::repository::handle::Repository;
 pub(crate) fn staged(
     repository: &Repository,
     changes: &[PathChange],
-) -> Result<Vec<Vec<Staged>>, AuditError> {
+) -> Result<Vec<Vec<Staged>>, GitError> {
     let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
     let mut found = vec![Vec::new(); changes.len()];
     // No commit of ours had an empty file, so one that is only meant to be added is somebody's all the same.
@@ -33,7 +33,7 @@ pub(crate) fn patch(
     repository: &Repository,
     old: &[u8],
     changes: &[PathChange],
-) -> Result<Vec<u8>, AuditError> {
+) -> Result<Vec<u8>, GitError> {
     // Beside the index, because a split index is looked for relative to it.
     let mut copy = Temp::create(repository.git_dir(), "aof-index-copy", 0o600)?;
     copy.file.write_all(old).at("write", &copy.path)?;

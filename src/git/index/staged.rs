@@ -6,7 +6,7 @@ use git2::DiffOptions;
 
 use super::entries::INDEX;
 use crate::git::command;
-use crate::git::error::{AuditError, During};
+use crate::git::error::{GitError, During};
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::tree::Leaf;
 use crate::git::repository::handle::Repository;
@@ -38,7 +38,7 @@ impl StagedFile {
 
 impl Repository {
     /// Has git's index know files of the project as they stand: it takes one of another size for modified, whatever it says.
-    pub fn look_again(&self, paths: &[String]) -> Result<(), AuditError> {
+    pub fn look_again(&self, paths: &[String]) -> Result<(), GitError> {
         let mut git = self.git_command();
         git.args(["update-index", "-z", "--stdin"]);
         let paths = paths.iter().map(|path| format!("{}\0", self.full_path(path)));
@@ -46,16 +46,16 @@ impl Repository {
     }
 
     /// Returns the files below a folder of the project that the index has otherwise than HEAD.
-    pub fn staged_below(&self, folder: &str) -> Result<Vec<StagedFile>, AuditError> {
+    pub fn staged_below(&self, folder: &str) -> Result<Vec<StagedFile>, GitError> {
         self.apart_from_head(&self.git_dir().join("index"), folder)
     }
 
     /// Returns those that the next commit is to have otherwise than HEAD: for a hook, which git may have told of another index.
-    pub fn to_be_committed_below(&self, folder: &str) -> Result<Vec<StagedFile>, AuditError> {
+    pub fn to_be_committed_below(&self, folder: &str) -> Result<Vec<StagedFile>, GitError> {
         self.apart_from_head(&self.index_to_commit(), folder)
     }
 
-    fn apart_from_head(&self, index: &Path, folder: &str) -> Result<Vec<StagedFile>, AuditError> {
+    fn apart_from_head(&self, index: &Path, folder: &str) -> Result<Vec<StagedFile>, GitError> {
         let mut git = self.git_command();
         git.env("GIT_INDEX_FILE", index);
         git.args([
@@ -90,7 +90,7 @@ impl Repository {
 
     /// Returns the files below a folder of the project that git knows and that its index, or the worktree, has otherwise than HEAD. What
     /// git takes for unchanged by its stat data is not read.
-    pub fn uncommitted_below(&self, folder: &str) -> Result<Vec<String>, AuditError> {
+    pub fn uncommitted_below(&self, folder: &str) -> Result<Vec<String>, GitError> {
         let mut git = self.git_command();
         git.args([
             "--literal-pathspecs",
@@ -109,7 +109,7 @@ impl Repository {
     }
 
     /// Returns the files that the next commit has otherwise than this one, by their paths from the top of the repository.
-    pub fn about_to_change(&self, head: CommitId) -> Result<Vec<String>, AuditError> {
+    pub fn about_to_change(&self, head: CommitId) -> Result<Vec<String>, GitError> {
         let git = self.git();
         let before =
             git.find_commit(head.to_git()).and_then(|commit| commit.tree()).during(doing)?;
@@ -137,7 +137,7 @@ impl Repository {
     }
 
     /// Returns the files below a folder of the project, or the file, that the index has and that git does not look for.
-    pub fn left_out_below(&self, folder: &str) -> Result<Vec<String>, AuditError> {
+    pub fn left_out_below(&self, folder: &str) -> Result<Vec<String>, GitError> {
         let mut git = self.git_command();
         git.args(["--literal-pathspecs", "ls-files", "-t", "-z", "--full-name", "--"])
             .arg(self.full_path(folder));

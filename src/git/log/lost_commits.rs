@@ -5,7 +5,7 @@
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-use crate::git::error::{At, AuditError};
+use crate::git::error::{At, GitError};
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::log::trailers;
 use crate::git::objects::commit::LogEntry;
@@ -34,7 +34,7 @@ impl Repository {
     }
 
     /// Returns what was taken back, the earliest first, as long as the reflog knows, and HEAD has it in no other way.
-    pub fn taken_back(&self, head: &Head) -> Result<Vec<TakenBack>, AuditError> {
+    pub fn taken_back(&self, head: &Head) -> Result<Vec<TakenBack>, GitError> {
         let Some(commit) = head.commit else { return Ok(Vec::new()) };
         let mut found: Vec<TakenBack> = Vec::new();
         for (had, has) in overtaken(&self.reflog_tail(head)?) {
@@ -65,7 +65,7 @@ impl Repository {
     pub fn came_to(
         &self,
         steps: &[LogEntry],
-    ) -> Result<Vec<(String, Option<ObjectId>)>, AuditError> {
+    ) -> Result<Vec<(String, Option<ObjectId>)>, GitError> {
         let mut files: Vec<(String, Option<ObjectId>)> = Vec::new();
         for step in steps {
             for changed in self.changed_files(step.id)? {
@@ -84,7 +84,7 @@ impl Repository {
         head: CommitId,
         has: CommitId,
         steps: Vec<LogEntry>,
-    ) -> Result<Vec<LogEntry>, AuditError> {
+    ) -> Result<Vec<LogEntry>, GitError> {
         let since = self.all_since(&[has], head)?.commits;
         let files = self.came_to(&steps)?;
         for commit in &since {
@@ -106,7 +106,7 @@ impl Repository {
         Ok(steps.into_iter().filter(|step| !is_back(step)).collect())
     }
 
-    fn reflog_tail(&self, head: &Head) -> Result<String, AuditError> {
+    fn reflog_tail(&self, head: &Head) -> Result<String, GitError> {
         let path = self.reflog_place(head);
         let mut file = match git_file::open(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),

@@ -7,7 +7,7 @@
 use git2::build::TreeUpdateBuilder;
 use git2::{FileMode, Tree};
 
-use crate::git::error::{AuditError, During};
+use crate::git::error::{GitError, During};
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::git_file;
 use crate::git::repository::handle::Repository;
@@ -53,7 +53,7 @@ pub struct UnderWay {
 impl Repository {
     /// Returns what a merge, a rebase, a cherry-pick or a revert that has stopped brings together. Nothing where git is in the middle of something else,
     /// or of nothing, or a commit of several parents is picked.
-    pub fn under_way(&self) -> Result<Option<UnderWay>, AuditError> {
+    pub fn under_way(&self) -> Result<Option<UnderWay>, GitError> {
         let Some(ours) = self.look()?.commit else { return Ok(None) };
         match self.merge_heads()[..] {
             [] => {}
@@ -72,7 +72,7 @@ impl Repository {
     }
 
     /// Returns what git makes again while it asks for a file to be merged under these labels.
-    pub fn replay_of(&self, marks: &Marks) -> Result<Option<Replay>, AuditError> {
+    pub fn replay_of(&self, marks: &Marks) -> Result<Option<Replay>, GitError> {
         let reverted = marks.theirs.strip_prefix("parent of ");
         if let Some(name) = commit_of_label(reverted.unwrap_or(&marks.theirs)) {
             let Some(of) = self.commit_named(name)? else { return Ok(None) };
@@ -101,7 +101,7 @@ impl Repository {
     /// Returns what git makes again by a commit with this message. It writes down what it reverts only once that has conflicts, and a
     /// rebase that was stopped may be at a commit of another kind.
     /// A merge is none of these, whatever it says.
-    pub fn replay_committed(&self, message: &str) -> Result<Option<Replay>, AuditError> {
+    pub fn replay_committed(&self, message: &str) -> Result<Option<Replay>, GitError> {
         if !self.merge_heads().is_empty() {
             return Ok(None);
         }
@@ -164,7 +164,7 @@ impl Repository {
         head: CommitId,
         replay: Replay,
         files: &[(&str, Option<&[u8]>)],
-    ) -> Result<CommitId, AuditError> {
+    ) -> Result<CommitId, GitError> {
         let git = self.git();
         let before =
             git.find_commit(head.to_git()).and_then(|commit| commit.tree()).during(doing)?;
@@ -186,7 +186,7 @@ impl Repository {
         &self,
         head: CommitId,
         replay: Replay,
-    ) -> Result<Option<CommitId>, AuditError> {
+    ) -> Result<Option<CommitId>, GitError> {
         let file = self.index_to_commit();
         if self.index_at(&file)?.has_conflicts() {
             return Ok(None);
@@ -201,7 +201,7 @@ impl Repository {
         head: CommitId,
         replay: Replay,
         tree: &Tree<'_>,
-    ) -> Result<CommitId, AuditError> {
+    ) -> Result<CommitId, GitError> {
         let git = self.git();
         let (head, of) = (git.find_commit(head.to_git()), git.find_commit(replay.of.to_git()));
         let (head, of) = (head.during(doing)?, of.during(doing)?);

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::git::error::AuditError;
+use crate::git::error::GitError;
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::tree::{Leaf, MODE_SUBMODULE, text};
 use crate::git::repository::handle::Repository;
@@ -31,7 +31,7 @@ impl Repository {
         &self,
         from: Option<CommitId>,
         to: CommitId,
-    ) -> Result<Changes, AuditError> {
+    ) -> Result<Changes, GitError> {
         let before = from.map(|commit| self.root_tree(commit)).transpose()?;
         let mut changes = Changes::new();
         self.trees().compare(
@@ -44,21 +44,21 @@ impl Repository {
         )?;
         let is_unfit = |path: &&Vec<u8>| String::from_utf8_lossy(path).split('/').any(is_forbidden);
         match changes.keys().find(is_unfit) {
-            Some(path) => Err(AuditError::Forbidden { path: text(path.clone()) }),
+            Some(path) => Err(GitError::Forbidden { path: text(path.clone()) }),
             None => Ok(changes),
         }
     }
 
     /// Returns what a commit changed in the project, compared with its first parent; sorted by path. Where a shallow clone ends, all
     /// that there is counts as new.
-    pub fn changed_files(&self, id: CommitId) -> Result<Vec<ChangedFile>, AuditError> {
+    pub fn changed_files(&self, id: CommitId) -> Result<Vec<ChangedFile>, GitError> {
         let (before, after) = self.own_trees(id)?;
         self.compare(self.prefix(), before, after)
     }
 
     /// Returns one of the things that a commit changed besides, if there is any, as it is shown from the project's folder: what lies
     /// outside of it, names that are no text, repositories of somebody else's. Compares the whole trees.
-    pub fn changed_besides(&self, id: CommitId) -> Result<Option<String>, AuditError> {
+    pub fn changed_besides(&self, id: CommitId) -> Result<Option<String>, GitError> {
         let (before, after) = self.own_trees(id)?;
         let mut first = None;
         self.trees().compare(before, Some(after), b"", &mut |path, before, after| {
@@ -74,7 +74,7 @@ impl Repository {
     }
 
     /// Returns the trees of a commit and of its first parent, that of the parent first.
-    fn own_trees(&self, id: CommitId) -> Result<(Option<ObjectId>, ObjectId), AuditError> {
+    fn own_trees(&self, id: CommitId) -> Result<(Option<ObjectId>, ObjectId), GitError> {
         let links = self.links(id)?;
         let is_shallow = self.is_shallow()?;
         let parent =
@@ -91,7 +91,7 @@ impl Repository {
 
     /// Returns the paths of all files of the repository that a commit has otherwise than one of its parents, those of other projects
     /// as well, from its top.
-    pub fn changed_anywhere(&self, id: CommitId) -> Result<BTreeSet<String>, AuditError> {
+    pub fn changed_anywhere(&self, id: CommitId) -> Result<BTreeSet<String>, GitError> {
         let links = self.links(id)?;
         let mut parents = Vec::new();
         for parent in &links.parents {
@@ -108,7 +108,7 @@ impl Repository {
     }
 
     /// Returns whether a commit has a file, by its path from the top of the repository.
-    pub fn has_anywhere(&self, commit: CommitId, path: &str) -> Result<bool, AuditError> {
+    pub fn has_anywhere(&self, commit: CommitId, path: &str) -> Result<bool, GitError> {
         Ok(self.trees().file(Some(self.root_tree(commit)?), path)?.is_some())
     }
 
@@ -117,7 +117,7 @@ impl Repository {
         &self,
         one: CommitId,
         other: CommitId,
-    ) -> Result<Vec<ChangedFile>, AuditError> {
+    ) -> Result<Vec<ChangedFile>, GitError> {
         self.compare(self.prefix(), Some(self.root_tree(one)?), self.root_tree(other)?)
     }
 
@@ -127,7 +127,7 @@ impl Repository {
         folder: &str,
         one: CommitId,
         other: CommitId,
-    ) -> Result<Vec<ChangedFile>, AuditError> {
+    ) -> Result<Vec<ChangedFile>, GitError> {
         let mut files = self.compare(
             &self.full_path(folder),
             Some(self.root_tree(one)?),
@@ -145,7 +145,7 @@ impl Repository {
         folder: &str,
         one: Option<ObjectId>,
         other: ObjectId,
-    ) -> Result<Vec<ChangedFile>, AuditError> {
+    ) -> Result<Vec<ChangedFile>, GitError> {
         let trees = self.trees();
         let (before, after) = (trees.folder(one, folder)?, trees.folder(Some(other), folder)?);
         let mut files = Vec::new();

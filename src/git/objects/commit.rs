@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::person::Person;
-use crate::git::error::AuditError;
+use crate::git::error::GitError;
 use crate::git::id::{CommitId, ObjectId};
 
 /// A commit as history tells it.
@@ -145,10 +145,10 @@ pub(crate) fn encode(
     parents: &[CommitId],
     [(author, authored), (committer, committed)]: [(&Person, Timestamp); 2],
     message: &str,
-) -> Result<Vec<u8>, AuditError> {
+) -> Result<Vec<u8>, GitError> {
     let stamp = |role: &str, who: &Person, time: Timestamp| {
         if time.as_second() < 0 {
-            return Err(AuditError::BadTime { time });
+            return Err(GitError::BadTime { time });
         }
         Ok(format!("{role} {} <{}> {} +0000\n", who.name(), who.email(), time.as_second()))
     };

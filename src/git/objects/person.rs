@@ -1,7 +1,7 @@
 //! Who a commit is by. Only a cleaned name and address can be built: no brackets, newlines or control characters
 //! ever reach an object.
 
-use crate::git::error::AuditError;
+use crate::git::error::GitError;
 
 /// A name and an address, fit for a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,11 +12,11 @@ pub struct Person {
 
 impl Person {
     /// Cleans a name and an address as git does; refuses when nothing is left of one.
-    pub fn new(name: &str, email: &str) -> Result<Self, AuditError> {
+    pub fn new(name: &str, email: &str) -> Result<Self, GitError> {
         let part = |part, text: &str| {
             let clean = clean(text);
             if clean.is_empty() {
-                Err(AuditError::BadPerson { part, text: text.to_owned() })
+                Err(GitError::BadPerson { part, text: text.to_owned() })
             } else {
                 Ok(clean)
             }

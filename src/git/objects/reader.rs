@@ -18,7 +18,7 @@ use super::alternates::{Folders, Lost, folders};
 use super::git_file;
 use super::loose::{Kind, ObjectFolder, name, place_in};
 use super::pack_damage::{damage, indexes};
-use crate::git::error::{AuditError, During};
+use crate::git::error::{GitError, During};
 use crate::git::id::ObjectId;
 
 /// Half of the room for objects that were read, in bytes; one flat folder of 100,000 tasks is 3.5 MB.
@@ -94,7 +94,7 @@ impl<'r> Reader<'r> {
     }
 
     /// Returns the bytes of an object of that kind.
-    pub(crate) fn read(self, kind: Kind, id: ObjectId) -> Result<Arc<[u8]>, AuditError> {
+    pub(crate) fn read(self, kind: Kind, id: ObjectId) -> Result<Arc<[u8]>, GitError> {
         let (found, bytes) = self.find(kind.word(), id)?;
         if found != kind {
             return Err(git2::Error::from_str(&format!("it is no {}", kind.word())))
@@ -104,12 +104,12 @@ impl<'r> Reader<'r> {
     }
 
     /// Returns an object of whatever kind.
-    pub(crate) fn any(self, id: ObjectId) -> Result<Inflated, AuditError> {
+    pub(crate) fn any(self, id: ObjectId) -> Result<Inflated, GitError> {
         self.find("object", id)
     }
 
     /// Finds an object, which errors call by that word.
-    fn find(self, word: &'static str, id: ObjectId) -> Result<Inflated, AuditError> {
+    fn find(self, word: &'static str, id: ObjectId) -> Result<Inflated, GitError> {
         let State { cache, folders: known, packs } = &mut *self.known.0.borrow_mut();
         if let Some(object) = cache.get(id) {
             return Ok(object);
@@ -124,7 +124,7 @@ impl<'r> Reader<'r> {
             cache.keep(id, object.clone());
             return Ok(object);
         }
-        let damaged = |file, detail: String| AuditError::Damaged { word, id, file, detail };
+        let damaged = |file, detail: String| GitError::Damaged { word, id, file, detail };
         for file in files.clone() {
             check_loose(&file).map_err(|detail| damaged(file, detail))?;
         }
@@ -140,7 +140,7 @@ impl<'r> Reader<'r> {
         let loose = files.find(|file| file.exists());
         Err(match (loose, lost.first()) {
             (Some(file), _) => damaged(file, fault.message().to_owned()),
-            (None, Some(Lost { folder, named_in, detail })) => AuditError::NotLent {
+            (None, Some(Lost { folder, named_in, detail })) => GitError::NotLent {
                 word,
                 id,
                 file: named_in.clone(),
@@ -148,7 +148,7 @@ impl<'r> Reader<'r> {
                 detail: detail.clone(),
             },
             (None, None) if fault.code() == git2::ErrorCode::NotFound => {
-                AuditError::Missing { word, id, partial: self.is_partial() }
+                GitError::Missing { word, id, partial: self.is_partial() }
             }
             (None, None) => damaged(self.folder.place(id), fault.message().to_owned()),
         })

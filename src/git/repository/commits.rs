@@ -1,7 +1,7 @@
 //! Commits of the repository, read from their bytes where these have the form that git gives them, as they nearly always do; else by
 //! libgit2. Their parents are those that the commit names, whatever git was told otherwise, and none where history was cut off.
 
-use crate::git::error::{AuditError, During};
+use crate::git::error::{GitError, During};
 use crate::git::id::CommitId;
 use crate::git::objects::commit::{Links, LogEntry, Plain, entry, links, named_parents};
 use crate::git::objects::loose::Kind;
@@ -9,7 +9,7 @@ use crate::git::repository::handle::Repository;
 
 impl Repository {
     /// Reads one commit.
-    pub fn log_entry(&self, id: CommitId) -> Result<LogEntry, AuditError> {
+    pub fn log_entry(&self, id: CommitId) -> Result<LogEntry, GitError> {
         let bytes = self.reader().read(Kind::Commit, id.object())?;
         let mut entry = match Plain::read(&bytes) {
             Some(plain) => plain.entry(id),
@@ -22,7 +22,7 @@ impl Repository {
     }
 
     /// Reads where a commit stands.
-    pub(crate) fn links(&self, id: CommitId) -> Result<Links, AuditError> {
+    pub(crate) fn links(&self, id: CommitId) -> Result<Links, GitError> {
         let bytes = self.reader().read(Kind::Commit, id.object())?;
         let mut links = match Plain::read(&bytes) {
             Some(plain) => plain.links(),
@@ -34,7 +34,7 @@ impl Repository {
         Ok(links)
     }
 
-    fn odd(&self, id: CommitId) -> Result<git2::Commit<'_>, AuditError> {
+    fn odd(&self, id: CommitId) -> Result<git2::Commit<'_>, GitError> {
         self.git().find_commit(id.to_git()).during(|| format!("read the commit `{id}`"))
     }
 }

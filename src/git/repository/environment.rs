@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use super::handle::Repository;
 use crate::git::command;
-use crate::git::error::{AuditError, During};
+use crate::git::error::{GitError, During};
 
 /// Git tells its version at once, or hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -27,21 +27,21 @@ impl Repository {
     }
 
     /// Returns what git's configuration says of a name, as it is now.
-    pub fn setting(&self, name: &str) -> Result<Option<String>, AuditError> {
+    pub fn setting(&self, name: &str) -> Result<Option<String>, GitError> {
         let doing = || "read git's configuration".to_owned();
         let config = self.git().config().and_then(|mut config| config.snapshot()).during(doing)?;
         Ok(config.get_string(name).ok())
     }
 
     /// Returns whether git's configuration says yes or no to a name, in whichever of its words; nothing where it says neither.
-    pub(crate) fn switch(&self, name: &str) -> Result<Option<bool>, AuditError> {
+    pub(crate) fn switch(&self, name: &str) -> Result<Option<bool>, GitError> {
         let doing = || "read git's configuration".to_owned();
         let config = self.git().config().and_then(|mut config| config.snapshot()).during(doing)?;
         Ok(config.get_bool(name).ok())
     }
 
     /// Returns the locks of git's that are taken, each with its age.
-    pub fn lock_files(&self) -> Result<Vec<(PathBuf, Duration)>, AuditError> {
+    pub fn lock_files(&self) -> Result<Vec<(PathBuf, Duration)>, GitError> {
         let own = |folder: &Path, name: &str| folder.join(format!("{name}.lock"));
         let mut places =
             BTreeSet::from([own(self.git_dir(), "index"), own(self.git_dir(), "HEAD")]);

@@ -6,7 +6,7 @@ use git2::{Reference, RepositoryState};
 use rustix::fs::{Dir, Mode, OFlags};
 
 use super::handle::Repository;
-use crate::git::error::{At, AuditError, During};
+use crate::git::error::{At, GitError, During};
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::git_file;
 use crate::git::objects::git_file::read_to_end;
@@ -30,11 +30,11 @@ impl Head {
 
 impl Repository {
     /// Returns the checked-out branch; `Waiting` while git is in the middle of something or no branch is checked out.
-    pub fn head(&self) -> Result<Head, AuditError> {
+    pub fn head(&self) -> Result<Head, GitError> {
         if may_be_unfinished(self.git_dir())
             && let Some(reason) = self.unfinished()
         {
-            return Err(AuditError::Waiting { reason });
+            return Err(GitError::Waiting { reason });
         }
         self.checked_out()
     }
@@ -101,16 +101,16 @@ impl Repository {
     }
 
     /// Returns what is checked out, whatever git is in the middle of: enough to read by, never to commit to.
-    pub fn look(&self) -> Result<Head, AuditError> {
+    pub fn look(&self) -> Result<Head, GitError> {
         match self.checked_out() {
-            Err(AuditError::Waiting { .. }) => {
+            Err(GitError::Waiting { .. }) => {
                 Ok(Head { reference: "HEAD".to_owned(), commit: self.resolve("HEAD")? })
             }
             other => other,
         }
     }
 
-    fn checked_out(&self) -> Result<Head, AuditError> {
+    fn checked_out(&self) -> Result<Head, GitError> {
         if let Some(head) = self.plain_branch() {
             return Ok(head);
         }
@@ -131,7 +131,7 @@ impl Repository {
     }
 
     /// Follows HEAD to the name of a branch.
-    fn branch(&self) -> Result<String, AuditError> {
+    fn branch(&self) -> Result<String, GitError> {
         let mut name = "HEAD".to_owned();
         loop {
             self.check_reference(&name)?;
@@ -146,7 +146,7 @@ impl Repository {
                 Some(target) => target.clone_into(&mut name),
                 None if name == "HEAD" => {
                     let reason = "no branch is checked out (detached HEAD), so commits would be lost; check one out, as `git switch main`";
-                    return Err(AuditError::Waiting { reason: reason.to_owned() });
+                    return Err(GitError::Waiting { reason: reason.to_owned() });
                 }
                 None => return Ok(name),
             }
@@ -154,7 +154,7 @@ impl Repository {
     }
 
     /// Fails where something stands in the place of a reference that nobody can read.
-    pub(crate) fn check_reference(&self, name: &str) -> Result<(), AuditError> {
+    pub(crate) fn check_reference(&self, name: &str) -> Result<(), GitError> {
         let folder = if name == "HEAD" { self.git_dir() } else { self.common_dir() };
         for path in [folder.join(name), self.common_dir().join("packed-refs")] {
             git_file::check(&path).at("read", &path)?;
@@ -162,7 +162,7 @@ impl Repository {
         Ok(())
     }
 
-    pub(crate) fn resolve(&self, reference: &str) -> Result<Option<CommitId>, AuditError> {
+    pub(crate) fn resolve(&self, reference: &str) -> Result<Option<CommitId>, GitError> {
         self.check_reference(reference)?;
         match self.git().refname_to_id(reference) {
             Ok(id) => Ok(Some(CommitId::new(ObjectId::from_git(id)))),

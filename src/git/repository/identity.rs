@@ -2,7 +2,7 @@
 
 use super::configuration::{Configuration, outside_repositories};
 use super::handle::Repository;
-use crate::git::error::AuditError;
+use crate::git::error::GitError;
 use crate::git::objects::person::{Person, clean};
 
 /// Which of git's two people is asked for.
@@ -14,28 +14,28 @@ enum Part {
 
 impl Repository {
     /// Returns git's user, as committer.
-    pub fn identity(&self) -> Result<Person, AuditError> {
+    pub fn identity(&self) -> Result<Person, GitError> {
         self.person(Part::Committer)
     }
 
     /// Returns git's user, as author: the same but for `author.*` and `GIT_AUTHOR_*`.
-    pub fn author_identity(&self) -> Result<Person, AuditError> {
+    pub fn author_identity(&self) -> Result<Person, GitError> {
         self.person(Part::Author)
     }
 
     /// Returns git's user, as author, where there is no repository yet; refuses if the first commit would.
-    pub fn user() -> Result<Person, AuditError> {
+    pub fn user() -> Result<Person, GitError> {
         let config = outside_repositories()?;
         person(&config, Part::Committer)?;
         person(&config, Part::Author)
     }
 
-    fn person(&self, part: Part) -> Result<Person, AuditError> {
+    fn person(&self, part: Part) -> Result<Person, GitError> {
         person(self.config()?, part)
     }
 }
 
-fn person(config: &Configuration, part: Part) -> Result<Person, AuditError> {
+fn person(config: &Configuration, part: Part) -> Result<Person, GitError> {
     let (word, env) = match part {
         Part::Author => ("author", "GIT_AUTHOR"),
         Part::Committer => ("committer", "GIT_COMMITTER"),
@@ -49,9 +49,9 @@ fn person(config: &Configuration, part: Part) -> Result<Person, AuditError> {
             .flatten()
             .find(|text| !clean(text).is_empty())
     };
-    let name = find("name").ok_or(AuditError::NoIdentity { missing: "`user.name`" })?;
+    let name = find("name").ok_or(GitError::NoIdentity { missing: "`user.name`" })?;
     let email = find("email")
         .or_else(|| std::env::var("EMAIL").ok())
-        .ok_or(AuditError::NoIdentity { missing: "`user.email`" })?;
+        .ok_or(GitError::NoIdentity { missing: "`user.email`" })?;
     Person::new(&name, &email)
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::handle::Repository;
-use crate::git::error::{AuditError, During};
+use crate::git::error::{GitError, During};
 use crate::git::id::CommitId;
 use crate::git::objects::git_file;
 
@@ -28,7 +28,7 @@ impl Repository {
     }
 
     /// Returns the command that git's configuration names for our driver.
-    pub fn merge_driver(&self) -> Result<Option<String>, AuditError> {
+    pub fn merge_driver(&self) -> Result<Option<String>, GitError> {
         let config = self.git().config().during(reading)?;
         match config.get_string(DRIVER) {
             Ok(command) => Ok(Some(command)),
@@ -38,7 +38,7 @@ impl Repository {
     }
 
     /// Names the driver in the repository's own configuration.
-    pub fn set_merge_driver(&self, name: &str, command: &str) -> Result<(), AuditError> {
+    pub fn set_merge_driver(&self, name: &str, command: &str) -> Result<(), GitError> {
         let doing = || format!("write git's configuration in `{}`", self.common_dir().display());
         let mut config = self
             .git()
@@ -51,7 +51,7 @@ impl Repository {
     }
 
     /// Returns where git looks for hooks.
-    pub fn hooks(&self) -> Result<Hooks, AuditError> {
+    pub fn hooks(&self) -> Result<Hooks, GitError> {
         let config = self.git().config().during(reading)?;
         match config.get_path("core.hooksPath") {
             Ok(path) => Ok(Hooks::Elsewhere(self.worktree_root().join(path))),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 
 use super::handle::Repository;
-use crate::git::error::{At, AuditError};
+use crate::git::error::{At, GitError};
 use crate::git::id::CommitId;
 use crate::git::objects::git_file;
 use crate::git::objects::person::Person;
@@ -27,9 +27,9 @@ impl Repository {
     }
 
     /// Reads a branch past every cache: its own file, else its line in `packed-refs`.
-    pub(crate) fn read_reference(&self, reference: &str) -> Result<Option<CommitId>, AuditError> {
+    pub(crate) fn read_reference(&self, reference: &str) -> Result<Option<CommitId>, GitError> {
         let path = self.reference_path(reference);
-        let unreadable = |path: &PathBuf| AuditError::Io {
+        let unreadable = |path: &PathBuf| GitError::Io {
             action: "read the branch",
             path: path.clone(),
             source: std::io::Error::new(
@@ -70,7 +70,7 @@ impl Repository {
         reference: &str,
         from: Option<CommitId>,
         steps: &[ReflogEntry],
-    ) -> Result<(), AuditError> {
+    ) -> Result<(), GitError> {
         let mut lines = String::new();
         let mut old = from;
         for step in steps {
@@ -109,7 +109,7 @@ impl Repository {
     }
 
     /// `core.logAllRefUpdates`: where it is off, only logs that exist are carried on.
-    fn creates_reflogs(&self) -> Result<bool, AuditError> {
+    fn creates_reflogs(&self) -> Result<bool, GitError> {
         Ok(self.config()?.text("core.logAllRefUpdates").is_none_or(|text| {
             text.eq_ignore_ascii_case("always") || git2::Config::parse_bool(text).unwrap_or(true)
         }))

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use crate::git::error::AuditError;
+use crate::git::error::GitError;
 use crate::git::id::CommitId;
 use crate::git::objects::git_file;
 use crate::git::repository::handle::Repository;
@@ -32,16 +32,16 @@ impl Pretence {
 
 impl Repository {
     /// Returns whether history was cut off here, as in a shallow clone.
-    pub fn is_shallow(&self) -> Result<bool, AuditError> {
+    pub fn is_shallow(&self) -> Result<bool, GitError> {
         Ok(!self.ends()?.is_empty())
     }
 
     /// Says whether history was cut off at this commit: it has parents, and none of them counts here.
-    pub(crate) fn is_end(&self, commit: CommitId) -> Result<bool, AuditError> {
+    pub(crate) fn is_end(&self, commit: CommitId) -> Result<bool, GitError> {
         Ok(self.ends()?.contains(&commit))
     }
 
-    fn ends(&self) -> Result<&HashSet<CommitId>, AuditError> {
+    fn ends(&self) -> Result<&HashSet<CommitId>, GitError> {
         if let Some(known) = self.walked().ends.get() {
             return Ok(known);
         }
@@ -50,7 +50,7 @@ impl Repository {
     }
 
     /// Returns by what git shows another history here. Nothing of aof goes by it.
-    pub fn pretences(&self) -> Result<Vec<Pretence>, AuditError> {
+    pub fn pretences(&self) -> Result<Vec<Pretence>, GitError> {
         let grafts =
             git_file::read_text(&self.common_dir().join("info/grafts")).unwrap_or_default();
         let has_grafts =

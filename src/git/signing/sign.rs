@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::ssh;
 use super::ssh::{Asking, SshKey, armored, expand_home, last_words};
 use crate::git::command;
-use crate::git::error::AuditError;
+use crate::git::error::GitError;
 use crate::git::objects::person::Person;
 use crate::git::repository::environment::is_program_there;
 use crate::git::repository::handle::Repository;
@@ -42,7 +42,7 @@ impl Signer {
     pub(crate) fn configured(
         repository: &Repository,
         committer: &Person,
-    ) -> Result<Option<Self>, AuditError> {
+    ) -> Result<Option<Self>, GitError> {
         let config = repository.config()?;
         if !config.signs_commits {
             return Ok(None);
@@ -59,7 +59,7 @@ impl Signer {
             other => {
                 let detail =
                     format!("`gpg.format` is `{other}`; git knows `openpgp`, `x509` and `ssh`");
-                return Err(AuditError::Signing { program: "gpg".to_owned(), detail });
+                return Err(GitError::Signing { program: "gpg".to_owned(), detail });
             }
         };
         let program = expand_home(named.as_deref().unwrap_or(fallback));
@@ -70,7 +70,7 @@ impl Signer {
                 let detail =
                     "no key is named; run `git config user.signingKey ~/.ssh/id_ed25519.pub`"
                         .to_owned();
-                return Err(AuditError::Signing { program, detail });
+                return Err(GitError::Signing { program, detail });
             }
         };
         Ok(Some(Self { program, format, key }))
@@ -87,13 +87,13 @@ impl Signer {
     }
 
     /// Signs these bytes; returns the armored signature.
-    pub(crate) fn sign(&self, bytes: &[u8]) -> Result<String, AuditError> {
+    pub(crate) fn sign(&self, bytes: &[u8]) -> Result<String, GitError> {
         let signature = match self.format {
             Format::Gpg => self.sign_gpg(bytes),
             Format::Ssh => self.sign_ssh(bytes),
         };
         let signature = signature
-            .map_err(|detail| AuditError::Signing { program: self.program.clone(), detail })?;
+            .map_err(|detail| GitError::Signing { program: self.program.clone(), detail })?;
         Ok(signature.replace("\r\n", "\n"))
     }
 
@@ -117,7 +117,7 @@ impl Signer {
 
 impl Repository {
     /// Returns why commits that are to be signed cannot be, as far as that shows before one is made.
-    pub fn signing_trouble(&self) -> Result<Option<String>, AuditError> {
+    pub fn signing_trouble(&self) -> Result<Option<String>, GitError> {
         let Ok(committer) = self.identity() else { return Ok(None) };
         match Signer::configured(self, &committer) {
             Ok(None) => Ok(None),
@@ -130,13 +130,13 @@ impl Repository {
                     format!("there is no key `{}` (`user.signingKey`)", file.display())
                 }))
             }
-            Err(AuditError::Signing { detail, .. }) => Ok(Some(detail)),
+            Err(GitError::Signing { detail, .. }) => Ok(Some(detail)),
             Err(error) => Err(error),
         }
     }
 
     /// Returns the file of the SSH key that git would sign with, where it is not there.
-    pub fn missing_ssh_key(&self) -> Result<Option<PathBuf>, AuditError> {
+    pub fn missing_ssh_key(&self) -> Result<Option<PathBuf>, GitError> {
         let is_ssh = self.config()?.text("gpg.format") == Some("ssh");
         Ok(self.ssh_key()?.filter(|_| is_ssh).and_then(|key| self.missing_key_file(key)))
     }
@@ -151,7 +151,7 @@ impl Repository {
     }
 
     /// Returns the program that would sign completions, where there is none of that name.
-    pub fn missing_ssh_program(&self) -> Result<Option<String>, AuditError> {
+    pub fn missing_ssh_program(&self) -> Result<Option<String>, GitError> {
         let program = ssh::program(self.config()?.text("gpg.ssh.program"));
         Ok(Some(program).filter(|program| !is_program_there(program)))
     }
@@ -163,7 +163,7 @@ impl Signers {
         &mut self,
         repository: &Repository,
         committer: &Person,
-    ) -> Result<Option<&Signer>, AuditError> {
+    ) -> Result<Option<&Signer>, GitError> {
         if self.found.as_ref().is_none_or(|(known, _)| known != committer) {
             self.found = Some((committer.clone(), Signer::configured(repository, committer)?));
         }

@@ -9,7 +9,7 @@ use super::environment::{
     TestRepository, commit, delete, draft, no_intent, put, soon, write_and_publish,
 };
 use crate::git::transaction::locks::Cleared;
-use crate::git::{AuditError, End, Locks, Repository};
+use crate::git::{GitError, End, Locks, Repository};
 use crate::system::crash_points;
 
 #[test]
@@ -33,7 +33,7 @@ fn a_held_index_lock_is_waited_for_and_never_broken() {
         .publish(&prepared, soon_over(), &mut seen, &mut || Some(Vec::new()))
         .unwrap_err();
     assert!(
-        matches!(&error, AuditError::Locked { path, age: Some(_) } if path.ends_with("index.lock")),
+        matches!(&error, GitError::Locked { path, age: Some(_) } if path.ends_with("index.lock")),
         "{error}"
     );
     assert_eq!(ours(), 0);
@@ -44,7 +44,7 @@ fn a_held_index_lock_is_waited_for_and_never_broken() {
         .publish(&prepared, soon_over(), &mut taken, &mut || Some(Vec::new()))
         .unwrap_err();
     assert!(
-        matches!(&error, AuditError::Locked { path, age: Some(_) } if path.ends_with("index.lock")),
+        matches!(&error, GitError::Locked { path, age: Some(_) } if path.ends_with("index.lock")),
         "{error}"
     );
     assert_eq!(fs::read_to_string(&lock).unwrap(), "somebody's");
@@ -99,7 +99,7 @@ fn a_held_branch_lock_gives_the_index_back() {
         .publish(&prepared, Instant::now(), &mut no_intent, &mut || Some(Vec::new()))
         .unwrap_err();
     assert!(
-        matches!(&error, AuditError::Locked { path, .. } if path.ends_with("main.lock")),
+        matches!(&error, GitError::Locked { path, .. } if path.ends_with("main.lock")),
         "{error}"
     );
     assert!(lock.exists());
@@ -118,17 +118,17 @@ fn a_branch_that_moved_is_not_overwritten() {
     let error = repository
         .publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new()))
         .unwrap_err();
-    assert!(matches!(error, AuditError::Moved { .. }), "{error}");
+    assert!(matches!(error, GitError::Moved { .. }), "{error}");
     assert_eq!(test.git(&["log", "-1", "--format=%s"]), "person\n");
     test.git(&["checkout", "-q", "-b", "other", "HEAD~1"]);
     assert!(matches!(
         repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())),
-        Err(AuditError::Moved { .. })
+        Err(GitError::Moved { .. })
     ));
     test.git(&["checkout", "-q", "--detach"]);
     assert!(matches!(
         repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())),
-        Err(AuditError::Waiting { .. })
+        Err(GitError::Waiting { .. })
     ));
     test.assert_clean();
 }
@@ -146,7 +146,7 @@ fn an_intent_that_cannot_be_recorded_stops_everything() {
         &mut |_| Err(io::Error::other("disk full")),
         &mut || Some(Vec::new()),
     );
-    assert!(matches!(refused, Err(AuditError::Io { .. })));
+    assert!(matches!(refused, Err(GitError::Io { .. })));
     assert_eq!(repository.head().unwrap(), *prepared.base());
     test.assert_clean();
 }
@@ -365,7 +365,7 @@ fn git_and_the_engine_take_turns() {
                         .publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new()))
                     {
                         Ok(_) => made += 1,
-                        Err(AuditError::Moved { .. } | AuditError::StagedElsewise { .. }) => {}
+                        Err(GitError::Moved { .. } | GitError::StagedElsewise { .. }) => {}
                         Err(error) => panic!("{error}"),
                     }
                 }

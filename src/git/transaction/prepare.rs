@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashSet};
 use jiff::Timestamp;
 
 use super::changed_paths::{check_path, folder_changes, path_changes, paths};
-use crate::git::error::AuditError;
+use crate::git::error::GitError;
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::index::entries::{FolderChange, PathChange};
 use crate::git::index::user_index::Index;
@@ -74,7 +74,7 @@ pub struct Prepared {
 }
 
 /// Makes of a commit of that committer what is to be written.
-type Sign<'s> = dyn FnMut(&Person, Vec<u8>) -> Result<Vec<u8>, AuditError> + 's;
+type Sign<'s> = dyn FnMut(&Person, Vec<u8>) -> Result<Vec<u8>, GitError> + 's;
 
 /// Commits that nothing is written of yet.
 struct Composed {
@@ -104,12 +104,12 @@ impl Prepared {
 
 impl Repository {
     /// Prepares one commit on top of the branch.
-    pub fn prepare(&self, head: &Head, draft: &Draft) -> Result<Prepared, AuditError> {
+    pub fn prepare(&self, head: &Head, draft: &Draft) -> Result<Prepared, GitError> {
         self.prepare_batch(head, std::slice::from_ref(draft))
     }
 
     /// Prepares a chain of commits on top of the branch, the first of them first.
-    pub fn prepare_batch(&self, head: &Head, drafts: &[Draft]) -> Result<Prepared, AuditError> {
+    pub fn prepare_batch(&self, head: &Head, drafts: &[Draft]) -> Result<Prepared, GitError> {
         let mut signers = Signers::default();
         let sign = &mut |committer: &Person, unsigned: Vec<u8>| match signers.of(self, committer)? {
             Some(signer) => Ok(with_signature(&unsigned, &signer.sign(&unsigned)?)),
@@ -129,7 +129,7 @@ impl Repository {
     }
 
     /// Meets what would keep these commits from being prepared; writes nothing, and has nothing signed.
-    pub fn rehearse(&self, head: &Head, drafts: &[Draft]) -> Result<(), AuditError> {
+    pub fn rehearse(&self, head: &Head, drafts: &[Draft]) -> Result<(), GitError> {
         self.compose(head, drafts, &mut |_, unsigned| Ok(unsigned)).map(drop)
     }
 
@@ -138,7 +138,7 @@ impl Repository {
         head: &Head,
         drafts: &[Draft],
         sign: &mut Sign<'_>,
-    ) -> Result<Composed, AuditError> {
+    ) -> Result<Composed, GitError> {
         let base_root = head.commit.map(|commit| self.root_tree(commit)).transpose()?;
         let mut trees = self.trees();
         let mut objects = Vec::new();
@@ -148,7 +148,7 @@ impl Repository {
         for draft in drafts {
             let new_root = self.splice(&mut trees, root, draft, &mut objects, &mut passed)?;
             if Some(new_root) == root {
-                return Err(AuditError::Unchanged);
+                return Err(GitError::Unchanged);
             }
             let stamps = [(&draft.author, draft.authored), (&draft.committer, draft.committed)];
             let unsigned = encode(new_root, parent.as_slice(), stamps, &draft.message)?;
@@ -164,7 +164,7 @@ impl Repository {
             (root, parent) = (Some(new_root), Some(id));
         }
         if steps.is_empty() {
-            return Err(AuditError::Unchanged);
+            return Err(GitError::Unchanged);
         }
 
         let changes = path_changes(&trees, base_root, root, passed)?;
@@ -181,7 +181,7 @@ impl Repository {
         draft: &Draft,
         objects: &mut Vec<Object>,
         passed: &mut BTreeMap<String, Vec<ObjectId>>,
-    ) -> Result<ObjectId, AuditError> {
+    ) -> Result<ObjectId, GitError> {
         for change in &draft.standing {
             let path = self.full_path(&change.path);
             if let Some(content) = &change.content {
@@ -200,7 +200,7 @@ impl Repository {
             passed.entry(path.clone()).or_default().extend(blob.as_ref().map(|blob| blob.id));
             let edit = (blob.as_ref().map(|blob| blob.id), change.is_program);
             if edits.insert(path, edit).is_some() {
-                return Err(AuditError::BadPath {
+                return Err(GitError::BadPath {
                     path: change.path.clone(),
                     reason: "the same change names it twice",
                 });

@@ -31,7 +31,7 @@ use std::time::Instant;
 use super::changed_paths::paths;
 use super::locks::{BranchLock, Files, Held, Locks, Unlocked, wait_while_held};
 use super::prepare::Prepared;
-use crate::git::error::{At, AuditError};
+use crate::git::error::{At, GitError};
 use crate::git::id::CommitId;
 use crate::git::index::user_index::{Index, Patched};
 use crate::git::objects::loose::{sync_files, unsynced_folder};
@@ -72,7 +72,7 @@ impl Repository {
         deadline: Instant,
         intent: Intent<'_>,
         write_files: WriteFiles<'_>,
-    ) -> Result<Published, AuditError> {
+    ) -> Result<Published, GitError> {
         let reference = &prepared.base.reference;
         let place = self.reference_path(reference);
         // `git add -A` holds it while it looks for new files, and would take in those that have no names yet.
@@ -99,14 +99,14 @@ impl Repository {
         crash_points::point("audit.index-locked");
         // The lock may have been waited for, and a pruning git takes what nothing leads to.
         let pruned =
-            || AuditError::Moved { reference: reference.clone(), found: prepared.base.commit };
+            || GitError::Moved { reference: reference.clone(), found: prepared.base.commit };
         if !objects.are_there() {
             return Err(pruned());
         }
         self.objects().name_staged(&mut objects)?;
         let now = self.head()?;
         if now != prepared.base {
-            return Err(AuditError::Moved { reference: now.reference, found: now.commit });
+            return Err(GitError::Moved { reference: now.reference, found: now.commit });
         }
         // It may have come with what git just brought, and what is about to be committed out of it.
         self.own_folder_is_ours_at(now.commit)?;
@@ -118,7 +118,7 @@ impl Repository {
             reread.check(self, &prepared.changes)?;
             &reread
         };
-        let Some(mut folders) = write_files() else { return Err(AuditError::NotWritten) };
+        let Some(mut folders) = write_files() else { return Err(GitError::NotWritten) };
         write_index(&index_lock, &index.patched(self, &prepared.changes, &prepared.folders)?)?;
         crash_points::point("audit.index-written");
 
@@ -127,7 +127,7 @@ impl Repository {
         crash_points::point("audit.ref-locked");
         let found = self.read_reference(reference)?;
         if found != prepared.base.commit {
-            return Err(AuditError::Moved { reference: reference.clone(), found });
+            return Err(GitError::Moved { reference: reference.clone(), found });
         }
         if !objects.are_there() {
             return Err(pruned());
@@ -146,13 +146,13 @@ impl Repository {
     }
 
     /// Has what was prepared survive, and moves nothing: for whoever asks a remote first.
-    pub fn keep(&self, prepared: &Prepared) -> Result<(), AuditError> {
+    pub fn keep(&self, prepared: &Prepared) -> Result<(), GitError> {
         let mut objects = prepared.objects.borrow_mut();
         sync_files(objects.unsynced()?)?;
         self.objects().name_staged(&mut objects)
     }
 
-    pub(crate) fn temp_index(&self, mode: Option<u32>) -> Result<Unlocked, AuditError> {
+    pub(crate) fn temp_index(&self, mode: Option<u32>) -> Result<Unlocked, GitError> {
         Unlocked::create(
             self.git_dir(),
             "aof-index",
@@ -160,7 +160,7 @@ impl Repository {
         )
     }
 
-    pub(crate) fn branch_temp(&self, commit: CommitId) -> Result<Unlocked, AuditError> {
+    pub(crate) fn branch_temp(&self, commit: CommitId) -> Result<Unlocked, GitError> {
         let mut unlocked =
             Unlocked::create(self.common_dir(), "aof-branch", self.shared_file_mode())?;
         unlocked.temp.write(format!("{commit}\n").as_bytes())?;
@@ -174,7 +174,7 @@ impl Repository {
     }
 }
 
-pub(crate) fn write_index(lock: &Held, patched: &Patched) -> Result<(), AuditError> {
+pub(crate) fn write_index(lock: &Held, patched: &Patched) -> Result<(), GitError> {
     let mut file = lock.file();
     file.write_all(&patched.bytes).at("write", lock.path())?;
     if let Some(modified) = patched.modified {
@@ -190,7 +190,7 @@ pub(crate) fn tell(
     intent: Intent<'_>,
     locks: &Locks,
     near: &Path,
-) -> Result<Vec<Unsynced>, AuditError> {
+) -> Result<Vec<Unsynced>, GitError> {
     crash_points::point("audit.temps-made");
     let waiting = intent(locks).at("record the intended locks on", near)?;
     crash_points::point("audit.intent-told");

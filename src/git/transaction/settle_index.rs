@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use crate::git::error::AuditError;
+use crate::git::error::GitError;
 use crate::git::id::CommitId;
 use crate::git::index::entries::{FolderChange, PathChange};
 use crate::git::index::staged::StagedFile;
@@ -24,7 +24,7 @@ impl Repository {
         files: &[&str],
         deadline: Instant,
         intent: Intent<'_>,
-    ) -> Result<Vec<String>, AuditError> {
+    ) -> Result<Vec<String>, GitError> {
         let head = self.head()?;
         let root =
             |commit: Option<CommitId>| commit.map(|commit| self.root_tree(commit)).transpose();
@@ -41,7 +41,7 @@ impl Repository {
         files: &[StagedFile],
         deadline: Instant,
         intent: Intent<'_>,
-    ) -> Result<Vec<String>, AuditError> {
+    ) -> Result<Vec<String>, GitError> {
         let told: BTreeMap<_, _> =
             files.iter().map(|file| (self.full_path(&file.path), file.entry())).collect();
         let wanted = told.keys().map(|path| (path.clone(), Vec::new())).collect();
@@ -55,10 +55,10 @@ impl Repository {
     fn bring_up(
         &self,
         changes: Vec<PathChange>,
-        is_to_be: &dyn Fn() -> Result<bool, AuditError>,
+        is_to_be: &dyn Fn() -> Result<bool, GitError>,
         deadline: Instant,
         intent: Intent<'_>,
-    ) -> Result<Vec<String>, AuditError> {
+    ) -> Result<Vec<String>, GitError> {
         let index = Index::read(self, &paths(&changes))?;
         if index.behind(self, changes.clone())?.is_empty() {
             return Ok(Vec::new());

@@ -1,6 +1,6 @@
 //! What git's configuration says that hurts.
 
-use crate::git::AuditError;
+use crate::git::GitError;
 use crate::health::doctor::{Complaint, Patient};
 use crate::health::points::git::SAY_WHO;
 use crate::project::error::error::OpsError;
@@ -12,7 +12,7 @@ pub(crate) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
     let repository = &patient.workspace.repository;
     let mut complaints = Vec::new();
     complaints.extend(version(repository.git_version().as_deref()));
-    if let Err(AuditError::NoIdentity { missing }) = repository.identity() {
+    if let Err(GitError::NoIdentity { missing }) = repository.identity() {
         complaints.push(Complaint::wrong(
             "no_identity",
             format!("git does not know who you are: {missing} is not set"),

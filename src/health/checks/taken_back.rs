@@ -1,6 +1,6 @@
 //! Steps that a git which was overtaken took off the branch.
 
-use crate::git::AuditError;
+use crate::git::GitError;
 use crate::health::doctor::{Complaint, Patient};
 use crate::history::lost_steps::{is_untouched, put_back, taken_back, told};
 use crate::project::error::error::OpsError;
@@ -8,7 +8,7 @@ use crate::project::error::error::OpsError;
 pub(crate) fn look(patient: &Patient<'_>) -> Result<Vec<Complaint>, OpsError> {
     let workspace = patient.workspace;
     let head = match workspace.head_now() {
-        Err(AuditError::Waiting { .. }) => return Ok(Vec::new()),
+        Err(GitError::Waiting { .. }) => return Ok(Vec::new()),
         head => head?,
     };
     let complaints = taken_back(workspace, &head)?.into_iter().map(|one| {

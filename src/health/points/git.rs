@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::rules::of_rules;
 use crate::domain::age;
 use crate::domain::issue::Attention;
-use crate::git::AuditError;
+use crate::git::GitError;
 use crate::history::merge_driver::install::{Missing, missing};
 use crate::history::stale_index::Apart;
 use crate::project::error::error::OpsError;
@@ -37,7 +37,7 @@ pub(crate) fn left_locks(workspace: &Workspace) -> Vec<Attention> {
 
 /// Without a committer nothing can be committed.
 pub(crate) fn no_identity(workspace: &Workspace) -> Option<Attention> {
-    let Err(AuditError::NoIdentity { missing }) = workspace.repository.identity() else {
+    let Err(GitError::NoIdentity { missing }) = workspace.repository.identity() else {
         return None;
     };
     Some(Attention {
@@ -62,9 +62,9 @@ pub(crate) fn no_driver(workspace: &Workspace) -> Result<Option<Attention>, OpsE
 }
 
 /// Says why nobody can go by git's index, or who cannot be asked.
-pub(crate) fn of_index(fault: AuditError) -> Attention {
+pub(crate) fn of_index(fault: GitError) -> Attention {
     match OpsError::Audit(fault) {
-        error @ OpsError::Audit(AuditError::NotRun { .. }) => of_git(&error),
+        error @ OpsError::Audit(GitError::NotRun { .. }) => of_git(&error),
         error => Attention { code: "index_unreadable", ..of_git(&error) },
     }
 }
@@ -92,7 +92,7 @@ pub(crate) fn of_git(error: &OpsError) -> Attention {
 /// Says where git has what is this clone's alone, or cannot be asked.
 pub(crate) fn own_folder(workspace: &Workspace) -> Option<Attention> {
     match workspace.own_folder_is_ours() {
-        Err(error @ OpsError::Audit(AuditError::OwnFolderInGit(_))) => Some(of_rules(&error)),
+        Err(error @ OpsError::Audit(GitError::OwnFolderInGit(_))) => Some(of_rules(&error)),
         asked => asked.err().map(|error| of_git(&error)),
     }
 }

@@ -9,7 +9,7 @@ use super::uncommitted::uncommitted_tasks;
 use super::undelivered::undelivered;
 use super::unreadable::of_unreadable;
 use crate::domain::issue::{Attention, some};
-use crate::git::{AuditError, Head, ObjectId};
+use crate::git::{GitError, Head, ObjectId};
 use crate::health::points::duplicate_files::of_doubled;
 use crate::health::points::edited_archive::archived;
 use crate::health::points::git::{
@@ -182,7 +182,7 @@ pub(crate) fn overview_value(overview: &Overview) -> Value {
     })
 }
 
-fn of_busy(error: &AuditError) -> Attention {
+fn of_busy(error: &GitError) -> Attention {
     Attention {
         code: "git_busy",
         problem: format!("nothing can be committed: {error}"),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::driver::{Open, whole_repository};
 use super::places;
-use crate::git::{AuditError, Locks, Repository};
+use crate::git::{GitError, Locks, Repository};
 use crate::project::error::error::OpsError;
 use crate::storage::journal;
 use crate::storage::journal::Pending;
@@ -60,7 +60,7 @@ fn branch_of(record: &Pending) -> Option<String> {
 }
 
 fn first(repository: &Repository, branch: &str) -> Option<String> {
-    let is_kept_from_it = matches!(repository.head(), Err(AuditError::Waiting { .. }));
+    let is_kept_from_it = matches!(repository.head(), Err(GitError::Waiting { .. }));
     is_kept_from_it
         .then(|| repository.way_out().unwrap_or_else(|| format!("git switch {}", quoted(branch))))
 }

@@ -1,7 +1,7 @@
 //! What is kept here of the last contact with the remote: when it was reached, and what has been in the way since when.
 
 use super::sync::End;
-use crate::git::{AuditError, Upstream};
+use crate::git::{GitError, Upstream};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::hints::{Hint, RemoteContact, RemoteFailure};
@@ -21,13 +21,13 @@ pub(crate) fn note(
         Err(OpsError::Remote(error)) => (error.code(), error.to_string()),
         // Something here is in the way: the remote may have gone on, and nobody knows how far. It is read later: no age of
         // a lock would be so any more.
-        Err(error @ OpsError::Audit(AuditError::Locked { path, .. })) => {
+        Err(error @ OpsError::Audit(GitError::Locked { path, .. })) => {
             lock = Some(path.clone());
             let held = format!("`{}` is held by another git process", path.display());
             (error.code(), format!("{held}; if no git is running, delete that file"))
         }
         Err(
-            error @ OpsError::Audit(AuditError::NotStored { .. } | AuditError::NotTaken { .. }),
+            error @ OpsError::Audit(GitError::NotStored { .. } | GitError::NotTaken { .. }),
         ) => (error.code(), error.to_string()),
         Ok(End::Same | End::Rehearsed) => ("", String::new()),
         // It says nothing of the remote.

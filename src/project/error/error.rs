@@ -3,7 +3,7 @@
 use crate::domain::{IdFault, TaskId, Ticket};
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::files::frontmatter::SpliceRefusal;
-use crate::git::{AuditError, RemoteError};
+use crate::git::{GitError, RemoteError};
 use crate::project::sparse_files::LeftOut;
 use crate::rules::Refusal;
 use crate::setup::import::report::Remark;
@@ -21,7 +21,7 @@ pub enum OpsError {
     Store(#[from] StoreError),
     /// The repository.
     #[error(transparent)]
-    Audit(#[from] AuditError),
+    Audit(#[from] GitError),
     /// The remote.
     #[error(transparent)]
     Remote(#[from] RemoteError),

@@ -4,7 +4,7 @@ use std::io::ErrorKind::{NotFound, QuotaExceeded, ReadOnlyFilesystem, StorageFul
 
 use super::error::{Named, OpsError};
 use crate::domain::{listed, nearest};
-use crate::git::{AuditError, OwnFolder};
+use crate::git::{GitError, OwnFolder};
 use crate::project::git_hints::missing;
 use crate::storage::{ProjectPath, StoreError, io_hint};
 use crate::system::shell::quoted;
@@ -189,8 +189,8 @@ fn of_files(error: &StoreError) -> Facts {
     facts.fix_if_any(error.hint())
 }
 
-fn of_git(error: &AuditError) -> Facts {
-    use AuditError as E;
+fn of_git(error: &GitError) -> Facts {
+    use GitError as E;
     let code = match error {
         E::Waiting { .. } => "git_busy",
         E::Locked { .. } => "git_locked",

@@ -19,7 +19,7 @@ use std::time::Instant;
 use super::commit::commit;
 use super::rehearsal::rehearse;
 use crate::domain::TaskId;
-use crate::git::{AuditError, CommitId, Head};
+use crate::git::{GitError, CommitId, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::StoreError;
@@ -168,7 +168,7 @@ fn commit_if_current(
         // What was read is looked at once more under git's own lock. Whatever git is in the middle of by now is waited for when
         // the branch is read again.
         Err(
-            OpsError::Audit(AuditError::Moved { .. } | AuditError::Waiting { .. })
+            OpsError::Audit(GitError::Moved { .. } | GitError::Waiting { .. })
             | OpsError::Store(StoreError::Changed { .. }),
         ) => Ok(None),
         Err(error) => Err(error),

@@ -1,7 +1,7 @@
 //! Files that stay, because nothing can be written now: they are tried again.
 
 use crate::files::frontmatter::SpliceRefusal;
-use crate::git::AuditError;
+use crate::git::GitError;
 use crate::project::error::error::OpsError;
 use crate::tasks::inbox::recipient::{Delivered, Recipient};
 
@@ -35,7 +35,7 @@ pub(crate) fn is_passing(error: &OpsError) -> bool {
         // Only the worktree lacks it: an editor that saves by renaming, or somebody who deleted it and may bring it back.
         | OpsError::NoTask { committed: Some(_), .. } => true,
         OpsError::Unfit { code, .. } => *code == "rules_not_committed",
-        OpsError::Audit(error) => !matches!(error, AuditError::BadPerson { .. } | AuditError::BadPath { .. }),
+        OpsError::Audit(error) => !matches!(error, GitError::BadPerson { .. } | GitError::BadPath { .. }),
         _ => false,
     }
 }

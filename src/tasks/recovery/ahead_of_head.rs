@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use crate::domain::Digest;
-use crate::git::{AuditError, BranchLock, CommitId, Head, LogEntry, ObjectId};
+use crate::git::{GitError, BranchLock, CommitId, Head, LogEntry, ObjectId};
 use crate::project::active_rules::in_force;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -39,7 +39,7 @@ pub(crate) fn commit_what_is_ahead(
         match commit_for_recovery(workspace, lock, &head, &ahead) {
             Ok(_) => return Ok(()),
             // A person committed meanwhile.
-            Err(OpsError::Audit(AuditError::Moved { .. }))
+            Err(OpsError::Audit(GitError::Moved { .. }))
                 if Instant::now() < workspace.deadline() => {}
             // Its own record, or the one before it, tells whoever comes next.
             Err(error) if error.is_general() => return Err(error),
@@ -64,11 +64,11 @@ fn commit_one_by_one(
             }
             match commit_for_recovery(workspace, lock, &head, &ahead) {
                 // A person committed meanwhile.
-                Err(OpsError::Audit(AuditError::Moved { .. }))
+                Err(OpsError::Audit(GitError::Moved { .. }))
                     if Instant::now() < workspace.deadline() => {}
                 Err(error)
                     if error.is_general()
-                        || matches!(error, OpsError::Audit(AuditError::Moved { .. })) =>
+                        || matches!(error, OpsError::Audit(GitError::Moved { .. })) =>
                 {
                     journal::write(lock, left.record)?.sync(lock)?;
                     return Err(error);

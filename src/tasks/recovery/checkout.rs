@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::git::{AuditError, BranchLock, CommitId, Finished, Head, Locks, Unsettled};
+use crate::git::{GitError, BranchLock, CommitId, Finished, Head, Locks, Unsettled};
 use crate::history::sync::sync::Left;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -60,7 +60,7 @@ pub(crate) fn bring(
             // healed now, the record stays, and the next command does it.
             recover::heal(workspace, lock)?;
             match error {
-                AuditError::Moved { .. } | AuditError::Waiting { .. } => Ok(Brought::Moved),
+                GitError::Moved { .. } | GitError::Waiting { .. } => Ok(Brought::Moved),
                 _ if workspace.head()?.commit == Some(to) => Ok(Brought::There),
                 error => Err(error.into()),
             }
@@ -69,13 +69,13 @@ pub(crate) fn bring(
 }
 
 /// Returns what people have to see to before files can be brought in.
-pub(crate) fn left<T>(asked: Result<T, AuditError>) -> Result<Result<T, Left>, AuditError> {
+pub(crate) fn left<T>(asked: Result<T, GitError>) -> Result<Result<T, Left>, GitError> {
     match asked {
         Ok(done) => Ok(Ok(done)),
-        Err(AuditError::InTheWay { files }) => Ok(Err(Left::InTheWay { files })),
-        Err(AuditError::OwnFolder { files }) => Ok(Err(Left::OwnFolder { files })),
-        Err(AuditError::Forbidden { path }) => Ok(Err(Left::Forbidden { path })),
-        Err(AuditError::OwnFolderTakenOut { files }) => Ok(Err(Left::OwnFolderTakenOut { files })),
+        Err(GitError::InTheWay { files }) => Ok(Err(Left::InTheWay { files })),
+        Err(GitError::OwnFolder { files }) => Ok(Err(Left::OwnFolder { files })),
+        Err(GitError::Forbidden { path }) => Ok(Err(Left::Forbidden { path })),
+        Err(GitError::OwnFolderTakenOut { files }) => Ok(Err(Left::OwnFolderTakenOut { files })),
         Err(error) => Err(error),
     }
 }
@@ -107,7 +107,7 @@ pub(crate) fn finish(
     if !files.iter().any(is_of_tasks) {
         journal::clear(lock)?;
     }
-    if files.is_empty() { Ok(()) } else { Err(AuditError::NotSettled { files }.into()) }
+    if files.is_empty() { Ok(()) } else { Err(GitError::NotSettled { files }.into()) }
 }
 
 /// A record that names no files is that of a sync: the locks say from where to where it goes.

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Cache, ROOM};
-use crate::git::error::AuditError;
+use crate::git::error::GitError;
 use crate::git::id::ObjectId;
 use crate::git::objects::loose::{Kind, name, place_in};
 use crate::git::tests::environment::TestRepository;
@@ -150,7 +150,7 @@ fn what_is_cut_off_where_it_is_borrowed_from_is_told_unless_it_is_whole_elsewher
     };
     put(&file, &whole[..whole.len() / 2]);
     let fault = borrower.open().reader().any(id).unwrap_err();
-    let AuditError::Damaged { id: told, file: at, .. } = &fault else { panic!("{fault:?}") };
+    let GitError::Damaged { id: told, file: at, .. } = &fault else { panic!("{fault:?}") };
     assert_eq!((*told, fs::canonicalize(at).unwrap()), (id, fs::canonicalize(&file).unwrap()));
     put(&nearer, &whole);
     assert_eq!(borrower.open().reader().any(id).unwrap().0, Kind::Commit);
