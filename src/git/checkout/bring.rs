@@ -82,9 +82,9 @@ impl Repository {
         // Without this record, recovery leaves all files as they are.
         lock.locks.files = Files::Coming;
         sync_files(intent(&lock.locks).at("record what comes to", self.worktree_root())?)?;
-        crash_points::point("audit.bring-begun");
+        crash_points::point("git.bring-begun");
         self.check_out(&copy, base.commit, to, &changes, PATIENCE)?;
-        crash_points::point("audit.bring-files");
+        crash_points::point("git.bring-files");
         self.land(lock, &copy, base, to, subject, deadline)
     }
 
@@ -124,7 +124,7 @@ impl Repository {
         waiting.push(branch.temp.unsynced()?);
         sync_files(waiting)?;
         let index = index.lock(self.git_dir().join("index.lock"), deadline)?;
-        crash_points::point("audit.index-locked");
+        crash_points::point("git.index-locked");
         Ok(Bringing { index, branch, locks })
     }
 
@@ -139,11 +139,11 @@ impl Repository {
         deadline: Instant,
     ) -> Result<Published, GitError> {
         lock.index.write_all_of(copy)?;
-        crash_points::point("audit.index-written");
+        crash_points::point("git.index-written");
         let reference = &base.reference;
         let branch =
             lock.branch.lock(self.common_dir().join(format!("{reference}.lock")), deadline)?;
-        crash_points::point("audit.ref-locked");
+        crash_points::point("git.ref-locked");
         let found = self.read_reference(reference)?;
         if found != base.commit {
             return Err(GitError::Moved { reference: reference.clone(), found });
@@ -160,11 +160,11 @@ impl Repository {
         let index_place = self.git_dir().join("index");
         let index = lock.index.unsynced(&index_place)?;
         lock.index.rename_to(&index_place).at("replace", &index_place)?;
-        crash_points::point("audit.index-moved");
+        crash_points::point("git.index-moved");
         let place = self.reference_path(reference);
         let folder = unsynced_folder(place.parent().expect("a branch lies in a folder"))?;
         branch.rename_to(&place).at("move the branch", &place)?;
-        crash_points::point("audit.ref-moved");
+        crash_points::point("git.ref-moved");
         Ok(Published { commit: to, not_synced: disk::sync(vec![folder, index]).err() })
     }
 
@@ -250,7 +250,7 @@ impl Repository {
                 }
                 fs::rename(&temp.path, &place).at("write", &place)?;
                 temp.named = true;
-                crash_points::point("audit.bring-placed");
+                crash_points::point("git.bring-placed");
             }
         }
         Ok(())

@@ -138,7 +138,7 @@ impl ObjectFolder {
         if let Some(folder) = staged.shared.take() {
             sync_folder(&folder)?;
         }
-        crash_points::point("audit.objects-named");
+        crash_points::point("git.objects-named");
         Ok(())
     }
 

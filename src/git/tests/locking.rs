@@ -260,7 +260,7 @@ fn kill_at(test: &TestRepository, point: &str) {
 #[test]
 fn locks_are_ours_also_if_the_disk_is_called_otherwise_after_a_restart() {
     let test = TestRepository::with_tasks();
-    kill_at(&test, "audit.ref-locked");
+    kill_at(&test, "git.ref-locked");
     let text = fs::read(test.beside("intent")).unwrap();
     let mut locks: Locks = serde_json::from_slice(&text).unwrap();
     locks.index.device += 1;
@@ -281,7 +281,7 @@ fn a_lock_that_a_power_cut_brought_back_is_told_from_one_that_is_held() {
     // When a file got its name cannot be set; but the folder that it is in can get another one.
     fs::create_dir(heads.join("before")).unwrap();
     fs::write(heads.join("before/one.lock"), "what the branch was\n").unwrap();
-    kill_at(&test, "audit.ref-moved");
+    kill_at(&test, "git.ref-moved");
     let locks: Locks = serde_json::from_slice(&fs::read(test.beside("intent")).unwrap()).unwrap();
     let clear = |end| test.open().clear_stale(&locks, end).unwrap().branch_lock;
     let lock = heads.join("topic/one.lock");
@@ -315,7 +315,7 @@ fn a_kill_at_any_point_leaves_nothing_that_recovery_cannot_clear() {
             .map(|text| serde_json::from_slice::<Locks>(&text).unwrap());
         let landed =
             intent.is_some_and(|locks| repository.clear_stale(&locks, End::Kill).unwrap().landed);
-        assert_eq!(landed, *point == "audit.ref-moved", "{point}");
+        assert_eq!(landed, *point == "git.ref-moved", "{point}");
         let files = ["tasks/AOF-aaa.md", "tasks/AOF-new.md"];
         if landed {
             repository.settle_index(before.commit, &files, soon(), &mut no_intent).unwrap();
@@ -338,7 +338,7 @@ fn a_kill_at_any_point_leaves_nothing_that_recovery_cannot_clear() {
                 fs::File::open(entry.path()).unwrap().set_modified(old).unwrap();
             }
         }
-        let left = if *point == "audit.temps-made" { 2 } else { 0 };
+        let left = if *point == "git.temps-made" { 2 } else { 0 };
         assert_eq!(repository.sweep_temps().unwrap(), left, "{point}");
         test.assert_sound();
     }

@@ -93,10 +93,10 @@ impl Repository {
         waiting.push(branch_temp.temp.unsynced()?);
         // No lock has its name yet, no object and no file of the caller's: which of them gets there first does not matter.
         sync_files(waiting)?;
-        crash_points::point("audit.objects-written");
+        crash_points::point("git.objects-written");
 
         let index_lock = index_temp.lock(self.git_dir().join("index.lock"), deadline)?;
-        crash_points::point("audit.index-locked");
+        crash_points::point("git.index-locked");
         // The lock may have been waited for, and a pruning git takes what nothing leads to.
         let pruned =
             || GitError::Moved { reference: reference.clone(), found: prepared.base.commit };
@@ -120,11 +120,11 @@ impl Repository {
         };
         let Some(mut folders) = write_files() else { return Err(GitError::NotWritten) };
         write_index(&index_lock, &index.patched(self, &prepared.changes, &prepared.folders)?)?;
-        crash_points::point("audit.index-written");
+        crash_points::point("git.index-written");
 
         let branch_lock =
             branch_temp.lock(self.common_dir().join(format!("{reference}.lock")), deadline)?;
-        crash_points::point("audit.ref-locked");
+        crash_points::point("git.ref-locked");
         let found = self.read_reference(reference)?;
         if found != prepared.base.commit {
             return Err(GitError::Moved { reference: reference.clone(), found });
@@ -133,14 +133,14 @@ impl Repository {
             return Err(pruned());
         }
         self.write_reflogs(reference, prepared.base.commit, &prepared.steps)?;
-        crash_points::point("audit.reflog-written");
+        crash_points::point("git.reflog-written");
         folders.push(unsynced_folder(place.parent().expect("a branch lies in a folder"))?);
         let index_place = self.git_dir().join("index");
         folders.push(index_lock.unsynced(&index_place)?);
         index_lock.rename_to(&index_place).at("replace", &index_place)?;
-        crash_points::point("audit.index-moved");
+        crash_points::point("git.index-moved");
         branch_lock.rename_to(&place).at("move the branch", &place)?;
-        crash_points::point("audit.ref-moved");
+        crash_points::point("git.ref-moved");
         // The commit point is passed: from here on nothing may read as if the branch had not moved.
         Ok(Published { commit: prepared.last(), not_synced: disk::sync(folders).err() })
     }
@@ -191,8 +191,8 @@ pub(crate) fn tell(
     locks: &Locks,
     near: &Path,
 ) -> Result<Vec<Unsynced>, GitError> {
-    crash_points::point("audit.temps-made");
+    crash_points::point("git.temps-made");
     let waiting = intent(locks).at("record the intended locks on", near)?;
-    crash_points::point("audit.intent-told");
+    crash_points::point("git.intent-told");
     Ok(waiting)
 }

@@ -39,12 +39,12 @@ fn commit(clones: &Clones, more: &[&str]) -> Output {
 
 #[test]
 fn what_was_coming_is_not_committed_as_ones_own() {
-    for point in ["audit.bring-files", "audit.index-moved"] {
+    for point in ["git.bring-files", "git.index-moved"] {
         for unlocked in [false, true] {
             let (clones, _) = behind(false);
             hook(&clones);
             killed(&clones, point);
-            if unlocked || point != "audit.index-moved" {
+            if unlocked || point != "git.index-moved" {
                 unlock(&clones);
             }
             clones.env.write("own.txt", "own\n");
@@ -71,7 +71,7 @@ fn what_was_coming_is_not_committed_as_ones_own() {
 fn what_is_of_no_task_is_committed_meanwhile_and_nothing_else_stays_staged() {
     let (clones, _) = behind(false);
     hook(&clones);
-    killed(&clones, "audit.index-moved");
+    killed(&clones, "git.index-moved");
     unlock(&clones);
     clones.env.write("own.txt", "own\n");
     clones.git(".", &["add", "own.txt"]);
@@ -87,7 +87,7 @@ fn what_is_of_no_task_is_committed_meanwhile_and_nothing_else_stays_staged() {
 #[test]
 fn without_the_hook_such_a_commit_can_be_taken_back() {
     let (clones, _) = behind(false);
-    killed(&clones, "audit.index-moved");
+    killed(&clones, "git.index-moved");
     unlock(&clones);
     clones.env.write("own.txt", "own\n");
     clones.git(".", &["add", "own.txt"]);
@@ -108,7 +108,7 @@ fn a_single_step_is_finished_before_it_is_committed() {
         env.git(layout);
         let mut complete =
             env.aof_command(&["task", "complete", &id, "--agent", "agent-7", "--summary", "Done"]);
-        complete.env("AOF_STOP_AT", "audit.index-moved");
+        complete.env("AOF_STOP_AT", "git.index-moved");
         assert_eq!(env.run(complete).code, None);
         let _ = fs::remove_file(env.path(".git/refs/heads/main.lock"));
         let refused = env.try_git(&["commit", "-q", "-m", "own"]);
@@ -132,7 +132,7 @@ fn where_no_branch_is_checked_out_what_helps_is_named_and_what_touches_no_task_g
         env.commit_all("own");
         let mut complete =
             env.aof_command(&["task", "complete", &id, "--agent", "agent-7", "--summary", "Done"]);
-        complete.env("AOF_STOP_AT", "audit.index-moved");
+        complete.env("AOF_STOP_AT", "git.index-moved");
         assert_eq!(env.run(complete).code, None);
         let _ = fs::remove_file(env.path(".git/refs/heads/main.lock"));
         for args in begin {
