@@ -2,7 +2,7 @@
 
 use super::synced_claims::{Claims, confirm, look_around};
 use crate::domain::{AgentId, Ticket};
-use crate::git::{GitError, CommitId};
+use crate::git::{CommitId, GitError};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Refusal, RefusalKind};

@@ -15,7 +15,7 @@ use super::claim::is_of_the_task;
 use super::synced_claims::Claims;
 use super::workplaces::{hands, waiting};
 use crate::domain::{AgentId, HandOut, LostDependency, TaskId, Ticket};
-use crate::git::{GitError, CommitId, Head};
+use crate::git::{CommitId, GitError, Head};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::author::agent_author;
 use crate::project::error::error::OpsError;

@@ -2,7 +2,7 @@
 
 use git2::{FileFavor, MergeFileInput, MergeFileOptions};
 
-use super::error::{GitError, During};
+use super::error::{During, GitError};
 
 /// A merged text in two versions, which differ where both sides changed the same lines.
 #[derive(Debug, Clone, PartialEq, Eq)]

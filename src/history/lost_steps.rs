@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::domain::issue::{Attention, some};
 use crate::git::log::trailers;
-use crate::git::{GitError, CommitId, Head, LogEntry, TakenBack};
+use crate::git::{CommitId, GitError, Head, LogEntry, TakenBack};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files;

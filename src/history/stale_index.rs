@@ -11,7 +11,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::domain::issue::some;
-use crate::git::{GitError, CommitId, StagedFile};
+use crate::git::{CommitId, GitError, StagedFile};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal;

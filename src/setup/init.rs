@@ -7,7 +7,7 @@ use super::template::people::Founder;
 use super::template::template::Template;
 use crate::domain::{BranchName, Timestamp};
 use crate::files::config::config::{ORG_FILE, PROJECT_FILE, Source};
-use crate::git::{GitError, CommitId, Head, Person, Repository};
+use crate::git::{CommitId, GitError, Head, Person, Repository};
 use crate::history::merge_driver::attributes::{ATTRIBUTES, attributes_after, is_as_committed};
 use crate::history::merge_driver::install::{SetUp, install_here, to_set_up};
 use crate::project::active_rules::InForce;

@@ -8,7 +8,7 @@ use crate::domain::{
 };
 use crate::files::task_file;
 use crate::files::task_file::Defaults;
-use crate::git::{GitError, CommitId, Head, Person};
+use crate::git::{CommitId, GitError, Head, Person};
 use crate::project::author::{actor, actor_author};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::git::command;
-use crate::git::error::{At, GitError, During};
+use crate::git::error::{At, During, GitError};
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::git_file;
 use crate::git::objects::person::Person;

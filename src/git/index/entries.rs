@@ -8,7 +8,7 @@ use std::path::Path;
 use git2::{Index, IndexEntry, IndexTime};
 
 use crate::git::command;
-use crate::git::error::{At, GitError, During};
+use crate::git::error::{At, During, GitError};
 use crate::git::id::ObjectId;
 use crate::git::objects::loose::Temp;
 use crate::git::objects::tree::Leaf;

@@ -40,12 +40,7 @@ impl Repository {
         self.has_none_of_it(head)?;
         let Some(around) = self.around()? else { return Ok(()) };
         around.own_folder_is_ours().map_err(|error| match error {
-            GitError::OwnFolderInGit(OwnFolder {
-                around: None,
-                name,
-                is_committed,
-                is_staged,
-            }) => {
+            GitError::OwnFolderInGit(OwnFolder { around: None, name, is_committed, is_staged }) => {
                 let around =
                     Some(around.worktree_root().join(around.prefix()).components().collect());
                 GitError::OwnFolderInGit(OwnFolder { name, is_committed, is_staged, around })

@@ -6,7 +6,7 @@ use git2::DiffOptions;
 
 use super::entries::INDEX;
 use crate::git::command;
-use crate::git::error::{GitError, During};
+use crate::git::error::{During, GitError};
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::tree::Leaf;
 use crate::git::repository::handle::Repository;

@@ -8,7 +8,7 @@ use git2::IndexEntry;
 
 use super::entries::STAGE;
 use crate::git::command;
-use crate::git::error::{GitError, During};
+use crate::git::error::{During, GitError};
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::git_file;
 use crate::git::repository::handle::Repository;

@@ -62,10 +62,7 @@ impl Repository {
     }
 
     /// Returns the files that these steps changed, each with what it was behind the last of them.
-    pub fn came_to(
-        &self,
-        steps: &[LogEntry],
-    ) -> Result<Vec<(String, Option<ObjectId>)>, GitError> {
+    pub fn came_to(&self, steps: &[LogEntry]) -> Result<Vec<(String, Option<ObjectId>)>, GitError> {
         let mut files: Vec<(String, Option<ObjectId>)> = Vec::new();
         for step in steps {
             for changed in self.changed_files(step.id)? {

@@ -48,11 +48,7 @@ pub struct MergeDraft {
 impl Repository {
     /// Tells what the commits are about that led to `head` and not to `known`. A merge counts for what is as none of its parents has
     /// it: what it brought in is told by the commits that it brought.
-    pub fn unshared(
-        &self,
-        known: Option<CommitId>,
-        head: CommitId,
-    ) -> Result<Unshared, GitError> {
+    pub fn unshared(&self, known: Option<CommitId>, head: CommitId) -> Result<Unshared, GitError> {
         let reach = self.all_since(known.as_slice(), head)?;
         let commits = reach.commits.len() + reach.ends.len();
         let mut unshared = Unshared { commits, projects: BTreeSet::new(), stranger: None };

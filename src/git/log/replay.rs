@@ -7,7 +7,7 @@
 use git2::build::TreeUpdateBuilder;
 use git2::{FileMode, Tree};
 
-use crate::git::error::{GitError, During};
+use crate::git::error::{During, GitError};
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::git_file;
 use crate::git::repository::handle::Repository;

@@ -5,7 +5,7 @@
 
 use git2::ErrorCode;
 
-use crate::git::error::{GitError, During};
+use crate::git::error::{During, GitError};
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::loose::Kind;
 use crate::git::repository::handle::Repository;

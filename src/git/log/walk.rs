@@ -43,12 +43,7 @@ impl Repository {
     }
 
     /// Returns whether one of the newest commits that changed this file of the project has it with that content.
-    pub fn has_had(
-        &self,
-        from: CommitId,
-        path: &str,
-        content: ObjectId,
-    ) -> Result<bool, GitError> {
+    pub fn has_had(&self, from: CommitId, path: &str, content: ObjectId) -> Result<bool, GitError> {
         for entry in self.log_of(from, &[path])?.take(LOOK_BACK) {
             if self.blob_id(entry?.id, path)? == Some(content) {
                 return Ok(true);
@@ -58,12 +53,7 @@ impl Repository {
     }
 
     /// Returns the same of the bytes of a file in the worktree, where git may have written other line ends.
-    pub fn has_had_text(
-        &self,
-        from: CommitId,
-        path: &str,
-        bytes: &[u8],
-    ) -> Result<bool, GitError> {
+    pub fn has_had_text(&self, from: CommitId, path: &str, bytes: &[u8]) -> Result<bool, GitError> {
         if self.has_had(from, path, self.hash_blob(bytes))? {
             return Ok(true);
         }

@@ -18,7 +18,7 @@ use super::alternates::{Folders, Lost, folders};
 use super::git_file;
 use super::loose::{Kind, ObjectFolder, name, place_in};
 use super::pack_damage::{damage, indexes};
-use crate::git::error::{GitError, During};
+use crate::git::error::{During, GitError};
 use crate::git::id::ObjectId;
 
 /// Half of the room for objects that were read, in bytes; one flat folder of 100,000 tasks is 3.5 MB.

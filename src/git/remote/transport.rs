@@ -12,7 +12,7 @@ use super::answers::{answered, trouble, words};
 use super::upstream::{Pushed, RemoteError, Upstream};
 use crate::git::command;
 use crate::git::command::Group;
-use crate::git::error::{GitError, During};
+use crate::git::error::{During, GitError};
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::repository::handle::Repository;
 use crate::git::repository::head::Head;

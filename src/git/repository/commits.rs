@@ -1,7 +1,7 @@
 //! Commits of the repository, read from their bytes where these have the form that git gives them, as they nearly always do; else by
 //! libgit2. Their parents are those that the commit names, whatever git was told otherwise, and none where history was cut off.
 
-use crate::git::error::{GitError, During};
+use crate::git::error::{During, GitError};
 use crate::git::id::CommitId;
 use crate::git::objects::commit::{Links, LogEntry, Plain, entry, links, named_parents};
 use crate::git::objects::loose::Kind;

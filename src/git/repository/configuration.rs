@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use git2::{Config, ConfigLevel};
 
-use crate::git::error::{GitError, During};
+use crate::git::error::{During, GitError};
 
 /// All that is ever asked for.
 const TEXTS: [&str; 15] = [

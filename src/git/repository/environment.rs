@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use super::handle::Repository;
 use crate::git::command;
-use crate::git::error::{GitError, During};
+use crate::git::error::{During, GitError};
 
 /// Git tells its version at once, or hangs.
 const PATIENCE: Duration = Duration::from_secs(10);

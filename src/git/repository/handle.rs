@@ -11,7 +11,7 @@ use std::process::Command;
 use super::configuration::{Configuration, outside_repositories};
 use super::open::{open, see_through};
 use crate::git::command;
-use crate::git::error::{At, GitError, During};
+use crate::git::error::{At, During, GitError};
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::loose::{Kind, ObjectFolder, name};
 use crate::git::objects::reader::{Known, Reader};

@@ -6,7 +6,7 @@ use git2::{Reference, RepositoryState};
 use rustix::fs::{Dir, Mode, OFlags};
 
 use super::handle::Repository;
-use crate::git::error::{At, GitError, During};
+use crate::git::error::{At, During, GitError};
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::git_file;
 use crate::git::objects::git_file::read_to_end;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::handle::Repository;
-use crate::git::error::{GitError, During};
+use crate::git::error::{During, GitError};
 use crate::git::id::CommitId;
 use crate::git::objects::git_file;
 

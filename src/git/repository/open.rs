@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, RepositoryOpenFlags};
 
-use crate::git::error::{At, GitError, During};
+use crate::git::error::{At, During, GitError};
 use crate::git::id::CommitId;
 use crate::git::objects::git_file;
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use crate::git::transaction::publish::Published;
-use crate::git::{GitError, Change, Draft, Locks, Person, Prepared, Repository};
+use crate::git::{Change, Draft, GitError, Locks, Person, Prepared, Repository};
 use crate::system::disk::Unsynced;
 
 /// What `git fsck` may say about a sound repository.

@@ -121,11 +121,7 @@ fn repositories_that_cannot_be_served_are_refused_in_words() {
     test.git_in(&test.beside(""), &["init", "-q", "--object-format=sha256", "sha256"]);
     assert!(matches!(refusal("sha256"), GitError::Sha256 { .. }), "{:?}", refusal("sha256"));
     test.git_in(&test.beside(""), &["init", "-q", "--ref-format=reftable", "reftable"]);
-    assert!(
-        matches!(refusal("reftable"), GitError::Reftable { .. }),
-        "{:?}",
-        refusal("reftable")
-    );
+    assert!(matches!(refusal("reftable"), GitError::Reftable { .. }), "{:?}", refusal("reftable"));
     let inside = Repository::discover(&test.path(".git/refs")).map(|_| ()).unwrap_err();
     assert!(
         matches!(inside, GitError::OutsideWorktree { .. } | GitError::Bare { .. }),

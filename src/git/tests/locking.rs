@@ -9,7 +9,7 @@ use super::environment::{
     TestRepository, commit, delete, draft, no_intent, put, soon, write_and_publish,
 };
 use crate::git::transaction::locks::Cleared;
-use crate::git::{GitError, End, Locks, Repository};
+use crate::git::{End, GitError, Locks, Repository};
 use crate::system::crash_points;
 
 #[test]

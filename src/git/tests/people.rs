@@ -67,10 +67,7 @@ fn child_is_told_before_there_is_a_repository() {
 #[test]
 fn child_is_unknown_before_there_is_a_repository() {
     if own().is_some() {
-        assert!(matches!(
-            Repository::user(),
-            Err(GitError::NoIdentity { missing: "`user.name`" })
-        ));
+        assert!(matches!(Repository::user(), Err(GitError::NoIdentity { missing: "`user.name`" })));
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use super::environment::TestRepository;
-use crate::git::{GitError, CommitId, Pretence, Repository};
+use crate::git::{CommitId, GitError, Pretence, Repository};
 
 const SIZE: usize = 24;
 

@@ -26,9 +26,9 @@ pub(crate) fn note(
             let held = format!("`{}` is held by another git process", path.display());
             (error.code(), format!("{held}; if no git is running, delete that file"))
         }
-        Err(
-            error @ OpsError::Audit(GitError::NotStored { .. } | GitError::NotTaken { .. }),
-        ) => (error.code(), error.to_string()),
+        Err(error @ OpsError::Audit(GitError::NotStored { .. } | GitError::NotTaken { .. })) => {
+            (error.code(), error.to_string())
+        }
         Ok(End::Same | End::Rehearsed) => ("", String::new()),
         // It says nothing of the remote.
         Err(_) => return Ok(()),

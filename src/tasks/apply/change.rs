@@ -19,7 +19,7 @@ use std::time::Instant;
 use super::commit::commit;
 use super::rehearsal::rehearse;
 use crate::domain::TaskId;
-use crate::git::{GitError, CommitId, Head};
+use crate::git::{CommitId, GitError, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::StoreError;

@@ -1,6 +1,6 @@
 //! Files beside the tasks, written in one go: all of them, or none. New files of rules are never written over what is there.
 
-use crate::git::{GitError, CommitId, Head};
+use crate::git::{CommitId, GitError, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::atomic_write;

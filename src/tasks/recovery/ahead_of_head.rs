@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use crate::domain::Digest;
-use crate::git::{GitError, BranchLock, CommitId, Head, LogEntry, ObjectId};
+use crate::git::{BranchLock, CommitId, GitError, Head, LogEntry, ObjectId};
 use crate::project::active_rules::in_force;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::git::{GitError, BranchLock, CommitId, Finished, Head, Locks, Unsettled};
+use crate::git::{BranchLock, CommitId, Finished, GitError, Head, Locks, Unsettled};
 use crate::history::sync::sync::Left;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;

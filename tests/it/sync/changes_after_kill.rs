@@ -185,8 +185,7 @@ fn what_is_kept_out_stays_out_whatever_fails() {
 
 #[test]
 fn nothing_behind_a_link_is_removed_or_written() {
-    for point in ["git.bring-placed", "git.bring-files", "git.index-moved", "git.ref-moved"]
-    {
+    for point in ["git.bring-placed", "git.bring-files", "git.index-moved", "git.ref-moved"] {
         let (clones, id) = behind();
         killed(&clones, point);
         for (file, text) in [("new.md", "new\n"), ("one.md", "1b\n"), ("two.md", "my only copy\n")]
@@ -359,9 +358,7 @@ fn a_commit_between_the_look_and_the_lock_is_seen() {
 
 #[test]
 fn after_a_commit_or_on_another_branch_nothing_is_left_of_what_came() {
-    for point in
-        ["git.bring-placed", "git.bring-files", "git.ref-locked", "git.index-moved"]
-    {
+    for point in ["git.bring-placed", "git.bring-files", "git.ref-locked", "git.index-moved"] {
         for (switches, commits_too) in [(false, true), (true, false), (true, true)] {
             let (clones, id) = behind();
             let main = clones.head(".");
@@ -482,9 +479,7 @@ fn an_index_that_fell_behind_its_branch_is_brought_up() {
 /// These are left to git's own checkout, and go back all the same.
 #[test]
 fn folders_and_files_that_change_places_go_on_or_back() {
-    for point in
-        ["git.bring-begun", "git.bring-files", "git.index-written", "git.index-moved"]
-    {
+    for point in ["git.bring-begun", "git.bring-files", "git.index-written", "git.index-moved"] {
         for mine in [false, true] {
             let (clones, id) = behind();
             clones.does(".", &["sync"]);
