@@ -152,12 +152,12 @@ pub(crate) fn exit_code(error: &OpsError) -> u8 {
             ..
         }
         | OpsError::Store(StoreError::TaskNotFound { .. } | StoreError::NoProject { .. })
-        | OpsError::Audit(GitError::NoRepository { .. }) => 3,
+        | OpsError::Git(GitError::NoRepository { .. }) => 3,
         OpsError::Frozen { .. }
         | OpsError::Restless { .. }
         | OpsError::ClaimLost { .. }
         | OpsError::Unfit { code: "edit_conflict", .. }
-        | OpsError::Audit(
+        | OpsError::Git(
             GitError::StagedElsewise { .. }
             | GitError::Unmerged { .. }
             | GitError::IntentToAdd { .. }
@@ -169,7 +169,7 @@ pub(crate) fn exit_code(error: &OpsError) -> u8 {
         | OpsError::InvalidImport { .. }
         | OpsError::LossyImport { .. }
         | OpsError::Splice { .. }
-        | OpsError::Audit(GitError::OwnFolderInGit(_))
+        | OpsError::Git(GitError::OwnFolderInGit(_))
         | OpsError::Unfit { code: "rules_not_committed", .. }
         | OpsError::Store(
             StoreError::TaskDoubled { .. }
@@ -179,7 +179,7 @@ pub(crate) fn exit_code(error: &OpsError) -> u8 {
         OpsError::Unfit { code: "cannot_sign", .. } => 1,
         OpsError::Unfit { code: "still_written", .. }
         | OpsError::Store(StoreError::LockTimedOut { .. })
-        | OpsError::Audit(GitError::Waiting { .. } | GitError::Locked { .. }) => 7,
+        | OpsError::Git(GitError::Waiting { .. } | GitError::Locked { .. }) => 7,
         OpsError::NoAgent { .. } | OpsError::Unfit { .. } => 4,
         _ => 1,
     }

@@ -90,7 +90,7 @@ pub(crate) fn is_of_the_task(error: &OpsError) -> bool {
             | StoreError::WrongKind { .. }
             | StoreError::TooLarge { .. },
         )
-        | OpsError::Audit(
+        | OpsError::Git(
             GitError::StagedElsewise { .. }
             | GitError::Unmerged { .. }
             | GitError::IntentToAdd { .. }

@@ -276,7 +276,7 @@ pub(crate) fn chosen_for(
 fn is_for_a_person(error: &OpsError) -> bool {
     matches!(
         error,
-        OpsError::Audit(
+        OpsError::Git(
             GitError::StagedElsewise { .. }
                 | GitError::Unmerged { .. }
                 | GitError::IntentToAdd { .. }

@@ -146,13 +146,13 @@ pub(crate) fn tend_branch(
             Ok(Some(put)) => retaken.push(Retaken::Put(put)),
             Ok(None)
             | Err(
-                OpsError::Audit(GitError::Locked { .. })
+                OpsError::Git(GitError::Locked { .. })
                 | OpsError::Store(StoreError::LockTimedOut { .. }),
             ) => {
                 return Ok(retaken);
             }
             // What a person has changed there is theirs; so they are told.
-            Err(OpsError::Audit(GitError::InTheWay { .. })) => {}
+            Err(OpsError::Git(GitError::InTheWay { .. })) => {}
             Err(error) => return Err(error),
         }
     }

@@ -196,7 +196,7 @@ pub(crate) fn tend_index(
     workspace.restart_wait(wait);
     match caught_up {
         Err(
-            OpsError::Audit(GitError::Locked { .. })
+            OpsError::Git(GitError::Locked { .. })
             | OpsError::Store(StoreError::LockTimedOut { .. }),
         ) => Ok(Vec::new()),
         caught_up => caught_up,

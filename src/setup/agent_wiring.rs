@@ -120,7 +120,7 @@ pub(crate) fn wire_agents(workspace: &Workspace, dry_run: DryRun) -> Result<Wire
 /// Returns the file that git's index has another version of.
 fn staged_elsewise(error: &OpsError) -> Option<&str> {
     match error {
-        OpsError::Audit(
+        OpsError::Git(
             GitError::StagedElsewise { path }
             | GitError::Unmerged { path }
             | GitError::IntentToAdd { path },

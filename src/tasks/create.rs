@@ -163,9 +163,9 @@ fn commit_new(
     match commit(workspace, &lock, head, writes) {
         Ok(commits) => Ok(Some(commits)),
         // An id that was taken in the meantime: another is drawn.
-        Err(
-            OpsError::Store(StoreError::Exists { .. }) | OpsError::Audit(GitError::Moved { .. }),
-        ) => Ok(None),
+        Err(OpsError::Store(StoreError::Exists { .. }) | OpsError::Git(GitError::Moved { .. })) => {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }

@@ -361,7 +361,7 @@ fn tell_unjudged(session: &Session, error: &OpsError) {
 
 /// Whoever keeps git's folder elsewhere (`git --git-dir`) has no project that aof finds, and commits all the same.
 fn is_no_project(error: &OpsError) -> bool {
-    matches!(error, OpsError::Audit(GitError::NoRepository { .. }))
+    matches!(error, OpsError::Git(GitError::NoRepository { .. }))
 }
 
 fn read(session: &Session, file: &Path) -> Result<Vec<u8>, CliError> {

@@ -82,7 +82,7 @@ fn workspace(session: &Session, mode: DryRun) -> Result<Option<Workspace>, CliEr
         opened.as_ref().err().and_then(CliError::ops),
         Some(
             OpsError::Store(StoreError::NoProject { .. })
-                | OpsError::Audit(GitError::NoRepository { .. })
+                | OpsError::Git(GitError::NoRepository { .. })
         )
     );
     if mode == DryRun::Yes && is_missing { Ok(None) } else { opened.map(Some) }

@@ -63,8 +63,8 @@ pub(crate) fn no_driver(workspace: &Workspace) -> Result<Option<Attention>, OpsE
 
 /// Says why nobody can go by git's index, or who cannot be asked.
 pub(crate) fn of_index(fault: GitError) -> Attention {
-    match OpsError::Audit(fault) {
-        error @ OpsError::Audit(GitError::NotRun { .. }) => of_git(&error),
+    match OpsError::Git(fault) {
+        error @ OpsError::Git(GitError::NotRun { .. }) => of_git(&error),
         error => Attention { code: "index_unreadable", ..of_git(&error) },
     }
 }
@@ -92,7 +92,7 @@ pub(crate) fn of_git(error: &OpsError) -> Attention {
 /// Says where git has what is this clone's alone, or cannot be asked.
 pub(crate) fn own_folder(workspace: &Workspace) -> Option<Attention> {
     match workspace.own_folder_is_ours() {
-        Err(error @ OpsError::Audit(GitError::OwnFolderInGit(_))) => Some(of_rules(&error)),
+        Err(error @ OpsError::Git(GitError::OwnFolderInGit(_))) => Some(of_rules(&error)),
         asked => asked.err().map(|error| of_git(&error)),
     }
 }

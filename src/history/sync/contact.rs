@@ -21,12 +21,12 @@ pub(crate) fn note(
         Err(OpsError::Remote(error)) => (error.code(), error.to_string()),
         // Something here is in the way: the remote may have gone on, and nobody knows how far. It is read later: no age of
         // a lock would be so any more.
-        Err(error @ OpsError::Audit(GitError::Locked { path, .. })) => {
+        Err(error @ OpsError::Git(GitError::Locked { path, .. })) => {
             lock = Some(path.clone());
             let held = format!("`{}` is held by another git process", path.display());
             (error.code(), format!("{held}; if no git is running, delete that file"))
         }
-        Err(error @ OpsError::Audit(GitError::NotStored { .. } | GitError::NotTaken { .. })) => {
+        Err(error @ OpsError::Git(GitError::NotStored { .. } | GitError::NotTaken { .. })) => {
             (error.code(), error.to_string())
         }
         Ok(End::Same | End::Rehearsed) => ("", String::new()),

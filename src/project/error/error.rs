@@ -21,7 +21,7 @@ pub enum OpsError {
     Store(#[from] StoreError),
     /// The repository.
     #[error(transparent)]
-    Audit(#[from] GitError),
+    Git(#[from] GitError),
     /// The remote.
     #[error(transparent)]
     Remote(#[from] RemoteError),

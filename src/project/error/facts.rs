@@ -80,7 +80,7 @@ impl OpsError {
         match self {
             Self::Refused(refusal) => Facts::of(refusal.code()).fix(refusal.fix()),
             Self::Store(error) => of_files(error),
-            Self::Audit(error) => of_git(error),
+            Self::Git(error) => of_git(error),
             Self::Remote(error) => {
                 Facts::of(error.code()).fix(error.fix()).general().passes()
             }

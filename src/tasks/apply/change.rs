@@ -168,7 +168,7 @@ fn commit_if_current(
         // What was read is looked at once more under git's own lock. Whatever git is in the middle of by now is waited for when
         // the branch is read again.
         Err(
-            OpsError::Audit(GitError::Moved { .. } | GitError::Waiting { .. })
+            OpsError::Git(GitError::Moved { .. } | GitError::Waiting { .. })
             | OpsError::Store(StoreError::Changed { .. }),
         ) => Ok(None),
         Err(error) => Err(error),

@@ -58,7 +58,7 @@ pub(crate) fn commit_files(
             OpsError::Store(
                 StoreError::Exists { .. } | StoreError::Changed { .. } | StoreError::Gone { .. },
             )
-            | OpsError::Audit(GitError::Moved { .. }),
+            | OpsError::Git(GitError::Moved { .. }),
         ) => Ok(None),
         Err(error) => Err(error),
     }

@@ -35,7 +35,7 @@ pub(crate) fn is_passing(error: &OpsError) -> bool {
         // Only the worktree lacks it: an editor that saves by renaming, or somebody who deleted it and may bring it back.
         | OpsError::NoTask { committed: Some(_), .. } => true,
         OpsError::Unfit { code, .. } => *code == "rules_not_committed",
-        OpsError::Audit(error) => !matches!(error, GitError::BadPerson { .. } | GitError::BadPath { .. }),
+        OpsError::Git(error) => !matches!(error, GitError::BadPerson { .. } | GitError::BadPath { .. }),
         _ => false,
     }
 }

@@ -39,8 +39,8 @@ pub(crate) fn commit_what_is_ahead(
         match commit_for_recovery(workspace, lock, &head, &ahead) {
             Ok(_) => return Ok(()),
             // A person committed meanwhile.
-            Err(OpsError::Audit(GitError::Moved { .. }))
-                if Instant::now() < workspace.deadline() => {}
+            Err(OpsError::Git(GitError::Moved { .. })) if Instant::now() < workspace.deadline() => {
+            }
             // Its own record, or the one before it, tells whoever comes next.
             Err(error) if error.is_general() => return Err(error),
             Err(_) => return commit_one_by_one(workspace, lock, left),
@@ -64,11 +64,11 @@ fn commit_one_by_one(
             }
             match commit_for_recovery(workspace, lock, &head, &ahead) {
                 // A person committed meanwhile.
-                Err(OpsError::Audit(GitError::Moved { .. }))
+                Err(OpsError::Git(GitError::Moved { .. }))
                     if Instant::now() < workspace.deadline() => {}
                 Err(error)
                     if error.is_general()
-                        || matches!(error, OpsError::Audit(GitError::Moved { .. })) =>
+                        || matches!(error, OpsError::Git(GitError::Moved { .. })) =>
                 {
                     journal::write(lock, left.record)?.sync(lock)?;
                     return Err(error);

@@ -73,7 +73,7 @@ impl PassingObstacle {
             error,
             OpsError::Remote(_)
                 | OpsError::NotConfirmed { .. }
-                | OpsError::Audit(GitError::NotStored { .. })
+                | OpsError::Git(GitError::NotStored { .. })
         );
         let pause = match before {
             _ if !is_remote => TICK,
