@@ -21,11 +21,12 @@ use crate::files::diagnostic::diagnostic::render_all;
 use crate::files::printable::inert;
 use crate::history::verify::past::Past;
 use crate::project::active_rules::{InForce, Remark};
+use crate::project::aside::{Aside, Tell, warn_in_log};
 use crate::project::author::acting_agent;
 use crate::project::branch_checkout::Patience;
 use crate::project::error::error::OpsError;
 use crate::project::git_hints::GitWords;
-use crate::project::workspace::{Aside, Tell, Workspace, warn_in_log};
+use crate::project::workspace::Workspace;
 use crate::rules::Warning;
 
 /// One run of the command line.
@@ -129,12 +130,6 @@ impl Session {
             Workspace::open(&self.directory, format!("aof {command}"), now, self.wait, tell)
                 .map_err(|error| self.unopened(error))?;
         self.git_words.get_or_init(|| workspace.git_words.clone());
-        if let Some(aside) = &workspace.set_aside {
-            self.warn(&format!(
-                "git was killed while it checked out the branch that the project lives on; what stood in its folder is kept in `{}`",
-                aside.display()
-            ));
-        }
         Ok(workspace)
     }
 

@@ -1,5 +1,6 @@
 //! Work handed out: claims, assignments, the scheduled sweep.
 
+pub(crate) mod assign;
 pub(crate) mod claim;
 pub(crate) mod claimable_work;
 pub(crate) mod hand_out;

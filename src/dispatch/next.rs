@@ -15,7 +15,7 @@ use crate::tasks::automatic::rule_changes::follow;
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::header::Header;
 use crate::tasks::headers::list::{Filter, Sort, is_ready, list};
-use crate::tasks::headers::stand::is_owed;
+use crate::tasks::headers::owed::is_owed;
 
 /// How often everything is looked at anew at most because somebody else was faster.
 const ATTEMPTS: usize = 100;

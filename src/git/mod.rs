@@ -23,9 +23,8 @@ pub(crate) mod id;
 pub(crate) mod text_merge;
 
 pub(crate) use attributes::with_lf;
-pub(crate) use checkout::occupied_folder::Occupant;
 pub(crate) use checkout::recovery::Finished;
-pub(crate) use checkout::worktrees::{BranchSource, Stage, Worktree};
+pub(crate) use checkout::worktrees::{BranchSource, Worktree};
 pub(crate) use error::{GitError, OwnFolder, Unsettled};
 pub(crate) use id::{CommitId, ObjectId};
 pub(crate) use index::staged::StagedFile;

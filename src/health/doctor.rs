@@ -2,7 +2,6 @@
 //! that is certain. Each check is a file of its own; what `aof status` tells of the same is told in its words.
 
 use super::checks::caches;
-use super::checks::checkouts;
 use super::checks::copies;
 use super::checks::drifted;
 use super::checks::folders;
@@ -123,7 +122,7 @@ pub(crate) struct Patient<'w> {
 type Check = fn(&Patient<'_>) -> Vec<Complaint>;
 
 /// All of them, in the order in which people are told: what stops everything comes first.
-const CHECKS: [Check; 21] = [
+const CHECKS: [Check; 20] = [
     |patient| told(surroundings::look(patient)),
     |patient| told(settings::look(patient)),
     |patient| told(line_ends::look(patient)),
@@ -136,7 +135,6 @@ const CHECKS: [Check; 21] = [
     |patient| told(staged::look(patient)),
     |patient| told(taken_back::look(patient)),
     |patient| told(leftovers::look(patient)),
-    checkouts::look,
     |patient| told(refused::look(patient)),
     |patient| told(merging::look(patient)),
     remote::look,

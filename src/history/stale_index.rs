@@ -15,7 +15,7 @@ use crate::git::{CommitId, GitError, StagedFile};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal;
-use crate::storage::journal::{Aim, Intent};
+use crate::storage::journal::{JournalRecord, RecoveryAim};
 use crate::storage::layout::{TASKS, companion_of, task_id};
 use crate::storage::{FileStat, StoreError};
 use crate::system::process::boot;
@@ -149,10 +149,10 @@ pub(crate) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, OpsError> {
     let caught_up =
         workspace.repository.catch_up(head, &behind, workspace.deadline(), &mut |locks| {
             let locks = serde_json::to_value(locks).ok();
-            let record = Intent {
+            let record = JournalRecord {
                 pid: std::process::id(),
                 boot: boot(),
-                aim: Aim::Finish,
+                aim: RecoveryAim::Finish,
                 writes: Vec::new(),
                 locks,
             };

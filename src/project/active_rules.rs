@@ -1,16 +1,13 @@
 //! The rules that decide: the committed ones. Where HEAD's are invalid, the newest valid ones before them stay in force.
 
-use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use tracing::{debug, info};
+use tracing::info;
 
 use super::error::error::OpsError;
 use super::rule_check::compiled;
-use super::rule_sources::{
-    RULE_FILES, committed, rules_mark, sources, standing_files, uncommitted,
-};
+use super::rule_sources::{RULE_FILES, committed, rules_mark, standing_files, uncommitted};
 use super::workspace::Workspace;
 use crate::domain::Timestamp;
 use crate::files::config::config::PROJECT_FILE;
@@ -18,6 +15,7 @@ use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::files::task_file::Defaults;
 use crate::git::{CommitId, Head, Repository, TreeFile};
 use crate::rules::Rules;
+use crate::storage::journal;
 use crate::system::shell::all_quoted;
 
 /// What to do where HEAD has no project.yaml.
@@ -33,10 +31,6 @@ pub struct InForce {
     /// What people should know.
     pub remarks: Vec<Remark>,
 }
-
-/// The valid rules that were read last, and which files they are from: the same files say the same.
-#[derive(Default)]
-pub(crate) struct LastRules(RefCell<Option<(Vec<TreeFile>, Rc<Rules>)>>);
 
 /// Something that people should know about the rules in force.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,6 +106,24 @@ pub(crate) fn rules_at(
     }
 }
 
+impl Workspace {
+    /// Returns the rules that decide now: the committed ones. Reading waits for nobody.
+    pub fn rules(&self) -> Result<InForce, OpsError> {
+        in_force_and_seen(self, &self.repository.look()?).map_err(|error| match error {
+            OpsError::Unfit { code: code @ "rules_not_committed", problem, .. }
+                if journal::is_pending(&self.paths) =>
+            {
+                OpsError::Unfit {
+                    code,
+                    problem,
+                    fix: "`aof init` was interrupted here: run it again".to_owned(),
+                }
+            }
+            error => error,
+        })
+    }
+}
+
 /// Returns the rules of a project that has none.
 pub(crate) fn stand_in() -> Result<Rc<Rules>, OpsError> {
     compiled(&[]).map(|(rules, _)| Rc::new(rules)).map_err(OpsError::InvalidRules)
@@ -129,25 +141,6 @@ pub(crate) fn in_force_and_seen(workspace: &Workspace, head: &Head) -> Result<In
     }
     in_force.remarks.extend(workspace.unheeded.clone().map(Remark::Unheeded));
     Ok(in_force)
-}
-
-impl LastRules {
-    /// Returns the rules that the files of this mark say, or everything wrong with them.
-    fn compiled(
-        &self,
-        repository: &Repository,
-        mark: &[TreeFile],
-    ) -> Result<Result<Rc<Rules>, Vec<Diagnostic>>, OpsError> {
-        if let Some((_, rules)) = self.0.borrow().as_ref().filter(|(known, _)| known == mark) {
-            return Ok(Ok(Rc::clone(rules)));
-        }
-        debug!(files = mark.len(), "reading the rules");
-        Ok(compiled(&sources(repository, mark)?).map(|(rules, _)| {
-            let rules = Rc::new(rules);
-            *self.0.borrow_mut() = Some((mark.to_vec(), Rc::clone(&rules)));
-            rules
-        }))
-    }
 }
 
 fn without_commit(repository: &Repository) -> Result<InForce, OpsError> {

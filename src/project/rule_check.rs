@@ -1,13 +1,18 @@
 //! What the files of the rules say, checked: rules that are whole, or everything that is wrong with them.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use tracing::debug;
+
 use super::error::error::OpsError;
-use super::rule_sources::{committed, standing_files};
+use super::rule_sources::{committed, sources, standing_files};
 use crate::domain::Severity;
 use crate::files::config::config::{
     Configuration, ORG_FILE, PROJECT_FILE, Reading, Source, Subject, read,
 };
 use crate::files::diagnostic::diagnostic::Diagnostic;
-use crate::git::{CommitId, Repository};
+use crate::git::{CommitId, Repository, TreeFile};
 use crate::project::git_hints::bring_back;
 use crate::rules::{Finding, Rules};
 
@@ -88,4 +93,27 @@ pub(crate) fn placed(configuration: &Configuration, findings: Vec<Finding>) -> V
         configuration.diagnostic(severity, code, &at, range.as_ref(), &message, help.as_deref())
     };
     findings.into_iter().map(place).collect()
+}
+
+/// The valid rules that were read last, and which files they are from: the same files say the same.
+#[derive(Default)]
+pub(crate) struct LastRules(RefCell<Option<(Vec<TreeFile>, Rc<Rules>)>>);
+
+impl LastRules {
+    /// Returns the rules that the files of this mark say, or everything wrong with them.
+    pub(super) fn compiled(
+        &self,
+        repository: &Repository,
+        mark: &[TreeFile],
+    ) -> Result<Result<Rc<Rules>, Vec<Diagnostic>>, OpsError> {
+        if let Some((_, rules)) = self.0.borrow().as_ref().filter(|(known, _)| known == mark) {
+            return Ok(Ok(Rc::clone(rules)));
+        }
+        debug!(files = mark.len(), "reading the rules");
+        Ok(compiled(&sources(repository, mark)?).map(|(rules, _)| {
+            let rules = Rc::new(rules);
+            *self.0.borrow_mut() = Some((mark.to_vec(), Rc::clone(&rules)));
+            rules
+        }))
+    }
 }

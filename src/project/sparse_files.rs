@@ -1,5 +1,4 @@
-//! Task files that are not here since git does not look for them: outside of a sparse checkout, or told to pass over them. They are not
-//! gone, and git brings them.
+//! Task files that HEAD has and git leaves out of this checkout: a sparse checkout, or `skip-worktree`. They are not gone.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -8,61 +7,32 @@ use crate::domain::TaskId;
 use crate::domain::issue::{Attention, some};
 use crate::storage::ProjectPath;
 use crate::storage::layout::TASKS;
-use crate::system::shell::{all_quoted, quoted};
+use crate::system::shell::all_quoted;
 
-/// Why a task file that HEAD has is not looked for here.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LeftOut {
-    /// Its folder is not in the sparse checkout.
-    Sparse {
-        /// What is to be added to it.
-        folder: String,
-    },
-    /// Git was told to pass over it.
-    Marked {
-        /// The file.
-        path: ProjectPath,
-    },
+/// Returns how the file comes into this checkout, if git leaves it out.
+pub(crate) fn left_out(workspace: &Workspace, path: &ProjectPath) -> Option<String> {
+    let out = workspace.repository.left_out_below(path.as_str()).unwrap_or_default();
+    (!out.is_empty()).then(|| include(workspace, &[path]))
 }
 
-impl LeftOut {
-    /// Returns how the file comes here.
-    pub(crate) fn fix(&self) -> String {
-        match self {
-            Self::Sparse { folder } => format!("`git sparse-checkout add {}`", quoted(folder)),
-            Self::Marked { path } => look_again(&[path.as_str()]),
-        }
+fn include(workspace: &Workspace, paths: &[&ProjectPath]) -> String {
+    if workspace.repository.is_checked_out_in_part() {
+        // Whoever looks for one task of the folder wants all of it.
+        let is_top = |path: &ProjectPath| {
+            path.folder() == TASKS || path.folder().starts_with(&format!("{TASKS}/archive/"))
+        };
+        let folders: BTreeSet<&str> = if paths.iter().any(|path| is_top(path)) {
+            BTreeSet::from([TASKS])
+        } else {
+            paths.iter().map(|path| path.folder()).collect()
+        };
+        return format!("`git sparse-checkout add {}`", all_quoted(folders));
     }
+    let names = all_quoted(paths.iter().map(|path| path.as_str()));
+    format!("`git update-index --no-skip-worktree {names}`, then `git restore {names}`")
 }
 
-fn look_again(paths: &[&str]) -> String {
-    let names = all_quoted(paths.iter().copied());
-    format!(
-        "git was told to pass over it (`skip-worktree`): `git update-index --no-skip-worktree {names}`, then `git restore {names}`"
-    )
-}
-
-/// Returns why a file that HEAD has is not here, if it is that.
-pub(crate) fn left_out(workspace: &Workspace, path: &ProjectPath) -> Option<LeftOut> {
-    let repository = &workspace.repository;
-    if repository.left_out_below(path.as_str()).unwrap_or_default().is_empty() {
-        return None;
-    }
-    Some(if repository.is_checked_out_in_part() {
-        LeftOut::Sparse {
-            folder: if in_tasks(path) { TASKS.to_owned() } else { path.folder().to_owned() },
-        }
-    } else {
-        LeftOut::Marked { path: path.clone() }
-    })
-}
-
-/// What is in the folder of tasks itself has all of it come, as whoever looks for a task wants it.
-fn in_tasks(path: &ProjectPath) -> bool {
-    path.folder() == TASKS || path.folder().starts_with(&format!("{TASKS}/archive/"))
-}
-
-/// Takes those out of the tasks whose files are gone that git does not look for, and says how all of them come here.
+/// Takes the tasks that git leaves out of those whose files are gone, and returns how all of them come here.
 pub(crate) fn of_left_out(
     workspace: &Workspace,
     gone: &mut Vec<(TaskId, ProjectPath)>,
@@ -73,40 +43,18 @@ pub(crate) fn of_left_out(
     // Where git cannot be asked, whatever cannot do without it says so.
     let left_out: HashSet<String> =
         workspace.repository.left_out_below(TASKS).unwrap_or_default().into_iter().collect();
-    let (out, others) =
+    let (out, others): (Vec<_>, Vec<_>) =
         std::mem::take(gone).into_iter().partition(|(_, path)| left_out.contains(path.as_str()));
     *gone = others;
-    let out: Vec<(TaskId, ProjectPath)> = out;
-    let paths: Vec<&str> = out.iter().map(|(_, path)| path.as_str()).collect();
-    let (has, files) =
-        if out.len() == 1 { ("task has no file", "it") } else { ("tasks have no file", "them") };
-    if out.is_empty() {
-        return None;
-    }
-    let count = out.len();
-    if !workspace.repository.is_checked_out_in_part() {
-        return Some(Attention {
-            code: "tasks_left_out",
-            problem: format!(
-                "{count} {has} here, since git was told to pass over {files}: {}",
-                some(&paths)
-            ),
-            fix: look_again(&paths),
-        });
-    }
-    let mut folders: BTreeSet<&str> =
-        out.iter().map(|(_, path)| if in_tasks(path) { TASKS } else { path.folder() }).collect();
-    if folders.contains(TASKS) {
-        folders = BTreeSet::from([TASKS]);
-    }
-    let names = folders.iter().map(|folder| format!("`{folder}/`")).collect::<Vec<_>>().join(", ");
-    let is = if folders.len() == 1 { "is" } else { "are" };
-    Some(Attention {
+    let paths: Vec<&ProjectPath> = out.iter().map(|(_, path)| path).collect();
+    let names: Vec<&str> = paths.iter().map(|path| path.as_str()).collect();
+    (!out.is_empty()).then(|| Attention {
         code: "tasks_left_out",
-        problem: format!("{names} {is} not in this sparse checkout: {count} {has} here"),
-        fix: format!(
-            "`git sparse-checkout add {}`; what is dropped for them waits until then",
-            all_quoted(folders)
+        problem: format!(
+            "git leaves the files of {} tasks out of this checkout: {}",
+            names.len(),
+            some(&names)
         ),
+        fix: format!("{}; what is dropped for them waits until then", include(workspace, &paths)),
     })
 }

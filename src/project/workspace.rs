@@ -4,42 +4,19 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tracing::{info, warn};
+use tracing::info;
 
-use super::active_rules::{InForce, LastRules, in_force_and_seen};
-use super::branch::{Elsewhere, follow_branch, worktree_beside};
-use super::branch_checkout::Patience;
+use super::aside::{Aside, Clock, Tell};
 use super::error::error::OpsError;
 use super::git_hints::GitWords;
+use super::rule_check::LastRules;
 use crate::domain::Timestamp;
 use crate::domain::values::histogram::Histogram;
 use crate::git::{GitError, Head, Repository};
-use crate::storage::{Holder, Paths, StoreError, WriterLock, journal};
+use crate::storage::{Holder, Paths, WriterLock};
 
 /// How long others may have git's index before that is told: most are done at once.
 const SHORT: Duration = Duration::from_millis(200);
-
-/// Tells the time. It comes from the door, so that tests can move it.
-pub type Clock = fn() -> Timestamp;
-
-/// What a command has to say besides what comes of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Aside<'a> {
-    /// What it waits for.
-    Wait(&'a str),
-    /// What it came upon, and nothing stops at.
-    Warning(&'a str),
-}
-
-/// Who is told of it.
-pub type Tell = fn(Aside<'_>);
-
-/// Tells the log what is to be known, where nobody reads along.
-pub fn warn_in_log(aside: Aside<'_>) {
-    if let Aside::Warning(text) = aside {
-        warn!("{text}");
-    }
-}
 
 /// What of a project is worked on.
 #[derive(Debug, Clone)]
@@ -98,8 +75,6 @@ pub struct Workspace {
     pub checkout: PathBuf,
     /// The project.yaml there that names the branch, where it says something else than what is committed of it.
     pub(crate) unheeded: Option<PathBuf>,
-    /// Where everything is that a killed git had left in its folder, where that was made anew when it was opened.
-    pub set_aside: Option<PathBuf>,
     /// How commands of git are written for whoever reads them.
     pub git_words: GitWords,
     /// What runs, in the words that waiting commands are shown: `aof task complete`.
@@ -116,35 +91,6 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Opens the project around a folder. `tell` is told, once, what a wait is for, and what is to be known besides.
-    pub fn open(
-        start: &Path,
-        command: String,
-        clock: Clock,
-        wait: Duration,
-        tell: Tell,
-    ) -> Result<Self, OpsError> {
-        let paths = Paths::find(start).or_else(|fault| match worktree_beside(start) {
-            Some(beside) => Ok(Paths::at(beside)),
-            None => Err(no_project(start, fault)),
-        })?;
-        let root = paths.root();
-        let repository = Repository::discover(root)?;
-        let patience = Patience::new(command.clone(), clock(), wait, tell);
-        match follow_branch(root, &repository, &patience)? {
-            None => Ok(Self::of_files(root, repository, command, clock, wait, tell)),
-            Some(Elsewhere { root: place, unheeded, set_aside }) => {
-                let workspace = Self::at(&place, command, clock, patience.left(), tell)?;
-                workspace.paths.hide_branch();
-                // Whoever named a folder may stand in another one.
-                let here = (start == Path::new(".")).then(|| start.canonicalize().ok()).flatten();
-                let near = here.as_deref().and_then(|here| place.strip_prefix(here).ok());
-                let git_words = GitWords::in_folder(near.unwrap_or(&place));
-                Ok(Self { checkout: root.to_owned(), unheeded, set_aside, git_words, ..workspace })
-            }
-        }
-    }
-
     /// Opens the project in that very folder, whether or not anything of it stands there yet.
     pub fn at(
         root: &Path,
@@ -156,7 +102,7 @@ impl Workspace {
         Ok(Self::of_files(root, Repository::discover(root)?, command, clock, wait, tell))
     }
 
-    fn of_files(
+    pub(super) fn of_files(
         root: &Path,
         repository: Repository,
         command: String,
@@ -166,6 +112,16 @@ impl Workspace {
     ) -> Self {
         let begun = Self::begin(root, repository, Ground::Files, command, clock);
         Self { wait, deadline: Instant::now() + wait, tell, ..begun }
+    }
+
+    /// Returns it as the branch of its own on which the project of another checkout lives.
+    pub(super) fn checked_out_for(
+        self,
+        checkout: &Path,
+        unheeded: Option<PathBuf>,
+        git_words: GitWords,
+    ) -> Self {
+        Self { checkout: checkout.to_owned(), unheeded, git_words, ..self }
     }
 
     /// Opens the commits of the nearest repository, whether or not it has a worktree, for whoever only reads what they say of the
@@ -194,7 +150,6 @@ impl Workspace {
             ground,
             checkout: root.to_owned(),
             unheeded: None,
-            set_aside: None,
             git_words: GitWords::default(),
             network: Network::Used,
             clock,
@@ -321,22 +276,6 @@ impl Workspace {
         }
     }
 
-    /// Returns the rules that decide now: the committed ones. Reading waits for nobody.
-    pub fn rules(&self) -> Result<InForce, OpsError> {
-        in_force_and_seen(self, &self.repository.look()?).map_err(|error| match error {
-            OpsError::Unfit { code: code @ "rules_not_committed", problem, .. }
-                if journal::is_pending(&self.paths) =>
-            {
-                OpsError::Unfit {
-                    code,
-                    problem,
-                    fix: "`aof init` was interrupted here: run it again".to_owned(),
-                }
-            }
-            error => error,
-        })
-    }
-
     /// Tells of what was come upon, and nothing stops at.
     pub(crate) fn warn(&self, text: String) {
         (self.tell)(Aside::Warning(&self.git_words.said(text)));
@@ -365,13 +304,5 @@ impl Workspace {
             info!(?holder, seconds = start.elapsed().as_secs_f64(), "waited for the lock");
         }
         Ok(lock)
-    }
-}
-
-/// A bare repository has no project to be found: that is not for want of one.
-fn no_project(start: &Path, fault: StoreError) -> OpsError {
-    match Repository::discover(start) {
-        Err(bare @ GitError::Bare { .. }) => bare.into(),
-        _ => fault.into(),
     }
 }

@@ -17,6 +17,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::fs::error::OrIo;
 use super::fs::folder::list;
 use super::fs::lock_file::FileLock;
 use super::fs::temporary_file::TemporaryFile;
@@ -197,18 +198,17 @@ impl StreamWriter {
         let Some(size) = usize::try_from(behind).ok().filter(|_| behind <= LONGEST) else {
             return Ok(StreamState::Lost);
         };
-        let fault =
-            |doing| move |cause| StoreError::io(doing, &self.local.path().join(NAME), cause);
+        let path = self.local.path().join(NAME);
         let mut bytes = vec![0; size];
-        file.read_exact_at(&mut bytes, end).map_err(fault("read"))?;
+        file.read_exact_at(&mut bytes, end).or_io("read", &path)?;
         let whole =
             bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
         let strays: Vec<&[u8]> =
             whole.filter(|line| !again(&String::from_utf8_lossy(line))).collect();
         let kept = strays.concat();
         if kept != bytes {
-            file.set_len(end).map_err(fault("cut off"))?;
-            file.write_all_at(&kept, end).map_err(fault("write"))?;
+            file.set_len(end).or_io("cut off", &path)?;
+            file.write_all_at(&kept, end).or_io("write", &path)?;
         }
         record.end = record.end.after(&kept);
         let strays = strays.iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect();
@@ -223,8 +223,7 @@ impl StreamWriter {
     ) -> Result<(), StoreError> {
         if !lines.is_empty() {
             let mut file = self.local.open_to_append(NAME)?;
-            file.write_all(lines)
-                .map_err(|cause| StoreError::io("write", &self.local.path().join(NAME), cause))?;
+            file.write_all(lines).or_io("write", self.local.path().join(NAME))?;
             record.end = record.end.after(lines);
         }
         crash_points::point("events.written");
@@ -295,11 +294,12 @@ impl StreamReader {
     /// Returns the next whole line without its end, in which what is no UTF-8 is replaced; nothing where there is none yet.
     pub(crate) fn line(&mut self) -> Result<Option<String>, StoreError> {
         let mut bytes = Vec::new();
-        let fault = |cause| StoreError::io("read", &self.paths.events(), cause);
-        let read = (&mut self.reader).take(LONGEST).read_until(b'\n', &mut bytes).map_err(fault)?;
+        let path = self.paths.events();
+        let read = (&mut self.reader).take(LONGEST).read_until(b'\n', &mut bytes);
+        let read = read.or_io("read", &path)?;
         if bytes.pop() != Some(b'\n') {
             // Somebody may be about to write the rest.
-            self.reader.seek(SeekFrom::Start(self.at)).map_err(fault)?;
+            self.reader.seek(SeekFrom::Start(self.at)).or_io("read", &path)?;
             return Ok(None);
         }
         self.at += read as u64;
@@ -318,7 +318,7 @@ impl StreamReader {
     pub(crate) fn go_to(&mut self, place: u64) -> Result<(), StoreError> {
         self.at = place;
         let sought = self.reader.seek(SeekFrom::Start(place));
-        sought.map(drop).map_err(|cause| StoreError::io("read", &self.paths.events(), cause))
+        sought.map(drop).or_io("read", self.paths.events())
     }
 
     /// Returns whether another stream has taken the place of this one, or it was cut off.

@@ -12,7 +12,7 @@
 //! cut left and that no record names.
 //!
 //! The file stays, full of spaces while nothing is under way, and the record is written over them. So its sync is that of one
-//! block. A power cut before the sync may leave parts of a record, which read as [`Pending::Unreadable`]; no lock was taken and
+//! block. A power cut before the sync may leave parts of a record, which read as [`JournalState::Unreadable`]; no lock was taken and
 //! no file changed by then. The spaces are not synced, so a power cut may bring back a record whose write was done: recovery
 //! finds everything in place. Only spaces are written over, but for the note that the write is to be undone ([`note_undo`]).
 //! Any other content is replaced by a new file.
@@ -24,6 +24,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 
 use serde::{Deserialize, Serialize};
 
+use super::fs::error::OrIo;
 use super::fs::lock_file::stands_at;
 use super::layout::LOCAL;
 use super::{Durability, Folder, Paths, ProjectPath, StoreError, WriterLock};
@@ -37,20 +38,20 @@ const ROOM: usize = 4096;
 
 /// What a process was about to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Intent {
+pub(crate) struct JournalRecord {
     /// What is to become of it. First, so that [`note_undo`] changes the first block alone.
-    pub aim: Aim,
+    pub aim: RecoveryAim,
     pub pid: u32,
     /// In which start of the machine it ran, where the system tells: what another one left may have lost names in a power cut.
     pub boot: Option<String>,
-    pub writes: Vec<Write>,
+    pub writes: Vec<IntendedWrite>,
     /// Git's locks, as `git` describes them, once they are about to be taken.
     pub locks: Option<serde_json::Value>,
 }
 
 /// What is to become of what a process left. The words have the same length, so that one can be written over the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Aim {
+pub(crate) enum RecoveryAim {
     /// It was under way, and nobody was told how it ended: it is finished, if it can be.
     #[serde(rename = "redo")]
     Finish,
@@ -61,21 +62,21 @@ pub enum Aim {
 
 /// One change: of a task, or of the rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Write {
+pub(crate) struct IntendedWrite {
     /// The task; absent where a file of the rules is made.
     pub task: Option<TaskId>,
     /// Its file before; absent for a new one.
-    pub old: Option<Old>,
+    pub old: Option<FileBefore>,
     /// Where it goes, and what it is to say.
     pub new: ProjectPath,
     pub sha256: Digest,
     /// The files that go with it.
-    pub companions: Vec<Moved>,
+    pub companions: Vec<MovedCompanion>,
     /// All other files that are being written with this one: of a project, of its rules, for agents.
-    pub made: Vec<Made>,
+    pub made: Vec<CreatedFile>,
 }
 
-impl Write {
+impl IntendedWrite {
     /// Returns where the file stood, and where it goes.
     pub(crate) fn places(&self) -> impl Iterator<Item = &ProjectPath> {
         self.old.iter().map(|old| &old.path).chain([&self.new])
@@ -90,14 +91,14 @@ impl Write {
 
 /// A task's file as it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Old {
+pub(crate) struct FileBefore {
     pub path: ProjectPath,
     pub sha256: Digest,
 }
 
 /// A file that goes with a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moved {
+pub(crate) struct MovedCompanion {
     pub from: ProjectPath,
     pub to: ProjectPath,
     pub sha256: Digest,
@@ -105,7 +106,7 @@ pub struct Moved {
 
 /// A file that is no task's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Made {
+pub(crate) struct CreatedFile {
     pub path: ProjectPath,
     pub sha256: Digest,
     /// What it said before, which is what HEAD has; absent if there was none.
@@ -114,11 +115,11 @@ pub struct Made {
 
 /// What the record says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Pending {
+pub(crate) enum JournalState {
     /// Nothing: the last write was finished.
     Nothing,
     /// That was under way.
-    Intent(Intent),
+    Record(JournalRecord),
     /// Something was under way, but the record is damaged, or of another version of aof: only the files can tell.
     Unreadable,
 }
@@ -132,7 +133,10 @@ pub(crate) struct UnsyncedRecord {
 }
 
 /// Writes the record, or replaces it by what is known now.
-pub(crate) fn write(lock: &WriterLock, intent: &Intent) -> Result<UnsyncedRecord, StoreError> {
+pub(crate) fn write(
+    lock: &WriterLock,
+    intent: &JournalRecord,
+) -> Result<UnsyncedRecord, StoreError> {
     let mut text = text(intent);
     if text.len() <= ROOM {
         text.resize(ROOM, b' ');
@@ -151,10 +155,13 @@ pub(crate) fn write(lock: &WriterLock, intent: &Intent) -> Result<UnsyncedRecord
 
 /// Notes on a record that what it says is to be undone. It is written over where it stands: only its first block changes.
 /// Fails where something else stands there.
-pub(crate) fn note_undo(lock: &WriterLock, intent: &Intent) -> Result<UnsyncedRecord, StoreError> {
+pub(crate) fn note_undo(
+    lock: &WriterLock,
+    intent: &JournalRecord,
+) -> Result<UnsyncedRecord, StoreError> {
     let path = lock.paths().intent();
-    let [before, after] =
-        [Aim::Finish, Aim::Undo].map(|aim| text(&Intent { aim, ..intent.clone() }));
+    let [before, after] = [RecoveryAim::Finish, RecoveryAim::Undo]
+        .map(|aim| text(&JournalRecord { aim, ..intent.clone() }));
     let opened = Folder::open(lock.paths().root(), LOCAL)?.open_to_write(NAME)?;
     let Some((file, metadata)) = opened else { return Err(StoreError::Gone { path }) };
     let mut standing = vec![0; before.len()];
@@ -181,9 +188,7 @@ impl UnsyncedRecord {
             return Err(StoreError::Gone { path });
         }
         let waiting = Unsynced::new(&file, &path, Part::Bytes);
-        waiting
-            .map(|file| Some(file.ahead()))
-            .map_err(|cause| StoreError::io("hold open", &path, cause))
+        waiting.map(|file| Some(file.ahead())).or_io("hold open", &path)
     }
 
     /// Has the record survive a power cut.
@@ -195,24 +200,26 @@ impl UnsyncedRecord {
 }
 
 /// Reads the record.
-pub(crate) fn read(lock: &WriterLock) -> Result<Pending, StoreError> {
+pub(crate) fn read(lock: &WriterLock) -> Result<JournalState, StoreError> {
     read_in(lock.local())
 }
 
 /// Returns whether a write was not finished, or is under way. Only whoever has the lock can tell which.
 pub(crate) fn is_pending(paths: &Paths) -> bool {
     let folder = Folder::open_existing(paths.root(), LOCAL).ok().flatten();
-    folder.is_some_and(|folder| !matches!(read_in(&folder), Ok(Pending::Nothing)))
+    folder.is_some_and(|folder| !matches!(read_in(&folder), Ok(JournalState::Nothing)))
 }
 
-fn read_in(folder: &Folder) -> Result<Pending, StoreError> {
+fn read_in(folder: &Folder) -> Result<JournalState, StoreError> {
     match folder.read(NAME, LIMIT) {
-        Ok(None) => Ok(Pending::Nothing),
-        Ok(Some((bytes, _))) if is_blank(&bytes) => Ok(Pending::Nothing),
+        Ok(None) => Ok(JournalState::Nothing),
+        Ok(Some((bytes, _))) if is_blank(&bytes) => Ok(JournalState::Nothing),
         Ok(Some((bytes, _))) => {
-            Ok(parse(bytes.trim_ascii_end()).map_or(Pending::Unreadable, Pending::Intent))
+            Ok(parse(bytes.trim_ascii_end()).map_or(JournalState::Unreadable, JournalState::Record))
         }
-        Err(StoreError::TooLarge { .. } | StoreError::WrongKind { .. }) => Ok(Pending::Unreadable),
+        Err(StoreError::TooLarge { .. } | StoreError::WrongKind { .. }) => {
+            Ok(JournalState::Unreadable)
+        }
         Err(fault) => Err(fault),
     }
 }
@@ -228,12 +235,12 @@ pub(crate) fn clear(lock: &WriterLock) -> Result<(), StoreError> {
     if blanked { Ok(()) } else { folder.remove(NAME) }
 }
 
-fn text(intent: &Intent) -> Vec<u8> {
+fn text(intent: &JournalRecord) -> Vec<u8> {
     let json = serde_json::to_vec(intent).expect("a record of plain fields is JSON");
     [Digest::of(&json).as_str().as_bytes(), b"\n", &json].concat()
 }
 
-fn parse(text: &[u8]) -> Option<Intent> {
+fn parse(text: &[u8]) -> Option<JournalRecord> {
     let end = text.iter().position(|byte| *byte == b'\n')?;
     let (digest, json) = (&text[..end], &text[end + 1..]);
     let is_whole = digest == Digest::of(json).as_str().as_bytes();
@@ -241,8 +248,7 @@ fn parse(text: &[u8]) -> Option<Intent> {
 }
 
 fn write_over(lock: &WriterLock, file: &File, text: &[u8]) -> Result<(), StoreError> {
-    file.write_all_at(text, 0)
-        .map_err(|cause| StoreError::io("write", &lock.paths().intent(), cause))
+    file.write_all_at(text, 0).or_io("write", lock.paths().intent())
 }
 
 /// Returns the file if it waits for a record. One that is not this user's to write is replaced.
@@ -275,25 +281,25 @@ mod tests {
         (paths, lock)
     }
 
-    fn intent() -> Intent {
-        Intent {
+    fn intent() -> JournalRecord {
+        JournalRecord {
             pid: 42,
             boot: Some("this one".to_owned()),
-            aim: Aim::Finish,
-            writes: vec![Write {
+            aim: RecoveryAim::Finish,
+            writes: vec![IntendedWrite {
                 task: Some("AOF-abc".parse().unwrap()),
-                old: Some(Old {
+                old: Some(FileBefore {
                     path: "tasks/AOF-abc.md".parse().unwrap(),
                     sha256: Digest::of(b"as it was"),
                 }),
                 new: "tasks/archive/2026/02/16/AOF-abc.md".parse().unwrap(),
                 sha256: Digest::of(b"as it will be"),
-                companions: vec![Moved {
+                companions: vec![MovedCompanion {
                     from: "tasks/AOF-abc.log".parse().unwrap(),
                     to: "tasks/archive/2026/02/16/AOF-abc.log".parse().unwrap(),
                     sha256: Digest::of(b"beside"),
                 }],
-                made: vec![Made {
+                made: vec![CreatedFile {
                     path: "project.yaml".parse().unwrap(),
                     sha256: Digest::of(b"project"),
                     before: Some(Digest::of(b"before")),
@@ -314,7 +320,7 @@ mod tests {
         let home = TempDir::new().unwrap();
         let (paths, lock) = locked(&home);
         let mut intent = intent();
-        assert_eq!(read(&lock).unwrap(), Pending::Nothing);
+        assert_eq!(read(&lock).unwrap(), JournalState::Nothing);
         assert!(!is_pending(&paths));
         let number = || fs::metadata(paths.intent()).unwrap().ino();
         // The second round writes over the spaces that the first one left.
@@ -322,12 +328,12 @@ mod tests {
         for round in 0..3 {
             intent.pid = round;
             write(&lock, &intent).unwrap().sync(&lock).unwrap();
-            assert_eq!(read(&lock).unwrap(), Pending::Intent(intent.clone()));
+            assert_eq!(read(&lock).unwrap(), JournalState::Record(intent.clone()));
             assert!(is_pending(&paths));
             numbers.push(number());
             clear(&lock).unwrap();
             clear(&lock).unwrap();
-            assert_eq!(read(&lock).unwrap(), Pending::Nothing);
+            assert_eq!(read(&lock).unwrap(), JournalState::Nothing);
             assert!(!is_pending(&paths));
         }
         assert_eq!(numbers, [numbers[0]; 3]);
@@ -337,7 +343,7 @@ mod tests {
         let old = File::open(paths.intent()).unwrap();
         intent.locks = Some(serde_json::json!({"index": {"inode": u64::MAX}}));
         write(&lock, &intent).unwrap().sync(&lock).unwrap();
-        assert_eq!(read(&lock).unwrap(), Pending::Intent(intent.clone()));
+        assert_eq!(read(&lock).unwrap(), JournalState::Record(intent.clone()));
         let mut before = [0; ROOM];
         old.read_exact_at(&mut before, 0).unwrap();
         assert!(parse(before.trim_ascii_end()).unwrap().locks.is_none());
@@ -346,9 +352,9 @@ mod tests {
         clear(&lock).unwrap();
         intent.locks = Some("x".repeat(ROOM).into());
         write(&lock, &intent).unwrap().sync(&lock).unwrap();
-        assert_eq!(read(&lock).unwrap(), Pending::Intent(intent));
+        assert_eq!(read(&lock).unwrap(), JournalState::Record(intent));
         clear(&lock).unwrap();
-        assert_eq!(read(&lock).unwrap(), Pending::Nothing);
+        assert_eq!(read(&lock).unwrap(), JournalState::Nothing);
     }
 
     #[test]
@@ -358,13 +364,13 @@ mod tests {
         let mut intent = intent();
         for locks in [None, Some("x".repeat(3 * ROOM).into())] {
             intent.locks = locks;
-            let undone = Intent { aim: Aim::Undo, ..intent.clone() };
+            let undone = JournalRecord { aim: RecoveryAim::Undo, ..intent.clone() };
             write(&lock, &intent).unwrap().sync(&lock).unwrap();
             let look =
                 || (fs::metadata(paths.intent()).unwrap().ino(), fs::read(paths.intent()).unwrap());
             let (number, text) = look();
             note_undo(&lock, &intent).unwrap().sync(&lock).unwrap();
-            assert_eq!(read(&lock).unwrap(), Pending::Intent(undone));
+            assert_eq!(read(&lock).unwrap(), JournalState::Record(undone));
             let (noted_in, noted) = look();
             assert_eq!(
                 (noted_in, noted.len(), &noted[ROOM..]),
@@ -378,7 +384,7 @@ mod tests {
             note_undo(&lock, &intent),
             Err(StoreError::Changed { .. } | StoreError::Gone { .. })
         ));
-        assert_eq!(read(&lock).unwrap(), Pending::Nothing);
+        assert_eq!(read(&lock).unwrap(), JournalState::Nothing);
     }
 
     #[test]
@@ -400,11 +406,11 @@ mod tests {
             &signed("x\n{}"),
         ] {
             fs::write(paths.intent(), damaged).unwrap();
-            assert!(matches!(read(&lock).unwrap(), Pending::Unreadable), "{damaged}");
+            assert!(matches!(read(&lock).unwrap(), JournalState::Unreadable), "{damaged}");
             assert!(is_pending(&paths), "{damaged}");
         }
         fs::write(paths.intent(), signed(&whole)).unwrap();
-        assert_eq!(read(&lock).unwrap(), Pending::Intent(intent()));
+        assert_eq!(read(&lock).unwrap(), JournalState::Record(intent()));
     }
 
     #[test]
@@ -416,12 +422,12 @@ mod tests {
         let place = paths.intent();
         fs::hard_link(&theirs, &place).unwrap();
         write(&lock, &intent()).unwrap().sync(&lock).unwrap();
-        assert_eq!(read(&lock).unwrap(), Pending::Intent(intent()));
+        assert_eq!(read(&lock).unwrap(), JournalState::Record(intent()));
         fs::remove_file(&place).unwrap();
         std::os::unix::fs::symlink(&theirs, &place).unwrap();
         assert!(matches!(write(&lock, &intent()), Err(StoreError::WrongKind { .. })));
         // Whoever heals meets it first.
-        assert!(matches!(read(&lock).unwrap(), Pending::Unreadable));
+        assert!(matches!(read(&lock).unwrap(), JournalState::Unreadable));
         clear(&lock).unwrap();
         fs::hard_link(&theirs, &place).unwrap();
         clear(&lock).unwrap();

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::fs::error::OrIo;
 use super::fs::folder::list;
 use super::{FileKind, Folder, ProjectPath, StoreError, editor_schemas};
 use crate::domain::{IdFault, Layout, TaskId};
@@ -60,8 +61,7 @@ impl Paths {
     /// Returns the project that a folder belongs to: the nearest one, from there upwards, with `project.yaml` or `.aof/`. The
     /// search ends at the git worktree.
     pub(crate) fn find(start: &Path) -> Result<Self, StoreError> {
-        let real = fs::canonicalize(start)
-            .map_err(|cause| StoreError::io("find the folder", start, cause))?;
+        let real = fs::canonicalize(start).or_io("find the folder", start)?;
         for folder in real.ancestors() {
             if folder.join("project.yaml").is_file() || folder.join(LOCAL).is_dir() {
                 return Ok(Self::at(folder));

@@ -31,7 +31,6 @@ pub use fs::temporary_file::Durability;
 pub use header_cache::HeaderCache;
 pub use hints::{ArchiveScan, DueHorizon, Hint};
 pub(crate) use inbox::Inbox;
-pub use journal::Intent;
 pub use layout::Paths;
 pub use lock::WriterLock;
 pub use outbox::Outbox;

@@ -265,13 +265,11 @@ impl Outbox {
         next: Option<Timestamp>,
         seen: &[String],
     ) -> Result<(), StoreError> {
-        let folder = self.make(&folder_of(channel))?;
-        let Some(next) = next else { return folder.remove("next") };
-        folder.replace_json("next", &next, Durability::Volatile)?;
+        self.keep(channel, "next", next.as_ref())?;
         // In this order: whoever adds a message removes the file afterwards.
         let seen: HashSet<&String> = seen.iter().collect();
         if self.names(channel)?.iter().any(|name| !seen.contains(name)) {
-            folder.remove("next")?;
+            self.remove(&folder_of(channel), "next")?;
         }
         Ok(())
     }
@@ -287,10 +285,19 @@ impl Outbox {
         channel: &ChannelKey,
         rest: Option<&ChannelRest>,
     ) -> Result<(), StoreError> {
+        self.keep(channel, "rest", rest)
+    }
+
+    fn keep<T: Serialize>(
+        &self,
+        channel: &ChannelKey,
+        name: &str,
+        value: Option<&T>,
+    ) -> Result<(), StoreError> {
         let folder = self.make(&folder_of(channel))?;
-        match rest {
-            Some(rest) => folder.replace_json("rest", rest, Durability::Volatile),
-            None => folder.remove("rest"),
+        match value {
+            Some(value) => folder.replace_json(name, value, Durability::Volatile),
+            None => folder.remove(name),
         }
     }
 

@@ -5,53 +5,34 @@
 
 use std::fs::File;
 use std::path::PathBuf;
-use std::thread;
-use std::time::{Duration, Instant};
 
-use crate::storage::fs::lock_file::stands_at;
-use crate::storage::layout::LOCAL;
-use crate::storage::{Folder, Paths, StoreError};
+use super::fs::error::OrIo;
+use super::fs::lock_file::{FileLock, stands_at};
+use super::layout::LOCAL;
+use super::{Folder, Paths, StoreError};
 
 const NAME: &str = "watcher";
-/// Whoever only asks holds the file for microseconds.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The mark of one living watcher, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Presence {
     file: File,
-    paths: Paths,
+    path: PathBuf,
 }
 
 impl Presence {
     /// Says that a watcher lives.
     pub(crate) fn announce(paths: &Paths) -> Result<Self, StoreError> {
-        paths.prepare_local()?;
-        let file = Folder::open(paths.root(), LOCAL)?.open_lock(NAME)?;
-        let start = Instant::now();
-        loop {
-            match fs4::FileExt::try_lock_shared(&file) {
-                Ok(()) => return Ok(Self { file, paths: paths.clone() }),
-                Err(fs4::TryLockError::WouldBlock) if start.elapsed() < PATIENCE => {
-                    thread::sleep(Duration::from_millis(1));
-                }
-                Err(fs4::TryLockError::WouldBlock) => {
-                    return Err(StoreError::LockTimedOut {
-                        path: place(paths),
-                        waited: PATIENCE,
-                        holder: None,
-                    });
-                }
-                Err(fs4::TryLockError::Error(cause)) => {
-                    return Err(StoreError::io("lock", &place(paths), cause));
-                }
-            }
-        }
+        let file = paths.prepare_local()?.open_lock(NAME)?;
+        let path = paths.local().join(NAME);
+        // Whoever only asks holds the file for microseconds.
+        fs4::FileExt::lock_shared(&file).or_io("lock", &path)?;
+        Ok(Self { file, path })
     }
 
     /// Returns whether others can see the mark: somebody may have removed `.aof/`.
     pub(crate) fn is_visible(&self) -> bool {
-        stands_at(&self.file, &place(&self.paths))
+        stands_at(&self.file, &self.path)
     }
 }
 
@@ -59,16 +40,8 @@ impl Presence {
 pub(crate) fn is_watched(paths: &Paths) -> bool {
     let Ok(Some(folder)) = Folder::open_existing(paths.root(), LOCAL) else { return false };
     // Asking makes no file.
-    let Ok(Some(_)) = folder.kind(NAME) else { return false };
-    let Ok(file) = folder.open_lock(NAME) else { return false };
-    match fs4::FileExt::try_lock(&file) {
-        Err(fs4::TryLockError::WouldBlock) => true,
-        Ok(()) | Err(fs4::TryLockError::Error(_)) => false,
-    }
-}
-
-fn place(paths: &Paths) -> PathBuf {
-    paths.local().join(NAME)
+    let Ok(Some((file, _))) = folder.open_to_write(NAME) else { return false };
+    matches!(FileLock::attempt(file, folder.path()), Ok(None))
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! Claims, releases and what people do with a task: each is one act of the engine, carried out.
 
-use crate::dispatch::claimable_work::openings;
-use crate::dispatch::synced_claims::{Claims, confirm_or, look_around};
 use crate::domain::{AgentId, GateId, Status, Ticket};
 use crate::git::Person;
 use crate::project::author::{actor, actor_author, agent_author};
@@ -41,8 +39,7 @@ pub(crate) fn release(
     })
 }
 
-/// Gives the task to an agent, or the branch of it that the ticket names, whoever has it now. In a synced project that counts once the
-/// remote has it, like a claim.
+/// Gives the task to an agent, or the branch of it that the ticket names, whoever has it now.
 pub(crate) fn assign(
     workspace: &Workspace,
     ticket: &Ticket,
@@ -50,45 +47,11 @@ pub(crate) fn assign(
     agent: &AgentId,
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
-    let shared = dry_run == DryRun::No && Claims::here(workspace)? == Claims::Shared;
-    if shared {
-        look_around(workspace)?;
-    }
-    let give = |to: &AgentId, ticket: &Ticket| {
-        let (agent, branch) = (to.clone(), ticket.branch.clone());
-        by_actor(workspace, ticket, by, dry_run, &|by| Act::Assign {
-            by,
-            agent: agent.clone(),
-            branch: branch.clone(),
-        })
-    };
-    let changed = give(agent, ticket)?;
-    if shared {
-        confirm_or(workspace, ticket, agent, &changed, &|| {
-            let back = match held_before(workspace, &changed)? {
-                Some((place, holder)) => give(&holder, &place),
-                None => release(workspace, ticket, Some(agent), DryRun::No),
-            };
-            // Whoever had it may not have it any more.
-            back.or_else(|_| release(workspace, ticket, Some(agent), DryRun::No))
-        })?;
-    }
-    Ok(changed)
-}
-
-/// Returns what changed hands, and who had it.
-fn held_before(
-    workspace: &Workspace,
-    changed: &Changed,
-) -> Result<Option<(Ticket, AgentId)>, OpsError> {
-    let rules = workspace.rules()?.rules;
-    let before =
-        changed.before.as_ref().map(|before| openings(&rules, &before.task)).unwrap_or_default();
-    let mut places = openings(&rules, &changed.after.task).into_iter().zip(before);
-    Ok(places.find_map(|(after, before)| {
-        let holder = before.holder.filter(|holder| Some(holder) != after.holder.as_ref())?;
-        Some((after.ticket, holder))
-    }))
+    by_actor(workspace, ticket, by, dry_run, &|by| Act::Assign {
+        by,
+        agent: agent.clone(),
+        branch: ticket.branch.clone(),
+    })
 }
 
 /// Says that the agent is still at work, so that its claim lasts. The note goes into the log.

@@ -1,25 +1,17 @@
-//! Events that are in no commit. They are left where they happen, in one small file each, and whoever writes the stream next puts
-//! them into it: neither a refusal nor a message that is given up waits for the stream.
+//! Events that are in no commit: each is left in a small file, and whoever writes the event stream next takes it in. Neither a refusal
+//! nor a message that is given up waits for the stream.
 
-use std::collections::HashSet;
-use std::rc::Rc;
-
-use tracing::warn;
-
-use crate::domain::{Event, EventId};
-use crate::files::event::line::Origin;
-use crate::history::new_commits::new_commits::Happened;
-use crate::observability::events::derive::{Apart, Line};
+use crate::domain::{Event, EventId, Occurrence, Subject};
+use crate::files::event::json::event_value;
+use crate::files::event::line::{Origin, event_line};
 use crate::project::active_rules::in_force;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Refusal;
 use crate::storage::EventStream;
-use crate::storage::event_log::StreamWriter;
-use crate::storage::layout::EVENTS;
 use crate::tasks::state::task_state::Standing;
 
-/// Leaves what is to be said of a completion that came after another one of the same visit. `delivery` is what makes it this one.
+/// Leaves the event of a completion that came after another one of the same visit. `delivery` tells repeated refusals apart.
 pub(crate) fn leave_conflict(
     workspace: &Workspace,
     refusal: &Refusal,
@@ -28,68 +20,26 @@ pub(crate) fn leave_conflict(
     let Refusal::VisitEnded { ticket, gate, agent: Some(loser), winner, .. } = refusal else {
         return Ok(());
     };
-    let rules = in_force(workspace, &workspace.repository.look()?)?.rules;
+    let project = in_force(workspace, &workspace.repository.look()?)?.rules.project.name.clone();
     let task = Standing::read(workspace, &ticket.task)?.file.task;
-    leave(
-        workspace,
-        &Happened {
-            mark: format!("conflict {ticket} {delivery}"),
-            at: workspace.now(),
-            later: 0,
-            project: rules.project.name.clone(),
-            task: Some(Rc::new(task)),
-            events: vec![Event::Conflict {
-                gate: gate.clone(),
-                winner: winner.clone(),
-                loser: loser.clone(),
-            }],
-        },
-    )
+    let event =
+        Event::Conflict { gate: gate.clone(), winner: winner.clone(), loser: loser.clone() };
+    let subject =
+        Some(Subject { task: task.id, title: task.title, workflow: task.routing.workflow });
+    let at = event.moment().unwrap_or_else(|| workspace.now());
+    let mark = format!("conflict {ticket} {delivery}");
+    leave(workspace, &mark, Occurrence { at, project, subject, event })
 }
 
-/// Leaves events that are in no commit.
-pub(crate) fn leave(workspace: &Workspace, happened: &Happened) -> Result<(), OpsError> {
-    let stream = EventStream::of(&workspace.paths);
-    let id = EventId::of(&happened.mark);
-    for event in &happened.events {
-        let line = Line::of(workspace, happened, event, Origin::Nowhere(&id));
-        stream.leave(&id, &line.text)?;
-    }
-    Ok(())
-}
-
-/// What was left for the stream.
-pub(crate) struct ForStream {
-    /// What is not in it yet, the oldest first.
-    pub waiting: Vec<Apart>,
-    /// What is in it already, or can never be: it is no event of the id that the file is named by.
-    done: Vec<EventId>,
-}
-
-impl ForStream {
-    /// Sorts what was left, when those of the ids in `taken` are in the stream.
-    pub(crate) fn of(left: Vec<(EventId, String)>, taken: &[String]) -> Self {
-        let taken: HashSet<&str> = taken.iter().map(String::as_str).collect();
-        let (mut waiting, mut done) = (Vec::new(), Vec::new());
-        for (id, line) in left {
-            let apart = Apart::read(&line).filter(|apart| apart.id.as_ref() == Some(&id));
-            match apart {
-                Some(apart) if !taken.contains(id.as_str()) => waiting.push(apart),
-                Some(_) => done.push(id),
-                None => {
-                    warn!(
-                        "`{EVENTS}/{id}.json` is no event of that id: it is not taken into the event stream"
-                    );
-                    done.push(id);
-                }
-            }
-        }
-        waiting.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
-        Self { waiting, done }
-    }
-
-    /// Removes what nobody waits for any more.
-    pub(crate) fn clear_done(&self, writer: &StreamWriter) -> Result<(), OpsError> {
-        Ok(writer.clear(&self.done)?)
-    }
+/// Leaves an event that is in no commit; the same mark is the same event.
+pub(crate) fn leave(
+    workspace: &Workspace,
+    mark: &str,
+    mut occurrence: Occurrence,
+) -> Result<(), OpsError> {
+    // A project without a name is called by its folder.
+    occurrence.project = occurrence.project.or_else(|| workspace.paths.folder_name());
+    let id = EventId::of(mark);
+    let line = event_line(event_value(&occurrence), Origin::Nowhere(&id));
+    Ok(EventStream::of(&workspace.paths).leave(&id, &line)?)
 }

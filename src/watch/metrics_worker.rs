@@ -11,8 +11,9 @@ use crate::domain::Timestamp;
 use crate::domain::values::histogram::Histogram;
 use crate::observability::exposition::{Family, Format, Labels, Samples, render};
 use crate::observability::metrics::numbers::{Numbers, numbers};
+use crate::project::aside::Clock;
 use crate::project::error::error::OpsError;
-use crate::project::workspace::{Clock, Seed, Workspace};
+use crate::project::workspace::{Seed, Workspace};
 
 /// How often is counted when nothing seems to happen.
 const EVERY: Duration = Duration::from_secs(30);

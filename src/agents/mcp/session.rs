@@ -9,9 +9,10 @@ use super::tool_error::ToolError;
 use crate::dispatch::next::claimed;
 use crate::domain::{AgentId, Ticket};
 use crate::project::active_rules::InForce;
+use crate::project::aside::{Clock, warn_in_log};
 use crate::project::author::acting_agent;
 use crate::project::error::error::OpsError;
-use crate::project::workspace::{Clock, Network, Workspace, warn_in_log};
+use crate::project::workspace::{Network, Workspace};
 use crate::rules::Rules;
 
 /// How a server was started.

@@ -26,7 +26,7 @@ use crate::project::error::error::OpsError;
 use crate::rules::Post;
 use crate::storage::StoreError;
 use crate::storage::runs::{
-    RunAttempt, RunEnd, RunEnding, RunFile, RunRecord, Told, TranscriptMark,
+    AgentReport, RunAttempt, RunEnd, RunEnding, RunFile, RunRecord, TranscriptMark,
 };
 use crate::system::process::{
     Attendant, How, Limits, Obstacle, Orphans, Program, Room, Secrets, StartError, Stream,
@@ -86,13 +86,13 @@ pub(crate) struct Attempted {
 struct Heard {
     came: Came,
     status: Option<i32>,
-    told: Told,
+    told: AgentReport,
     transcript: Option<TranscriptMark>,
 }
 
 impl Heard {
     fn of(came: Came) -> Self {
-        Self { came, status: None, told: Told::default(), transcript: None }
+        Self { came, status: None, told: AgentReport::default(), transcript: None }
     }
 }
 
@@ -277,7 +277,7 @@ impl Trial<'_> {
             news(News::remark(self.ticket, text));
         }
         let came = self.judge(folder, &facts.prompt, &report, &output, secrets, news);
-        let told = Told {
+        let told = AgentReport {
             session: report.session,
             model: report.model,
             cost_usd: report.cost_usd,

@@ -17,7 +17,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::Post;
 use crate::storage::ProjectPath;
 use crate::tasks::apply::change::DryRun;
-use crate::tasks::view::brief::brief_of;
+use crate::tasks::view::task_view::brief_of;
 use crate::tasks::view::task_view::who_at;
 
 /// A run that would be made.

@@ -8,8 +8,9 @@ use super::news::{News, Waits};
 use crate::dispatch::claimable_work::Opening;
 use crate::domain::{AgentId, Completion, RoleId, Status, TaskId, Ticket};
 use crate::files::task_file::TaskFile;
+use crate::project::aside::{Clock, warn_in_log};
 use crate::project::error::error::OpsError;
-use crate::project::workspace::{Clock, Network, Workspace, warn_in_log};
+use crate::project::workspace::{Network, Workspace};
 use crate::rules::brief::brief::GateContext;
 use crate::storage::ProjectPath;
 

@@ -23,7 +23,8 @@ use crate::rules::Post;
 use crate::storage::Holder;
 use crate::storage::random::chance;
 use crate::storage::runs::{
-    LatestRun, Ruling, RunAttempt, RunEnd, RunEnding, RunFile, RunRecord, RunRight, Runs, Told,
+    AgentReport, LatestRun, Ruling, RunAttempt, RunEnd, RunEnding, RunFile, RunRecord, RunRight,
+    Runs,
 };
 use crate::tasks::actions::release;
 use crate::tasks::apply::change::DryRun;
@@ -312,7 +313,7 @@ impl VisitRun<'_> {
                     status: None,
                     reason: Some(KILLED.to_owned()),
                     transcript: None,
-                    told: Told::default(),
+                    told: AgentReport::default(),
                     verdict: None,
                 });
                 (attempt, record, is_unheard)

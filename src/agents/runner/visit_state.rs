@@ -9,7 +9,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::Post;
 use crate::rules::brief::brief::GateContext;
 use crate::storage::ProjectPath;
-use crate::tasks::view::brief::brief_of;
+use crate::tasks::view::task_view::brief_of;
 use crate::tasks::view::task_view::show;
 
 /// The state of a visit.

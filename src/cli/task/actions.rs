@@ -6,6 +6,7 @@ use super::changed;
 use crate::cli::arguments::{Away, Rehearsal, Who};
 use crate::cli::error::CliError;
 use crate::cli::session::Session;
+use crate::dispatch::assign;
 use crate::domain::{AgentId, GateId, Ticket};
 use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
@@ -150,7 +151,7 @@ pub(crate) fn assign(session: &Session, args: &AssignArgs) -> Result<ExitCode, C
     act(session, "task assign", args.rehearsal, |workspace, _, mode| {
         workspace.network = args.away.network();
         let by = args.who.agent.as_ref();
-        let changed = actions::assign(workspace, &args.ticket, by, &args.to, mode)?;
+        let changed = assign::assign(workspace, &args.ticket, by, &args.to, mode)?;
         Ok((format!("assigned to {}", args.to), changed))
     })
 }

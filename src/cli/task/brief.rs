@@ -18,9 +18,10 @@ use crate::rules::brief::brief::GateContext;
 use crate::rules::{Post, Rules};
 use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::lookup::known_worker;
-use crate::tasks::view::brief::{brief_of, brief_value, briefed};
+use crate::tasks::view::brief::{brief_value, briefed};
 use crate::tasks::view::brief_markdown::{brief_markdown, output_lines, verdict_in_words};
 use crate::tasks::view::changed::{changed_value, warnings_value};
+use crate::tasks::view::task_view::brief_of;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

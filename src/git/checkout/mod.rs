@@ -2,7 +2,6 @@
 
 pub(crate) mod bring;
 pub(crate) mod index_copy;
-pub(crate) mod occupied_folder;
 pub(crate) mod overwrite_check;
 pub(crate) mod recovery;
 pub(crate) mod running_git;

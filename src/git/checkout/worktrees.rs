@@ -1,13 +1,12 @@
 //! Other worktrees of the repository: where a branch is checked out, and checking one out beside the one that people work in.
 
 use std::fs::{self, File};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use crate::git::command;
-use crate::git::error::{At, During, GitError};
+use crate::git::error::{During, GitError};
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::git_file;
 use crate::git::objects::person::Person;
@@ -17,27 +16,13 @@ use crate::git::repository::open::link_of;
 /// How long checking out a branch may take: it may be large, and the disk slow.
 const CHECKOUT_TIMEOUT: Duration = Duration::from_mins(30);
 
-/// Why a worktree is locked that we have git make.
-const OURS: &str = "aof has not checked it out yet";
-
 /// Another worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worktree {
     /// Where its files are.
     pub folder: PathBuf,
-    /// Whether they are all there.
-    pub stage: Stage,
-}
-
-/// How far git has come with a worktree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    /// It is checked out.
-    Whole,
-    /// It is being checked out by [`Repository::add_worktree`], or git was killed doing so.
-    Begun,
-    /// The same, by a git that somebody else started.
-    BegunElsewise,
+    /// Whether git has checked it out to the end.
+    pub is_whole: bool,
 }
 
 /// Where a branch can be had from.
@@ -55,9 +40,9 @@ impl Repository {
         has_it(self.git_dir(), branch)
     }
 
-    /// Returns how far this worktree has come.
-    pub fn stage(&self) -> Stage {
-        stage(self.git_dir())
+    /// Returns whether git has checked this worktree out to the end.
+    pub fn is_whole(&self) -> bool {
+        is_whole(self.git_dir())
     }
 
     /// Returns the other worktree that has the branch checked out, if one has. One whose folder belongs to another repository, as in
@@ -66,35 +51,22 @@ impl Repository {
         let mut others = self.records().into_iter().filter(|record| has_it(record, branch));
         let linked = others.find_map(|record| {
             let folder = folder_of(&record)?;
-            let stage = stage(&record);
+            let is_whole = is_whole(&record);
             // Git makes the folder before it says there what it belongs to.
-            let is_its = stage != Stage::Whole
-                || link_of(&folder).is_some_and(|link| is_same(&link, &record));
-            (folder.is_dir() && is_its).then_some(Worktree { folder, stage })
+            let is_its = !is_whole || link_of(&folder).is_some_and(|link| is_same(&link, &record));
+            (folder.is_dir() && is_its).then_some(Worktree { folder, is_whole })
         });
         linked.or_else(|| {
             let folder = self.main_folder().filter(|_| has_it(self.common_dir(), branch))?;
-            Some(Worktree { folder, stage: Stage::Whole })
+            Some(Worktree { folder, is_whole: true })
         })
     }
 
-    /// Returns the other worktree that is in that folder.
-    pub fn worktree_at(&self, folder: &Path) -> Option<Worktree> {
-        let record = self
-            .records()
-            .into_iter()
-            .find(|record| folder_of(record).is_some_and(|other| other == folder))?;
-        Some(Worktree { folder: folder.to_owned(), stage: stage(&record) })
-    }
-
-    /// Returns the link by which alone git still finds the worktree in that folder: it was moved, and a link was put in its place.
-    pub fn link_to_moved(&self, folder: &Path) -> Option<PathBuf> {
-        let record = self
-            .records()
-            .into_iter()
-            .find(|record| folder_of(record).is_some_and(|other| other == folder))?;
-        let named = named_folder(&record)?;
-        named.is_symlink().then_some(named)
+    /// Returns whether another worktree is in that folder, checked out to the end.
+    pub fn has_worktree_at(&self, folder: &Path) -> bool {
+        self.records().iter().any(|record| {
+            is_whole(record) && folder_of(record).is_some_and(|other| other == folder)
+        })
     }
 
     /// Returns the folder of the main worktree, if there is one.
@@ -103,19 +75,6 @@ impl Repository {
             self.git().config().and_then(|config| config.get_bool("core.bare")).unwrap_or(false);
         let folder = self.common_dir().parent().filter(|_| !is_bare)?;
         self.common_dir().ends_with(".git").then(|| folder.to_owned())
-    }
-
-    /// Forgets a worktree of that folder that [`Self::add_worktree`] was killed making. The caller knows that no git makes it still;
-    /// its files stay.
-    pub fn forget_begun(&self, folder: &Path) -> Result<(), GitError> {
-        for record in self.records() {
-            if stage(&record) == Stage::Begun
-                && folder_of(&record).is_some_and(|other| other == folder)
-            {
-                fs::remove_dir_all(&record).at("remove", &record)?;
-            }
-        }
-        Ok(())
     }
 
     /// Returns the folders in which git keeps what it knows of other worktrees.
@@ -147,9 +106,8 @@ impl Repository {
         Ok(None)
     }
 
-    /// Checks the branch out in a folder of its own; one that is not there yet begins where the remote has it. The open file is
-    /// git's until it has ended, with the lock on it. Until then the worktree is locked, with words that only we say: should both be
-    /// killed, that tells whose it is.
+    /// Checks the branch out in a folder of its own; one that is not there yet begins where the remote has it. Git holds the lock on the
+    /// open file until it has ended.
     pub fn add_worktree(
         &self,
         folder: &Path,
@@ -159,7 +117,7 @@ impl Repository {
     ) -> Result<(), GitError> {
         let mut git = self.worktree_git();
         // What is remembered of a folder that somebody removed is no hindrance.
-        git.args(["worktree", "add", "--force", "--quiet", "--lock", "--reason", OURS]);
+        git.args(["worktree", "add", "--force", "--quiet"]);
         match source {
             BranchSource::Here => git.arg("--").arg(folder).arg(branch),
             BranchSource::Remote(from) => {
@@ -167,24 +125,6 @@ impl Repository {
             }
         };
         command::run_git_holding(git, held, CHECKOUT_TIMEOUT)?;
-        self.unlock(folder)
-    }
-
-    /// Takes our lock from the worktree of that folder, if it is checked out and has it still.
-    pub fn unlock(&self, folder: &Path) -> Result<(), GitError> {
-        for record in self.records() {
-            let lock = record.join("locked");
-            let is_ours =
-                stage(&record) == Stage::Whole && reason(&record).as_deref() == Some(OURS);
-            if is_ours && folder_of(&record).is_some_and(|other| other == folder) {
-                match fs::remove_file(&lock) {
-                    Err(error) if error.kind() != ErrorKind::NotFound => {
-                        return Err(error).at("remove", &lock);
-                    }
-                    _ => {}
-                }
-            }
-        }
         Ok(())
     }
 
@@ -235,16 +175,11 @@ pub(crate) fn branch_of(git_dir: &Path) -> Option<String> {
 
 /// Returns where the files of the worktree are that this folder of git's is about.
 pub(crate) fn folder_of(record: &Path) -> Option<PathBuf> {
-    let folder = named_folder(record)?;
-    Some(fs::canonicalize(&folder).unwrap_or(folder))
-}
-
-/// Returns them as git calls them.
-fn named_folder(record: &Path) -> Option<PathBuf> {
     let link = git_file::read_text(&record.join("gitdir")).ok()?;
     // Git may write it relative to its own folder.
     let link = record.join(link.trim_end_matches(['\n', '\r']));
-    Some(link.parent()?.to_owned())
+    let folder = link.parent()?;
+    Some(fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned()))
 }
 
 /// Returns whether both are one folder that is there.
@@ -252,20 +187,9 @@ pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     fs::canonicalize(one).is_ok_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))
 }
 
-/// Git locks a worktree until it has checked it out, and gives the reason in its own language, or ours; a person who locks one has
-/// an index, which git writes when all of the files are there.
-pub(crate) fn stage(git_dir: &Path) -> Stage {
-    let has_index = git_dir.join("index").exists();
-    match reason(git_dir).as_deref() {
-        Some(OURS) if !has_index => Stage::Begun,
-        Some(said) if said != OURS && (said == "initializing" || !has_index) => {
-            Stage::BegunElsewise
-        }
-        _ => Stage::Whole,
-    }
-}
-
-/// Returns why the worktree is locked, if it is.
-fn reason(git_dir: &Path) -> Option<String> {
-    git_file::read_text(&git_dir.join("locked")).ok().map(|text| text.trim().to_owned())
+/// Git locks a worktree while it checks it out, and gives the reason in the user's language; it writes the index when all files are
+/// there.
+fn is_whole(git_dir: &Path) -> bool {
+    let reason = git_file::read_text(&git_dir.join("locked"));
+    !reason.is_ok_and(|text| text.trim() == "initializing" || !git_dir.join("index").exists())
 }

@@ -9,7 +9,7 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::layout::{TASKS, task_path};
 use crate::storage::tasks::task_files::walk_active;
-use crate::storage::tasks::walk::Entry;
+use crate::storage::tasks::walk::WalkEntry;
 use crate::tasks::apply::batch::{MOST, change_together};
 use crate::tasks::apply::change::Choice;
 use crate::tasks::state::commit_message;
@@ -24,7 +24,7 @@ const WAIT: Duration = Duration::from_secs(10);
 pub(crate) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
     let mut folders: BTreeMap<String, usize> = BTreeMap::new();
     for entry in walk_active(&patient.workspace.paths) {
-        if let Entry::Task(entry) = entry {
+        if let WalkEntry::Task(entry) = entry {
             *folders.entry(entry.path.folder().to_owned()).or_default() += 1;
         }
     }
@@ -57,7 +57,7 @@ pub(crate) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
 fn shard(workspace: &mut Workspace) -> Result<(), OpsError> {
     let flat: Vec<TaskId> = walk_active(&workspace.paths)
         .filter_map(|entry| match entry {
-            Entry::Task(entry) if entry.path.folder() == TASKS => Some(entry.id),
+            WalkEntry::Task(entry) if entry.path.folder() == TASKS => Some(entry.id),
             _ => None,
         })
         .collect();

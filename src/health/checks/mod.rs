@@ -1,7 +1,6 @@
 //! The checks of `aof doctor`.
 
 pub(crate) mod caches;
-pub(crate) mod checkouts;
 pub(crate) mod copies;
 pub(crate) mod drifted;
 pub(crate) mod folders;

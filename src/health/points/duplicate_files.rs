@@ -13,7 +13,7 @@ use crate::storage::layout::is_archived;
 use crate::storage::tasks::atomic_write;
 use crate::storage::tasks::task_files;
 use crate::storage::tasks::task_files::{walk_active, walk_archived};
-use crate::storage::tasks::walk::Entry;
+use crate::storage::tasks::walk::WalkEntry;
 use crate::tasks::headers::listing::Unreadable;
 
 /// A task with two files.
@@ -92,7 +92,7 @@ pub(crate) fn of_doubled(
 pub(crate) fn doubled(workspace: &Workspace) -> BTreeMap<TaskId, Vec<ProjectPath>> {
     let mut files: BTreeMap<TaskId, Vec<ProjectPath>> = BTreeMap::new();
     for entry in walk_active(&workspace.paths).chain(walk_archived(&workspace.paths)) {
-        if let Entry::Task(entry) = entry {
+        if let WalkEntry::Task(entry) = entry {
             files.entry(entry.id).or_default().push(entry.path);
         }
     }

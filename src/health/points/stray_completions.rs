@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::domain::issue::{Attention, some};
 use crate::project::workspace::Workspace;
-use crate::storage::inbox::{Class, Witnessed};
+use crate::storage::inbox::{FileClass, Witnessed};
 use crate::storage::layout::INBOX;
 use crate::storage::{Inbox, Paths};
 
@@ -25,7 +25,7 @@ fn told(workspace: &Workspace, folder: &Path) -> Option<Attention> {
     let paths = Paths::of_checkout(folder);
     // Where nobody may look, nobody is told to look.
     let dropped = Inbox::of(&paths).scan(workspace.clock()(), &|_| Witnessed::Renamed).ok()?;
-    let dropped = dropped.into_iter().filter(|candidate| candidate.class != Class::Ignored);
+    let dropped = dropped.into_iter().filter(|candidate| candidate.class != FileClass::Ignored);
     let names: Vec<String> =
         dropped.map(|candidate| candidate.item.name.to_string_lossy().into_owned()).collect();
     let shown: Vec<&str> = names.iter().map(String::as_str).collect();

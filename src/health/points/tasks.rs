@@ -10,7 +10,7 @@ use crate::tasks::headers::dependencies::{Dependencies, round, waiting_in_circle
 use crate::tasks::headers::header::Header;
 use crate::tasks::headers::listing::Listing;
 use crate::tasks::headers::listing::is_misplaced;
-use crate::tasks::headers::stand::is_owed;
+use crate::tasks::headers::owed::is_owed;
 
 /// Returns why a task stands still.
 pub(crate) fn of_task(rules: &Rules, header: &Header) -> Option<Attention> {

@@ -28,7 +28,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::journal;
 use crate::storage::tasks::orphaned_companions::stayed;
 use crate::tasks::headers::listing::{Scope, read_all};
-use crate::tasks::headers::stand::is_drifted;
+use crate::tasks::headers::owed::is_drifted;
 use crate::tasks::inbox::backlog::waiting;
 use crate::tasks::inbox::refused::refused;
 use crate::tasks::state::misplaced_files::moved_by_hand;

@@ -9,7 +9,7 @@ use super::places;
 use crate::git::{GitError, Locks, Repository};
 use crate::project::error::error::OpsError;
 use crate::storage::journal;
-use crate::storage::journal::Pending;
+use crate::storage::journal::JournalState;
 use crate::storage::{Holder, WriterLock};
 use crate::system::shell::quoted;
 
@@ -45,12 +45,12 @@ pub(crate) fn would_commit_unfinished(
 }
 
 /// Returns the branch that was to move, as far as the record says it; nothing where there is none.
-fn branch_of(record: &Pending) -> Option<String> {
+fn branch_of(record: &JournalState) -> Option<String> {
     const SOME: &str = "BRANCH";
     let locks = match record {
-        Pending::Nothing => return None,
-        Pending::Unreadable => None,
-        Pending::Intent(record) => {
+        JournalState::Nothing => return None,
+        JournalState::Unreadable => None,
+        JournalState::Record(record) => {
             record.locks.clone().and_then(|value| serde_json::from_value::<Locks>(value).ok())
         }
     };

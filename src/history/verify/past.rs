@@ -10,9 +10,10 @@ use crate::domain::listed;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::config::config::PROJECT_FILE;
 use crate::git::{CommitId, Repository};
+use crate::project::aside::Clock;
 use crate::project::error::error::Named;
 use crate::project::error::error::OpsError;
-use crate::project::workspace::{Clock, Workspace};
+use crate::project::workspace::Workspace;
 use crate::storage::{ProjectPath, StoreError, layout};
 
 /// The folder of a project in the trees of a repository.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::counts::Counts;
 use super::derive::{Apart, Line, OfCommit, of_commit};
 use super::rebuild::rebuild_with;
+use super::uncommitted::ForStream;
 use crate::domain::EventId;
 use crate::files::event::line::EventLine;
 use crate::git::{CommitId, Head};
@@ -21,7 +22,6 @@ use crate::project::workspace::Workspace;
 use crate::storage::event_log::StreamWriter;
 use crate::storage::event_log::{StreamRecord, StreamState};
 use crate::storage::{Cursor, EventStream};
-use crate::tasks::uncommitted_events::ForStream;
 
 /// How long whoever else writes is waited for: they are about to write the same.
 const PATIENCE: Duration = Duration::from_secs(5);

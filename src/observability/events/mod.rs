@@ -11,3 +11,4 @@ pub use catch_up::{are_events_kept, catch_up_events, keep_events};
 pub use counts::{EventCount, event_counts};
 pub use read::{EventReader, StreamLine, WantedEvents};
 pub use rebuild::{Rebuilt, rebuild_events};
+pub(crate) mod uncommitted;

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::catch_up::{Ground, Kept, patiently};
 use super::derive::{Apart, Line, OfCommit, of_commit};
+use super::uncommitted::ForStream;
 use crate::domain::{EventId, Timestamp};
 use crate::files::event::line::EventLine;
 use crate::git::CommitId;
@@ -18,7 +19,6 @@ use crate::project::workspace::Workspace;
 use crate::storage::EventStream;
 use crate::storage::event_log::{StreamRewrite, StreamWriter};
 use crate::system::crash_points;
-use crate::tasks::uncommitted_events::ForStream;
 
 /// What became of a stream that was made again.
 #[derive(Debug, Clone, PartialEq, Eq)]

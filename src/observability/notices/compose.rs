@@ -119,9 +119,11 @@ pub(crate) fn tell_of_dropped(
         })
         .collect();
     for dropped in &happened {
-        // No notice waits for the event stream.
-        if let Err(error) = leave(workspace, dropped) {
-            warn!("the event stream misses that messages were given up: {error}");
+        for event in &dropped.events {
+            // No notice waits for the event stream.
+            if let Err(error) = leave(workspace, &dropped.mark, dropped.occurrence(event)) {
+                warn!("the event stream misses that messages were given up: {error}");
+            }
         }
     }
     write(outbox, &compose(workspace, rules, &happened))?;

@@ -4,7 +4,6 @@ use crate::domain::{IdFault, TaskId, Ticket};
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::files::frontmatter::SpliceRefusal;
 use crate::git::{GitError, RemoteError};
-use crate::project::sparse_files::LeftOut;
 use crate::rules::Refusal;
 use crate::setup::import::report::Remark;
 use crate::storage::fs::project_path::BadPath;
@@ -46,9 +45,7 @@ pub enum OpsError {
     Id(#[from] IdFault),
     /// There is no such task.
     #[error("{}", match (.committed, .left_out) {
-        (Some(path), Some(LeftOut::Sparse { .. })) => {
-            format!("the file of task `{id}` is not in this sparse checkout: `{path}`")
-        }
+        (Some(path), Some(_)) => format!("git leaves the file of task `{id}` out of this checkout: `{path}`"),
         (Some(path), _) => format!("the file of task `{id}` is gone: `{path}`"),
         (None, _) => format!("there is no task `{id}`"),
     })]
@@ -59,8 +56,8 @@ pub enum OpsError {
         nearest: Option<TaskId>,
         /// Its file in HEAD, if only the worktree lacks it.
         committed: Option<ProjectPath>,
-        /// Why git does not look for that file, if it does not.
-        left_out: Option<LeftOut>,
+        /// How it comes into this checkout, if git leaves it out.
+        left_out: Option<String>,
         /// What git is in the middle of, which may be why: what it makes of the file is in no commit yet.
         underway: Option<String>,
     },

@@ -95,20 +95,22 @@ impl OpsError {
                     (Some(_), Some(reason), ..) => {
                         format!("{reason}; `git status` says what that makes of the file")
                     }
-                    (_, _, Some(left_out), _) => left_out.fix(),
+                    (_, _, Some(left_out), _) => left_out.clone(),
                     (Some(path), ..) => missing(id, path),
                     (.., Some(near)) => format!("did you mean `{near}`?"),
                     _ => "see what there is with `aof task list --all`".to_owned(),
                 })
             }
             Self::UnreadableTask { path, diagnostics, .. } => {
-                let is_conflict = diagnostics.iter().any(|found| found.code == "conflict_markers");
-                Facts::of("unreadable_task").fix(if is_conflict {
-                    "a merge that is still in progress can be taken back with `git merge --abort`".to_owned()
+                let facts = Facts::of("unreadable_task");
+                if diagnostics.iter().any(|found| found.code == "conflict_markers") {
+                    facts.fix("a merge that is still in progress can be taken back with `git merge --abort`")
+                } else if diagnostics.iter().any(|found| found.help.is_some()) {
+                    facts
                 } else {
                     let path = quoted(path.as_str());
-                    format!("mend it there; `git log -p -- {path}` shows what it said before")
-                })
+                    facts.fix(format!("mend it there; `git log -p -- {path}` shows what it said before"))
+                }
             }
             Self::InvalidRules(_) => Facts::of("workflow_config_invalid").general(),
             Self::Frozen { thaw, .. } => Facts::of("task_frozen").fix(thaw).passes(),

@@ -138,6 +138,17 @@ impl From<NotSynced> for StoreError {
     }
 }
 
+/// Turns the error of a system call into one that says what was tried and where.
+pub(crate) trait OrIo<T> {
+    fn or_io(self, doing: &'static str, path: impl AsRef<Path>) -> Result<T, StoreError>;
+}
+
+impl<T, E: Into<io::Error>> OrIo<T> for Result<T, E> {
+    fn or_io(self, doing: &'static str, path: impl AsRef<Path>) -> Result<T, StoreError> {
+        self.map_err(|cause| StoreError::io(doing, path.as_ref(), cause))
+    }
+}
+
 /// Returns what to do about an i/o error at a path, by what was tried there.
 pub(crate) fn io_hint(doing: &str, path: &Path, cause: &io::Error) -> Option<String> {
     // The right to create, rename or remove a name is the folder's, whoever owns the file.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::{self, Metadata};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 
 use rustix::fs::FileType;
 
@@ -12,10 +12,8 @@ pub enum FileKind {
     File,
     Folder,
     Symlink,
-    Pipe,
-    Socket,
-    /// A block or character device, or something unknown.
-    Device,
+    /// A named pipe, a socket, a device.
+    Special,
 }
 
 impl fmt::Display for FileKind {
@@ -24,9 +22,7 @@ impl fmt::Display for FileKind {
             Self::File => "a file",
             Self::Folder => "a folder",
             Self::Symlink => "a symbolic link",
-            Self::Pipe => "a named pipe",
-            Self::Socket => "a socket",
-            Self::Device => "a device",
+            Self::Special => "a pipe, socket or device",
         })
     }
 }
@@ -37,9 +33,7 @@ impl From<FileType> for FileKind {
             FileType::RegularFile => Self::File,
             FileType::Directory => Self::Folder,
             FileType::Symlink => Self::Symlink,
-            FileType::Fifo => Self::Pipe,
-            FileType::Socket => Self::Socket,
-            _ => Self::Device,
+            _ => Self::Special,
         }
     }
 }
@@ -50,9 +44,7 @@ impl From<fs::FileType> for FileKind {
             _ if kind.is_file() => Self::File,
             _ if kind.is_dir() => Self::Folder,
             _ if kind.is_symlink() => Self::Symlink,
-            _ if kind.is_fifo() => Self::Pipe,
-            _ if kind.is_socket() => Self::Socket,
-            _ => Self::Device,
+            _ => Self::Special,
         }
     }
 }

@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 
-use super::error::StoreError;
+use super::error::{OrIo, StoreError};
 use super::file_stat::{FileKind, FileStat};
 use crate::system::disk::{self, Part, Unsynced};
 
@@ -177,7 +177,7 @@ impl Folder {
         let flags = access | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         rustix::fs::openat(&self.handle, name, flags, Mode::from_raw_mode(0o666))
             .map(File::from)
-            .map_err(|cause| StoreError::io("open", &self.path.join(name), cause))
+            .or_io("open", self.path.join(name))
     }
 
     /// Makes a file that must not exist yet, which only its owner can read, and opens it for writing. Nothing is synced.
@@ -193,7 +193,7 @@ impl Folder {
     }
 
     fn metadata(&self, file: &File, name: &OsStr) -> Result<Metadata, StoreError> {
-        file.metadata().map_err(|cause| StoreError::io("look at", &self.path.join(name), cause))
+        file.metadata().or_io("look at", self.path.join(name))
     }
 
     /// Reads a whole file of at most that many bytes; `None` when nothing has that name. Never blocks.
@@ -212,7 +212,7 @@ impl Folder {
             }
             // What grows meanwhile, or tells no size, ends at the limit too.
             let bytes = read_at_most(&file, limit + 1, usize::try_from(before.size).unwrap_or(0))
-                .map_err(|cause| StoreError::io("read", &path, cause))?;
+                .or_io("read", &path)?;
             let size = bytes.len() as u64;
             if size > limit {
                 return Err(StoreError::TooLarge { path, size, limit });
@@ -277,15 +277,13 @@ impl Folder {
 
     /// Returns this folder as one whose names are still to be synced.
     pub(crate) fn unsynced(&self) -> Result<Unsynced, StoreError> {
-        Unsynced::new(&self.handle, &self.path, Part::Names)
-            .map_err(|cause| StoreError::io("hold open", &self.path, cause))
+        Unsynced::new(&self.handle, &self.path, Part::Names).or_io("hold open", &self.path)
     }
 
     /// Has a file that was written volatile survive a power cut, with its name. Returns whether it is there.
     pub(crate) fn sync_file(&self, name: &str) -> Result<bool, StoreError> {
         let Some((file, _)) = self.open_to_read(name)? else { return Ok(false) };
-        file.sync_all()
-            .map_err(|cause| StoreError::io("flush to disk", &self.path.join(name), cause))?;
+        file.sync_all().or_io("flush to disk", self.path.join(name))?;
         self.sync().map(|()| true)
     }
 }

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::error::{Holder, StoreError};
+use super::error::{Holder, OrIo, StoreError};
 use super::folder::Folder;
 
 /// More than any record of a holder has; the rest of a foreign file is not read.
@@ -78,8 +78,7 @@ impl OwnedFile {
         project: &Path,
         us: &Holder,
     ) -> Result<LockAttempt, StoreError> {
-        let fault = |cause| StoreError::io("lock", &path, cause);
-        if let Some(kind) = network_kind(&file).map_err(|cause| fault(cause.into()))? {
+        if let Some(kind) = network_kind(&file).or_io("lock", &path)? {
             return Err(StoreError::NetworkFileSystem { path: project.to_owned(), kind });
         }
         if !try_lock(&file, &path)? {
@@ -89,22 +88,22 @@ impl OwnedFile {
         if !stands_at(&file, &path) {
             return Ok(LockAttempt::Replaced);
         }
-        let length = file.metadata().map_err(fault)?.len();
+        let length = file.metadata().or_io("lock", &path)?.len();
         if length > RECORD_LIMIT {
-            file.set_len(0).map_err(fault)?;
+            file.set_len(0).or_io("lock", &path)?;
         }
         // The file keeps its size, the rest is blanked: to cut it off costs far more, because the system then waits until what
         // was written before is on the disk.
         let mut record = serde_json::to_vec(us).expect("a record of plain fields is JSON");
         let blanked = if length > RECORD_LIMIT { 0 } else { usize::try_from(length).unwrap_or(0) };
         record.resize(record.len().max(blanked), b' ');
-        file.write_all_at(&record, 0).map_err(|cause| StoreError::io("write", &path, cause))?;
+        file.write_all_at(&record, 0).or_io("write", &path)?;
         Ok(LockAttempt::Locked(Self { lock: FileLock(file), path, size: record.len() }))
     }
 
     /// Returns another hold on the file: it stays ours until that one is closed too, unless this is dropped.
     pub(crate) fn share(&self) -> Result<File, StoreError> {
-        self.lock.0.try_clone().map_err(|cause| StoreError::io("lock", &self.path, cause))
+        self.lock.0.try_clone().or_io("lock", &self.path)
     }
 }
 
@@ -137,8 +136,8 @@ pub(crate) fn network_kind(file: &File) -> rustix::io::Result<Option<&'static st
 
 /// Returns the kind of network file system that a folder is on, if it is on one.
 pub(crate) fn network_file_system(folder: &Path) -> Result<Option<&'static str>, StoreError> {
-    let opened = File::open(folder).map_err(|cause| StoreError::io("open", folder, cause))?;
-    network_kind(&opened).map_err(|cause| StoreError::io("look at", folder, cause))
+    let opened = File::open(folder).or_io("open", folder)?;
+    network_kind(&opened).or_io("look at", folder)
 }
 
 #[cfg(target_os = "linux")]

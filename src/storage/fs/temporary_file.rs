@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
 
-use super::error::StoreError;
+use super::error::{OrIo, StoreError};
 use super::folder::Folder;
 use super::random::random_local;
 use crate::system::disk::{self, Part, Unsynced};
@@ -97,16 +97,15 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file: File =
             rustix::fs::openat(&inside.handle, &*temporary, flags, Mode::from_raw_mode(0o666))
-                .map_err(|cause| StoreError::io("write in", inside.path(), cause))?
+                .or_io("write in", inside.path())?
                 .into();
         let target = inside.path().join(name.as_ref());
         let needs_sync = durability == Durability::Durable;
         let mut made = Self { folder, temporary, file, needs_sync, is_pending: true };
         if let Some(mode) = mode {
-            rustix::fs::fchmod(&made.file, mode)
-                .map_err(|cause| StoreError::io("set the mode of", &target, cause))?;
+            rustix::fs::fchmod(&made.file, mode).or_io("set the mode of", &target)?;
         }
-        made.file.write_all(bytes).map_err(|cause| StoreError::io("write", &target, cause))?;
+        made.file.write_all(bytes).or_io("write", &target)?;
         if needs_sync {
             disk::start(&made.file);
         }
@@ -115,17 +114,15 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
 
     /// Lets whoever may read the file run it as well.
     pub(crate) fn make_runnable(&self) -> Result<(), StoreError> {
-        let fault = |cause| StoreError::io("set the mode in", self.folder().path(), cause);
-        let mode = rustix::fs::fstat(&self.file).map_err(fault)?.st_mode;
+        let folder = self.folder().path();
+        let mode = rustix::fs::fstat(&self.file).or_io("set the mode in", folder)?.st_mode;
         let runs = Mode::from_raw_mode(mode | (mode & 0o444) >> 2);
-        rustix::fs::fchmod(&self.file, runs).map_err(fault)
+        rustix::fs::fchmod(&self.file, runs).or_io("set the mode in", folder)
     }
 
     /// Adds bytes to the file that is to have that name.
     pub(crate) fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        self.file
-            .write_all(bytes)
-            .map_err(|cause| StoreError::io("write", &self.folder().path().join(name), cause))
+        self.file.write_all(bytes).or_io("write", self.folder().path().join(name))
     }
 
     /// Returns the folder that the file is in.
@@ -143,7 +140,7 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
             return Ok(None);
         }
         let file = Unsynced::new(&self.file, &self.path(), Part::Everything)
-            .map_err(|cause| StoreError::io("hold open", &self.path(), cause))?;
+            .or_io("hold open", self.path())?;
         self.needs_sync = false;
         Ok(Some(file))
     }
@@ -151,9 +148,7 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
     /// Has the bytes of a durable file survive a power cut.
     pub(crate) fn flush(&mut self) -> Result<(), StoreError> {
         if self.needs_sync {
-            self.file
-                .sync_all()
-                .map_err(|cause| StoreError::io("flush to disk", &self.path(), cause))?;
+            self.file.sync_all().or_io("flush to disk", self.path())?;
             self.needs_sync = false;
         }
         Ok(())
@@ -164,7 +159,7 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
         self.flush()?;
         let folder = self.folder();
         rustix::fs::renameat(&folder.handle, &*self.temporary, &folder.handle, name)
-            .map_err(|cause| StoreError::io("replace", &folder.path().join(name), cause))?;
+            .or_io("replace", folder.path().join(name))?;
         self.is_pending = false;
         Ok(())
     }

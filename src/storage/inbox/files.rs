@@ -1,7 +1,6 @@
 //! The inbox and what lies in it: which files may be read, and which are refused unread. Opens nothing.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
@@ -16,6 +15,8 @@ use crate::storage::{FileKind, FileStat, Folder, Paths, StoreError};
 
 /// The largest completion file that is read.
 pub(crate) const FILE_LIMIT: u64 = 1024 * 1024;
+/// The longest name of one, in bytes: a taken file's has its id and a visit besides.
+pub(crate) const LONGEST_NAME: usize = 120;
 
 /// The inbox of a project.
 #[derive(Debug, Clone)]
@@ -25,21 +26,21 @@ pub(crate) struct Inbox<'p> {
 
 /// A file of the inbox, taken or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Item {
-    pub shelf: Shelf,
+pub(crate) struct InboxFile {
+    pub shelf: InboxFolder,
     pub name: OsString,
 }
 
 /// The two folders of the inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shelf {
+pub(crate) enum InboxFolder {
     /// Where files are dropped.
     Inbox,
     /// Where files stand while they are worked on.
     Taken,
 }
 
-impl Shelf {
+impl InboxFolder {
     pub(crate) fn folder(self) -> &'static str {
         match self {
             Self::Inbox => INBOX,
@@ -54,14 +55,14 @@ pub(crate) const QUIET: Duration = Duration::from_secs(2);
 /// Something in the inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Candidate {
-    pub item: Item,
+    pub item: InboxFile,
     pub stat: FileStat,
-    pub class: Class,
+    pub class: FileClass,
 }
 
 /// What may be done with a file in the inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Class {
+pub(crate) enum FileClass {
     /// Take it.
     Ready,
     /// Take it if it can be read as a whole completion; else look again later: whoever closed it may add to it.
@@ -70,8 +71,8 @@ pub(crate) enum Class {
     Growing,
     /// Leave it alone: an editor's or a download's own file.
     Ignored,
-    /// Refuse it: it can be no completion file.
-    Odd(Oddity),
+    /// Refuse it: it can be no completion file, for this reason.
+    Odd(String),
 }
 
 /// What somebody saw of a file in the inbox.
@@ -83,40 +84,6 @@ pub(crate) enum Witnessed {
     Closed,
     /// Nothing by which it could be said to be whole.
     Nothing,
-}
-
-/// Why something can be no completion file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Oddity {
-    /// No ordinary file.
-    WrongKind(FileKind),
-    /// It has further names: whoever has one could change what was read.
-    Linked,
-    /// Too large.
-    TooLarge(u64),
-    /// Its name is not UTF-8.
-    NotText,
-    /// Its name does not say how it is written.
-    Suffix,
-}
-
-impl fmt::Display for Oddity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::WrongKind(kind) => write!(f, "it is {kind}: put a file there, not a way to one"),
-            Self::Linked => f.write_str("it has a second name (a hard link): copy it instead"),
-            Self::TooLarge(size) => write!(
-                f,
-                "it has {size} bytes, and the limit is {FILE_LIMIT}: put long texts into a file of the project and name that"
-            ),
-            Self::NotText => {
-                f.write_str("its name is not UTF-8: use letters and digits, as in `AOF-abc.yaml`")
-            }
-            Self::Suffix => f.write_str(
-                "its name must end in `.yaml`, `.yml`, `.json` or `.md`, which says how to read it",
-            ),
-        }
-    }
 }
 
 impl<'p> Inbox<'p> {
@@ -156,7 +123,7 @@ impl<'p> Inbox<'p> {
     }
 
     /// Reads a file that is not taken yet; `None` if it is gone.
-    pub(crate) fn peek(&self, item: &Item) -> Result<Option<Vec<u8>>, StoreError> {
+    pub(crate) fn peek(&self, item: &InboxFile) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.folder(item.shelf.folder())?.read(&item.name, FILE_LIMIT)?.map(|(bytes, _)| bytes))
     }
 
@@ -175,29 +142,43 @@ fn candidate(
     let quiet = is_quiet(&stat, now);
     let witnessed = witnessed(&name);
     let class = if name.to_str().is_some_and(is_debris) {
-        Class::Ignored
+        FileClass::Ignored
     } else if !metadata.is_file() {
-        Class::Odd(Oddity::WrongKind(metadata.file_type().into()))
+        FileClass::Odd(format!(
+            "it is {}: put a file there, not a way to one",
+            FileKind::from(metadata.file_type())
+        ))
     } else if witnessed == Witnessed::Nothing && !quiet {
-        Class::Growing
+        FileClass::Growing
     } else if let Some(oddity) = oddity(&name, metadata) {
-        Class::Odd(oddity)
+        FileClass::Odd(oddity)
     } else if witnessed == Witnessed::Closed && !quiet {
-        Class::Closed
+        FileClass::Closed
     } else {
-        Class::Ready
+        FileClass::Ready
     };
-    Candidate { item: Item { shelf: Shelf::Inbox, name }, stat, class }
+    Candidate { item: InboxFile { shelf: InboxFolder::Inbox, name }, stat, class }
 }
 
-fn oddity(name: &OsStr, metadata: &Metadata) -> Option<Oddity> {
-    match name.to_str() {
-        None => Some(Oddity::NotText),
-        Some(name) if Syntax::of(name).is_none() => Some(Oddity::Suffix),
-        Some(_) if metadata.nlink() > 1 => Some(Oddity::Linked),
-        Some(_) if metadata.size() > FILE_LIMIT => Some(Oddity::TooLarge(metadata.size())),
-        Some(_) => None,
-    }
+/// Returns why an ordinary file can be no completion file, if it can be none.
+fn oddity(name: &OsStr, metadata: &Metadata) -> Option<String> {
+    let size = metadata.size();
+    let why = match name.to_str() {
+        None => "its name is not UTF-8: use letters and digits, as in `AOF-abc.yaml`",
+        Some(name) if Syntax::of(name).is_none() => {
+            "its name must end in `.yaml`, `.yml`, `.json` or `.md`, which says how to read it"
+        }
+        Some(name) if name.len() > LONGEST_NAME => "its name is too long: use at most 120 bytes",
+        // Whoever has the other name could change what was read.
+        Some(_) if metadata.nlink() > 1 => "it has a second name (a hard link): copy it instead",
+        Some(_) if size > FILE_LIMIT => {
+            return Some(format!(
+                "it has {size} bytes, and the limit is {FILE_LIMIT}: put long texts into a file of the project and name that"
+            ));
+        }
+        Some(_) => return None,
+    };
+    Some(why.to_owned())
 }
 
 /// Returns whether the last write is far from now. One that seems to lie ahead is far as well: writing sets the time to now,

@@ -5,9 +5,9 @@ mod intended_visit;
 mod refused;
 mod taken;
 
-pub(crate) use files::{Class, Inbox, Item, QUIET, Shelf, Witnessed};
+pub(crate) use files::{FileClass, Inbox, InboxFile, InboxFolder, QUIET, Witnessed};
 pub(crate) use intended_visit::Meant;
-pub(crate) use taken::{Delivery, Leftover, Taken, TakenLock};
+pub(crate) use taken::{Delivery, Leftover, TakenFile, TakenLock};
 
 #[cfg(test)]
 mod tests;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::files::{FILE_LIMIT, Inbox, Item, Shelf};
-use super::taken::{fitted, split};
+use super::files::{FILE_LIMIT, Inbox, InboxFile, InboxFolder, LONGEST_NAME};
+use super::taken::split;
 use crate::storage::fs::folder::list;
 use crate::storage::layout::{REFUSED, is_debris};
 use crate::storage::random::random_local;
@@ -42,14 +42,13 @@ impl Inbox<'_> {
     /// Moves a file to the refused ones, the reason beside it, and returns where it is now; `None` if it is gone.
     pub(crate) fn refuse(
         &self,
-        item: &Item,
+        item: &InboxFile,
         reason: &Value,
     ) -> Result<Option<PathBuf>, StoreError> {
         let from = self.folder(item.shelf.folder())?;
         let refused = Folder::create(self.paths.root(), REFUSED)?;
         let text = format!("{reason:#}\n");
-        // There must be room for a number and for the reason's suffix.
-        let wanted = fitted(item.delivered_name(), REASON.len() + 8);
+        let wanted = item.refused_name();
         if from.kind(&item.name)?.is_none() {
             return Ok(None);
         }
@@ -75,13 +74,17 @@ impl Inbox<'_> {
     }
 }
 
-impl Item {
-    /// Returns the name without the id that a taken file has.
-    fn delivered_name(&self) -> &OsStr {
-        match self.name.to_str().and_then(split) {
-            Some((_, _, name)) if self.shelf == Shelf::Taken => OsStr::new(name),
+impl InboxFile {
+    /// Returns the name that it came under, cut where that leaves no room for a number and for the reason's suffix.
+    fn refused_name(&self) -> OsString {
+        let name = match self.name.to_str().and_then(split) {
+            Some((_, _, name)) if self.shelf == InboxFolder::Taken => OsStr::new(name),
             _ => &self.name,
+        };
+        if name.len() <= LONGEST_NAME {
+            return name.to_owned();
         }
+        name.to_string_lossy().chars().take(LONGEST_NAME / 4).collect::<String>().into()
     }
 }
 
@@ -89,7 +92,7 @@ impl Item {
 /// what a kill left in between.
 fn place(
     from: &Folder,
-    item: &Item,
+    item: &InboxFile,
     refused: &Folder,
     name: &OsStr,
     text: &[u8],

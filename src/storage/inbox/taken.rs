@@ -10,10 +10,8 @@
 //! [holds](Inbox::hold) it.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
 
-use super::files::{FILE_LIMIT, Inbox, Item, Shelf};
+use super::files::{FILE_LIMIT, Inbox, InboxFile, InboxFolder};
 use super::intended_visit::Meant;
 use crate::domain::CompletionId;
 use crate::storage::fs::folder::list;
@@ -22,36 +20,33 @@ use crate::storage::layout::{INBOX, TAKEN};
 use crate::storage::random::{ULID_LENGTH, is_ulid};
 use crate::storage::{FileStat, Folder, StoreError};
 
-/// The longest name of a file.
-const LONGEST_NAME: usize = 255;
-
 /// A completion file that is being worked on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct TakenFile {
     /// Its id, from now on.
     pub id: CompletionId,
     /// What it was called in the inbox.
     pub name: String,
     /// The visit that it was found to mean when it had to wait.
     pub meant: Option<Meant>,
-    item: Item,
+    item: InboxFile,
 }
 
 /// What came of taking files.
 #[derive(Debug, Default)]
 pub(crate) struct Taking {
-    pub taken: Vec<Taken>,
+    pub taken: Vec<TakenFile>,
     /// Those that could not be taken, and stay where they are.
-    pub failed: Vec<(Item, StoreError)>,
+    pub failed: Vec<(InboxFile, StoreError)>,
 }
 
 /// What stands among the taken files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Leftover {
     /// A completion file whose taker has not settled it.
-    Taken(Taken),
+    Taken(TakenFile),
     /// Something that nobody here put there; to be refused.
-    Stranger(Item),
+    Stranger(InboxFile),
 }
 
 /// The content of a taken file, and which file that was.
@@ -67,9 +62,9 @@ pub(crate) struct TakenLock {
     _lock: FileLock,
 }
 
-impl Taken {
+impl TakenFile {
     /// Returns the file that it is.
-    pub(crate) fn item(&self) -> &Item {
+    pub(crate) fn item(&self) -> &InboxFile {
         &self.item
     }
 }
@@ -78,7 +73,7 @@ impl Inbox<'_> {
     /// Takes files under the ids given, those that are still there. Once it returns, the ids survive a power cut.
     pub(crate) fn take(
         &self,
-        wanted: impl IntoIterator<Item = (Item, CompletionId)>,
+        wanted: impl IntoIterator<Item = (InboxFile, CompletionId)>,
     ) -> Result<Taking, StoreError> {
         let (inbox, at_work) = (self.folder(INBOX)?, self.folder(TAKEN)?);
         let mut taking = Taking::default();
@@ -112,7 +107,7 @@ impl Inbox<'_> {
     }
 
     /// Returns the right to work on a taken file; `None` where another process has it, or where the file is gone.
-    pub(crate) fn hold(&self, taken: &Taken) -> Result<Option<TakenLock>, StoreError> {
+    pub(crate) fn hold(&self, taken: &TakenFile) -> Result<Option<TakenLock>, StoreError> {
         let at_work = self.folder(TAKEN)?;
         let name = &taken.item.name;
         let Some((file, metadata)) = at_work.open_to_read(name)? else { return Ok(None) };
@@ -126,7 +121,7 @@ impl Inbox<'_> {
     }
 
     /// Has a taken file say which visit it means, over crashes too; one that is gone need not. Whoever does so holds it.
-    pub(crate) fn keep_meant(&self, taken: &Taken, meant: &Meant) -> Result<(), StoreError> {
+    pub(crate) fn keep_meant(&self, taken: &TakenFile, meant: &Meant) -> Result<(), StoreError> {
         let at_work = self.folder(TAKEN)?;
         let new_name = taken_name(&taken.id, &meant.to_string(), OsStr::new(&taken.name));
         match at_work.move_new(&taken.item.name, &at_work, &new_name) {
@@ -137,13 +132,13 @@ impl Inbox<'_> {
     }
 
     /// Reads a taken file; `None` if it is gone.
-    pub(crate) fn read(&self, taken: &Taken) -> Result<Option<Delivery>, StoreError> {
+    pub(crate) fn read(&self, taken: &TakenFile) -> Result<Option<Delivery>, StoreError> {
         let read = self.folder(TAKEN)?.read(&taken.item.name, FILE_LIMIT)?;
         Ok(read.map(|(bytes, stat)| Delivery { bytes, stat }))
     }
 
     /// Removes a taken file whose completion is in the history, if it still is the file that was read. Whoever does so holds it.
-    pub(crate) fn settle(&self, taken: &Taken, delivery: &Delivery) -> Result<(), StoreError> {
+    pub(crate) fn settle(&self, taken: &TakenFile, delivery: &Delivery) -> Result<(), StoreError> {
         let at_work = self.folder(TAKEN)?;
         match at_work.stat(&taken.item.name)? {
             None => Ok(()),
@@ -159,28 +154,28 @@ impl Inbox<'_> {
 fn take_one(
     inbox: &Folder,
     at_work: &Folder,
-    item: &Item,
+    item: &InboxFile,
     id: CompletionId,
-) -> Result<Taken, StoreError> {
+) -> Result<TakenFile, StoreError> {
     let new_name = taken_name(&id, "", &item.name);
     inbox.move_new(&item.name, at_work, &new_name)?;
     let name = item.name.to_string_lossy().into_owned();
-    let item = Item { shelf: Shelf::Taken, name: new_name };
-    Ok(Taken { id, name, meant: None, item })
+    let item = InboxFile { shelf: InboxFolder::Taken, name: new_name };
+    Ok(TakenFile { id, name, meant: None, item })
 }
 
 /// Returns the name of a taken file.
 fn taken_name(id: &CompletionId, mark: &str, name: &OsStr) -> OsString {
     let mut taken = OsString::from(format!("{id}-{mark}"));
-    taken.push(fitted(name, ULID_LENGTH + 1 + mark.len()));
+    taken.push(name);
     taken
 }
 
 fn leftover(name: OsString) -> Leftover {
     let split = name.to_str().and_then(split).map(|(id, meant, name)| (id, meant, name.to_owned()));
-    let item = Item { shelf: Shelf::Taken, name };
+    let item = InboxFile { shelf: InboxFolder::Taken, name };
     match split {
-        Some((id, meant, name)) => Leftover::Taken(Taken { id, name, meant, item }),
+        Some((id, meant, name)) => Leftover::Taken(TakenFile { id, name, meant, item }),
         None => Leftover::Stranger(item),
     }
 }
@@ -190,42 +185,4 @@ pub(crate) fn split(name: &str) -> Option<(CompletionId, Option<Meant>, &str)> {
     let (id, rest) = name.split_at_checked(ULID_LENGTH).filter(|(id, _)| is_ulid(id))?;
     let (meant, name) = Meant::split(rest.strip_prefix('-')?);
     Some((id.parse().ok()?, meant, name))
-}
-
-/// Returns the name, cut before its suffix if need be, so that it still is one with that many more bytes.
-pub(crate) fn fitted(name: &OsStr, more: usize) -> OsString {
-    let room = LONGEST_NAME - more;
-    if name.len() <= room {
-        return name.to_owned();
-    }
-    let suffix = Path::new(name).extension().filter(|suffix| suffix.len() < 16);
-    let suffix_length = suffix.map_or(0, |suffix| suffix.len() + 1);
-    let mut kept = room - suffix_length;
-    // A character is cut off whole: what was UTF-8 stays it.
-    while kept > 0 && name.as_bytes()[kept] & 0xC0 == 0x80 {
-        kept -= 1;
-    }
-    let mut cut = OsString::from_vec(name.as_bytes()[..kept].to_vec());
-    if let Some(suffix) = suffix {
-        cut.push(".");
-        cut.push(suffix);
-    }
-    cut
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_names_are_cut_before_their_suffix() {
-        let name = OsString::from(format!("{}.yaml", "é".repeat(125)));
-        let cut = fitted(&name, 27);
-        assert!(cut.len() <= LONGEST_NAME - 27, "{}", cut.len());
-        let text = cut.to_str().unwrap();
-        assert!(text.ends_with("é.yaml"), "{text}");
-        assert_eq!(fitted(OsStr::new("done.yaml"), 27), "done.yaml");
-        let strange = OsString::from_vec(vec![0xFF; 255]);
-        assert!(fitted(&strange, 100).len() <= 155);
-    }
 }

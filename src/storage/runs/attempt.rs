@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use super::record::RunRecord;
+use crate::storage::fs::error::OrIo;
 use crate::storage::{Durability, Folder, StoreError};
 
 /// One attempt, and its folder.
@@ -72,8 +73,7 @@ impl RunAttempt {
 
     /// Makes a file that says this.
     pub(crate) fn write(&self, file: RunFile, bytes: &[u8]) -> Result<(), StoreError> {
-        let fault = |cause| StoreError::io("write", &self.path_of(file), cause);
-        self.create(file)?.write_all(bytes).map_err(fault)
+        self.create(file)?.write_all(bytes).or_io("write", self.path_of(file))
     }
 
     /// Reads a file of at most that many bytes; `None` when it is not there.

@@ -5,7 +5,9 @@ mod record;
 mod visits;
 
 pub(crate) use attempt::{RunAttempt, RunFile};
-pub(crate) use record::{Ruling, RunEnd, RunEnding, RunRecord, Tokens, Told, TranscriptMark};
+pub(crate) use record::{
+    AgentReport, Ruling, RunEnd, RunEnding, RunRecord, TokenCounts, TranscriptMark,
+};
 pub(crate) use visits::{LatestRun, RunRight, Runs, VisitRuns};
 
 #[cfg(test)]

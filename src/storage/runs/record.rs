@@ -12,13 +12,10 @@ use crate::system::process::Group;
 pub(crate) struct RunRecord {
     /// What the program is told to be: no two attempts share one.
     pub run: String,
-    /// The visit.
     pub ticket: Ticket,
-    /// Who works.
     pub agent: AgentId,
     /// The how-manieth attempt of the visit it is.
     pub attempt: u32,
-    /// When it began.
     pub started: Timestamp,
     /// The words that the program was started with.
     pub command: Vec<String>,
@@ -32,19 +29,14 @@ pub(crate) struct RunRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RunEnd {
-    /// When it was over.
     pub at: Timestamp,
-    /// How it ended.
     pub how: RunEnding,
     /// Its exit status, if it came to that by itself.
     pub status: Option<i32>,
     /// What went wrong, as a sentence.
     pub reason: Option<String>,
-    /// What it printed.
     pub transcript: Option<TranscriptMark>,
-    /// What the agent said of itself.
-    pub told: Told,
-    /// The verdict, where there is one.
+    pub told: AgentReport,
     pub verdict: Option<Ruling>,
 }
 
@@ -52,7 +44,6 @@ pub(crate) struct RunEnd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RunEnding {
-    /// With a verdict.
     Verdict,
     /// The program ended badly, and said nothing that counts.
     Crash,
@@ -76,9 +67,7 @@ pub(crate) enum RunEnding {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TranscriptMark {
-    /// The SHA-256 of the file.
     pub sha256: String,
-    /// How many bytes it has.
     pub bytes: u64,
     /// How many of those that were printed it has not.
     pub left_out: u64,
@@ -87,23 +76,18 @@ pub(crate) struct TranscriptMark {
 /// What an agent said of its own work, as far as its program tells.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Told {
+pub(crate) struct AgentReport {
     /// Its session, by which it can be asked to go on.
     pub session: Option<String>,
-    /// The model that worked.
     pub model: Option<String>,
-    /// What it cost, in dollars.
     pub cost_usd: Option<f64>,
-    /// How much was read and written.
-    pub tokens: Option<Tokens>,
+    pub tokens: Option<TokenCounts>,
 }
 
 /// How many tokens a model read and wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Tokens {
-    /// Read.
+pub(crate) struct TokenCounts {
     pub input: u64,
-    /// Written.
     pub output: u64,
 }
 
@@ -111,9 +95,7 @@ pub(crate) struct Tokens {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Ruling {
-    /// Where it was found.
     pub source: String,
-    /// The outcome's word.
     pub outcome: String,
     /// The completion that it was made into, or that the agent made itself.
     pub completion: CompletionId,

@@ -60,11 +60,11 @@ fn end(how: RunEnding) -> RunEnd {
         status: Some(0),
         reason: None,
         transcript: Some(TranscriptMark { sha256: "ab".to_owned(), bytes: 5, left_out: 0 }),
-        told: Told {
+        told: AgentReport {
             session: Some("s-1".to_owned()),
             model: None,
             cost_usd: Some(0.25),
-            tokens: Some(Tokens { input: 1000, output: 20 }),
+            tokens: Some(TokenCounts { input: 1000, output: 20 }),
         },
         verdict: Some(Ruling {
             source: "output".to_owned(),

@@ -26,6 +26,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::attempt::RunAttempt;
 use super::record::RunRecord;
 use crate::domain::Ticket;
+use crate::storage::fs::error::OrIo;
 use crate::storage::fs::folder::list;
 use crate::storage::fs::lock_file::{FileLock, LockAttempt, OwnedFile};
 use crate::storage::fs::project_path::BadPath;
@@ -201,5 +202,5 @@ fn remove_visit(runs: &Folder, name: &str) -> Result<(), StoreError> {
 
 fn remove(folder: &Folder, name: &str) -> Result<(), StoreError> {
     let place = folder.path().join(name);
-    fs::remove_dir_all(&place).map_err(|cause| StoreError::io("remove", &place, cause))
+    fs::remove_dir_all(&place).or_io("remove", &place)
 }

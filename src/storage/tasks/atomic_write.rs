@@ -29,13 +29,13 @@ pub(crate) enum Over {
 
 /// A file that is written, and has no name yet. Dropped, it is gone.
 #[derive(Debug)]
-pub(crate) struct Staged {
+pub(crate) struct StagedWrite {
     file: TemporaryFile<Folder>,
     path: ProjectPath,
     over: Over,
 }
 
-impl Staged {
+impl StagedWrite {
     /// Writes a file that is to have this path.
     pub(crate) fn new(
         lock: &WriterLock,
@@ -63,7 +63,7 @@ impl Staged {
         Ok(self)
     }
 
-    /// Returns the file if it is not on the disk yet. Whoever takes it syncs it before [`Staged::put`].
+    /// Returns the file if it is not on the disk yet. Whoever takes it syncs it before [`StagedWrite::put`].
     pub(crate) fn unsynced(&mut self) -> Result<Option<Unsynced>, StoreError> {
         self.file.unsynced()
     }
@@ -117,7 +117,7 @@ fn write(
     over: Over,
     bytes: &[u8],
 ) -> Result<(), StoreError> {
-    let mut staged = Staged::new(lock, path, over, bytes)?;
+    let mut staged = StagedWrite::new(lock, path, over, bytes)?;
     staged.put()?;
     staged.folder().sync()
 }

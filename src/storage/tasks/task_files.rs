@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::ErrorKind;
 
-use super::walk::{self, Entry};
+use super::walk::{self, WalkEntry};
 use crate::domain::{Layout, TaskId};
 use crate::storage::fs::folder::list;
 use crate::storage::layout::{ARCHIVE, TASKS, is_archived, task_path};
@@ -14,14 +14,14 @@ pub(crate) const FILE_LIMIT: u64 = 16 * 1024 * 1024;
 
 /// Where a task's file stands, and among which tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FoundFile {
     pub path: ProjectPath,
-    pub place: Place,
+    pub place: TaskPlace,
 }
 
 /// Among which tasks a file stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum TaskPlace {
     Active,
     Archived,
 }
@@ -57,7 +57,7 @@ impl Snapshot {
 ///
 /// A second file of the id is noticed where the search meets it; to look at all files each time would cost the more the more
 /// tasks there are. So a file at a usual place counts, whatever stands elsewhere: see [`counting`].
-pub(crate) fn find(paths: &Paths, id: &TaskId) -> Result<Found, StoreError> {
+pub(crate) fn find(paths: &Paths, id: &TaskId) -> Result<FoundFile, StoreError> {
     let mut standing = Vec::new();
     for path in usual_places(id) {
         if kind(paths, &path)?.is_some() {
@@ -69,14 +69,14 @@ pub(crate) fn find(paths: &Paths, id: &TaskId) -> Result<Found, StoreError> {
     }
     let in_archive = || {
         if let Some(path) = find_archived(paths, id)? {
-            return Ok(Found { path, place: Place::Archived });
+            return Ok(FoundFile { path, place: TaskPlace::Archived });
         }
-        only(id, walk::named(paths, ARCHIVE, &format!("{id}.md")).collect(), Place::Archived)
+        only(id, walk::named(paths, ARCHIVE, &format!("{id}.md")).collect(), TaskPlace::Archived)
     };
     if standing.is_empty() {
         return in_archive();
     }
-    let found = only(id, standing, Place::Active)?;
+    let found = only(id, standing, TaskPlace::Active)?;
     if is_file(paths, &found.path)? {
         return Ok(found);
     }
@@ -88,11 +88,15 @@ pub(crate) fn find(paths: &Paths, id: &TaskId) -> Result<Found, StoreError> {
 }
 
 /// Returns the one file there is; which of several counts nobody can tell.
-fn only(id: &TaskId, mut standing: Vec<ProjectPath>, place: Place) -> Result<Found, StoreError> {
+fn only(
+    id: &TaskId,
+    mut standing: Vec<ProjectPath>,
+    place: TaskPlace,
+) -> Result<FoundFile, StoreError> {
     standing.sort();
     match standing.len() {
         0 => Err(StoreError::TaskNotFound { id: id.clone() }),
-        1 => Ok(Found { path: standing.remove(0), place }),
+        1 => Ok(FoundFile { path: standing.remove(0), place }),
         _ => Err(StoreError::TaskDoubled { id: id.clone(), paths: standing }),
     }
 }
@@ -186,17 +190,17 @@ pub(crate) fn read(paths: &Paths, path: &ProjectPath) -> Result<Snapshot, StoreE
 }
 
 /// Goes through the files of active tasks, in no order.
-pub(crate) fn walk_active(paths: &Paths) -> impl Iterator<Item = Entry> + '_ {
+pub(crate) fn walk_active(paths: &Paths) -> impl Iterator<Item = WalkEntry> + '_ {
     walk::entries(paths, TASKS)
 }
 
 /// Goes through the files of finished tasks, in no order.
-pub(crate) fn walk_archived(paths: &Paths) -> impl Iterator<Item = Entry> + '_ {
+pub(crate) fn walk_archived(paths: &Paths) -> impl Iterator<Item = WalkEntry> + '_ {
     walk::entries(paths, ARCHIVE)
 }
 
 /// Goes through the files of the tasks that finished on the last day that the archive has, in no order.
-pub(crate) fn walk_latest(paths: &Paths) -> impl Iterator<Item = Entry> + '_ {
+pub(crate) fn walk_latest(paths: &Paths) -> impl Iterator<Item = WalkEntry> + '_ {
     let latest = |inside: String| numbered(paths, &inside).ok()?.into_iter().next();
     let day = latest(ARCHIVE.to_owned()).and_then(latest).and_then(latest);
     day.into_iter().flat_map(|day| walk::entries(paths, &day).collect::<Vec<_>>())
@@ -218,8 +222,8 @@ pub(crate) fn known_ids(paths: &Paths) -> Vec<TaskId> {
     let mut ids: Vec<TaskId> = walk_active(paths)
         .chain(walk_archived(paths))
         .filter_map(|entry| match entry {
-            Entry::Task(task) => Some(task.id),
-            Entry::Stray(_) => None,
+            WalkEntry::Task(task) => Some(task.id),
+            WalkEntry::Stray(_) => None,
         })
         .collect();
     ids.sort();

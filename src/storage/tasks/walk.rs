@@ -16,7 +16,7 @@ use crate::storage::{FileKind, FileStat, Paths, ProjectPath};
 
 /// Something that stands among the tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub(crate) enum WalkEntry {
     /// A task file, not yet read.
     Task(TaskEntry),
     /// Something that looks like one and is none.
@@ -75,7 +75,10 @@ impl fmt::Display for StrayReason {
 }
 
 /// Goes through the task files in a folder of tasks; below `tasks/` itself those of active tasks.
-pub(crate) fn entries<'p>(paths: &'p Paths, folder: &str) -> impl Iterator<Item = Entry> + use<'p> {
+pub(crate) fn entries<'p>(
+    paths: &'p Paths,
+    folder: &str,
+) -> impl Iterator<Item = WalkEntry> + use<'p> {
     walk(paths, folder, folder == TASKS).filter_map(|item| match item {
         Ok(entry) => entry_of(paths, &entry),
         // No folder of tasks: no tasks.
@@ -130,7 +133,7 @@ fn walk(
     )
 }
 
-fn entry_of(paths: &Paths, entry: &DirEntry) -> Option<Entry> {
+fn entry_of(paths: &Paths, entry: &DirEntry) -> Option<WalkEntry> {
     let kind = FileKind::from(entry.file_type());
     let as_stray = |reason| Some(stray(paths, entry.path(), reason));
     let named_like_one = entry.file_name().as_encoded_bytes().ends_with(b".md");
@@ -163,7 +166,9 @@ fn entry_of(paths: &Paths, entry: &DirEntry) -> Option<Entry> {
         Err(fault) => return as_stray(StrayReason::NotAnId(fault)),
     };
     match entry.metadata() {
-        Ok(metadata) => Some(Entry::Task(TaskEntry { id, path, stat: FileStat::of(&metadata) })),
+        Ok(metadata) => {
+            Some(WalkEntry::Task(TaskEntry { id, path, stat: FileStat::of(&metadata) }))
+        }
         // It went away since the folder was listed.
         Err(fault) if fault.io_error().is_some_and(|e| e.kind() == ErrorKind::NotFound) => None,
         Err(fault) => as_stray(unreadable(&fault)),
@@ -178,7 +183,7 @@ fn unreadable(fault: &walkdir::Error) -> StrayReason {
     StrayReason::Unreadable(fault.io_error().map_or_else(|| fault.to_string(), plain))
 }
 
-fn stray(paths: &Paths, path: &Path, reason: StrayReason) -> Entry {
+fn stray(paths: &Paths, path: &Path, reason: StrayReason) -> WalkEntry {
     let path = path.strip_prefix(paths.root()).unwrap_or(path).to_owned();
-    Entry::Stray(Stray { path, reason })
+    WalkEntry::Stray(Stray { path, reason })
 }

@@ -17,7 +17,6 @@
 use std::time::Instant;
 
 use super::commit::commit;
-use super::rehearsal::rehearse;
 use crate::domain::TaskId;
 use crate::git::{CommitId, GitError, Head};
 use crate::project::error::error::OpsError;
@@ -28,6 +27,8 @@ pub(crate) use crate::tasks::plan::choice::{Changed, Choice, DryRun};
 use crate::tasks::plan::choice::{Plan, plan};
 use crate::tasks::plan::due::due_first;
 use crate::tasks::plan::write::Write;
+use crate::tasks::publish::commit::drafts;
+use crate::tasks::publish::file_writes::look_in_the_way;
 use crate::tasks::recovery::recover;
 use crate::tasks::state::task_state::Standing;
 
@@ -74,7 +75,7 @@ pub(crate) fn apply(
     if dry_run == DryRun::Yes {
         workspace.own_folder_is_ours()?;
         let Some(planned) = planned(workspace, id, decide)? else { return Ok(None) };
-        rehearse(workspace, &planned)?;
+        planned.rehearse(workspace)?;
         return Ok(Some(planned.changed));
     }
     let mut warnings = Vec::new();
@@ -106,6 +107,17 @@ pub(crate) struct Planned {
     pub(crate) head: Head,
     /// What would be written: what has to be done with the task first, then the change itself.
     pub(crate) writes: Vec<Write>,
+}
+
+impl Planned {
+    /// Returns what would keep the change from being committed, as far as that can be told without the lock.
+    pub(crate) fn rehearse(&self, workspace: &Workspace) -> Result<(), OpsError> {
+        if self.writes.is_empty() {
+            return Ok(());
+        }
+        look_in_the_way(&workspace.paths, &self.writes)?;
+        Ok(workspace.repository.rehearse(&self.head, &drafts(workspace, &self.writes)?)?)
+    }
 }
 
 /// Returns what a change would come to. Nothing is written, and whether it could be committed is not asked.

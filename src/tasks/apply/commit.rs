@@ -3,7 +3,7 @@
 use crate::git::{CommitId, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::journal::Aim;
+use crate::storage::journal::RecoveryAim;
 use crate::storage::{StoreError, WriterLock};
 use crate::tasks::plan::write::Write;
 use crate::tasks::publish::commit::{Failed, Stuck, publish};
@@ -17,7 +17,7 @@ pub(crate) fn commit(
     head: &Head,
     writes: &[Write],
 ) -> Result<Vec<CommitId>, OpsError> {
-    let Failed { error, stuck } = match publish(workspace, lock, head, writes, Aim::Undo) {
+    let Failed { error, stuck } = match publish(workspace, lock, head, writes, RecoveryAim::Undo) {
         Ok(commits) => return Ok(commits),
         Err(failed) => *failed,
     };

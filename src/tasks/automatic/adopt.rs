@@ -18,7 +18,7 @@ use crate::rules::passes_by_itself;
 use crate::storage::layout::TASKS;
 use crate::storage::tasks::orphaned_companions::stayed;
 use crate::storage::tasks::task_files::{hidden, read, walk_active};
-use crate::storage::tasks::walk::{Entry, Stray, TaskEntry};
+use crate::storage::tasks::walk::{Stray, TaskEntry, WalkEntry};
 use crate::storage::{FileStat, ProjectPath, StoreError};
 use crate::tasks::apply::batch::{MOST, apply_together};
 use crate::tasks::apply::change::Next;
@@ -122,8 +122,8 @@ pub(crate) fn tend(
     // Before the active ones are gone through: one that is brought back meanwhile is among those then.
     let mut all = open_in_archive(workspace);
     all.extend(walk_active(&workspace.paths).filter_map(|entry| match entry {
-        Entry::Task(task) => Some(task),
-        Entry::Stray(stray) => {
+        WalkEntry::Task(task) => Some(task),
+        WalkEntry::Stray(stray) => {
             strays.push(stray);
             None
         }

@@ -14,7 +14,7 @@ use crate::storage::StoreError;
 use crate::tasks::apply::batch::{MOST, apply_together};
 use crate::tasks::apply::change::Next;
 use crate::tasks::headers::listing::{Scope, Unreadable, read_all};
-use crate::tasks::headers::stand::is_owed;
+use crate::tasks::headers::owed::is_owed;
 use crate::tasks::plan::choice::{Changed, DryRun};
 use crate::tasks::plan::due::owed_first;
 use crate::tasks::recovery::recover::heal_if_pending;

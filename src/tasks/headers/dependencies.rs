@@ -9,7 +9,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::{Waits, circle_of, circles};
 use crate::storage::ProjectPath;
 use crate::storage::tasks::task_files;
-use crate::storage::tasks::walk::Entry;
+use crate::storage::tasks::walk::WalkEntry;
 use crate::tasks::headers::header::Header;
 use crate::tasks::headers::listing::{Listing, Scope, read_all};
 use crate::tasks::state::task_state::parse;
@@ -54,7 +54,7 @@ impl Dependencies {
         }
         // One walk through the archive answers for all of them.
         for entry in task_files::walk_archived(&workspace.paths) {
-            let Entry::Task(entry) = entry else { continue };
+            let WalkEntry::Task(entry) = entry else { continue };
             if elsewhere.remove(&entry.id) {
                 all.note(entry.id.as_str(), read(workspace, in_force, &entry.path).as_ref());
             }

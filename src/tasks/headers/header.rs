@@ -3,12 +3,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::domain::{AgentId, BranchStatus, Gate, OpenBranch, Timestamp};
+use crate::domain::{AgentId, BranchStatus, Gate, OpenBranch, Task, Timestamp};
 use crate::files::task_file::{Origin, TaskFile};
-use crate::rules::{Rules, Stay, lost_dependencies, stay};
+use crate::rules::{Rules, Stay, is_nobody, lost_dependencies, stay};
 use crate::storage::ProjectPath;
 use crate::tasks::headers::ended_visit::EndedVisit;
-use crate::tasks::headers::stand::Stand;
 
 /// Changes when a header's shape or meaning does: older caches are made anew.
 pub(crate) const SCHEMA: &str = "12";
@@ -69,6 +68,67 @@ pub(crate) struct Header {
     pub stand: Stand,
     /// Its ended visits: most of what there is of a project, so they take up little.
     pub stays: Box<[EndedVisit]>,
+}
+
+/// What its file says of a task's open visit.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Stand {
+    /// Whose it is, as the file has it.
+    pub role: Option<String>,
+    /// The role that it belongs to in place of its gate's.
+    pub escalated: Option<String>,
+    /// Whether a person holds it.
+    pub held: bool,
+    /// Each branch, where it was opened as a fork.
+    pub branches: Vec<Stood>,
+    /// The hash of the workflow that last moved it.
+    pub workflow_hash: Option<String>,
+}
+
+/// What its file says of a branch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stood {
+    pub id: String,
+    pub role: String,
+    pub escalated: Option<String>,
+    pub agent: Option<String>,
+    pub claimed: bool,
+    pub status: String,
+    pub blockers: Vec<String>,
+}
+
+impl Stand {
+    /// Returns where the task stands.
+    pub(crate) fn of(task: &Task) -> Self {
+        let text = |word: &dyn ToString| word.to_string();
+        let stood = |own: &OpenBranch| Stood {
+            id: own.id.to_string(),
+            role: own.role.to_string(),
+            escalated: own.escalated.as_ref().map(|role| text(role)),
+            agent: own.agent.as_ref().map(|agent| text(agent)),
+            claimed: own.claimed.is_some(),
+            status: own.status.to_string(),
+            blockers: own.blockers.clone(),
+        };
+        let open = task.gate.as_ref();
+        Self {
+            role: task.routing.role.as_ref().map(|role| text(role)),
+            escalated: open.and_then(|open| open.escalated.as_ref()).map(|role| text(role)),
+            held: open.is_some_and(|open| open.held.is_some()),
+            branches: open
+                .map(|open| open.branches.iter().map(stood).collect())
+                .unwrap_or_default(),
+            workflow_hash: task.workflow_hash.clone(),
+        }
+    }
+}
+
+impl Stand {
+    /// Returns the branches for which there is nobody, each with its role.
+    pub(crate) fn lacking(&self) -> impl Iterator<Item = (&str, &str)> {
+        let lacks = |branch: &&Stood| branch.blockers.iter().any(|text| is_nobody(text));
+        self.branches.iter().filter(lacks).map(|branch| (branch.id.as_str(), branch.role.as_str()))
+    }
 }
 
 /// A branch of an open fork, as lists show it.

@@ -197,7 +197,7 @@ mod tests {
             blockers: Vec::new(),
             depends_on: vec!["AOF-dep".to_owned()],
             lost_dependencies: Vec::new(),
-            stand: crate::tasks::headers::stand::Stand::default(),
+            stand: crate::tasks::headers::header::Stand::default(),
             stays: Box::default(),
         }
     }

@@ -15,7 +15,7 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::layout::{ARCHIVE, is_archived};
 use crate::storage::tasks::task_files;
-use crate::storage::tasks::walk::{Entry, Stray, TaskEntry};
+use crate::storage::tasks::walk::{Stray, TaskEntry, WalkEntry};
 use crate::storage::{FileStat, HeaderCache, Paths, ProjectPath, StoreError, journal};
 use crate::tasks::headers::header::{Header, NEW, SCHEMA, follow, header};
 use crate::tasks::state::misplaced_files::open_in_archive;
@@ -137,9 +137,9 @@ fn entries(workspace: &Workspace, scope: Scope, listing: &mut Listing) -> Vec<Ta
     // Before the active ones are gone through: one that is brought back meanwhile is among those then.
     let open = if scope == Scope::All { Vec::new() } else { open_in_archive(workspace) };
     let mut strays = Vec::new();
-    let mut task = |entry: Entry| match entry {
-        Entry::Task(entry) => Some(entry),
-        Entry::Stray(stray) => {
+    let mut task = |entry: WalkEntry| match entry {
+        WalkEntry::Task(entry) => Some(entry),
+        WalkEntry::Stray(stray) => {
             strays.push(stray);
             None
         }

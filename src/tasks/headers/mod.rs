@@ -6,4 +6,4 @@ pub(crate) mod header;
 pub(crate) mod interned;
 pub(crate) mod list;
 pub(crate) mod listing;
-pub(crate) mod stand;
+pub(crate) mod owed;

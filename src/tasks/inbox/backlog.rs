@@ -8,12 +8,11 @@ use crate::files::completion_file::Syntax;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::Meant;
-use crate::storage::inbox::{Class, Witnessed};
-use crate::storage::inbox::{Item, Leftover, Shelf};
+use crate::storage::inbox::{FileClass, Witnessed};
+use crate::storage::inbox::{InboxFile, InboxFolder, Leftover};
 use crate::storage::random::ulid;
 use crate::storage::{Inbox, StoreError, journal};
 use crate::tasks::apply::change::Planned;
-use crate::tasks::apply::rehearsal::rehearse_each;
 use crate::tasks::complete::would_complete;
 use crate::tasks::inbox::intended_visit::bind;
 use crate::tasks::inbox::kept_back::is_passing;
@@ -31,7 +30,7 @@ struct KeptBack {
 
 /// A file that waits.
 struct File {
-    item: Item,
+    item: InboxFile,
     pub(crate) name: String,
     /// The one that it was taken under.
     id: Option<CompletionId>,
@@ -41,7 +40,7 @@ struct File {
 
 impl File {
     fn kept_back(self, error: OpsError) -> KeptBack {
-        KeptBack { is_taken: self.item.shelf == Shelf::Taken, name: self.name, error }
+        KeptBack { is_taken: self.item.shelf == InboxFolder::Taken, name: self.name, error }
     }
 }
 
@@ -122,32 +121,25 @@ fn fix(error: &OpsError) -> String {
 fn kept_back(workspace: &Workspace) -> Result<(usize, Vec<KeptBack>), OpsError> {
     let files = files(workspace)?;
     let count = files.len();
-    let (mut all, mut ready) = (Vec::new(), Vec::new());
+    let mut all = Vec::new();
     for file in files.into_iter().take(MOST) {
-        // Who takes one finishes first what was broken off; that is not for whoever only looks.
+        // Who takes one finishes first what was interrupted; that is not for whoever only looks.
         if journal::is_pending(&workspace.paths) {
             break;
         }
-        match planned(workspace, &file) {
-            Ok(Some(planned)) => ready.push((file, planned)),
-            Ok(None) => {}
-            Err(error) => all.push(file.kept_back(error)),
+        let rehearsed = planned(workspace, &file)
+            .and_then(|planned| planned.map_or(Ok(()), |planned| planned.rehearse(workspace)));
+        match rehearsed {
+            Err(error) if is_passing(&error) => all.push(file.kept_back(error)),
+            _ => {}
         }
     }
-    let troubles =
-        rehearse_each(workspace, &ready.iter().map(|(_, planned)| planned).collect::<Vec<_>>());
-    let troubled = ready
-        .into_iter()
-        .zip(troubles)
-        .filter_map(|((file, _), error)| Some(file.kept_back(error?)));
-    all.extend(troubled);
-    all.retain(|kept| is_passing(&kept.error));
     Ok((count, all))
 }
 
 fn files(workspace: &Workspace) -> Result<Vec<File>, OpsError> {
     let inbox = Inbox::of(&workspace.paths);
-    let fresh = |item: Item| File {
+    let fresh = |item: InboxFile| File {
         name: item.name.to_string_lossy().into_owned(),
         item,
         id: None,
@@ -162,7 +154,7 @@ fn files(workspace: &Workspace) -> Result<Vec<File>, OpsError> {
     });
     let dropped = inbox.scan(workspace.clock()(), &|_| Witnessed::Renamed)?.into_iter();
     let dropped = dropped
-        .filter(|candidate| candidate.class != Class::Ignored)
+        .filter(|candidate| candidate.class != FileClass::Ignored)
         .map(|candidate| fresh(candidate.item));
     Ok(taken.chain(dropped).collect())
 }

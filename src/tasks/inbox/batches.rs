@@ -13,7 +13,7 @@ use crate::project::error::reason::reason_of;
 use crate::project::workspace::Workspace;
 use crate::rules::Refusal;
 use crate::storage::Inbox;
-use crate::storage::inbox::{Delivery, Taken};
+use crate::storage::inbox::{Delivery, TakenFile};
 use crate::tasks::apply::batch::MOST;
 use crate::tasks::complete::{Completed, complete_together};
 use crate::tasks::inbox::intended_visit::{Heard, bind, meant};
@@ -153,7 +153,7 @@ fn keep_meant(workspace: &Workspace, inbox: &Inbox<'_>, work: &Work, completion:
 
 fn settle(
     inbox: &Inbox<'_>,
-    taken: &Taken,
+    taken: &TakenFile,
     delivery: &Delivery,
     completed: Completed,
     recipient: &mut dyn Recipient,

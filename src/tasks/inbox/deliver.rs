@@ -12,8 +12,8 @@ use std::time::Duration;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::Inbox;
-use crate::storage::inbox::Class;
-use crate::storage::inbox::{Leftover, Taken};
+use crate::storage::inbox::FileClass;
+use crate::storage::inbox::{Leftover, TakenFile};
 use crate::storage::random::{UlidSequence, ulid};
 use crate::tasks::inbox::batches::work_off;
 use crate::tasks::inbox::intended_visit::Heard;
@@ -28,7 +28,7 @@ use crate::tasks::inbox::recipient::{Delivered, Recipient};
 pub(crate) fn leftovers(
     workspace: &Workspace,
     recipient: &mut dyn Recipient,
-) -> Result<Vec<Taken>, OpsError> {
+) -> Result<Vec<TakenFile>, OpsError> {
     workspace.own_folder_is_ours()?;
     let inbox = Inbox::of(&workspace.paths);
     let mut all = Vec::new();
@@ -50,7 +50,7 @@ pub(crate) fn leftovers(
 pub(crate) fn resume(
     workspace: &mut Workspace,
     wait: Duration,
-    more: &mut dyn FnMut(usize) -> Vec<Taken>,
+    more: &mut dyn FnMut(usize) -> Vec<TakenFile>,
     heard: &mut Heard,
     recipient: &mut dyn Recipient,
 ) -> Result<(), OpsError> {
@@ -66,7 +66,7 @@ pub(crate) fn resume(
 pub(crate) fn deliver(
     workspace: &mut Workspace,
     wait: Duration,
-    taken: Vec<Taken>,
+    taken: Vec<TakenFile>,
     heard: &mut Heard,
     recipient: &mut dyn Recipient,
 ) -> Result<bool, OpsError> {
@@ -79,15 +79,15 @@ pub(crate) fn deliver(
     let candidates = inbox.scan(clock(), &|name| recipient.witnessed(name))?;
     for candidate in candidates {
         match candidate.class {
-            Class::Ignored => {}
-            Class::Growing => growing = true,
-            Class::Closed if looks_torn(workspace, &candidate.item, &ulid(clock())?) => {
+            FileClass::Ignored => {}
+            FileClass::Growing => growing = true,
+            FileClass::Closed if looks_torn(workspace, &candidate.item, &ulid(clock())?) => {
                 growing = true;
             }
-            Class::Odd(oddity) => {
-                refuse_odd(&inbox, &candidate.item, &oddity.to_string(), recipient)?;
+            FileClass::Odd(oddity) => {
+                refuse_odd(&inbox, &candidate.item, &oddity, recipient)?;
             }
-            Class::Closed | Class::Ready => {
+            FileClass::Closed | FileClass::Ready => {
                 let first_seen = heard.first_seen(&candidate.item.name, candidate.stat.inode);
                 ready.push((candidate.item, first_seen));
             }
@@ -113,8 +113,10 @@ pub(crate) fn deliver(
         }
         let taking = inbox.take(wanted)?;
         failed.extend(taking.failed);
-        let dropped =
-            |taken: Taken| Dropped { first_seen: seen.get(&taken.id).copied().flatten(), taken };
+        let dropped = |taken: TakenFile| Dropped {
+            first_seen: seen.get(&taken.id).copied().flatten(),
+            taken,
+        };
         Ok(taking.taken.into_iter().map(dropped).collect())
     });
     for (item, fault) in failed {

@@ -3,12 +3,12 @@
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::Inbox;
-use crate::storage::inbox::{Class, Witnessed};
+use crate::storage::inbox::{FileClass, Witnessed};
 
 /// Returns the names of these files, each with the error to report.
 pub(crate) fn unclosed(workspace: &Workspace) -> Result<Vec<(String, OpsError)>, OpsError> {
     let dropped = Inbox::of(&workspace.paths).scan(workspace.clock()(), &|_| Witnessed::Nothing)?;
-    let growing = dropped.into_iter().filter(|candidate| candidate.class == Class::Growing);
+    let growing = dropped.into_iter().filter(|candidate| candidate.class == FileClass::Growing);
     let told = growing.map(|candidate| {
         let error = OpsError::Unfit {
             code: "still_written",

@@ -12,25 +12,25 @@ use crate::files::completion_file::Syntax;
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::project::error::error::OpsError;
 
-use crate::storage::inbox::{Delivery, Taken, TakenLock};
+use crate::storage::inbox::{Delivery, TakenFile, TakenLock};
 use crate::storage::{Inbox, StoreError};
 
 /// A file that was taken.
 pub(crate) struct Dropped {
-    pub(crate) taken: Taken,
+    pub(crate) taken: TakenFile,
     /// At which look of [`Heard`](crate::tasks::inbox::intended_visit::Heard) it first lay in the inbox; nothing where none has seen it there.
     pub(crate) first_seen: Option<u64>,
 }
 
 impl Dropped {
-    pub(crate) const fn before(taken: Taken) -> Self {
+    pub(crate) const fn before(taken: TakenFile) -> Self {
         Self { taken, first_seen: None }
     }
 }
 
 /// A completion that was read from its file.
 pub(crate) struct Work {
-    pub(crate) taken: Taken,
+    pub(crate) taken: TakenFile,
     /// Held for as long as it is worked on.
     _held: TakenLock,
     pub(crate) delivery: Delivery,
@@ -77,7 +77,7 @@ pub(crate) fn open(
     }
 }
 
-fn read(delivery: &Delivery, taken: &Taken) -> Result<Completion, Value> {
+fn read(delivery: &Delivery, taken: &TakenFile) -> Result<Completion, Value> {
     let Some(syntax) = Syntax::of(&taken.name) else {
         return Err(plain_reason(
             "unknown_suffix",

@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use crate::domain::Digest;
 use crate::project::error::error::OpsError;
 use crate::storage::Inbox;
-use crate::storage::inbox::{Delivery, Item, Taken};
+use crate::storage::inbox::{Delivery, InboxFile, TakenFile};
 use crate::system::crash_points;
 use crate::tasks::inbox::kept_back::wait_or_fail;
 use crate::tasks::inbox::recipient::{Delivered, Recipient};
 
 pub(crate) fn refuse(
     inbox: &Inbox<'_>,
-    taken: &Taken,
+    taken: &TakenFile,
     delivery: &Delivery,
     mut reason: Value,
     recipient: &mut dyn Recipient,
@@ -25,7 +25,7 @@ pub(crate) fn refuse(
 
 pub(crate) fn refuse_odd(
     inbox: &Inbox<'_>,
-    item: &Item,
+    item: &InboxFile,
     why: &str,
     recipient: &mut dyn Recipient,
 ) -> Result<(), OpsError> {
@@ -37,7 +37,7 @@ pub(crate) fn refuse_odd(
 
 fn put_aside(
     inbox: &Inbox<'_>,
-    item: &Item,
+    item: &InboxFile,
     name: String,
     reason: Value,
     recipient: &mut dyn Recipient,

@@ -6,13 +6,13 @@ use crate::files::completion_file::Syntax;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Refusal;
-use crate::storage::inbox::Item;
+use crate::storage::inbox::InboxFile;
 use crate::storage::{Inbox, StoreError};
 use crate::tasks::complete::would_complete;
 
 /// Returns whether a file that was closed a moment ago says no whole completion: a shell that writes with `>` and then `>>` closes it
 /// each time. What is wrong with it for good is told when it has been left alone.
-pub(crate) fn looks_torn(workspace: &Workspace, item: &Item, id: &CompletionId) -> bool {
+pub(crate) fn looks_torn(workspace: &Workspace, item: &InboxFile, id: &CompletionId) -> bool {
     let Some(syntax) = item.name.to_str().and_then(Syntax::of) else { return false };
     match Inbox::of(&workspace.paths).peek(item) {
         Ok(Some(bytes)) => match completion_file::parse(&bytes, syntax, id) {

@@ -11,7 +11,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::{Warning, WorkflowStep};
 use crate::storage::layout::{ARCHIVE, TASKS, is_archived};
 use crate::storage::tasks::task_files;
-use crate::storage::tasks::task_files::Place;
+use crate::storage::tasks::task_files::TaskPlace;
 use crate::storage::{ProjectPath, StoreError};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::{Pending, Standing, Version};
@@ -121,7 +121,7 @@ pub(crate) fn plan(
         Choice::Settled => settled = true,
     }
     write.to = place.unwrap_or_else(|| destination(standing, &after));
-    if standing.place == Place::Active && is_archived(&write.to) {
+    if standing.place == TaskPlace::Active && is_archived(&write.to) {
         refuse_doubled(workspace, standing)?;
         write.by_hand.extend(moved_from(standing, left_in_head(workspace, standing)?));
     }

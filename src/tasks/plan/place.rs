@@ -8,7 +8,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::Warning;
 use crate::storage::layout::{archive_path, companions, task_path};
 use crate::storage::tasks::task_files;
-use crate::storage::tasks::task_files::Place;
+use crate::storage::tasks::task_files::TaskPlace;
 use crate::storage::{ProjectPath, StoreError};
 use crate::tasks::plan::write::Companion;
 use crate::tasks::state::task_state::Standing;
@@ -19,8 +19,8 @@ pub(crate) fn destination(standing: &Standing, after: &TaskFile) -> ProjectPath 
     let here = &standing.snapshot.path;
     let finished = after.origin == Origin::Adopted && after.task.status.is_finished();
     match (finished, standing.place) {
-        (true, Place::Active) => archive_path(&standing.id, after.task.latest()),
-        (false, Place::Archived) => task_path(&standing.id, layout),
+        (true, TaskPlace::Active) => archive_path(&standing.id, after.task.latest()),
+        (false, TaskPlace::Archived) => task_path(&standing.id, layout),
         _ => here.clone(),
     }
 }

@@ -3,7 +3,7 @@
 use crate::domain::{Digest, TaskId, Timestamp};
 use crate::git::{Change, Draft, Person};
 use crate::storage::ProjectPath;
-use crate::storage::journal::{Made, Moved, Old, Write as Intended};
+use crate::storage::journal::{CreatedFile, FileBefore, IntendedWrite, MovedCompanion};
 use crate::tasks::state::task_state::Version;
 
 /// One change on its way to disk: of a task, or a new file of the rules.
@@ -25,7 +25,7 @@ pub(crate) struct Write {
     /// What people did with other files of the task: the commits that go first, oldest first.
     pub by_hand: Vec<ByHand>,
     /// What stood there before a command that was stopped, and is finished by this one; nothing where that is `from`.
-    pub recorded: Option<Old>,
+    pub recorded: Option<FileBefore>,
 }
 
 /// A commit of what a person did with files of a task that move no gate.
@@ -70,17 +70,17 @@ impl Write {
     }
 
     /// Returns what is recorded of it before anything is written.
-    pub(crate) fn intended(&self) -> Intended {
-        let made = |(path, before, bytes): (&ProjectPath, Option<&[u8]>, &[u8])| Made {
+    pub(crate) fn intended(&self) -> IntendedWrite {
+        let made = |(path, before, bytes): (&ProjectPath, Option<&[u8]>, &[u8])| CreatedFile {
             path: path.clone(),
             sha256: Digest::of(bytes),
             before: before.map(Digest::of),
         };
-        let old = |(path, bytes): &(ProjectPath, Vec<u8>)| Old {
+        let old = |(path, bytes): &(ProjectPath, Vec<u8>)| FileBefore {
             path: path.clone(),
             sha256: Digest::of(bytes),
         };
-        let moved = |file: &Companion| Moved {
+        let moved = |file: &Companion| MovedCompanion {
             from: file.from.clone(),
             to: file.to.clone(),
             sha256: Digest::of(&file.bytes),
@@ -92,7 +92,7 @@ impl Write {
         let before = self.from.as_ref().map(|(_, before)| before.as_slice());
         let own = (!self.beside.is_empty() || self.id.is_none())
             .then(|| (&self.to, before, self.bytes()));
-        Intended {
+        IntendedWrite {
             task: self.id.clone(),
             old: self.recorded.clone().or_else(|| self.from.as_ref().map(old)),
             new: self.to.clone(),

@@ -11,7 +11,7 @@ use crate::git::{CommitId, Draft, Head, Prepared};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal;
-use crate::storage::journal::{Aim, Intent};
+use crate::storage::journal::{JournalRecord, RecoveryAim};
 use crate::storage::{StoreError, WriterLock};
 use crate::system::crash_points;
 use crate::system::process::boot;
@@ -44,7 +44,7 @@ pub(crate) fn publish(
     lock: &WriterLock,
     head: &Head,
     writes: &[Write],
-    aim: Aim,
+    aim: RecoveryAim,
 ) -> Result<Vec<CommitId>, Box<Failed>> {
     let start = Instant::now();
     file_writes::look_in_the_way(&workspace.paths, writes).map_err(OpsError::from)?;
@@ -62,10 +62,10 @@ pub(crate) fn publish(
         &mut |locks| {
             let intended = writes.iter().map(Write::intended).collect();
             let locks = serde_json::to_value(locks).ok();
-            let record = Intent {
+            let record = JournalRecord {
                 pid: std::process::id(),
                 boot: boot(),
-                aim: Aim::Finish,
+                aim: RecoveryAim::Finish,
                 writes: intended,
                 locks,
             };
@@ -97,7 +97,8 @@ pub(crate) fn publish(
         Err(error) => {
             let error = failure.into_inner().map_or_else(|| error.into(), OpsError::from);
             // Noted first: whoever is told that it failed is not to find it done.
-            let record = recorded.into_inner().filter(|_| aim == Aim::Undo && !named.is_empty());
+            let record =
+                recorded.into_inner().filter(|_| aim == RecoveryAim::Undo && !named.is_empty());
             let noted = record.and_then(|record| journal::note_undo(lock, &record).ok());
             let stuck = named.put_back(lock, writes).err().map(|fault| {
                 // It is there for the next command; only a power cut could still take it back.

@@ -9,14 +9,14 @@ use std::mem;
 use std::path::PathBuf;
 
 use crate::storage::tasks::atomic_write;
-use crate::storage::tasks::atomic_write::{Over, Staged};
+use crate::storage::tasks::atomic_write::{Over, StagedWrite};
 use crate::storage::{Folder, Paths, ProjectPath, StoreError, WriterLock};
 use crate::system::crash_points;
 use crate::system::disk::Unsynced;
 use crate::tasks::plan::write::Write;
 
 /// The files of one write, in the order in which they get their names.
-pub(crate) type Files = Vec<Staged>;
+pub(crate) type Files = Vec<StagedWrite>;
 
 /// How many writes are staged ahead at most: each keeps its files and their folders open.
 const AHEAD: usize = 32;
@@ -53,7 +53,7 @@ fn stage_one(lock: &WriterLock, write: &Write) -> Result<Files, StoreError> {
     let mut files = Vec::new();
     for file in &write.beside {
         let over = file.before.clone().map_or(Over::Nothing, Over::Only);
-        files.push(Staged::new(lock, &file.path, over, &file.bytes)?);
+        files.push(StagedWrite::new(lock, &file.path, over, &file.bytes)?);
     }
     let bytes = write.bytes();
     let over = match &write.from {
@@ -63,10 +63,10 @@ fn stage_one(lock: &WriterLock, write: &Write) -> Result<Files, StoreError> {
         Some(_) | None => Some(Over::Nothing),
     };
     if let Some(over) = over {
-        files.push(Staged::new(lock, &write.to, over, bytes)?.runnable_if(write.is_program)?);
+        files.push(StagedWrite::new(lock, &write.to, over, bytes)?.runnable_if(write.is_program)?);
     }
     for companion in &write.companions {
-        let file = Staged::new(lock, &companion.to, Over::Nothing, &companion.bytes)?;
+        let file = StagedWrite::new(lock, &companion.to, Over::Nothing, &companion.bytes)?;
         files.push(file.runnable_if(companion.is_program)?);
     }
     Ok(files)

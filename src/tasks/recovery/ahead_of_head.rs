@@ -11,9 +11,9 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::WriterLock;
 use crate::storage::journal;
-use crate::storage::journal::{Aim, Intent, Write as Intended};
+use crate::storage::journal::{IntendedWrite, JournalRecord, RecoveryAim};
 use crate::storage::layout::is_archived;
-use crate::storage::tasks::task_files::Place;
+use crate::storage::tasks::task_files::TaskPlace;
 use crate::tasks::plan::choice::{Choice, plan};
 use crate::tasks::plan::write::Write;
 use crate::tasks::publish::commit::publish;
@@ -55,7 +55,7 @@ fn commit_one_by_one(
     left: Left<'_>,
 ) -> Result<(), OpsError> {
     for write in &left.record.writes {
-        let alone = &Intent { writes: vec![write.clone()], ..left.record.clone() };
+        let alone = &JournalRecord { writes: vec![write.clone()], ..left.record.clone() };
         loop {
             let head = workspace.head()?;
             let ahead = ahead_of(workspace, lock, &head, Left { record: alone, ..left })?;
@@ -134,10 +134,10 @@ fn write_of(
     workspace: &Workspace,
     branch: Option<&BranchLock>,
     standing: &Standing,
-    intended: &Intended,
+    intended: &IntendedWrite,
 ) -> Result<Option<Write>, OpsError> {
     let Pending::Versions(versions) = &standing.pending else { return Ok(None) };
-    let misplaced = standing.place == Place::Active && is_archived(&standing.snapshot.path);
+    let misplaced = standing.place == TaskPlace::Active && is_archived(&standing.snapshot.path);
     let Some(mut write) = plan(workspace, standing, Choice::Pending)?.write.filter(|_| !misplaced)
     else {
         return Ok(None);
@@ -158,7 +158,7 @@ fn prepared(
     workspace: &Workspace,
     branch: &BranchLock,
     standing: &Standing,
-    intended: &Intended,
+    intended: &IntendedWrite,
 ) -> Result<Vec<Version>, OpsError> {
     let repository = &workspace.repository;
     // The last of them may be what moves the file.
@@ -209,6 +209,6 @@ fn commit_for_recovery(
     head: &Head,
     writes: &[Write],
 ) -> Result<Vec<CommitId>, OpsError> {
-    let tried = publish(workspace, lock, head, writes, Aim::Finish);
+    let tried = publish(workspace, lock, head, writes, RecoveryAim::Finish);
     tried.map_err(|failed| failed.stuck.map_or(failed.error, |stuck| stuck.fault.into()))
 }

@@ -7,7 +7,7 @@ use crate::history::sync::sync::Left;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal;
-use crate::storage::journal::{Aim, Intent};
+use crate::storage::journal::{JournalRecord, RecoveryAim};
 use crate::storage::tasks::atomic_write;
 use crate::storage::{StoreError, WriterLock};
 use crate::system::process::boot;
@@ -113,10 +113,10 @@ pub(crate) fn finish(
 /// A record that names no files is that of a sync: the locks say from where to where it goes.
 fn record(lock: &WriterLock, locks: &Locks) -> std::io::Result<Vec<crate::system::disk::Unsynced>> {
     let locks = serde_json::to_value(locks).ok();
-    let record = Intent {
+    let record = JournalRecord {
         pid: std::process::id(),
         boot: boot(),
-        aim: Aim::Finish,
+        aim: RecoveryAim::Finish,
         writes: Vec::new(),
         locks,
     };

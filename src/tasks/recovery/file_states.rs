@@ -5,7 +5,7 @@ use crate::git::{BranchLock, CommitId, Head, ObjectId};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::ProjectPath;
-use crate::storage::journal::{Old, Write as Intended};
+use crate::storage::journal::{FileBefore, IntendedWrite};
 use crate::tasks::recovery::pending::Left;
 use crate::tasks::recovery::recover::read;
 use crate::tasks::recovery::table::{Entry, Facts, File, Verdict};
@@ -16,7 +16,7 @@ pub(crate) fn facts(
     workspace: &Workspace,
     head: &Head,
     left: Left<'_>,
-    write: &Intended,
+    write: &IntendedWrite,
     standing: Option<&Standing>,
 ) -> Result<Facts, OpsError> {
     let verdict = match standing.map(|standing| &standing.pending) {
@@ -36,7 +36,7 @@ fn file(
     workspace: &Workspace,
     head: &Head,
     branch: Option<&BranchLock>,
-    write: &Intended,
+    write: &IntendedWrite,
 ) -> Result<File, OpsError> {
     let says = |path: &ProjectPath, digest: &Digest| -> Result<bool, OpsError> {
         Ok(read(workspace, path)?.is_some_and(|bytes| Digest::of(&bytes) == *digest))
@@ -64,7 +64,7 @@ fn entry(
     workspace: &Workspace,
     head: &Head,
     branch: Option<&BranchLock>,
-    write: &Intended,
+    write: &IntendedWrite,
 ) -> Result<Entry, OpsError> {
     let repository = &workspace.repository;
     let blobs = |commit: Option<CommitId>| -> Result<Vec<Option<ObjectId>>, OpsError> {
@@ -97,7 +97,7 @@ pub(crate) fn before(
     workspace: &Workspace,
     head: &Head,
     branch: Option<&BranchLock>,
-    old: &Old,
+    old: &FileBefore,
 ) -> Result<Option<Vec<u8>>, OpsError> {
     let repository = &workspace.repository;
     let in_commit = |commit: CommitId| -> Result<Option<Vec<u8>>, OpsError> {

@@ -4,7 +4,7 @@ use crate::domain::Digest;
 use crate::git::Head;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::journal::Write as Intended;
+use crate::storage::journal::IntendedWrite as Intended;
 use crate::storage::tasks::atomic_write;
 use crate::storage::tasks::task_files;
 use crate::storage::{StoreError, WriterLock};

@@ -3,14 +3,14 @@
 use crate::git::{BranchLock, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::journal::{Aim, Intent};
+use crate::storage::journal::{JournalRecord, RecoveryAim};
 use crate::tasks::recovery::recover::unless_general;
 use crate::tasks::recovery::table::Stand;
 
 /// What a command has left.
 #[derive(Clone, Copy)]
 pub(crate) struct Left<'a> {
-    pub record: &'a Intent,
+    pub record: &'a JournalRecord,
     /// The branch that was to move.
     pub reference: Option<&'a str>,
     /// From where to where, as long as git has that: a commit that never got onto the branch may have been collected.
@@ -35,8 +35,8 @@ impl Left<'_> {
         result: Result<(), OpsError>,
     ) -> Result<(), OpsError> {
         match self.record.aim {
-            Aim::Finish => unless_general(workspace, result),
-            Aim::Undo => result.map_err(|fault| OpsError::NotPutBack {
+            RecoveryAim::Finish => unless_general(workspace, result),
+            RecoveryAim::Undo => result.map_err(|fault| OpsError::NotPutBack {
                 failure: None,
                 fault: Box::new(fault),
                 noted: true,

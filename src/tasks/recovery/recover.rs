@@ -22,7 +22,7 @@ use crate::git::{BranchLock, CommitId, End, Files, Locks};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal;
-use crate::storage::journal::{Aim, Intent, Pending as Record, Write as Intended};
+use crate::storage::journal::{IntendedWrite, JournalRecord, JournalState, RecoveryAim};
 use crate::storage::tasks::atomic_write;
 use crate::storage::tasks::task_files;
 use crate::storage::{ProjectPath, StoreError, WriterLock};
@@ -42,13 +42,13 @@ pub(crate) fn heal_if_pending(workspace: &Workspace) -> Result<bool, OpsError> {
 /// Finishes what a crash left. Returns whether there was anything.
 pub(crate) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, OpsError> {
     let record = match journal::read(lock)? {
-        Record::Nothing => return Ok(false),
-        Record::Unreadable => {
+        JournalState::Nothing => return Ok(false),
+        JournalState::Unreadable => {
             atomic_write::sweep_tasks(lock)?;
             journal::clear(lock)?;
             return Ok(true);
         }
-        Record::Intent(record) => record,
+        JournalState::Record(record) => record,
     };
     info!(pid = record.pid, "finishing what a crash left");
     let locks = locks_in(record.locks.as_ref());
@@ -97,7 +97,8 @@ pub(crate) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         _ => {}
     }
     let left = Left { record: &record, reference: reference.as_deref(), branch: branch.as_ref() };
-    let is_to_be_there = landed || (left.stand(&head), record.aim) == (Stand::Own, Aim::Finish);
+    let is_to_be_there =
+        landed || (left.stand(&head), record.aim) == (Stand::Own, RecoveryAim::Finish);
     for write in &record.writes {
         if !write.made.is_empty() && !created_files::is_committed(workspace, write)? {
             created_files::undo_beginning(workspace, lock, write)?;
@@ -128,7 +129,7 @@ fn locks_in(record: Option<&serde_json::Value>) -> Option<Locks> {
 }
 
 /// Says how whoever wrote the record ended. After a start of the machine, names that were not on the disk are lost.
-fn end_of(record: &Intent) -> End {
+fn end_of(record: &JournalRecord) -> End {
     if record.boot.is_some() && record.boot == boot() { End::Kill } else { End::Restart }
 }
 
@@ -156,9 +157,9 @@ pub(crate) fn tell_unfinished(workspace: &Workspace, error: &OpsError) {
     ));
 }
 
-fn sweep_folders(lock: &WriterLock, record: &Intent) -> Result<(), OpsError> {
+fn sweep_folders(lock: &WriterLock, record: &JournalRecord) -> Result<(), OpsError> {
     let folders: BTreeSet<&str> =
-        record.writes.iter().flat_map(Intended::paths).map(ProjectPath::folder).collect();
+        record.writes.iter().flat_map(IntendedWrite::paths).map(ProjectPath::folder).collect();
     for folder in folders {
         atomic_write::sweep(lock, folder)?;
     }
@@ -172,17 +173,17 @@ fn sweep_folders(lock: &WriterLock, record: &Intent) -> Result<(), OpsError> {
 fn settle_index(
     workspace: &Workspace,
     lock: &WriterLock,
-    record: &Intent,
+    record: &JournalRecord,
     branch: &BranchLock,
     left: Option<CommitId>,
 ) -> Result<(), OpsError> {
     let files: BTreeSet<&str> =
-        record.writes.iter().flat_map(Intended::paths).map(ProjectPath::as_str).collect();
+        record.writes.iter().flat_map(IntendedWrite::paths).map(ProjectPath::as_str).collect();
     let files: Vec<&str> = files.into_iter().collect();
     let deadline = Instant::now().max(workspace.deadline());
     workspace.repository.settle_index(left, &files, deadline, &mut |locks| {
         let locks = Locks { branch: Some(branch.clone()), ..locks.clone() };
-        let record = Intent { locks: serde_json::to_value(locks).ok(), ..record.clone() };
+        let record = JournalRecord { locks: serde_json::to_value(locks).ok(), ..record.clone() };
         let waiting = journal::write(lock, &record).and_then(|written| written.unsynced(lock));
         waiting.map(Vec::from_iter).map_err(std::io::Error::other)
     })?;

@@ -6,7 +6,7 @@ use crate::domain::{Digest, TaskId};
 use crate::git::{BranchLock, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::journal::{Aim, Write as Intended};
+use crate::storage::journal::{IntendedWrite, RecoveryAim};
 use crate::storage::tasks::atomic_write;
 use crate::storage::{StoreError, WriterLock};
 use crate::system::shell::quoted;
@@ -22,7 +22,7 @@ pub(crate) fn put_back(
     lock: &WriterLock,
     head: &Head,
     branch: Option<&BranchLock>,
-    write: &Intended,
+    write: &IntendedWrite,
 ) -> Result<(), OpsError> {
     let meant = |path| -> Result<Option<Vec<u8>>, OpsError> {
         Ok(read(workspace, path)?.filter(|bytes| Digest::of(bytes) == write.sha256))
@@ -56,8 +56,13 @@ fn unless_changed(result: Result<(), StoreError>) -> Result<(), OpsError> {
 }
 
 /// Nobody else says so where a command was stopped: whoever ran it is gone.
-pub(crate) fn tell_undone(workspace: &Workspace, head: &Head, left: Left<'_>, write: &Intended) {
-    if left.record.aim == Aim::Undo {
+pub(crate) fn tell_undone(
+    workspace: &Workspace,
+    head: &Head,
+    left: Left<'_>,
+    write: &IntendedWrite,
+) {
+    if left.record.aim == RecoveryAim::Undo {
         info!(task = task(write), "what a command failed in is taken back");
         return;
     }
@@ -70,12 +75,14 @@ pub(crate) fn tell_undone(workspace: &Workspace, head: &Head, left: Left<'_>, wr
 }
 
 /// It is not committed here, and nobody can take it back without what somebody else did.
-pub(crate) fn tell_left(workspace: &Workspace, head: &Head, left: Left<'_>, write: &Intended) {
+pub(crate) fn tell_left(workspace: &Workspace, head: &Head, left: Left<'_>, write: &IntendedWrite) {
     let id = task(write);
     let path = write.old.as_ref().map_or(&write.new, |old| &old.path).as_str();
     let what = match left.record.aim {
-        Aim::Finish => format!("what a command was stopped in was for {}", own_branch(left)),
-        Aim::Undo => "what a command failed in was to be taken back".to_owned(),
+        RecoveryAim::Finish => {
+            format!("what a command was stopped in was for {}", own_branch(left))
+        }
+        RecoveryAim::Undo => "what a command failed in was to be taken back".to_owned(),
     };
     let is_in_head = head
         .commit
@@ -100,6 +107,6 @@ fn own_branch(left: Left<'_>) -> String {
     name.map_or_else(|| "another branch".to_owned(), |name| format!("`{name}`"))
 }
 
-fn task(write: &Intended) -> &str {
+fn task(write: &IntendedWrite) -> &str {
     write.task.as_ref().map_or(write.new.as_str(), TaskId::as_str)
 }

@@ -9,7 +9,7 @@ use crate::domain::Digest;
 use crate::git::{BranchLock, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::journal::Write as Intended;
+use crate::storage::journal::IntendedWrite as Intended;
 use crate::storage::tasks::atomic_write;
 use crate::storage::{ProjectPath, WriterLock};
 

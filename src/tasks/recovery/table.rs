@@ -17,7 +17,7 @@
 //! ```
 //! A file goes back only to what it is known to have been: where no commit has that, it stays, and that is told like the rest.
 
-use crate::storage::journal::Aim;
+use crate::storage::journal::RecoveryAim;
 
 /// Which branch HEAD is, where the one that was to move did not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub(crate) enum Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub stand: Stand,
-    pub aim: Aim,
+    pub aim: RecoveryAim,
     pub file: File,
     pub head: Entry,
     pub verdict: Verdict,
@@ -90,16 +90,15 @@ pub(crate) enum Step {
 pub(crate) fn step(facts: Facts) -> Step {
     let Facts { stand, aim, file, head, verdict } = facts;
     match (stand, aim, verdict) {
-        (Stand::Own, Aim::Finish, Verdict::Made) => Step::Commit,
-        (Stand::Own, Aim::Finish, Verdict::Foreign)
+        (Stand::Own, RecoveryAim::Finish, Verdict::Made) => Step::Commit,
+        (Stand::Own, RecoveryAim::Finish, Verdict::Foreign)
             if (file, head) == (File::Meant, Entry::Before) =>
         {
             Step::Back
         }
-        (_, _, Verdict::Same) | (Stand::Own, Aim::Finish, Verdict::Foreign | Verdict::Unknown) => {
-            Step::Stay
-        }
-        (Stand::Another, _, _) | (_, Aim::Undo, _) => match (file, verdict) {
+        (_, _, Verdict::Same)
+        | (Stand::Own, RecoveryAim::Finish, Verdict::Foreign | Verdict::Unknown) => Step::Stay,
+        (Stand::Another, _, _) | (_, RecoveryAim::Undo, _) => match (file, verdict) {
             (File::Meant, _) => Step::Back,
             (File::Stuck | File::Other, Verdict::Made) => Step::Tell,
             _ => Step::Stay,
@@ -114,7 +113,7 @@ mod tests {
     fn everything() -> Vec<Facts> {
         let mut all = Vec::new();
         for stand in [Stand::Own, Stand::Another] {
-            for aim in [Aim::Finish, Aim::Undo] {
+            for aim in [RecoveryAim::Finish, RecoveryAim::Undo] {
                 for file in [File::Before, File::Meant, File::Stuck, File::Other] {
                     for head in [Entry::Before, Entry::Since] {
                         let verdicts =
@@ -134,7 +133,7 @@ mod tests {
     }
 
     fn is_to_be_finished(facts: Facts) -> bool {
-        (facts.stand, facts.aim) == (Stand::Own, Aim::Finish)
+        (facts.stand, facts.aim) == (Stand::Own, RecoveryAim::Finish)
     }
 
     #[test]

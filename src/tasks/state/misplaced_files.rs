@@ -11,7 +11,7 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::layout::{ARCHIVE, is_archived, task_id};
 use crate::storage::tasks::task_files::{read, walk_archived};
-use crate::storage::tasks::walk::{Entry, TaskEntry};
+use crate::storage::tasks::walk::{TaskEntry, WalkEntry};
 use crate::storage::{ArchiveScan, FileStat, Hint, ProjectPath};
 
 /// So many files that changed in the archive are looked at again rather than noted each time.
@@ -59,8 +59,8 @@ pub(crate) fn moved_by_hand(
     if gone.is_empty() {
         return Vec::new();
     }
-    let moved = |entry: Entry| match entry {
-        Entry::Task(task) if gone.contains(task.path.name()) => Some(task),
+    let moved = |entry: WalkEntry| match entry {
+        WalkEntry::Task(task) if gone.contains(task.path.name()) => Some(task),
         _ => None,
     };
     let is_new = |task: &TaskEntry| {

@@ -16,7 +16,7 @@ use crate::project::sparse_files::left_out;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Change, Found, explain, flaw};
 use crate::storage::tasks::task_files;
-use crate::storage::tasks::task_files::{Place, Snapshot};
+use crate::storage::tasks::task_files::{Snapshot, TaskPlace};
 use crate::storage::{ProjectPath, StoreError, layout};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::frozen::{
@@ -29,7 +29,7 @@ pub(crate) struct Standing {
     pub head: Head,
     pub in_force: Rc<InForce>,
     pub snapshot: Snapshot,
-    pub place: Place,
+    pub place: TaskPlace,
     pub file: TaskFile,
     /// Where HEAD has the file; nothing if it does not.
     pub head_path: Option<ProjectPath>,
@@ -299,7 +299,7 @@ impl Standing {
 }
 
 /// Finds and reads the file of a task.
-pub(crate) fn find(workspace: &Workspace, id: &TaskId) -> Result<(Snapshot, Place), OpsError> {
+pub(crate) fn find(workspace: &Workspace, id: &TaskId) -> Result<(Snapshot, TaskPlace), OpsError> {
     let paths = &workspace.paths;
     let found = task_files::find(paths, id).map_err(|error| match error {
         StoreError::TaskNotFound { id } => {

@@ -3,24 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use crate::domain::{GateId, Ticket};
-use crate::files::task_file::{Origin, TaskFile, review_value, works};
+use crate::files::task_file::{Origin, TaskFile, review_value};
 use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::rules::brief::brief::{Body, Form, GateContext, brief_at};
+use crate::rules::brief::brief::{Form, GateContext};
 use crate::rules::outputs::Field;
 use crate::rules::{Post, Refusal, Rules};
-use crate::tasks::view::task_view::show;
-
-/// Returns what an agent is told at a post of the task of a file.
-pub(crate) fn brief_of(rules: &Rules, file: &TaskFile, post: &Post<'_>) -> Option<GateContext> {
-    brief_at(rules, &file.task, post, &body_of(file))
-}
-
-/// Returns the body of a task's file, with the works in it.
-pub(crate) fn body_of(file: &TaskFile) -> Body<'_> {
-    Body { text: file.body(), works: works(&file.task.id, file.body()) }
-}
+use crate::tasks::view::task_view::{brief_of, show};
 
 /// Returns the task with the brief of its gate, or of the branch that the ticket names; a task without one has ended, or its
 /// gate is gone.

@@ -5,16 +5,15 @@ use std::rc::Rc;
 use serde_json::{Value, json};
 
 use crate::domain::{AgentId, GateId, Outcome, Task, TaskId};
-use crate::files::task_file::{Origin, TaskFile};
+use crate::files::task_file::{Origin, TaskFile, works};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::rules::brief::brief::{GateContext, brief};
+use crate::rules::brief::brief::{Body, GateContext, brief, brief_at};
 use crate::rules::{Deadline, Limit, Post, Rules, deadlines, is_looping, may_complete};
 use crate::storage::ProjectPath;
 use crate::tasks::plan::due::begun;
 use crate::tasks::state::task_state::{Standing, find, parse};
-use crate::tasks::view::brief::body_of;
 
 /// A task as it is shown.
 pub(crate) struct View {
@@ -48,6 +47,16 @@ pub(crate) fn show(workspace: &Workspace, id: &TaskId) -> Result<(View, InForce)
             .and_then(|step| brief(&in_force.rules, &step.task, &body_of(&file))),
     };
     Ok((View { file, path: snapshot.path, context }, in_force))
+}
+
+/// Returns what an agent is told at a post of the task of a file.
+pub(crate) fn brief_of(rules: &Rules, file: &TaskFile, post: &Post<'_>) -> Option<GateContext> {
+    brief_at(rules, &file.task, post, &body_of(file))
+}
+
+/// Returns the body of a task's file, with the works in it.
+pub(crate) fn body_of(file: &TaskFile) -> Body<'_> {
+    Body { text: file.body(), works: works(&file.task.id, file.body()) }
 }
 
 /// Returns what of a task's file is the engine's and was changed or made by hand, and how to take it back, as far as that can be

@@ -7,7 +7,7 @@ use super::inbox::Desk;
 use super::queue::Queue;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::inbox::Taken;
+use crate::storage::inbox::TakenFile;
 use crate::tasks::inbox::deliver::{leftovers, resume};
 use crate::tasks::inbox::intended_visit::Heard;
 
@@ -65,7 +65,7 @@ impl Backlog {
         &mut self,
         workspace: &Workspace,
         desk: &mut Desk<'_>,
-    ) -> Result<Vec<Taken>, OpsError> {
+    ) -> Result<Vec<TakenFile>, OpsError> {
         if !self.unknown {
             return Ok(Vec::new());
         }
@@ -121,7 +121,7 @@ impl Backlog {
         wait: Duration,
         heard: &mut Heard,
         desk: &mut Desk<'_>,
-        next: &mut dyn FnMut(&mut Queue, usize) -> Vec<Taken>,
+        next: &mut dyn FnMut(&mut Queue, usize) -> Vec<TakenFile>,
     ) -> Result<(), OpsError> {
         let queue = &mut self.queue;
         let done = resume(workspace, wait, &mut |room| next(queue, room), heard, desk);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::project::error::error::OpsError;
 use crate::storage::FileStat;
-use crate::storage::inbox::Taken;
+use crate::storage::inbox::TakenFile;
 
 /// So many are tried at once: then it is looked whether that took long.
 const TOGETHER: usize = 8;
@@ -25,7 +25,7 @@ pub(crate) struct Queue {
     /// By the names that they came under: of several, the last one.
     troubles: HashMap<String, Trouble>,
     /// Those that are to be tried now.
-    due: VecDeque<Taken>,
+    due: VecDeque<TakenFile>,
 }
 
 impl Trouble {
@@ -63,10 +63,10 @@ impl Queue {
     }
 
     /// Has those tried whose trouble may be over, of all that there are.
-    pub(crate) fn try_changed(&mut self, all: Vec<Taken>) {
+    pub(crate) fn try_changed(&mut self, all: Vec<TakenFile>) {
         self.know_only(&all);
         let may_be_over =
-            |taken: &Taken| self.troubles.get(&taken.name).is_none_or(Trouble::may_be_over);
+            |taken: &TakenFile| self.troubles.get(&taken.name).is_none_or(Trouble::may_be_over);
         let changed = self.in_groups(all.into_iter().filter(may_be_over).collect());
         let items: HashSet<_> = changed.iter().map(|taken| &taken.item().name).collect();
         self.due.retain(|taken| !items.contains(&taken.item().name));
@@ -76,14 +76,14 @@ impl Queue {
     }
 
     /// Has all tried.
-    pub(crate) fn try_all(&mut self, all: Vec<Taken>) {
+    pub(crate) fn try_all(&mut self, all: Vec<TakenFile>) {
         self.know_only(&all);
         self.due = self.in_groups(all).into();
     }
 
     /// Returns the next few, at most that many. Those of the same trouble go together: two of one task may say the same visit.
-    pub(crate) fn next(&mut self, most: usize) -> Vec<Taken> {
-        let mut next: Vec<Taken> = Vec::new();
+    pub(crate) fn next(&mut self, most: usize) -> Vec<TakenFile> {
+        let mut next: Vec<TakenFile> = Vec::new();
         while next.len() < most
             && let Some(taken) = self.due.front()
             && (next.len() < TOGETHER || next.last().is_some_and(|last| self.is_same(last, taken)))
@@ -93,17 +93,17 @@ impl Queue {
         next
     }
 
-    fn is_same(&self, one: &Taken, other: &Taken) -> bool {
+    fn is_same(&self, one: &TakenFile, other: &TakenFile) -> bool {
         let text = self.text(one);
         text.is_some() && text == self.text(other)
     }
 
-    fn text(&self, taken: &Taken) -> Option<&str> {
+    fn text(&self, taken: &TakenFile) -> Option<&str> {
         self.troubles.get(&taken.name).map(|trouble| trouble.text.as_str())
     }
 
     /// Puts those of the same trouble behind the first of them.
-    fn in_groups(&self, mut all: Vec<Taken>) -> Vec<Taken> {
+    fn in_groups(&self, mut all: Vec<TakenFile>) -> Vec<TakenFile> {
         let mut first = HashMap::new();
         for (place, taken) in all.iter().enumerate() {
             if let Some(text) = self.text(taken) {
@@ -122,7 +122,7 @@ impl Queue {
         all
     }
 
-    fn know_only(&mut self, all: &[Taken]) {
+    fn know_only(&mut self, all: &[TakenFile]) {
         let names: HashSet<&str> = all.iter().map(|taken| taken.name.as_str()).collect();
         self.troubles.retain(|name, _| names.contains(name.as_str()));
     }
@@ -138,22 +138,25 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::storage::inbox::{Item, Shelf};
+    use crate::storage::inbox::{InboxFile, InboxFolder};
     use crate::storage::random::ulid;
     use crate::storage::{Inbox, Paths, StoreError};
 
     /// Drops files of these names and takes them.
-    fn taken(paths: &Paths, names: &[String]) -> Vec<Taken> {
+    fn taken(paths: &Paths, names: &[String]) -> Vec<TakenFile> {
         let inbox = Inbox::of(paths);
         let item = |name: &String| {
             paths.prepare_local().unwrap();
             std::fs::write(paths.inbox().join(name), b"x").unwrap();
-            (Item { shelf: Shelf::Inbox, name: name.into() }, ulid(Timestamp::now()).unwrap())
+            (
+                InboxFile { shelf: InboxFolder::Inbox, name: name.into() },
+                ulid(Timestamp::now()).unwrap(),
+            )
         };
         inbox.take(names.iter().map(item)).unwrap().taken
     }
 
-    fn names(taken: &[Taken]) -> Vec<&str> {
+    fn names(taken: &[TakenFile]) -> Vec<&str> {
         taken.iter().map(|taken| taken.name.as_str()).collect()
     }
 

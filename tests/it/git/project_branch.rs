@@ -248,28 +248,6 @@ fn who_comes_first_waits_for_the_whole_of_it() {
 }
 
 #[test]
-fn what_a_killed_git_left_is_made_again() {
-    let (env, id) = without_its_folder();
-    let _ = env.aof(&["task", "show", &id]).success();
-    let _ = env.aof(&["task", "comment", &id, "Seen"]).success();
-    // Git writes its index last.
-    env.write(".git/worktrees/branch/locked", "aof has not checked it out yet\n");
-    fs::remove_file(env.path(".git/worktrees/branch/index")).unwrap();
-    env.write(".git/worktrees/branch/index.lock", "");
-    fs::remove_file(env.path(&format!(".aof/branch/tasks/{id}.md"))).unwrap();
-    env.write(".aof/branch/.aof/inbox/one.yaml", "x\n");
-    let mut inside = env.aof_command(&["task", "show", &id]);
-    inside.current_dir(env.path(".aof/branch"));
-    let _ = env.run(inside).success();
-    assert!(env.read(&format!(".aof/branch/tasks/{id}.md")).contains("Seen"));
-    assert_eq!(env.read(".aof/branch-unfinished-1/.aof/inbox/one.yaml"), "x\n");
-    // Where it had all of it, only the lock is left to take away.
-    env.write(".git/worktrees/branch/locked", "aof has not checked it out yet\n");
-    let _ = env.aof(&["task", "show", &id]).success();
-    assert!(!env.exists(".git/worktrees/branch/locked") && !env.exists(".aof/branch-unfinished-2"));
-}
-
-#[test]
 fn no_link_leads_the_branch_elsewhere() {
     for link in [".aof", ".aof/branch"] {
         let (env, id) = without_its_folder();

@@ -214,7 +214,7 @@ fn what_is_no_file_is_no_task() {
     assert_snapshot!(env.say("AOF-pipe", "agent-7", "complete", &[]), @"
     exit 6
     --- stderr
-    error: `$PROJECT/tasks/AOF-pipe.md` is a named pipe, not a file
+    error: `$PROJECT/tasks/AOF-pipe.md` is a pipe, socket or device, not a file
 
     hint: move `$PROJECT/tasks/AOF-pipe.md` out of the way
     ");

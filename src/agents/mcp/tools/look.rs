@@ -18,7 +18,8 @@ use crate::tasks::headers::list::{Filter, Sort, list};
 use crate::tasks::headers::listing::unreadable_value;
 use crate::tasks::lookup::known_names;
 use crate::tasks::lookup::workflows_value;
-use crate::tasks::view::brief::{brief_of, brief_value};
+use crate::tasks::view::brief::brief_value;
+use crate::tasks::view::task_view::brief_of;
 use crate::tasks::view::task_view::{frozen, show, task_value};
 
 /// How many tasks come at once unless the call says how many.

@@ -13,8 +13,9 @@ use crate::domain::{RoleId, Ticket, listed};
 use crate::rules::{Post, Warning};
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::lookup::known_worker;
-use crate::tasks::view::brief::{brief_of, briefed};
+use crate::tasks::view::brief::briefed;
 use crate::tasks::view::changed::warnings_value;
+use crate::tasks::view::task_view::brief_of;
 use crate::tasks::view::task_view::show;
 
 pub(crate) const NEXT: Tool = Tool {

@@ -7,7 +7,7 @@ use super::trouble::{Reported, Trouble};
 use crate::agents::runner::output::{Exit, RunOutput, last_line, plain, plain_text};
 use crate::domain::Map;
 use crate::files::json::numbers::read;
-use crate::storage::runs::Tokens;
+use crate::storage::runs::TokenCounts;
 
 /// How many beginnings of spread objects are tried: each may be read to the end of the text in vain.
 const TRIES: usize = 32;
@@ -21,7 +21,7 @@ pub(crate) struct Report {
     pub structured: Option<Map>,
     pub session: Option<String>,
     pub cost_usd: Option<f64>,
-    pub tokens: Option<Tokens>,
+    pub tokens: Option<TokenCounts>,
     pub model: Option<String>,
     /// What the tool says went wrong.
     pub trouble: Option<Trouble>,

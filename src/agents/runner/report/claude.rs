@@ -6,7 +6,7 @@ use super::agent_report::{Report, amount, objects, owned_text, sum, text};
 use super::trouble::{Reported, Trouble, TroubleKind, number};
 use crate::agents::runner::output::{RunOutput, plain_text};
 use crate::domain::listed;
-use crate::storage::runs::Tokens;
+use crate::storage::runs::TokenCounts;
 
 const TOOL: &str = "claude";
 
@@ -35,7 +35,7 @@ pub(crate) fn claude(output: &RunOutput<'_>) -> Report {
         structured: result["structured_output"].as_object().filter(|_| !failed).cloned(),
         session: owned_text(&result["session_id"]),
         cost_usd: amount(&result["total_cost_usd"]),
-        tokens: usage.map(|usage| Tokens {
+        tokens: usage.map(|usage| TokenCounts {
             input: sum(
                 usage,
                 &["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"],

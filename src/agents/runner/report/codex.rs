@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::agent_report::{Report, objects, owned_text, sum};
 use super::trouble::{Reported, Trouble};
 use crate::agents::runner::output::{RunOutput, plain_text, shortened};
-use crate::storage::runs::Tokens;
+use crate::storage::runs::TokenCounts;
 
 const TOOL: &str = "codex";
 
@@ -24,7 +24,7 @@ pub(crate) fn codex(output: &RunOutput<'_>) -> Report {
                 // It goes on by itself after an error that it could get over.
                 error = None;
                 let usage = event["usage"].is_object().then(|| &event["usage"]);
-                report.tokens = usage.map(|usage| Tokens {
+                report.tokens = usage.map(|usage| TokenCounts {
                     input: sum(usage, &["input_tokens"]),
                     output: sum(usage, &["output_tokens"]),
                 });

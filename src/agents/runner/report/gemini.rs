@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::agent_report::{Report, objects, owned_text, sum, text};
 use super::trouble::{Reported, Trouble, TroubleKind, number};
 use crate::agents::runner::output::{Exit, RunOutput, last_line, plain, plain_text};
-use crate::storage::runs::Tokens;
+use crate::storage::runs::TokenCounts;
 
 const TOOL: &str = "gemini";
 
@@ -95,7 +95,7 @@ fn trouble(output: &RunOutput<'_>, error: Option<&Value>) -> Option<Trouble> {
 }
 
 fn usage(models: &Value, report: &mut Report) {
-    let mut all = Tokens { input: 0, output: 0 };
+    let mut all = TokenCounts { input: 0, output: 0 };
     let mut most = 0;
     for (name, model) in models.as_object().into_iter().flatten() {
         // A stream tells the tokens beside the model.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::agent_report::{Report, amount, objects, owned_text, sum, text};
 use super::trouble::{Reported, Trouble, TroubleKind, number};
 use crate::agents::runner::output::{RunOutput, plain_text};
-use crate::storage::runs::Tokens;
+use crate::storage::runs::TokenCounts;
 
 const TOOL: &str = "opencode";
 const EVENTS: [&str; 6] = ["step_start", "step_finish", "text", "tool_use", "error", "reasoning"];
@@ -52,7 +52,7 @@ fn step(part: &Value, report: &mut Report) {
     }
     let tokens = &part["tokens"];
     if tokens.is_object() {
-        let all = report.tokens.get_or_insert(Tokens { input: 0, output: 0 });
+        let all = report.tokens.get_or_insert(TokenCounts { input: 0, output: 0 });
         let input =
             sum(tokens, &["input"]).saturating_add(sum(&tokens["cache"], &["read", "write"]));
         all.input = all.input.saturating_add(input);

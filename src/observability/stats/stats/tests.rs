@@ -4,7 +4,7 @@ use super::*;
 use crate::files::config::config::{Source, load};
 use crate::tasks::headers::ended_visit::{EndedVisit, Joined};
 use crate::tasks::headers::header::Header;
-use crate::tasks::headers::stand::Stand;
+use crate::tasks::headers::header::Stand;
 
 /// A task in the making.
 #[derive(Debug, Clone)]

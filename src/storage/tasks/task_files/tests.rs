@@ -46,7 +46,7 @@ fn a_task_is_found_wherever_people_put_it() {
         let name = path.rsplit_once('/').unwrap().1.strip_suffix(".md").unwrap();
         let found = find(&paths, &id(name)).unwrap();
         assert_eq!(found.path.as_str(), path);
-        assert_eq!(found.place == Place::Archived, path.contains("archive"));
+        assert_eq!(found.place == TaskPlace::Archived, path.contains("archive"));
     }
     assert_eq!(known_ids(&paths).len(), 8);
     let fault = find(&paths, &id("AOF-none1")).unwrap_err();
@@ -127,8 +127,8 @@ fn no_oddity_hides_a_task() {
     let (mut found, mut strays) = (Vec::new(), Vec::new());
     for entry in walk_active(&paths) {
         match entry {
-            Entry::Task(task) => found.push(task.path.to_string()),
-            Entry::Stray(stray) => {
+            WalkEntry::Task(task) => found.push(task.path.to_string()),
+            WalkEntry::Stray(stray) => {
                 strays.push((stray.path.to_string_lossy().into_owned(), stray.reason));
             }
         }
@@ -151,7 +151,7 @@ fn no_oddity_hides_a_task() {
     let kinds: Vec<_> = strays.iter().map(|stray| &stray.1).collect();
     assert_eq!(kinds[0], &StrayReason::WrongKind(FileKind::Folder));
     assert_eq!(kinds[1], &StrayReason::WrongKind(FileKind::Symlink));
-    assert_eq!(kinds[2], &StrayReason::WrongKind(FileKind::Pipe));
+    assert_eq!(kinds[2], &StrayReason::WrongKind(FileKind::Special));
     assert_eq!(kinds[3], &StrayReason::NotText);
     assert_eq!(kinds[4], &StrayReason::WrongKind(FileKind::Symlink));
     assert!(matches!(kinds[5], StrayReason::NotAnId(_)));
@@ -172,7 +172,7 @@ fn only_files_are_read_and_never_through_a_link() {
         ("tasks/out/AOF-abc.md", FileKind::Symlink),
         ("tasks/AOF-abc.md", FileKind::Symlink),
         ("tasks/AOF-dev.md", FileKind::Symlink),
-        ("tasks/AOF-pipe.md", FileKind::Pipe),
+        ("tasks/AOF-pipe.md", FileKind::Special),
         ("tasks/AOF-dir.md", FileKind::Folder),
     ] {
         match read(&paths, &path.parse().unwrap()) {

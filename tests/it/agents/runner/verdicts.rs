@@ -83,7 +83,7 @@ fn each_way_to_say_it_and_each_way_to_fail_is_told_apart() {
     another agent: bad_verdict: the JSON object that was printed is signed by `coder`, and the work is `critic`'s; leave `agent` away
     its own prompt: bad_verdict: `sh agents/critic.sh` ended with exit status 0 and did not say how the work ended: looked for a completion of its own, the file `$AOF_OUTPUT` (it is not there, or empty), a block of JSON with `outcome` at the end of the last message (the last message has no such block); `outcome` is one of `complete`, `needs_review`, `blocked`
     a folder for a file: bad_verdict: `$PROJECT/.aof/runs/AOF-xxxxx@1/1/output` is a folder, not a file
-    a pipe for a file: bad_verdict: `$PROJECT/.aof/runs/AOF-xxxxx@1/1/output` is a named pipe, not a file
+    a pipe for a file: bad_verdict: `$PROJECT/.aof/runs/AOF-xxxxx@1/1/output` is a pipe, socket or device, not a file
     a link for a file: bad_verdict: `$PROJECT/.aof/runs/AOF-xxxxx@1/1/output` is a symbolic link, not a file
     2 MiB for a file: bad_verdict: `$PROJECT/.aof/runs/AOF-xxxxx@1/1/output` has 2097152 bytes, and the limit is 1048576
     a crash: crash: `sh agents/critic.sh` ended with exit status 3; the last thing it printed: it broke

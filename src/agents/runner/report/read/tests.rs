@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::agents::runner::output::{Exit, RunOutput};
 use crate::agents::runner::report::trouble::TroubleKind;
-use crate::storage::runs::Tokens;
+use crate::storage::runs::TokenCounts;
 
 fn printed<'p>(stdout: &'p str, stderr: &'p str, exit: Exit) -> RunOutput<'p> {
     RunOutput { stdout: stdout.as_bytes(), stderr: stderr.as_bytes(), exit }
@@ -31,7 +31,7 @@ fn claude_says_all_in_one_object() {
     assert_eq!(report.text, "Done.\nAll tests pass.");
     assert_eq!(report.session.as_deref(), Some("7c9e-1"));
     assert_eq!(report.cost_usd, Some(0.1875));
-    assert_eq!(report.tokens, Some(Tokens { input: 43012, output: 812 }));
+    assert_eq!(report.tokens, Some(TokenCounts { input: 43012, output: 812 }));
     assert_eq!(report.model.as_deref(), Some("large-2"));
     assert_eq!(report.structured.unwrap()["outcome"], "complete");
     assert_eq!(report.trouble, None);
@@ -141,7 +141,7 @@ fn codex_says_it_in_events() {
     let report = codex(&good(events));
     assert_eq!(report.text, "Done.");
     assert_eq!(report.session.as_deref(), Some("0199-a"));
-    assert_eq!(report.tokens, Some(Tokens { input: 24763, output: 122 }));
+    assert_eq!(report.tokens, Some(TokenCounts { input: 24763, output: 122 }));
     assert_eq!(
         (report.trouble, report.remarks),
         (None, vec!["`codex` remarks: an odd setting".to_owned()])
@@ -187,7 +187,7 @@ fn gemini_says_it_in_one_object() {
     assert_eq!((report.text.as_str(), report.session.as_deref()), ("All is well.", Some("g-1")));
     assert_eq!(
         (report.tokens, report.model.as_deref()),
-        (Some(Tokens { input: 25039, output: 179 }), Some("large"))
+        (Some(TokenCounts { input: 25039, output: 179 }), Some("large"))
     );
     assert_eq!((report.trouble, report.remarks), (None, vec![]));
 }
@@ -209,7 +209,7 @@ fn gemini_says_it_in_events() {
     assert_eq!((report.text.as_str(), report.session.as_deref()), ("All is\nwell.", Some("g-2")));
     assert_eq!(
         (report.tokens, report.model.as_deref()),
-        (Some(Tokens { input: 2100, output: 105 }), Some("large"))
+        (Some(TokenCounts { input: 2100, output: 105 }), Some("large"))
     );
     assert_eq!((report.trouble, report.remarks), (None, vec![]));
 
@@ -287,7 +287,10 @@ fn opencode_says_it_in_events() {
     let report = opencode(&good(events));
     assert_eq!(report.text, "Done.\n\nAll tests pass.");
     assert_eq!((report.session.as_deref(), report.cost_usd), (Some("ses_1"), Some(0.75)));
-    assert_eq!((report.tokens, report.trouble), (Some(Tokens { input: 118, output: 8 }), None));
+    assert_eq!(
+        (report.tokens, report.trouble),
+        (Some(TokenCounts { input: 118, output: 8 }), None)
+    );
 }
 
 #[test]

@@ -1,71 +1,8 @@
-//! As much of where a task stands as a header keeps, so that the engine can judge without the file what the rules want of it.
+//! What the rules want of a task, judged from its header without its file.
 
-use serde::{Deserialize, Serialize};
-
+use super::header::{Header, Stood};
 use crate::domain::{BranchStatus, Map, OpenBranch, OpenVisit, Routing, Status, Task, Timestamp};
-use crate::rules::{Rules, is_nobody, owed};
-use crate::tasks::headers::header::Header;
-
-/// What its file says of a task's open visit.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Stand {
-    /// Whose it is, as the file has it.
-    pub role: Option<String>,
-    /// The role that it belongs to in place of its gate's.
-    pub escalated: Option<String>,
-    /// Whether a person holds it.
-    pub held: bool,
-    /// Each branch, where it was opened as a fork.
-    pub branches: Vec<Stood>,
-    /// The hash of the workflow that last moved it.
-    pub workflow_hash: Option<String>,
-}
-
-/// What its file says of a branch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Stood {
-    id: String,
-    role: String,
-    escalated: Option<String>,
-    agent: Option<String>,
-    claimed: bool,
-    status: String,
-    blockers: Vec<String>,
-}
-
-impl Stand {
-    /// Returns where the task stands.
-    pub(crate) fn of(task: &Task) -> Self {
-        let text = |word: &dyn ToString| word.to_string();
-        let stood = |own: &OpenBranch| Stood {
-            id: own.id.to_string(),
-            role: own.role.to_string(),
-            escalated: own.escalated.as_ref().map(|role| text(role)),
-            agent: own.agent.as_ref().map(|agent| text(agent)),
-            claimed: own.claimed.is_some(),
-            status: own.status.to_string(),
-            blockers: own.blockers.clone(),
-        };
-        let open = task.gate.as_ref();
-        Self {
-            role: task.routing.role.as_ref().map(|role| text(role)),
-            escalated: open.and_then(|open| open.escalated.as_ref()).map(|role| text(role)),
-            held: open.is_some_and(|open| open.held.is_some()),
-            branches: open
-                .map(|open| open.branches.iter().map(stood).collect())
-                .unwrap_or_default(),
-            workflow_hash: task.workflow_hash.clone(),
-        }
-    }
-}
-
-impl Stand {
-    /// Returns the branches for which there is nobody, each with its role.
-    pub(crate) fn lacking(&self) -> impl Iterator<Item = (&str, &str)> {
-        let lacks = |branch: &&Stood| branch.blockers.iter().any(|text| is_nobody(text));
-        self.branches.iter().filter(lacks).map(|branch| (branch.id.as_str(), branch.role.as_str()))
-    }
-}
+use crate::rules::{Rules, owed};
 
 /// Returns whether the rules want something done with a task that was taken up.
 pub(crate) fn is_owed(rules: &Rules, header: &Header) -> bool {
