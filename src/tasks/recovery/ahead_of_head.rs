@@ -19,7 +19,7 @@ use crate::tasks::plan::write::Write;
 use crate::tasks::publish::commit::publish;
 use crate::tasks::recovery::file_states;
 use crate::tasks::recovery::pending::Left;
-use crate::tasks::recovery::recover::tell_unfinished;
+use crate::tasks::recovery::pending::tell_unfinished;
 use crate::tasks::recovery::roll_back::{put_back, tell_left, tell_undone};
 use crate::tasks::recovery::table::{Step, step};
 use crate::tasks::state::task_state::{Pending, Standing, Version};

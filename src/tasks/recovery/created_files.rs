@@ -6,7 +6,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::journal::IntendedWrite as Intended;
 use crate::storage::tasks::atomic_write;
 use crate::storage::{ProjectPath, WriterLock};
-use crate::tasks::recovery::recover::read;
+use crate::tasks::recovery::pending::read;
 
 /// They are all committed at once, so one of them tells: HEAD has it, and not as it was before.
 pub(crate) fn is_committed(workspace: &Workspace, write: &Intended) -> Result<bool, OpsError> {

@@ -7,7 +7,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::ProjectPath;
 use crate::storage::journal::{FileBefore, IntendedWrite};
 use crate::tasks::recovery::pending::Left;
-use crate::tasks::recovery::recover::read;
+use crate::tasks::recovery::pending::read;
 use crate::tasks::recovery::table::{Entry, Facts, File, Verdict};
 use crate::tasks::state::task_state::{Pending, Standing};
 

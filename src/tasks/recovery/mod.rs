@@ -4,6 +4,7 @@ pub(crate) mod ahead_of_head;
 pub(crate) mod checkout;
 pub(crate) mod created_files;
 pub(crate) mod file_states;
+mod interrupted_sync;
 pub(crate) mod moved_task;
 pub(crate) mod pending;
 pub(crate) mod recover;

@@ -9,7 +9,7 @@ use crate::storage::tasks::atomic_write;
 use crate::storage::tasks::task_files;
 use crate::storage::{StoreError, WriterLock};
 use crate::tasks::recovery::pending::Left;
-use crate::tasks::recovery::recover::read;
+use crate::tasks::recovery::pending::read;
 use crate::tasks::recovery::roll_back::tell_undone;
 
 /// Companions are copied before the branch moves and removed after it, so one may stand at both places. What has not the bytes that

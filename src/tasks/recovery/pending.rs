@@ -4,7 +4,8 @@ use crate::git::{BranchLock, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal::{JournalRecord, RecoveryAim};
-use crate::tasks::recovery::recover::unless_general;
+use crate::storage::tasks::task_files;
+use crate::storage::{ProjectPath, StoreError};
 use crate::tasks::recovery::table::Stand;
 
 /// What a command has left.
@@ -42,5 +43,37 @@ impl Left<'_> {
                 noted: true,
             }),
         }
+    }
+}
+
+/// One task's trouble is told, and keeps none of the others waiting.
+pub(crate) fn unless_general(
+    workspace: &Workspace,
+    result: Result<(), OpsError>,
+) -> Result<(), OpsError> {
+    match result {
+        Err(error) if error.is_general() => Err(error),
+        Err(error) => {
+            tell_unfinished(workspace, &error);
+            Ok(())
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+/// The record goes all the same, so nobody tries it again: `aof status` has the files from then on.
+pub(crate) fn tell_unfinished(workspace: &Workspace, error: &OpsError) {
+    let fix = error.fix().map(|fix| format!("; {fix}")).unwrap_or_default();
+    workspace.warn(format!(
+        "what a command was stopped in could not be finished: {}{fix}",
+        error.problem()
+    ));
+}
+
+pub(crate) fn read(workspace: &Workspace, path: &ProjectPath) -> Result<Option<Vec<u8>>, OpsError> {
+    match task_files::read(&workspace.paths, path) {
+        Ok(snapshot) => Ok(Some(snapshot.bytes)),
+        Err(StoreError::Gone { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }

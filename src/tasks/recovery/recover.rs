@@ -10,6 +10,7 @@
 
 use crate::tasks::recovery::ahead_of_head;
 use crate::tasks::recovery::created_files;
+use crate::tasks::recovery::interrupted_sync;
 use crate::tasks::recovery::moved_task;
 use crate::tasks::recovery::roll_forward;
 use std::collections::BTreeSet;
@@ -24,10 +25,9 @@ use crate::project::workspace::Workspace;
 use crate::storage::journal;
 use crate::storage::journal::{IntendedWrite, JournalRecord, JournalState, RecoveryAim};
 use crate::storage::tasks::atomic_write;
-use crate::storage::tasks::task_files;
-use crate::storage::{ProjectPath, StoreError, WriterLock};
+use crate::storage::{ProjectPath, WriterLock};
 use crate::system::process::boot;
-use crate::tasks::recovery::pending::Left;
+use crate::tasks::recovery::pending::{Left, unless_general};
 use crate::tasks::recovery::table::Stand;
 
 /// Heals if there is a record of an unfinished write. A write that is under way is waited for.
@@ -67,7 +67,7 @@ pub(crate) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         // Only a sync writes down no files: git itself changed them. Before the first of them, whatever there is now is somebody's.
         match locks {
             Some(Locks { branch: Some(branch), files: Files::Coming, .. }) => {
-                crate::tasks::recovery::checkout::finish(workspace, lock, &branch)?;
+                interrupted_sync::finish(workspace, lock, &branch)?;
             }
             _ => journal::clear(lock)?,
         }
@@ -133,30 +133,6 @@ fn end_of(record: &JournalRecord) -> End {
     if record.boot.is_some() && record.boot == boot() { End::Kill } else { End::Restart }
 }
 
-/// One task's trouble is told, and keeps none of the others waiting.
-pub(crate) fn unless_general(
-    workspace: &Workspace,
-    result: Result<(), OpsError>,
-) -> Result<(), OpsError> {
-    match result {
-        Err(error) if error.is_general() => Err(error),
-        Err(error) => {
-            tell_unfinished(workspace, &error);
-            Ok(())
-        }
-        Ok(()) => Ok(()),
-    }
-}
-
-/// The record goes all the same, so nobody tries it again: `aof status` has the files from then on.
-pub(crate) fn tell_unfinished(workspace: &Workspace, error: &OpsError) {
-    let fix = error.fix().map(|fix| format!("; {fix}")).unwrap_or_default();
-    workspace.warn(format!(
-        "what a command was stopped in could not be finished: {}{fix}",
-        error.problem()
-    ));
-}
-
 fn sweep_folders(lock: &WriterLock, record: &JournalRecord) -> Result<(), OpsError> {
     let folders: BTreeSet<&str> =
         record.writes.iter().flat_map(IntendedWrite::paths).map(ProjectPath::folder).collect();
@@ -188,12 +164,4 @@ fn settle_index(
         waiting.map(Vec::from_iter).map_err(std::io::Error::other)
     })?;
     Ok(())
-}
-
-pub(crate) fn read(workspace: &Workspace, path: &ProjectPath) -> Result<Option<Vec<u8>>, OpsError> {
-    match task_files::read(&workspace.paths, path) {
-        Ok(snapshot) => Ok(Some(snapshot.bytes)),
-        Err(StoreError::Gone { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
 }

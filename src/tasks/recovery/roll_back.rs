@@ -12,7 +12,7 @@ use crate::storage::{StoreError, WriterLock};
 use crate::system::shell::quoted;
 use crate::tasks::recovery::file_states::before;
 use crate::tasks::recovery::pending::Left;
-use crate::tasks::recovery::recover::read;
+use crate::tasks::recovery::pending::read;
 use crate::tasks::recovery::table::Stand;
 
 /// Puts the task's file back: what was there before stands at its old place again, and nothing of the new version at either. What

@@ -13,7 +13,7 @@ use crate::storage::journal::IntendedWrite as Intended;
 use crate::storage::tasks::atomic_write;
 use crate::storage::{ProjectPath, WriterLock};
 
-use crate::tasks::recovery::recover::read;
+use crate::tasks::recovery::pending::read;
 
 /// Puts the files of this write in their places that the branch, which has moved, says are there.
 pub(crate) fn bring_forward(
