@@ -13,7 +13,7 @@ use crate::domain::{AgentId, CompletionId, Map, Period, Ticket, Unknown};
 use crate::files::json::json;
 use crate::git::Asking;
 use crate::project::workspace::Network;
-use crate::setup::template::template::Template;
+use crate::setup::template::Template;
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::signing::Signing;
 
@@ -95,7 +95,7 @@ impl Away {
 
 /// Who acts.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Who {
+pub(crate) struct ActingAgent {
     /// The agent that acts
     #[arg(long, value_name = "ID", env = agent_variable(), hide_env_values = true)]
     pub agent: Option<AgentId>,

@@ -100,6 +100,15 @@ impl Output {
         self.print(&self.document(value));
     }
 
+    /// Prints a JSON document with `--json`, else a text.
+    pub(crate) fn show(self, value: impl FnOnce() -> Value, text: impl FnOnce() -> String) {
+        if self.json {
+            self.data(value());
+        } else {
+            self.print(&text());
+        }
+    }
+
     /// Prints a JSON document about an act; `dryRun` says when nothing was done.
     pub(crate) fn data_of_act(self, mut value: Value, mode: DryRun) {
         if mode == DryRun::Yes {

@@ -40,22 +40,22 @@ struct Cli {
     #[command(flatten)]
     global: Global,
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<TopCommand>,
 }
 
 // The arguments of a command are described when it is called (`defer`): describing all takes longer than most commands run.
 // So the sentence for the list of commands stands here, not at the arguments.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
-enum Command {
+enum TopCommand {
     /// Give task files from before aof their gates
     #[command(subcommand)]
-    Migrate(migrate::Command),
+    Migrate(migrate::MigrateCommand),
     /// Begin a project: rules, roles and a first task, in one commit
-    Init(init::Args),
+    Init(init::InitArgs),
     /// Create, show, complete and manage tasks
     #[command(subcommand)]
-    Task(task::command::Command),
+    Task(task::command::TaskCommand),
     /// Print the JSON Schema of a kind of file
     Schema(pages::SchemaArgs),
     /// Print completions for a shell
@@ -63,51 +63,51 @@ enum Command {
     /// Print the manual page, or write one for each command into a folder
     Man(pages::ManArgs),
     /// Explain why a task is where it is, who can move it, and what each outcome would do
-    Why(why::Args),
+    Why(why::WhyArgs),
     /// React to dropped completion files, edited task files and new rules
-    Watch(watch::command::Args),
+    Watch(watch::command::WatchArgs),
     /// Run scheduled work once: rule changes, time limits, handing out, notices
-    Sweep(sweep::Args),
+    Sweep(sweep::SweepArgs),
     /// Sync this clone with its remote: fetch, merge by meaning, push
-    Sync(sync::Args),
+    Sync(sync::SyncArgs),
     /// Run the program of an agent until no work is left for it
-    Run(run::Args),
+    Run(run::RunArgs),
     /// Check the programs of agents that aof starts
     #[command(subcommand)]
-    Runner(runner::Command),
+    Runner(runner::RunnerCommand),
     /// Serve agents by the Model Context Protocol, on stdin and stdout
-    Mcp(mcp::Args),
+    Mcp(mcp::McpArgs),
     /// List messages that wait to be delivered or were given up, or deliver them now
     ///
     /// `notify` in project.yaml and org.yaml says who is told of what. `aof watch` delivers by itself.
-    Notices(notices::Args),
+    Notices(notices::NoticesArgs),
     /// Prove from git that the rules allow every step of every task
-    Verify(verify::Args),
+    Verify(verify::VerifyArgs),
     /// Find what is wrong with the project around its tasks, and repair what can be repaired
-    Doctor(doctor::Args),
+    Doctor(doctor::DoctorArgs),
     /// Merge two versions of a task by their meaning, as git does it
     MergeDriver(merge_driver::Args),
     /// Print the project in numbers, for Prometheus
-    Metrics(metrics::Args),
+    Metrics(metrics::MetricsArgs),
     /// Show what happened: every event of the project, the newest last
-    Events(events::Args),
+    Events(events::EventsArgs),
     /// Show the project at a glance, and what needs attention
     Status,
     /// Show how the process does: bottlenecks, rejections, loops, idle gates, agents, trends
     ///
     /// Everything is counted from the histories of the tasks; docs/reference/statistics.md says how.
-    Stats(stats::command::Args),
+    Stats(stats::command::StatsArgs),
     /// Show how the gates are doing
     #[command(subcommand)]
-    Gate(gate::Command),
+    Gate(gate::GateCommand),
     /// Create, list, show and check workflows
     #[command(subcommand)]
-    Workflow(workflow::command::Command),
+    Workflow(workflow::command::WorkflowCommand),
     /// Show and check who is in which role
     #[command(subcommand)]
-    Org(org::Command),
+    Org(org::OrgCommand),
     /// Show tasks walking through gates, in a temporary project
-    Demo(demo::command::Args),
+    Demo(demo::command::DemoArgs),
 }
 
 /// Runs the command that the process was started with.
@@ -125,36 +125,36 @@ pub fn main() -> ExitCode {
             session.output.print(&command().render_help().ansi().to_string());
             Ok(ExitCode::SUCCESS)
         }
-        Some(Command::Init(args)) => init::run(&session, &args),
-        Some(Command::Migrate(command)) => migrate::run(&session, &command),
-        Some(Command::Task(command)) => task::command::run(&session, command),
-        Some(Command::Schema(args)) => Ok(pages::schema(&session, &args)),
-        Some(Command::Completions(args)) => Ok(pages::completions(&session, &args, command())),
-        Some(Command::Man(args)) => pages::man(&session, &args, command()),
-        Some(Command::Why(args)) => why::run(&session, &args),
-        Some(Command::Watch(args)) => watch::command::run(&session, &args),
-        Some(Command::Sweep(args)) => sweep::run(&session, &args),
-        Some(Command::Sync(args)) => sync::run(&session, &args),
-        Some(Command::Runner(command)) => runner::run(&session, &command),
-        Some(Command::Run(args)) => run::run(&session, &args),
-        Some(Command::Mcp(args)) => mcp::run(&session, &args),
-        Some(Command::Notices(args)) => notices::run(&session, &args),
-        Some(Command::Doctor(args)) => doctor::run(&session, &args),
-        Some(Command::MergeDriver(args)) => merge_driver::run(&session, &args),
-        Some(Command::Verify(args)) => verify::run(&session, &args),
-        Some(Command::Metrics(args)) => metrics::run(&session, &args),
-        Some(Command::Events(args)) => events::run(&session, &args),
-        Some(Command::Status) => status::run(&session),
-        Some(Command::Stats(args)) => stats::command::run(&session, &args),
-        Some(Command::Gate(command)) => gate::run(&session, &command),
-        Some(Command::Workflow(command)) => workflow::command::run(&session, &command),
-        Some(Command::Org(command)) => org::run(&session, &command),
-        Some(Command::Demo(_)) if session.output.is_json() => {
+        Some(TopCommand::Init(args)) => init::run(&session, &args),
+        Some(TopCommand::Migrate(command)) => migrate::run(&session, &command),
+        Some(TopCommand::Task(command)) => task::command::run(&session, command),
+        Some(TopCommand::Schema(args)) => Ok(pages::schema(&session, &args)),
+        Some(TopCommand::Completions(args)) => Ok(pages::completions(&session, &args, command())),
+        Some(TopCommand::Man(args)) => pages::man(&session, &args, command()),
+        Some(TopCommand::Why(args)) => why::run(&session, &args),
+        Some(TopCommand::Watch(args)) => watch::command::run(&session, &args),
+        Some(TopCommand::Sweep(args)) => sweep::run(&session, &args),
+        Some(TopCommand::Sync(args)) => sync::run(&session, &args),
+        Some(TopCommand::Runner(command)) => runner::run(&session, &command),
+        Some(TopCommand::Run(args)) => run::run(&session, &args),
+        Some(TopCommand::Mcp(args)) => mcp::run(&session, &args),
+        Some(TopCommand::Notices(args)) => notices::run(&session, &args),
+        Some(TopCommand::Doctor(args)) => doctor::run(&session, &args),
+        Some(TopCommand::MergeDriver(args)) => merge_driver::run(&session, &args),
+        Some(TopCommand::Verify(args)) => verify::run(&session, &args),
+        Some(TopCommand::Metrics(args)) => metrics::run(&session, &args),
+        Some(TopCommand::Events(args)) => events::run(&session, &args),
+        Some(TopCommand::Status) => status::run(&session),
+        Some(TopCommand::Stats(args)) => stats::command::run(&session, &args),
+        Some(TopCommand::Gate(command)) => gate::run(&session, &command),
+        Some(TopCommand::Workflow(command)) => workflow::command::run(&session, &command),
+        Some(TopCommand::Org(command)) => org::run(&session, &command),
+        Some(TopCommand::Demo(_)) if session.output.is_json() => {
             let told =
                 "`aof demo` is for people, and has no JSON; a program reads `aof events --follow`";
             return misread(&command().error(ErrorKind::ArgumentConflict, told));
         }
-        Some(Command::Demo(args)) => demo::command::run(&session, &args),
+        Some(TopCommand::Demo(args)) => demo::command::run(&session, &args),
     };
     match outcome {
         Ok(_) if session.output.is_lost() => ExitCode::FAILURE,
@@ -205,9 +205,9 @@ pub(crate) fn command() -> clap::Command {
 const WIDEST: usize = 100;
 
 /// A heading, and the commands below it.
-type Group = (&'static str, &'static [&'static str]);
+type HelpGroup = (&'static str, &'static [&'static str]);
 
-const TOP: &[Group] = &[
+const TOP: &[HelpGroup] = &[
     ("Begin", &["init", "demo"]),
     ("Work", &["task", "run", "watch", "sweep", "sync", "mcp"]),
     ("Look", &["status", "gate", "why", "events", "stats", "metrics", "verify", "notices"]),
@@ -215,7 +215,7 @@ const TOP: &[Group] = &[
     ("Set up", &["doctor", "runner", "migrate", "merge-driver", "completions", "man"]),
 ];
 
-const TASK: &[Group] = &[
+const TASK: &[HelpGroup] = &[
     ("Write", &["new", "edit", "comment"]),
     ("Work", &["next", "brief", "complete", "sign", "renew", "release"]),
     ("Look", &["list", "show", "history"]),
@@ -230,12 +230,12 @@ fn grouped(command: clap::Command) -> clap::Command {
     with_list(command.mut_subcommand("task", |task| with_list(task, TASK)), TOP)
 }
 
-fn with_list(command: clap::Command, groups: &[Group]) -> clap::Command {
+fn with_list(command: clap::Command, groups: &[HelpGroup]) -> clap::Command {
     let list = list(&command, groups);
     command.before_help(list).help_template(TEMPLATE)
 }
 
-fn list(command: &clap::Command, groups: &[Group]) -> String {
+fn list(command: &clap::Command, groups: &[HelpGroup]) -> String {
     let style = command.get_styles();
     let (heading, literal) = (*style.get_header(), *style.get_literal());
     let name_width = command.get_subcommands().map(|sub| sub.get_name().len()).max().unwrap_or(0);

@@ -38,12 +38,12 @@ pub(crate) fn between(start: Timestamp, end: Timestamp) -> String {
 
 /// A time in the past, as people type it: `30d`, `2026-11-01`, `2026-11-01T09:00:00Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Since {
+pub(crate) enum PastTime {
     For(Period),
     At(Timestamp),
 }
 
-impl Since {
+impl PastTime {
     /// Returns the time that it means now.
     pub(crate) fn from(self, now: Timestamp) -> Timestamp {
         match self {
@@ -56,7 +56,7 @@ impl Since {
     }
 }
 
-impl FromStr for Since {
+impl FromStr for PastTime {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn a_length_counts_back_from_now_and_a_time_is_a_time() {
         let now: Timestamp = "2026-11-22T12:00:00Z".parse().unwrap();
-        let from = |text: &str| text.parse::<Since>().map(|since| since.from(now).to_string());
+        let from = |text: &str| text.parse::<PastTime>().map(|since| since.from(now).to_string());
         assert_eq!(from("2d"), Ok("2026-11-20T12:00:00Z".to_owned()));
         assert_eq!(from("1h30m"), Ok("2026-11-22T10:30:00Z".to_owned()));
         assert_eq!(from("2026-11-01T09:00:00Z"), Ok("2026-11-01T09:00:00Z".to_owned()));

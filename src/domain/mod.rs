@@ -12,6 +12,7 @@ pub(crate) mod workflow;
 pub(crate) mod completion;
 pub(crate) mod dependency;
 pub(crate) mod id;
+pub(crate) mod import_remark;
 pub(crate) mod location;
 pub(crate) mod org;
 pub(crate) mod outcome;
@@ -30,6 +31,7 @@ pub use id::{
     AgentId, BranchName, CompletionId, Decision, GateId, IdFault, IdPrefix, RemoteName, RoleId,
     TaskId, Ticket, WorkflowName,
 };
+pub use import_remark::{FieldFate, ImportRemark};
 pub use location::Place;
 pub use org::{Agent, HandOut, Org, Permission, Role};
 pub use outcome::{Ending, Outcome, Status};

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::agent_files::agent_files::AgentFile;
+use super::agent_files::AgentFile;
 use crate::git::{CommitId, GitError, Head, Repository};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;

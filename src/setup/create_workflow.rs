@@ -1,7 +1,7 @@
 //! A new file of `workflows/`, in a commit that holds nothing else. Files of rules are only ever added here, never changed.
 
-use super::template::people::{Founder, Part};
-use super::template::template::Template;
+use super::template::Template;
+use super::template::{Founder, RoleCast};
 use crate::domain::{AgentId, Severity, WorkflowName};
 use crate::files::config::config::{Source, Subject, WORKFLOWS_FOLDER};
 use crate::files::diagnostic::diagnostic::Diagnostic;
@@ -49,7 +49,7 @@ pub(crate) enum Fate {
     /// With it alone the rules would be invalid, so it waits to be committed together with an org.yaml that has these roles.
     Lacks {
         /// The roles, with agents to begin with.
-        roles: Vec<Part>,
+        roles: Vec<RoleCast>,
         /// Those of their agents that the register of org.yaml does not have; empty where it has no register.
         agents: Vec<AgentId>,
     },

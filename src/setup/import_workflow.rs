@@ -1,6 +1,7 @@
 //! Workflows of other systems, brought into the project: judged with the rules that are there, written, committed.
 
-use super::import::import::{Draft, Imported, RoleNeed, System, import};
+use super::import::foreign_system::ForeignSystem;
+use super::import::import_file::{Imported, ImportedWorkflow, RoleNeed, import};
 use crate::domain::{Org, Role, Severity, WorkflowName};
 use crate::files::config::config::{Reading, Source, WORKFLOWS_FOLDER, read};
 use crate::files::diagnostic::diagnostic::Diagnostic;
@@ -41,7 +42,7 @@ pub(crate) struct Brought {
 pub(crate) fn read_foreign(
     file: &str,
     bytes: &[u8],
-    system: Option<System>,
+    system: Option<ForeignSystem>,
     name: Option<&WorkflowName>,
 ) -> Result<Imported, OpsError> {
     import(file, bytes, system, name).map_err(|diagnostics| OpsError::InvalidImport {
@@ -120,7 +121,7 @@ pub(crate) fn roles_snippet(lacking: &[RoleNeed]) -> String {
     text
 }
 
-fn file(draft: &Draft) -> Result<NewFile, OpsError> {
+fn file(draft: &ImportedWorkflow) -> Result<NewFile, OpsError> {
     let path = format!("{WORKFLOWS_FOLDER}/{}.yaml", draft.name).parse()?;
     if draft.text.len() as u64 > RULES_LIMIT {
         return Err(OpsError::InvalidImport {

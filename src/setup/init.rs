@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use super::template::people::Founder;
-use super::template::template::Template;
+use super::template::Founder;
+use super::template::Template;
 use crate::domain::{BranchName, Timestamp};
 use crate::files::config::config::{ORG_FILE, PROJECT_FILE, Source};
 use crate::git::{CommitId, GitError, Head, Person, Repository};

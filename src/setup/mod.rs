@@ -9,6 +9,5 @@ pub(crate) mod init;
 pub(crate) mod init_on_branch;
 pub(crate) mod migrate;
 pub(crate) mod monitoring;
-pub(crate) mod monitoring_file;
 pub(crate) mod rules_diff;
 pub mod template;

@@ -1,4 +1,4 @@
-//! The system's file events: which folders are watched, again when they are made anew. The only place that knows `notify`'s watchers.
+//! File events of the system: which folders are watched, and again when they are replaced.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,22 +8,22 @@ use std::sync::Arc;
 
 use notify::{Error, ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher};
 
-use super::wakeup::{Places, Wakeup};
+use super::wakeup::{Wakeup, WatchedPaths};
 
-/// The eyes of the watcher. Blind, it still looks, on a timer.
+/// The file events of a watcher. Without them it polls.
 pub(crate) struct FileEvents {
     watcher: Option<RecommendedWatcher>,
-    places: Places,
-    /// By path: which folder it was that is watched there.
-    watched: HashMap<PathBuf, Folder>,
+    places: WatchedPaths,
+    /// Which folder is watched at each path.
+    watched: HashMap<PathBuf, FolderId>,
 }
 
-/// Tells a folder from another of the same path.
-type Folder = (u64, u64);
+/// Device and inode.
+type FolderId = (u64, u64);
 
 impl FileEvents {
-    /// Opens them. An error means that the system gives no events here.
-    pub(crate) fn open(places: Places, wakeup: &Arc<Wakeup>) -> Result<Self, String> {
+    /// Opens them. Fails where the system gives no events.
+    pub(crate) fn open(places: WatchedPaths, wakeup: &Arc<Wakeup>) -> Result<Self, String> {
         let (ring, sorted) = (Arc::clone(wakeup), places.clone());
         let watcher = notify::recommended_watcher(move |event: Result<Event, Error>| match event {
             Ok(event) => ring.note(&sorted, &event),
@@ -35,17 +35,17 @@ impl FileEvents {
         Ok(file_events)
     }
 
-    /// Returns eyes that see nothing.
-    pub(crate) fn shut(places: Places) -> Self {
+    /// Returns none.
+    pub(crate) fn blind(places: WatchedPaths) -> Self {
         Self { watcher: None, places, watched: HashMap::new() }
     }
 
-    /// Returns whether the system tells of events.
+    /// Returns whether the system gives events.
     pub(crate) fn see(&self) -> bool {
         self.watcher.is_some()
     }
 
-    /// Watches the folders that were made since the last time, or made anew.
+    /// Watches the folders that were created or replaced since the last call.
     pub(crate) fn refresh(&mut self) -> Result<(), String> {
         let Some(watcher) = &mut self.watcher else { return Ok(()) };
         for (path, mode) in wanted(&self.places) {
@@ -54,7 +54,7 @@ impl FileEvents {
                 continue;
             }
             if self.watched.remove(&path).is_some() {
-                // The system forgets a folder that is removed by itself.
+                // The system may have forgotten a removed folder.
                 let _ = watcher.unwatch(&path);
             }
             let Some(folder) = standing else { continue };
@@ -62,7 +62,7 @@ impl FileEvents {
                 Ok(()) => {
                     self.watched.insert(path, folder);
                 }
-                // It went again; so it is looked for the next time.
+                // It is gone again: the next call looks for it.
                 Err(Error { kind: ErrorKind::PathNotFound, .. }) => {}
                 Err(fault) if is_not_found(&fault) => {}
                 Err(fault) => {
@@ -79,11 +79,11 @@ impl FileEvents {
     }
 }
 
-fn wanted(places: &Places) -> [(PathBuf, RecursiveMode); 7] {
+fn wanted(places: &WatchedPaths) -> [(PathBuf, RecursiveMode); 7] {
     use RecursiveMode::{NonRecursive, Recursive};
     [
         (places.inbox.clone(), NonRecursive),
-        // To see the inbox, the tasks and the workflows come and go.
+        // These show when the inbox, the tasks and the workflows are created or removed.
         (places.local.clone(), NonRecursive),
         (places.root.clone(), NonRecursive),
         (places.tasks.clone(), Recursive),
@@ -93,8 +93,8 @@ fn wanted(places: &Places) -> [(PathBuf, RecursiveMode); 7] {
     ]
 }
 
-fn folder_at(path: &Path) -> Option<Folder> {
-    // A symlink is no folder of ours.
+fn folder_at(path: &Path) -> Option<FolderId> {
+    // A symlink is not followed.
     fs::symlink_metadata(path)
         .ok()
         .filter(fs::Metadata::is_dir)

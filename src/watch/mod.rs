@@ -1,17 +1,21 @@
-//! The watcher: reacts to completion files, edits of task files, commits and timers. Does only what `dispatch::sweep` does.
+//! The watcher: reacts to completion files, edits of task files, commits and timers. It does only what `dispatch::sweep` does.
+//!
+//! File events only wake it, and say which inbox files are finished. What it does comes from looking at the inbox, the tasks and
+//! git, so a lost event costs a few seconds, not a completion. It keeps no state on disk but the mark that it runs: several
+//! watchers may run, and a killed one leaves nothing that the next does not finish. No error ends it: an error is reported once,
+//! and the work is tried again later. SIGINT and SIGTERM end it after the change under way.
 
-pub(crate) mod event_worker;
+pub(crate) mod backlog;
+pub(crate) mod desk;
+pub(crate) mod events;
 pub(crate) mod file_events;
-pub(crate) mod inbox;
-pub(crate) mod metrics_worker;
-pub(crate) mod notice_worker;
+pub(crate) mod looks;
+pub(crate) mod metrics;
+pub(crate) mod notices;
 pub(crate) mod pause;
 pub(crate) mod report;
-pub(crate) mod rules;
-pub(crate) mod run;
 pub(crate) mod schedule;
-pub(crate) mod sync_requests;
-pub(crate) mod sync_worker;
-pub(crate) mod tasks;
+pub(crate) mod sync;
 pub(crate) mod wakeup;
-pub(crate) mod watch;
+pub(crate) mod watcher;
+pub(crate) mod worker;

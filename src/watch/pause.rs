@@ -1,16 +1,18 @@
-//! Why nothing is done at the moment, and when that is tried again. Looks at nothing, and tells nobody.
+//! Why the watcher does nothing at the moment, and when it tries again.
 
 use std::time::{Duration, Instant};
 
 const SHORTEST_BACKOFF: Duration = Duration::from_millis(500);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
 
-/// What stands in the way of the watcher, if anything does.
+/// What stops the watcher, if anything does.
 #[derive(Default)]
 pub(crate) struct Pause(Option<Cause>);
 
 enum Cause {
+    /// Git is busy, or has no branch checked out.
     Paused(String),
+    /// An error, which is tried again later.
     Trouble { text: String, backoff: Duration, until: Instant },
 }
 
@@ -20,7 +22,7 @@ impl Pause {
         self.0.is_some()
     }
 
-    /// Returns until when nothing is tried, if that is to come.
+    /// Returns until when nothing is tried, if that is in the future.
     pub(crate) fn lasts(&self, now: Instant) -> Option<Instant> {
         match self.0 {
             Some(Cause::Trouble { until, .. }) if now < until => Some(until),
@@ -28,14 +30,14 @@ impl Pause {
         }
     }
 
-    /// Has what is in trouble tried at once.
+    /// Has the next try made at once.
     pub(crate) fn cut_short(&mut self, now: Instant) {
         if let Some(Cause::Trouble { until, .. }) = &mut self.0 {
             *until = now;
         }
     }
 
-    /// Pauses; returns whether that is news.
+    /// Pauses; returns whether the reason is new.
     pub(crate) fn pause(&mut self, reason: &str) -> bool {
         let is_news = !matches!(&self.0, Some(Cause::Paused(before)) if before == reason);
         if is_news {
@@ -44,29 +46,29 @@ impl Pause {
         is_news
     }
 
-    /// Ends a pause; returns whether there was one. Trouble stays: only what is done ends it.
+    /// Ends a pause; returns whether there was one. An error remains until a try succeeds.
     pub(crate) fn end_pause(&mut self) -> bool {
         matches!(self.0, Some(Cause::Paused(_))) && self.end()
     }
 
-    /// Goes on; returns whether anything stood in the way.
+    /// Ends it; returns whether anything stopped the watcher.
     pub(crate) fn end(&mut self) -> bool {
         self.0.take().is_some()
     }
 
-    /// Returns whether trouble is other than the last one.
+    /// Returns whether an error differs from the last one.
     pub(crate) fn is_news(&self, trouble: &str) -> bool {
         !matches!(&self.0, Some(Cause::Trouble { text, .. }) if text == trouble)
     }
 
-    /// Waits for the end of trouble, longer each time in a row; returns until when.
-    pub(crate) fn meet(&mut self, trouble: String, now: Instant) -> Instant {
+    /// Backs off after an error, longer each time in a row; returns until when.
+    pub(crate) fn meet(&mut self, text: String, now: Instant) -> Instant {
         let backoff = match &self.0 {
             Some(Cause::Trouble { backoff, .. }) => (*backoff * 2).min(LONGEST_BACKOFF),
             _ => SHORTEST_BACKOFF,
         };
         let until = now + backoff;
-        self.0 = Some(Cause::Trouble { text: trouble, backoff, until });
+        self.0 = Some(Cause::Trouble { text, backoff, until });
         until
     }
 }

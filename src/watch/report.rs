@@ -1,4 +1,4 @@
-//! What the watcher tells, and what it has told already.
+//! What the watcher reports, and what it has reported already.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -15,154 +15,93 @@ use crate::tasks::apply::change::Changed;
 use crate::tasks::inbox::recipient::Delivered;
 
 /// Something that the watcher did, or met.
-pub(crate) enum Report {
-    /// It begins.
-    Watching {
-        /// The project's folder.
-        project: PathBuf,
-        /// The branch; nothing while there is none to commit to.
-        branch: Option<String>,
-        /// How it notices what happens.
-        sight: EventSource,
-    },
-    /// It shows the project in numbers to whoever asks.
-    Serving {
-        /// Where.
-        address: SocketAddr,
-        /// Whether other machines may reach it.
-        exposed: bool,
-    },
-    /// The project could not be counted; those who ask see what was counted last.
-    Uncounted {
-        /// Why.
-        problem: String,
-    },
-    /// From here on it notices differently.
+pub(crate) enum WatchReport {
+    /// It begins. There is no branch while there is none to commit to.
+    Watching { project: PathBuf, branch: Option<String>, sight: EventSource },
+    /// It serves metrics; `exposed` says whether other machines may reach them.
+    Serving { address: SocketAddr, exposed: bool },
+    /// Metrics could not be counted: scrapes get what was counted last.
+    Uncounted { problem: String },
+    /// It notices changes in another way from here on.
     EventSource(EventSource),
-    /// A completion file went its way.
+    /// A completion file was accepted, refused, or waits.
     Delivered(Delivered),
     /// A hand-made task is at its first gate.
     Adopted(Box<Changed>),
-    /// A task that rested at a gate which decides by itself has gone on.
+    /// A task went on from a gate that decides by itself.
     Passed(Box<Changed>),
     /// A visit took too long.
     TimedOut(Box<Changed>),
     /// A claim that nobody renewed ended.
     Lapsed(Box<Changed>),
-    /// A task that stood where the rules have changed follows them now.
+    /// A task follows rules that have changed.
     Followed(Box<Changed>),
-    /// A task whose file stood where it does not belong, as a merge left it, is at home now.
+    /// A task file that a merge left in the wrong folder was moved.
     Moved(Box<Changed>),
     /// A person's edit was committed.
     Committed(Box<Changed>),
-    /// Git's index has these files again as HEAD has them: a command of git's that was overtaken had put earlier versions there.
-    CaughtUp {
-        /// The files.
-        files: Vec<String>,
-    },
-    /// Steps are on the branch again: a command of git's that was overtaken had taken them off it.
+    /// Git's index has HEAD's version of these files again, after a git command had put earlier ones there.
+    CaughtUp { files: Vec<String> },
+    /// Steps are on the branch again, after a git command had dropped them.
     PutBack(PutBack),
-    /// They are not, and somebody has to see to it.
-    TakenBack {
-        /// What the matter is.
-        problem: String,
-        /// What to do.
-        fix: String,
-    },
+    /// Dropped steps are not on the branch, and a person has to see to it.
+    TakenBack { problem: String, fix: String },
     /// Work was given to an agent.
     Given(Given),
-    /// A task was stopped, or set going, by what became of those that it depends on.
+    /// A task was blocked, or goes on, because of its dependencies.
     Dependent(Dependent),
-    /// A task that somebody has to look at.
-    Troubled {
-        /// The task.
-        task: TaskId,
-        /// What is the matter.
-        error: OpsError,
-    },
-    /// Something among the tasks that looks like one and is none.
-    Stray {
-        /// Where.
-        path: String,
-        /// Why it is none.
-        reason: String,
-    },
-    /// Other rules are in force than before.
-    RulesInForce {
-        /// The commit that has them.
-        commit: CommitId,
-    },
-    /// The committed rules are invalid; older ones stay in force.
-    RulesInvalid {
-        /// The commit of those in force.
-        in_force: CommitId,
-        /// What is wrong with HEAD's.
-        diagnostics: Vec<Diagnostic>,
-    },
-    /// The worktree's rules differ from the committed ones.
-    RulesUncommitted {
-        /// In these files.
-        files: Vec<String>,
-    },
-    /// Somebody who is to be told of something could not be.
-    Undelivered {
-        /// Why.
-        problem: String,
-    },
+    /// A task needs a look.
+    Troubled { task: TaskId, error: OpsError },
+    /// A file among the tasks looks like one and is none.
+    Stray { path: String, reason: String },
+    /// New rules are in force.
+    RulesInForce { commit: CommitId },
+    /// The committed rules are invalid; those of an older commit stay in force.
+    RulesInvalid { in_force: CommitId, diagnostics: Vec<Diagnostic> },
+    /// The worktree's rules differ from the committed ones, in these files.
+    RulesUncommitted { files: Vec<String> },
+    /// A notice could not be delivered.
+    Undelivered { problem: String },
     /// The event stream could not be brought up to date.
-    Unrecorded {
-        /// Why.
-        problem: String,
-    },
+    Unrecorded { problem: String },
     /// The project was synced with its remote.
     Synced(Box<Synced>),
-    /// It could not be.
-    Unsynced {
-        /// Why.
-        problem: String,
-        /// What to do.
-        fix: Option<String>,
-    },
+    /// It could not be synced.
+    Unsynced { problem: String, fix: Option<String> },
     /// Git is in the middle of something, or has no branch checked out: nothing is committed until that ends.
-    Paused {
-        /// What it is, and how to end it.
-        reason: String,
-    },
+    Paused { reason: String },
     /// Nothing can be done at the moment; it is tried again.
     Trouble(OpsError),
-    /// What was paused, or in trouble, goes on.
+    /// A pause, or trouble, has ended.
     Resumed,
     /// It ends.
     Stopped,
 }
 
-/// How the watcher notices what happens.
+/// How the watcher notices changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EventSource {
-    /// The system tells it at once.
+    /// File events of the system.
     Events,
-    /// It looks every second.
-    Polling {
-        /// Why there are no events.
-        reason: String,
-    },
+    /// A look every second, as the system gives no events.
+    Polling { reason: String },
 }
 
-/// Remembers trouble that was told, so that it is told once while it lasts.
+/// Errors that were reported, so that each is reported once while it lasts.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct ReportedErrors {
     met: HashSet<String>,
     before: HashSet<String>,
 }
 
-impl Told {
-    /// Returns whether that is news.
+impl ReportedErrors {
+    /// Returns whether the error is new.
     pub(crate) fn is_news(&mut self, text: String) -> bool {
         let known = self.before.contains(&text);
         self.met.insert(text) && !known
     }
 
-    /// Ends a look at everything there is: what was not met again is over.
+    /// Ends a look at everything: errors that were not met again are over.
     pub(crate) fn forget_the_rest(&mut self) {
         self.before = std::mem::take(&mut self.met);
     }
@@ -174,7 +113,7 @@ mod tests {
 
     #[test]
     fn trouble_is_told_once_while_it_lasts() {
-        let mut told = Told::default();
+        let mut told = ReportedErrors::default();
         assert!(told.is_news("full".to_owned()) && !told.is_news("full".to_owned()));
         told.forget_the_rest();
         assert!(!told.is_news("full".to_owned()) && told.is_news("locked".to_owned()));

@@ -1,56 +1,44 @@
-//! When what is looked at again: the tasks, the clocks, what can be handed out, everything. Looks at nothing itself, and asks no clock.
+//! When the watcher looks at what: the tasks, time limits, git's index, work to hand out, everything. It asks no clock itself.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use super::file_events::FileEvents;
-use super::wakeup::Place;
+use super::wakeup::WatchedPlace;
 
 /// How often everything is looked at, whatever events say.
 const ROUND: Duration = Duration::from_secs(5);
-/// The same while there are no events.
+/// The same without file events.
 pub(crate) const POLL: Duration = Duration::from_secs(1);
-/// Between two looks at the tasks, at least: edits wait to be quiet anyway.
+/// The least time between two looks at the tasks: edits have to settle anyway.
 const TENDING: Duration = Duration::from_millis(500);
-/// Between two looks at the clocks, at least, when tasks change.
+/// The least time between two looks at time limits, when tasks change.
 const RECOUNTING: Duration = Duration::from_secs(1);
-/// Between two looks at git's index, at least.
+/// The least time between two looks at git's index.
 const LOOKING: Duration = Duration::from_millis(500);
-/// How often the clocks are looked at when nothing happens.
+/// How often time limits are looked at when nothing happens: the clock may jump.
 const CLOCKS: Duration = Duration::from_secs(30);
-/// Handing out takes one part of the time, and leaves so many to all else.
-const HAND_OUT_SHARE: u32 = 9;
+/// What takes long gets a tenth of the time: so many times as long it rests.
+const REST: u32 = 10;
 
 /// When what is due.
 pub(crate) struct Schedule {
-    /// When the tasks are to be looked at.
+    /// When the tasks are looked at.
     tend_at: Instant,
     tended_at: Option<Instant>,
-    /// Before that, changes of tasks are no reason to count anew.
-    clocks_after: Instant,
-    /// When something runs out, or has to be counted anew.
+    /// When time limits are looked at, and from when on changes of tasks bring that forward.
     clocks_at: Instant,
-    /// Before that, git's index is not looked at again.
-    index_after: Instant,
-    /// When it is to be looked at, if something may have happened to it.
+    clocks_after: Instant,
+    /// When git's index is looked at, if it may have changed, and not before.
     index_at: Option<Instant>,
-    /// When everything is to be looked at.
+    index_after: Instant,
+    /// When everything is looked at.
     round_at: Instant,
-    /// When work may be handed out again: where there are very many tasks looking at them all takes its time.
+    /// When work may be handed out again, and whether some waits for that.
     hand_out_at: Instant,
-    /// Whether that is waited for.
     hand_out_due: bool,
-    /// How long this goes on.
-    goes: Goes,
-}
-
-/// How long a watcher goes on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Goes {
-    /// Until it is ended: what takes long leaves time to all else.
-    On,
-    /// Until nothing is left to do: there is nothing else to leave time to.
-    Once,
+    /// Whether the watcher ends when nothing is left to do: then nothing rests.
+    once: bool,
 }
 
 impl Schedule {
@@ -59,42 +47,45 @@ impl Schedule {
         Self {
             tend_at: now,
             tended_at: None,
-            clocks_after: now,
             clocks_at: now,
-            index_after: now,
+            clocks_after: now,
             index_at: Some(now),
+            index_after: now,
             round_at: now,
             hand_out_at: now,
             hand_out_due: false,
-            goes: Goes::On,
+            once: false,
         }
     }
 
     /// Has everything looked at once more before the end, and nothing later.
     pub(crate) fn end_with(&mut self, end: Instant, now: Instant) {
         (self.round_at, self.tend_at) = (end + ROUND, now);
-        (self.hand_out_at, self.index_after, self.goes) = (now, now, Goes::Once);
+        (self.hand_out_at, self.index_after, self.once) = (now, now, true);
     }
 
-    /// Brings forward what is to be looked at where something may have happened.
-    pub(crate) fn note(&mut self, touched: &BTreeSet<Place>, now: Instant) {
+    /// Brings looks forward where something may have changed.
+    pub(crate) fn note(&mut self, touched: &BTreeSet<WatchedPlace>, now: Instant) {
         let touched = |place| touched.contains(&place);
-        if touched(Place::Anywhere) {
+        if touched(WatchedPlace::Anywhere) {
             self.round_at = now;
         }
-        if touched(Place::Tasks) || touched(Place::Rules) || touched(Place::Anywhere) {
+        if touched(WatchedPlace::Tasks)
+            || touched(WatchedPlace::Rules)
+            || touched(WatchedPlace::Anywhere)
+        {
             self.clocks_at = self.clocks_at.min(now.max(self.clocks_after));
         }
-        if touched(Place::Repository) {
+        if touched(WatchedPlace::Repository) {
             self.index_at = self.index_at.or(Some(now.max(self.index_after)));
         }
-        if touched(Place::Tasks) {
-            self.tend_at =
-                self.tend_at.min(self.tended_at.map_or(now, |last| now.max(last + TENDING)));
+        if touched(WatchedPlace::Tasks) {
+            let earliest = self.tended_at.map_or(now, |last| now.max(last + TENDING));
+            self.tend_at = self.tend_at.min(earliest);
         }
     }
 
-    /// Returns whether everything is to be looked at, and if so when that is to be the next time.
+    /// Returns whether everything is to be looked at now, and plans the next time.
     pub(crate) fn begins_round(&mut self, file_events: &FileEvents, now: Instant) -> bool {
         let begins = now >= self.round_at;
         if begins {
@@ -110,7 +101,7 @@ impl Schedule {
         now >= self.tend_at
     }
 
-    /// Notes that the tasks were looked at, and how many files were changed too recently.
+    /// Notes that the tasks were looked at, and how many files changed too recently.
     pub(crate) fn tended(&mut self, growing: usize, now: Instant) {
         self.tended_at = Some(now);
         self.tend_at = if growing > 0 { now + TENDING } else { self.round_at.max(now + TENDING) };
@@ -121,13 +112,11 @@ impl Schedule {
         self.index_at.is_some_and(|at| now >= at)
     }
 
-    /// Notes from when to when it was looked at: where it is large that takes its time, and never more than a tenth of all.
+    /// Notes how long a look at git's index took.
     pub(crate) fn looked_at_index(&mut self, start: Instant, now: Instant) {
-        let rest = match self.goes {
-            Goes::On => LOOKING.max((now - start) * 10),
-            Goes::Once => Duration::ZERO,
-        };
-        (self.index_at, self.index_after) = (None, now + rest);
+        let rest = LOOKING.max((now - start) * REST);
+        self.index_at = None;
+        self.index_after = if self.once { now } else { now + rest };
     }
 
     /// Returns whether something may have run out.
@@ -135,42 +124,36 @@ impl Schedule {
         now >= self.clocks_at
     }
 
-    /// Notes from when to when the clocks were looked at, and how soon the next thing runs out.
+    /// Notes how long a look at time limits took, and how soon the next thing runs out.
     pub(crate) fn read_clocks(&mut self, start: Instant, now: Instant, next: Option<Duration>) {
-        // Looking costs more where there are more tasks: changes of them never make it take more than a tenth of the time.
-        self.clocks_after = now + RECOUNTING.max((now - start) * 10);
-        // The clock may jump meanwhile, so it is asked again every so often.
+        self.clocks_after = now + RECOUNTING.max((now - start) * REST);
         self.clocks_at = now + next.map_or(CLOCKS, |next| next.min(CLOCKS));
     }
 
-    /// Returns whether work may be handed out; if not, that is waited for.
+    /// Returns whether work may be handed out now; if not, that is waited for.
     pub(crate) fn may_hand_out(&mut self, now: Instant) -> bool {
         self.hand_out_due = now < self.hand_out_at;
         !self.hand_out_due
     }
 
-    /// Notes from when to when work was handed out.
+    /// Notes how long handing out took.
     pub(crate) fn handed_out(&mut self, start: Instant, now: Instant) {
-        let rest = match self.goes {
-            Goes::On => (now - start) * HAND_OUT_SHARE,
-            Goes::Once => Duration::ZERO,
-        };
-        self.hand_out_at = now + rest;
+        self.hand_out_at = if self.once { now } else { now + (now - start) * REST };
     }
 
-    /// Returns when to look again if nothing happens, but for the clocks: they are waited for once all else is done.
+    /// Returns when to look again if nothing happens. Time limits are left out: they wait until all else is done.
     pub(crate) fn next(&self) -> Instant {
         let hand_out = if self.hand_out_due { self.hand_out_at } else { self.round_at };
         let index = self.index_at.unwrap_or(self.round_at);
         self.round_at.min(self.tend_at).min(hand_out).min(index)
     }
 
-    /// Returns when to look at the clocks.
+    /// Returns when to look at time limits.
     pub(crate) fn clocks_at(&self) -> Instant {
         self.clocks_at
     }
 
-    /// Returns whether that is before everything is looked at anyway.
+    /// Returns whether that is before the next look at everything.
     pub(crate) fn is_before_round(&self, until: Instant) -> bool {
         until < self.round_at
     }
@@ -181,11 +164,11 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::watch::wakeup::Places;
+    use crate::watch::wakeup::WatchedPaths;
 
     fn blind() -> FileEvents {
         let nowhere = PathBuf::new;
-        FileEvents::shut(Places {
+        FileEvents::blind(WatchedPaths {
             root: nowhere(),
             local: nowhere(),
             inbox: nowhere(),
@@ -209,9 +192,9 @@ mod tests {
         assert!(schedule.is_index_due(start));
         schedule.looked_at_index(start, start);
         assert_eq!(schedule.next(), start + POLL);
-        schedule.note(&BTreeSet::from([Place::Tasks]), start);
+        schedule.note(&BTreeSet::from([WatchedPlace::Tasks]), start);
         assert_eq!(schedule.next(), start + TENDING, "they were looked at just now");
-        schedule.note(&BTreeSet::from([Place::Anywhere]), start);
+        schedule.note(&BTreeSet::from([WatchedPlace::Anywhere]), start);
         assert!(schedule.begins_round(&blind(), start));
     }
 
@@ -230,13 +213,13 @@ mod tests {
             "what runs out is seen in time, all the same"
         );
         schedule.read_clocks(start, now, None);
-        schedule.note(&BTreeSet::from([Place::Tasks]), now);
+        schedule.note(&BTreeSet::from([WatchedPlace::Tasks]), now);
         assert_eq!(schedule.clocks_at(), now + CLOCKS);
-        schedule.note(&BTreeSet::from([Place::Tasks]), now + long * 10);
+        schedule.note(&BTreeSet::from([WatchedPlace::Tasks]), now + long * 10);
         assert!(schedule.are_clocks_due(now + long * 10));
 
         schedule.handed_out(start, now);
-        assert!(!schedule.may_hand_out(now) && schedule.may_hand_out(now + long * HAND_OUT_SHARE));
+        assert!(!schedule.may_hand_out(now) && schedule.may_hand_out(now + long * REST));
     }
 
     #[test]
@@ -246,14 +229,14 @@ mod tests {
         schedule.looked_at_index(start, start);
         assert!(!schedule.is_index_due(start + ROUND));
         for _ in 0..2 {
-            schedule.note(&BTreeSet::from([Place::Repository]), start);
+            schedule.note(&BTreeSet::from([WatchedPlace::Repository]), start);
             assert!(
                 !schedule.is_index_due(start) && schedule.is_index_due(start + LOOKING),
                 "it was just now"
             );
         }
         schedule.looked_at_index(start, start + LOOKING);
-        schedule.note(&BTreeSet::from([Place::Repository]), start + LOOKING);
+        schedule.note(&BTreeSet::from([WatchedPlace::Repository]), start + LOOKING);
         assert!(
             !schedule.is_index_due(start + LOOKING * 10)
                 && schedule.is_index_due(start + LOOKING * 11)
@@ -275,7 +258,7 @@ mod tests {
         let later = now + Duration::from_mins(1);
         schedule.handed_out(now, later);
         schedule.looked_at_index(now, later);
-        schedule.note(&BTreeSet::from([Place::Repository]), later);
+        schedule.note(&BTreeSet::from([WatchedPlace::Repository]), later);
         assert!(schedule.may_hand_out(later) && schedule.is_index_due(later));
     }
 }

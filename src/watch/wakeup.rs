@@ -1,4 +1,4 @@
-//! What wakes the watcher: hints of where something may have happened, gathered until it looks. Touches no files.
+//! What wakes the watcher: hints of where something may have changed, gathered until it looks. Touches no files.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -11,27 +11,27 @@ use notify::{Event, EventKind};
 
 use crate::storage::layout::is_debris;
 
-/// Gathers hints, and wakes whoever waits for them.
+/// Gathers hints, and wakes the watcher.
 #[derive(Default)]
 pub(crate) struct Wakeup {
     hints: Mutex<Hints>,
     rung: Condvar,
 }
 
-/// Where something may have happened since the watcher looked last.
+/// Where something may have changed since the watcher looked last.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Hints {
     /// What was seen of files in the inbox, in order.
-    pub inbox: Vec<(OsString, Seen)>,
-    /// Where else.
-    pub places: BTreeSet<Place>,
-    /// Somebody wants the watcher to stop.
+    pub inbox: Vec<(OsString, FileSign)>,
+    /// Other places.
+    pub places: BTreeSet<WatchedPlace>,
+    /// Whether the watcher is to stop.
     pub stop: bool,
 }
 
-/// A place where something may have happened.
+/// A place where something may have changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub(crate) enum WatchedPlace {
     /// Anywhere: events were lost, or the folders of the inbox, the tasks or the rules were made or removed.
     Anywhere,
     /// Task files.
@@ -44,7 +44,7 @@ pub(crate) enum Place {
 
 /// What was seen of a file in the inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum FileSign {
     /// It was renamed in.
     Renamed,
     /// It was closed after writing.
@@ -57,7 +57,7 @@ pub(crate) enum Seen {
 
 /// The places that events are sorted by.
 #[derive(Debug, Clone)]
-pub(crate) struct Places {
+pub(crate) struct WatchedPaths {
     pub root: PathBuf,
     pub local: PathBuf,
     pub inbox: PathBuf,
@@ -67,17 +67,17 @@ pub(crate) struct Places {
 }
 
 impl Wakeup {
-    /// Notes what an event hints at. Runs on the thread that empties the system's queue, so it does nothing else.
-    pub(crate) fn note(&self, places: &Places, event: &Event) {
+    /// Notes an event. Runs on the thread that empties the system's queue, so it does nothing else.
+    pub(crate) fn note(&self, places: &WatchedPaths, event: &Event) {
         let mut hints = self.lock();
         if hints.note(places, event) {
             self.rung.notify_all();
         }
     }
 
-    /// Says that something is wrong with the events themselves.
+    /// Notes that events were lost.
     pub(crate) fn note_loss(&self) {
-        self.lock().places.insert(Place::Anywhere);
+        self.lock().places.insert(WatchedPlace::Anywhere);
         self.rung.notify_all();
     }
 
@@ -87,15 +87,14 @@ impl Wakeup {
         self.rung.notify_all();
     }
 
-    /// Waits for a hint, at most until then, and returns what there is. A wish to stop stays.
+    /// Waits for hints, at most until then, and takes them. The wish to stop remains.
     pub(crate) fn wait(&self, until: Instant) -> Hints {
-        let hints = self.wait_while(until, |hints| *hints == Hints::default());
-        let mut hints = hints;
+        let mut hints = self.wait_while(until, |hints| *hints == Hints::default());
         let stop = hints.stop;
         std::mem::replace(&mut *hints, Hints { stop, ..Hints::default() })
     }
 
-    /// Waits that long, or until the watcher is to stop; returns whether it is.
+    /// Waits that long, or until the watcher is to stop; returns whether it is to stop.
     pub(crate) fn pause(&self, time: Duration) -> bool {
         self.wait_while(Instant::now() + time, |hints| !hints.stop).stop
     }
@@ -107,16 +106,16 @@ impl Wakeup {
     }
 
     fn lock(&self) -> MutexGuard<'_, Hints> {
-        // Hints are plain values: whoever died with the lock left them whole.
+        // Plain values: a thread that died with the lock left them whole.
         self.hints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Hints {
     /// Notes an event; returns whether there is anything to look at.
-    fn note(&mut self, places: &Places, event: &Event) -> bool {
+    fn note(&mut self, places: &WatchedPaths, event: &Event) -> bool {
         if event.need_rescan() {
-            self.places.insert(Place::Anywhere);
+            self.places.insert(WatchedPlace::Anywhere);
             return true;
         }
         let Some(seen) = seen(event.kind) else { return false };
@@ -124,21 +123,21 @@ impl Hints {
         let last = event.paths.len().saturating_sub(1);
         for (at, path) in event.paths.iter().enumerate() {
             // One event may carry a rename's both ends.
-            let seen = if at < last { Seen::Gone } else { seen };
+            let seen = if at < last { FileSign::Gone } else { seen };
             any |= self.note_path(places, path, seen);
         }
         any
     }
 
-    fn note_path(&mut self, places: &Places, path: &Path, seen: Seen) -> bool {
+    fn note_path(&mut self, places: &WatchedPaths, path: &Path, seen: FileSign) -> bool {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return false };
         if folder == places.inbox {
             if is_ours(name) {
                 return false;
             }
             self.inbox.push((name.to_owned(), seen));
-            // A file that went is no reason to look.
-            return seen != Seen::Gone;
+            // A file that is gone is no reason to look.
+            return seen != FileSign::Gone;
         }
         if let Some(place) = place_of(places, path, folder, name, seen) {
             self.places.insert(place);
@@ -149,45 +148,46 @@ impl Hints {
 }
 
 fn place_of(
-    places: &Places,
+    places: &WatchedPaths,
     path: &Path,
     folder: &Path,
     name: &OsStr,
-    seen: Seen,
-) -> Option<Place> {
+    seen: FileSign,
+) -> Option<WatchedPlace> {
     if path == places.inbox
         || path == places.local
         || path == places.tasks
         || path == places.workflows
     {
-        return Some(Place::Anywhere).filter(|_| !matches!(seen, Seen::Renamed | Seen::Closed));
+        return Some(WatchedPlace::Anywhere)
+            .filter(|_| !matches!(seen, FileSign::Renamed | FileSign::Closed));
     }
     if path.starts_with(&places.local) {
         return None;
     }
     if path.starts_with(&places.tasks) {
-        return Some(Place::Tasks).filter(|_| !is_ours(name));
+        return Some(WatchedPlace::Tasks).filter(|_| !is_ours(name));
     }
     let is_rule = folder == places.workflows
         || (folder == places.root && matches!(name.to_str(), Some("project.yaml" | "org.yaml")));
     if is_rule {
-        return Some(Place::Rules);
+        return Some(WatchedPlace::Rules);
     }
-    Some(Place::Repository).filter(|_| path.starts_with(&places.git) && tells_of_git(name))
+    Some(WatchedPlace::Repository).filter(|_| path.starts_with(&places.git) && tells_of_git(name))
 }
 
-/// Returns what an event says of its file; nothing if it changes nothing. Our own reading is among the events.
-fn seen(kind: EventKind) -> Option<Seen> {
+/// Returns what an event says of its file; nothing for events that change nothing, such as our own reading.
+fn seen(kind: EventKind) -> Option<FileSign> {
     match kind {
-        EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(Seen::Closed),
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(FileSign::Closed),
         EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => None,
-        // Where the system does not tell which end of a rename it is, looking does.
+        // Where the system does not say which end of a rename it is, the look finds out.
         EventKind::Modify(ModifyKind::Name(RenameMode::From)) | EventKind::Remove(_) => {
-            Some(Seen::Gone)
+            Some(FileSign::Gone)
         }
-        EventKind::Modify(ModifyKind::Name(_)) => Some(Seen::Renamed),
+        EventKind::Modify(ModifyKind::Name(_)) => Some(FileSign::Renamed),
         EventKind::Create(_) | EventKind::Modify(_) | EventKind::Any | EventKind::Other => {
-            Some(Seen::Begun)
+            Some(FileSign::Begun)
         }
     }
 }
@@ -208,9 +208,9 @@ mod tests {
     use super::*;
     use notify::event::{CreateKind, DataChange, Flag, MetadataKind, RemoveKind};
 
-    fn places() -> Places {
+    fn places() -> WatchedPaths {
         let at = |path: &str| PathBuf::from("/p").join(path);
-        Places {
+        WatchedPaths {
             root: at(""),
             local: at(".aof"),
             inbox: at(".aof/inbox"),
@@ -242,11 +242,11 @@ mod tests {
     #[test]
     fn a_file_is_closed_or_renamed_in_and_begun_again_by_the_next_write() {
         for (events, last) in [
-            (vec![RENAMED_IN], Seen::Renamed),
-            (vec![MADE], Seen::Begun),
-            (vec![MADE, WRITTEN, WRITTEN, CLOSED], Seen::Closed),
-            (vec![MADE, CLOSED, WRITTEN], Seen::Begun),
-            (vec![RENAMED_IN, RENAMED_OUT], Seen::Gone),
+            (vec![RENAMED_IN], FileSign::Renamed),
+            (vec![MADE], FileSign::Begun),
+            (vec![MADE, WRITTEN, WRITTEN, CLOSED], FileSign::Closed),
+            (vec![MADE, CLOSED, WRITTEN], FileSign::Begun),
+            (vec![RENAMED_IN, RENAMED_OUT], FileSign::Gone),
         ] {
             let events: Vec<_> =
                 events.into_iter().map(|kind| (kind, ".aof/inbox/a.yaml")).collect();
@@ -259,7 +259,10 @@ mod tests {
             both.add_path("/p/.aof/inbox/a.yaml".into()).add_path("/p/.aof/inbox/b.yaml".into());
         let mut hints = Hints::default();
         assert!(hints.note(&places(), &both));
-        assert_eq!(hints.inbox, [("a.yaml".into(), Seen::Gone), ("b.yaml".into(), Seen::Renamed)]);
+        assert_eq!(
+            hints.inbox,
+            [("a.yaml".into(), FileSign::Gone), ("b.yaml".into(), FileSign::Renamed)]
+        );
     }
 
     #[test]
@@ -284,24 +287,24 @@ mod tests {
     #[test]
     fn what_people_and_git_do_is_sorted_by_place() {
         let of = |kind, path| hints(&[(kind, path)]).0.places.into_iter().collect::<Vec<_>>();
-        assert_eq!(of(WRITTEN, "tasks/AOF-abc.md"), [Place::Tasks]);
-        assert_eq!(of(RENAMED_IN, "tasks/sorted/AOF-abc.md"), [Place::Tasks]);
+        assert_eq!(of(WRITTEN, "tasks/AOF-abc.md"), [WatchedPlace::Tasks]);
+        assert_eq!(of(RENAMED_IN, "tasks/sorted/AOF-abc.md"), [WatchedPlace::Tasks]);
         for path in ["project.yaml", "org.yaml", "workflows/fast.yaml"] {
-            assert_eq!(of(WRITTEN, path), [Place::Rules], "{path}");
+            assert_eq!(of(WRITTEN, path), [WatchedPlace::Rules], "{path}");
         }
         for path in [".git/HEAD", ".git/logs/HEAD", ".git/rebase-merge", ".git/index"] {
-            assert_eq!(of(RENAMED_IN, path), [Place::Repository], "{path}");
+            assert_eq!(of(RENAMED_IN, path), [WatchedPlace::Repository], "{path}");
         }
         for (kind, path) in [
             (REMOVED, ".aof/inbox"),
             (EventKind::Create(CreateKind::Folder), "tasks"),
             (REMOVED, ".aof"),
         ] {
-            assert_eq!(of(kind, path), [Place::Anywhere], "{path}");
+            assert_eq!(of(kind, path), [WatchedPlace::Anywhere], "{path}");
         }
         let lost = Event::new(EventKind::Other).set_flag(Flag::Rescan);
         let mut hints = Hints::default();
-        assert!(hints.note(&places(), &lost) && hints.places.contains(&Place::Anywhere));
+        assert!(hints.note(&places(), &lost) && hints.places.contains(&WatchedPlace::Anywhere));
     }
 
     #[test]
@@ -309,7 +312,7 @@ mod tests {
         let wakeup = Wakeup::default();
         wakeup.note(&places(), &Event::new(WRITTEN).add_path("/p/tasks/AOF-abc.md".into()));
         let far = Instant::now() + Duration::from_mins(1);
-        assert!(wakeup.wait(far).places.contains(&Place::Tasks));
+        assert!(wakeup.wait(far).places.contains(&WatchedPlace::Tasks));
         assert_eq!(wakeup.wait(Instant::now()), Hints::default());
         wakeup.stop();
         assert!(

@@ -22,7 +22,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// An answer at the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Answer {
+enum PromptAnswer {
     Outcome(Outcome),
     Diff,
     Later,
@@ -51,9 +51,9 @@ pub(crate) fn ask(
     loop {
         let line = prompt(output, &question(&outcomes), stop)?;
         match answer(&outcomes, &line) {
-            Some(Answer::Later) => return None,
-            Some(Answer::Diff) => show_diff(output, project, asked.path),
-            Some(Answer::Outcome(outcome)) => {
+            Some(PromptAnswer::Later) => return None,
+            Some(PromptAnswer::Diff) => show_diff(output, project, asked.path),
+            Some(PromptAnswer::Outcome(outcome)) => {
                 return completion(output, person, asked, &outcome, stop);
             }
             None => output.say(format!("`{}` is none of these", inert(&line))),
@@ -85,17 +85,20 @@ fn question(outcomes: &[Outcome]) -> String {
     format!("{}, [d]iff, [l]ater? ", answers.join(", "))
 }
 
-fn answer(outcomes: &[Outcome], line: &str) -> Option<Answer> {
+fn answer(outcomes: &[Outcome], line: &str) -> Option<PromptAnswer> {
     let word = line.trim().to_lowercase();
-    let meant = |outcome: Outcome| outcomes.contains(&outcome).then_some(Answer::Outcome(outcome));
+    let meant =
+        |outcome: Outcome| outcomes.contains(&outcome).then_some(PromptAnswer::Outcome(outcome));
     match word.as_str() {
         "y" | "yes" => meant(Outcome::Complete),
         "n" | "no" => meant(Outcome::NeedsReview),
-        "d" | "diff" => Some(Answer::Diff),
-        "l" | "later" | "" => Some(Answer::Later),
-        word => {
-            outcomes.iter().find(|outcome| outcome.is_meant_by(word)).cloned().map(Answer::Outcome)
-        }
+        "d" | "diff" => Some(PromptAnswer::Diff),
+        "l" | "later" | "" => Some(PromptAnswer::Later),
+        word => outcomes
+            .iter()
+            .find(|outcome| outcome.is_meant_by(word))
+            .cloned()
+            .map(PromptAnswer::Outcome),
     }
 }
 
@@ -299,7 +302,7 @@ mod tests {
             .map(|word| word.parse().unwrap())
             .into();
         let meant = |line: &str| match answer(&outcomes, line) {
-            Some(Answer::Outcome(outcome)) => outcome.to_string(),
+            Some(PromptAnswer::Outcome(outcome)) => outcome.to_string(),
             Some(other) => format!("{other:?}"),
             None => "nothing".to_owned(),
         };

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use crate::agents::mcp::server::serve;
 use crate::agents::mcp::session::{Access, McpError, ServerSetup};
 use crate::agents::mcp::wiring_check::{WiringReport, check};
-use crate::cli::arguments::{Away, Who, run_under_way};
+use crate::cli::arguments::{ActingAgent, Away, run_under_way};
 use crate::cli::error::CliError;
 use crate::cli::output::{bold, cyan, green, yellow};
 use crate::cli::session::Session;
@@ -22,9 +22,9 @@ else the agent of org.yaml with git's email. A person's id (`human-...`) is refu
 Examples:
   aof mcp --check --agent agent-7     try it out: who acts, what it may do, and what is wrong
   claude mcp add aof -- aof mcp --agent agent-7")]
-pub(crate) struct Args {
+pub(crate) struct McpArgs {
     #[command(flatten)]
-    who: Who,
+    who: ActingAgent,
     /// Offer only the tools that read
     #[arg(long)]
     read_only: bool,
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     check: bool,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &McpArgs) -> Result<ExitCode, CliError> {
     session.enter()?;
     let setup = ServerSetup {
         directory: session.directory.clone(),
@@ -63,7 +63,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
 }
 
 /// Returns the arguments that start the same server again.
-fn words(session: &Session, args: &Args) -> Vec<OsString> {
+fn words(session: &Session, args: &McpArgs) -> Vec<OsString> {
     let wait = format!("{}s", session.wait.as_secs());
     let mut words: Vec<OsString> =
         vec!["-C".into(), session.directory.clone().into(), "mcp".into()];

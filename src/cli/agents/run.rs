@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::runner::{HOW_TO_START, project};
-use super::view::View;
+use super::view::RunView;
 use super::{preview, result};
 use crate::agents::runner::{Pace, RunnerSetup, Wish, work};
 use crate::cli::arguments::{AGENT, Away};
@@ -27,7 +27,7 @@ Examples:
   aof run --agent coder --dry-run       see the command and the prompt
 
 org.yaml says how an agent is started: `agents: {coder: {run: {preset: claude}}}`; see docs/guides/running.md.")]
-pub(crate) struct Args {
+pub(crate) struct RunArgs {
     /// The agent to start, in place of `$AOF_AGENT`; several take turns
     #[arg(long = "agent", value_name = "ID", conflicts_with_all = ["all", "task"])]
     agents: Vec<AgentId>,
@@ -44,12 +44,12 @@ pub(crate) struct Args {
     #[arg(long, visible_alias = "step")]
     once: bool,
     #[command(flatten)]
-    how: How,
+    how: RunOptions,
 }
 
 /// How agents are run.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct How {
+pub(crate) struct RunOptions {
     /// How many agents work at the same time
     #[arg(short, long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
@@ -63,14 +63,14 @@ pub(crate) struct How {
     pub dry_run: bool,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &RunArgs) -> Result<ExitCode, CliError> {
     ended(session, &args.how, start(session, args))
 }
 
 /// Ends a stream of JSON with a line that says how it ended, on errors too.
 pub(crate) fn ended(
     session: &Session,
-    how: &How,
+    how: &RunOptions,
     outcome: Result<ExitCode, CliError>,
 ) -> Result<ExitCode, CliError> {
     match outcome {
@@ -79,7 +79,7 @@ pub(crate) fn ended(
     }
 }
 
-fn start(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+fn start(session: &Session, args: &RunArgs) -> Result<ExitCode, CliError> {
     let workspace = session.workspace_in_background("run")?;
     let in_force = session.rules(&workspace)?;
     let wish = match &args.task {
@@ -104,7 +104,7 @@ fn agents(
     session: &Session,
     workspace: &Workspace,
     in_force: &InForce,
-    args: &Args,
+    args: &RunArgs,
 ) -> Result<Vec<AgentId>, CliError> {
     let org = &in_force.rules.org;
     let is_startable = |agent: &AgentId| org.agent(agent).is_some_and(|known| known.run.is_some());
@@ -154,14 +154,14 @@ pub(crate) fn go(
     workspace: &Workspace,
     wish: &Wish,
     pace: Pace,
-    how: &How,
+    how: &RunOptions,
 ) -> Result<ExitCode, CliError> {
     let project = RunnerSetup { network: how.away.network(), ..project(session, workspace)? };
     let stop = Arc::new(AtomicBool::new(false));
     signals::set_on_stop(&stop).map_err(|cause| {
         CliError::refused("signals", format!("cannot listen for signals: {cause}"), "try again")
     })?;
-    let mut view = View::new(session, workspace, wish, !how.no_ask, &stop)?;
+    let mut view = RunView::new(session, workspace, wish, !how.no_ask, &stop)?;
     let account = work(&project, wish, usize::from(how.jobs), pace, &stop, &mut view);
     view.close();
     result::show(session, workspace, wish, &account?)

@@ -19,9 +19,9 @@ pub(crate) const HOW_TO_START: &str = "say it in org.yaml, as in `agents: {coder
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
-pub(crate) enum Command {
+pub(crate) enum RunnerCommand {
     /// Check that the agents with `run` in org.yaml can be started, and answer
-    Doctor(Args),
+    Doctor(RunnerDoctorArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -31,7 +31,7 @@ Examples:
   aof runner doctor --ask coder   start `coder` and wait for an answer
 
 `--ask` starts the programs for real: a model may cost something, and a `command` of your own does whatever it does.")]
-pub(crate) struct Args {
+pub(crate) struct RunnerDoctorArgs {
     /// Only these
     #[arg(value_name = "AGENT")]
     agents: Vec<AgentId>,
@@ -40,8 +40,8 @@ pub(crate) struct Args {
     ask: bool,
 }
 
-pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, CliError> {
-    let Command::Doctor(args) = command;
+pub(crate) fn run(session: &Session, command: &RunnerCommand) -> Result<ExitCode, CliError> {
+    let RunnerCommand::Doctor(args) = command;
     let workspace = session.workspace_in_background("runner doctor")?;
     session.rules(&workspace)?;
     let depth = if args.ask { Depth::Answer } else { Depth::Start };

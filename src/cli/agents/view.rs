@@ -24,7 +24,7 @@ use crate::project::workspace::Workspace;
 use crate::tasks::view::task_view::show;
 
 /// The person who looks on, and who can be asked at a terminal.
-pub(crate) struct View {
+pub(crate) struct RunView {
     output: Output,
     live: Option<Live>,
     /// Who can be asked, and where the project is.
@@ -33,7 +33,7 @@ pub(crate) struct View {
     stop: Arc<AtomicBool>,
 }
 
-impl View {
+impl RunView {
     /// Returns the view; `may_ask` says whether a person at the terminal is asked.
     pub(crate) fn new(
         session: &Session,
@@ -76,7 +76,7 @@ impl View {
     }
 }
 
-impl Audience for View {
+impl Audience for RunView {
     fn hear(&mut self, news: &News) {
         if self.output.is_json() {
             let mut value = json_line(value(news));

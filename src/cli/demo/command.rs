@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::script::{Act, acts};
-use super::stage::Stage;
+use super::script::{DemoAct, acts};
+use super::stage::DemoStage;
 use crate::cli::error::CliError;
 use crate::cli::output::{Output, bold, cyan, green, red, yellow};
 use crate::cli::session::Session;
@@ -18,15 +18,15 @@ use crate::files::printable::inert;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct DemoArgs {
     /// Keep the project, and say where it is
     #[arg(long)]
     keep: bool,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &DemoArgs) -> Result<ExitCode, CliError> {
     let output = session.output;
-    let mut stage = Stage::build()?;
+    let mut stage = DemoStage::build()?;
     let played = play(output, &mut stage);
     let kept = args.keep.then(|| stage.keep());
     played?;
@@ -39,7 +39,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     Ok(ExitCode::SUCCESS)
 }
 
-fn play(output: Output, stage: &mut Stage) -> Result<(), CliError> {
+fn play(output: Output, stage: &mut DemoStage) -> Result<(), CliError> {
     heading(output, "A project: the gates of its workflow, committed");
     output.line(
         "    implement -> docs (if tagged `docs`) -> code-review (may reject) -> approve (a person)",
@@ -64,7 +64,12 @@ fn play(output: Output, stage: &mut Stage) -> Result<(), CliError> {
     Ok(())
 }
 
-fn new_task(output: Output, stage: &Stage, title: &str, more: &[&str]) -> Result<TaskId, CliError> {
+fn new_task(
+    output: Output,
+    stage: &DemoStage,
+    title: &str,
+    more: &[&str],
+) -> Result<TaskId, CliError> {
     let made = stage.aof(None, &[&["--json", "task", "new", title], more].concat())?;
     let value: Value = serde_json::from_str(&made).unwrap_or_default();
     let id = value["id"].as_str().unwrap_or_default().parse()?;
@@ -75,7 +80,7 @@ fn new_task(output: Output, stage: &Stage, title: &str, more: &[&str]) -> Result
 /// Plays the agents and the person, until one task is approved and the other waits for approval.
 fn follow(
     output: Output,
-    stage: &mut Stage,
+    stage: &mut DemoStage,
     login: &TaskId,
     guide: &TaskId,
 ) -> Result<(), CliError> {
@@ -86,7 +91,7 @@ fn follow(
     let (mut visits, mut refused) = (HashMap::<String, usize>::new(), HashSet::<String>::new());
     let (mut approved, mut guide_waits) = (false, false);
     while !(approved && guide_waits) {
-        let is_due = |act: &mut Act| {
+        let is_due = |act: &mut DemoAct| {
             visits.get(act.task.as_str()).copied().unwrap_or(0) == act.visit
                 && act.after.is_none_or(|file| refused.contains(file))
         };

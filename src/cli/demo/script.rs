@@ -34,7 +34,7 @@ agents:
 ";
 
 /// A file that an agent drops once its turn has come.
-pub(crate) struct Act {
+pub(crate) struct DemoAct {
     pub agent: &'static str,
     pub task: TaskId,
     /// How many visits the task has behind it then.
@@ -47,8 +47,8 @@ pub(crate) struct Act {
 }
 
 /// Returns all acts, in the order in which the agents of one gate perform them.
-pub(crate) fn acts(login: &TaskId, guide: &TaskId) -> Vec<Act> {
-    let act = |agent, task: &TaskId, visit, file, says, text: String| Act {
+pub(crate) fn acts(login: &TaskId, guide: &TaskId) -> Vec<DemoAct> {
+    let act = |agent, task: &TaskId, visit, file, says, text: String| DemoAct {
         agent,
         task: task.clone(),
         visit,
@@ -129,7 +129,7 @@ pub(crate) fn acts(login: &TaskId, guide: &TaskId) -> Vec<Act> {
             "`approved`, which this gate does not know",
             verdict("approved"),
         ),
-        Act {
+        DemoAct {
             after: Some("verdict.json"),
             ..act(
                 "agent-3",

@@ -22,13 +22,13 @@ use crate::storage::watcher_presence::is_watched;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The project and its watcher.
-pub(crate) struct Stage {
+pub(crate) struct DemoStage {
     folder: Option<TempDir>,
     project: PathBuf,
     watcher: Option<Child>,
 }
 
-impl Stage {
+impl DemoStage {
     /// Makes the project: a repository with the rules in its first commit.
     pub(crate) fn build() -> Result<Self, CliError> {
         let folder = tempfile::Builder::new().prefix("aof-demo-").tempdir();
@@ -179,7 +179,7 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for DemoStage {
     fn drop(&mut self) {
         self.stop_watcher();
     }

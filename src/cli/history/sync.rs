@@ -28,7 +28,7 @@ Commits of yours that change more than tasks are pushed as well, but only you an
 Without a network nothing is lost: what is here waits, and the next sync brings it.
 `git: {sync: true}` in project.yaml lets `aof watch` sync by itself, and claims count only once the remote
 has them. See docs/guides/teams.md.")]
-pub(crate) struct Args {
+pub(crate) struct SyncArgs {
     /// Sync with this remote
     #[arg(long, value_name = "NAME")]
     remote: Option<String>,
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &SyncArgs) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("sync")?;
     let mode = args.rehearsal.mode();
     let wish = Wish {

@@ -30,7 +30,7 @@ Examples:
 Every commit is checked against the one before it. No entry of a history is changed or removed. Each new entry is what the engine \
 decides by the rules that were committed before it, and the commit says of itself what the entry says. People may edit what is theirs.
 Exits with 1 if anything is wrong.")]
-pub(crate) struct Args {
+pub(crate) struct VerifyArgs {
     /// The commits to check, as in `A..B`, or all that led to a commit
     #[arg(value_name = "RANGE", conflicts_with = "since", value_parser = NonEmptyStringValueParser::new())]
     range: Option<String>,
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     trusted_keys: Option<PathBuf>,
 }
 
-impl Args {
+impl VerifyArgs {
     fn range(&self) -> Range {
         // `A..` and `..B` mean HEAD, as to git.
         let head = |text: &str| if text.is_empty() { "HEAD" } else { text }.to_owned();
@@ -65,7 +65,7 @@ impl Args {
     }
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &VerifyArgs) -> Result<ExitCode, CliError> {
     let keys = args.trusted_keys.as_deref().map(trusted_keys).transpose()?;
     let (project, keys) = (args.project.as_ref(), keys.as_ref());
     if args.stdin {

@@ -12,7 +12,7 @@ use crate::cli::arguments::one_of;
 use crate::cli::error::CliError;
 use crate::cli::output::{cyan, first_of, red, yellow};
 use crate::cli::session::Session;
-use crate::cli::time::{Since, now};
+use crate::cli::time::{PastTime, now};
 use crate::domain::{AgentId, EventKind, Level, TaskId};
 use crate::files::event::line::EventLine;
 use crate::files::event::summary::event_words;
@@ -38,9 +38,9 @@ Examples:
 
 Events are derived from the commits, and kept in `.aof/events.jsonl`, one JSON object a line; `--json` prints these lines as they are.
 `aof schema event` describes them.")]
-pub(crate) struct Args {
+pub(crate) struct EventsArgs {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<EventsCommand>,
     /// Only events of this task
     #[arg(long, value_name = "ID")]
     task: Option<TaskId>,
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     kinds: Vec<EventKind>,
     /// Only events since then: `2d`, `90m`, or a date as `2026-02-16`
     #[arg(long, value_name = "WHEN")]
-    since: Option<Since>,
+    since: Option<PastTime>,
     /// Only events in which this agent has a part
     #[arg(long, value_name = "ID")]
     agent: Option<AgentId>,
@@ -67,16 +67,16 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum EventsCommand {
     /// Rebuild the stream from the commits
     ///
     /// Events that no commit tells are kept; damaged lines are removed.
     Rebuild,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &EventsArgs) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("events")?;
-    if let Some(Command::Rebuild) = args.command {
+    if let Some(EventsCommand::Rebuild) = args.command {
         show_rebuilt(session, &rebuild_events(&workspace)?);
         return Ok(ExitCode::SUCCESS);
     }

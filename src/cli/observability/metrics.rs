@@ -22,7 +22,7 @@ docs/reference/metrics.md explains the metrics. `aof watch --metrics ADDRESS` se
 
 Where no watcher runs, cron can hand them to the node exporter's textfile collector:
   * * * * *  aof -C /path/to/project metrics --output /var/lib/node_exporter/textfile/aof.prom")]
-pub(crate) struct Args {
+pub(crate) struct MetricsArgs {
     /// Write them to this file instead, whole or not at all; `-` is standard output
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -47,7 +47,7 @@ enum MetricsFormat {
     OpenMetrics,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &MetricsArgs) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("metrics")?;
     let in_force = session.rules(&workspace)?;
     let numbers = numbers(&workspace, &in_force)?;

@@ -18,7 +18,7 @@ use crate::observability::notices::list::{
 const TIMEOUT: Duration = Duration::from_mins(2);
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct NoticesArgs {
     /// Deliver what waits, whenever it would be tried again
     #[arg(long, conflicts_with = "forget")]
     deliver: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     forget: bool,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &NoticesArgs) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("notices")?;
     let output = session.output;
     if args.forget {

@@ -22,7 +22,7 @@ Examples:
 
 It never touches what a person has to decide: that is only reported. Exits with 1 if something is wrong that was not repaired; \
 advice alone does not count.")]
-pub(crate) struct Args {
+pub(crate) struct DoctorArgs {
     /// Repair what can be repaired without asking anybody
     #[arg(long)]
     fix: bool,
@@ -30,18 +30,14 @@ pub(crate) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &DoctorArgs) -> Result<ExitCode, CliError> {
     let mut workspace = session.workspace("doctor")?;
     let complaints = examine(&workspace, is_watched(&workspace.paths))?;
     let treated = match (args.fix, args.rehearsal.mode()) {
         (false, DryRun::No) => leave(complaints),
         (_, mode) => treat(&mut workspace, complaints, mode),
     };
-    if session.output.is_json() {
-        session.output.data(doctor_value(&treated));
-    } else {
-        session.output.print(&page(&treated));
-    }
+    session.output.show(|| doctor_value(&treated), || page(&treated));
     Ok(if treated.iter().any(Treated::is_wrong) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

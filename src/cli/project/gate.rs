@@ -17,13 +17,13 @@ use crate::observability::gate_report::{GateReport, gate_report_value, gate_stat
 const FEW: usize = 5;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum GateCommand {
     /// Show what waits at each gate, and how long tasks stay there
     Status,
 }
 
-pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, CliError> {
-    let Command::Status = command;
+pub(crate) fn run(session: &Session, command: &GateCommand) -> Result<ExitCode, CliError> {
+    let GateCommand::Status = command;
     let workspace = session.workspace("gate status")?;
     let in_force = session.rules(&workspace)?;
     let report = gate_status(&workspace, &in_force);

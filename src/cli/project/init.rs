@@ -18,7 +18,7 @@ use crate::setup::agent_wiring::{agents_to_wire, wire_agents};
 use crate::setup::init::{Begun, NewProject, init};
 use crate::setup::init_on_branch::init_on_branch;
 use crate::setup::monitoring::{add_monitoring, monitoring_to_add};
-use crate::setup::template::template::Template;
+use crate::setup::template::Template;
 use crate::storage::Paths;
 use crate::storage::layout::{BRANCH, INBOX};
 use crate::system::shell::quoted;
@@ -37,7 +37,7 @@ Examples:
   aof init --agents                  tell coding agents of the project, new or not: AGENTS.md and MCP
   aof init --observability           alerts, a dashboard and a runbook, in a project new or not
   aof init --dry-run                 see what would be written")]
-pub(crate) struct Args {
+pub(crate) struct InitArgs {
     /// The project's folder; it is made if it is missing
     #[arg(value_name = "DIR", default_value = ".", hide_default_value = true)]
     folder: PathBuf,
@@ -64,7 +64,7 @@ pub(crate) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &InitArgs) -> Result<ExitCode, CliError> {
     let folder: PathBuf = session.enter()?.join(&args.folder).components().collect();
     let mode = args.rehearsal.mode();
     let begins = args.template.is_some() || args.name.is_some() || args.branch.is_some();
@@ -104,7 +104,12 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
 }
 
 /// Adds to an existing project.
-fn add(session: &Session, args: &Args, root: &Path, mode: DryRun) -> Result<ExitCode, CliError> {
+fn add(
+    session: &Session,
+    args: &InitArgs,
+    root: &Path,
+    mode: DryRun,
+) -> Result<ExitCode, CliError> {
     let workspace = || session.new_workspace(root);
     let agents = args.agents.then(|| wire_agents(&workspace()?, mode)).transpose()?;
     let monitoring = args.observability.then(|| add_monitoring(&workspace()?, mode)).transpose()?;
@@ -122,7 +127,7 @@ fn add(session: &Session, args: &Args, root: &Path, mode: DryRun) -> Result<Exit
     Ok(added.exit_code())
 }
 
-fn show(session: &Session, args: &Args, begun: &Begun, added: &Added, mode: DryRun) {
+fn show(session: &Session, args: &InitArgs, begun: &Begun, added: &Added, mode: DryRun) {
     let output = session.output;
     let verb = if mode == DryRun::Yes { "would begin" } else { "began" };
     let repository = if begun.new_repository { ", in a new git repository" } else { "" };

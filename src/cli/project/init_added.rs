@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use crate::cli::output::{Output, bold, cyan, of_commit, yellow};
 use crate::cli::session::Session;
 use crate::files::printable::inert;
-use crate::setup::agent_files::agent_files::AgentFile;
+use crate::setup::agent_files::AgentFile;
 use crate::setup::agent_wiring::{Wired, WiredFile, Wiring};
+use crate::setup::monitoring::MonitoringFile;
 use crate::setup::monitoring::{Equipment, Monitored};
-use crate::setup::monitoring_file::MonitoringFile;
 use crate::tasks::apply::change::DryRun;
 
 /// What was added to the project besides its rules.

@@ -24,9 +24,9 @@ use crate::tasks::view::changed::warnings_value;
 const FEW: usize = 20;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum MigrateCommand {
     /// Give task files without a gate the first gate of their workflow
-    Tasks(Args),
+    Tasks(MigrateArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ task where the rules let it work at its gate; else the task begins unclaimed, wi
 Examples:
   aof migrate tasks --add-gates --dry-run
   aof migrate tasks --add-gates --workflow default")]
-pub(crate) struct Args {
+pub(crate) struct MigrateArgs {
     /// Give a gate to the tasks that have none
     #[arg(long, required = true)]
     add_gates: bool,
@@ -52,8 +52,8 @@ pub(crate) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, CliError> {
-    let Command::Tasks(args) = command;
+pub(crate) fn run(session: &Session, command: &MigrateCommand) -> Result<ExitCode, CliError> {
+    let MigrateCommand::Tasks(args) = command;
     let mut workspace = session.workspace("migrate tasks")?;
     let in_force = session.rules(&workspace)?;
     if let Some(name) = &args.workflow {

@@ -24,9 +24,9 @@ use crate::tasks::automatic::rule_changes::{Settled, settle_rules};
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
-pub(crate) enum Command {
+pub(crate) enum OrgCommand {
     /// Show the roles, who is in them, what they have to do, and who you are
-    Show(org_show::Args),
+    Show(org_show::OrgShowArgs),
     /// Check org.yaml as it is in the worktree
     Validate,
     /// Check the committed rules, and let every task follow them now
@@ -50,11 +50,11 @@ pub(crate) struct ReloadArgs {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, command: &OrgCommand) -> Result<ExitCode, CliError> {
     match command {
-        Command::Show(args) => org_show::run(session, args),
-        Command::Validate => validate(session),
-        Command::Reload(args) => reload(session, args.rehearsal.mode()),
+        OrgCommand::Show(args) => org_show::run(session, args),
+        OrgCommand::Validate => validate(session),
+        OrgCommand::Reload(args) => reload(session, args.rehearsal.mode()),
     }
 }
 

@@ -28,13 +28,13 @@ Examples:
   aof org show                everything
   aof org show architect      one role: who is in it, its gates, what waits for it
   aof org show agent-7        one agent: its roles, and what it has claimed")]
-pub(crate) struct Args {
+pub(crate) struct OrgShowArgs {
     /// Only this role, or this agent
     #[arg(value_name = "ROLE|AGENT")]
     name: Option<String>,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &OrgShowArgs) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("org show")?;
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;

@@ -17,11 +17,7 @@ const FEW: usize = 5;
 pub(crate) fn run(session: &Session) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("status")?;
     let overview = overview(&workspace, is_watched(&workspace.paths))?;
-    if session.output.is_json() {
-        session.output.data(overview_value(&overview));
-    } else {
-        session.output.print(&page(&overview));
-    }
+    session.output.show(|| overview_value(&overview), || page(&overview));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -16,9 +16,9 @@ use crate::tasks::view::task_view::{who, who_at};
 
 /// A page, written from top to bottom.
 #[derive(Debug, Default)]
-pub(crate) struct Page(String);
+pub(crate) struct TaskPage(String);
 
-impl Page {
+impl TaskPage {
     /// Begins a page with a task's id and title.
     pub(crate) fn of(task: &Task) -> Self {
         Self(format!("{}  {}\n", cyan(&task.id), bold(one_line(&task.title))))

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::changed;
-use crate::cli::arguments::{Away, Rehearsal, Who};
+use crate::cli::arguments::{ActingAgent, Away, Rehearsal};
 use crate::cli::error::CliError;
 use crate::cli::session::Session;
 use crate::dispatch::assign;
@@ -19,7 +19,7 @@ use crate::tasks::view::changed::way;
 #[derive(Debug, clap::Args)]
 struct Common {
     #[command(flatten)]
-    who: Who,
+    who: ActingAgent,
     #[command(flatten)]
     rehearsal: Rehearsal,
 }
@@ -63,7 +63,7 @@ pub(crate) struct AssignArgs {
     #[arg(value_name = "AGENT")]
     to: AgentId,
     #[command(flatten)]
-    who: Who,
+    who: ActingAgent,
     #[command(flatten)]
     away: Away,
     #[command(flatten)]

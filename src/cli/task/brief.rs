@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use crate::cli::arguments::{Away, Rehearsal, Who};
+use crate::cli::arguments::{ActingAgent, Away, Rehearsal};
 use crate::cli::error::CliError;
-use crate::cli::render::page::{Page, not_adopted, warn_of_visit};
+use crate::cli::render::page::{TaskPage, not_adopted, warn_of_visit};
 use crate::cli::session::Session;
 use crate::cli::time::now;
 use crate::dispatch::next::{self, Next, Wanted};
@@ -24,18 +24,18 @@ use crate::tasks::view::changed::{changed_value, warnings_value};
 use crate::tasks::view::task_view::brief_of;
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct BriefArgs {
     /// The task, as in `AOF-abc`, or a branch of it, as in `AOF-abc@3/security`
     #[arg(value_name = "ID")]
     ticket: Ticket,
     /// For people, or for a prompt
     #[arg(long, value_name = "FORM", default_value = "text")]
-    format: Form,
+    format: BriefFormat,
 }
 
 /// How a brief is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Form {
+enum BriefFormat {
     /// For reading at a terminal
     Text,
     /// Markdown, for a prompt
@@ -55,12 +55,12 @@ pub(crate) struct NextArgs {
     #[command(flatten)]
     away: Away,
     #[command(flatten)]
-    who: Who,
+    who: ActingAgent,
     #[command(flatten)]
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &BriefArgs) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("task brief")?;
     let (file, context, in_force) = briefed(&workspace, &args.ticket)?;
     session.warn_of_rules(&in_force);
@@ -69,11 +69,11 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
         session.warn(&format!("{} is {}", file.task.id, not_adopted(Some(&context.gate))));
     }
     session.warn_all(&context.warnings);
-    if session.output.is_json() || args.format == Form::Json {
+    if session.output.is_json() || args.format == BriefFormat::Json {
         let mut value = brief_value(&file, &context);
         value["warnings"] = warnings_value(&context.warnings);
         session.output.data(value);
-    } else if args.format == Form::Markdown {
+    } else if args.format == BriefFormat::Markdown {
         let renewal = format!("`aof task renew {}`", context.ticket);
         session.output.print(&brief_markdown(&file, &context, &renewal));
     } else {
@@ -84,7 +84,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
 
 /// Returns the brief for a person.
 fn page(file: &TaskFile, context: &GateContext) -> String {
-    let mut page = Page::of(&file.task);
+    let mut page = TaskPage::of(&file.task);
     page.line(format!("  gate {}, ticket {}", context.gate, context.ticket));
     page.text(context.prompt.as_deref().unwrap_or_default());
     page.text(&context.role);

@@ -10,17 +10,17 @@ use crate::cli::session::Session;
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
-pub(crate) enum Command {
+pub(crate) enum TaskCommand {
     /// Create a task, or many
-    New(new::Args),
+    New(new::NewArgs),
     /// Change a task's text: in an editor, or by options
-    Edit(edit::Args),
+    Edit(edit::EditArgs),
     /// Add a comment at the end of a task's text
     Comment(edit::CommentArgs),
     /// Say that the work at a task's gate is done, rejected or blocked
-    Complete(complete::Args),
+    Complete(complete::CompleteArgs),
     /// Sign a completion file
-    Sign(sign::Args),
+    Sign(sign::SignArgs),
     /// Give a claimed task back
     Release(actions::ReleaseArgs),
     /// Say that you are still at work, so that your claim lasts
@@ -40,36 +40,36 @@ pub(crate) enum Command {
     Override(actions::MoveArgs),
     /// List tasks
     #[command(visible_alias = "ls")]
-    List(list::Args),
+    List(list::ListArgs),
     /// Show a task
-    Show(show::Args),
+    Show(show::ShowArgs),
     /// Claim your next task, and show what to do
     Next(brief::NextArgs),
     /// Show what an agent is told at a task's gate
-    Brief(brief::Args),
+    Brief(brief::BriefArgs),
     /// Show a task's way through its gates
-    History(history::Args),
+    History(history::HistoryArgs),
 }
 
-pub(crate) fn run(session: &Session, command: Command) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, command: TaskCommand) -> Result<ExitCode, CliError> {
     match command {
-        Command::New(args) => new::run(session, &args),
-        Command::Edit(args) => edit::run(session, &args),
-        Command::Comment(args) => edit::comment(session, &args),
-        Command::Complete(args) => complete::run(session, &args),
-        Command::Sign(args) => sign::run(session, &args),
-        Command::Release(args) => actions::release(session, &args),
-        Command::Renew(args) => actions::renew(session, &args),
-        Command::Assign(args) => actions::assign(session, &args),
-        Command::Hold(args) => actions::hold(session, &args),
-        Command::Unblock(args) => actions::unblock(session, &args),
-        Command::Cancel(args) => actions::cancel(session, &args),
-        Command::Reopen(args) => actions::reopen(session, &args),
-        Command::Override(args) => actions::override_to(session, &args),
-        Command::List(args) => list::run(session, &args),
-        Command::Show(args) => show::run(session, &args),
-        Command::Next(args) => brief::next(session, &args),
-        Command::Brief(args) => brief::run(session, &args),
-        Command::History(args) => history::run(session, &args),
+        TaskCommand::New(args) => new::run(session, &args),
+        TaskCommand::Edit(args) => edit::run(session, &args),
+        TaskCommand::Comment(args) => edit::comment(session, &args),
+        TaskCommand::Complete(args) => complete::run(session, &args),
+        TaskCommand::Sign(args) => sign::run(session, &args),
+        TaskCommand::Release(args) => actions::release(session, &args),
+        TaskCommand::Renew(args) => actions::renew(session, &args),
+        TaskCommand::Assign(args) => actions::assign(session, &args),
+        TaskCommand::Hold(args) => actions::hold(session, &args),
+        TaskCommand::Unblock(args) => actions::unblock(session, &args),
+        TaskCommand::Cancel(args) => actions::cancel(session, &args),
+        TaskCommand::Reopen(args) => actions::reopen(session, &args),
+        TaskCommand::Override(args) => actions::override_to(session, &args),
+        TaskCommand::List(args) => list::run(session, &args),
+        TaskCommand::Show(args) => show::run(session, &args),
+        TaskCommand::Next(args) => brief::next(session, &args),
+        TaskCommand::Brief(args) => brief::run(session, &args),
+        TaskCommand::History(args) => history::run(session, &args),
     }
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::changed;
-use crate::cli::arguments::{Rehearsal, SignWith, Who, key_value, object, run_under_way};
+use crate::cli::arguments::{ActingAgent, Rehearsal, SignWith, key_value, object, run_under_way};
 use crate::cli::error::CliError;
 use crate::cli::session::Session;
 use crate::cli::text_input;
@@ -32,7 +32,7 @@ At a terminal, an editor opens for a missing summary or missing blockers.
 Where org.yaml has a `signingKey` of yours, the completion is signed: with the key of --sign-with, else with the one that git \
 signs with (`user.signingKey`), else through the ssh agent.
 A ticket such as AOF-7qk@3 counts for that visit alone: if it has ended, nothing happens twice.")]
-pub(crate) struct Args {
+pub(crate) struct CompleteArgs {
     /// The task, or one visit or branch of it, as in `AOF-abc`, `AOF-abc@3` or `AOF-abc@3/security`
     #[arg(value_name = "ID")]
     ticket: Ticket,
@@ -61,14 +61,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COMPLETION-ID")]
     id: Option<CompletionId>,
     #[command(flatten)]
-    who: Who,
+    who: ActingAgent,
     #[command(flatten)]
     signing: SignWith,
     #[command(flatten)]
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &CompleteArgs) -> Result<ExitCode, CliError> {
     let mut workspace = session.workspace("task complete")?;
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;
@@ -107,7 +107,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     Ok(ExitCode::SUCCESS)
 }
 
-fn completion(args: &Args, agent: AgentId) -> Result<Completion, CliError> {
+fn completion(args: &CompleteArgs, agent: AgentId) -> Result<Completion, CliError> {
     let id = match &args.id {
         Some(id) => id.clone(),
         None => ulid(now())?,

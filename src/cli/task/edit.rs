@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::builder::NonEmptyStringValueParser;
 
 use super::changed;
-use crate::cli::arguments::{Rehearsal, Who, key_value, object};
+use crate::cli::arguments::{ActingAgent, Rehearsal, key_value, object};
 use crate::cli::error::CliError;
 use crate::cli::session::Session;
 use crate::cli::text_input;
@@ -24,7 +24,7 @@ Examples:
   aof task edit AOF-7qk --meta priority=high --depends AOF-m2x
 
 In KEY=VALUE the value is JSON, else a text. A number that JSON would write differently (1.10, 1e3) is a text as well.")]
-pub(crate) struct Args {
+pub(crate) struct EditArgs {
     /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
     ticket: Ticket,
@@ -56,7 +56,7 @@ pub(crate) struct Args {
     #[arg(long = "undepends", value_name = "ID")]
     independent_of: Vec<TaskId>,
     #[command(flatten)]
-    who: Who,
+    who: ActingAgent,
     #[command(flatten)]
     rehearsal: Rehearsal,
 }
@@ -70,12 +70,12 @@ pub(crate) struct CommentArgs {
     #[arg(value_name = "TEXT|-", allow_hyphen_values = true)]
     text: Option<String>,
     #[command(flatten)]
-    who: Who,
+    who: ActingAgent,
     #[command(flatten)]
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &EditArgs) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("task edit")?;
     let in_force = session.rules(&workspace)?;
     let mode = args.rehearsal.mode();
@@ -103,7 +103,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     Ok(ExitCode::SUCCESS)
 }
 
-fn fields(args: &Args) -> Result<Fields, CliError> {
+fn fields(args: &EditArgs) -> Result<Fields, CliError> {
     Ok(Fields {
         title: args.title.clone(),
         description: args.description.clone(),
@@ -121,7 +121,7 @@ fn fields(args: &Args) -> Result<Fields, CliError> {
 fn by_hand(
     session: &Session,
     workspace: &Workspace,
-    args: &Args,
+    args: &EditArgs,
     mode: DryRun,
 ) -> Result<Result<Box<Changed>, ExitCode>, CliError> {
     let id = &args.ticket.task;

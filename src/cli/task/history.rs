@@ -23,7 +23,7 @@ use crate::tasks::view::history::{HistoryView, history, history_value};
 Examples:
   aof task history AOF-7qk
   aof task history AOF-7qk@3 --export DIR      what was signed at that visit, for `ssh-keygen -Y verify`")]
-pub(crate) struct Args {
+pub(crate) struct HistoryArgs {
     /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
     ticket: Ticket,
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     export: Option<PathBuf>,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &HistoryArgs) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("task history")?;
     if let Some(folder) = &args.export {
         return export(session, &workspace, &args.ticket, folder);

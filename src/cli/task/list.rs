@@ -25,7 +25,7 @@ use crate::tasks::lookup::known_names;
 use crate::tasks::view::changed::warnings_value;
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ListArgs {
     /// Only at this gate; may be given more than once
     #[arg(long = "gate", value_name = "GATE")]
     gates: Vec<GateId>,
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     me: Option<AgentId>,
     /// Only in this state; may be given more than once
     #[arg(long = "status", value_name = "STATUS")]
-    statuses: Vec<State>,
+    statuses: Vec<StateFilter>,
     /// Only with this label; with all of them if given more than once
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
@@ -66,7 +66,7 @@ pub(crate) struct Args {
 
 /// A state to ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum State {
+enum StateFilter {
     /// Waits for an agent
     Ready,
     /// An agent has it
@@ -84,7 +84,7 @@ enum State {
     New,
 }
 
-impl State {
+impl StateFilter {
     fn status(self) -> Option<Status> {
         match self {
             Self::Ready => Some(Status::Ready),
@@ -125,7 +125,7 @@ impl Order {
     }
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &ListArgs) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("task list")?;
     let in_force = session.rules(&workspace)?;
     let filter = filter(args, &workspace, &in_force)?;
@@ -149,7 +149,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     Ok(findings::tell_unreadable(session, &listing.unreadable))
 }
 
-fn filter(args: &Args, workspace: &Workspace, in_force: &InForce) -> Result<Filter, CliError> {
+fn filter(args: &ListArgs, workspace: &Workspace, in_force: &InForce) -> Result<Filter, CliError> {
     // Reading needs no proof of identity, so git's user will do anywhere.
     let me = || acting_agent(workspace, &in_force.rules.org, args.me.as_ref(), true);
     let mine = args.mine.then(me).transpose()?;
@@ -160,7 +160,7 @@ fn filter(args: &Args, workspace: &Workspace, in_force: &InForce) -> Result<Filt
         agent: args.agent.clone(),
         mine,
         statuses: args.statuses.iter().filter_map(|state| state.status()).collect(),
-        hand_made: args.statuses.contains(&State::New),
+        hand_made: args.statuses.contains(&StateFilter::New),
         tags: args.tags.clone(),
         ready: args.ready,
         search: args.search.clone(),

@@ -6,7 +6,7 @@ use clap::builder::NonEmptyStringValueParser;
 use serde_json::{Map, Value, json};
 
 use super::changed;
-use crate::cli::arguments::{Rehearsal, Who, context, key_value, object};
+use crate::cli::arguments::{ActingAgent, Rehearsal, context, key_value, object};
 use crate::cli::error::CliError;
 use crate::cli::session::Session;
 use crate::cli::text_input;
@@ -27,7 +27,7 @@ Examples:
   echo '[{\"title\": \"One\"}, {\"title\": \"Two\", \"tags\": [\"api\"]}]' | aof task new --from -
 
 In KEY=VALUE the value is JSON, else a text. A number that JSON would write differently (1.10, 1e3) is a text as well, in JSON too.")]
-pub(crate) struct Args {
+pub(crate) struct NewArgs {
     /// What to do, in a few words
     #[arg(required_unless_present = "from", allow_hyphen_values = true)]
     title: Option<String>,
@@ -56,12 +56,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE|-", conflicts_with_all = ["title", "description", "body", "tags", "metadata", "context", "workflow", "depends_on"])]
     from: Option<String>,
     #[command(flatten)]
-    who: Who,
+    who: ActingAgent,
     #[command(flatten)]
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &NewArgs) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("task new")?;
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;
@@ -86,7 +86,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
     Ok(ExitCode::SUCCESS)
 }
 
-fn one(args: &Args) -> Result<NewTask, CliError> {
+fn one(args: &NewArgs) -> Result<NewTask, CliError> {
     let body = args.body.as_deref().map(text_input::given).transpose()?.unwrap_or_default();
     Ok(NewTask {
         title: args.title.clone().unwrap_or_default(),

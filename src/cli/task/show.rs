@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::cli::error::CliError;
-use crate::cli::render::page::{Page, branches, not_adopted, place, status, turn, warn_of_visit};
+use crate::cli::render::page::{
+    TaskPage, branches, not_adopted, place, status, turn, warn_of_visit,
+};
 use crate::cli::session::Session;
 use crate::domain::{Priority, TaskId, Ticket, Timestamp};
 use crate::files::printable::{inert, one_line};
@@ -14,13 +16,13 @@ use crate::rules::Rules;
 use crate::tasks::view::task_view::{View, frozen, is_drifted, show, task_value};
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ShowArgs {
     /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
     ticket: Ticket,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &ShowArgs) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("task show")?;
     let (view, in_force) = show(&workspace, &args.ticket.task)?;
     session.warn_of_rules(&in_force);
@@ -44,7 +46,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
 
 fn page(rules: &Rules, view: &View, now: Timestamp) -> String {
     let task = &view.file.task;
-    let mut page = Page::of(task);
+    let mut page = TaskPage::of(task);
     page.facts(&facts(rules, view, now));
     let branches = branches(rules, task);
     if !branches.is_empty() {

@@ -22,7 +22,7 @@ Examples:
   ssh-keygen -Y sign -n aof -f KEY to-sign      .. whose signature then goes into the file, as `signature`
 
 The signature is for the visit that is open now, and for nothing else. Then drop the file into .aof/inbox.")]
-pub(crate) struct Args {
+pub(crate) struct SignArgs {
     /// The completion, as `*.yaml`, `*.json` or `*.md`
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     signing: SignWith,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &SignArgs) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("task sign")?;
     let output = session.output;
     let name = args.file.display().to_string();

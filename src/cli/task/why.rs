@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use crate::cli::error::CliError;
 use crate::cli::output::cyan;
-use crate::cli::render::page::{Page, branches, place, status, turn, warn_of_visit};
+use crate::cli::render::page::{TaskPage, branches, place, status, turn, warn_of_visit};
 use crate::cli::session::Session;
 use crate::domain::{
     Destination, GateId, GateKind, LostDependency, Outcome, Status, Ticket, Timestamp, Verdict,
@@ -16,28 +16,26 @@ use crate::tasks::headers::header::NEW;
 use crate::tasks::view::why::{Consequence, Effect, Reason, reason_value, why};
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct WhyArgs {
     /// The task, as in `AOF-abc`
     #[arg(value_name = "ID")]
     ticket: Ticket,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &WhyArgs) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("why")?;
     let (reason, in_force) = why(&workspace, &args.ticket.task)?;
     session.warn_of_rules(&in_force);
     warn_of_visit(session, &args.ticket, &reason.file.task);
-    if session.output.is_json() {
-        session.output.data(reason_value(&reason));
-    } else {
-        session.output.print(&page(&in_force.rules, &reason, workspace.now()));
-    }
+    session
+        .output
+        .show(|| reason_value(&reason), || page(&in_force.rules, &reason, workspace.now()));
     Ok(ExitCode::SUCCESS)
 }
 
 fn page(rules: &Rules, reason: &Reason, now: Timestamp) -> String {
     let task = &reason.file.task;
-    let mut page = Page::of(task);
+    let mut page = TaskPage::of(task);
     let mut facts = vec![match reason.file.origin {
         Origin::HandMade => ("status", NEW.to_owned()),
         Origin::Adopted => ("status", status(task)),

@@ -18,14 +18,14 @@ use crate::domain::Timestamp;
 use crate::files::printable::one_line;
 use crate::observability::endpoint::endpoint::{Address, Endpoint};
 use crate::tasks::inbox::recipient::Delivered;
-use crate::watch::report::{EventSource, Report};
-use crate::watch::watch::{watch, watch_once};
+use crate::watch::report::{EventSource, WatchReport};
+use crate::watch::watcher::{watch, watch_once};
 
 /// The exit code where the command waited for others in vain.
 const TIMED_OUT: u8 = 7;
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct WatchArgs {
     /// Do what there is to do now, then stop
     #[arg(long)]
     once: bool,
@@ -36,17 +36,18 @@ pub(crate) struct Args {
     away: Away,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &WatchArgs) -> Result<ExitCode, CliError> {
     let mut workspace = session.workspace_in_background("watch")?;
     workspace.network = args.away.network();
     if args.once {
         let mut failure = ExitCode::FAILURE;
         let done = watch_once(workspace, session.wait, &mut |report| {
             let timed_out = match &report {
-                Report::Trouble(error) | Report::Delivered(Delivered::Waiting { error, .. }) => {
+                WatchReport::Trouble(error)
+                | WatchReport::Delivered(Delivered::Waiting { error, .. }) => {
                     exit_code(error) == TIMED_OUT
                 }
-                Report::Paused { .. } => true,
+                WatchReport::Paused { .. } => true,
                 _ => false,
             };
             if timed_out {
@@ -63,7 +64,7 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
 }
 
 /// Prints a report. `retries` says whether what failed is tried again.
-fn show(session: &Session, report: &Report, retries: bool) {
+fn show(session: &Session, report: &WatchReport, retries: bool) {
     let time = now();
     if session.output.is_json() {
         let head = json!({"jsonVersion": JSON_VERSION, "time": time});
@@ -83,7 +84,7 @@ fn show(session: &Session, report: &Report, retries: bool) {
 }
 
 /// Returns a report as a line of a log: time, level and sentence, then the fields of `--json`.
-fn log_line(session: &Session, report: &Report, time: Timestamp, text: &str) -> Value {
+fn log_line(session: &Session, report: &WatchReport, time: Timestamp, text: &str) -> Value {
     let message = one_line(&adapter::strip_str(text).to_string());
     let mut fields = report_value(session, report);
     if let Value::Object(map) = &mut fields {
@@ -97,24 +98,24 @@ fn log_line(session: &Session, report: &Report, time: Timestamp, text: &str) -> 
     merged(json!({"timestamp": time, "level": level, "message": message}), fields)
 }
 
-fn level(report: &Report) -> Level {
+fn level(report: &WatchReport) -> Level {
     match report {
-        Report::RulesInvalid { .. } | Report::Trouble(_) => Level::ERROR,
-        Report::Serving { exposed: true, .. }
-        | Report::Watching { sight: EventSource::Polling { .. }, .. }
-        | Report::EventSource(EventSource::Polling { .. })
-        | Report::Delivered(Delivered::Refused { .. } | Delivered::Waiting { .. })
-        | Report::TimedOut(_)
-        | Report::Lapsed(_)
-        | Report::Troubled { .. }
-        | Report::TakenBack { .. }
-        | Report::Stray { .. }
-        | Report::RulesUncommitted { .. }
-        | Report::Undelivered { .. }
-        | Report::Unrecorded { .. }
-        | Report::Uncounted { .. }
-        | Report::Unsynced { .. }
-        | Report::Paused { .. } => Level::WARN,
+        WatchReport::RulesInvalid { .. } | WatchReport::Trouble(_) => Level::ERROR,
+        WatchReport::Serving { exposed: true, .. }
+        | WatchReport::Watching { sight: EventSource::Polling { .. }, .. }
+        | WatchReport::EventSource(EventSource::Polling { .. })
+        | WatchReport::Delivered(Delivered::Refused { .. } | Delivered::Waiting { .. })
+        | WatchReport::TimedOut(_)
+        | WatchReport::Lapsed(_)
+        | WatchReport::Troubled { .. }
+        | WatchReport::TakenBack { .. }
+        | WatchReport::Stray { .. }
+        | WatchReport::RulesUncommitted { .. }
+        | WatchReport::Undelivered { .. }
+        | WatchReport::Unrecorded { .. }
+        | WatchReport::Uncounted { .. }
+        | WatchReport::Unsynced { .. }
+        | WatchReport::Paused { .. } => Level::WARN,
         _ => Level::INFO,
     }
 }

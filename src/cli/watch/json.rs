@@ -12,10 +12,10 @@ use crate::project::error::reason::reason_of;
 use crate::tasks::apply::change::Changed;
 use crate::tasks::inbox::recipient::Delivered;
 use crate::tasks::view::changed::warnings_value;
-use crate::watch::report::Report;
+use crate::watch::report::WatchReport;
 
 /// Returns a report as JSON, its git commands written for where the person is.
-pub(crate) fn report_value(session: &Session, report: &Report) -> Value {
+pub(crate) fn report_value(session: &Session, report: &WatchReport) -> Value {
     let mut value = value(report);
     session.git_said_in(&mut value);
     if let Some(reason) = value.get_mut("reason") {
@@ -24,59 +24,65 @@ pub(crate) fn report_value(session: &Session, report: &Report) -> Value {
     value
 }
 
-fn value(report: &Report) -> Value {
+fn value(report: &WatchReport) -> Value {
     match report {
-        Report::Watching { project, branch, sight } => {
+        WatchReport::Watching { project, branch, sight } => {
             let (project, polling) = (project.display().to_string(), polling(sight));
             json!({"event": "watching", "project": project, "branch": branch, "polling": polling})
         }
-        Report::Serving { address, exposed } => {
+        WatchReport::Serving { address, exposed } => {
             let url = format!("http://{address}/metrics");
             json!({"event": "serving", "url": url, "exposed": exposed})
         }
-        Report::Uncounted { problem } => json!({"event": "uncounted", "problem": problem}),
-        Report::EventSource(sight) => json!({"event": "sight", "polling": polling(sight)}),
-        Report::Delivered(delivered) => delivered_value(delivered),
-        Report::Adopted(changed) => {
+        WatchReport::Uncounted { problem } => json!({"event": "uncounted", "problem": problem}),
+        WatchReport::EventSource(sight) => json!({"event": "sight", "polling": polling(sight)}),
+        WatchReport::Delivered(delivered) => delivered_value(delivered),
+        WatchReport::Adopted(changed) => {
             let warnings = warnings_value(&changed.warnings);
             merged(of_change("adopted", changed), json!({"warnings": warnings}))
         }
-        Report::Passed(changed) => of_change("passed", changed),
-        Report::TimedOut(changed) => time_limit_value("timeout", changed),
-        Report::Lapsed(changed) => time_limit_value("lapsed", changed),
-        Report::Followed(changed) => of_change("followed", changed),
-        Report::Moved(changed) => of_change("moved", changed),
-        Report::Committed(changed) => of_change("edited", changed),
-        Report::CaughtUp { files } => json!({"event": "index_caught_up", "files": files}),
-        Report::PutBack(put) => {
+        WatchReport::Passed(changed) => of_change("passed", changed),
+        WatchReport::TimedOut(changed) => time_limit_value("timeout", changed),
+        WatchReport::Lapsed(changed) => time_limit_value("lapsed", changed),
+        WatchReport::Followed(changed) => of_change("followed", changed),
+        WatchReport::Moved(changed) => of_change("moved", changed),
+        WatchReport::Committed(changed) => of_change("edited", changed),
+        WatchReport::CaughtUp { files } => json!({"event": "index_caught_up", "files": files}),
+        WatchReport::PutBack(put) => {
             json!({"event": "put_back", "tasks": put.tasks, "steps": put.steps})
         }
-        Report::TakenBack { problem, fix } => {
+        WatchReport::TakenBack { problem, fix } => {
             json!({"event": "taken_back", "problem": problem, "fix": fix})
         }
-        Report::Given(given) => given_value(given),
-        Report::Dependent(dependent) => dependent_value(dependent),
-        Report::Troubled { task, error } => {
+        WatchReport::Given(given) => given_value(given),
+        WatchReport::Dependent(dependent) => dependent_value(dependent),
+        WatchReport::Troubled { task, error } => {
             json!({"event": "troubled", "task": task, "reason": reason_of(error)})
         }
-        Report::Stray { path, reason } => json!({"event": "stray", "path": path, "reason": reason}),
-        Report::RulesInForce { commit } => json!({"event": "rules_in_force", "commit": commit}),
-        Report::RulesInvalid { in_force, diagnostics } => json!({
+        WatchReport::Stray { path, reason } => {
+            json!({"event": "stray", "path": path, "reason": reason})
+        }
+        WatchReport::RulesInForce { commit } => {
+            json!({"event": "rules_in_force", "commit": commit})
+        }
+        WatchReport::RulesInvalid { in_force, diagnostics } => json!({
             "event": "rules_invalid",
             "inForce": in_force,
             "diagnostics": diagnostic_values(diagnostics),
         }),
-        Report::RulesUncommitted { files } => json!({"event": "rules_uncommitted", "files": files}),
-        Report::Undelivered { problem } => json!({"event": "undelivered", "problem": problem}),
-        Report::Unrecorded { problem } => json!({"event": "unrecorded", "problem": problem}),
-        Report::Synced(synced) => merged(sync_value(synced), json!({"event": "synced"})),
-        Report::Unsynced { problem, fix } => {
+        WatchReport::RulesUncommitted { files } => {
+            json!({"event": "rules_uncommitted", "files": files})
+        }
+        WatchReport::Undelivered { problem } => json!({"event": "undelivered", "problem": problem}),
+        WatchReport::Unrecorded { problem } => json!({"event": "unrecorded", "problem": problem}),
+        WatchReport::Synced(synced) => merged(sync_value(synced), json!({"event": "synced"})),
+        WatchReport::Unsynced { problem, fix } => {
             json!({"event": "unsynced", "problem": problem, "fix": fix})
         }
-        Report::Paused { reason } => json!({"event": "paused", "message": reason}),
-        Report::Trouble(error) => json!({"event": "trouble", "reason": reason_of(error)}),
-        Report::Resumed => json!({"event": "resumed"}),
-        Report::Stopped => json!({"event": "stopped"}),
+        WatchReport::Paused { reason } => json!({"event": "paused", "message": reason}),
+        WatchReport::Trouble(error) => json!({"event": "trouble", "reason": reason_of(error)}),
+        WatchReport::Resumed => json!({"event": "resumed"}),
+        WatchReport::Stopped => json!({"event": "stopped"}),
     }
 }
 

@@ -38,14 +38,14 @@ project.yaml has `handOut`, notices are delivered, and the event stream is kept 
 
 Any number of sweeps may run at once: everything happens once. In a synced project (`git.sync`)
 what is handed out counts once the remote has it; without a network nothing is.")]
-pub(crate) struct Args {
+pub(crate) struct SweepArgs {
     #[command(flatten)]
     away: Away,
     #[command(flatten)]
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &SweepArgs) -> Result<ExitCode, CliError> {
     let mut workspace = session.workspace("sweep")?;
     workspace.network = args.away.network();
     let mode = args.rehearsal.mode();

@@ -12,31 +12,31 @@ use crate::storage::layout::{BRANCH, INBOX};
 use crate::tasks::apply::change::Changed;
 use crate::tasks::inbox::recipient::Delivered;
 use crate::tasks::view::changed::way;
-use crate::watch::report::{EventSource, Report};
+use crate::watch::report::{EventSource, WatchReport};
 
 /// Returns a report in words. `retries` says whether what failed is tried again.
-pub(crate) fn report_text(session: &Session, report: &Report, retries: bool) -> String {
+pub(crate) fn report_text(session: &Session, report: &WatchReport, retries: bool) -> String {
     match report {
-        Report::Delivered(delivered) => delivered_text(session, delivered),
-        Report::Adopted(_)
-        | Report::Passed(_)
-        | Report::TimedOut(_)
-        | Report::Lapsed(_)
-        | Report::Followed(_)
-        | Report::Moved(_)
-        | Report::Committed(_)
-        | Report::Given(_)
-        | Report::Dependent(_)
-        | Report::Troubled { .. } => task_text(session, report),
+        WatchReport::Delivered(delivered) => delivered_text(session, delivered),
+        WatchReport::Adopted(_)
+        | WatchReport::Passed(_)
+        | WatchReport::TimedOut(_)
+        | WatchReport::Lapsed(_)
+        | WatchReport::Followed(_)
+        | WatchReport::Moved(_)
+        | WatchReport::Committed(_)
+        | WatchReport::Given(_)
+        | WatchReport::Dependent(_)
+        | WatchReport::Troubled { .. } => task_text(session, report),
         report => project_text(session, report, retries),
     }
 }
 
 /// Returns a report on the project or the watcher itself.
-fn project_text(session: &Session, report: &Report, retries: bool) -> String {
+fn project_text(session: &Session, report: &WatchReport, retries: bool) -> String {
     let git_said = |text: &str| inert(&session.git_said(text.to_owned()));
     match report {
-        Report::Watching { project, branch, sight } => {
+        WatchReport::Watching { project, branch, sight } => {
             let branch = branch.as_ref().map(|branch| format!(" on branch `{}`", inert(branch)));
             let inbox = if project.ends_with(BRANCH) {
                 format!("{BRANCH}/{INBOX}")
@@ -49,7 +49,7 @@ fn project_text(session: &Session, report: &Report, retries: bool) -> String {
             let polling = polling.unwrap_or_default();
             format!("watching `{project}`{branch}; drop completion files into `{inbox}/`{polling}")
         }
-        Report::Serving { address, exposed } => {
+        WatchReport::Serving { address, exposed } => {
             let text = format!("metrics at http://{address}/metrics");
             if !exposed {
                 return text;
@@ -60,24 +60,24 @@ fn project_text(session: &Session, report: &Report, retries: bool) -> String {
             );
             format!("{text}\n{}", warning(&exposed))
         }
-        Report::EventSource(sight) => match polling(sight) {
+        WatchReport::EventSource(sight) => match polling(sight) {
             Some(why) => warning(&why),
             None => "file events work again".to_owned(),
         },
-        Report::Uncounted { problem } => {
+        WatchReport::Uncounted { problem } => {
             warning(&format!("metrics are not up to date: {}", inert(problem)))
         }
-        Report::Undelivered { problem } => {
+        WatchReport::Undelivered { problem } => {
             warning(&format!("a notice could not be delivered: {}", inert(problem)))
         }
-        Report::Unrecorded { problem } => {
+        WatchReport::Unrecorded { problem } => {
             warning(&format!("the event stream is not up to date: {}", inert(problem)))
         }
-        Report::CaughtUp { files } => format!(
+        WatchReport::CaughtUp { files } => format!(
             "git's index had an earlier version of {}, left by a git command that another one overtook; it has what is committed again",
             inert(&files.join(", "))
         ),
-        Report::PutBack(put) => {
+        WatchReport::PutBack(put) => {
             let steps = match put.steps {
                 1 => "1 step is".to_owned(),
                 steps => format!("{steps} steps are"),
@@ -85,26 +85,26 @@ fn project_text(session: &Session, report: &Report, retries: bool) -> String {
             let tasks = inert(&put.tasks.join(", "));
             format!("{steps} on the branch again, after a git command had dropped them: {tasks}")
         }
-        Report::TakenBack { problem, fix } => {
+        WatchReport::TakenBack { problem, fix } => {
             format!("{} {}\n  {}", yellow("needs a look:"), inert(problem), inert(fix))
         }
-        Report::Stray { path, reason } => {
+        WatchReport::Stray { path, reason } => {
             warning(&format!("`{}` is no task: {}", inert(path), inert(reason)))
         }
-        Report::RulesInForce { commit } => {
+        WatchReport::RulesInForce { commit } => {
             format!("new rules in force, of commit {}", short(commit))
         }
-        Report::RulesInvalid { in_force, diagnostics } => format!(
+        WatchReport::RulesInvalid { in_force, diagnostics } => format!(
             "{} the committed rules are invalid; those of commit {} stay in force\n{}",
             red("error:"),
             short(in_force),
             rendered(session, diagnostics)
         ),
-        Report::RulesUncommitted { files } => {
+        WatchReport::RulesUncommitted { files } => {
             let files = inert(&files.join(", "));
             format!("{files} differs from what is committed; it counts once it is committed")
         }
-        Report::Synced(synced) => {
+        WatchReport::Synced(synced) => {
             let name = inert(&synced.upstream.name());
             let (came, went) = (synced.came.len(), synced.went.len());
             let mut text = format!("synced with {name}: {came} came, {went} went");
@@ -113,44 +113,44 @@ fn project_text(session: &Session, report: &Report, retries: bool) -> String {
             }
             text
         }
-        Report::Unsynced { problem, fix } => {
+        WatchReport::Unsynced { problem, fix } => {
             let fix = fix.as_ref().map(|fix| format!("\n  {}", git_said(fix)));
             let text = format!("not synced: {}{}", git_said(problem), fix.unwrap_or_default());
             warning(&text)
         }
-        Report::Paused { reason } => format!("{} {}", yellow("waiting:"), git_said(reason)),
-        Report::Trouble(error) => {
+        WatchReport::Paused { reason } => format!("{} {}", yellow("waiting:"), git_said(reason)),
+        WatchReport::Trouble(error) => {
             let again = if retries { "\nit is tried again until it works" } else { "" };
             format!("{} {}{again}", red("error:"), error_text(session, error))
         }
-        Report::Resumed => bold("going on"),
-        Report::Stopped => "stopped".to_owned(),
+        WatchReport::Resumed => bold("going on"),
+        WatchReport::Stopped => "stopped".to_owned(),
         _ => String::new(),
     }
 }
 
 /// Returns a report on a task.
-fn task_text(session: &Session, report: &Report) -> String {
+fn task_text(session: &Session, report: &WatchReport) -> String {
     let of = |changed: &Changed, text: String| {
         format!("{}  {}", cyan(&changed.after.task.id), inert(&text))
     };
     match report {
-        Report::Adopted(changed) => {
+        WatchReport::Adopted(changed) => {
             with_warnings(of(changed, format!("adopted{}", at_gate(changed))), changed)
         }
-        Report::Passed(changed) => {
+        WatchReport::Passed(changed) => {
             of(changed, format!("went on by itself, now{}", at_gate(changed)))
         }
-        Report::TimedOut(changed) => of(changed, timed_out(changed)),
-        Report::Lapsed(changed) => of(changed, lapsed(changed)),
-        Report::Followed(changed) => of(changed, followed(changed)),
-        Report::Moved(changed) => {
+        WatchReport::TimedOut(changed) => of(changed, timed_out(changed)),
+        WatchReport::Lapsed(changed) => of(changed, lapsed(changed)),
+        WatchReport::Followed(changed) => of(changed, followed(changed)),
+        WatchReport::Moved(changed) => {
             of(changed, format!("moved to `{}`, where it belongs", changed.path.folder()))
         }
-        Report::Committed(changed) => of(changed, "edited by hand, committed".to_owned()),
-        Report::Given(given) => format!("{}  given to {}", cyan(&given.ticket), given.agent),
-        Report::Dependent(own) => format!("{}  {}", cyan(&own.task), inert(&dependent(own))),
-        Report::Troubled { task, error } => {
+        WatchReport::Committed(changed) => of(changed, "edited by hand, committed".to_owned()),
+        WatchReport::Given(given) => format!("{}  given to {}", cyan(&given.ticket), given.agent),
+        WatchReport::Dependent(own) => format!("{}  {}", cyan(&own.task), inert(&dependent(own))),
+        WatchReport::Troubled { task, error } => {
             let error = error_text(session, error);
             format!("{}  {} {error}", cyan(task), yellow("needs a look:"))
         }

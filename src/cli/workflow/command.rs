@@ -7,7 +7,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::{create, diff, import, run, show};
-use crate::cli::arguments::Who;
+use crate::cli::arguments::ActingAgent;
 use crate::cli::error::CliError;
 use crate::cli::output::{CYAN, counted, width};
 use crate::cli::render::findings;
@@ -23,21 +23,21 @@ use crate::tasks::lookup::{startable, workflows_value};
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
-pub(crate) enum Command {
+pub(crate) enum WorkflowCommand {
     /// List the workflows in force that you may start
-    List(Who),
+    List(ActingAgent),
     /// Create a workflow from a template: a commented file of its own, in one commit
-    Create(create::Args),
+    Create(create::WorkflowCreateArgs),
     /// Start a task in a workflow, and run it to its end: agents are started, people are asked
-    Run(run::Args),
+    Run(run::WorkflowRunArgs),
     /// Show a workflow's gates in order, and where each outcome leads
-    Show(show::Args),
+    Show(show::WorkflowShowArgs),
     /// Convert another system's file to a workflow, and report on each of its fields
-    Import(import::Args),
+    Import(import::WorkflowImportArgs),
     /// Draw a workflow's gates and routes, and where tasks are now
     Graph(show::GraphArgs),
     /// Show what changed in the rules, and what that does to each open task
-    Diff(diff::Args),
+    Diff(diff::WorkflowDiffArgs),
     /// Check project.yaml, org.yaml and workflows/ as they are in the worktree
     Validate(ValidateArgs),
 }
@@ -48,20 +48,20 @@ pub(crate) struct ValidateArgs {
     files: Vec<PathBuf>,
 }
 
-pub(crate) fn run(session: &Session, command: &Command) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, command: &WorkflowCommand) -> Result<ExitCode, CliError> {
     match command {
-        Command::List(who) => list(session, who),
-        Command::Create(args) => create::run(session, args),
-        Command::Run(args) => run::run(session, args),
-        Command::Show(args) => show::run(session, args),
-        Command::Import(args) => import::run(session, args),
-        Command::Graph(args) => show::graph(session, args),
-        Command::Diff(args) => diff::run(session, args),
-        Command::Validate(args) => validate(session, args),
+        WorkflowCommand::List(who) => list(session, who),
+        WorkflowCommand::Create(args) => create::run(session, args),
+        WorkflowCommand::Run(args) => run::run(session, args),
+        WorkflowCommand::Show(args) => show::run(session, args),
+        WorkflowCommand::Import(args) => import::run(session, args),
+        WorkflowCommand::Graph(args) => show::graph(session, args),
+        WorkflowCommand::Diff(args) => diff::run(session, args),
+        WorkflowCommand::Validate(args) => validate(session, args),
     }
 }
 
-fn list(session: &Session, who: &Who) -> Result<ExitCode, CliError> {
+fn list(session: &Session, who: &ActingAgent) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("workflow list")?;
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;

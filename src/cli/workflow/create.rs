@@ -10,8 +10,8 @@ use crate::cli::output::{bold, cyan, of_commit};
 use crate::cli::session::Session;
 use crate::domain::{AgentId, WorkflowName, listed};
 use crate::setup::create_workflow::{Fate, NewWorkflow, WorkflowFile, create_workflow};
-use crate::setup::template::people::Part;
-use crate::setup::template::template::Template;
+use crate::setup::template::RoleCast;
+use crate::setup::template::Template;
 use crate::tasks::apply::change::DryRun;
 
 #[derive(Debug, clap::Args)]
@@ -22,7 +22,7 @@ Examples:
   aof workflow create --list                               what each template is for
 
 A workflow whose roles org.yaml lacks is written and not committed; the output says what to add.")]
-pub(crate) struct Args {
+pub(crate) struct WorkflowCreateArgs {
     /// The name of the workflow
     #[arg(required_unless_present = "list")]
     name: Option<WorkflowName>,
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &WorkflowCreateArgs) -> Result<ExitCode, CliError> {
     let (Some(name), Some(template)) = (&args.name, args.template) else {
         list(session);
         return Ok(ExitCode::SUCCESS);
@@ -108,8 +108,8 @@ fn show(session: &Session, new: &NewWorkflow, made: &WorkflowFile, mode: DryRun)
 }
 
 /// Returns what org.yaml needs, ready to be pasted.
-pub(crate) fn missing_roles(roles: &[Part], agents: &[AgentId]) -> String {
-    let parts: String = roles.iter().map(Part::text).collect();
+pub(crate) fn missing_roles(roles: &[RoleCast], agents: &[AgentId]) -> String {
+    let parts: String = roles.iter().map(RoleCast::text).collect();
     let mut text = format!("add to `roles` in org.yaml, with agents of yours:\n\n{parts}");
     if !agents.is_empty() {
         text.push_str("\nand to `agents`:\n\n");
@@ -125,7 +125,7 @@ fn value(new: &NewWorkflow, made: &WorkflowFile) -> Value {
         Fate::Committed(id) => commit = Some(id),
         Fate::Ready => {}
     }
-    let role = |part: &Part| {
+    let role = |part: &RoleCast| {
         json!({
             "role": part.role,
             "description": part.does,

@@ -23,13 +23,13 @@ Examples:
   aof workflow diff             what committing project.yaml, org.yaml and workflows/ would do
   aof workflow diff HEAD~5      what has changed since
   aof workflow diff --json")]
-pub(crate) struct Args {
+pub(crate) struct WorkflowDiffArgs {
     /// A commit, a branch or a tag to compare the rules in force with
     #[arg(value_name = "REV")]
     revision: Option<String>,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &WorkflowDiffArgs) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("workflow diff")?;
     let diff = diff_rules(&workspace, args.revision.as_deref())?;
     let output = session.output;

@@ -11,14 +11,14 @@ use crate::cli::output::{CYAN, DIM, RED, YELLOW, bold, of_commit, styled};
 use crate::cli::render::findings;
 use crate::cli::session::Session;
 use crate::cli::text_input;
-use crate::domain::WorkflowName;
+use crate::domain::{FieldFate, ImportRemark, WorkflowName};
 use crate::files::diagnostic::diagnostic::render_all;
 use crate::files::printable::inert;
 use crate::git::GitError;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::setup::import::import::{Imported, System};
-use crate::setup::import::report::{Fate, Remark};
+use crate::setup::import::foreign_system::ForeignSystem;
+use crate::setup::import::import_file::Imported;
 use crate::setup::import_workflow::{Brought, Fidelity, bring_in, read_foreign, roles_snippet};
 use crate::storage::{ProjectPath, StoreError};
 use crate::tasks::apply::change::DryRun;
@@ -32,14 +32,14 @@ Examples:
   aof workflow import workflow.yml --dry-run     see the workflow, and the report beside it
   aof workflow import config.toml --name loop    write and commit workflows/loop.yaml
   aof workflow import old.json --from openagents")]
-pub(crate) struct Args {
+pub(crate) struct WorkflowImportArgs {
     /// The file: YAML, JSON or TOML; `-` for stdin
     #[arg(value_name = "FILE")]
     file: String,
     /// The system that wrote it; without it, the content says so
     #[arg(long, value_name = "SYSTEM",
-        value_parser = one_of::<System>(System::ALL.iter().map(|system| system.as_str())))]
-    from: Option<System>,
+        value_parser = one_of::<ForeignSystem>(ForeignSystem::ALL.iter().map(|system| system.as_str())))]
+    from: Option<ForeignSystem>,
     /// The name of the workflow; of several in the file, the one to take
     #[arg(long, value_name = "NAME")]
     name: Option<WorkflowName>,
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     rehearsal: Rehearsal,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &WorkflowImportArgs) -> Result<ExitCode, CliError> {
     let mode = args.rehearsal.mode();
     let bytes = match args.file.as_str() {
         "-" => text_input::bytes(Path::new("-"))?,
@@ -89,23 +89,25 @@ fn workspace(session: &Session, mode: DryRun) -> Result<Option<Workspace>, CliEr
 }
 
 /// Returns what became of each field.
-fn report(args: &Args, imported: &Imported) -> String {
+fn report(args: &WorkflowImportArgs, imported: &Imported) -> String {
     let mut lines = vec![format!("{}, read as {}:", bold(inert(&args.file)), imported.system)];
     lines.extend(imported.remarks.iter().map(line));
-    let count = |fate: Fate| imported.remarks.iter().filter(|remark| remark.fate == fate).count();
-    let counts = Fate::ALL.iter().map(|fate| (count(*fate), fate)).filter(|(count, _)| *count > 0);
+    let count =
+        |fate: FieldFate| imported.remarks.iter().filter(|remark| remark.fate == fate).count();
+    let counts =
+        FieldFate::ALL.iter().map(|fate| (count(*fate), fate)).filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, fate)| format!("{count} {fate}")).collect();
     lines.push(counts.join(", "));
     lines.join("\n")
 }
 
-fn line(remark: &Remark) -> String {
+fn line(remark: &ImportRemark) -> String {
     let place = remark.line.map_or_else(|| "-".to_owned(), |line| line.to_string());
     let style = match remark.fate {
-        Fate::Kept => DIM,
-        Fate::Converted | Fate::Added => CYAN,
-        Fate::Dropped => YELLOW,
-        Fate::Lost => RED,
+        FieldFate::Kept => DIM,
+        FieldFate::Converted | FieldFate::Added => CYAN,
+        FieldFate::Dropped => YELLOW,
+        FieldFate::Lost => RED,
     };
     let fate = styled(style, format!("{:<9}", remark.fate));
     let note =
@@ -168,7 +170,7 @@ fn value(imported: &Imported, brought: &Brought) -> Value {
     json!({
         "from": imported.system,
         "workflows": workflows.collect::<Vec<_>>(),
-        "report": imported.remarks.iter().map(Remark::to_value).collect::<Vec<_>>(),
+        "report": imported.remarks.iter().map(ImportRemark::to_value).collect::<Vec<_>>(),
         "lackingRoles": lacking.collect::<Vec<_>>(),
         "orgSnippet": snippet,
         "diagnostics": findings::diagnostic_values(&brought.diagnostics),

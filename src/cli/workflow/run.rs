@@ -10,7 +10,7 @@ use super::create::missing_roles;
 use crate::agents::runner::output::shortened;
 use crate::agents::runner::{Pace, Wish, preview_of};
 use crate::cli::agents::preview;
-use crate::cli::agents::run::{How, ended, go};
+use crate::cli::agents::run::{RunOptions, ended, go};
 use crate::cli::agents::runner::project;
 use crate::cli::arguments::context;
 use crate::cli::error::CliError;
@@ -22,7 +22,7 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::setup::create_workflow::{Fate, NewWorkflow, create_workflow};
-use crate::setup::template::template::Template;
+use crate::setup::template::Template;
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::create::{NewTask, check_new, create};
 use crate::tasks::lookup::workflow_named;
@@ -42,7 +42,7 @@ In KEY=VALUE the value is JSON, else a text. A number that JSON would write diff
 The task file is the state: `aof run --task ID` goes on where a run stopped, here or in any clone of the repository.
 If WORKFLOW is a template that the project has no workflow of, the workflow is created first (`workflows/NAME.yaml`).
 Exit codes: 0 complete, 1 failed, 7 it waits for somebody, 130 stopped.")]
-pub(crate) struct Args {
+pub(crate) struct WorkflowRunArgs {
     /// The workflow, or a template
     #[arg(value_name = "WORKFLOW")]
     workflow: WorkflowName,
@@ -62,14 +62,14 @@ pub(crate) struct Args {
     #[arg(long)]
     step: bool,
     #[command(flatten)]
-    how: How,
+    how: RunOptions,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &WorkflowRunArgs) -> Result<ExitCode, CliError> {
     ended(session, &args.how, start(session, args))
 }
 
-fn start(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+fn start(session: &Session, args: &WorkflowRunArgs) -> Result<ExitCode, CliError> {
     let workspace = session.workspace_in_background("workflow run")?;
     let mode = if args.how.dry_run { DryRun::Yes } else { DryRun::No };
     let in_force = session.rules(&workspace)?;
@@ -171,7 +171,7 @@ fn begin(
 fn new_task(
     workspace: &Workspace,
     workflow: &Workflow,
-    args: &Args,
+    args: &WorkflowRunArgs,
     here: &Path,
 ) -> Result<NewTask, CliError> {
     let files = files(workspace, &args.files, here)?;

@@ -16,7 +16,7 @@ use crate::rules::{Edge, Limits, Post, Rules, Way, edges, reads};
 use crate::tasks::lookup::workflow_named;
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct WorkflowShowArgs {
     /// The workflow; the project's default if none is named
     name: Option<WorkflowName>,
 }
@@ -32,12 +32,12 @@ pub(crate) struct GraphArgs {
     name: Option<WorkflowName>,
     /// The format of the drawing
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
+    format: GraphFormat,
 }
 
 /// How a workflow is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum GraphFormat {
     /// Lines and letters
     Text,
     /// A flowchart for Mermaid
@@ -46,16 +46,12 @@ enum Format {
     Dot,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &WorkflowShowArgs) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("workflow show")?;
     let in_force = session.rules(&workspace)?;
     let rules = &in_force.rules;
     let workflow = named(rules, args.name.as_ref())?;
-    if session.output.is_json() {
-        session.output.data(value(rules, workflow));
-    } else {
-        session.output.print(&draw(rules, workflow, &[]));
-    }
+    session.output.show(|| value(rules, workflow), || draw(rules, workflow, &[]));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -70,9 +66,9 @@ pub(crate) fn graph(session: &Session, args: &GraphArgs) -> Result<ExitCode, Cli
         session.output.data(graph_value(workflow, &report));
     } else {
         session.output.print(&match args.format {
-            Format::Text => draw(rules, workflow, &report.rows),
-            Format::Mermaid => mermaid(workflow, &report.rows),
-            Format::Dot => dot(workflow, &report.rows),
+            GraphFormat::Text => draw(rules, workflow, &report.rows),
+            GraphFormat::Mermaid => mermaid(workflow, &report.rows),
+            GraphFormat::Dot => dot(workflow, &report.rows),
         });
     }
     Ok(findings::tell_unreadable(session, &report.unreadable))

@@ -9,8 +9,8 @@ use crate::files::config::config::{Source, load};
 use crate::files::yaml;
 use crate::files::yaml::{Fault, Limits};
 use crate::files::{completion_file, task_file};
-use crate::setup::template::people::Founder;
-use crate::setup::template::template::Template;
+use crate::setup::template::Founder;
+use crate::setup::template::Template;
 
 /// A signature, made by nobody in particular.
 const SIGNATURE: &str = concat!(

@@ -1,11 +1,11 @@
 //! What an operation can fail with; each says what is wrong and what to do about it.
 
+use crate::domain::ImportRemark;
 use crate::domain::{IdFault, TaskId, Ticket};
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::files::frontmatter::SpliceRefusal;
 use crate::git::{GitError, RemoteError};
 use crate::rules::Refusal;
-use crate::setup::import::report::Remark;
 use crate::storage::fs::project_path::BadPath;
 use crate::storage::{ProjectPath, StoreError};
 
@@ -141,7 +141,7 @@ pub enum OpsError {
     #[error("the import would lose where tasks go: {}", .lost.iter().map(|remark| format!("`{}`", remark.field)).collect::<Vec<_>>().join(", "))]
     LossyImport {
         /// What would be lost.
-        lost: Vec<Remark>,
+        lost: Vec<ImportRemark>,
     },
     /// A name that stands for nothing here.
     #[error("there is no {} `{given}`", .kind.noun())]

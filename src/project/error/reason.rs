@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::error::OpsError;
+use crate::domain::ImportRemark;
 use crate::files::diagnostic::diagnostic::Diagnostic;
-use crate::setup::import::report::Remark;
 use crate::storage::StoreError;
 
 /// Returns an error as the file beside a refused one, and `--json`, show it.
@@ -45,7 +45,7 @@ pub(crate) fn reason_of(error: &OpsError) -> Value {
         map.insert("known".to_owned(), json!(known));
     }
     if let OpsError::LossyImport { lost } = error {
-        map.insert("lost".to_owned(), lost.iter().map(Remark::to_value).collect());
+        map.insert("lost".to_owned(), lost.iter().map(ImportRemark::to_value).collect());
     }
     if let OpsError::UnreadableTask { diagnostics, .. }
     | OpsError::InvalidRules(diagnostics)

@@ -2,16 +2,13 @@
 
 pub(crate) mod hops;
 
-use std::collections::HashMap;
-
 use serde_json::{Map, Value, json};
 
-use super::import::{Read, Roles};
-use super::names;
-use super::names::Names;
+use super::names::{self, Names};
 use super::record::{Field, Record, join, scalar};
-use super::report::{At, Ledger};
-use crate::files::yaml::{Fault, Kind, Node};
+use super::report::{At, ImportReport};
+use super::workflow_draft::{ReadWorkflow, RolesNeeded};
+use crate::files::yaml::{Kind, Node};
 
 /// The fields of a workflow that are ours as they stand.
 const OF_WORKFLOW: [&str; 10] = [
@@ -56,258 +53,189 @@ const OF_GATE: [&str; 25] = [
 ];
 
 /// Returns the workflows of the file: its own, and those of its templates.
-pub(crate) fn read(root: &Node<'static>, stem: &str, ledger: &mut Ledger<'_>) -> Vec<Read> {
-    let Some(mut top) = Record::of(root, "", "a file of aof", ledger) else { return Vec::new() };
-    let mut found = Vec::new();
+pub(crate) fn read<'r>(
+    root: &'r Node<'static>,
+    stem: &str,
+    report: &'r ImportReport<'r>,
+) -> Vec<ReadWorkflow> {
+    let Some(mut top) = Record::of(root, "", "a file of aof", report) else { return Vec::new() };
     if top.has("gates") || top.has("hops") {
-        found.extend(workflow(top, None, stem, ledger));
-        return found;
+        return workflow(top, None, stem).into_iter().collect();
     }
+    let mut found = Vec::new();
     if let Some(field) = top.take("workflow")
-        && let Some(record) = Record::of(field.node, "workflow", "a workflow", ledger)
+        && let Some(record) = Record::of(field.node, "workflow", "a workflow", report)
     {
-        found.extend(workflow(record, None, stem, ledger));
+        found.extend(workflow(record, None, stem));
     }
     for key in ["workflows", "workflowTemplates"] {
         let Some(field) = top.take(key) else { continue };
-        for read in several(&field, stem, ledger) {
-            keep(read, &field, &mut found, ledger);
+        for (key, record) in field.workflows() {
+            if let Some(read) = workflow(record, key, stem) {
+                keep(read, &field.at, &mut found);
+            }
         }
     }
-    let no_workflow = found.is_empty() && ledger.faults.is_empty();
-    let start = top.start();
-    top.finish(ledger, |key| match key {
+    if found.is_empty() && !report.has_faults() {
+        let help = "import the file that has `workflow`, `workflows`, `gates` or `hops`";
+        top.start().fault("no_workflow", "there is no workflow in this file", help);
+    }
+    top.finish(|key| match key {
         "roles" | "agents" | "teams" => Some("who works is in org.yaml"),
         _ => Some("no part of a workflow: it belongs into project.yaml, if anywhere"),
     });
-    if no_workflow {
-        let help = "import the file that has `workflow`, `workflows`, `gates` or `hops`";
-        ledger.fault(
-            Fault::new("no_workflow", start, "there is no workflow in this file").help(help),
-        );
-    }
     found
 }
 
-fn several(field: &Field<'_>, stem: &str, ledger: &mut Ledger<'_>) -> Vec<Read> {
-    let mut found = Vec::new();
-    match &field.node.kind {
-        Kind::Mapping(entries) => {
-            for entry in entries {
-                let path = join(&field.at.path, &entry.key.text);
-                let Some(record) = Record::of(&entry.value, &path, "a workflow", ledger) else {
-                    continue;
-                };
-                found.extend(workflow(record, Some(&entry.key.text), stem, ledger));
-            }
+/// Keeps a workflow, unless it is a template that says what the workflow of its name says.
+fn keep(mut read: ReadWorkflow, at: &At<'_>, found: &mut Vec<ReadWorkflow>) {
+    let at = At { path: join(&at.path, &read.name), ..at.clone() };
+    if let Some(same) = found.iter().find(|other| other.name == read.name) {
+        if same.map.get("gates") == read.map.get("gates") {
+            at.dropped(format!("the same gates as the workflow `{}` before it", read.name));
+            return;
         }
-        Kind::Sequence(items) => {
-            for (index, item) in items.iter().enumerate() {
-                let path = format!("{}.{}", field.at.path, index + 1);
-                let Some(record) = Record::of(item, &path, "a workflow", ledger) else { continue };
-                found.extend(workflow(record, None, stem, ledger));
-            }
+        let given = read.name.clone();
+        let mut number = 2;
+        while found.iter().any(|other| other.name == read.name) {
+            read.name = format!("{given}-{number}");
+            number += 1;
         }
-        _ => ledger.fault(field.wrong("a mapping of names and workflows")),
+        at.converted(format!("called `{}`: there is another `{given}`", read.name));
+        read.map.insert("name".to_owned(), json!(read.name));
     }
-    found
-}
-
-/// A template that says what the workflow of its name says is no second workflow.
-fn keep(mut read: Read, field: &Field<'_>, found: &mut Vec<Read>, ledger: &mut Ledger<'_>) {
-    let Some(same) = found.iter().find(|other| other.name == read.name) else {
-        found.push(read);
-        return;
-    };
-    let at = At { path: join(&field.at.path, &read.name), ..field.at.clone() };
-    if same.map.get("gates") == read.map.get("gates") {
-        ledger.dropped(&at, format!("the same gates as the workflow `{}` before it", read.name));
-        return;
-    }
-    let mut number = 2;
-    let given = read.name.clone();
-    while found.iter().any(|other| other.name == read.name) {
-        read.name = format!("{given}-{number}");
-        number += 1;
-    }
-    ledger.converted(&at, format!("called `{}`: there is another `{given}`", read.name));
-    read.map.insert("name".to_owned(), json!(read.name));
     found.push(read);
 }
 
-fn workflow(
-    mut record: Record<'_>,
-    key: Option<&str>,
-    stem: &str,
-    ledger: &mut Ledger<'_>,
-) -> Option<Read> {
-    let mut map = Map::new();
-    let name = match (record.text("name", ledger), key) {
-        (Some((text, field)), _) => {
-            let (name, why) = Names::default().add(&text, stem);
-            match why {
-                Some(why) => ledger.converted(&field.at, why),
-                None => ledger.kept(&field.at),
-            }
-            name
-        }
+fn workflow(mut record: Record<'_>, key: Option<&str>, stem: &str) -> Option<ReadWorkflow> {
+    let name = match (record.text("name"), key) {
+        (Some(said), _) => Names::default().take(&said, stem, ""),
         (None, Some(key)) => names::plain(key, stem),
         (None, None) => {
-            ledger.supplied("name", format!("not given: the workflow is called `{stem}`"));
+            record.report.added("name", format!("not given: the workflow is called `{stem}`"));
             stem.to_owned()
         }
     };
-    map.insert("name".to_owned(), json!(name));
+    let mut map = Map::from_iter([("name".to_owned(), json!(name))]);
     for key in OF_WORKFLOW {
-        if let Some(field) = record.take(key) {
-            let value = field.node.to_value();
-            let value = match value.as_str() {
-                Some("predecessors") if key == "rejectionStrategy" => {
-                    ledger.converted(&field.at, "`previous`");
-                    json!("previous")
-                }
-                _ => {
-                    ledger.kept(&field.at);
-                    value
-                }
-            };
-            map.insert(key.to_owned(), value);
+        let Some(field) = record.take(key) else { continue };
+        let mut value = field.node.to_value();
+        if key == "rejectionStrategy" && value == "predecessors" {
+            field.at.converted("`previous`");
+            value = json!("previous");
+        } else {
+            field.at.kept();
         }
+        map.insert(key.to_owned(), value);
     }
-    let mut roles = Roles::default();
+    let mut roles = RolesNeeded::default();
     let gates = match (record.take("gates"), record.take("hops")) {
         (Some(field), hops) => {
             if let Some(hops) = hops {
-                ledger.dropped(&hops.at, "the workflow has gates");
+                hops.at.dropped("the workflow has gates");
             }
-            gates(&field, &mut roles, ledger)?
+            gates(&field, &mut roles)?
         }
-        (None, Some(field)) => hops::read(&field, &mut roles, ledger)?,
+        (None, Some(field)) => hops::read(&field, &mut roles)?,
         (None, None) => {
-            let message = format!("the workflow `{name}` has neither `gates` nor `hops`");
-            ledger.fault(Fault::new("missing_field", record.start(), message));
+            record.missing(format!("the workflow `{name}` has neither `gates` nor `hops`"));
             return None;
         }
     };
     map.insert("gates".to_owned(), Value::Array(gates));
-    record.finish(ledger, |_| None);
-    Some(Read { name, map, roles })
+    record.finish(|_| None);
+    Some(ReadWorkflow { name, map, roles })
 }
 
-fn gates(field: &Field<'_>, roles: &mut Roles, ledger: &mut Ledger<'_>) -> Option<Vec<Value>> {
-    let Kind::Sequence(items) = &field.node.kind else {
-        ledger.fault(field.wrong("a list of gates"));
+fn gates(field: &Field<'_>, roles: &mut RolesNeeded) -> Option<Vec<Value>> {
+    if !matches!(field.node.kind, Kind::Sequence(_)) {
+        field.wrong("a list of gates");
         return None;
-    };
-    if items.is_empty() {
-        ledger.fault(Fault::new("no_gates", field.node.span.clone(), "the workflow has no gates"));
     }
-    let mut naming = Naming::default();
+    let mut names = GateNames::default();
     let mut list = Vec::new();
-    for (index, item) in items.iter().enumerate() {
-        let path = format!("{}.{}", field.at.path, index + 1);
-        let Some(mut record) = Record::of(item, &path, "a gate", ledger) else { continue };
-        let mut map = naming.named(&mut record, index, roles, ledger);
-        for key in OF_GATE {
-            if let Some(field) = record.take(key) {
-                ledger.kept(&field.at);
-                map.insert(key.to_owned(), field.node.to_value());
-            }
-        }
-        if let Some(role) = map.get("escalateTo").and_then(Value::as_str) {
-            roles.add(role, None);
-        }
+    let records = field.records("a list of gates", "a gate", Some("the workflow has no gates"));
+    for (index, mut record) in records.into_iter().enumerate() {
+        let mut map = names.named(&mut record, &field.at.path, index, roles);
+        copy(&mut record, &OF_GATE, &mut map, roles);
         for branch in map.get("branches").and_then(Value::as_array).into_iter().flatten() {
-            if let Some(role) = branch.get("role").and_then(Value::as_str) {
+            if let Some(role) = branch["role"].as_str() {
                 roles.add(role, None);
             }
         }
-        record.finish(ledger, |_| None);
+        record.finish(|_| None);
         list.push(map);
     }
     // Any gate may be named before it comes up, so references are settled last.
     for map in &mut list {
-        naming.refer(map);
+        let ours = map.get("rejectTo").and_then(Value::as_str);
+        if let Some(ours) = ours.and_then(|foreign| names.gates.get(foreign)) {
+            map.insert("rejectTo".to_owned(), json!(ours));
+        }
     }
     Some(list.into_iter().map(Value::Object).collect())
 }
 
-/// The names of gates and roles, where they had to change.
-#[derive(Default)]
-struct Naming {
-    gates: Names,
-    roles: Names,
-    changed: HashMap<String, String>,
+/// Copies the fields that mean the same here.
+fn copy(
+    record: &mut Record<'_>,
+    keys: &[&'static str],
+    map: &mut Map<String, Value>,
+    roles: &mut RolesNeeded,
+) {
+    for key in keys {
+        if let Some(field) = record.take(key) {
+            field.at.kept();
+            map.insert((*key).to_owned(), field.node.to_value());
+        }
+    }
+    if let Some(role) = map.get("escalateTo").and_then(Value::as_str) {
+        roles.add(role, None);
+    }
 }
 
-impl Naming {
+/// The names of gates and roles.
+#[derive(Default)]
+struct GateNames {
+    gates: Names,
+    roles: Names,
+}
+
+impl GateNames {
     /// Returns the gate with its id and its role.
     fn named(
         &mut self,
         record: &mut Record<'_>,
+        parent: &str,
         index: usize,
-        roles: &mut Roles,
-        ledger: &mut Ledger<'_>,
+        roles: &mut RolesNeeded,
     ) -> Map<String, Value> {
         let mut map = Map::new();
         let kind = record.peek("type").and_then(scalar);
-        match record.text("id", ledger) {
-            Some((text, field)) => {
-                record.called(format!(
-                    "{}.{text}",
-                    record.path().rsplit_once('.').map_or("", |(path, _)| path)
-                ));
-                let at = At { path: join(record.path(), "id"), ..field.at };
-                let (id, why) = self.gates.add(&text, &format!("gate-{}", index + 1));
-                match why {
-                    Some(why) => ledger.converted(&at, why),
-                    None => ledger.kept(&at),
-                }
-                self.changed.insert(text, id.clone());
-                map.insert("id".to_owned(), json!(id));
-            }
-            None => {
-                ledger.fault(Fault::new(
-                    "missing_field",
-                    record.start(),
-                    format!("gate {} has no `id`", index + 1),
-                ));
-            }
+        if let Some(said) = record.own_name("id", parent) {
+            let id = self.gates.take(&said, &format!("gate-{}", index + 1), "");
+            map.insert("id".to_owned(), json!(id));
+        } else {
+            record.missing(format!("gate {} has no `id`", index + 1));
         }
-        match record.text("role", ledger) {
-            Some((text, field)) => {
-                let known = self.roles.get(&text).map(str::to_owned);
-                let (role, why) =
-                    known.map_or_else(|| self.roles.add(&text, "role"), |known| (known, None));
-                match why {
-                    Some(why) => ledger.converted(&field.at, why),
-                    None if role == text => ledger.kept(&field.at),
-                    None => ledger.converted(&field.at, format!("`{role}`")),
+        if let Some(said) = record.text("role") {
+            let role = match self.roles.get(&said.value).map(str::to_owned) {
+                Some(known) if known == said.value => said.kept(),
+                Some(known) => {
+                    said.at.converted(format!("`{known}`"));
+                    known
                 }
-                if record.peek("requireHuman").is_some_and(|node| node.kind == Kind::Bool(true)) {
-                    roles.add_people(&role, None);
-                } else {
-                    roles.add(&role, None);
-                }
-                map.insert("role".to_owned(), json!(role));
+                None => self.roles.take(&said, "role", ""),
+            };
+            if record.peek("requireHuman").is_some_and(|node| node.kind == Kind::Bool(true)) {
+                roles.add_people(&role, None);
+            } else {
+                roles.add(&role, None);
             }
-            None if matches!(kind.as_deref(), Some("condition" | "fork")) => {}
-            None => {
-                ledger.fault(Fault::new(
-                    "missing_field",
-                    record.start(),
-                    format!("`{}` has no `role`", record.path()),
-                ));
-            }
+            map.insert("role".to_owned(), json!(role));
+        } else if !matches!(kind.as_deref(), Some("condition" | "fork")) {
+            record.missing(format!("`{}` has no `role`", record.path));
         }
         map
-    }
-
-    /// Names other gates as they are called now.
-    fn refer(&self, map: &mut Map<String, Value>) {
-        let ours = |text: &str| self.changed.get(text).filter(|ours| *ours != text).cloned();
-        if let Some(name) = map.get("rejectTo").and_then(Value::as_str).and_then(ours) {
-            map.insert("rejectTo".to_owned(), json!(name));
-        }
     }
 }

@@ -2,8 +2,8 @@
 
 pub(crate) mod antfarm;
 pub(crate) mod aof;
-pub(crate) mod guess;
-pub(crate) mod import;
+pub(crate) mod foreign_system;
+pub(crate) mod import_file;
 pub(crate) mod names;
 pub(crate) mod openagents;
 pub(crate) mod orbital;

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::record::Said;
+
 /// The longest name, in bytes.
 const LONGEST: usize = 64;
 
@@ -46,6 +48,16 @@ impl Names {
         (name, why)
     }
 
+    /// Returns our name for the one that a field says, and reports what became of it; `kept` tells where it stands if that is so.
+    pub(crate) fn take(&mut self, said: &Said<'_>, fallback: &str, kept: &str) -> String {
+        let (name, why) = self.add(&said.value, fallback);
+        match why {
+            Some(why) => said.at.converted(why),
+            None => said.at.kept_as(kept),
+        }
+        name
+    }
+
     /// Keeps a name for something that the foreign file does not name.
     pub(crate) fn invent(&mut self, name: &str) -> String {
         self.free(&plain(name, "gate"))
@@ -57,15 +69,20 @@ impl Names {
     }
 
     fn free(&mut self, clean: &str) -> String {
-        let mut name = clean.to_owned();
-        let mut number = 2;
-        while !self.taken.insert(name.clone()) {
-            let tail = format!("-{number}");
-            name = format!("{}{tail}", &clean[..clean.len().min(LONGEST - tail.len())]);
-            number += 1;
-        }
-        name
+        numbered(clean, |name| self.taken.insert(name.to_owned()))
     }
+}
+
+/// Returns the name, with a number behind it if it is not free.
+fn numbered(clean: &str, mut is_free: impl FnMut(&str) -> bool) -> String {
+    let mut name = clean.to_owned();
+    let mut number = 2;
+    while !is_free(&name) {
+        let tail = format!("-{number}");
+        name = format!("{}{tail}", &clean[..clean.len().min(LONGEST - tail.len())]);
+        number += 1;
+    }
+    name
 }
 
 /// Returns the decisions of one gate for foreign words, in their order; with each, why it is called otherwise.
@@ -84,13 +101,7 @@ pub(crate) fn decisions<'a>(
         };
         let ours = WORDS.iter().find(|(known, _)| clean.eq_ignore_ascii_case(known));
         let clean = ours.map_or(clean, |(_, ours)| (*ours).to_owned());
-        let mut name = clean.clone();
-        let mut number = 2;
-        while !taken.insert(name.to_ascii_lowercase()) {
-            let tail = format!("-{number}");
-            name = format!("{}{tail}", &clean[..clean.len().min(LONGEST - tail.len())]);
-            number += 1;
-        }
+        let name = numbered(&clean, |name| taken.insert(name.to_ascii_lowercase()));
         let why = match ours {
             _ if name == word => None,
             Some((known, _)) => {
@@ -122,7 +133,7 @@ pub(crate) fn plain(text: &str, fallback: &str) -> String {
     if name.is_empty() { fallback.to_owned() } else { name.to_owned() }
 }
 
-/// Tells whether a text is a name as it stands.
+/// Returns whether a text is a name as it stands.
 pub(crate) fn is_name(text: &str) -> bool {
     text.len() <= LONGEST
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())

@@ -5,8 +5,8 @@ use std::path::Path;
 use aof::domain::Severity;
 use aof::files::config::config::{Source, load};
 use aof::rules::Rules;
-use aof::setup::template::people::Founder;
-use aof::setup::template::template::Template;
+use aof::setup::template::Founder;
+use aof::setup::template::Template;
 use insta::assert_snapshot;
 
 use crate::support::checker::check;

@@ -9,7 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::output::{first_of, width};
 use crate::cli::render::findings;
 use crate::cli::session::Session;
-use crate::cli::time::Since;
+use crate::cli::time::PastTime;
 use crate::domain::{WorkflowName, listed};
 use crate::files::printable::inert;
 use crate::observability::stats::stats::{Question, Stats, stats};
@@ -26,21 +26,21 @@ Examples:
   aof stats --since 2026-11-01 --workflow default
   aof stats --by agent               a table: `agent`, `gate`, `tag` or `week`
   aof stats --json                   everything, for programs")]
-pub(crate) struct Args {
+pub(crate) struct StatsArgs {
     /// Count only what ended in this time: `30d`, `12h`, or since a day, as in `2026-11-01`
     #[arg(long, value_name = "TIME")]
-    since: Option<Since>,
+    since: Option<PastTime>,
     /// Count only tasks of this workflow
     #[arg(long, value_name = "NAME")]
     workflow: Option<WorkflowName>,
     /// Show one table in place of the screen; `--json` has all of them
     #[arg(long, value_name = "WHAT", conflicts_with = "json")]
-    by: Option<By>,
+    by: Option<StatsTable>,
 }
 
 /// What a table is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum By {
+enum StatsTable {
     /// How much each agent did, how fast, and what was sent back
     Agent,
     /// How long tasks stay at each gate, and what it sends back
@@ -51,7 +51,7 @@ enum By {
     Week,
 }
 
-pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(session: &Session, args: &StatsArgs) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("stats")?;
     let in_force = session.rules(&workspace)?;
     let since = args.since.map(|since| since.from(workspace.now()));
@@ -65,15 +65,17 @@ pub(crate) fn run(session: &Session, args: &Args) -> Result<ExitCode, CliError> 
         session
             .output
             .line(format!("there are no tasks{of} yet: create one with `aof task new \"...\"`"));
-    } else if stats.tally.visits == 0 && matches!(args.by, Some(By::Agent | By::Tag)) {
+    } else if stats.tally.visits == 0
+        && matches!(args.by, Some(StatsTable::Agent | StatsTable::Tag))
+    {
         session.output.line(overview::NO_VISITS);
     } else {
         session.output.print(&match args.by {
             None => overview::page(&stats, width()),
-            Some(By::Agent) => tables::agents(&stats, tables::ALL).render(width()),
-            Some(By::Gate) => tables::gates_in_full(&stats).render(width()),
-            Some(By::Tag) => tables::tags(&stats).render(width()),
-            Some(By::Week) => tables::weeks(&stats).render(width()),
+            Some(StatsTable::Agent) => tables::agents(&stats, tables::ALL).render(width()),
+            Some(StatsTable::Gate) => tables::gates_in_full(&stats).render(width()),
+            Some(StatsTable::Tag) => tables::tags(&stats).render(width()),
+            Some(StatsTable::Week) => tables::weeks(&stats).render(width()),
         });
         warn_of_clocks(session, &stats);
     }

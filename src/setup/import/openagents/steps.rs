@@ -2,41 +2,39 @@
 
 use std::collections::HashMap;
 
-use crate::domain::{Period, nearest};
-use crate::files::yaml::{Fault, Kind};
-use crate::setup::import::import::run_model;
+use crate::domain::Period;
 use crate::setup::import::names::Names;
-use crate::setup::import::record::{Field, Record, join};
-use crate::setup::import::report::{At, Ledger};
+use crate::setup::import::record::{Field, Record, Said};
+use crate::setup::import::report::At;
+use crate::setup::import::workflow_draft::{RetryDraft, run_model};
 
 /// A step as the file has it.
-pub(crate) struct Step {
+pub(crate) struct OpenagentsStep<'r> {
     pub(crate) foreign: String,
     pub(crate) gate: String,
-    pub(crate) at: At,
-    pub(crate) kind: Kindred,
+    pub(crate) at: At<'r>,
+    pub(crate) kind: StepKind<'r>,
     pub(crate) description: Option<String>,
-    pub(crate) input: Option<(String, At)>,
-    pub(crate) routes: Vec<Way>,
-    pub(crate) max_retries: Option<(u64, At)>,
-    pub(crate) timeout: Option<(String, At)>,
+    pub(crate) input: Option<Said<'r>>,
+    pub(crate) routes: Vec<StepRoute<'r>>,
+    pub(crate) max_retries: Option<Said<'r, u64>>,
+    pub(crate) timeout: Option<Said<'r>>,
     pub(crate) model: Option<String>,
-    pub(crate) delay: Option<String>,
+    pub(crate) retry: Option<RetryDraft>,
 }
 
 /// What a step is.
-pub(crate) enum Kindred {
+pub(crate) enum StepKind<'r> {
     Agent { agent: Option<String> },
-    Approval { message: Option<(String, At)>, who: Option<String> },
+    Approval { message: Option<Said<'r>>, who: Option<String> },
     Parallel { agents: Vec<String> },
-    Condition { expression: Option<(String, At)> },
+    Condition { expression: Option<Said<'r>> },
 }
 
 /// `on_success: code`.
-pub(crate) struct Way {
+pub(crate) struct StepRoute<'r> {
     pub(crate) on: &'static str,
-    pub(crate) to: String,
-    pub(crate) at: At,
+    pub(crate) to: Said<'r>,
 }
 
 const ROUTES: [&str; 6] =
@@ -45,99 +43,68 @@ const ROUTES: [&str; 6] =
 /// The target that ends a workflow.
 pub(crate) const END: &str = "end";
 
-pub(crate) fn read_steps(field: &Field<'_>, ledger: &mut Ledger<'_>) -> Vec<Step> {
-    let Kind::Sequence(items) = &field.node.kind else {
-        ledger.fault(field.wrong("a list of steps"));
-        return Vec::new();
-    };
-    if items.is_empty() {
-        ledger.fault(Fault::new("no_gates", field.node.span.clone(), "the workflow has no steps"));
-    }
+pub(crate) fn read_steps<'r>(field: &Field<'r>) -> Vec<OpenagentsStep<'r>> {
     let mut names = Names::default();
-    let mut steps: Vec<Step> = Vec::new();
-    for (index, item) in items.iter().enumerate() {
-        let path = format!("{}.{}", field.at.path, index + 1);
-        let Some(record) = Record::of(item, &path, "a step", ledger) else { continue };
-        steps.extend(step(record, &field.at.path, index + 1, &mut names, ledger));
-    }
-    check(&steps, ledger);
+    let records = field.records("a list of steps", "a step", Some("the workflow has no steps"));
+    let numbered = records.into_iter().zip(1..);
+    let steps: Vec<OpenagentsStep<'_>> = numbered
+        .filter_map(|(record, number)| step(record, &field.at.path, number, &mut names))
+        .collect();
+    check(&steps);
     steps
 }
 
 /// Returns the place of each step in the list, by its name there.
-pub(crate) fn places(steps: &[Step]) -> HashMap<&str, usize> {
+pub(crate) fn places<'s>(steps: &'s [OpenagentsStep<'_>]) -> HashMap<&'s str, usize> {
     steps.iter().enumerate().map(|(index, step)| (step.foreign.as_str(), index)).collect()
 }
 
-fn step(
-    mut record: Record<'_>,
+fn step<'r>(
+    mut record: Record<'r>,
     parent: &str,
     number: usize,
     names: &mut Names,
-    ledger: &mut Ledger<'_>,
-) -> Option<Step> {
-    let Some((foreign, field)) = record.text("id", ledger) else {
-        let message = format!("step {number} has no `id`");
-        ledger.fault(Fault::new("missing_field", record.start(), message));
+) -> Option<OpenagentsStep<'r>> {
+    let Some(id) = record.own_name("id", parent) else {
+        record.missing(format!("step {number} has no `id`"));
         return None;
     };
-    record.called(join(parent, &foreign));
+    let fallback = format!("step-{number}");
     // `{{task}}` is the task everywhere, so no gate can be called that.
-    let wanted = if foreign == "task" { "task-step" } else { &foreign };
-    let (gate, why) = names.add(wanted, &format!("step-{number}"));
-    let at = At { path: join(record.path(), "id"), ..field.at };
-    match why {
-        Some(why) => ledger.converted(&at, why),
-        None if wanted != foreign => {
-            ledger.converted(&at, format!("`{gate}`: `task` means the task itself in templates"));
-        }
-        None => ledger.kept(&at),
-    }
-    let kind = kind(&mut record, &gate, ledger)?;
-    let description = record
-        .text("description", ledger)
-        .or_else(|| record.text("name", ledger))
-        .map(|(text, field)| {
-            ledger.kept_as(&field.at, "as `description`");
-            text
-        });
-    let input = record.text("input", ledger).map(|(text, field)| (text, field.at));
-    let mut routes = Vec::new();
-    for on in ROUTES {
-        if let Some((to, field)) = record.text(on, ledger) {
-            routes.push(Way { on, to, at: field.at });
-        }
-    }
-    let max_retries = record.count("max_retries", ledger).and_then(|(number, field)| {
-        if number == 0 {
-            let message =
-                format!("`{}` is how often a step is tried, so at least 1", field.at.path);
-            ledger.fault(Fault::new("invalid_value", field.node.span.clone(), message));
-            return None;
-        }
-        Some((number, field.at))
-    });
-    let timeout = record.text("timeout", ledger).map(|(text, field)| (text, field.at));
-    let (model, delay) = match &kind {
-        Kindred::Agent { .. } => (
-            record.text("model", ledger).map(|(model, field)| run_model(model, &field.at, ledger)),
-            record
-                .count("retry_delay", ledger)
-                .and_then(|(number, field)| delay(number, &field.at, ledger)),
-        ),
-        Kindred::Approval { .. } | Kindred::Parallel { .. } | Kindred::Condition { .. } => {
-            (None, None)
-        }
+    let gate = if id.value == "task" {
+        let (gate, why) = names.add("task-step", &fallback);
+        let usual = || format!("`{gate}`: `task` means the task itself in templates");
+        id.at.converted(why.unwrap_or_else(usual));
+        gate
+    } else {
+        names.take(&id, &fallback, "")
     };
-    record.finish(ledger, |key| match key {
+    let kind = kind(&mut record, &gate)?;
+    let description = record.text("description").or_else(|| record.text("name"));
+    let description = description.map(|said| said.kept_as("as `description`"));
+    let input = record.text("input");
+    let routes = ROUTES.into_iter().filter_map(|on| Some(StepRoute { on, to: record.text(on)? }));
+    let routes: Vec<StepRoute<'_>> = routes.collect();
+    let mut max_retries = record.count("max_retries");
+    if let Some(tries) = max_retries.take_if(|tries| tries.value == 0) {
+        let message = format!("`{}` is how often a step is tried, so at least 1", tries.at.path);
+        tries.value_at().fault("invalid_value", message, "");
+    }
+    let timeout = record.text("timeout");
+    let (mut model, mut retry) = (None, None);
+    if let StepKind::Agent { .. } = &kind {
+        model = record.text("model").map(|said| run_model(said.value, &said.at));
+        retry = record.count("retry_delay").and_then(|said| pause(&said));
+    }
+    record.finish(|key| match key {
         "retry_delay" | "model" => Some("only a step of one agent has a run of its own"),
         "message" => Some("only approvals show a message"),
         _ => None,
     });
-    Some(Step {
-        foreign,
+    Some(OpenagentsStep {
+        foreign: id.value,
         gate,
-        at,
+        at: id.at,
         kind,
         description,
         input,
@@ -145,113 +112,86 @@ fn step(
         max_retries,
         timeout,
         model,
-        delay,
+        retry,
     })
 }
 
 /// Returns the pause before another try: whole seconds, of thousandths.
-fn delay(number: u64, at: &At, ledger: &mut Ledger<'_>) -> Option<String> {
-    if number == 0 {
-        ledger.dropped(at, "without a pause, the runner has its own");
+fn pause(number: &Said<'_, u64>) -> Option<RetryDraft> {
+    if number.value == 0 {
+        number.at.dropped("without a pause, the runner has its own");
         return None;
     }
-    let period = Period::of_seconds(number.div_ceil(1000));
-    ledger.converted(at, format!("`run: {{retry: {{delay: {period}}}}}`"));
-    Some(period.to_string())
+    let delay = Period::of_seconds(number.value.div_ceil(1000)).to_string();
+    number.at.converted(format!("`run: {{retry: {{delay: {delay}}}}}`"));
+    Some(RetryDraft { delay })
 }
 
-fn kind(record: &mut Record<'_>, gate: &str, ledger: &mut Ledger<'_>) -> Option<Kindred> {
-    let told = record.text("type", ledger);
+fn kind<'r>(record: &mut Record<'r>, gate: &str) -> Option<StepKind<'r>> {
+    let told = record.text("type");
     let word = match &told {
-        Some((word, _)) => word.as_str(),
+        Some(word) => word.value.as_str(),
         // What has no type is an agent's step, unless it can only be another.
         None if record.has("agents") => "parallel",
         None if record.has("on_approve") || record.has("on_reject") => "approval",
         None => "agent",
     };
-    let kind = match word {
+    let note = |note: &str| told.as_ref().map(|word| word.at.converted(note));
+    Some(match word {
         "agent" => {
-            let agent = record.text("agent", ledger).map(|(text, field)| {
-                ledger.converted(&field.at, "`role`");
-                text
-            });
-            Kindred::Agent { agent }
+            let agent = record.text("agent").map(|said| said.converted("`role`"));
+            if let Some(word) = &told {
+                word.at.dropped("what a gate is anyway");
+            }
+            StepKind::Agent { agent }
         }
         "approval" => {
-            let message = record.text("message", ledger).map(|(text, field)| (text, field.at));
-            let who = record.take_any(&["approver", "agent", "role"]).and_then(|field| {
-                let text = field.text(ledger)?;
-                ledger.converted(&field.at, "`role`");
-                Some(text)
-            });
-            Kindred::Approval { message, who }
+            let message = record.text("message");
+            let who = record.take_any(&["approver", "agent", "role"]);
+            let who = who.and_then(|field| Some(field.text()?.converted("`role`")));
+            let _ = note("`requireHuman: true`, with the decisions `approve` and `reject`");
+            StepKind::Approval { message, who }
         }
         "parallel" => {
-            let agents = record.take("agents").and_then(|field| {
-                let agents = field.texts(ledger)?;
-                ledger.converted(&field.at, "`branches`, one for each agent");
-                Some(agents)
-            });
+            let agents = record.texts(&["agents"]);
+            let agents = agents.map(|said| said.converted("`branches`, one for each agent"));
             let agents = agents.unwrap_or_default();
             if agents.is_empty() {
-                let message = format!("the parallel step `{gate}` has no `agents`");
-                ledger.fault(Fault::new("missing_field", record.start(), message));
+                record.missing(format!("the parallel step `{gate}` has no `agents`"));
                 return None;
             }
-            Kindred::Parallel { agents }
+            let _ = note("`type: fork`; it passes when every branch does");
+            StepKind::Parallel { agents }
         }
         "condition" => {
             let expression = record.take_any(&["condition", "expression", "when", "if"]);
-            let expression = expression.and_then(|field| Some((field.text(ledger)?, field.at)));
-            Kindred::Condition { expression }
+            if let Some(word) = &told {
+                word.at.kept();
+            }
+            StepKind::Condition { expression: expression.and_then(Field::text) }
         }
         other => {
-            let span = told.as_ref().map_or(0..0, |(_, field)| field.node.span.clone());
-            let fault = Fault::new("invalid_value", span, format!("`{other}` is no kind of step"));
-            ledger.fault(fault.help("it is one of `agent`, `approval`, `parallel`, `condition`"));
+            let at = told.as_ref().map_or_else(|| record.start(), Said::value_at);
+            let help = "it is one of `agent`, `approval`, `parallel`, `condition`";
+            at.fault("invalid_value", format!("`{other}` is no kind of step"), help);
             return None;
         }
-    };
-    if let Some((word, field)) = &told {
-        match word.as_str() {
-            "agent" => ledger.dropped(&field.at, "what a gate is anyway"),
-            "approval" => {
-                ledger.converted(
-                    &field.at,
-                    "`requireHuman: true`, with the decisions `approve` and `reject`",
-                );
-            }
-            "parallel" => {
-                ledger.converted(&field.at, "`type: fork`; it passes when every branch does");
-            }
-            _ => ledger.kept(&field.at),
-        }
-    }
-    Some(kind)
+    })
 }
 
 /// Names once each, and routes only to what is there.
-fn check(steps: &[Step], ledger: &mut Ledger<'_>) {
+fn check(steps: &[OpenagentsStep<'_>]) {
     let places = places(steps);
     for (index, step) in steps.iter().enumerate() {
         if places.get(step.foreign.as_str()).is_some_and(|place| *place != index) {
             let message = format!("there are two steps `{}`", step.foreign);
-            let fault = Fault::new("duplicate_gate", step.at.span.clone(), message);
-            ledger.fault(fault.help("give each step an id of its own"));
+            step.at.fault("duplicate_gate", message, "give each step an id of its own");
         }
-        for way in &step.routes {
-            if way.to == END || places.contains_key(way.to.as_str()) {
-                continue;
+        for StepRoute { to: Said { value, at, .. }, .. } in &step.routes {
+            if value != END && !places.contains_key(value.as_str()) {
+                let message = format!("there is no step `{value}`");
+                at.unknown(value, places.keys().copied(), message, "name a step, or `end`");
             }
-            let fault = Fault::new(
-                "unknown_gate",
-                way.at.span.clone(),
-                format!("there is no step `{}`", way.to),
-            );
-            ledger.fault(match nearest(&way.to, places.keys().copied()) {
-                Some(near) => fault.help(format!("did you mean `{near}`?")),
-                None => fault.help("name a step, or `end`"),
-            });
         }
     }
 }

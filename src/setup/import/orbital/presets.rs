@@ -1,14 +1,14 @@
 //! The presets that files name instead of writing steps: what they are called there, told in our own words.
 
-use super::steps::Step;
+use super::steps::OrbitalStep;
 
 /// The presets whose steps are known.
 pub(crate) const PRESETS: [&str; 4] = ["fast", "reviewed", "tdd", "autonomous"];
 
 /// The step that settles what a review found.
-pub(crate) const MENDING: &str = "address-review";
+pub(crate) const ADDRESS_REVIEW: &str = "address-review";
 
-const MEND: &str = "A review found faults. Settle each of them, and only them:
+const ADDRESS: &str = "A review found faults. Settle each of them, and only them:
 
 - read what the review says; it is told with this task
 - mend the place that it names, and check that it is mended
@@ -27,25 +27,15 @@ If there is any fault, however small, end with <gate>FAIL</gate> and list the fa
 Only if there is none, end with <gate>PASS</gate>.
 ";
 
-/// Returns the steps of a preset.
-pub(crate) fn preset(name: &str) -> Option<Vec<Step>> {
-    let steps = match name {
-        "fast" => vec![
-            step(
-                "implement",
-                "Carry out as much of {{files}} as you can in one go, with tests, and tick off what is done.\n",
-            ),
-            step(MENDING, MEND),
-            review(MENDING),
-        ],
-        "reviewed" => vec![
-            step(
-                "implement",
-                "Carry out the next open item of {{files}}, with tests, and tick it off.\n",
-            ),
-            step(MENDING, MEND),
-            review(MENDING),
-        ],
+const NEXT_ITEM: &str = "Carry out the next open item of {{files}}, with tests, and tick it off.\n";
+
+/// Returns the steps of a preset; none for one that is not known.
+pub(crate) fn preset(name: &str) -> Vec<OrbitalStep<'static>> {
+    let address = || step(ADDRESS_REVIEW, ADDRESS);
+    let all = "Carry out as much of {{files}} as you can in one go, with tests, and tick off what is done.\n";
+    match name {
+        "fast" => vec![step("implement", all), address(), review(ADDRESS_REVIEW)],
+        "reviewed" => vec![step("implement", NEXT_ITEM), address(), review(ADDRESS_REVIEW)],
         "tdd" => vec![
             step(
                 "red",
@@ -53,31 +43,31 @@ pub(crate) fn preset(name: &str) -> Option<Vec<Step>> {
             ),
             step("green", "Write as little as makes the failing test pass, and see it pass.\n"),
             step("refactor", "Make the code clear while every test keeps passing.\n"),
-            step(MENDING, MEND),
-            review(MENDING),
+            address(),
+            review(ADDRESS_REVIEW),
         ],
         "autonomous" => vec![
-            step(
-                "implement",
-                "Carry out the next open item of {{files}}, with tests, and tick it off.\n",
-            ),
-            Step { deferred: true, ..step("fix", MEND) },
+            step("implement", NEXT_ITEM),
+            OrbitalStep { deferred: true, ..step("fix", ADDRESS) },
             review("fix"),
         ],
-        _ => return None,
-    };
-    Some(steps)
-}
-
-fn step(name: &str, prompt: &str) -> Step {
-    Step {
-        foreign: name.to_owned(),
-        gate: name.to_owned(),
-        prompt: Some((prompt.to_owned(), None)),
-        ..Step::default()
+        _ => Vec::new(),
     }
 }
 
-fn review(on_fail: &str) -> Step {
-    Step { judges: true, on_fail: Some((on_fail.to_owned(), None)), ..step("review", REVIEW) }
+fn step(name: &str, prompt: &str) -> OrbitalStep<'static> {
+    OrbitalStep {
+        foreign: name.to_owned(),
+        gate: name.to_owned(),
+        prompt: Some((prompt.to_owned(), None)),
+        ..OrbitalStep::default()
+    }
+}
+
+fn review(on_fail: &str) -> OrbitalStep<'static> {
+    OrbitalStep {
+        judges: true,
+        on_fail: Some((on_fail.to_owned(), None)),
+        ..step("review", REVIEW)
+    }
 }

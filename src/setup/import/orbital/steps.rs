@@ -2,161 +2,115 @@
 
 use std::collections::HashSet;
 
-use crate::domain::nearest;
-use crate::files::yaml::{Fault, Kind};
-use crate::setup::import::import::{run_model, run_period};
 use crate::setup::import::names::Names;
-use crate::setup::import::record::{Field, Record, join};
-use crate::setup::import::report::{At, Ledger};
-use crate::setup::import::workflow_draft::RunSketch;
+use crate::setup::import::record::{Field, Record, Said};
+use crate::setup::import::report::At;
+use crate::setup::import::workflow_draft::{RunDraft, run_model, run_period};
 
-/// A step.
-#[derive(Debug, Default)]
-pub(crate) struct Step {
+/// A step. Those of presets have no place in a file.
+#[derive(Default)]
+pub(crate) struct OrbitalStep<'r> {
     pub(crate) foreign: String,
     pub(crate) gate: String,
-    /// Where its name stands; absent for a preset's.
-    pub(crate) at: Option<At>,
-    pub(crate) prompt: Option<(String, Option<At>)>,
-    pub(crate) run: RunSketch,
+    pub(crate) at: Option<At<'r>>,
+    pub(crate) prompt: Option<(String, Option<At<'r>>)>,
+    pub(crate) run: RunDraft,
     pub(crate) judges: bool,
     pub(crate) deferred: bool,
-    pub(crate) on_fail: Option<(String, Option<At>)>,
+    pub(crate) on_fail: Option<(String, Option<At<'r>>)>,
 }
 
-pub(crate) fn read_steps(field: &Field<'_>, ledger: &mut Ledger<'_>) -> Vec<Step> {
-    let Kind::Sequence(items) = &field.node.kind else {
-        ledger.fault(field.wrong("a list of steps (`[[workflow.steps]]`)"));
-        return Vec::new();
-    };
-    if items.is_empty() {
-        ledger.fault(Fault::new("no_gates", field.at.span.clone(), "the workflow has no steps"));
-    }
+pub(crate) fn read_steps<'r>(field: &Field<'r>) -> Vec<OrbitalStep<'r>> {
     let mut names = Names::default();
-    let mut steps: Vec<Step> = Vec::new();
-    for (index, item) in items.iter().enumerate() {
-        let path = format!("{}.{}", field.at.path, index + 1);
-        let Some(record) = Record::of(item, &path, "a step", ledger) else { continue };
-        steps.extend(step(record, &field.at.path, index + 1, &mut names, ledger));
-    }
-    check(&steps, ledger);
+    let wanted = "a list of steps (`[[workflow.steps]]`)";
+    let records = field.records(wanted, "a step", Some("the workflow has no steps"));
+    let numbered = records.into_iter().zip(1..);
+    let steps: Vec<OrbitalStep<'_>> = numbered
+        .filter_map(|(record, number)| step(record, &field.at.path, number, &mut names))
+        .collect();
+    check(&steps);
     steps
 }
 
-fn step(
-    mut record: Record<'_>,
+fn step<'r>(
+    mut record: Record<'r>,
     parent: &str,
     number: usize,
     names: &mut Names,
-    ledger: &mut Ledger<'_>,
-) -> Option<Step> {
-    let Some((foreign, field)) = record.text("name", ledger) else {
-        ledger.fault(Fault::new(
-            "missing_field",
-            record.start(),
-            format!("step {number} has no `name`"),
-        ));
+) -> Option<OrbitalStep<'r>> {
+    let Some(name) = record.own_name("name", parent) else {
+        record.missing(format!("step {number} has no `name`"));
         return None;
     };
-    record.called(join(parent, &foreign));
-    let at = At { path: join(record.path(), "name"), ..field.at };
-    let (gate, why) = names.add(&foreign, &format!("step-{number}"));
-    match why {
-        Some(why) => ledger.converted(&at, why),
-        None => ledger.kept_as(&at, "as `id`"),
-    }
-    let prompt = record.text("prompt", ledger).map(|(text, field)| (text, Some(field.at)));
+    let gate = names.take(&name, &format!("step-{number}"), "as `id`");
+    let prompt = record.text("prompt").map(|said| (said.value, Some(said.at)));
     if prompt.is_none() {
-        ledger.supplied(format!("{}.prompt", record.path()), "not given: the brief is generated");
+        let field = format!("{}.prompt", record.path);
+        record.report.added(field, "not given: the brief is generated");
     }
-    let timeout = record
-        .text("timeout", ledger)
-        .and_then(|(text, field)| run_period(&text, &field.at, ledger));
-    let model =
-        record.text("model", ledger).map(|(text, field)| run_model(text, &field.at, ledger));
-    let run = RunSketch { timeout, model, delay: None };
-    let judges = match record.flag("gate", ledger) {
-        Some((true, field)) => {
-            ledger.converted(
-                &field.at,
-                "`canReject: true` and `signal: gate`: no verdict counts as a rejection",
-            );
-            true
+    let timeout = record.text("timeout").and_then(|said| run_period(&said.value, &said.at));
+    let model = record.text("model").map(|said| run_model(said.value, &said.at));
+    let mut flag = |key, into: &str| {
+        let Some(Said { value, at, .. }) = record.flag(key) else { return false };
+        if value {
+            at.converted(into);
+        } else {
+            at.dropped("what a gate is anyway");
         }
-        Some((false, field)) => {
-            ledger.dropped(&field.at, "what a gate is anyway");
-            false
-        }
-        None => false,
+        value
     };
-    let deferred = match record.flag("deferred", ledger) {
-        Some((true, field)) => {
-            ledger.converted(&field.at, "`detour: true`");
-            true
+    let into = "`canReject: true` and `signal: gate`: no verdict counts as a rejection";
+    let judges = flag("gate", into);
+    let deferred = flag("deferred", "`detour: true`");
+    let on_fail = record.text("on_fail").map(|said| {
+        let target = &said.value;
+        if judges {
+            said.at.converted(format!("`needs_review` leads to `{target}`"));
+        } else {
+            let message = format!("`on_fail = \"{target}\"` is for gates, and this step is none");
+            let help = "add `gate = true`, or remove `on_fail`";
+            said.value_at().fault("dead_field", message, help);
         }
-        Some((false, field)) => {
-            ledger.dropped(&field.at, "what a gate is anyway");
-            false
-        }
-        None => false,
-    };
-    let on_fail = record.text("on_fail", ledger);
-    if let Some((foreign, field)) = on_fail.as_ref().filter(|_| !judges) {
-        let message = format!("`on_fail = \"{foreign}\"` is for gates, and this step is none");
-        let fault = Fault::new("dead_field", field.node.span.clone(), message);
-        ledger.fault(fault.help("add `gate = true`, or remove `on_fail`"));
-    }
-    if let Some((foreign, field)) = on_fail.as_ref().filter(|_| judges) {
-        ledger.converted(&field.at, format!("`needs_review` leads to `{foreign}`"));
-    }
-    let on_fail = on_fail.map(|(foreign, field)| (foreign, Some(field.at)));
-    record.finish(ledger, |key| match key {
-        "agent" | "tools" => Some("what an agent is and may use is the runner's matter"),
-        _ => None,
+        (said.value, Some(said.at))
     });
-    Some(Step { foreign, gate, at: Some(at), prompt, run, judges, deferred, on_fail })
+    record.finish(|key| {
+        let why = "what an agent is and may use is the runner's matter";
+        matches!(key, "agent" | "tools").then_some(why)
+    });
+    let run = RunDraft { timeout, model, retry: None };
+    Some(OrbitalStep {
+        foreign: name.value,
+        gate,
+        at: Some(name.at),
+        prompt,
+        run,
+        judges,
+        deferred,
+        on_fail,
+    })
 }
 
-fn check(steps: &[Step], ledger: &mut Ledger<'_>) {
+fn check(steps: &[OrbitalStep<'_>]) {
     let mut seen = HashSet::new();
     let names: HashSet<&str> = steps.iter().map(|step| step.foreign.as_str()).collect();
+    let targets = steps.iter().filter_map(|step| Some(step.on_fail.as_ref()?.0.as_str()));
+    let targets: HashSet<&str> = targets.collect();
     for step in steps {
-        let span = step.at.as_ref().map_or(0..0, |at| at.span.clone());
-        if !seen.insert(step.foreign.as_str()) {
-            let message = format!("there are two steps `{}`", step.foreign);
-            ledger.fault(
-                Fault::new("duplicate_gate", span.clone(), message)
-                    .help("give each step a name of its own"),
-            );
+        let (Some(at), name) = (&step.at, step.foreign.as_str()) else { continue };
+        if !seen.insert(name) {
+            let message = format!("there are two steps `{name}`");
+            at.fault("duplicate_gate", message, "give each step a name of its own");
         }
-        if let Some((target, at)) =
-            step.on_fail.as_ref().filter(|(target, _)| !names.contains(target.as_str()))
+        if let Some((target, Some(at))) = &step.on_fail
+            && !names.contains(target.as_str())
         {
-            let span = at.as_ref().map_or(span, |at| at.span.clone());
-            let fault = Fault::new(
-                "unknown_gate",
-                span,
-                format!("there is no step `{target}` for `on_fail`"),
-            );
-            ledger.fault(match nearest(target, names.iter().copied()) {
-                Some(near) => fault.help(format!("did you mean `{near}`?")),
-                None => fault,
-            });
+            let message = format!("there is no step `{target}` for `on_fail`");
+            at.unknown(target, names.iter().copied(), message, "");
         }
-    }
-    let led_to: HashSet<&str> = steps
-        .iter()
-        .filter_map(|step| step.on_fail.as_ref())
-        .map(|(target, _)| target.as_str())
-        .collect();
-    for step in steps.iter().filter(|step| step.deferred) {
-        if !led_to.contains(step.foreign.as_str()) {
-            let span = step.at.as_ref().map_or(0..0, |at| at.span.clone());
-            let message = format!("no `on_fail` leads to the deferred step `{}`", step.foreign);
-            ledger.fault(
-                Fault::new("unreachable_gate", span, message)
-                    .help("name it in the `on_fail` of a gate, or remove it"),
-            );
+        if step.deferred && !targets.contains(name) {
+            let message = format!("no `on_fail` leads to the deferred step `{name}`");
+            let help = "name it in the `on_fail` of a gate, or remove it";
+            at.fault("unreachable_gate", message, help);
         }
     }
 }

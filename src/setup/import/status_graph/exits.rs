@@ -2,43 +2,38 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::files::yaml::{Fault, Node};
+use crate::files::yaml::Node;
 use crate::setup::import::record::Field;
-use crate::setup::import::report::{At, Ledger};
+use crate::setup::import::report::At;
 use crate::setup::import::schema::shape;
 
 /// The ways out of a role.
-pub(crate) enum Exits {
+pub(crate) enum RoleExits<'r> {
     /// The role has no schema.
     Undeclared,
     /// One way out, without a name.
     One(Value),
     /// One for each status, with what is handed on; where the schema lists no status, the graph's count.
-    Each { variants: Vec<Variant>, open: Option<Value> },
+    Each { variants: Vec<StatusVariant<'r>>, open: Option<Map<String, Value>> },
 }
 
 /// What is handed on with one status.
 #[derive(Clone)]
-pub(crate) struct Variant {
+pub(crate) struct StatusVariant<'r> {
     pub(crate) status: String,
     pub(crate) shape: Map<String, Value>,
-    pub(crate) at: At,
+    pub(crate) at: At<'r>,
 }
 
 /// Reads the schema. A flat `status` is an older name of `$status`.
-pub(crate) fn read_exits(field: &Field<'_>, ledger: &mut Ledger<'_>) -> Option<Exits> {
-    let schema = shape(field.node, &field.at.path, ledger)?;
-    let Value::Object(mut schema) = schema else { return None };
+pub(crate) fn read_exits<'r>(field: &Field<'r>) -> Option<RoleExits<'r>> {
+    let Value::Object(mut schema) = shape(field.node, &field.at)? else { return None };
     let listed = ["oneOf", "anyOf"].iter().find_map(|key| Some((*key, field.node.entry(key)?)));
-    let Some((key, entry)) = listed else {
-        return Some(flat(field, &schema, ledger));
-    };
+    let Some((key, entry)) = listed else { return Some(flat(field, schema)) };
+    let at = |span| At { path: format!("{}.{key}", field.at.path), span, ..field.at.clone() };
     let Some(Value::Array(list)) = schema.shift_remove(key) else {
-        ledger.fault(Fault::new(
-            "wrong_kind",
-            entry.value.span.clone(),
-            format!("`{key}` is a list of variants"),
-        ));
+        let at = at(entry.value.span.clone());
+        at.fault("wrong_kind", format!("`{key}` is a list of variants"), "");
         return None;
     };
     let mut variants = Vec::new();
@@ -46,57 +41,50 @@ pub(crate) fn read_exits(field: &Field<'_>, ledger: &mut Ledger<'_>) -> Option<E
         let Value::Object(own) = item else { continue };
         let merged = merged(&schema, own);
         let statuses = statuses(&merged, "$status");
+        let at = at(start(node));
         if statuses.is_empty() {
-            let message =
-                format!("this variant of `{}` has no `$status` with a `const`", field.at.path);
-            ledger.fault(
-                Fault::new("missing_field", start(node), message)
-                    .help("add `$status: {const: NAME}` to its properties"),
-            );
-            continue;
+            let path = &field.at.path;
+            let message = format!("this variant of `{path}` has no `$status` with a `const`");
+            at.fault("missing_field", message, "add `$status: {const: NAME}` to its properties");
         }
-        let at = At { path: format!("{}.{key}", field.at.path), span: start(node) };
         variants.extend(each(&merged, statuses, "$status", &at));
     }
-    let at = At { path: format!("{}.{key}", field.at.path), span: entry.key.span.clone() };
-    match key {
-        "oneOf" => ledger.converted(&at, "`outputs.oneOf`"),
-        _ => ledger.converted(&at, "`outputs.oneOf`: `$status` tells the variants apart"),
-    }
-    Some(Exits::Each { variants, open: None })
+    at(entry.key.span.clone()).converted(match key {
+        "oneOf" => "`outputs.oneOf`",
+        _ => "`outputs.oneOf`: `$status` tells the variants apart",
+    });
+    Some(RoleExits::Each { variants, open: None })
 }
 
 /// One shape for all statuses.
-fn flat(field: &Field<'_>, schema: &Map<String, Value>, ledger: &mut Ledger<'_>) -> Exits {
-    let names = ["$status", "status"];
-    let found =
-        names.iter().map(|name| (*name, statuses(schema, name))).find(|(_, list)| !list.is_empty());
-    if let Some((name, list)) = found {
-        let into = match list.len() {
+fn flat<'r>(field: &Field<'r>, schema: Map<String, Value>) -> RoleExits<'r> {
+    let lists = ["$status", "status"].map(|name| (name, statuses(&schema, name)));
+    if let Some((name, list)) = lists.into_iter().find(|(_, list)| !list.is_empty()) {
+        field.at.converted(match list.len() {
             1 => "`outputs`, with its one status".to_owned(),
             number => format!(
                 "`outputs.oneOf`, {number} variants of the same fields: one for each status"
             ),
-        };
-        ledger.converted(&field.at, into);
-        let variants = each(schema, list, name, &field.at);
-        return Exits::Each { variants, open: None };
+        });
+        let variants = each(&schema, list, name, &field.at);
+        return RoleExits::Each { variants, open: None };
     }
-    let property = |name: &str| schema.get("properties").and_then(|map| map.get(name)).is_some();
-    ledger.converted(&field.at, "`outputs`");
-    if property("$status") {
-        return Exits::Each { variants: Vec::new(), open: Some(Value::Object(schema.clone())) };
+    field.at.converted("`outputs`");
+    if schema.get("properties").is_some_and(|properties| properties.get("$status").is_some()) {
+        return RoleExits::Each { variants: Vec::new(), open: Some(schema) };
     }
-    Exits::One(Value::Object(schema.clone()))
+    RoleExits::One(Value::Object(schema))
 }
 
 /// Returns a variant for each status, the status as its `$status`.
-fn each(schema: &Map<String, Value>, statuses: Vec<String>, name: &str, at: &At) -> Vec<Variant> {
-    let variant = |status: String| Variant {
-        shape: with_status(schema, name, &status),
-        status,
-        at: at.clone(),
-    };
+fn each<'r>(
+    schema: &Map<String, Value>,
+    statuses: Vec<String>,
+    name: &str,
+    at: &At<'r>,
+) -> Vec<StatusVariant<'r>> {
+    let shape = |status: &str| with_status(schema, name, status);
+    let variant = |status: String| StatusVariant { shape: shape(&status), status, at: at.clone() };
     statuses.into_iter().map(variant).collect()
 }
 
@@ -108,17 +96,12 @@ pub(crate) fn with_status(
 ) -> Map<String, Value> {
     let own = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     let own = own.filter(|(key, _)| *key != name).map(|(key, value)| (key.clone(), value.clone()));
-    let status = ("$status".to_owned(), json!({"const": status}));
-    let properties: Map<String, Value> = std::iter::once(status).chain(own).collect();
-    let required = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str);
-    let required: Vec<&str> = std::iter::once("$status")
-        .chain(required.filter(|key| *key != name && *key != "$status"))
-        .collect();
+    let mut properties = Map::from_iter([("$status".to_owned(), json!({"const": status}))]);
+    properties.extend(own);
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let required =
+        required.filter_map(Value::as_str).filter(|key| ![name, "$status"].contains(key));
+    let required: Vec<&str> = ["$status"].into_iter().chain(required).collect();
     let mut shape = Map::new();
     shape.insert("properties".to_owned(), Value::Object(properties));
     shape.insert("required".to_owned(), json!(required));

@@ -1,210 +1,159 @@
 //! The graph: which status of which role leads where, and the order in which its gates stand in a list.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
-use super::{Role, places};
-use crate::domain::nearest;
-use crate::files::yaml::{Entry, Fault, Kind};
-use crate::setup::import::record::{Field, Record, join};
-use crate::setup::import::report::{At, Ledger};
+use super::{GraphRole, places};
+use crate::files::yaml::{Entry, Kind};
+use crate::setup::import::record::{Field, Record, Said, join};
+use crate::setup::import::report::At;
 
 /// The edges of a workflow.
-pub(crate) struct Graph {
+pub(crate) struct RoleGraph<'r> {
     /// The role that begins.
     pub(crate) entry: usize,
     /// What it is told.
-    pub(crate) opening: Option<(String, At)>,
+    pub(crate) opening: Option<Said<'r>>,
     /// The edges of each role, by its place in the file.
-    pub(crate) edges: Vec<Vec<Edge>>,
+    pub(crate) edges: Vec<Vec<GraphEdge<'r>>>,
     /// The roles that a task can come to, earlier ones first.
     pub(crate) order: Vec<usize>,
 }
 
 /// Where one status of a role leads.
-pub(crate) struct Edge {
+pub(crate) struct GraphEdge<'r> {
     pub(crate) status: String,
-    pub(crate) at: At,
-    pub(crate) to: Target,
-    pub(crate) prompt: Option<(String, At)>,
+    pub(crate) at: At<'r>,
+    pub(crate) to: EdgeTarget,
+    pub(crate) prompt: Option<Said<'r>>,
 }
 
-/// Where an edge leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum EdgeTarget {
     Role(usize),
     End,
     Suspend,
 }
 
-const START: &str = "$START";
-
 /// The place of each role in the file, by its name there.
 type Places<'r> = HashMap<&'r str, usize>;
 
-pub(crate) fn read_graph(
-    field: &Field<'_>,
-    roles: &[Role],
-    ledger: &mut Ledger<'_>,
-) -> Option<Graph> {
+pub(crate) fn read_graph<'r>(field: &Field<'r>, roles: &[GraphRole<'_>]) -> Option<RoleGraph<'r>> {
     let Kind::Mapping(entries) = &field.node.kind else {
-        ledger.fault(field.wrong("a mapping of roles and where they lead"));
+        field.wrong("a mapping of roles and where they lead");
         return None;
     };
     let places = places(roles);
-    let mut edges: Vec<Vec<Edge>> = roles.iter().map(|_| Vec::new()).collect();
+    let mut edges: Vec<Vec<GraphEdge<'r>>> = roles.iter().map(|_| Vec::new()).collect();
     let mut start = None;
     for entry in entries {
         let name = entry.key.text.as_ref();
         let path = join(&field.at.path, name);
-        let list = read_edges(entry, &path, &places, ledger);
-        if name == START {
-            start = Some(list);
-        } else if let Some(place) = places.get(name) {
-            edges[*place] = list;
-        } else if name == "$END" || name == "$SUSPEND" {
-            let message = format!("`{name}` leads nowhere");
-            ledger.fault(
-                Fault::new("invalid_value", entry.key.span.clone(), message).help("remove it"),
-            );
-        } else {
-            ledger.fault(unknown(name, entry.key.span.clone(), &places));
+        let at = At { path, span: entry.key.span.clone(), report: field.at.report };
+        let list = read_edges(entry, &at, &places);
+        match (name, places.get(name)) {
+            ("$START", _) => start = Some(list),
+            (_, Some(place)) => edges[*place] = list,
+            ("$END" | "$SUSPEND", _) => {
+                at.fault("invalid_value", format!("`{name}` leads nowhere"), "remove it");
+            }
+            _ => unknown(name, &at, &places),
         }
     }
     let Some(start) = start else {
-        let fault = Fault::new("missing_field", field.at.span.clone(), "the graph has no `$START`");
-        ledger.fault(fault.help("add `$START: {_: {role: NAME, prompt: ...}}`"));
+        let help = "add `$START: {_: {role: NAME, prompt: ...}}`";
+        field.at.fault("missing_field", "the graph has no `$START`", help);
         return None;
     };
-    let (entry, opening) = entry_of(start, field, ledger)?;
+    let (entry, opening) = entry_of(start, field)?;
     let order = order(entry, &edges);
-    for place in &order {
-        if edges[*place].is_empty() {
-            let role = &roles[*place];
-            let message = format!("the graph does not say where `{}` leads", role.foreign);
-            ledger.fault(
-                Fault::new("no_way_on", role.at.span.clone(), message)
-                    .help("add its edges to `graph`"),
-            );
-        }
+    for role in order.iter().filter(|place| edges[**place].is_empty()).map(|place| &roles[*place]) {
+        let message = format!("the graph does not say where `{}` leads", role.foreign);
+        role.at.fault("no_way_on", message, "add its edges to `graph`");
     }
-    Some(Graph { entry, opening, edges, order })
+    Some(RoleGraph { entry, opening, edges, order })
 }
 
-/// Where a new task begins; where a finished one is taken up again is not the workflow's to say here.
-fn entry_of(
-    start: Vec<Edge>,
-    field: &Field<'_>,
-    ledger: &mut Ledger<'_>,
-) -> Option<(usize, Option<(String, At)>)> {
-    let mut chosen: Option<Edge> = None;
+/// Where a new task begins; where a finished one is reopened is not the workflow's to say here.
+fn entry_of<'r>(start: Vec<GraphEdge<'r>>, field: &Field<'r>) -> Option<(usize, Option<Said<'r>>)> {
+    let mut chosen: Option<GraphEdge<'_>> = None;
     for edge in start {
-        let first = matches!(edge.status.as_str(), "_" | "new")
-            || (chosen.is_none() && edge.status != "resume");
-        if first && chosen.is_none() {
+        if edge.status == "resume" {
+            edge.at
+                .dropped("a finished task is taken up again with `aof task reopen ID --to GATE`");
+        } else if chosen.is_none() {
             chosen = Some(edge);
-        } else if edge.status == "resume" {
-            ledger.dropped(
-                &edge.at,
-                "a finished task is taken up again with `aof task reopen ID --to GATE`",
-            );
         } else {
-            ledger.lost(&edge.at, "a second way to begin: a workflow begins at its first gate");
+            edge.at.lost("a second way to begin: a workflow begins at its first gate");
         }
     }
     let Some(chosen) = chosen else {
-        ledger.fault(Fault::new("missing_field", field.at.span.clone(), "`$START` leads nowhere"));
+        field.at.fault("missing_field", "`$START` leads nowhere", "");
         return None;
     };
-    if let Target::Role(entry) = chosen.to {
-        ledger.converted(&chosen.at, "the first gate of the list");
-        Some((entry, chosen.prompt))
-    } else {
-        ledger.fault(Fault::new(
-            "invalid_value",
-            chosen.at.span.clone(),
-            "`$START` leads to no role",
-        ));
-        None
-    }
+    let EdgeTarget::Role(entry) = chosen.to else {
+        chosen.at.fault("invalid_value", "`$START` leads to no role", "");
+        return None;
+    };
+    chosen.at.converted("the first gate of the list");
+    Some((entry, chosen.prompt))
 }
 
-fn read_edges(
-    entry: &Entry<'static>,
-    path: &str,
+fn read_edges<'r>(
+    entry: &'r Entry<'static>,
+    at: &At<'r>,
     roles: &Places<'_>,
-    ledger: &mut Ledger<'_>,
-) -> Vec<Edge> {
+) -> Vec<GraphEdge<'r>> {
     let Kind::Mapping(statuses) = &entry.value.kind else {
-        let message = format!(
-            "`{path}` is a mapping of statuses and where they lead, and this is {}",
-            entry.value.noun()
-        );
-        ledger.fault(Fault::new("wrong_kind", entry.value.span.clone(), message));
+        Field { node: &entry.value, at: at.clone() }
+            .wrong("a mapping of statuses and where they lead");
         return Vec::new();
     };
     let mut edges = Vec::new();
     for status in statuses {
         let name = status.key.text.clone().into_owned();
-        let at = At { path: join(path, &name), span: status.key.span.clone() };
+        let path = join(&at.path, &name);
+        let at = At { path, span: status.key.span.clone(), report: at.report };
+        let value_at = At { span: status.value.span.clone(), ..at.clone() };
         // The short form is the role itself.
-        if let Some(role) = status.value.as_str() {
-            if let Some(to) = target(role, status.value.span.clone(), roles, ledger) {
-                edges.push(Edge { status: name, at, to, prompt: None });
-            }
-            continue;
-        }
-        let Some(mut record) = Record::of(&status.value, &at.path, "an edge", ledger) else {
-            continue;
-        };
-        let to = if let Some((role, field)) = record.text("role", ledger) {
-            target(&role, field.node.span.clone(), roles, ledger)
+        let (to, prompt) = if let Some(role) = status.value.as_str() {
+            (target(role, &value_at, roles), None)
         } else {
-            ledger.fault(Fault::new(
-                "missing_field",
-                at.span.clone(),
-                format!("`{}` has no `role`", at.path),
-            ));
-            None
+            let Some(mut record) = Record::of(&status.value, &at.path, "an edge", at.report) else {
+                continue;
+            };
+            let role = record.text("role");
+            if role.is_none() {
+                at.fault("missing_field", format!("`{}` has no `role`", at.path), "");
+            }
+            let to = role.and_then(|role| target(&role.value, &role.value_at(), roles));
+            let prompt = record.text("prompt");
+            record.finish(|_| None);
+            (to, prompt)
         };
-        let prompt = record.text("prompt", ledger).map(|(text, field)| (text, field.at));
-        record.finish(ledger, |_| None);
-        if let Some(to) = to {
-            edges.push(Edge { status: name, at, to, prompt });
-        }
+        edges.extend(to.map(|to| GraphEdge { status: name, at, to, prompt }));
     }
     edges
 }
 
-fn target(
-    role: &str,
-    span: Range<usize>,
-    roles: &Places<'_>,
-    ledger: &mut Ledger<'_>,
-) -> Option<Target> {
-    match role {
-        "$END" => Some(Target::End),
-        "$SUSPEND" => Some(Target::Suspend),
+fn target(role: &str, at: &At<'_>, roles: &Places<'_>) -> Option<EdgeTarget> {
+    match (role, roles.get(role)) {
+        ("$END", _) => Some(EdgeTarget::End),
+        ("$SUSPEND", _) => Some(EdgeTarget::Suspend),
+        (_, Some(place)) => Some(EdgeTarget::Role(*place)),
         _ => {
-            let place = roles.get(role).copied();
-            if place.is_none() {
-                ledger.fault(unknown(role, span, roles));
-            }
-            place.map(Target::Role)
+            unknown(role, at, roles);
+            None
         }
     }
 }
 
-fn unknown(role: &str, span: Range<usize>, roles: &Places<'_>) -> Fault {
-    let fault = Fault::new("unknown_gate", span, format!("there is no role `{role}`"));
-    match nearest(role, roles.keys().copied()) {
-        Some(near) => fault.help(format!("did you mean `{near}`?")),
-        None => fault.help("define it under `roles`"),
-    }
+fn unknown(role: &str, at: &At<'_>, roles: &Places<'_>) {
+    let message = format!("there is no role `{role}`");
+    at.unknown(role, roles.keys().copied(), message, "define it under `roles`");
 }
 
 /// Returns the roles in an order in which edges lead down the list, as far as they are no loops.
-fn order(entry: usize, edges: &[Vec<Edge>]) -> Vec<usize> {
+fn order(entry: usize, edges: &[Vec<GraphEdge<'_>>]) -> Vec<usize> {
     let mut seen = vec![false; edges.len()];
     let mut finished = Vec::new();
     // Depth first, without recursion: a graph of ten thousand roles may be one chain.
@@ -217,7 +166,7 @@ fn order(entry: usize, edges: &[Vec<Edge>]) -> Vec<usize> {
             continue;
         };
         *next += 1;
-        if let Target::Role(to) = edge.to
+        if let EdgeTarget::Role(to) = edge.to
             && !std::mem::replace(&mut seen[to], true)
         {
             open.push((to, 0));

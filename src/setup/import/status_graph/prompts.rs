@@ -2,18 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use crate::setup::import::import::tidy;
 use crate::setup::import::placeholders::{Slot, is_bare, rewritten};
-use crate::setup::import::report::{At, Ledger};
+use crate::setup::import::record::Said;
+use crate::setup::import::workflow_draft::tidy;
 
 /// Returns the prompt with slots of ours. Keys that are not in `own` are put into `missing`: the input has to have them.
 pub(crate) fn prompt(
-    text: &str,
-    at: &At,
+    said: &Said<'_>,
     own: &dyn Fn(&str) -> bool,
     missing: &mut BTreeSet<String>,
-    ledger: &mut Ledger<'_>,
 ) -> String {
+    let (text, at) = (&said.value, &said.at);
     let mut notes: Vec<(String, String)> = Vec::new();
     let converted = rewritten(text, |inner| {
         let (name, filters) =
@@ -37,11 +36,10 @@ pub(crate) fn prompt(
         Slot::Name(name.to_owned())
     });
     for (slot, note) in notes {
-        let slot = At { path: format!("{}: {{{{{slot}}}}}", at.path), ..at.clone() };
-        ledger.dropped(&slot, note);
+        at.slot(&slot).dropped(note);
     }
     if text.contains("{%") {
-        ledger.dropped(at, "Liquid's `{% ... %}` is not carried out: it stands there as text");
+        at.dropped("Liquid's `{% ... %}` is not carried out: it stands there as text");
     }
     tidy(&converted)
 }

@@ -1,0 +1,451 @@
+//! The files by which coding agents find a project's tasks: what they should say, given what they say now. What others wrote in
+//! them stays as it is; what cannot be merged is refused, with what to write by hand.
+
+use std::ops::Range;
+
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use serde_json::{Map, Value, json};
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value as TomlValue};
+
+use crate::files::toml_tree;
+use crate::files::yaml::line_column;
+
+const BLOCK_BEGIN: &str = "<!-- AOF:BEGIN";
+const BLOCK_END: &str = "<!-- AOF:END -->";
+/// The block in AGENTS.md, between two markers.
+const BLOCK: &str = include_str!("agent_files/block.md");
+/// The line of CLAUDE.md that has Claude Code read AGENTS.md: it reads CLAUDE.md only, and takes in what that imports.
+const IMPORT: &str = "@AGENTS.md";
+/// What the server is called in everybody's configuration.
+const NAME: &str = "aof";
+/// The table of servers in Codex's configuration.
+const SERVERS: &str = "mcp_servers";
+/// What the server takes from the environment: who acts, and for which run. Codex hands on only the variables that are named.
+const VARIABLES: [&str; 3] = ["AOF_AGENT", "AOF_TASK", "AOF_RUN"];
+
+/// A file that a coding agent reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AgentFile {
+    /// `AGENTS.md`, which most of them read.
+    Instructions,
+    /// `CLAUDE.md`, which Claude Code reads in its place, and which imports it.
+    ClaudeInstructions,
+    /// `.mcp.json` of Claude Code.
+    ClaudeCode,
+    /// `.codex/config.toml`
+    Codex,
+    /// `.gemini/settings.json`
+    GeminiCli,
+    /// `opencode.json`
+    OpenCode,
+}
+
+/// Why a file was left alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unmergeable {
+    /// The line, if it is one.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub problem: String,
+    /// What to do about it.
+    pub fix: String,
+}
+
+impl Unmergeable {
+    pub(crate) fn new(
+        line: Option<usize>,
+        problem: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        Self { line, problem: problem.into(), fix: fix.into() }
+    }
+}
+
+impl AgentFile {
+    /// All of them, in the order in which they are shown.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Instructions,
+        Self::ClaudeInstructions,
+        Self::ClaudeCode,
+        Self::Codex,
+        Self::GeminiCli,
+        Self::OpenCode,
+    ];
+
+    /// Returns where the file is. Where there are several places, the one that is there counts, and the first if none is.
+    pub(crate) fn places(self) -> &'static [&'static str] {
+        match self {
+            Self::Instructions => &["AGENTS.md"],
+            Self::ClaudeInstructions => &["CLAUDE.md"],
+            Self::ClaudeCode => &[".mcp.json"],
+            Self::Codex => &[".codex/config.toml"],
+            Self::GeminiCli => &[".gemini/settings.json"],
+            Self::OpenCode => &["opencode.json", "opencode.jsonc"],
+        }
+    }
+
+    /// Returns what the file is, for people.
+    pub(crate) fn what(self) -> &'static str {
+        match self {
+            Self::Instructions => "how to work on tasks, for every coding agent",
+            Self::ClaudeInstructions => "has Claude Code read AGENTS.md",
+            Self::ClaudeCode => "the MCP server, for Claude Code",
+            Self::Codex => "the MCP server, for Codex, in a project that it trusts",
+            Self::GeminiCli => "the MCP server, for Gemini CLI",
+            Self::OpenCode => "the MCP server, for OpenCode",
+        }
+    }
+
+    /// Returns what the file should say, given what it says now: the same text if nothing is missing.
+    pub(crate) fn merged(self, standing: Option<&str>) -> Result<String, Unmergeable> {
+        let standing = standing.unwrap_or_default();
+        match self {
+            Self::Instructions => with_block(standing),
+            Self::ClaudeInstructions => Ok(with_import(standing)),
+            Self::Codex => with_table(standing),
+            Self::ClaudeCode | Self::GeminiCli => with_member(standing, &["mcpServers"], &server()),
+            Self::OpenCode => with_member(standing, open_code_path(standing), &open_code_server()),
+        }
+    }
+
+    /// Returns what to write into the file by hand, where it cannot be merged.
+    pub(crate) fn snippet(self) -> String {
+        self.merged(None).unwrap_or_default()
+    }
+}
+
+/// How the MCP server is started, as Claude Code and Gemini CLI write it.
+fn server() -> Value {
+    json!({"command": "aof", "args": ["mcp"]})
+}
+
+fn open_code_server() -> Value {
+    json!({"type": "local", "command": ["aof", "mcp"], "enabled": true})
+}
+
+/// OpenCode reads the servers below `mcp`; files of its second version may have them below `mcp.servers`, and then all are there.
+fn open_code_path(standing: &str) -> &'static [&'static str] {
+    let servers = json_value(standing).and_then(|value| value.pointer("/mcp/servers").cloned());
+    match servers {
+        Some(Value::Object(servers)) if !servers.contains_key("type") => &["mcp", "servers"],
+        _ => &["mcp"],
+    }
+}
+
+/// Returns whether a command line starts the MCP server; what a person added behind it is theirs.
+fn starts_server<'w>(mut words: impl Iterator<Item = &'w str>) -> bool {
+    let program = words.next().and_then(|path| path.rsplit('/').next());
+    program == Some("aof") && words.next() == Some("mcp")
+}
+
+/// Returns the line break of a text: that of its first line.
+fn line_break(text: &str) -> &'static str {
+    match text.find('\n') {
+        Some(at) if text[..at].ends_with('\r') => "\r\n",
+        _ => "\n",
+    }
+}
+
+/// Returns the text with the block as it should be: in its place, or at the end where there is none yet.
+fn with_block(text: &str) -> Result<String, Unmergeable> {
+    let newline = line_break(text);
+    let block = BLOCK.replace('\n', newline);
+    if let Some(standing) = block_in(text)? {
+        let ends = text[standing.clone()].ends_with('\n');
+        let block = if ends { block.as_str() } else { block.trim_end() };
+        return Ok(format!("{}{block}{}", &text[..standing.start], &text[standing.end..]));
+    }
+    if text.trim_start_matches('\u{feff}').is_empty() {
+        return Ok(format!("{text}{block}"));
+    }
+    let apart = if text.ends_with('\n') { newline.to_owned() } else { newline.repeat(2) };
+    Ok(format!("{text}{apart}{block}"))
+}
+
+/// Returns where the block is, its markers and the last line break included.
+fn block_in(text: &str) -> Result<Option<Range<usize>>, Unmergeable> {
+    let mut begin: Option<(usize, usize)> = None;
+    let mut block = None;
+    let mut at = 0;
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        let number = index + 1;
+        let marker = line.trim();
+        if marker.starts_with(BLOCK_BEGIN) {
+            if let Some((first, _)) = begin {
+                return Err(doubled(number, first));
+            }
+            begin = Some((number, at));
+        } else if marker == BLOCK_END {
+            match begin {
+                Some((_, start)) if block.is_none() => block = Some(start..at + line.len()),
+                Some((first, _)) => return Err(doubled(number, first)),
+                None => {
+                    return Err(Unmergeable::new(
+                        Some(number),
+                        format!("`{BLOCK_END}` on line {number} ends a block that never began"),
+                        format!(
+                            "remove line {number}, or put `{BLOCK_BEGIN} -->` above what is ours"
+                        ),
+                    ));
+                }
+            }
+        }
+        at += line.len();
+    }
+    match (begin, block) {
+        (Some((number, _)), None) => Err(Unmergeable::new(
+            Some(number),
+            format!("the block that begins on line {number} never ends"),
+            format!("put `{BLOCK_END}` on a line behind it, or remove line {number}"),
+        )),
+        (_, block) => Ok(block),
+    }
+}
+
+fn doubled(number: usize, first: usize) -> Unmergeable {
+    Unmergeable::new(
+        Some(number),
+        format!("line {number} is a second marker of the block that begins on line {first}"),
+        "leave one block, from its `AOF:BEGIN` to its `AOF:END`, and remove the other marker lines",
+    )
+}
+
+/// Returns the text with the line, at its end if it has none.
+fn with_import(text: &str) -> String {
+    if imports(text) {
+        return text.to_owned();
+    }
+    let newline = line_break(text);
+    let apart = match text.trim_start_matches('\u{feff}') {
+        "" => String::new(),
+        text if text.ends_with('\n') => newline.to_owned(),
+        _ => newline.repeat(2),
+    };
+    format!("{text}{apart}{IMPORT}{newline}")
+}
+
+/// Imports count anywhere in a line, but not in code.
+fn imports(text: &str) -> bool {
+    let mut in_code = false;
+    text.lines().any(|line| {
+        let fence = line.trim_start();
+        if fence.starts_with("```") || fence.starts_with("~~~") {
+            in_code = !in_code;
+        }
+        !in_code && line.split_whitespace().any(|word| word == IMPORT || word == "@./AGENTS.md")
+    })
+}
+
+/// Returns what the text says; nothing if that is not JSON, comments and trailing commas aside.
+fn json_value(text: &str) -> Option<Value> {
+    CstRootNode::parse(text, &json_options()).ok()?.to_serde_value()
+}
+
+/// Returns the text with the server below the members of the path, comments and layout of everything else kept. What the new text says
+/// is read back and compared. An entry that starts the server stays as it is; of one that
+/// starts something else only those members change that say how it is started.
+fn with_member(text: &str, path: &[&str], server: &Value) -> Result<String, Unmergeable> {
+    if text.trim_start_matches('\u{feff}').trim().is_empty() {
+        return Ok(format!("{:#}\n", nested(path, server)));
+    }
+    let root = CstRootNode::parse(text, &json_options()).map_err(|error| {
+        let line = error.line_display();
+        let problem = format!("line {line} is not JSON: {}", error.kind());
+        Unmergeable::new(Some(line), problem, "mend it, then run this again")
+    })?;
+    let not_object = |what: &str| {
+        Unmergeable::new(
+            None,
+            format!("{what} is not an object"),
+            "make it one, then run this again",
+        )
+    };
+    let mut before = root.to_serde_value().ok_or_else(|| not_object("the file"))?;
+    let mut object = root.object_value().ok_or_else(|| not_object("the file"))?;
+    let mut expected = &mut before;
+    for name in path {
+        object = match object.get(name) {
+            Some(member) => {
+                member.object_value().ok_or_else(|| not_object(&format!("`{name}`")))?
+            }
+            None => object.append(name, CstInputValue::Object(Vec::new())).object_value_or_set(),
+        };
+        let members = expected.as_object_mut().ok_or_else(|| not_object("the file"))?;
+        expected = members.entry(*name).or_insert_with(|| Value::Object(Map::new()));
+    }
+    let servers = expected.as_object_mut().ok_or_else(|| not_object("the file"))?;
+    match servers.get_mut(NAME) {
+        Some(entry) if json_starts_server(entry) => return Ok(text.to_owned()),
+        Some(Value::Object(entry)) => {
+            let own = object.object_value(NAME).ok_or_else(|| not_object(&format!("`{NAME}`")))?;
+            for (key, value) in
+                server.as_object().into_iter().flatten().filter(|(key, _)| *key != "enabled")
+            {
+                set_json(&own, key, value);
+                entry.insert(key.clone(), value.clone());
+            }
+        }
+        _ => {
+            set_json(&object, NAME, server);
+            servers.insert(NAME.to_owned(), server.clone());
+        }
+    }
+    let merged = root.to_string();
+    if json_value(&merged) != Some(before) {
+        return Err(Unmergeable::new(
+            None,
+            "it cannot be changed safely",
+            "a key may be there twice: leave one of them",
+        ));
+    }
+    Ok(merged)
+}
+
+/// Only what people write in such files besides plain JSON.
+fn json_options() -> ParseOptions {
+    ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    }
+}
+
+fn json_starts_server(entry: &Value) -> bool {
+    let words = |value: &Value| match value {
+        Value::Array(items) => {
+            items.iter().map(|item| item.as_str().unwrap_or_default().to_owned()).collect()
+        }
+        Value::String(text) => vec![text.clone()],
+        _ => Vec::new(),
+    };
+    let line: Vec<String> =
+        ["command", "args"].iter().filter_map(|key| entry.get(key)).flat_map(words).collect();
+    starts_server(line.iter().map(String::as_str))
+}
+
+fn set_json(object: &CstObject, key: &str, value: &Value) {
+    match object.get(key) {
+        Some(member) => member.set_value(json_input(value)),
+        None => drop(object.append(key, json_input(value))),
+    }
+}
+
+fn json_input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(yes) => CstInputValue::Bool(*yes),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(json_input).collect()),
+        Value::Object(map) => CstInputValue::Object(
+            map.iter().map(|(key, value)| (key.clone(), json_input(value))).collect(),
+        ),
+    }
+}
+
+/// Returns a new file's value.
+fn nested(path: &[&str], server: &Value) -> Value {
+    let wrap = |inner: Value, name: &str| Value::Object(Map::from_iter([(name.to_owned(), inner)]));
+    path.iter().rev().fold(wrap(server.clone(), NAME), |inner, name| wrap(inner, name))
+}
+
+/// Returns the text with the server. An entry that starts it stays as it is; of one that starts something else only `command`,
+/// `args` and `env_vars` change.
+fn with_table(text: &str) -> Result<String, Unmergeable> {
+    let newline = line_break(text);
+    let plain = text.replace("\r\n", "\n");
+    let mut document: DocumentMut = plain.parse().map_err(|error: toml_edit::TomlError| {
+        let (line, _) = line_column(&plain, error.span().map_or(0, |span| span.start));
+        let problem = format!(
+            "line {line} is not TOML: {}",
+            error.message().lines().next().unwrap_or_default()
+        );
+        Unmergeable::new(Some(line), problem, "mend it, then run this again")
+    })?;
+    let mut expected = toml_value(&plain)?;
+    if toml_starts_server(&expected) {
+        return Ok(text.to_owned());
+    }
+    if document.to_string() != plain || plain.replace('\n', newline) != text {
+        return Err(unsafe_change());
+    }
+    let not_table = |what: &str| {
+        Unmergeable::new(
+            None,
+            format!("`{what}` is not a table"),
+            "make it one, then run this again",
+        )
+    };
+    let servers = document.entry(SERVERS).or_insert_with(|| {
+        let mut table = Table::new();
+        table.set_implicit(true);
+        Item::Table(table)
+    });
+    let servers = servers.as_table_like_mut().ok_or_else(|| not_table(SERVERS))?;
+    let own = servers.entry(NAME).or_insert_with(|| Item::Table(Table::new()));
+    let own = own.as_table_like_mut().ok_or_else(|| not_table(&format!("{SERVERS}.{NAME}")))?;
+    set_toml(own, "command", "aof".into());
+    set_toml(own, "args", Array::from_iter(["mcp"]).into());
+    set_toml(own, "env_vars", Array::from_iter(VARIABLES).into());
+    let merged = document.to_string();
+    let wanted = expected
+        .as_object_mut()
+        .and_then(|root| member(root, SERVERS))
+        .and_then(|map| member(map, NAME));
+    if let Some(wanted) = wanted {
+        wanted.insert("command".to_owned(), json!("aof"));
+        wanted.insert("args".to_owned(), json!(["mcp"]));
+        wanted.insert("env_vars".to_owned(), json!(VARIABLES));
+    }
+    if toml_value(&merged)? != expected {
+        return Err(unsafe_change());
+    }
+    Ok(merged.replace('\n', newline))
+}
+
+/// Sets a value; what stands around the old one stays.
+fn set_toml(table: &mut dyn TableLike, key: &str, mut value: TomlValue) {
+    if let Some(old) = table.get(key).and_then(Item::as_value) {
+        *value.decor_mut() = old.decor().clone();
+    }
+    table.insert(key, Item::Value(value));
+}
+
+fn unsafe_change() -> Unmergeable {
+    Unmergeable::new(
+        None,
+        "it cannot be changed without touching the rest of it",
+        "write it by hand",
+    )
+}
+
+fn member<'m>(map: &'m mut Map<String, Value>, name: &str) -> Option<&'m mut Map<String, Value>> {
+    map.entry(name).or_insert_with(|| json!({})).as_object_mut()
+}
+
+/// Returns what a text says, by another reader than the one that changes it.
+fn toml_value(text: &str) -> Result<Value, Unmergeable> {
+    let tree = toml_tree::parse(text).map_err(|faults| {
+        let line = faults.first().map(|fault| fault.line_column(text).0);
+        let problem = faults.first().map_or_else(String::new, |fault| fault.message.clone());
+        Unmergeable::new(line, problem, "mend it, then run this again")
+    })?;
+    Ok(tree.to_value())
+}
+
+fn toml_starts_server(value: &Value) -> bool {
+    let Some(entry) = value.pointer("/mcp_servers/aof") else { return false };
+    let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
+    starts_server(entry.get("command").into_iter().chain(args).filter_map(Value::as_str))
+}
+
+#[cfg(test)]
+mod tests;

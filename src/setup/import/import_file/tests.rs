@@ -1,0 +1,348 @@
+//! What files of each system become, and what is said of files that are none.
+
+use std::fmt::Write;
+
+use super::*;
+use crate::files::diagnostic::diagnostic::{Paint, render_all};
+use crate::files::yaml::Node;
+
+/// Returns the workflows of a file, and the report.
+fn told(file: &str, text: &str) -> String {
+    match import(file, text.as_bytes(), None, None) {
+        Ok(imported) => {
+            let mut out = format!("system: {}\n", imported.system);
+            for draft in &imported.workflows {
+                let roles: Vec<String> = draft
+                    .roles
+                    .iter()
+                    .map(|need| {
+                        format!("{}{}", need.role, if need.people { " (people)" } else { "" })
+                    })
+                    .collect();
+                writeln!(out, "--- {} (roles: {})\n{}", draft.name, roles.join(", "), draft.text)
+                    .unwrap();
+            }
+            for ImportRemark { line, field, fate, note } in &imported.remarks {
+                let line = line.map_or_else(|| "-".to_owned(), |line| line.to_string());
+                writeln!(out, "{line:>3} {fate:<9} {field}: {note}").unwrap();
+            }
+            out.replace(": \n", "\n")
+        }
+        Err(diagnostics) => render_all(&diagnostics, Paint::Plain),
+    }
+}
+
+fn text_of(file: &str, text: &str) -> String {
+    let imported = import(file, text.as_bytes(), None, None)
+        .unwrap_or_else(|faults| panic!("{}", render_all(&faults, Paint::Plain)));
+    imported.workflows.into_iter().map(|draft| draft.text).collect()
+}
+
+macro_rules! fixture {
+    ($name:literal) => {
+        told(
+            concat!("in/", $name),
+            include_str!(concat!("../../../../tests/fixtures/import/", $name)),
+        )
+    };
+}
+
+#[test]
+fn antfarm() {
+    insta::assert_snapshot!(fixture!("antfarm.yml"));
+}
+
+#[test]
+fn openagents() {
+    insta::assert_snapshot!(fixture!("openagents.json"));
+}
+
+#[test]
+fn status_graph() {
+    insta::assert_snapshot!(fixture!("status-graph.yaml"));
+}
+
+#[test]
+fn orbital() {
+    insta::assert_snapshot!(fixture!("orbital.toml"));
+}
+
+#[test]
+fn orbital_presets() {
+    for preset in ["fast", "reviewed", "tdd", "autonomous"] {
+        let text = text_of("config.toml", &format!("[workflow]\npreset = \"{preset}\"\n"));
+        assert!(text.starts_with(&format!("name: {preset}\n")), "{text}");
+        assert_eq!(text.matches("detour: true").count(), 1, "{text}");
+        assert!(text.contains("signal: gate") && text.contains("maxRetries: 2"), "{text}");
+    }
+    insta::assert_snapshot!(told("config.toml", "[workflow]\npreset = \"fasst\"\n"));
+}
+
+#[test]
+fn hops() {
+    insta::assert_snapshot!(fixture!("aof-hops.yaml"));
+}
+
+#[test]
+fn what_has_no_workflow_says_so() {
+    let all: Vec<String> = [
+        ("empty.yml", ""),
+        ("blank.json", " \n\t\n"),
+        ("list.json", "[1, 2]"),
+        ("text.yaml", "just words"),
+        ("org.yaml", "schemaVersion: 1\nagents:\n  - id: a\nteams: []\n"),
+        ("other.yaml", "on: push\njobs: {}\n"),
+        ("run.toml", "dangerous = true\n"),
+        ("broken.json", "{\"steps\": [}\n"),
+        ("broken.toml", "[workflow\nname = 1\n"),
+        ("twice.yaml", "id: a\nid: b\nsteps: []\n"),
+    ]
+    .iter()
+    .map(|(file, text)| told(file, text))
+    .collect();
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn wrong_kinds_have_their_places() {
+    let antfarm = "id: [x]\nagents: {}\nsteps:\n  - id: a\n    agent: b\n    expects: {x: 1}\n    max_retries: often\n  - 7\n  - id: a\n    on_fail: {retry_step: zz}\n";
+    let openagents = "{\"id\": \"x\", \"steps\": [\n{\"id\": \"a\", \"type\": \"dance\", \"on_success\": \"b\"},\n{\"agent\": \"x\"},\n{\"id\": \"c\", \"type\": \"parallel\", \"agents\": []},\n{\"id\": \"d\", \"on_success\": \"e\", \"max_retries\": 0}]}";
+    let graph = "roles:\n  a: {frontmatter: {oneOf: [{properties: {x: {type: string}}}]}}\n  b: 3\ngraph:\n  $START: {_: {role: aa}}\n  a: {ok: {prompt: x}, no: {role: zzz}}\n  c: {}\n";
+    let mismatch = "roles:\n  a: {frontmatter: {properties: {$status: {enum: [ok, no]}}}}\ngraph:\n  $START: {_: {role: a}}\n  a: {ok: {role: $END}, maybe: {role: $END}}\n";
+    let orbital = "[workflow]\n[[workflow.steps]]\nname = 3\ngate = \"perhaps\"\n[[workflow.steps]]\nprompt = \"x\"\n[[workflow.steps]]\nname = \"b\"\non_fail = \"3\"\ndeferred = true\n";
+    let gates = "workflow:\n  gates:\n    - {role: x}\n    - {id: a}\n    - 3\n";
+    let circle =
+        "hops:\n  - {id: a, role: r, dependsOn: [b]}\n  - {id: b, role: r, dependsOn: [a]}\n";
+    let all = [
+        ("a.yml", antfarm),
+        ("o.json", openagents),
+        ("g.yaml", graph),
+        ("m.yaml", mismatch),
+        ("o.toml", orbital),
+        ("p.yaml", gates),
+        ("h.yaml", circle),
+    ];
+    let all: Vec<String> = all.iter().map(|(file, text)| told(file, text)).collect();
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn bytes_that_are_no_text_are_refused_with_their_place() {
+    let refused =
+        |bytes: &[u8]| render_all(&import("x.yml", bytes, None, None).unwrap_err(), Paint::Plain);
+    assert!(refused(b"id: a\nname: \xff\xfe\n").contains("x.yml:2:7"));
+    assert!(refused(b"\xff\xfei\0d\0").contains("UTF-16"));
+    assert!(refused(b"id: a\0\n").contains("NUL"));
+    assert!(
+        import(
+            "x.yml",
+            "\u{feff}steps: [{id: a, agent: b, expects: 'OK: yes'}]".as_bytes(),
+            None,
+            None
+        )
+        .is_ok()
+    );
+}
+
+#[test]
+fn only_lost_ways_count_as_lost() {
+    let lost = |text: &str| {
+        let imported = import("x.yml", text.as_bytes(), None, None).unwrap();
+        imported.lost().map(|remark| remark.field.clone()).collect::<Vec<_>>()
+    };
+    let step = "steps: [{id: a, agent: b, expects: 'STATUS: done', ";
+    assert_eq!(
+        lost(&format!(
+            "{step}model: m, colour: red, on_fail: {{escalate_to: human, tone: sad}}}}]"
+        )),
+        [""; 0]
+    );
+    assert_eq!(
+        lost(&format!("{step}type: loop, loop: {{over: stories}}}}]")),
+        ["steps.a.type", "steps.a.loop"]
+    );
+    assert_eq!(
+        lost(&format!("{step}on_rain: x, goto: y, condition: 'if wet'}}]")),
+        ["steps.a.on_rain", "steps.a.goto", "steps.a.condition"]
+    );
+    let graph = "roles: {a: {}, b: {}}\ngraph: {$START: {new: a, other: b}, a: {_: b, ok: b}, b: {_: $END}}";
+    assert_eq!(lost(graph), ["graph.$START.other", "graph.a._"]);
+}
+
+/// Counts of the same name mean other things in each system.
+#[test]
+fn retries_are_counted_as_the_source_counts_them() {
+    let cases = [
+        ("a.yml", "steps: [{id: a, agent: b, max_retries: 3, expects: 'S: d'}]", Some(3)),
+        (
+            "o.json",
+            "{\"steps\": [{\"id\": \"a\", \"agent\": \"b\", \"max_retries\": 3, \"on_success\": \"end\"}]}",
+            Some(2),
+        ),
+        (
+            "o.json",
+            "{\"steps\": [{\"id\": \"a\", \"agent\": \"b\", \"max_retries\": 1, \"on_success\": \"end\"}]}",
+            None,
+        ),
+        (
+            "t.toml",
+            "[workflow]\nmax_gate_retries = 3\n[[workflow.steps]]\nname = \"w\"\n[[workflow.steps]]\nname = \"a\"\ngate = true\non_fail = \"w\"\n",
+            Some(2),
+        ),
+        (
+            "t.toml",
+            "[workflow]\nmax_gate_retries = 1\n[[workflow.steps]]\nname = \"w\"\n[[workflow.steps]]\nname = \"a\"\ngate = true\non_fail = \"w\"\n",
+            Some(0),
+        ),
+        (
+            "t.toml",
+            "[workflow]\n[[workflow.steps]]\nname = \"w\"\n[[workflow.steps]]\nname = \"a\"\ngate = true\n",
+            Some(2),
+        ),
+    ];
+    for (file, source, expected) in cases {
+        let text = text_of(file, source);
+        let found = text
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("maxRetries: "))
+            .map(|number| number.parse().unwrap());
+        assert_eq!(found, expected, "{source}\n{text}");
+    }
+}
+
+#[test]
+fn a_file_with_several_workflows_is_asked_for_one() {
+    let text = include_str!("../../../../tests/fixtures/import/openagents.json");
+    let named = |name: &str| import("x.json", text.as_bytes(), None, Some(&name.parse().unwrap()));
+    assert_eq!(named("note").unwrap().workflows.len(), 1);
+    let refused = render_all(&named("nite").unwrap_err(), Paint::Plain);
+    assert!(refused.contains("`letter`, `note`"), "{refused}");
+    let one =
+        import("x.toml", b"[workflow]\npreset = \"fast\"\n", None, Some(&"loop".parse().unwrap()))
+            .unwrap();
+    assert!(one.workflows[0].text.starts_with("name: loop\n"));
+}
+
+#[test]
+fn ten_thousand_steps_are_a_file_too() {
+    const STEPS: usize = 10_000;
+    let mut antfarm = String::from("id: long\nsteps:\n");
+    let mut openagents = String::from("{\"id\": \"long\", \"steps\": [");
+    let mut graph = (String::from("roles:\n"), String::from("graph:\n  $START: {_: r0}\n"));
+    let mut orbital = String::from("[workflow]\n");
+    let mut hops = String::from("hops:\n");
+    for n in 0..STEPS {
+        antfarm.push_str(&format!("  - {{id: s{n}, agent: a, input: '{{{{k{n}}}}}', expects: 'STATUS: done', on_fail: {{retry_step: s{}}}}}\n", n / 2));
+        let next = if n + 1 < STEPS { format!("s{}", n + 1) } else { "end".to_owned() };
+        openagents.push_str(&format!(
+            "{}{{\"id\": \"s{n}\", \"agent\": \"a\", \"on_success\": \"{next}\"}}",
+            if n > 0 { "," } else { "" }
+        ));
+        graph.0.push_str(&format!("  r{n}: {{goal: x}}\n"));
+        let next = if n + 1 < STEPS { format!("r{}", n + 1) } else { "$END".to_owned() };
+        graph.1.push_str(&format!("  r{n}: {{_: {next}}}\n"));
+        orbital.push_str(&format!("[[workflow.steps]]\nname = \"s{n}\"\nprompt = \"x\"\n"));
+        hops.push_str(&format!("  - {{id: h{n}, role: r}}\n"));
+    }
+    openagents.push_str("]}");
+    let graph = graph.0 + &graph.1;
+    for (file, source) in [
+        ("a.yml", antfarm),
+        ("o.json", openagents),
+        ("g.yaml", graph),
+        ("t.toml", orbital),
+        ("h.yaml", hops),
+    ] {
+        let text = text_of(file, &source);
+        assert_eq!(text.matches("\n  - id: ").count(), STEPS, "{file}");
+    }
+}
+
+#[test]
+fn deep_nesting_ends_with_a_fault() {
+    for (open, close) in [("[", "]"), ("{a: ", "}"), ("{\"a\": ", "}")] {
+        let text =
+            format!("steps: [{{id: a, x: {}1{}}}]", open.repeat(50_000), close.repeat(50_000));
+        assert!(import("x.yml", text.as_bytes(), None, None).is_err());
+    }
+    let toml = format!("[workflow]\nx = {}1{}\n", "[".repeat(50_000), "]".repeat(50_000));
+    assert!(import("x.toml", toml.as_bytes(), None, None).is_err());
+    let schema = format!(
+        "roles: {{a: {{frontmatter: {}}}}}\ngraph: {{$START: {{_: a}}, a: {{_: $END}}}}",
+        "{items: ".repeat(30) + "{}" + &"}".repeat(30)
+    );
+    assert!(import("x.yml", schema.as_bytes(), None, None).is_err());
+}
+
+/// The examples of the guide are what the program does.
+#[test]
+fn the_examples_of_the_documentation_hold() {
+    let text = include_str!("../../../../docs/guides/importing.md");
+    let mut shown = Vec::new();
+    for section in text.split("\n## ").skip(3) {
+        let blocks: Vec<(&str, &str)> = section
+            .split("\n```")
+            .filter_map(|block| block.split_once('\n'))
+            .filter(|(notation, _)| matches!(*notation, "yaml" | "json" | "toml"))
+            .collect();
+        let [(notation, before), (_, after)] = blocks.as_slice() else { continue };
+        let file = format!("example.{notation}");
+        let source = if *notation == "toml" {
+            format!("[workflow]\n{before}")
+        } else {
+            (*before).to_owned()
+        };
+        let became = text_of(&file, &source);
+        let after = format!("{}\n", after.trim_end());
+        assert!(
+            became.ends_with(&after),
+            "--- {file}\n{became}\n--- the documentation says\n{after}"
+        );
+        shown.push(file);
+    }
+    assert_eq!(shown, ["example.yaml"]);
+}
+
+#[test]
+fn files_that_lack_a_line_or_have_one_twice_are_read_or_refused() {
+    let files = [
+        ("a.yml", include_str!("../../../../tests/fixtures/import/antfarm.yml")),
+        ("o.json", include_str!("../../../../tests/fixtures/import/openagents.json")),
+        ("s.yaml", include_str!("../../../../tests/fixtures/import/status-graph.yaml")),
+        ("t.toml", include_str!("../../../../tests/fixtures/import/orbital.toml")),
+        ("h.yaml", include_str!("../../../../tests/fixtures/import/aof-hops.yaml")),
+    ];
+    let mut read = 0;
+    for (file, text) in files {
+        let lines: Vec<&str> = text.lines().collect();
+        for at in 0..lines.len() {
+            let without = [&lines[..at], &lines[at + 1..]].concat();
+            let twice = [&lines[..=at], &lines[at..]].concat();
+            let emptied: Vec<&str> = lines
+                .iter()
+                .enumerate()
+                .map(|(n, line)| if n == at { line.split(':').next().unwrap() } else { line })
+                .collect();
+            for lines in [without, twice, emptied] {
+                let Ok(imported) = import(file, lines.join("\n").as_bytes(), None, None) else {
+                    continue;
+                };
+                read += 1;
+                for draft in imported.workflows {
+                    let node = crate::files::yaml::parse(
+                        &draft.text,
+                        &crate::files::yaml::Limits::default(),
+                    )
+                    .unwrap();
+                    assert_eq!(
+                        node.get("name").and_then(Node::as_str),
+                        Some(draft.name.as_str()),
+                        "{}",
+                        draft.text
+                    );
+                }
+            }
+        }
+    }
+    assert!(read > 100, "only {read} were read");
+}

@@ -1,4 +1,0 @@
-//! Templates of new projects.
-
-pub mod people;
-pub mod template;

@@ -1,0 +1,217 @@
+//! What the watcher looks at, and reports: the rules, the tasks, time limits, git's index, the branch, and work to hand out.
+
+use std::time::{Duration, Instant};
+
+use tracing::warn;
+
+use super::desk::Desk;
+use super::report::WatchReport;
+use super::schedule::Schedule;
+use crate::dispatch::hand_out::{Exhausted, HandedOut, hand_out};
+use crate::git::{CommitId, Head, TreeFile};
+use crate::history::lost_steps::{BranchSeen, Retaken, tend_branch};
+use crate::history::stale_index::{IndexSeen, tend_index};
+use crate::project::active_rules::Remark;
+use crate::project::error::error::OpsError;
+use crate::project::rule_sources::rules_mark;
+use crate::project::workspace::Workspace;
+use crate::storage::inbox::QUIET;
+use crate::tasks::apply::change::{Changed, DryRun};
+use crate::tasks::automatic::adopt::{Seen, tend};
+use crate::tasks::automatic::timeouts::run_out;
+
+/// How many files that only look like tasks are reported.
+const STRAYS: usize = 20;
+
+/// What was seen so far.
+#[derive(Default)]
+pub(crate) struct Looks {
+    /// The rule files of a commit; no commit where they are to be looked at again.
+    rules: Option<(Option<CommitId>, Vec<TreeFile>)>,
+    uncommitted: Vec<String>,
+    tasks: Seen,
+    /// The commit at which nothing was left to hand out.
+    exhausted: Exhausted,
+    index: IndexSeen,
+    branch: BranchSeen,
+}
+
+impl Looks {
+    /// Has the rule files looked at again, whatever the commit.
+    pub(crate) fn forget_rules(&mut self) {
+        self.rules = self.rules.take().map(|(_, mark)| (None, mark));
+    }
+
+    /// Has handing out tried again at the same commit.
+    pub(crate) fn forget_hand_out(&mut self) {
+        self.exhausted = Exhausted::default();
+    }
+
+    /// Reports when other rules are in force than before, or than those in the worktree.
+    pub(crate) fn look_at_rules(
+        &mut self,
+        workspace: &Workspace,
+        head: &Head,
+        desk: &mut Desk<'_>,
+    ) -> Result<(), OpsError> {
+        let Some(commit) = head.commit else { return Ok(()) };
+        let (seen, known) = match &self.rules {
+            Some((seen, mark)) => (*seen, Some(mark)),
+            None => (None, None),
+        };
+        if seen == Some(commit) {
+            return Ok(());
+        }
+        let mark = rules_mark(&workspace.repository, commit)?;
+        let (is_first, is_new) = (known.is_none(), known.is_some_and(|known| *known != mark));
+        if seen.is_none() || is_new {
+            let (mut uncommitted, mut valid) = (Vec::new(), true);
+            for remark in workspace.rules()?.remarks {
+                match remark {
+                    Remark::Uncommitted(files) => uncommitted = files,
+                    Remark::Unheeded(file) => uncommitted.push(file.display().to_string()),
+                    Remark::Superseded { commit: in_force, diagnostics } => {
+                        valid = false;
+                        if is_first || is_new {
+                            desk.tell(WatchReport::RulesInvalid { in_force, diagnostics });
+                        }
+                    }
+                }
+            }
+            if is_new && valid {
+                desk.tell(WatchReport::RulesInForce { commit });
+            }
+            if self.uncommitted != uncommitted {
+                if !uncommitted.is_empty() {
+                    desk.tell(WatchReport::RulesUncommitted { files: uncommitted.clone() });
+                }
+                self.uncommitted = uncommitted;
+            }
+        }
+        self.rules = Some((Some(commit), mark));
+        Ok(())
+    }
+
+    /// Commits what people changed, and adopts, moves and settles tasks.
+    pub(crate) fn look_at_tasks(
+        &mut self,
+        workspace: &mut Workspace,
+        wait: Duration,
+        schedule: &mut Schedule,
+        desk: &mut Desk<'_>,
+    ) -> Result<(), OpsError> {
+        let tended =
+            tend(workspace, wait, QUIET, &mut self.tasks, &mut |worked| desk.rest(worked))?;
+        schedule.tended(tended.waiting, Instant::now());
+        tell_changes(tended.adopted, WatchReport::Adopted, desk);
+        tell_changes(tended.passed, WatchReport::Passed, desk);
+        tell_changes(tended.followed, WatchReport::Followed, desk);
+        tell_changes(tended.moved, WatchReport::Moved, desk);
+        tell_changes(tended.committed, WatchReport::Committed, desk);
+        let mut troubled = tended.troubled;
+        troubled.sort_by(|(a, _), (b, _)| a.cmp(b));
+        for (task, error) in troubled {
+            desk.failed = true;
+            desk.tell(WatchReport::Troubled { task, error });
+        }
+        for stray in tended.strays.iter().take(STRAYS) {
+            let (path, reason) = (stray.path.display().to_string(), stray.reason.to_string());
+            if desk.told.is_news(format!("{path}: {reason}")) {
+                desk.tell(WatchReport::Stray { path, reason });
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands work out. Returns whether some is left that counts once the remote has it.
+    pub(crate) fn hand_out(
+        &mut self,
+        workspace: &mut Workspace,
+        wait: Duration,
+        desk: &mut Desk<'_>,
+    ) -> Result<bool, OpsError> {
+        let rest = &mut |worked| desk.rest(worked);
+        let done = hand_out(workspace, wait, &mut self.exhausted, DryRun::No, rest)?;
+        let to_share = done.to_share;
+        tell_handed_out(done, desk);
+        Ok(to_share)
+    }
+
+    /// Repairs git's index where a git command that was overtaken left earlier versions of tasks in it.
+    pub(crate) fn look_at_index(
+        &mut self,
+        workspace: &mut Workspace,
+        wait: Duration,
+        schedule: &mut Schedule,
+        desk: &mut Desk<'_>,
+    ) {
+        let start = Instant::now();
+        let caught_up = tend_index(workspace, wait, &mut self.index);
+        schedule.looked_at_index(start, Instant::now());
+        match caught_up {
+            Ok(files) if files.is_empty() => {}
+            Ok(files) => desk.tell(WatchReport::CaughtUp { files }),
+            // Commits meet the same error, and nothing else depends on it.
+            Err(error) => warn!("git's index was not looked at: {error}"),
+        }
+    }
+
+    /// Puts steps back onto the branch that a git command that was overtaken dropped.
+    pub(crate) fn look_at_branch(
+        &mut self,
+        workspace: &mut Workspace,
+        wait: Duration,
+        desk: &mut Desk<'_>,
+    ) {
+        let retaken = tend_branch(workspace, wait, &mut self.branch).unwrap_or_else(|error| {
+            warn!("what git did to the branch was not looked at: {error}");
+            Vec::new()
+        });
+        for retaken in retaken {
+            match retaken {
+                Retaken::Put(put) => desk.tell(WatchReport::PutBack(put)),
+                Retaken::Told(point) if desk.told.is_news(point.problem.clone()) => {
+                    desk.tell(WatchReport::TakenBack { problem: point.problem, fix: point.fix });
+                }
+                Retaken::Told(_) => {}
+            }
+        }
+    }
+}
+
+/// Ends what has run out, and learns when the next thing does.
+pub(crate) fn look_at_clocks(
+    workspace: &mut Workspace,
+    wait: Duration,
+    schedule: &mut Schedule,
+    desk: &mut Desk<'_>,
+) -> Result<(), OpsError> {
+    let start = Instant::now();
+    let ran_out = run_out(workspace, wait, DryRun::No, &mut |worked| desk.rest(worked))?;
+    schedule.read_clocks(start, Instant::now(), ran_out.next.map(|next| workspace.until(next)));
+    tell_changes(ran_out.timed_out, WatchReport::TimedOut, desk);
+    tell_changes(ran_out.lapsed, WatchReport::Lapsed, desk);
+    desk.tell_troubled(ran_out.troubled);
+    Ok(())
+}
+
+/// Reports what was handed out, and what became of dependencies.
+pub(crate) fn tell_handed_out(done: HandedOut, desk: &mut Desk<'_>) {
+    for dependent in done.dependents {
+        desk.tell(WatchReport::Dependent(dependent));
+    }
+    for given in done.given {
+        desk.tell(WatchReport::Given(given));
+    }
+    desk.tell_troubled(done.troubled);
+}
+
+fn tell_changes(
+    changes: Vec<Changed>,
+    report: fn(Box<Changed>) -> WatchReport,
+    desk: &mut Desk<'_>,
+) {
+    for changed in changes {
+        desk.tell(report(Box::new(changed)));
+    }
+}

@@ -1,0 +1,143 @@
+//! Metrics of a running watcher, counted on a thread of their own. A scrape gets what was counted last; ages are computed then.
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tracing::debug;
+
+use super::desk::Desk;
+use super::report::WatchReport;
+use super::worker::{NextRun, Worker};
+use crate::domain::Timestamp;
+use crate::domain::values::histogram::Histogram;
+use crate::observability::exposition::{Family, Format, Labels, Samples, render};
+use crate::observability::metrics::numbers::{Numbers, numbers};
+use crate::project::aside::Clock;
+use crate::project::workspace::{Seed, Workspace};
+
+/// How often metrics are counted when nothing seems to happen.
+const EVERY: Duration = Duration::from_secs(30);
+/// The least time between two counts.
+const APART: Duration = Duration::from_millis(500);
+/// Counting takes one part of the time, and leaves so many to the rest.
+const SHARE: u32 = 9;
+/// How long a scrape waits for the first count. Prometheus waits for at most ten seconds.
+const FIRST: Duration = Duration::from_secs(8);
+
+/// The metrics that are shown, shared with the endpoint.
+pub(crate) struct Board {
+    clock: Clock,
+    shown: Mutex<Shown>,
+    changed: Condvar,
+}
+
+struct Shown {
+    numbers: Option<Numbers>,
+    /// How long this watcher's commits took.
+    commits: Histogram,
+    /// When the watcher last looked at everything, and nothing stopped it.
+    looked: Option<Timestamp>,
+}
+
+/// Metrics that are kept up to date.
+pub(crate) struct Metrics {
+    pub board: Arc<Board>,
+    /// Its outcome says why counting failed, if it did.
+    worker: Worker<Option<String>>,
+    trouble: Option<String>,
+}
+
+impl Metrics {
+    /// Starts to count.
+    pub(crate) fn start(workspace: &Workspace, wait: Duration) -> io::Result<Self> {
+        let commits = Histogram::new(Histogram::WRITES);
+        let shown = Mutex::new(Shown { numbers: None, commits, looked: None });
+        let board = Arc::new(Board { clock: workspace.clock(), shown, changed: Condvar::new() });
+        let (own, project) = (Arc::clone(&board), workspace.seed(wait));
+        let worker = Worker::start("metrics", move |_| {
+            let start = Instant::now();
+            let trouble = own.count(&project);
+            let (took, why) = (start.elapsed(), trouble.as_deref());
+            debug!(seconds = took.as_secs_f64(), trouble = why, "counted for metrics");
+            let earliest = APART.max(took * SHARE);
+            (trouble, NextRun { earliest, latest: Some(earliest + EVERY) })
+        })?;
+        worker.ask();
+        Ok(Self { board, worker, trouble: None })
+    }
+
+    /// Has metrics counted again if something may have changed. `looked` says whether the watcher looked at everything.
+    pub(crate) fn note(
+        &mut self,
+        workspace: &Workspace,
+        looked: bool,
+        changed: bool,
+        desk: &mut Desk<'_>,
+    ) {
+        if looked {
+            let mut shown = self.board.lock();
+            shown.looked = Some((self.board.clock)());
+            shown.commits = workspace.commit_times();
+        }
+        if changed {
+            self.worker.ask();
+        }
+        for trouble in self.worker.outcomes() {
+            if let Some(problem) = trouble.clone().filter(|_| trouble != self.trouble) {
+                desk.tell(WatchReport::Uncounted { problem });
+            }
+            self.trouble = trouble;
+        }
+    }
+}
+
+impl Board {
+    /// Returns the page. Before the first count it waits for that; there is none if it takes too long.
+    pub(crate) fn page(&self, format: Format) -> Option<String> {
+        let shown =
+            self.changed.wait_timeout_while(self.lock(), FIRST, |shown| shown.numbers.is_none());
+        let (shown, _) = shown.unwrap_or_else(PoisonError::into_inner);
+        let numbers = shown.numbers.as_ref()?;
+        let (own, ages) = (of_watcher(&shown, &numbers.project), numbers.ages((self.clock)()));
+        Some(render(numbers.families.iter().chain([&ages]).chain(&own), format))
+    }
+
+    /// Counts; returns what went wrong.
+    fn count(&self, project: &Seed) -> Option<String> {
+        let counted = project.open().and_then(|own| numbers(&own, &own.rules()?));
+        match counted {
+            Ok(counted) => {
+                let untold = counted.untold.as_ref().map(ToString::to_string);
+                self.lock().numbers = Some(counted);
+                self.changed.notify_all();
+                untold
+            }
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shown> {
+        // Plain values: a thread that died with the lock left them whole.
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the metrics that only this watcher knows.
+fn of_watcher(shown: &Shown, project: &str) -> [Family; 2] {
+    let labels: Labels = vec![("project", project.to_owned())];
+    #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 are far below 2^52")]
+    let looked = shown.looked.map(|looked| (labels.clone(), looked.as_second() as f64));
+    [
+        Family {
+            name: "aof_commit_duration_seconds",
+            help: "How long this watcher's commits took, of one change or of several at once, from the lock to the disk.",
+            samples: Samples::Histogram(vec![(labels, shown.commits.clone())]),
+        },
+        Family {
+            name: "aof_watcher_last_scan_timestamp_seconds",
+            help: "When this watcher last looked at everything and nothing stood in its way.",
+            samples: Samples::Gauge(looked.into_iter().collect()),
+        },
+    ]
+}

@@ -1,0 +1,365 @@
+//! The loop: look at git, the inbox and the tasks, do what is due, sleep until something may have changed.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::backlog::Backlog;
+use super::desk::Desk;
+use super::events::StreamKeeper;
+use super::file_events::FileEvents;
+use super::looks::{Looks, look_at_clocks};
+use super::metrics::Metrics;
+use super::notices::Notices;
+use super::pause::Pause;
+use super::report::{EventSource, WatchReport};
+use super::schedule::{POLL, Schedule};
+use super::sync::{SyncRequests, hand_out_now};
+use super::wakeup::{Hints, Wakeup, WatchedPaths, WatchedPlace};
+use crate::files::config::config::WORKFLOWS_FOLDER;
+use crate::git::GitError;
+use crate::history::new_commits::news::Left;
+use crate::observability::endpoint::endpoint::Endpoint;
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::storage::inbox::QUIET;
+use crate::storage::watcher_presence::Presence;
+use crate::storage::{Paths, StoreError};
+use crate::system::signals;
+use crate::tasks::inbox::deliver::deliver;
+use crate::tasks::inbox::intended_visit::Heard;
+use crate::tasks::inbox::open_files::unclosed;
+use crate::tasks::inbox::recipient::Delivered;
+
+/// How soon a file that is still being written is looked at again.
+const GROWING: Duration = Duration::from_millis(250);
+
+/// Watches until it is told to stop, and serves metrics at the endpoint.
+pub(crate) fn watch(
+    workspace: Workspace,
+    wait: Duration,
+    endpoint: Option<Endpoint>,
+    tell: &mut dyn FnMut(WatchReport),
+) -> Result<(), OpsError> {
+    let root = workspace.paths.root().to_owned();
+    let fault = |doing, cause| StoreError::Io { doing, path: root.clone(), cause };
+    let mut watcher = Watcher::new(workspace, wait, tell)?;
+    // Fails early where no watcher can work at all.
+    let presence = Presence::announce(&watcher.workspace.paths)?;
+    let mut serving = None;
+    if let Some(endpoint) = endpoint {
+        let metrics = Metrics::start(&watcher.workspace, wait)
+            .map_err(|cause| fault("count the tasks of", cause))?;
+        let board = Arc::clone(&metrics.board);
+        let (address, exposed) = (endpoint.address(), endpoint.is_exposed());
+        serving = Some(WatchReport::Serving { address, exposed });
+        endpoint
+            .serve(Arc::new(move |format| board.page(format)))
+            .map_err(|cause| fault("serve metrics of", cause))?;
+        watcher.metrics = Some(metrics);
+    }
+    let sync = SyncRequests::start(&watcher.workspace, wait);
+    watcher.sync = Some(sync.map_err(|cause| fault("sync", cause))?);
+    watcher.run(presence, serving);
+    Ok(())
+}
+
+/// Does what there is to do now, waits for files that are still being written, and returns whether everything was done.
+pub(crate) fn watch_once(
+    workspace: Workspace,
+    wait: Duration,
+    tell: &mut dyn FnMut(WatchReport),
+) -> Result<bool, OpsError> {
+    Ok(Watcher::new(workspace, wait, tell)?.run_once())
+}
+
+struct Watcher<'t> {
+    workspace: Workspace,
+    wait: Duration,
+    places: WatchedPaths,
+    desk: Desk<'t>,
+    looks: Looks,
+    backlog: Backlog,
+    heard: Heard,
+    schedule: Schedule,
+    pause: Pause,
+    notices: Notices,
+    events: StreamKeeper,
+    metrics: Option<Metrics>,
+    /// None with `--once`, which syncs without a worker.
+    sync: Option<SyncRequests>,
+}
+
+/// What came of a look.
+enum LookResult {
+    /// All was done; `growing` says whether files are still being written.
+    Done { growing: bool },
+    /// Nothing can be committed at the moment.
+    Paused(String),
+}
+
+impl<'t> Watcher<'t> {
+    fn new(
+        workspace: Workspace,
+        wait: Duration,
+        tell: &'t mut dyn FnMut(WatchReport),
+    ) -> Result<Self, OpsError> {
+        workspace.own_folder_is_ours()?;
+        let wakeup = Arc::new(Wakeup::default());
+        let own = Arc::clone(&wakeup);
+        signals::on_stop(move || own.stop()).map_err(|cause| StoreError::Io {
+            doing: "listen for signals in",
+            path: workspace.paths.root().into(),
+            cause,
+        })?;
+        let paths = &workspace.paths;
+        let places = WatchedPaths {
+            root: paths.root().to_owned(),
+            local: paths.local(),
+            inbox: paths.inbox(),
+            tasks: paths.tasks(),
+            workflows: paths.root().join(WORKFLOWS_FOLDER),
+            git: workspace.repository.git_dir().to_owned(),
+        };
+        Ok(Self {
+            workspace,
+            wait,
+            places,
+            desk: Desk::new(wakeup, tell),
+            looks: Looks::default(),
+            backlog: Backlog::default(),
+            heard: Heard::default(),
+            schedule: Schedule::new(Instant::now()),
+            pause: Pause::default(),
+            notices: Notices::default(),
+            events: StreamKeeper::default(),
+            metrics: None,
+            sync: None,
+        })
+    }
+
+    /// Looks and sleeps until told to stop. `serving` is reported when it begins.
+    fn run(mut self, mut presence: Presence, serving: Option<WatchReport>) {
+        let opened = FileEvents::open(self.places.clone(), &self.desk.wakeup);
+        let (mut file_events, sight) = match opened {
+            Ok(file_events) => (file_events, EventSource::Events),
+            Err(reason) => {
+                (FileEvents::blind(self.places.clone()), EventSource::Polling { reason })
+            }
+        };
+        let branch = self.workspace.head_now().ok().map(|head| head.branch().to_owned());
+        let project = self.workspace.paths.root().to_owned();
+        self.desk.tell(WatchReport::Watching { project, branch, sight });
+        if let Some(serving) = serving {
+            self.desk.tell(serving);
+        }
+        let mut until = Instant::now();
+        loop {
+            let hints = self.desk.wakeup.wait(until);
+            if hints.stop {
+                break;
+            }
+            prepare(&self.workspace.paths, &mut presence);
+            if let Err(reason) = file_events.refresh() {
+                self.desk.tell(WatchReport::EventSource(EventSource::Polling { reason }));
+            }
+            let hinted = hints != Hints::default();
+            self.take(hints, &file_events);
+            until = self.round();
+            let is_paused = self.pause.stands();
+            if let Some(metrics) = &mut self.metrics {
+                // Without file events anything may have changed.
+                let changed = hinted || self.desk.busy || !file_events.see();
+                metrics.note(&self.workspace, !is_paused, changed, &mut self.desk);
+            }
+            if let Some(sync) = &mut self.sync {
+                sync.run(&self.workspace, &mut self.desk);
+            }
+            if !is_paused {
+                self.events.keep(&self.workspace, self.wait, &mut self.desk);
+                until = match self.notices.send(&self.workspace, &mut self.desk) {
+                    Left::Nothing => until.min(self.schedule.clocks_at()),
+                    Left::Commits => Instant::now(),
+                };
+            }
+        }
+        self.events.stop();
+        self.notices.stop(&mut self.desk);
+        if let Some(sync) = &self.sync {
+            sync.stop();
+        }
+        self.desk.tell(WatchReport::Stopped);
+    }
+
+    /// Looks until no file is being written any more, at most for the time that it takes to find out.
+    fn run_once(mut self) -> bool {
+        let mut end = self.end_of_once();
+        let mut late = false;
+        loop {
+            let until = self.round();
+            let sooner = self.schedule.is_before_round(until);
+            if self.pause.stands() || !(sooner || self.desk.busy) {
+                break;
+            }
+            // Every waiting file is tried, however long that takes.
+            if self.backlog.is_due() {
+                continue;
+            }
+            // Much work took its time: one more look finds out whether anything is left.
+            if until > end && self.desk.busy && !late {
+                late = true;
+                end = self.end_of_once();
+                continue;
+            }
+            let time = until.saturating_duration_since(Instant::now());
+            if until > end || self.desk.wakeup.pause(time) {
+                self.desk.failed = true;
+                self.tell_unclosed();
+                break;
+            }
+        }
+        if !self.pause.stands() {
+            self.notices.send_now(&self.workspace, &mut self.desk);
+            self.events.keep_now(&self.workspace, &mut self.desk);
+        }
+        !self.desk.failed && !self.pause.stands()
+    }
+
+    /// Reports files that are left because they may still be written.
+    fn tell_unclosed(&mut self) {
+        match unclosed(&self.workspace) {
+            Ok(left) => {
+                for (name, error) in left {
+                    self.desk.tell(WatchReport::Delivered(Delivered::Waiting { name, error }));
+                }
+            }
+            Err(error) => self.desk.tell(WatchReport::Trouble(error)),
+        }
+    }
+
+    /// Returns when `--once` ends. What is due later is not waited for.
+    fn end_of_once(&mut self) -> Instant {
+        let now = Instant::now();
+        let end = now + QUIET * 2;
+        self.schedule.end_with(end, now);
+        end
+    }
+
+    /// Turns hints into what is to be looked at.
+    fn take(&mut self, hints: Hints, file_events: &FileEvents) {
+        let now = Instant::now();
+        self.desk.note(hints.inbox);
+        self.schedule.note(&hints.places, now);
+        let touched = |place| hints.places.contains(&place);
+        if touched(WatchedPlace::Rules) {
+            self.looks.forget_rules();
+        }
+        if touched(WatchedPlace::Repository) || touched(WatchedPlace::Anywhere) {
+            self.pause.cut_short(now);
+        }
+        if self.schedule.begins_round(file_events, now) {
+            self.looks.forget_hand_out();
+            self.backlog.try_all();
+        }
+    }
+
+    /// Looks and does what is due; returns when to look again if nothing happens.
+    fn round(&mut self) -> Instant {
+        if let Some(until) = self.pause.lasts(Instant::now()) {
+            return until;
+        }
+        self.desk.busy = false;
+        match self.look() {
+            Ok(LookResult::Done { growing }) => {
+                if self.pause.end() {
+                    self.desk.tell(WatchReport::Resumed);
+                }
+                let now = Instant::now();
+                let next = self.schedule.next();
+                // What arrived during the work may have been missed.
+                if self.desk.busy || self.backlog.is_due() {
+                    next.min(now)
+                } else if growing {
+                    next.min(now + GROWING)
+                } else {
+                    next
+                }
+            }
+            Ok(LookResult::Paused(reason)) => {
+                if self.pause.pause(&reason) {
+                    self.desk.tell(WatchReport::Paused { reason });
+                }
+                Instant::now() + POLL
+            }
+            Err(error) => self.back_off(error),
+        }
+    }
+
+    /// Reports an error once, and tries again after longer and longer times.
+    fn back_off(&mut self, error: OpsError) -> Instant {
+        self.backlog.forget();
+        let text = error.to_string();
+        if self.pause.is_news(&text) {
+            self.desk.tell(WatchReport::Trouble(error));
+        }
+        // The folder, or the repository in it, may be another one by now.
+        if let Ok(again) = self.workspace.reopened(self.wait) {
+            self.workspace = again;
+        }
+        self.pause.meet(text, Instant::now())
+    }
+
+    fn look(&mut self) -> Result<LookResult, OpsError> {
+        let Self { workspace, wait, desk, looks, backlog, heard, schedule, .. } = self;
+        let wait = *wait;
+        let head = match workspace.head_now() {
+            Ok(head) => head,
+            Err(GitError::Waiting { reason }) => return Ok(LookResult::Paused(reason)),
+            Err(error) => return Err(error.into()),
+        };
+        if self.pause.end_pause() {
+            desk.tell(WatchReport::Resumed);
+        }
+        workspace.own_folder_is_ours()?;
+        looks.look_at_rules(workspace, &head, desk)?;
+        if schedule.is_index_due(Instant::now()) {
+            // Dropped steps come first: commits made before would be in their way.
+            looks.look_at_branch(workspace, wait, desk);
+        }
+        let tending = schedule.is_tending_due(Instant::now());
+        let taken = backlog.begin(workspace, desk)?;
+        let growing = deliver(workspace, wait, taken, heard, desk)?;
+        backlog.begun(desk);
+        backlog.go_on(workspace, wait, heard, desk, tending)?;
+        if tending {
+            looks.look_at_tasks(workspace, wait, schedule, desk)?;
+        }
+        if schedule.is_index_due(Instant::now()) {
+            looks.look_at_index(workspace, wait, schedule, desk);
+        }
+        if schedule.are_clocks_due(Instant::now()) {
+            look_at_clocks(workspace, wait, schedule, desk)?;
+        }
+        let start = Instant::now();
+        if schedule.may_hand_out(start) {
+            let to_share = looks.hand_out(workspace, wait, desk)?;
+            match &mut self.sync {
+                _ if !to_share => {}
+                Some(sync) => sync.hand_out(workspace),
+                None => hand_out_now(workspace, wait, desk),
+            }
+            schedule.handed_out(start, Instant::now());
+        }
+        Ok(LookResult::Done { growing })
+    }
+}
+
+/// Makes what the watcher needs in `.aof/`, should somebody have removed it.
+fn prepare(paths: &Paths, presence: &mut Presence) {
+    // Where this fails, delivering meets the same error and reports it.
+    let _ = paths.prepare_local();
+    if !presence.is_visible()
+        && let Ok(again) = Presence::announce(paths)
+    {
+        *presence = again;
+    }
+}
