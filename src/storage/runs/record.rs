@@ -14,7 +14,7 @@ pub(crate) struct RunRecord {
     pub run: String,
     pub ticket: Ticket,
     pub agent: AgentId,
-    /// The how-manieth attempt of the visit it is.
+    /// Which attempt of the visit it is, from 1.
     pub attempt: u32,
     pub started: Timestamp,
     /// The words that the program was started with.
