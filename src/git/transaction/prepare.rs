@@ -1,4 +1,4 @@
-//! ReflogEntry 4 of a transition: everything that can fail before anything moves. Blobs, trees spliced from the parent's,
+//! Everything that can fail before anything moves. Blobs, trees spliced from the parent's,
 //! commits (signed if git's configuration says so), all written, but neither named nor on a branch yet.
 //!
 //! Blobs are the bytes that stand in the worktree. A file that git would convert by its attributes is refused.
