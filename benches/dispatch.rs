@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use aof::domain::{AgentId, Priority, RoleId, Ticket, Timestamp};
-use aof::files::config::config::{Source, load};
+use aof::files::config::configuration::{Source, load};
 use aof::rules::{Hands, Rules, Waiting, dispatch};
 use criterion::{Criterion, criterion_group, criterion_main};
 

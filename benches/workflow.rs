@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use aof::domain::{Completion, Map, Outcome, Task, Ticket, Timestamp};
-use aof::files::config::config::{Source, load};
+use aof::files::config::configuration::{Source, load};
 use aof::rules::{Act, Decision, Rules, decide, edges, preview};
 use aof::tasks::create::{NewTask, new_from};
 use criterion::{Criterion, criterion_group, criterion_main};

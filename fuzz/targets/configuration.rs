@@ -3,7 +3,7 @@
 #![no_main]
 
 use aof::rules::Rules;
-use aof::files::config::config::{Source, read};
+use aof::files::config::configuration::{Source, read};
 use aof::files::diagnostic::diagnostic::{Diagnostic, Paint};
 use libfuzzer_sys::fuzz_target;
 

@@ -5,7 +5,7 @@
 use aof::rules::{Act, Decision, Rules, decide};
 use aof::files::completion_file;
 use aof::files::completion_file::Syntax;
-use aof::files::config::config::{Source, load};
+use aof::files::config::configuration::{Source, load};
 use aof::files::task_file;
 use aof::files::task_file::Defaults;
 use aof::domain::Timestamp;

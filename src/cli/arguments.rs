@@ -20,7 +20,7 @@ use crate::tasks::signing::Signing;
 /// Who acts, when `--agent` does not say it.
 pub(crate) const AGENT: &str = "AOF_AGENT";
 
-/// Options of every command.
+// Options of every command.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
@@ -65,7 +65,8 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// Whether a command only shows what it would do.
+// No doc comment: clap would take it for the description of each command that has these options.
+// Whether a command only shows what it would do.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Rehearsal {
     /// Show what would be done, and do nothing
@@ -79,7 +80,7 @@ impl Rehearsal {
     }
 }
 
-/// Whether the remote of a synced project is asked before work is claimed.
+// Whether the remote of a synced project is asked before work is claimed.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Away {
     /// In a synced project: do not ask the remote whether somebody elsewhere has it
@@ -93,7 +94,7 @@ impl Away {
     }
 }
 
-/// Who acts.
+// Who acts.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ActingAgent {
     /// The agent that acts
@@ -106,7 +107,7 @@ pub(crate) fn agent_variable() -> Option<&'static str> {
     std::env::var_os(AGENT).is_none_or(|value| !value.is_empty()).then_some(AGENT)
 }
 
-/// How completions are signed, where org.yaml requires it.
+// How completions are signed, where org.yaml requires it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SignWith {
     /// Sign with the SSH key in this file

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::git::GitError;
-use crate::observability::endpoint::endpoint::EndpointFault;
+use crate::observability::endpoint::server::EndpointFault;
 use crate::project::error::error::OpsError;
 use crate::project::error::reason::reason_of;
 use crate::rules::RefusalKind;

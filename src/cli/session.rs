@@ -19,7 +19,7 @@ use super::time::now;
 use crate::domain::AgentId;
 use crate::files::diagnostic::diagnostic::render_all;
 use crate::files::printable::inert;
-use crate::history::verify::past::Past;
+use crate::history::verify::project_commits::Past;
 use crate::project::active_rules::{InForce, Remark};
 use crate::project::aside::{Aside, Tell, warn_in_log};
 use crate::project::author::acting_agent;

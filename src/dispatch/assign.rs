@@ -1,6 +1,6 @@
 //! Giving a task to an agent. In a synced project that counts once the remote has it, like a claim.
 
-use super::claimable_work::openings;
+use super::openings::openings;
 use super::synced_claims::{Claims, confirm_or, look_around};
 use crate::domain::{AgentId, Ticket};
 use crate::project::error::error::OpsError;

@@ -1,14 +1,14 @@
-//! Taking one task, or a branch of one: the claim, where the remote has to confirm it with that, and whether another may still do.
+//! Claims and assignments of one task, or of a branch of one. In a synced project the remote has to confirm them.
 
+use super::claim_errors::{is_of_the_task, is_offline};
 use super::synced_claims::{Claims, confirm, look_around};
 use crate::domain::{AgentId, Ticket};
-use crate::git::{CommitId, GitError};
+use crate::git::CommitId;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::rules::{Refusal, RefusalKind};
-use crate::storage::StoreError;
 use crate::tasks::actions::choose_claim;
 use crate::tasks::apply::change::{Changed, DryRun, change};
+use crate::tasks::state::task_state::Standing;
 
 /// Claims what an earlier look showed; nothing where it is not to be had any more.
 pub(crate) fn take(
@@ -69,53 +69,21 @@ pub(crate) fn taken(
     }
 }
 
-/// Returns whether the remote cannot be spoken to.
-pub(crate) fn is_offline(error: &OpsError) -> bool {
-    matches!(error, OpsError::NotConfirmed { code: "offline", .. })
-}
-
-/// Somebody was faster, or it is not for this agent after all, or its file is in trouble: another task may still do.
-pub(crate) fn is_of_the_task(error: &OpsError) -> bool {
-    match error {
-        OpsError::Refused(refusal) => passes_on(refusal),
-        OpsError::Frozen { .. }
-        | OpsError::UnreadableTask { .. }
-        | OpsError::NoTask { .. }
-        | OpsError::Splice { .. }
-        | OpsError::Restless { .. }
-        | OpsError::ClaimLost { .. }
-        | OpsError::Store(
-            StoreError::Gone { .. }
-            | StoreError::TaskDoubled { .. }
-            | StoreError::WrongKind { .. }
-            | StoreError::TooLarge { .. },
-        )
-        | OpsError::Git(
-            GitError::StagedElsewise { .. }
-            | GitError::Unmerged { .. }
-            | GitError::IntentToAdd { .. }
-            | GitError::Converted { .. },
-        ) => true,
-        _ => false,
+/// Takes what the ticket names for the agent.
+pub(crate) fn claim(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: &AgentId,
+    dry_run: DryRun,
+) -> Result<Changed, OpsError> {
+    let shared = dry_run == DryRun::No && Claims::here(workspace)? == Claims::Shared;
+    if shared {
+        look_around(workspace)?;
     }
-}
-
-fn passes_on(refusal: &Refusal) -> bool {
-    refusal.kind() == RefusalKind::Conflict
-        || matches!(
-            refusal,
-            Refusal::AssignedToAnother { .. }
-                | Refusal::HumanRequired { .. }
-                | Refusal::WrongRole { .. }
-                | Refusal::NotSeparate { .. }
-                | Refusal::NobodyWorksHere { .. }
-                | Refusal::BranchNeeded { .. }
-                | Refusal::NotYourBranch { .. }
-                | Refusal::NoSuchBranch { .. }
-                | Refusal::BranchesNotOpen { .. }
-                | Refusal::Blocked { .. }
-                | Refusal::NotAdopted { .. }
-                | Refusal::GateGone { .. }
-                | Refusal::UnknownWorkflow { .. }
-        )
+    let mut choose = |standing: &Standing| choose_claim(workspace, standing, ticket, agent);
+    let changed = change(workspace, &ticket.task, dry_run, &mut choose)?;
+    if shared {
+        confirm(workspace, ticket, agent, &changed)?;
+    }
+    Ok(changed)
 }

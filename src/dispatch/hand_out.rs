@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use super::claim::is_of_the_task;
+use super::claim_errors::is_of_the_task;
 use super::synced_claims::Claims;
 use super::workplaces::{hands, waiting};
 use crate::domain::{AgentId, HandOut, LostDependency, TaskId, Ticket};

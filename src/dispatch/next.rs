@@ -2,7 +2,8 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use super::claim::{Taken, is_offline, taken};
+use super::claim::{Taken, taken};
+use super::claim_errors::is_offline;
 use super::synced_claims::{Claims, look_around};
 use super::workplaces::{held_by, waiting};
 use crate::domain::{AgentId, RoleId, TaskId, Ticket, listed};

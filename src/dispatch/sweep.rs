@@ -12,7 +12,7 @@ use super::hand_out::{Exhausted, HandedOut, hand_out, hands_out};
 use super::synced_assignment::sync_and_hand_out;
 use crate::domain::Timestamp;
 use crate::git::Prompts;
-use crate::history::sync::sync::Loss;
+use crate::history::sync::outcome::Loss;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::{DueHorizon, Hint, journal};

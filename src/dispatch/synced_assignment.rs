@@ -19,9 +19,10 @@ use super::hand_out::{HandedOut, Want, chosen_for, first_of_each, hands_out, wan
 use super::synced_claims::{Claims, What, settled};
 use crate::domain::TaskId;
 use crate::git::{Head, Prepared, Prompts, Pushed, RemoteError, SYNCED, Upstream};
+use crate::history::sync::outcome::{SyncEnd, Synced};
+use crate::history::sync::rounds::{First, Strangers};
 use crate::history::sync::rounds::{ROUNDS, pause};
 use crate::history::sync::rounds::{Wish, sync};
-use crate::history::sync::sync::{End, First, Strangers, Synced};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -98,7 +99,7 @@ impl Giving {
                 workspace,
                 &Wish { remote: None, first, strangers, prompts, dry_run: DryRun::No },
             )?;
-            let is_in_step = synced.end == End::Same;
+            let is_in_step = synced.end == SyncEnd::Same;
             self.done.unconfirmed = settled(&synced, What::HandedOut).err();
             let upstream = synced.upstream.clone();
             syncs.push(synced);
@@ -212,10 +213,10 @@ impl Giving {
                 return Ok(Outcome::Behind);
             }
             Ok(Pushed::Rejected { said }) => {
-                return Ok(self.refused(upstream, End::Rejected { said }));
+                return Ok(self.refused(upstream, SyncEnd::Rejected { said }));
             }
             Err(RemoteError::Unreachable { said, .. }) => {
-                return Ok(self.refused(upstream, End::Offline { said }));
+                return Ok(self.refused(upstream, SyncEnd::Offline { said }));
             }
             Err(error) => return Err(error.into()),
         }
@@ -227,7 +228,7 @@ impl Giving {
         Ok(match bring(workspace, head, prepared.last(), &subject)? {
             Brought::There => Outcome::Given,
             // The next sync joins what was committed here meanwhile, or tells what is in the way.
-            Brought::Moved | Brought::Left(_) => Outcome::Behind,
+            Brought::Moved | Brought::Blocked(_) => Outcome::Behind,
         })
     }
 
@@ -260,7 +261,7 @@ impl Giving {
         if writes.is_empty() { Ok(None) } else { prepare(workspace, head, writes).map(Some) }
     }
 
-    fn refused(&mut self, upstream: &Upstream, end: End) -> Outcome {
+    fn refused(&mut self, upstream: &Upstream, end: SyncEnd) -> Outcome {
         let nothing = Synced {
             upstream: upstream.clone(),
             again: "aof sync".to_owned(),

@@ -3,13 +3,14 @@
 //!
 //! A claim that cannot be confirmed is given back, and nobody is told that it was theirs.
 
-use super::claim::is_of_the_task;
-use super::claimable_work::openings;
+use super::claim_errors::is_of_the_task;
+use super::openings::openings;
 use crate::domain::{AgentId, Ticket};
 use crate::files::task_file;
 use crate::git::{CommitId, Prompts};
+use crate::history::sync::outcome::{SyncEnd, Synced};
+use crate::history::sync::rounds::{First, Strangers};
 use crate::history::sync::rounds::{Wish, sync};
-use crate::history::sync::sync::{End, First, Strangers, Synced};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::{Network, Workspace};
@@ -173,25 +174,25 @@ pub(crate) fn settled(synced: &Synced, what: What) -> Result<(), OpsError> {
     let unconfirmed =
         |code, problem: String, fix: String| Err(OpsError::NotConfirmed { code, problem, fix });
     match &synced.end {
-        End::Same | End::Rehearsed => Ok(()),
-        End::Offline { said } => unconfirmed(
+        SyncEnd::Same | SyncEnd::Rehearsed => Ok(()),
+        SyncEnd::Offline { said } => unconfirmed(
             "offline",
             format!("nothing can be {what}, because `{upstream}` cannot be reached: {said}"),
             "a claim counts once the remote has it (`git.sync` in project.yaml); try again with a network, or take the risk that \
              somebody else does the same work with `--offline`"
                 .to_owned(),
         ),
-        End::Rejected { said } => unconfirmed(
+        SyncEnd::Rejected { said } => unconfirmed(
             "rejected",
             format!("nothing can be {what}, because `{upstream}` would not take it: {said}"),
             "see what it wants, then `aof sync`".to_owned(),
         ),
-        End::Unsettled => unconfirmed(
+        SyncEnd::Unsettled => unconfirmed(
             "unsettled",
             format!("nothing was {what}: `{upstream}` went on each of {} times", synced.rounds),
             "try again".to_owned(),
         ),
-        End::Left(left) => unconfirmed(
+        SyncEnd::Left(left) => unconfirmed(
             left.code(),
             format!("nothing can be {what} before this clone is synced: {}", left.problem(&synced.upstream)),
             left.fix(&synced.upstream, &synced.again),

@@ -2,7 +2,7 @@
 
 use crate::domain::{AgentId, BranchStatus, Identity, Priority, RoleId, Ticket};
 use crate::project::active_rules::InForce;
-use crate::rules::{Gift, Hands, Post, Waiting};
+use crate::rules::{Gift, Hands, Waiting, Workplace};
 use crate::tasks::headers::ended_visit::EndedVisit;
 use crate::tasks::headers::header::{Header, Part, gate_of, time};
 
@@ -22,16 +22,16 @@ fn place(in_force: &InForce, header: &Header, part: Option<&Part>) -> Option<Wai
     let rules = &in_force.rules;
     let gate = gate_of(rules, header)?;
     let post = match part {
-        None => Post::at(gate)?,
+        None => Workplace::at(gate)?,
         Some(part) => {
             let branch =
                 gate.fork()?.branches.iter().find(|branch| branch.id().as_str() == part.branch)?;
-            Post::at_branch(gate, branch)
+            Workplace::at_branch(gate, branch)
         }
     };
     let role: RoleId =
         part.map_or(header.role.as_deref(), |part| Some(&part.role))?.parse().ok()?;
-    let post = Post { role: &role, ..post };
+    let post = Workplace { role: &role, ..post };
     let station = post.station().to_string();
     let worked = || header.stays.iter().rev().filter(|visit| visit.completed);
     let kept_apart = |visit: &&EndedVisit| {

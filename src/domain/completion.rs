@@ -1,6 +1,6 @@
 //! What an agent says of a visit, and the digest that makes a redelivery recognisable.
 
-use serde_json::{Number, Value, json};
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{AgentId, CompletionId, IdFault, Map, Signature, Ticket};
@@ -13,11 +13,9 @@ pub const BODY_LIMIT: usize = 64 * 1024;
 pub struct Completion {
     /// The task, or the visit of it, that is meant.
     pub ticket: Ticket,
-    /// Who speaks.
     pub agent: AgentId,
     /// The outcome's word; what it may be depends on the gate.
     pub outcome: Option<String>,
-    /// What was done.
     pub summary: Option<String>,
     /// What stands in the way, or must be mended. An empty list is a mistake of its own.
     pub blockers: Option<Vec<String>>,
@@ -38,7 +36,6 @@ pub struct Completion {
 /// A completion's mark in the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stamp {
-    /// Its id.
     pub id: CompletionId,
     /// The digest of what it said.
     pub sha256: Digest,
@@ -84,27 +81,17 @@ impl std::str::FromStr for Digest {
 
 impl Completion {
     /// Returns the mark that the history keeps: the id, and the digest of all that was said but the visit's number and the
-    /// signature, so that a
-    /// redelivery with or without a ticket is the same completion.
+    /// signature. A redelivery with or without a ticket is the same completion.
     pub fn stamp(&self) -> Stamp {
-        self.stamp_with(Long::IsText)
-    }
-
-    /// Returns the mark that earlier versions left of the same file: in JSON a whole number of more than 64 bits was the nearest that fits.
-    pub fn earlier_stamp(&self) -> Stamp {
-        self.stamp_with(Long::IsNumber)
-    }
-
-    fn stamp_with(&self, long: Long) -> Stamp {
         let said = json!({
-            "task": self.ticket.task.as_str(),
-            "agent": self.agent.as_str(),
+            "task": self.ticket.task,
+            "agent": self.agent,
             "outcome": self.outcome,
             "summary": self.summary,
             "blockers": self.blockers,
             "rejectionNotes": self.rejection_notes,
-            "outputs": sorted(&Value::Object(self.outputs.clone()), long),
-            "metadata": sorted(&Value::Object(self.metadata.clone()), long),
+            "outputs": sorted(&Value::Object(self.outputs.clone())),
+            "metadata": sorted(&Value::Object(self.metadata.clone())),
             "body": self.body,
         });
         Stamp { id: self.id.clone(), sha256: Digest::of(said.to_string().as_bytes()) }
@@ -112,40 +99,16 @@ impl Completion {
 }
 
 /// Returns the value with the keys of every object in order: two ways to write one thing have one digest.
-fn sorted(value: &Value, long: Long) -> Value {
+fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
-            let mut entries: Vec<_> =
-                map.iter().map(|(k, v)| (k.clone(), sorted(v, long))).collect();
+            let mut entries: Vec<_> = map.iter().map(|(k, v)| (k.clone(), sorted(v))).collect();
             entries.sort_by(|a, b| a.0.cmp(&b.0));
             Value::Object(entries.into_iter().collect())
         }
-        Value::Array(items) => Value::Array(items.iter().map(|item| sorted(item, long)).collect()),
-        Value::String(text) if long == Long::IsNumber => {
-            rounded(text).unwrap_or_else(|| value.clone())
-        }
+        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
         other => other.clone(),
     }
-}
-
-/// What a text of more digits than a number has stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Long {
-    IsText,
-    IsNumber,
-}
-
-/// Returns the number that is nearest to a whole one that fits into none.
-fn rounded(text: &str) -> Option<Value> {
-    let unsigned = text.strip_prefix('-').unwrap_or(text);
-    if unsigned.len() < 19
-        || unsigned.starts_with('0')
-        || !unsigned.bytes().all(|byte| byte.is_ascii_digit())
-    {
-        return None;
-    }
-    let number: Number = text.parse().ok()?;
-    number.is_f64().then_some(Value::Number(number))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::values::word_enum::words;
+use super::words::words;
 use super::{Status, TaskId};
 
 /// The longest reason that is repeated, in characters.

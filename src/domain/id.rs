@@ -9,7 +9,6 @@ use std::str::FromStr;
 pub struct IdFault {
     /// What was wanted, with its article: `a task id`.
     pub kind: &'static str,
-    /// What was given.
     pub text: String,
     /// What such an identifier looks like.
     pub rule: &'static str,
@@ -231,7 +230,6 @@ impl Default for IdPrefix {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Deserialize)]
 #[serde(try_from = "String")]
 pub struct Ticket {
-    /// The task.
     pub task: TaskId,
     /// The visit that is meant; absent means the one that is open.
     pub visit: Option<usize>,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::values::word_enum::words;
+use super::words::words;
 use super::{AgentId, Launch, PublicKey, RoleId, Subscription};
 
 /// The org chart (spec 1, 6.3).
@@ -17,7 +17,6 @@ pub struct Org {
 /// What agents do the work of a gate.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Role {
-    /// What it is for.
     pub description: Option<String>,
     /// Its agents; empty means that tasks stall.
     pub agents: Vec<AgentId>,
@@ -32,9 +31,7 @@ pub struct Role {
 /// What the register says of an agent.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Agent {
-    /// What it is called.
     pub name: Option<String>,
-    /// What it is.
     pub description: Option<String>,
     /// The author's address in commits, and how git's user is recognised as this agent.
     pub email: Option<String>,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::values::word_enum::words;
+use super::words::words;
 use super::{Decision, IdFault};
 
 /// What a completion says (spec 1, 2.3): a word that every workflow has, or a decision of the gate's own.

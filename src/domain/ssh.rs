@@ -16,9 +16,7 @@ pub(crate) use signature::{HashName, Scheme};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}; {fix}")]
 pub struct SshFault {
-    /// What is wrong.
     pub problem: String,
-    /// What to do instead.
     pub fix: &'static str,
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::values::word_enum::words;
+use super::words::words;
 use super::{AgentId, GateId, Map, RoleId, Station, Status, TaskId, Ticket, Visit, WorkflowName};
 
 /// A task as its file says it.
@@ -10,13 +10,10 @@ use super::{AgentId, GateId, Map, RoleId, Station, Status, TaskId, Ticket, Visit
 pub struct Task {
     /// Its id; the file is named after it.
     pub id: TaskId,
-    /// What it is called.
     pub title: String,
     /// What is to be done, in short; the body says it at length.
     pub description: Option<String>,
-    /// Where it stands.
     pub status: Status,
-    /// When it was made.
     pub created: Timestamp,
     /// When the engine last changed it.
     pub updated: Timestamp,
@@ -28,7 +25,6 @@ pub struct Task {
     pub history: Vec<Visit>,
     /// What the last rejection wants, until the gate that sent the task back has passed it.
     pub review: Option<ReviewContext>,
-    /// Why it is blocked.
     pub blockers: Vec<String>,
     /// What the task started with, and each gate's latest outputs under the gate's name.
     pub context: Map,
@@ -110,7 +106,6 @@ words!(
 /// Which workflow a task follows, and whose it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Routing {
-    /// The workflow.
     pub workflow: WorkflowName,
     /// The role of the open visit's gate; absent when no visit is open, and at a fork, where it is the branches'.
     pub role: Option<RoleId>,
@@ -132,7 +127,6 @@ impl Routing {
 /// The stay of a task at a gate that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenVisit {
-    /// The gate.
     pub current: GateId,
     /// When the task came to it.
     pub entered: Timestamp,
@@ -174,13 +168,10 @@ impl OpenVisit {
 /// One branch of an open fork.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenBranch {
-    /// Its name.
     pub id: GateId,
-    /// Whose it is.
     pub role: RoleId,
     /// The role that it belongs to in place of its own: `role` is this one then.
     pub escalated: Option<RoleId>,
-    /// Who has claimed it.
     pub agent: Option<AgentId>,
     /// When it was claimed, or the claim last renewed.
     pub claimed: Option<Timestamp>,
@@ -190,9 +181,7 @@ pub struct OpenBranch {
     pub resumed: Option<Timestamp>,
     /// When its time limit ran out, where nobody steps in for that.
     pub overdue: Option<Timestamp>,
-    /// How far it is.
     pub status: BranchStatus,
-    /// Why it is blocked.
     pub blockers: Vec<String>,
 }
 
@@ -244,15 +233,11 @@ impl BranchStatus {
 pub struct ReviewContext {
     /// The gate that sent the task back.
     pub from_gate: GateId,
-    /// Who did.
     pub from_agent: Option<AgentId>,
     /// In what role; absent where nobody decided.
     pub from_role: Option<RoleId>,
-    /// When.
     pub timestamp: Timestamp,
-    /// What must be mended.
     pub blockers: Vec<String>,
-    /// What the reviewer adds.
     pub notes: Option<String>,
 }
 
@@ -263,7 +248,6 @@ pub struct Work {
     pub ticket: Ticket,
     /// The gate of that visit, or the branch.
     pub gate: Station,
-    /// Who wrote it.
     pub agent: Option<AgentId>,
     /// When it was handed in.
     pub at: Timestamp,

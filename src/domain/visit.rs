@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use jiff::Timestamp;
 
-use super::values::word_enum::words;
+use super::words::words;
 use super::{
     AgentId, Ending, GateId, IdFault, Map, Outcome, RoleId, Signature, Stamp, Station, Verdict,
 };
@@ -27,11 +27,9 @@ pub struct Visit {
     pub role: Option<RoleId>,
     /// Who ended the visit; absent when nobody in org.yaml did.
     pub agent: Option<AgentId>,
-    /// When the visit began.
     pub entered: Timestamp,
     /// When it ended; never before `entered`.
     pub exited: Timestamp,
-    /// How it ended.
     pub outcome: Ending,
     /// What the agent says it did.
     pub summary: String,

@@ -9,9 +9,7 @@ use crate::domain::{PublicKey, Timestamp};
 /// What is wrong with a line of such a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LineFault {
-    /// The line, from 1.
     pub line: usize,
-    /// What is wrong.
     pub problem: String,
 }
 

@@ -57,13 +57,10 @@ pub struct Answer {
     pub agent: Option<AgentId>,
     /// What makes it count once, if it says so.
     pub id: Option<CompletionId>,
-    /// The outcome's word.
     pub outcome: Option<String>,
-    /// What was done.
     pub summary: Option<String>,
     /// What stands in the way, or must be mended.
     pub blockers: Option<Vec<String>>,
-    /// What a reviewer adds.
     pub rejection_notes: Option<String>,
     /// What is handed on; `$status` and what stands beside it included.
     pub outputs: Map,

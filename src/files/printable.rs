@@ -20,6 +20,15 @@ pub(crate) fn one_line(text: &str) -> String {
     inert(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
+/// Tells whether a character shows as itself, on one line, for every reader. Those that turn the direction of text are
+/// escaped, so that nothing hides in a diff.
+pub(crate) fn is_printable(c: char) -> bool {
+    !matches!(c,
+        '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}')
+        && (c as u32) & 0xfffe != 0xfffe
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

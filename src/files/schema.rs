@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::domain::values::word_enum::words;
+use crate::domain::words::words;
 
 words!(
     /// What a schema is of.

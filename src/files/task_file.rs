@@ -3,7 +3,6 @@
 //! Reading is strict where the engine's fields are concerned and blind to everything else: a person's keys are theirs. A file
 //! without `gate` and `gateHistory` is a hand-made one: what it lacks is filled in when the engine takes it up.
 
-pub(crate) mod conflict_markers;
 pub(crate) mod open_visit;
 pub(crate) mod visit_entry;
 
@@ -13,7 +12,6 @@ pub(crate) mod edits;
 pub(crate) mod fields;
 pub(crate) mod history;
 pub(crate) mod nouns;
-pub(crate) mod people;
 
 use std::sync::Arc;
 
@@ -21,19 +19,20 @@ use super::config::decode::Fields;
 use super::frontmatter;
 use super::frontmatter::{Edit, Frontmatter, Path, SpliceRefusal};
 use super::yaml::{Fault, Node};
+use serde_json::Value;
+
 use crate::domain::{Map, Task, TaskId, Timestamp, Work, WorkflowName};
-use fields::{own_fields, people_fields};
+use fields::fields;
 use nouns::{decode, decode_as_written};
 
 pub use body::{passages, set_aside, works};
+pub use edits::Scope;
 pub use fields::review_value;
-pub use people::Scope;
 
 /// A task file that was read: what it says, and the text and tree that say it. A change is made from the tree, so that the file
 /// is read once to be changed; it is kept as long as a command needs it, and no list keeps one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskFile {
-    /// What it says.
     pub task: Task,
     /// Whether the engine has taken the task up.
     pub origin: Origin,
@@ -53,9 +52,7 @@ pub enum Origin {
 /// What a hand-made file means where it says nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Defaults {
-    /// The workflow.
     pub workflow: WorkflowName,
-    /// The time of creation.
     pub created: Timestamp,
 }
 
@@ -143,7 +140,7 @@ impl TaskFile {
 
     /// Returns the frontmatter as it stands, unknown keys included; what is a text is one, however it looks.
     pub fn raw(&self) -> Map {
-        people::said(self.source.root().entries())
+        edits::said(self.source.root().entries())
     }
 
     /// Returns the file with everything changed in which `after` differs from what it says now. No other byte changes.
@@ -186,12 +183,21 @@ impl TaskFile {
     }
 }
 
+/// Returns the fields of an object that apply: those that are neither null nor empty lists or objects.
+pub(crate) fn applying(object: Value) -> Map {
+    let Value::Object(mut fields) = object else { return Map::new() };
+    fields.retain(|_, value| match value {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+        _ => true,
+    });
+    fields
+}
+
 /// Returns a new file for the task.
 pub fn create(task: &Task, body: &str) -> String {
-    let mut map = Map::new();
-    for (key, value) in people_fields(task).into_iter().chain(own_fields(task)) {
-        map.insert(key.to_owned(), value);
-    }
+    let mut map = fields(task);
     let order = ["id", "title", "description", "status", "created", "updated", "routing", "gate"];
     let mut sorted: Map = order.iter().filter_map(|key| map.remove_entry(*key)).collect();
     sorted.extend(map);

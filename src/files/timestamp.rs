@@ -2,11 +2,10 @@
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use serde_json::json;
 
 use super::config::decode::Fields;
 use super::yaml::Fault;
-use crate::domain::{Map, Timestamp};
+use crate::domain::Timestamp;
 
 /// Returns a point in time: RFC 3339, or a day, which is its first second in UTC.
 pub(crate) fn time(
@@ -38,11 +37,4 @@ pub(crate) fn point_in_time(text: &str) -> Option<Timestamp> {
             .map(|zoned| zoned.timestamp())
     };
     text.parse().ok().or_else(day)
-}
-
-/// Writes a point in time, if there is one.
-pub(crate) fn put_time(map: &mut Map, key: &str, time: Option<Timestamp>) {
-    if let Some(time) = time {
-        map.insert(key.to_owned(), json!(time.to_string()));
-    }
 }

@@ -33,7 +33,7 @@ pub(crate) use index::unmerged::{Sides, StagedVersion, Unmerged};
 pub(crate) use log::ancestry::Distance;
 pub(crate) use log::lost_commits::TakenBack;
 pub(crate) use log::merge_commit::{MergeDraft, Unshared};
-pub(crate) use log::replay::{Replay, UnderWay, Way};
+pub(crate) use log::merge_context::UnderWay;
 pub(crate) use log::stale_entries::{BESIDE_A_TASK, SYNCED};
 pub(crate) use log::tree_diff::ChangedFile;
 pub(crate) use objects::commit::LogEntry;

@@ -15,7 +15,7 @@ pub(crate) struct Both {
 
 /// How what is disputed is marked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Marks {
+pub(crate) struct Marks {
     /// How long a marker is.
     pub size: u16,
     /// What our side is called.

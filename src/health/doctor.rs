@@ -1,87 +1,24 @@
-//! Everything that can be wrong with a project around its tasks: looked for, told with why it matters and what to do, and done where
-//! that is certain. Each check is a file of its own; what `aof status` tells of the same is told in its words.
+//! `aof doctor`: everything that is wrong with a project, why it matters and what to do, repaired where that is certain.
 
-use super::checks::caches;
-use super::checks::copies;
-use super::checks::drifted;
-use super::checks::folders;
-use super::checks::known;
-use super::checks::leftovers;
-use super::checks::line_ends;
-use super::checks::locks;
-use super::checks::merging;
-use super::checks::misplaced;
-use super::checks::refused;
-use super::checks::remote;
-use super::checks::schemas;
-use super::checks::settings;
-use super::checks::signing;
-use super::checks::staged;
-use super::checks::stayed;
-use super::checks::storage;
-use super::checks::stream;
-use super::checks::surroundings;
-use super::checks::taken_back;
 use serde_json::{Value, json};
 
-use super::status::overview::{Overview, overview};
-use crate::domain::values::word_enum::words;
-use crate::project::active_rules::InForce;
+use super::examination::examine;
+use super::subject::{Subject, View};
 use crate::project::error::error::OpsError;
+use crate::project::issue::{Issue, Weight};
 use crate::project::workspace::Workspace;
 use crate::tasks::apply::change::DryRun;
 
-words!(
-    /// How much something matters.
-    Weight, "a weight", {
-        /// Something does not work, or will not.
-        Wrong = "wrong",
-        /// Everything works, and could be better.
-        Advice = "advice",
+/// Returns what is wrong. `watcher` says whether a watcher runs.
+pub(crate) fn look_through(workspace: &Workspace, watcher: bool) -> Result<Vec<Issue>, OpsError> {
+    let mut issues = examine(&Subject::of(workspace, View::Doctor, watcher)?)?;
+    for issue in issues.iter_mut().filter(|issue| issue.why.is_empty()) {
+        issue.why = why(issue.code).to_owned();
     }
-);
-
-/// What is done about something, where it is certain what that is.
-pub(crate) type Cure = Box<dyn Fn(&mut Workspace) -> Result<(), OpsError>>;
-
-/// Something that is not as it should be.
-pub(crate) struct Complaint {
-    /// What kind it is: stable, for JSON.
-    pub code: &'static str,
-    /// How much it matters.
-    pub weight: Weight,
-    /// What is the matter.
-    pub problem: String,
-    /// Why that matters.
-    pub why: String,
-    /// What to do.
-    pub fix: String,
-    pub(crate) cure: Option<Cure>,
+    Ok(issues)
 }
 
-impl Complaint {
-    pub(crate) fn wrong(code: &'static str, problem: String, why: &str, fix: String) -> Self {
-        Self { code, weight: Weight::Wrong, problem, why: why.to_owned(), fix, cure: None }
-    }
-
-    pub(crate) fn advice(code: &'static str, problem: String, why: &str, fix: String) -> Self {
-        Self { weight: Weight::Advice, ..Self::wrong(code, problem, why, fix) }
-    }
-
-    pub(crate) fn cured_by(
-        self,
-        cure: impl Fn(&mut Workspace) -> Result<(), OpsError> + 'static,
-    ) -> Self {
-        Self { cure: Some(Box::new(cure)), ..self }
-    }
-
-    /// Returns whether it can be done away with from here.
-    pub(crate) fn is_curable(&self) -> bool {
-        self.cure.is_some()
-    }
-}
-
-/// What became of a complaint.
+/// What became of a issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// It was told.
@@ -94,87 +31,27 @@ pub(crate) enum Outcome {
     Uncured(String),
 }
 
-/// A complaint, and what became of it.
+/// An issue, and what became of it.
 pub(crate) struct Treated {
-    /// What is the matter.
-    pub complaint: Complaint,
-    /// What became of it.
+    pub issue: Issue,
     pub outcome: Outcome,
 }
 
 impl Treated {
     /// Returns whether something is wrong still.
     pub(crate) fn is_wrong(&self) -> bool {
-        self.complaint.weight == Weight::Wrong && self.outcome != Outcome::Cured
+        self.issue.weight == Weight::Wrong && self.outcome != Outcome::Cured
     }
-}
-
-/// What the checks look at.
-pub(crate) struct Patient<'w> {
-    pub(crate) workspace: &'w Workspace,
-    /// What `aof status` says.
-    pub(crate) overview: Overview,
-    /// The rules in force, if there are any.
-    pub(crate) in_force: Option<InForce>,
-}
-
-/// Looks at one subject.
-type Check = fn(&Patient<'_>) -> Vec<Complaint>;
-
-/// All of them, in the order in which people are told: what stops everything comes first.
-const CHECKS: [Check; 20] = [
-    |patient| told(surroundings::look(patient)),
-    |patient| told(settings::look(patient)),
-    |patient| told(line_ends::look(patient)),
-    |patient| told(signing::look(patient)),
-    |patient| told(locks::look(patient)),
-    known::look,
-    |patient| told(copies::look(patient)),
-    misplaced::look,
-    |patient| told(stayed::look(patient)),
-    |patient| told(staged::look(patient)),
-    |patient| told(taken_back::look(patient)),
-    |patient| told(leftovers::look(patient)),
-    |patient| told(refused::look(patient)),
-    |patient| told(merging::look(patient)),
-    remote::look,
-    |patient| told(stream::look(patient)),
-    folders::look,
-    |patient| told(storage::look(patient)),
-    drifted::look,
-    schemas::look,
-];
-
-/// What cannot be looked at stops nothing else.
-fn told(found: Result<Vec<Complaint>, OpsError>) -> Vec<Complaint> {
-    found.unwrap_or_else(|error| vec![unchecked(&error)])
-}
-
-/// Looks at everything. `watcher` says whether a watcher runs, as the door that starts it knows.
-pub(crate) fn examine(workspace: &Workspace, watcher: bool) -> Result<Vec<Complaint>, OpsError> {
-    // Whoever looks at the tasks writes the cache anew.
-    let mut complaints = caches::look(workspace);
-    let overview = overview(workspace, watcher)?;
-    let in_force = workspace.rules().ok();
-    let patient = Patient { workspace, overview, in_force };
-    complaints.extend(CHECKS.iter().flat_map(|check| check(&patient)));
-    complaints = without_echoes(complaints);
-    for complaint in &mut complaints {
-        for text in [&mut complaint.problem, &mut complaint.fix] {
-            *text = workspace.git_words.said(std::mem::take(text));
-        }
-    }
-    Ok(complaints)
 }
 
 /// Does what is certain, one thing after the other.
 pub(crate) fn treat(
     workspace: &mut Workspace,
-    complaints: Vec<Complaint>,
+    issues: Vec<Issue>,
     dry_run: DryRun,
 ) -> Vec<Treated> {
-    let treated = complaints.into_iter().map(|complaint| {
-        let outcome = match (&complaint.cure, dry_run) {
+    let treated = issues.into_iter().map(|issue| {
+        let outcome = match (&issue.cure, dry_run) {
             (None, _) => Outcome::Told,
             (Some(_), DryRun::Yes) => Outcome::Curable,
             (Some(cure), DryRun::No) => match cure(workspace) {
@@ -182,19 +59,19 @@ pub(crate) fn treat(
                 Err(error) => Outcome::Uncured(workspace.git_words.said(error.problem())),
             },
         };
-        Treated { complaint, outcome }
+        Treated { issue, outcome }
     });
     treated.collect()
 }
 
 /// Leaves everything as it is.
-pub(crate) fn leave(complaints: Vec<Complaint>) -> Vec<Treated> {
-    complaints.into_iter().map(|complaint| Treated { complaint, outcome: Outcome::Told }).collect()
+pub(crate) fn leave(issues: Vec<Issue>) -> Vec<Treated> {
+    issues.into_iter().map(|issue| Treated { issue, outcome: Outcome::Told }).collect()
 }
 
 /// Returns what was found, and done, as `--json` shows it.
 pub(crate) fn doctor_value(treated: &[Treated]) -> Value {
-    let complaints = treated.iter().map(|Treated { complaint, outcome }| {
+    let complaints = treated.iter().map(|Treated { issue, outcome }| {
         let (word, error) = match outcome {
             Outcome::Told => ("told", None),
             Outcome::Curable => ("curable", None),
@@ -202,12 +79,12 @@ pub(crate) fn doctor_value(treated: &[Treated]) -> Value {
             Outcome::Uncured(error) => ("failed", Some(error)),
         };
         json!({
-            "code": complaint.code,
-            "weight": complaint.weight.as_str(),
-            "problem": complaint.problem,
-            "why": complaint.why,
-            "fix": complaint.fix,
-            "fixable": complaint.is_curable(),
+            "code": issue.code,
+            "weight": issue.weight.as_str(),
+            "problem": issue.problem,
+            "why": issue.why,
+            "fix": issue.fix,
+            "fixable": issue.cure.is_some(),
             "outcome": word,
             "error": error,
         })
@@ -215,33 +92,116 @@ pub(crate) fn doctor_value(treated: &[Treated]) -> Value {
     json!({"ok": !treated.iter().any(Treated::is_wrong), "complaints": complaints.collect::<Vec<_>>()})
 }
 
-/// Leaves out what several checks met and one has told already.
-fn without_echoes(mut complaints: Vec<Complaint>) -> Vec<Complaint> {
-    let mut told: Vec<String> =
-        complaints.iter().map(|complaint| complaint.problem.clone()).collect();
-    told.retain(|problem| !problem.starts_with(UNSEEN));
-    complaints.retain(|complaint| {
-        let Some(own) = complaint.problem.strip_prefix(UNSEEN) else { return true };
-        let is_echo = told.iter().any(|problem| problem.contains(own));
-        told.push(own.to_owned());
-        !is_echo
-    });
-    complaints
-}
-
-/// What begins the words of a check that could not be made.
-const UNSEEN: &str = "it could not be looked at: ";
-
-fn unchecked(error: &OpsError) -> Complaint {
-    Complaint::wrong(
-        error.code(),
-        format!("{UNSEEN}{}", error.problem()),
-        "something may be wrong that nobody sees",
-        error.fix().unwrap_or_else(|| "mend that, then run `aof doctor` again".to_owned()),
-    )
-}
-
-/// Returns a number with its noun.
-pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
-    if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
+/// Returns why something matters.
+#[expect(clippy::too_many_lines, reason = "a table of sentences")]
+const fn why(code: &str) -> &'static str {
+    match code.as_bytes() {
+        b"own_folder_in_git" => {
+            "whoever commits files there could act for everybody who has the branch, so no command changes anything"
+        }
+        b"git_fails" => "nothing is changed before it is known what git has in `.aof`",
+        b"index_unreadable" => "git itself cannot go by it, and no command can commit",
+        b"git_busy" => "no command can commit until that is over",
+        b"rules_not_committed" => "you see other rules than those that decide",
+        b"workflow_config_invalid" => "the rules that people see are not those that decide",
+        b"no_rules" => "whoever likes completes any task, those for people too",
+        b"inbox_unreadable" => "what an agent says there is not taken",
+        b"rules_not_followed" => "somebody may work on what is not theirs any more",
+        b"task_unmerged" => {
+            "nothing can be committed until it is settled, and what is added unsolved is lost for one side"
+        }
+        b"task_stranded" => "without its workflow it can go nowhere",
+        b"dependency_circle" | b"dependency_missing" => "it will never be handed out",
+        b"unreadable_task" => "no command can touch the task, and nobody is given it",
+        b"tasks_left_out" => "nobody is given them here, and no command can touch them",
+        b"task_missing" => {
+            "a task that has no file is not worked on, and HEAD says that it is there"
+        }
+        b"task_left_behind" => {
+            "whoever clones this has the task at both places, and where it ended at one it goes on at the other"
+        }
+        b"task_frozen" => "no command touches the task, so that nothing is overwritten",
+        b"archive_changed" => {
+            "the archive shows what was done, and the next `git commit -a` takes the change along"
+        }
+        b"not_adopted" => "a task that stands at no gate is nobody's work",
+        b"not_committed" => "what is not committed is in no history, and in no other clone",
+        b"inbox_astray" => "somebody did work that will never count",
+        b"inbox_waiting" | b"inbox_kept_back" => {
+            "what an agent said does not count until it is taken"
+        }
+        b"no_watcher" => "nobody takes what is dropped into the inbox",
+        b"notices_failing" | b"notices_dropped" => {
+            "somebody waits for a message that does not come"
+        }
+        b"unfinished_write" => "until it is finished, a file may be ahead of what is committed",
+        b"merge_driver_missing" => {
+            "two branches that moved the same task conflict as text, and the task waits until somebody solves that by hand"
+        }
+        b"merge_driver_not_found" => {
+            "a task that both sides changed is left as ours alone, without a marker: whoever adds it loses what the other side did"
+        }
+        b"merge_hook_missing" => {
+            "a commit of an outdated index or worktree takes completions back, and nobody is told before `aof verify`"
+        }
+        b"no_identity" => "nothing can be committed without a committer",
+        b"no_git" | b"git_old" => {
+            "fetching, pushing, unusual indexes and signatures go through git's own program"
+        }
+        b"index_layout" => {
+            "for this layout of the index git itself is started for each commit, which takes several times as long"
+        }
+        b"git_locked" => "while it is there, neither git nor a command can commit",
+        b"lock_held" => "every command that changes something waits for it, and gives up",
+        b"repack_pays" => {
+            "each read looks in all of them, and `.git` takes more room than it needs"
+        }
+        b"cannot_sign" => "nothing can be committed",
+        b"cannot_sign_completions" => "their completions are refused here without a signature",
+        b"signing_key_missing" => {
+            "`git commit -S` and `git tag -s` fail, and completions are signed with whatever key the ssh agent has"
+        }
+        b"line_endings" => {
+            "files have other bytes than were committed in clones whose git converts them; they count as unedited here"
+        }
+        b"task_misplaced" => {
+            "people look for open tasks in `tasks`, and for finished ones in `tasks/archive`"
+        }
+        b"companions_stayed" => {
+            "nobody looks for it there: what belongs to a task stands beside it, and goes where it goes"
+        }
+        b"index_behind" => "the next `git commit` would take back what was committed since",
+        b"task_taken_out" => {
+            "the next `git commit` would take it out of git, and a task that was taken up never leaves its history"
+        }
+        b"task_staged" => {
+            "a command that changes one that is staged otherwise than it stands is refused, so that what you staged is not lost"
+        }
+        b"taken_back" => "what was acknowledged is on no branch, and git forgets it in time",
+        b"temporary_files" => "they take room, and nobody will ever use them",
+        b"refused_waiting" => "somebody did work that did not count, and may not know it",
+        b"remote_ahead" => "what others did is not seen here, and may be done twice",
+        b"remote_diverged" => {
+            "two clones may have moved the same task, and each further step makes it harder to bring them together"
+        }
+        b"events_damaged" => {
+            "`aof events`, and whoever reads the file, does not see all that happened"
+        }
+        b"folder_large" => {
+            "git writes the whole listing of a folder anew with each commit, so `.git` grows by it each time"
+        }
+        b"rules_drifted" => {
+            "a task follows the rules in force: what was promised when it came there may be otherwise by now"
+        }
+        b"schemas_missing" => {
+            "your editor cannot check and complete project.yaml and org.yaml with them"
+        }
+        b"cache_damaged" => {
+            "every task file is read once more until it is written anew; nothing else depends on it"
+        }
+        b"network_file_system" => {
+            "locks there do not hold for everybody, so commands refuse to write"
+        }
+        _ => "it needs somebody's attention",
+    }
 }

@@ -2,5 +2,6 @@
 
 pub(crate) mod checks;
 pub(crate) mod doctor;
-pub(crate) mod points;
+pub(crate) mod examination;
 pub(crate) mod status;
+pub(crate) mod subject;

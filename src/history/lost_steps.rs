@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
-use crate::domain::issue::{Attention, some};
+use crate::domain::issue::some;
 use crate::git::log::trailers;
 use crate::git::{CommitId, GitError, Head, LogEntry, TakenBack};
 use crate::project::error::error::OpsError;
+use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files;
 use crate::storage::{FileStat, StoreError};
@@ -41,7 +42,7 @@ fn files_have(workspace: &Workspace, one: &TakenBack) -> Result<bool, OpsError> 
 }
 
 /// Says what was taken back, and what to do.
-pub(crate) fn told(workspace: &Workspace, one: &TakenBack, head: &Head) -> Attention {
+pub(crate) fn told(workspace: &Workspace, one: &TakenBack, head: &Head) -> Issue {
     let names: Vec<String> = tasks_of(&one.steps);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let count = one.steps.len();
@@ -66,7 +67,7 @@ pub(crate) fn told(workspace: &Workspace, one: &TakenBack, head: &Head) -> Atten
     };
     let problem =
         format!("git was overtaken and moved the branch back over {steps}: {}", some(&names));
-    Attention { code: "taken_back", problem, fix }
+    Issue::new("taken_back", problem, fix)
 }
 
 /// Returns whether the branch is still where it was moved to.
@@ -93,7 +94,7 @@ pub(crate) fn put_back(workspace: &Workspace) -> Result<Option<PutBack>, OpsErro
     Ok(match bring(workspace, &head, one.had, "put back what an overtaken git took back")? {
         Brought::There => Some(PutBack { tasks: tasks_of(&one.steps), steps: one.steps.len() }),
         // Somebody has done something meanwhile: it is looked at again.
-        Brought::Moved | Brought::Left(_) => None,
+        Brought::Moved | Brought::Blocked(_) => None,
     })
 }
 
@@ -115,7 +116,7 @@ pub(crate) enum Retaken {
     /// They are on the branch again.
     Put(PutBack),
     /// Somebody has to see to it.
-    Told(Attention),
+    Told(Issue),
 }
 
 /// Puts back what was taken back since the last look, and tells what cannot be. Nobody is waited for: what somebody is at just now is
@@ -158,8 +159,8 @@ pub(crate) fn tend_branch(
     }
     if retaken.is_empty() {
         retaken.extend(found.iter().map(|one| {
-            let Attention { code, problem, fix } = told(workspace, one, &now.0);
-            Retaken::Told(Attention { code, problem, fix: workspace.git_words.said(fix) })
+            let issue = told(workspace, one, &now.0);
+            Retaken::Told(Issue { fix: workspace.git_words.said(issue.fix.clone()), ..issue })
         }));
         seen.0 = Some(now);
     }

@@ -7,6 +7,6 @@ pub(crate) mod merge_driver;
 pub(crate) mod new_commits;
 pub(crate) mod stale_index;
 pub(crate) mod sync;
+pub(crate) mod task_reader;
 pub(crate) mod touched_tasks;
-pub(crate) mod unmerged;
 pub(crate) mod verify;

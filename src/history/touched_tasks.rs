@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::domain::TaskId;
-use crate::files::config::config::PROJECT_FILE;
+use crate::files::config::configuration::PROJECT_FILE;
 use crate::git::{ChangedFile, CommitId, LogEntry, ObjectId, Repository};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::stats::spread::{Share, Spread};
+use super::stats::numbers::{Share, Spread};
 use super::stats::verdict::verdicts;
 use crate::domain::{Gate, Status, Workflow};
 use crate::project::active_rules::InForce;
@@ -14,7 +15,8 @@ use crate::tasks::headers::listing::{Scope, Unreadable, read_all, unreadable_val
 use crate::tasks::lookup::stations;
 
 /// One gate's numbers.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct GateRow {
     /// Its workflow.
     pub workflow: String,
@@ -52,15 +54,15 @@ pub(crate) fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateRepo
     let listing = read_all(workspace, in_force, Scope::All);
     let now = workspace.now().as_second();
     let workflows = &in_force.rules.project.workflows;
-    let mut counts: HashMap<(&str, String), Count> = HashMap::new();
+    let mut counts: HashMap<(&str, String), StationCount> = HashMap::new();
     for workflow in workflows {
         for (station, _) in stations(workflow) {
-            counts.insert((workflow.name.as_str(), station), Count::default());
+            counts.insert((workflow.name.as_str(), station), StationCount::default());
         }
     }
     let mut elsewhere = Vec::new();
     for (header, _) in &listing.tasks {
-        let mut count_at = |station: &str, count: &dyn Fn(&mut Count)| {
+        let mut count_at = |station: &str, count: &dyn Fn(&mut StationCount)| {
             if let Some(own) = counts.get_mut(&(header.workflow.as_str(), station.to_owned())) {
                 count(own);
             }
@@ -102,30 +104,13 @@ pub(crate) fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateRepo
 
 /// Returns the numbers as `--json` shows them; times are in seconds.
 pub(crate) fn gate_report_value(report: &GateReport) -> Value {
-    let rows: Vec<Value> = report
-        .rows
-        .iter()
-        .map(|row| {
-            json!({
-                "workflow": row.workflow,
-                "gate": row.gate,
-                "role": row.role,
-                "waiting": row.waiting,
-                "inProgress": row.in_progress,
-                "blocked": row.blocked,
-                "oldest": row.oldest,
-                "median": row.median,
-                "rejectionRate": row.rejection_rate,
-            })
-        })
-        .collect();
     let unreadable: Vec<Value> = report.unreadable.iter().map(unreadable_value).collect();
-    json!({"gates": rows, "elsewhere": report.elsewhere, "unreadable": unreadable})
+    json!({"gates": report.rows, "elsewhere": report.elsewhere, "unreadable": unreadable})
 }
 
 /// What is counted at one gate.
 #[derive(Debug, Default)]
-struct Count {
+struct StationCount {
     waiting: usize,
     in_progress: usize,
     blocked: usize,
@@ -134,7 +119,7 @@ struct Count {
     rejections: Share,
 }
 
-impl Count {
+impl StationCount {
     fn stand(&mut self, status: &str, header: &Header, now: i64) {
         match status.parse() {
             Ok(Status::InProgress) => self.in_progress += 1,

@@ -10,7 +10,7 @@ use super::rule_check::compiled;
 use super::rule_sources::{RULE_FILES, committed, rules_mark, standing_files, uncommitted};
 use super::workspace::Workspace;
 use crate::domain::Timestamp;
-use crate::files::config::config::PROJECT_FILE;
+use crate::files::config::configuration::PROJECT_FILE;
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::files::task_file::Defaults;
 use crate::git::{CommitId, Head, Repository, TreeFile};

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::branch_checkout::{FOLDER, Patience, check_out, refuse_link};
 use super::error::error::OpsError;
 use crate::domain::Git;
-use crate::files::config::config::{PROJECT_FILE, Source, read};
+use crate::files::config::configuration::{PROJECT_FILE, Source, read};
 use crate::git::{Repository, Worktree};
 
 /// Where a project lives that lives on a branch of its own.

@@ -13,6 +13,15 @@ pub(crate) fn bring_back(path: &str) -> String {
     format!("bring it back with `git restore --source=HEAD --staged --worktree {}`", quoted(path))
 }
 
+/// Returns what to do about a file that cannot be read.
+pub(crate) fn mend_unreadable(path: &str) -> String {
+    let path = quoted(path);
+    format!(
+        "mend it there, or bring back what is committed with `git restore --source=HEAD {path}`; `git log -p -- {path}` shows what it \
+         said before"
+    )
+}
+
 /// Returns what to do about the file of a task that HEAD has and the worktree lacks.
 pub(crate) fn missing(id: &TaskId, path: &ProjectPath) -> String {
     let back = bring_back(path.as_str());

@@ -7,6 +7,7 @@ pub(crate) mod branch;
 pub(crate) mod branch_checkout;
 pub(crate) mod error;
 pub(crate) mod git_hints;
+pub(crate) mod issue;
 mod open;
 pub(crate) mod parallel_map;
 pub(crate) mod rule_check;

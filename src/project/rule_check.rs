@@ -8,7 +8,7 @@ use tracing::debug;
 use super::error::error::OpsError;
 use super::rule_sources::{committed, sources, standing_files};
 use crate::domain::Severity;
-use crate::files::config::config::{
+use crate::files::config::configuration::{
     Configuration, ORG_FILE, PROJECT_FILE, Reading, Source, Subject, read,
 };
 use crate::files::diagnostic::diagnostic::Diagnostic;

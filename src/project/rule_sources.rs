@@ -3,7 +3,9 @@
 use std::fs;
 
 use super::error::error::OpsError;
-use crate::files::config::config::{ORG_FILE, PROJECT_FILE, Source, Subject, WORKFLOWS_FOLDER};
+use crate::files::config::configuration::{
+    ORG_FILE, PROJECT_FILE, Source, Subject, WORKFLOWS_FOLDER,
+};
 use crate::git::{CommitId, Repository, TreeFile, with_lf};
 use crate::storage::Folder;
 

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use super::issue::Issue;
 use super::workspace::Workspace;
 use crate::domain::TaskId;
-use crate::domain::issue::{Attention, some};
+use crate::domain::issue::some;
 use crate::storage::ProjectPath;
 use crate::storage::layout::TASKS;
 use crate::system::shell::all_quoted;
@@ -36,7 +37,7 @@ fn include(workspace: &Workspace, paths: &[&ProjectPath]) -> String {
 pub(crate) fn of_left_out(
     workspace: &Workspace,
     gone: &mut Vec<(TaskId, ProjectPath)>,
-) -> Option<Attention> {
+) -> Option<Issue> {
     if gone.is_empty() {
         return None;
     }
@@ -48,13 +49,17 @@ pub(crate) fn of_left_out(
     *gone = others;
     let paths: Vec<&ProjectPath> = out.iter().map(|(_, path)| path).collect();
     let names: Vec<&str> = paths.iter().map(|path| path.as_str()).collect();
-    (!out.is_empty()).then(|| Attention {
-        code: "tasks_left_out",
-        problem: format!(
+    (!out.is_empty()).then(|| {
+        let problem = format!(
             "git leaves the files of {} tasks out of this checkout: {}",
             names.len(),
             some(&names)
-        ),
-        fix: format!("{}; what is dropped for them waits until then", include(workspace, &paths)),
+        );
+        let include = include(workspace, &paths);
+        Issue::new(
+            "tasks_left_out",
+            problem,
+            format!("{include}; what is dropped for them waits until then"),
+        )
     })
 }

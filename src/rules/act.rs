@@ -81,7 +81,6 @@ pub enum Decision {
 /// One change of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkflowStep {
-    /// The task after it.
     pub task: Task,
     /// A text for the body of the file.
     pub work: Option<Work>,

@@ -11,9 +11,7 @@ use crate::domain::{AgentId, HandOut, Priority, RoleId, Ticket, Timestamp};
 /// A place of work that waits for somebody: a task, or a branch of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
-    /// What would be claimed.
     pub ticket: Ticket,
-    /// Whose work it is.
     pub role: RoleId,
     /// Whether it is for people only.
     pub people_only: bool,
@@ -56,15 +54,11 @@ pub struct Hands {
 /// When something was given to an agent; of several at one time, the less urgent was given later.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Gift {
-    /// When.
     pub at: Timestamp,
-    /// How urgent it was.
     pub priority: Priority,
     /// When its task was made.
     pub created: Timestamp,
-    /// What it was.
     pub ticket: Ticket,
-    /// To whom.
     pub agent: AgentId,
 }
 

@@ -12,7 +12,7 @@ pub(crate) mod sides;
 
 pub(crate) use dropped::Dropped;
 pub(crate) use keys::{Keys, merge_keys};
-pub(crate) use sides::{Apart, Side, Unmergeable, apart};
+pub(crate) use sides::{Apart, Side, apart};
 
 pub(crate) use super::replay::replay::with_people_of;
 use super::workflow::rules::Rules;
@@ -21,7 +21,6 @@ use crate::domain::{AgentId, Task, Ticket, Visit};
 /// A task that was merged.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Merged {
-    /// The task.
     pub task: Task,
     /// Entries of the other side that count no more, oldest first.
     pub superseded: Vec<Superseded>,
@@ -36,7 +35,6 @@ pub(crate) struct Merged {
 pub(crate) struct Superseded {
     /// The visit that it ended, by the count of its own side.
     pub ticket: Ticket,
-    /// What it says.
     pub visit: Visit,
     /// Who ended the visit that stands in its place, if it was anybody in org.yaml.
     pub by: Option<AgentId>,

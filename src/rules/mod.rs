@@ -19,7 +19,6 @@ pub(crate) mod decide;
 pub(crate) mod merge;
 pub mod outputs;
 pub(crate) mod refusal;
-pub(crate) mod template;
 pub(crate) mod verdict;
 
 #[cfg(test)]
@@ -40,7 +39,7 @@ pub use routing::eligibility::may_complete;
 pub use routing::fork::would_say;
 pub use routing::reviews::unanswered;
 pub use routing::route::{Passage, TooOften, preview};
-pub use routing::workplace::Post;
+pub use routing::workplace::Workplace;
 pub use signing::verify::{entry_ticket, flaw, to_sign};
 pub use transition::actions::begin;
 pub use transition::completion::passes_by_itself;

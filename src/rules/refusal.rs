@@ -166,7 +166,6 @@ pub struct ToSign {
     pub completion: CompletionId,
     /// The keys that it may be signed with.
     pub keys: Vec<PublicKey>,
-    /// The text to sign.
     pub text: String,
 }
 

@@ -6,21 +6,19 @@
 pub(crate) mod items;
 pub(crate) mod key;
 pub(crate) mod mask;
-pub(crate) mod spans;
 pub(crate) mod status;
 pub(crate) mod tag;
 
 #[cfg(test)]
 mod tests;
 
-use crate::domain::workflow::signal::Mark;
+use crate::domain::workflow::gate::Mark;
 use crate::domain::{Outcome, Outputs, Signal};
 use mask::Masked;
 
 /// What a text says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reading {
-    /// The verdict.
     pub verdict: Verdict,
     /// The values of the keys that were asked for, under the names that they were asked for by.
     pub values: Vec<(String, String)>,

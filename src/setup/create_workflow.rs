@@ -3,7 +3,7 @@
 use super::template::Template;
 use super::template::{Founder, RoleCast};
 use crate::domain::{AgentId, Severity, WorkflowName};
-use crate::files::config::config::{Source, Subject, WORKFLOWS_FOLDER};
+use crate::files::config::configuration::{Source, Subject, WORKFLOWS_FOLDER};
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::git::{CommitId, Head};
 use crate::project::active_rules::{InForce, in_force};

@@ -3,7 +3,7 @@
 use super::import::foreign_system::ForeignSystem;
 use super::import::import_file::{Imported, ImportedWorkflow, RoleNeed, import};
 use crate::domain::{Org, Role, Severity, WorkflowName};
-use crate::files::config::config::{Reading, Source, WORKFLOWS_FOLDER, read};
+use crate::files::config::configuration::{Reading, Source, WORKFLOWS_FOLDER, read};
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::git::CommitId;
 use crate::project::error::error::OpsError;

@@ -6,7 +6,7 @@ use super::init::{
     Begun, NewProject, Pointed, folder_name, init, refuse_existing, repository_around,
 };
 use crate::domain::{BranchName, Git, Timestamp};
-use crate::files::config::config::PROJECT_FILE;
+use crate::files::config::configuration::PROJECT_FILE;
 use crate::git::{BranchSource, Repository};
 use crate::project::branch::home;
 use crate::project::branch_checkout::{FOLDER, Patience, check_out, check_out_new};

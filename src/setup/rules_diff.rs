@@ -8,7 +8,9 @@ use crate::project::error::error::OpsError;
 use crate::project::rule_check::compiled;
 use crate::project::rule_sources::{committed, standing_files};
 use crate::project::workspace::Workspace;
-use crate::rules::{Act, Decision, Difference, Post, Rules, decide, differences, owed, preview};
+use crate::rules::{
+    Act, Decision, Difference, Rules, Workplace, decide, differences, owed, preview,
+};
 use crate::storage::StoreError;
 use crate::storage::tasks::task_files;
 use crate::tasks::headers::listing::{Scope, Unreadable, read_all, unreadable};
@@ -216,7 +218,7 @@ fn turns(old: &Rules, new: &Rules, task: &Task) -> Vec<Turn> {
 }
 
 fn outcomes(rules: &Rules, gate: &Gate) -> Vec<Outcome> {
-    let mut all = match Post::at(gate) {
+    let mut all = match Workplace::at(gate) {
         Some(post) => post.outcomes(rules),
         None if gate.can_reject() => vec![Outcome::Complete, Outcome::NeedsReview],
         None => vec![Outcome::Complete],

@@ -3,10 +3,10 @@
 //! `aof workflow create` writes it as a file of `workflows/`, `aof init` as the `workflow` of project.yaml, with the org.yaml
 //! that it needs and a first task that explains itself. The first line of each says what it is for.
 
-use crate::domain::values::word_enum::words;
+use crate::domain::words::words;
 use crate::domain::{AgentId, RoleId, Shape, TaskId, Workflow};
-use crate::files::config::config::{Source, read};
-use crate::files::frontmatter::is_printable;
+use crate::files::config::configuration::{Source, read};
+use crate::files::printable::is_printable;
 
 words!(
     /// A process to begin with.
@@ -358,14 +358,14 @@ fn human_id(name: &str) -> Option<AgentId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::config::config::{Source, load};
+    use crate::files::config::configuration::{Source, load};
     use crate::files::diagnostic::diagnostic::{Paint, render_all};
 
     fn loaded(
         template: Template,
         project: &str,
         founder: &Founder,
-    ) -> crate::files::config::config::Configuration {
+    ) -> crate::files::config::configuration::Configuration {
         let files = template.files(project, founder);
         let sources = [("project.yaml", files.project), ("org.yaml", files.org)]
             .map(|(name, text)| Source { name: name.into(), bytes: text.into_bytes() });

@@ -6,8 +6,9 @@ use crate::project::author::{actor, actor_author, agent_author};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Actor, Decision, Refusal, branch_of, decide, may_mean};
-use crate::tasks::apply::change::change;
+use crate::tasks::apply::change::{Next, apply, change};
 use crate::tasks::plan::choice::{Changed, Choice, DryRun};
+use crate::tasks::plan::due::due_first;
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::Standing;
 
@@ -96,18 +97,22 @@ pub(crate) fn unblock(
 ) -> Result<Changed, OpsError> {
     let act =
         |by| Act::Unblock { by, branch: ticket.branch.clone(), reason: reason.map(str::to_owned) };
-    let mut waited = false;
-    change(workspace, &ticket.task, dry_run, &mut |standing| {
-        let task = &standing.file.task;
+    let mut was_blocked = false;
+    let changed = apply(workspace, &ticket.task, dry_run, &mut |standing| {
+        standing.ensure_unfrozen()?;
+        was_blocked |= standing.file.task.status == Status::Blocked;
+        if let Some(first) = due_first(workspace, standing)? {
+            return Ok(Next::First(first));
+        }
         match chosen_by(workspace, standing, ticket, agent, &act) {
             // The rules set it going meanwhile: that is what was wanted.
-            Err(OpsError::Refused(Refusal::NotBlocked { .. })) if waited => Ok(Choice::Settled),
-            chosen => {
-                waited |= task.status == Status::Blocked;
-                chosen
+            Err(OpsError::Refused(Refusal::NotBlocked { .. })) if was_blocked => {
+                Ok(Next::Do(Choice::Settled))
             }
+            chosen => Ok(Next::Do(chosen?)),
         }
-    })
+    })?;
+    changed.ok_or_else(|| OpsError::Restless { id: ticket.task.clone() })
 }
 
 /// Calls the task off.

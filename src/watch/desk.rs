@@ -8,8 +8,11 @@ use std::time::{Duration, Instant};
 
 use super::report::{ReportedErrors, WatchReport};
 use super::wakeup::{FileSign, Wakeup};
-use crate::domain::TaskId;
+use crate::domain::{Digest, TaskId};
+use crate::observability::notices::compose::put_conflict;
 use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::rules::Refusal;
 use crate::storage::inbox::Witnessed;
 use crate::tasks::inbox::recipient::{Delivered, Recipient};
 
@@ -110,6 +113,15 @@ impl Recipient for Desk<'_> {
         };
         self.finished.remove(OsStr::new(name));
         self.tell(WatchReport::Delivered(delivered));
+    }
+
+    fn late(
+        &mut self,
+        workspace: &Workspace,
+        refusal: &Refusal,
+        delivery: &Digest,
+    ) -> Result<(), OpsError> {
+        put_conflict(workspace, refusal, delivery)
     }
 
     fn untold(&mut self, problem: String) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::desk::Desk;
 use super::report::{ReportedErrors, WatchReport};
 use super::worker::{NextRun, Worker};
-use crate::history::new_commits::news::Left;
+use crate::history::new_commits::unreported::Left;
 use crate::observability::events::catch_up::{are_events_kept, catch_up_events, keep_events};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;

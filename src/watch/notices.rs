@@ -8,11 +8,11 @@ use super::desk::Desk;
 use super::report::{ReportedErrors, WatchReport};
 use super::worker::{NextRun, Worker};
 use crate::domain::ChannelKey;
-use crate::history::new_commits::news::Left;
+use crate::history::new_commits::unreported::Left;
 use crate::observability::notices::delivery::{
     Receiver, Round, Tried, deliver_channel, deliver_notices, receivers,
 };
-use crate::observability::notices::derive::put_out;
+use crate::observability::notices::put_out::put_out;
 use crate::project::workspace::Workspace;
 use crate::storage::StoreError;
 

@@ -9,7 +9,7 @@ use crate::domain::TaskId;
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::git::CommitId;
 use crate::history::lost_steps::PutBack;
-use crate::history::sync::sync::Synced;
+use crate::history::sync::outcome::Synced;
 use crate::project::error::error::OpsError;
 use crate::tasks::apply::change::Changed;
 use crate::tasks::inbox::recipient::Delivered;

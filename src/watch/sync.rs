@@ -12,8 +12,8 @@ use super::report::{ReportedErrors, WatchReport};
 use super::worker::{NextRun, Worker};
 use crate::dispatch::synced_assignment::{Errand, sync_and_hand_out};
 use crate::git::{CommitId, Prompts};
-use crate::history::sync::standing::owed_to_remote;
-use crate::history::sync::sync::{End, Synced};
+use crate::history::sync::outcome::{SyncEnd, Synced};
+use crate::history::sync::remote_state::owed_to_remote;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::{Seed, Workspace};
 
@@ -116,7 +116,7 @@ fn once(project: &Seed, wait: Duration, every: &mut Option<Duration>) -> SyncOut
 
 /// Returns whether the remote has all commits, and accepted all that was handed out.
 fn is_done(errand: &Errand) -> bool {
-    errand.synced.last().is_some_and(|synced| synced.end == End::Same)
+    errand.synced.last().is_some_and(|synced| synced.end == SyncEnd::Same)
         && errand.handed_out.unconfirmed.is_none()
 }
 

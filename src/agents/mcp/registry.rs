@@ -40,7 +40,7 @@ pub(crate) fn shown(setup: &ServerSetup) -> Vec<Value> {
     listed(setup).map(|(tool, _)| tool.shown()).collect()
 }
 
-/// Calls a tool. What is refused is an answer, too; it fails only where there is no such tool.
+/// Calls a tool and returns its answer, also a refusal. Fails only if no tool has that name.
 pub(crate) fn call(setup: &ServerSetup, name: &str, given: &Map) -> Result<Value, RpcError> {
     let Some((tool, run)) = listed(setup).find(|(tool, _)| tool.name == name) else {
         return Err(unknown_tool(setup, name));

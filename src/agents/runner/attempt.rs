@@ -23,7 +23,7 @@ use super::verdict::question::{Question, Said, Verdict};
 use super::visit_state::{OpenVisit, VisitState, visit_state};
 use crate::domain::{AgentId, CompletionId, Launch, RunBounds, Ticket};
 use crate::project::error::error::OpsError;
-use crate::rules::Post;
+use crate::rules::Workplace;
 use crate::storage::StoreError;
 use crate::storage::runs::{
     AgentReport, RunAttempt, RunEnd, RunEnding, RunFile, RunRecord, TranscriptMark,
@@ -50,7 +50,7 @@ pub(crate) struct Trial<'a> {
     pub ticket: &'a Ticket,
     pub agent: &'a AgentId,
     pub open: &'a OpenVisit,
-    pub post: &'a Post<'a>,
+    pub post: &'a Workplace<'a>,
     pub launch: &'a Launch,
     pub bounds: &'a RunBounds,
     pub count: Count,
@@ -99,7 +99,7 @@ impl Heard {
 /// Returns what a run is asked; `prompt` is what it was told, as far as it has been told.
 pub(crate) fn question<'a>(
     open: &'a OpenVisit,
-    post: &'a Post<'_>,
+    post: &'a Workplace<'_>,
     agent: &'a AgentId,
     ticket: &'a Ticket,
     launch: &Launch,

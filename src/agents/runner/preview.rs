@@ -8,13 +8,13 @@ use super::request::{RunnerSetup, Wish};
 use super::rounds::find_work::{Found, Rounds};
 use super::visit::bounds;
 use super::visit_state::{OpenVisit, VisitState, visit_state};
-use crate::dispatch::claimable_work::Opening;
+use crate::dispatch::openings::Opening;
 use crate::domain::{AgentId, RunBounds, Station, Ticket};
 use crate::files::task_file::TaskFile;
 use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::rules::Post;
+use crate::rules::Workplace;
 use crate::storage::ProjectPath;
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::view::task_view::brief_of;
@@ -51,7 +51,7 @@ pub fn preview(project: &RunnerSetup, wish: &Wish) -> Result<(Vec<Preview>, Vec<
                 if let VisitState::Open(open) = visit_state(&workspace, ticket, agent, usize::MAX)?
                 {
                     let branch = open.opening.station.branch.as_ref();
-                    let post = Post::meant(&open.in_force.rules, &open.file.task, branch);
+                    let post = Workplace::meant(&open.in_force.rules, &open.file.task, branch);
                     previews.extend(post.and_then(|post| at(project, &open, &post, agent)));
                 }
                 let is_seen = rounds.pass_over(&assignment);
@@ -86,9 +86,9 @@ pub fn preview_of(
     let mut previews = Vec::new();
     for gate in &gates {
         let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
-        let posts = Post::at(gate)
+        let posts = Workplace::at(gate)
             .into_iter()
-            .chain(branches.iter().map(|branch| Post::at_branch(gate, branch)));
+            .chain(branches.iter().map(|branch| Workplace::at_branch(gate, branch)));
         for post in posts {
             let in_force = workspace.rules()?;
             previews.extend(at_post(project, in_force, file, path, &post));
@@ -102,7 +102,7 @@ fn at_post(
     in_force: InForce,
     file: &TaskFile,
     path: &ProjectPath,
-    post: &Post<'_>,
+    post: &Workplace<'_>,
 ) -> Option<Preview> {
     let rules = &in_force.rules;
     let agents = who_at(rules, &file.task, post);
@@ -127,7 +127,7 @@ fn at_post(
 fn at(
     project: &RunnerSetup,
     open: &OpenVisit,
-    post: &Post<'_>,
+    post: &Workplace<'_>,
     agent: &AgentId,
 ) -> Option<Preview> {
     let launch = open.in_force.rules.org.agent(agent)?.run.as_ref()?;

@@ -8,7 +8,7 @@ use crate::domain::{Outcome, Outputs};
 use crate::files::printable::one_line;
 use crate::files::task_file::TaskFile;
 use crate::git::LeftBehind;
-use crate::rules::brief::brief::GateContext;
+use crate::rules::brief::context::GateContext;
 use crate::rules::outputs::{Field, fields};
 use crate::rules::verdict::looked_for_at;
 use crate::storage::runs::RunEnding;
@@ -226,7 +226,7 @@ mod tests {
     use crate::agents::runner::report::read::all_text;
     use crate::agents::runner::verdict::judge::verdict;
     use crate::agents::runner::verdict::question::Verdict;
-    use crate::domain::workflow::signal::Mark;
+    use crate::domain::workflow::gate::Mark;
     use crate::domain::{AgentId, Outcome, Signal, Ticket};
     use crate::files::config::shape_file;
     use crate::files::yaml;

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::news::{News, Waits};
-use crate::dispatch::claimable_work::Opening;
+use crate::dispatch::openings::Opening;
 use crate::domain::{AgentId, Completion, RoleId, Status, TaskId, Ticket};
 use crate::files::task_file::TaskFile;
 use crate::project::aside::{Clock, warn_in_log};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::{Network, Workspace};
-use crate::rules::brief::brief::GateContext;
+use crate::rules::brief::context::GateContext;
 use crate::storage::ProjectPath;
 
 /// What a project is opened with.

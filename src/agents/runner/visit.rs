@@ -16,10 +16,11 @@ use super::verdict::judge::verdict;
 use super::verdict::question::{Said, Source, Verdict};
 use super::visit_run::{Assignment, KILLED, PAUSE, RETRY, VisitEnd, VisitRun, has_failed, why_of};
 use super::visit_state::{EndedVisit, OpenVisit, VisitState};
-use crate::dispatch::claimable_work::{claim, left_behind};
+use crate::dispatch::claim::claim;
+use crate::dispatch::openings::left_behind;
 use crate::domain::{Launch, RunBounds};
 use crate::project::error::error::OpsError;
-use crate::rules::Post;
+use crate::rules::Workplace;
 use crate::storage::Holder;
 use crate::storage::random::chance;
 use crate::storage::runs::{
@@ -145,7 +146,7 @@ impl VisitRun<'_> {
                 )));
             };
             let branch = open.opening.station.branch.as_ref();
-            let Some(post) = Post::meant(rules, &open.file.task, branch) else {
+            let Some(post) = Workplace::meant(rules, &open.file.task, branch) else {
                 return Ok(VisitEnd::Overtaken("its gate is gone".to_owned()));
             };
             let bounds = bounds(&open, &post, launch);
@@ -191,7 +192,7 @@ impl VisitRun<'_> {
     fn attempt(
         &mut self,
         open: &OpenVisit,
-        post: &Post<'_>,
+        post: &Workplace<'_>,
         launch: &Launch,
         bounds: &RunBounds,
         count: Count,
@@ -361,7 +362,7 @@ impl VisitRun<'_> {
         let VisitState::Open(open) = self.state()? else { return Ok(None) };
         let rules = &open.in_force.rules;
         let launch = rules.org.agent(agent).and_then(|known| known.run.as_ref());
-        let post = Post::meant(rules, &open.file.task, open.opening.station.branch.as_ref());
+        let post = Workplace::meant(rules, &open.file.task, open.opening.station.branch.as_ref());
         let (Some(launch), Some(post)) = (launch, post) else { return Ok(None) };
         // Without the secrets, nobody knows what of it must not be seen.
         let Ok(secrets) = secrets(launch, agent) else { return Ok(None) };
@@ -382,7 +383,7 @@ impl VisitRun<'_> {
 }
 
 /// Returns what bounds a run there.
-pub(crate) fn bounds(open: &OpenVisit, post: &Post<'_>, launch: &Launch) -> RunBounds {
+pub(crate) fn bounds(open: &OpenVisit, post: &Workplace<'_>, launch: &Launch) -> RunBounds {
     let workflow = open.in_force.rules.workflow_of(&open.file.task);
     let limits = [&post.duty.run.limits, &launch.limits].into_iter();
     RunBounds::of(&limits.chain(workflow.map(|workflow| &workflow.run)).collect::<Vec<_>>())

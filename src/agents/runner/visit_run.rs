@@ -18,7 +18,7 @@ use crate::domain::{AgentId, Completion, CompletionId, Map, Outcome, Ticket};
 use crate::git::Asking;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::rules::{Post, RefusalKind};
+use crate::rules::{RefusalKind, Workplace};
 use crate::storage::random::ulid;
 use crate::storage::runs::{Ruling, RunAttempt, RunEnd, RunEnding, RunRecord, VisitRuns};
 use crate::tasks::apply::change::DryRun;
@@ -180,7 +180,11 @@ impl VisitRun<'_> {
     }
 
     /// Ends the visit with what came of all attempts: nothing.
-    pub(crate) fn give_up(&self, open: &OpenVisit, post: &Post<'_>) -> Result<VisitEnd, OpsError> {
+    pub(crate) fn give_up(
+        &self,
+        open: &OpenVisit,
+        post: &Workplace<'_>,
+    ) -> Result<VisitEnd, OpsError> {
         let failures: Vec<String> = self.failures()?.iter().map(why_of).collect();
         let can_fail = post.outcomes(&open.in_force.rules).contains(&Outcome::Failed);
         let outcome = if can_fail { Outcome::Failed } else { Outcome::Blocked };

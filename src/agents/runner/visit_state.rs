@@ -1,13 +1,13 @@
 //! The state of a visit that an agent is run for: open, completed by the agent itself, or gone. Reads only.
 
-use crate::dispatch::claimable_work::{Opening, openings};
+use crate::dispatch::openings::{Opening, openings};
 use crate::domain::{AgentId, Station, Ticket, Visit};
 use crate::files::task_file::TaskFile;
 use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::rules::Post;
-use crate::rules::brief::brief::GateContext;
+use crate::rules::Workplace;
+use crate::rules::brief::context::GateContext;
 use crate::storage::ProjectPath;
 use crate::tasks::view::task_view::brief_of;
 use crate::tasks::view::task_view::show;
@@ -72,7 +72,7 @@ pub(crate) fn visit_state(
     let found =
         openings(&in_force.rules, task).into_iter().find(|opening| opening.ticket == *ticket);
     let context = found.as_ref().and_then(|opening| {
-        let post = Post::meant(&in_force.rules, task, opening.station.branch.as_ref())?;
+        let post = Workplace::meant(&in_force.rules, task, opening.station.branch.as_ref())?;
         brief_of(&in_force.rules, &view.file, &post)
     });
     if let (Some(opening), Some(context)) = (found, context) {

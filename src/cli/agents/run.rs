@@ -47,7 +47,7 @@ pub(crate) struct RunArgs {
     how: RunOptions,
 }
 
-/// How agents are run.
+// How agents are run.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct RunOptions {
     /// How many agents work at the same time

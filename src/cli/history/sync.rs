@@ -8,9 +8,8 @@ use crate::cli::output::{bold, cyan, dim, green, indented, short, yellow};
 use crate::cli::session::Session;
 use crate::files::printable::inert;
 use crate::git::Prompts;
-use crate::history::sync::rounds::{Wish, sync};
-use crate::history::sync::show::sync_value;
-use crate::history::sync::sync::{End, First, Line, Strangers, Synced};
+use crate::history::sync::outcome::{CommitLine, SyncEnd, Synced};
+use crate::history::sync::rounds::{First, Strangers, Wish, sync};
 use crate::tasks::apply::change::DryRun;
 
 /// How many commits are listed each way.
@@ -48,7 +47,7 @@ pub(crate) fn run(session: &Session, args: &SyncArgs) -> Result<ExitCode, CliErr
     };
     let synced = sync(&workspace, &wish)?;
     if session.output.is_json() {
-        let mut value = sync_value(&synced);
+        let mut value = synced.value();
         session.git_said_in(&mut value);
         session.output.data_of_act(value, mode);
     } else {
@@ -56,10 +55,10 @@ pub(crate) fn run(session: &Session, args: &SyncArgs) -> Result<ExitCode, CliErr
     }
     // Being offline is no failure: what is here waits.
     Ok(ExitCode::from(match synced.end {
-        End::Same | End::Rehearsed | End::Offline { .. } => 0,
-        End::Rejected { .. } => 1,
-        End::Left(_) => 5,
-        End::Unsettled => 7,
+        SyncEnd::Same | SyncEnd::Rehearsed | SyncEnd::Offline { .. } => 0,
+        SyncEnd::Rejected { .. } => 1,
+        SyncEnd::Left(_) => 5,
+        SyncEnd::Unsettled => 7,
     }))
 }
 
@@ -75,7 +74,7 @@ fn page(session: &Session, synced: &Synced, mode: DryRun) -> String {
         lines.push(format!("{}, because the remote had another one first", bold("Superseded")));
     }
     for loss in &synced.superseded {
-        lines.push(format!("  {} {}", yellow("!"), inert(loss.what())));
+        lines.push(format!("  {} {}", yellow("!"), inert(&loss.what)));
     }
     let upstream = inert(&synced.upstream.name());
     match (synced.trouble(), &synced.end) {
@@ -83,7 +82,7 @@ fn page(session: &Session, synced: &Synced, mode: DryRun) -> String {
             let [problem, fix] = [problem, fix].map(|text| indented(&session.git_said(text), "  "));
             lines.push(format!("{} {problem}\n  {fix}", yellow("!")));
         }
-        (None, End::Rehearsed) => lines.push("dry run: nothing was changed".to_owned()),
+        (None, SyncEnd::Rehearsed) => lines.push("dry run: nothing was changed".to_owned()),
         (None, _) if synced.is_idle() => {
             lines.push(green(format!("nothing to do: the same as {upstream}")));
         }
@@ -92,7 +91,7 @@ fn page(session: &Session, synced: &Synced, mode: DryRun) -> String {
     lines.join("\n") + "\n"
 }
 
-fn list(lines: &mut Vec<String>, title: &str, commits: &[Line]) {
+fn list(lines: &mut Vec<String>, title: &str, commits: &[CommitLine]) {
     if !commits.is_empty() {
         lines.push(bold(title));
     }

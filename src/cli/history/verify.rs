@@ -13,10 +13,10 @@ use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::allowed_signers;
 use crate::files::printable::inert;
 use crate::git::Pretence;
-use crate::history::verify::finding::Wrong;
-use crate::history::verify::past::ProjectFolder;
+use crate::history::verify::finding::Finding;
+use crate::history::verify::history::{Range, RangeStart, Verified, verify};
+use crate::history::verify::project_commits::ProjectFolder;
 use crate::history::verify::pushed::{Pushed, Update, pushed_value, verify_pushed};
-use crate::history::verify::verify::{From, Range, Verified, verified_value, verify};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -54,11 +54,11 @@ impl VerifyArgs {
         let head = |text: &str| if text.is_empty() { "HEAD" } else { text }.to_owned();
         match self.range.as_deref().map(|range| (range, range.split_once(".."))) {
             Some((_, Some((other, until)))) => {
-                Range { from: From::Beside(head(other)), until: head(until) }
+                Range { from: RangeStart::Excluding(head(other)), until: head(until) }
             }
-            Some((until, None)) => Range { from: From::Beginning, until: until.to_owned() },
+            Some((until, None)) => Range { from: RangeStart::Beginning, until: until.to_owned() },
             None => Range {
-                from: self.since.clone().map_or(From::Beginning, From::Anchor),
+                from: self.since.clone().map_or(RangeStart::Beginning, RangeStart::Ancestor),
                 until: "HEAD".to_owned(),
             },
         }
@@ -78,7 +78,7 @@ pub(crate) fn run(session: &Session, args: &VerifyArgs) -> Result<ExitCode, CliE
         verify(&session.workspace("verify")?, &range, keys)?
     };
     if session.output.is_json() {
-        session.output.data(verified_value(&verified));
+        session.output.data(verified.value());
     } else {
         show(session.output, &verified);
     }
@@ -136,7 +136,7 @@ fn trusted_keys(file: &Path) -> Result<TrustedKeys, CliError> {
 }
 
 fn show(output: Output, verified: &Verified) {
-    verified.wrong.iter().for_each(|wrong| output.line(finding(wrong)));
+    verified.findings.iter().for_each(|wrong| output.line(finding(wrong)));
     let note = |text: String| output.line(format!("{} {text}", yellow("note:")));
     for end in &verified.ends {
         let end = short(end);
@@ -170,9 +170,9 @@ fn show(output: Output, verified: &Verified) {
     });
 }
 
-fn finding(wrong: &Wrong) -> String {
+fn finding(wrong: &Finding) -> String {
     let head = match wrong.covered {
-        None if !wrong.broken.is_fault() => yellow("note:"),
+        None if !wrong.rule.is_fault() => yellow("note:"),
         None => red("wrong:"),
         Some(_) => yellow("put right:"),
     };
@@ -180,8 +180,8 @@ fn finding(wrong: &Wrong) -> String {
     let mut text = format!(
         "{head} {}{} [{}]\n  commit   {} {}\n  by       {}, {}\n  expected {}\n  found    {}",
         task.unwrap_or_default(),
-        wrong.broken.sentence(),
-        wrong.broken,
+        wrong.rule.sentence(),
+        wrong.rule,
         short(wrong.commit),
         inert(&wrong.subject),
         inert(&wrong.author),

@@ -11,7 +11,7 @@ use crate::cli::session::Session;
 use crate::files::printable::inert;
 use crate::observability::notices::delivery::{Tried, deliver_notices};
 use crate::observability::notices::list::{
-    Standing as OutgoingStanding, forget_dropped, outgoing, outgoing_value,
+    OutgoingStanding, forget_dropped, outgoing, outgoing_value,
 };
 
 /// How long one delivery may take.

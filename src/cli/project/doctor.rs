@@ -6,7 +6,8 @@ use crate::cli::arguments::Rehearsal;
 use crate::cli::error::CliError;
 use crate::cli::output::{bold, dim, green, indented, red, yellow};
 use crate::cli::session::Session;
-use crate::health::doctor::{Outcome, Treated, Weight, doctor_value, examine, leave, treat};
+use crate::health::doctor::{Outcome, Treated, doctor_value, leave, look_through, treat};
+use crate::project::issue::Weight;
 use crate::storage::watcher_presence::is_watched;
 use crate::tasks::apply::change::DryRun;
 
@@ -32,10 +33,10 @@ pub(crate) struct DoctorArgs {
 
 pub(crate) fn run(session: &Session, args: &DoctorArgs) -> Result<ExitCode, CliError> {
     let mut workspace = session.workspace("doctor")?;
-    let complaints = examine(&workspace, is_watched(&workspace.paths))?;
+    let issues = look_through(&workspace, is_watched(&workspace.paths))?;
     let treated = match (args.fix, args.rehearsal.mode()) {
-        (false, DryRun::No) => leave(complaints),
-        (_, mode) => treat(&mut workspace, complaints, mode),
+        (false, DryRun::No) => leave(issues),
+        (_, mode) => treat(&mut workspace, issues, mode),
     };
     session.output.show(|| doctor_value(&treated), || page(&treated));
     Ok(if treated.iter().any(Treated::is_wrong) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -43,12 +44,10 @@ pub(crate) fn run(session: &Session, args: &DoctorArgs) -> Result<ExitCode, CliE
 
 fn page(treated: &[Treated]) -> String {
     let mut text = String::new();
-    for alike in
-        treated.chunk_by(|a, b| a.complaint.code == b.complaint.code && a.outcome == b.outcome)
-    {
+    for alike in treated.chunk_by(|a, b| a.issue.code == b.issue.code && a.outcome == b.outcome) {
         text.extend(alike.iter().take(FEW).map(shown));
         if alike.len() > FEW {
-            let (more, code) = (alike.len() - FEW, &alike[0].complaint.code);
+            let (more, code) = (alike.len() - FEW, &alike[0].issue.code);
             text.push_str(&format!("... and {more} more of the kind [{code}]\n"));
         }
     }
@@ -56,8 +55,8 @@ fn page(treated: &[Treated]) -> String {
 }
 
 fn shown(treated: &Treated) -> String {
-    let Treated { complaint, outcome } = treated;
-    let head = match (outcome, complaint.weight) {
+    let Treated { issue, outcome } = treated;
+    let head = match (outcome, issue.weight) {
         (Outcome::Cured, _) => green("mended:"),
         (Outcome::Curable, _) => yellow("would mend:"),
         (Outcome::Uncured(_), _) => red("not mended:"),
@@ -65,13 +64,13 @@ fn shown(treated: &Treated) -> String {
         (Outcome::Told, Weight::Advice) => yellow("advice:"),
     };
     let lines = |text: &str| indented(text, "       ");
-    let code = dim(format!("[{}]", complaint.code));
-    let mut text = format!("{head} {} {code}\n", lines(&complaint.problem));
+    let code = dim(format!("[{}]", issue.code));
+    let mut text = format!("{head} {} {code}\n", lines(&issue.problem));
     if matches!(outcome, Outcome::Told | Outcome::Uncured(_)) {
-        text.push_str(&format!("  why  {}\n", lines(&complaint.why)));
+        text.push_str(&format!("  why  {}\n", lines(&issue.why)));
     }
     match outcome {
-        Outcome::Told => text.push_str(&format!("  fix  {}\n", lines(&complaint.fix))),
+        Outcome::Told => text.push_str(&format!("  fix  {}\n", lines(&issue.fix))),
         Outcome::Uncured(error) => text.push_str(&format!("  but  {}\n", lines(error))),
         Outcome::Cured | Outcome::Curable => {}
     }
@@ -86,7 +85,7 @@ fn summary(treated: &[Treated]) -> String {
         1 => "1 thing is wrong".to_owned(),
         wrong => format!("{wrong} things are wrong"),
     };
-    let curable = count(&|one| one.outcome == Outcome::Told && one.complaint.is_curable());
+    let curable = count(&|one| one.outcome == Outcome::Told && one.issue.cure.is_some());
     let offer = match curable {
         0 => String::new(),
         _ => format!("; `aof doctor --fix` mends {curable} of what was found"),

@@ -14,6 +14,7 @@ use crate::cli::time::now;
 use crate::domain::BranchName;
 use crate::files::printable::inert;
 use crate::history::merge_driver::attributes::ATTRIBUTES;
+use crate::history::merge_driver::hooks::HOOK_LINE;
 use crate::setup::agent_wiring::{agents_to_wire, wire_agents};
 use crate::setup::init::{Begun, NewProject, init};
 use crate::setup::init_on_branch::init_on_branch;
@@ -27,9 +28,9 @@ use crate::tasks::view::task_view::task_value;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-In `.git`, where no commit holds it, two things are set up, so that git merges tasks by their meaning: the merge driver
-`merge.aof` in its configuration, and the hook `prepare-commit-msg`, unless there is one already. Out they go again with
-`git config --remove-section merge.aof`, and by deleting the hook.
+In `.git`, where no commit holds it, two things are set up, so that git merges tasks by their meaning and loses none of their
+history: the merge driver `merge.aof` in its configuration, and the hooks `pre-commit` and `pre-merge-commit`, unless there are
+some already. Out they go again with `git config --remove-section merge.aof`, and by deleting the hooks.
 
 Examples:
   aof init                           here, in an empty folder or a git repository
@@ -189,22 +190,22 @@ fn show_set_up(output: Output, folder: &Path, begun: &Begun) {
         let what = format!("{what}; `git config --remove-section merge.aof` takes that out");
         item(output, &in_git(path, folder), &what);
     }
-    if let Some(path) = &begun.set_up.hook {
-        let what = "lists in a merge what it superseded, and stops what cannot stand; delete it to go without";
+    for path in &begun.set_up.hooks {
+        let what =
+            "refuses commits that take entries out of a task's history; delete it to go without";
         item(output, &in_git(path, folder), what);
     }
-    if let Some((path, line)) = &begun.set_up.foreign {
+    for path in &begun.set_up.foreign {
         let what = if path.exists() {
             "is yours, and stays as it is"
         } else {
             "is where git looks for hooks here, and is not made"
         };
-        let line = inert(line);
         item(
             output,
             &in_git(path, folder),
             &format!(
-                "{what}; merges list what they superseded once it has this line: `{line}` (`aof doctor` tells more)"
+                "{what}; with the line `{HOOK_LINE}` it keeps the history of tasks whole (`aof doctor` tells more)"
             ),
         );
     }
@@ -231,9 +232,9 @@ fn value(template: Template, begun: &Begun) -> Value {
         "branch": begun.branch,
         "commit": begun.first.commit,
         "committed": begun.committed,
-        "setUp": {"mergeDriver": begun.set_up.driver, "hook": begun.set_up.hook,
+        "setUp": {"mergeDriver": begun.set_up.driver, "hook": begun.set_up.hooks.first(),
             "attributesHeld": begun.attributes_held,
-            "foreignHook": begun.set_up.foreign.as_ref().map(|(path, _)| path)},
+            "foreignHook": begun.set_up.foreign.first()},
         "task": task_value(&begun.rules, &begun.first.after, &begun.first.path),
     });
     if let Some(told) = &begun.checkout {

@@ -13,7 +13,7 @@ use crate::cli::output::{cyan, green, merged, red, short};
 use crate::cli::render::changes::followed;
 use crate::cli::render::findings::{self, INVALID};
 use crate::cli::session::Session;
-use crate::files::config::config::ORG_FILE;
+use crate::files::config::configuration::ORG_FILE;
 use crate::files::diagnostic::diagnostic::render_all;
 use crate::files::printable::inert;
 use crate::project::error::reason::reason_of;

@@ -9,9 +9,9 @@ use crate::cli::output::{CYAN, DIM, YELLOW, counted, cyan, first_of, width};
 use crate::cli::render::findings;
 use crate::cli::render::table::{Cell, Column, Table};
 use crate::cli::session::Session;
+use crate::dispatch::workload::{Workload, workload};
 use crate::domain::{AgentId, PublicKey, Role, RoleId, nearest};
 use crate::files::printable::inert;
-use crate::observability::workload::{Work, Workload, workload};
 use crate::project::author::acting_agent;
 use crate::project::error::error::Named;
 use crate::project::error::error::OpsError;
@@ -272,7 +272,7 @@ fn role_value(rules: &Rules, load: &Workload, id: &RoleId, role: &Role) -> Value
         "requireHuman": role.require_human,
         "handOut": rules.project.way_of(role).as_str(),
         "gates": gates(rules, id),
-        "work": Work::to_value(&load.of_role(id)),
+        "work": load.of_role(id),
     })
 }
 

@@ -7,7 +7,7 @@ use crate::cli::output::{bold, cyan, green, indented, yellow};
 use crate::cli::session::Session;
 use crate::domain::Status;
 use crate::files::printable::inert;
-use crate::health::status::overview::{Overview, overview, overview_value};
+use crate::health::status::{Overview, overview, overview_value};
 use crate::storage::watcher_presence::is_watched;
 use crate::tasks::headers::header::NEW;
 

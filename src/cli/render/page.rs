@@ -11,7 +11,7 @@ use crate::domain::{
 };
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::TaskFile;
-use crate::rules::{Post, Rules, is_looping};
+use crate::rules::{Rules, Workplace, is_looping};
 use crate::tasks::view::task_view::{who, who_at};
 
 /// A page, written from top to bottom.
@@ -100,8 +100,9 @@ pub(crate) fn warn_of_visit(session: &Session, asked: &Ticket, task: &Task) {
 /// Returns whose turn it is.
 pub(crate) fn turn(rules: &Rules, file: &TaskFile) -> String {
     let task = &file.task;
-    let role =
-        Post::of(rules, task).map(|post| post.role.clone()).or_else(|| task.routing.role.clone());
+    let role = Workplace::of(rules, task)
+        .map(|post| post.role.clone())
+        .or_else(|| task.routing.role.clone());
     let agents = || who(rules, file);
     match (role, &task.routing.agent) {
         (None, _) if agents().is_empty() => "nobody".to_owned(),
@@ -117,7 +118,7 @@ fn candidates(rules: &Rules, task: &Task, role: &RoleId, agents: &[AgentId]) -> 
         format!("{} (role {role})", alternatives(agents))
     } else if is_looping(rules, task) {
         format!("nobody in role {role} before a person has looked at it")
-    } else if Post::is_stranded(rules, task) {
+    } else if Workplace::is_stranded(rules, task) {
         "nobody: the rules have changed since it came there".to_owned()
     } else {
         format!("nobody: no agent in role {role} is allowed to")
@@ -127,13 +128,13 @@ fn candidates(rules: &Rules, task: &Task, role: &RoleId, agents: &[AgentId]) -> 
 /// Returns the branches of an open fork, each with its state and whose turn it is.
 pub(crate) fn branches(rules: &Rules, task: &Task) -> Vec<(String, String)> {
     // A fork that new rules turned into a plain gate has no branches.
-    let fork = task.gate.as_ref().filter(|_| Post::of(rules, task).is_none());
+    let fork = task.gate.as_ref().filter(|_| Workplace::of(rules, task).is_none());
     let branches = fork.map(|open| &open.branches[..]).unwrap_or_default();
     branches.iter().map(|branch| (branch.id.to_string(), turn_at(rules, task, branch))).collect()
 }
 
 fn turn_at(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
-    let post = Post::of_branch(rules, task, &branch.id);
+    let post = Workplace::of_branch(rules, task, &branch.id);
     let role = post.as_ref().map_or(&branch.role, |post| post.role);
     match (branch.status, &branch.agent) {
         (BranchStatus::Complete | BranchStatus::Rejected | BranchStatus::Skipped, _) => {

@@ -15,7 +15,7 @@ use crate::tasks::actions;
 use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::view::changed::way;
 
-/// What each of these commands takes.
+// What each of these commands takes.
 #[derive(Debug, clap::Args)]
 struct Common {
     #[command(flatten)]
@@ -112,7 +112,7 @@ pub(crate) struct CancelArgs {
     common: Common,
 }
 
-/// The arguments of `reopen` and `override`.
+// The arguments of `reopen` and `override`. No doc comment: clap would take it for the description of both.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MoveArgs {
     /// The task, as in `AOF-abc`

@@ -14,8 +14,8 @@ use crate::dispatch::next::{self, Next, Wanted};
 use crate::domain::{AgentId, RoleId, Ticket, listed};
 use crate::files::printable::one_line;
 use crate::files::task_file::{Origin, TaskFile};
-use crate::rules::brief::brief::GateContext;
-use crate::rules::{Post, Rules};
+use crate::rules::brief::context::GateContext;
+use crate::rules::{Rules, Workplace};
 use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::lookup::known_worker;
 use crate::tasks::view::brief::{brief_value, briefed};
@@ -140,7 +140,7 @@ pub(crate) fn next(session: &Session, args: &NextArgs) -> Result<ExitCode, CliEr
 }
 
 fn show_next(session: &Session, rules: &Rules, changed: &Changed, ticket: &Ticket, mode: DryRun) {
-    let context = Post::meant(rules, &changed.after.task, ticket.branch.as_ref())
+    let context = Workplace::meant(rules, &changed.after.task, ticket.branch.as_ref())
         .and_then(|post| brief_of(rules, &changed.after, &post));
     if session.output.is_json() {
         let mut value =

@@ -10,7 +10,7 @@ use crate::cli::text_input;
 use crate::cli::time::now;
 use crate::domain::{AgentId, Completion, CompletionId, Ticket};
 use crate::project::workspace::Workspace;
-use crate::rules::{Post, Rules, branch_of};
+use crate::rules::{Rules, Workplace, branch_of};
 use crate::storage::random::ulid;
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::complete::{add_text, complete, note_run};
@@ -165,7 +165,7 @@ fn ask(
     let outcome = completion.outcome.as_deref().unwrap_or("complete");
     let title = task.title.lines().collect::<Vec<_>>().join(" ");
     template.push_str(&format!("# {} \"{title}\": outcome `{outcome}`\n", task.id));
-    if let Some(post) = Post::meant(rules, task, completion.ticket.branch.as_ref()) {
+    if let Some(post) = Workplace::meant(rules, task, completion.ticket.branch.as_ref()) {
         let outcomes: Vec<String> = post.outcomes(rules).iter().map(ToString::to_string).collect();
         let outcomes = outcomes.join(", ");
         template

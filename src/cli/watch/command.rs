@@ -16,7 +16,7 @@ use crate::cli::session::Session;
 use crate::cli::time::now;
 use crate::domain::Timestamp;
 use crate::files::printable::one_line;
-use crate::observability::endpoint::endpoint::{Address, Endpoint};
+use crate::observability::endpoint::server::{Address, Endpoint};
 use crate::tasks::inbox::recipient::Delivered;
 use crate::watch::report::{EventSource, WatchReport};
 use crate::watch::watcher::{watch, watch_once};

@@ -7,7 +7,6 @@ use crate::cli::output::merged;
 use crate::cli::render::changes::{change_value, dependent_value, given_value, time_limit_value};
 use crate::cli::render::findings::diagnostic_values;
 use crate::cli::session::Session;
-use crate::history::sync::show::sync_value;
 use crate::project::error::reason::reason_of;
 use crate::tasks::apply::change::Changed;
 use crate::tasks::inbox::recipient::Delivered;
@@ -75,7 +74,7 @@ fn value(report: &WatchReport) -> Value {
         }
         WatchReport::Undelivered { problem } => json!({"event": "undelivered", "problem": problem}),
         WatchReport::Unrecorded { problem } => json!({"event": "unrecorded", "problem": problem}),
-        WatchReport::Synced(synced) => merged(sync_value(synced), json!({"event": "synced"})),
+        WatchReport::Synced(synced) => merged(synced.value(), json!({"event": "synced"})),
         WatchReport::Unsynced { problem, fix } => {
             json!({"event": "unsynced", "problem": problem, "fix": fix})
         }

@@ -18,7 +18,7 @@ use crate::cli::session::Session;
 use crate::cli::time::{between, now};
 use crate::dispatch::sweep::{Swept, sweep};
 use crate::files::printable::inert;
-use crate::history::sync::sync::Loss;
+use crate::history::sync::outcome::Loss;
 use crate::observability::events::catch_up::catch_up_events;
 use crate::observability::notices::delivery::{Tried, deliver_notices};
 use crate::project::error::reason::reason_of;
@@ -94,7 +94,7 @@ fn show(session: &Session, swept: &Swept, mode: DryRun) {
     handed_out.dependents.iter().for_each(|own| line(&own.task, &dependent(own)));
     for loss in superseded {
         let why = "superseded, because the remote had another one first";
-        line(loss.task(), &format!("{why}: {}", loss.what()));
+        line(&loss.task, &format!("{why}: {}", loss.what));
     }
     for given in &handed_out.given {
         line(&given.ticket, &format!("given to {}", given.agent));
@@ -116,7 +116,7 @@ fn show(session: &Session, swept: &Swept, mode: DryRun) {
 
 fn value(swept: &Swept) -> Value {
     let Swept { settled, ran_out, handed_out, superseded } = swept;
-    let loss = |loss: &Loss| json!({"task": loss.task().as_str(), "what": loss.what()});
+    let loss = |loss: &Loss| json!({"task": loss.task.as_str(), "what": loss.what});
     let timed_out = ran_out.timed_out.iter().map(|changed| time_limit_value("timeout", changed));
     let lapsed = ran_out.lapsed.iter().map(|changed| time_limit_value("lapsed", changed));
     let task =

@@ -109,7 +109,7 @@ fn project_text(session: &Session, report: &WatchReport, retries: bool) -> Strin
             let (came, went) = (synced.came.len(), synced.went.len());
             let mut text = format!("synced with {name}: {came} came, {went} went");
             for loss in &synced.superseded {
-                text.push_str(&format!("\n  superseded: {}", inert(loss.what())));
+                text.push_str(&format!("\n  superseded: {}", inert(&loss.what)));
             }
             text
         }

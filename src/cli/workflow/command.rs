@@ -14,7 +14,7 @@ use crate::cli::render::findings;
 use crate::cli::render::table::{Cell, Column, Table};
 use crate::cli::session::Session;
 use crate::domain::Workflow;
-use crate::files::config::config::Subject;
+use crate::files::config::configuration::Subject;
 use crate::project::author::viewer;
 use crate::project::rule_check::check_worktree;
 use crate::project::workspace::Workspace;

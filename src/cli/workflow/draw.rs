@@ -10,7 +10,7 @@ use crate::domain::{
 };
 use crate::files::printable::one_line;
 use crate::observability::gate_report::GateRow;
-use crate::rules::{Limits, Post, Rules, Way, asked_for, edges, reads};
+use crate::rules::{Limits, Rules, Way, Workplace, asked_for, edges, reads};
 
 /// Returns the drawing; `rows` say how many tasks are where, if that is to be seen.
 pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> String {
@@ -32,7 +32,7 @@ pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> Stri
             text.push_str(&format!("{rail}│  {:widest$}  {}\n", "", dim(note)));
         }
         for branch in gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default() {
-            let staff = post_staff(rules, &Post::at_branch(gate, branch));
+            let staff = post_staff(rules, &Workplace::at_branch(gate, branch));
             text.push_str(&format!("{rail}├  {:widest$}  {}  {staff}\n", "", cyan(branch.id())));
             for note in branch_notes(workflow, branch) {
                 text.push_str(&format!("{rail}│  {:widest$}    {}\n", "", dim(note)));
@@ -60,7 +60,7 @@ pub(crate) fn standing(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) -> Op
 }
 
 fn staff(rules: &Rules, gate: &Gate) -> String {
-    match (gate.fork(), Post::at(gate)) {
+    match (gate.fork(), Workplace::at(gate)) {
         (Some(fork), _) => joining(fork),
         (None, Some(post)) => post_staff(rules, &post),
         (None, None) => "decides by itself".to_owned(),
@@ -77,7 +77,7 @@ pub(crate) fn joining(fork: &Fork) -> String {
     format!("{} branches at once, until {how}", fork.branches.len())
 }
 
-fn post_staff(rules: &Rules, post: &Post<'_>) -> String {
+fn post_staff(rules: &Rules, post: &Workplace<'_>) -> String {
     let human = post.requires_human(rules);
     let members = rules.org.role(post.role).map(|role| role.agents.as_slice()).unwrap_or_default();
     let names: Vec<&str> =

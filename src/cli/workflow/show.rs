@@ -12,7 +12,7 @@ use crate::cli::render::findings;
 use crate::cli::session::Session;
 use crate::domain::{Branch, Gate, GateKind, GateType, Workflow, WorkflowName};
 use crate::observability::gate_report::{GateReport, gate_report_value, gate_status};
-use crate::rules::{Edge, Limits, Post, Rules, Way, edges, reads};
+use crate::rules::{Edge, Limits, Rules, Way, Workplace, edges, reads};
 use crate::tasks::lookup::workflow_named;
 
 #[derive(Debug, clap::Args)]
@@ -93,7 +93,7 @@ fn value(rules: &Rules, workflow: &Workflow) -> Value {
 }
 
 fn gate_value(rules: &Rules, workflow: &Workflow, gate: &Gate) -> Value {
-    let post = Post::at(gate);
+    let post = Workplace::at(gate);
     let duty = gate.duty();
     let routes: Map<String, Value> = gate
         .exits
@@ -131,7 +131,7 @@ fn gate_value(rules: &Rules, workflow: &Workflow, gate: &Gate) -> Value {
 }
 
 fn branch_value(rules: &Rules, workflow: &Workflow, fork: &Gate, branch: &Branch) -> Value {
-    let post = Post::at_branch(fork, branch);
+    let post = Workplace::at_branch(fork, branch);
     let verdicts: Map<String, Value> = post
         .outcomes(rules)
         .iter()

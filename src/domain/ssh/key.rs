@@ -33,23 +33,19 @@ pub struct PublicKey {
 pub enum KeyMaterial {
     /// Ed25519: its 32 bytes.
     Ed25519 {
-        /// The point.
         point: Vec<u8>,
         /// What a hardware token signs for, where the key is on one.
         application: Option<String>,
     },
     /// ECDSA.
     Ecdsa {
-        /// On which curve.
         curve: Curve,
-        /// The point, uncompressed.
         point: Vec<u8>,
         /// What a hardware token signs for, where the key is on one.
         application: Option<String>,
     },
     /// RSA.
     Rsa {
-        /// The public exponent.
         exponent: Vec<u8>,
         /// The modulus, without leading zeros.
         modulus: Vec<u8>,

@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 
 use super::wire::Wire;
 use super::{Curve, KeyMaterial, PublicKey, SshFault};
-use crate::domain::values::word_enum::words;
+use crate::domain::words::words;
 
 /// The longest signature that is read, in characters.
 const LIMIT: usize = 32 * 1024;
@@ -53,7 +53,6 @@ pub enum Scheme {
     Rsa(HashName, Vec<u8>),
     /// What a hardware token signed: the same, with what it added.
     Token {
-        /// The signature.
         bytes: Vec<u8>,
         /// What the token says of its owner: whether it was touched.
         flags: u8,

@@ -13,9 +13,7 @@ pub(crate) struct TrustedKey {
     pub principals: Vec<String>,
     /// What it may sign; nothing for everything.
     pub namespaces: Option<Vec<String>>,
-    /// From when on.
     pub after: Option<Timestamp>,
-    /// Until when.
     pub before: Option<Timestamp>,
     /// The key; nothing where it is of a type that is not checked here.
     pub key: Option<PublicKey>,

@@ -1,16 +1,17 @@
-//! A gate: one stage of a workflow, what is asked of whoever stands at it, and the ways out.
+//! A gate: one stage of a workflow, what is asked of whoever works at it, and its branches where it is a fork.
 
-use crate::domain::values::word_enum::words;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::domain::words::words;
 use crate::domain::{
-    Branch, Brief, Exits, Fork, GateId, GateRun, Map, Outcome, Outputs, Period, RoleId, Signal,
+    Exits, GateId, GateRun, IdFault, Map, Outcome, Outputs, Period, RoleId, Target,
 };
 
 /// One stage (spec 1, 1.1).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gate {
-    /// Its name.
     pub id: GateId,
-    /// What it is for.
     pub description: Option<String>,
     /// When it applies: a JavaScript expression; absent means always. What a condition gate decides by.
     pub when: Option<String>,
@@ -22,7 +23,6 @@ pub struct Gate {
     pub exits: Exits,
     /// A person's own facts about the gate.
     pub metadata: Map,
-    /// What happens at it.
     pub kind: GateKind,
 }
 
@@ -40,7 +40,6 @@ pub enum GateKind {
 /// What is asked of whoever works at a gate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Duty {
-    /// Whose work it is.
     pub role: RoleId,
     /// Whether it may send a task back.
     pub can_reject: bool,
@@ -58,7 +57,6 @@ pub struct Duty {
     pub separate_from: Vec<GateId>,
     /// What counts as the same worker.
     pub separate_by: Identity,
-    /// What completions hand on.
     pub outputs: Outputs,
     /// Where the verdict is read from when a completion names no outcome.
     pub signal: Option<Signal>,
@@ -184,3 +182,178 @@ words!(
         Enter = "enter",
     }
 );
+
+/// Branches and how they join.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fork {
+    /// The branches, in the order in which they are written.
+    pub branches: Vec<Branch>,
+    /// How many of them must pass.
+    pub join: JoinStrategy,
+}
+
+/// One branch of a fork: a gate at which somebody works, which leads nowhere by itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Branch(Gate);
+
+words!(
+    /// What an outcome at a branch means for its fork.
+    Verdict, "a verdict", {
+        /// The branch passes the task.
+        Pass = "pass",
+        /// The branch wants something mended.
+        Reject = "reject",
+        /// The branch cannot go on, and waits.
+        Hold = "hold",
+        /// The branch does not apply.
+        Skip = "skip",
+    }
+);
+
+words!(
+    /// How many branches of a fork must pass.
+    JoinStrategy, "a join strategy", {
+        /// Each of them.
+        All = "all",
+        /// One of them.
+        Any = "any",
+        /// More than half of them.
+        Majority = "majority",
+    }
+);
+
+impl Branch {
+    /// Returns the gate as a branch; nothing if nobody works at it, or if it is a detour.
+    pub fn new(gate: Gate) -> Option<Self> {
+        (matches!(gate.kind, GateKind::Work(_)) && !gate.detour).then_some(Self(gate))
+    }
+
+    /// Returns its name.
+    pub fn id(&self) -> &GateId {
+        &self.0.id
+    }
+
+    /// Returns what it would be as a gate: `complete` goes on, and its routes are verdicts.
+    pub fn gate(&self) -> &Gate {
+        &self.0
+    }
+
+    /// Returns what is asked of whoever works there.
+    pub fn duty(&self) -> &Duty {
+        self.0.duty().expect("a branch is made of a gate at which somebody works")
+    }
+
+    /// Returns what an outcome there means for the fork.
+    pub fn verdict(&self, outcome: &Outcome) -> Verdict {
+        match (self.0.exits.route(outcome).map(|route| &route.to), outcome) {
+            (Some(Target::Next), _) | (None, Outcome::Complete) => Verdict::Pass,
+            (None, Outcome::Skip) => Verdict::Skip,
+            // A decision and a failure have no meaning without a route, so nothing but `blocked` is meant.
+            (Some(Target::Hold), _)
+            | (None, Outcome::Blocked | Outcome::Failed | Outcome::Decision(_)) => Verdict::Hold,
+            (Some(_), _) | (None, Outcome::NeedsReview) => Verdict::Reject,
+        }
+    }
+
+    /// Returns whether something that can be said there is a rejection.
+    pub fn rejects(&self) -> bool {
+        let says_so = self.0.can_reject() && self.verdict(&Outcome::NeedsReview) == Verdict::Reject;
+        says_so
+            || self
+                .0
+                .exits
+                .routes
+                .iter()
+                .any(|(outcome, _)| self.verdict(outcome) == Verdict::Reject)
+    }
+}
+
+impl Fork {
+    /// Returns the branch of that name and its place in the list.
+    pub fn branch(&self, id: &GateId) -> Option<(usize, &Branch)> {
+        self.branches.iter().enumerate().find(|(_, branch)| branch.id() == id)
+    }
+}
+
+/// A gate, or one branch of it: `review`, `review/security`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Station {
+    pub gate: GateId,
+    pub branch: Option<GateId>,
+}
+
+impl FromStr for Station {
+    type Err = IdFault;
+
+    fn from_str(text: &str) -> Result<Self, IdFault> {
+        Ok(match text.split_once('/') {
+            Some((gate, branch)) => Self { gate: gate.parse()?, branch: Some(branch.parse()?) },
+            None => Self { gate: text.parse()?, branch: None },
+        })
+    }
+}
+
+impl fmt::Display for Station {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.branch {
+            Some(branch) => f.pad(&format!("{}/{branch}", self.gate)),
+            None => f.pad(self.gate.as_str()),
+        }
+    }
+}
+
+impl From<&GateId> for Station {
+    fn from(gate: &GateId) -> Self {
+        Self { gate: gate.clone(), branch: None }
+    }
+}
+
+/// What agents are told at a gate, and what they are told when the task comes back to it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Brief {
+    pub entry: BriefText,
+    /// After a rejection; absent parts are generated, not taken from `entry`.
+    pub reentry: BriefText,
+}
+
+/// The parts of a brief; what is absent is generated.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct BriefText {
+    /// Who the agent is here, in plain words.
+    pub role: Option<String>,
+    pub expectations: Option<Vec<String>>,
+    /// What each outcome means here.
+    pub outcomes: Vec<(Outcome, String)>,
+    pub tips: Option<Vec<String>>,
+    pub instructions: Option<String>,
+}
+
+/// What marks the verdict, and what the absence of a mark means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signal {
+    pub mark: Mark,
+    /// The outcome that no verdict, or one that nobody can read, stands for; absent means a rejection.
+    pub missing: Option<Outcome>,
+}
+
+/// A mark in a text. The last one in a text counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mark {
+    /// `<tag>PASS</tag>`, `<tag>FAIL</tag>`, or `<tag>OUTCOME</tag>`.
+    Tag {
+        tag: String,
+        /// What `PASS` stands for; absent means the gate's decision of that name, else `complete`.
+        pass: Option<Outcome>,
+        /// What `FAIL` stands for; absent means the gate's decision of that name, else `needs_review`.
+        fail: Option<Outcome>,
+    },
+    /// `KEY: OUTCOME` on a line.
+    Key(String),
+    /// A line as it stands: it is there or it is not.
+    Expects(String),
+    /// `$status` in the frontmatter of the text.
+    Status,
+}
+
+/// Names that no tag can have: what stands in such a tag is quoted, or a promise that everybody makes.
+pub(crate) const NO_TAGS: &[&str] = &["promise", "code", "pre", "blockquote"];

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::domain::values::word_enum::words;
+use crate::domain::words::words;
 use crate::domain::{GateId, IdFault, Outcome, RoleId};
 
 /// The ways out of a gate. What no route says follows the defaults of its outcome.
@@ -25,7 +25,6 @@ pub struct Exits {
 /// Where an outcome leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// To where.
     pub to: Target,
     /// What opens the next gate's brief; a template.
     pub prompt: Option<String>,

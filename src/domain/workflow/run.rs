@@ -1,7 +1,7 @@
 //! How an agent is started, and how long, how often and with what it may run (`run` of an agent, a workflow, a gate). Who
 //! starts it is no matter of this module.
 
-use crate::domain::values::word_enum::words;
+use crate::domain::words::words;
 use crate::domain::{Outcome, Period};
 
 words!(
@@ -83,7 +83,6 @@ impl Placeholder {
 /// How an agent is started.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launch {
-    /// What it is.
     pub preset: Preset,
     /// The program and its arguments in place of the preset's; empty only where the preset has its own.
     pub command: Vec<String>,
@@ -93,7 +92,6 @@ pub struct Launch {
     pub env: Vec<(String, String)>,
     /// The environment variables that it needs and whose values nobody else may see.
     pub secrets: Vec<String>,
-    /// What bounds its runs.
     pub limits: RunLimits,
 }
 
@@ -125,7 +123,6 @@ pub struct RunLimits {
     pub delay: Option<Period>,
     /// What each pause is multiplied with for the next; never 0.
     pub factor: Option<u32>,
-    /// The longest pause.
     pub longest: Option<Period>,
 }
 
@@ -189,7 +186,6 @@ impl RunBounds {
 /// What a gate or a branch says of the runs of its agents.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GateRun {
-    /// What bounds them.
     pub limits: RunLimits,
     /// What exit statuses mean; where it is empty they mean nothing.
     pub exit: Vec<(u8, Outcome)>,

@@ -29,7 +29,6 @@ pub struct Shape {
 /// What a shape says to its readers.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct About {
-    /// A short name.
     pub title: Option<String>,
     /// What the value is for.
     pub description: Option<String>,
@@ -93,18 +92,14 @@ pub struct List {
 /// How many there may be, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Count {
-    /// At least.
     pub least: Option<u64>,
-    /// At most.
     pub most: Option<u64>,
 }
 
 /// How large a number may be, both ends included.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Interval {
-    /// At least.
     pub least: Option<Number>,
-    /// At most.
     pub most: Option<Number>,
 }
 

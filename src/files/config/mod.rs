@@ -1,8 +1,7 @@
 //! `project.yaml`, `org.yaml` and `workflows/`, read together.
 
-pub mod config;
+pub mod configuration;
 pub(crate) mod decode;
-pub(crate) mod loading;
 pub(crate) mod locate;
 pub(crate) mod notify_file;
 pub(crate) mod org_file;

@@ -234,7 +234,7 @@ pub(crate) fn is_variable(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::domain::*;
-    use crate::files::config::config::{Source, load};
+    use crate::files::config::configuration::{Source, load};
 
     fn faults(text: &str) -> Vec<String> {
         let found =

@@ -8,7 +8,7 @@ use super::notify_file;
 use super::notify_file::Whose;
 use super::run_file;
 use crate::domain::{Agent, AgentId, Org, PublicKey, Role, RoleId};
-use crate::files::frontmatter::is_printable;
+use crate::files::printable::is_printable;
 use crate::files::yaml::{Fault, Kind, Node};
 
 /// Returns what the file says, as far as it can be read.

@@ -6,7 +6,7 @@ use super::decode::{Fields, parse_key, wrong_kind};
 use super::locate::Step;
 use super::notify_file;
 use super::notify_file::Whose;
-use super::workflow_file::workflow;
+use super::workflow_file::definition::{self, Definition, Rank};
 use crate::domain::{Git, HandOut, IdPrefix, Layout, Subscription, Workflow, WorkflowName};
 use crate::files::yaml::{Fault, Kind, Node};
 
@@ -23,26 +23,6 @@ pub(crate) struct ProjectFile {
     pub(crate) notify: Vec<Subscription>,
     pub(crate) default_workflow: Option<WorkflowName>,
     pub(crate) workflows: Vec<Definition>,
-}
-
-/// A workflow and where it is defined.
-pub(crate) struct Definition {
-    pub(crate) workflow: Workflow,
-    /// The way from the top of the file to the workflow.
-    pub(crate) steps: Vec<Step>,
-    /// What names it, in the text.
-    pub(crate) span: Range<usize>,
-    /// Whether tasks that name no workflow follow this one when nothing else is said.
-    pub(crate) rank: Rank,
-}
-
-/// How a workflow is defined.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rank {
-    /// By `workflow:` in project.yaml: the project's own.
-    Own,
-    /// As one of several.
-    OneOfMany,
 }
 
 /// Returns the name of a workflow that says none.
@@ -140,8 +120,8 @@ fn read_workflows(fields: &mut Fields<'_, '_>, file: &mut ProjectFile, faults: &
         );
     }
     if let Some(node) = own {
-        let span = workflow::name_span(node).unwrap_or_else(|| fields.key_span("workflow"));
-        let workflow = workflow::read(node, Some(default_name()), faults);
+        let span = definition::name_span(node).unwrap_or_else(|| fields.key_span("workflow"));
+        let workflow = definition::read(node, Some(default_name()), faults);
         file.define(workflow, vec![Step::Key("workflow".into())], span, Rank::Own);
     }
     let Some(node) = several else { return };
@@ -149,8 +129,8 @@ fn read_workflows(fields: &mut Fields<'_, '_>, file: &mut ProjectFile, faults: &
     match &node.kind {
         Kind::Sequence(items) => {
             for (index, item) in items.iter().enumerate() {
-                let span = workflow::name_span(item).unwrap_or_else(|| item.span.clone());
-                let workflow = workflow::read(item, None, faults);
+                let span = definition::name_span(item).unwrap_or_else(|| item.span.clone());
+                let workflow = definition::read(item, None, faults);
                 file.define(workflow, steps(Step::Index(index)), span, Rank::OneOfMany);
             }
         }
@@ -158,12 +138,12 @@ fn read_workflows(fields: &mut Fields<'_, '_>, file: &mut ProjectFile, faults: &
             for entry in entries {
                 let key = &entry.key;
                 let Some(name) = parse_key::<WorkflowName>(key, faults) else { continue };
-                let workflow = workflow::read(&entry.value, Some(name.clone()), faults);
+                let workflow = definition::read(&entry.value, Some(name.clone()), faults);
                 if let Some(other) = workflow.as_ref().filter(|workflow| workflow.name != name) {
                     faults.push(
                         Fault::new(
                             "name_mismatch",
-                            workflow::name_span(&entry.value).unwrap_or_else(|| key.span.clone()),
+                            definition::name_span(&entry.value).unwrap_or_else(|| key.span.clone()),
                             format!(
                                 "this says `{}`, and the workflow stands under `{name}`",
                                 other.name

@@ -3,7 +3,7 @@
 use super::decode::{Fields, parse_node, wrong_kind};
 use crate::domain::Signal;
 use crate::domain::listed;
-use crate::domain::workflow::signal::{Mark, NO_TAGS};
+use crate::domain::workflow::gate::{Mark, NO_TAGS};
 use crate::files::yaml::{Fault, Kind, Node};
 
 /// The fields that say what the mark is; there is one of them.

@@ -15,7 +15,6 @@ use crate::files::yaml::{Fault, Label};
 /// Something to say about a place in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnostic {
-    /// How bad it is.
     pub severity: Severity,
     /// What kind it is: stable, for programs.
     pub code: &'static str,
@@ -23,13 +22,11 @@ pub struct Diagnostic {
     pub file: String,
     /// Where, in bytes of the file.
     pub span: Range<usize>,
-    /// The line, from 1.
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
     /// What is wrong, in one sentence.
     pub message: String,
-    /// The fix.
     pub help: Option<String>,
     excerpt: Option<Excerpt>,
 }

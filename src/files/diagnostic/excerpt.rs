@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::files::frontmatter::is_printable;
+use crate::files::printable::is_printable;
 use crate::files::yaml::{Label, line_column};
 
 /// A file by its lines, which are numbered from 1.
@@ -54,7 +54,6 @@ impl<'s> Lines<'s> {
 pub(crate) struct Excerpt {
     /// The number of the first line.
     pub(crate) first: usize,
-    /// The lines.
     pub(crate) text: String,
     /// Where in `text` the fault is.
     pub(crate) mark: Range<usize>,

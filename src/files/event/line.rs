@@ -59,23 +59,20 @@ pub(crate) fn gate_of(event: &Value) -> Option<&str> {
 
 /// A line of the stream that was read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct EventLine {
-    /// When it happened.
+pub(crate) struct EventLine {
     pub at: Timestamp,
     /// The name of the event; one of a newer version may be unknown here.
     pub name: String,
     /// The event, if it is known.
     pub kind: Option<EventKind>,
-    /// How bad it is.
     pub level: Level,
-    /// All fields.
     pub fields: Map,
 }
 
 impl EventLine {
     /// Reads a line; nothing if it is no event: one that this version knows has the task that it is about, and every one comes from
     /// somewhere.
-    pub fn read(text: &str) -> Option<Self> {
+    pub(crate) fn read(text: &str) -> Option<Self> {
         let fields: Map = serde_json::from_str(text).ok()?;
         let text = |key: &str| fields.get(key).and_then(Value::as_str);
         let name = text("event")?.to_owned();
@@ -98,32 +95,32 @@ impl EventLine {
     }
 
     /// Returns the text of a field.
-    pub fn text(&self, key: &str) -> Option<&str> {
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
         self.fields.get(key)?.as_str()
     }
 
     /// Returns the commit that tells it.
-    pub fn commit(&self) -> Option<&str> {
+    pub(crate) fn commit(&self) -> Option<&str> {
         self.text("commit")
     }
 
     /// Returns what tells it from every other one that is in no commit.
-    pub fn id(&self) -> Option<EventId> {
+    pub(crate) fn id(&self) -> Option<EventId> {
         self.text("id").filter(|_| self.commit().is_none()).and_then(EventId::read)
     }
 
     /// Returns the gate that it is about first of all: the one that was left, or else the one that was entered.
-    pub fn gate(&self) -> Option<&str> {
+    pub(crate) fn gate(&self) -> Option<&str> {
         GATES.into_iter().find_map(|key| self.text(key))
     }
 
     /// Returns whether it is about that task.
-    pub fn is_about(&self, task: &TaskId) -> bool {
+    pub(crate) fn is_about(&self, task: &TaskId) -> bool {
         self.text("taskId") == Some(task.as_str())
     }
 
     /// Returns whether that agent did it, or met it.
-    pub fn names(&self, agent: &str) -> bool {
+    pub(crate) fn names(&self, agent: &str) -> bool {
         let holders = self.fields.get("holders").and_then(Value::as_array);
         ["agent", "winningAgent", "losingAgent", "worker"]
             .into_iter()

@@ -11,101 +11,101 @@ const LONGEST: usize = 200;
 
 /// Returns what happened, in words. What others wrote is one line in them, and moves no cursor.
 pub(crate) fn event_words(event: &EventLine) -> String {
-    let field = |key: &str| event.text(key).map(shown);
-    let name = |key: &str| field(key).unwrap_or_default();
-    let at = || field("gate").map(|gate| format!(" at {gate}")).unwrap_or_default();
-    let who = || field("agent").unwrap_or_else(|| "somebody".to_owned());
-    let by = || field("agent").map(|agent| format!(" by {agent}")).unwrap_or_default();
-    let with = |key: &str| said(event, key);
-    let count = event
-        .fields
-        .get("loopCount")
-        .or(event.fields.get("count"))
-        .and_then(Value::as_u64)
-        .unwrap_or(0);
-    let role = || field("role").unwrap_or_else(|| "others".to_owned());
-    let Some(kind) = event.kind else {
-        return format!("{}{}", shown(&event.name), with("message"));
-    };
+    match event.kind {
+        Some(kind) => fill(event, template(kind)),
+        None => format!("{}{}", shown(&event.name), fill(event, "[: {message}]")),
+    }
+}
+
+/// Returns the words for a kind of event. `{field}` stands for a field, `{field|words}` has words for where it is missing, and
+/// what is in brackets is left out where one of its fields is missing.
+const fn template(kind: EventKind) -> &'static str {
     match kind {
-        EventKind::TaskCreated => format!("created, at {}", name("toGate")),
-        EventKind::TaskAdopted => format!("written by hand, at {}", name("toGate")),
-        EventKind::TaskClaimed => format!("taken{}{}", by(), at()),
-        EventKind::TaskAssigned => format!("given to {}{}", who(), at()),
-        EventKind::TaskRenewed => format!("{} goes on{}{}", who(), at(), with("note")),
-        EventKind::TaskReleased => format!("given back{}{}", by(), at()),
-        EventKind::TaskLapsed => format!("the claim of {} ran out{}", who(), at()),
-        EventKind::TaskHeld => format!("held{}{}", at(), with("blockers")),
-        EventKind::TaskUnblocked => format!("goes on{}", at()),
-        EventKind::TaskEdited => "edited by hand".to_owned(),
-        EventKind::TaskCommented => format!("a comment{}{}", by(), with("comment")),
-        EventKind::TaskRestored => "brought back to where it was".to_owned(),
-        EventKind::TaskBlocked => format!("blocked{}{}{}", at(), by(), with("blockers")),
-        EventKind::TaskReopened => format!("taken up again, {}{}", way(event), with("summary")),
-        EventKind::TaskOverridden => {
-            format!("moved by a person, {}{}", way(event), with("summary"))
-        }
-        EventKind::TaskMoved => {
-            format!("moved, {}, because its gate left the workflow", way(event))
-        }
-        EventKind::TaskRerouted => {
-            format!("the work of {}{} since the rules changed", role(), at())
-        }
-        EventKind::TaskComplete => "complete".to_owned(),
-        EventKind::TaskFailed => "failed".to_owned(),
-        EventKind::TaskCancelled => format!("called off{}", with("reason")),
-        EventKind::GateTransition => {
-            let outcome =
-                field("outcome").map(|outcome| format!(" ({outcome})")).unwrap_or_default();
-            format!("{}{outcome}{}{}", way(event), by(), with("summary"))
-        }
+        EventKind::TaskCreated => "created, at {toGate}",
+        EventKind::TaskAdopted => "written by hand, at {toGate}",
+        EventKind::TaskClaimed => "taken[ by {agent}][ at {gate}]",
+        EventKind::TaskAssigned => "given to {agent|somebody}[ at {gate}]",
+        EventKind::TaskRenewed => "{agent|somebody} goes on[ at {gate}][: {note}]",
+        EventKind::TaskReleased => "given back[ by {agent}][ at {gate}]",
+        EventKind::TaskLapsed => "the claim of {agent|somebody} ran out[ at {gate}]",
+        EventKind::TaskHeld => "held[ at {gate}][: {blockers}]",
+        EventKind::TaskUnblocked => "goes on[ at {gate}]",
+        EventKind::TaskEdited => "edited by hand",
+        EventKind::TaskCommented => "a comment[ by {agent}][: {comment}]",
+        EventKind::TaskRestored => "brought back to where it was",
+        EventKind::TaskBlocked => "blocked[ at {gate}][ by {agent}][: {blockers}]",
+        EventKind::TaskReopened => "taken up again, {way}[: {summary}]",
+        EventKind::TaskOverridden => "moved by a person, {way}[: {summary}]",
+        EventKind::TaskMoved => "moved, {way}, because its gate left the workflow",
+        EventKind::TaskRerouted => "the work of {role|others}[ at {gate}] since the rules changed",
+        EventKind::TaskComplete => "complete",
+        EventKind::TaskFailed => "failed",
+        EventKind::TaskCancelled => "called off[: {reason}]",
+        EventKind::GateTransition => "{way}[ ({outcome})][ by {agent}][: {summary}]",
         EventKind::GateRejection => {
-            let back = field("targetGate").map(|gate| format!(" to {gate}")).unwrap_or_default();
-            format!("sent back from {}{back}{}{}", name("gate"), by(), with("blockers"))
+            "sent back from {gate}[ to {targetGate}][ by {agent}][: {blockers}]"
         }
-        EventKind::GateTimeout => {
-            let limit =
-                field("timeout").map(|limit| format!(" within {limit}")).unwrap_or_default();
-            format!("not done{}{limit}{}", at(), by())
-        }
-        EventKind::GateEscalation => {
-            format!("role {} steps in{}{}", name("escalateTo"), at(), with("reason"))
-        }
-        EventKind::GateSkip => format!("passed over {}", name("gate")),
+        EventKind::GateTimeout => "not done[ at {gate}][ within {timeout}][ by {agent}]",
+        EventKind::GateEscalation => "role {escalateTo} steps in[ at {gate}][: {reason}]",
+        EventKind::GateSkip => "passed over {gate}",
         EventKind::GateConditionError => {
-            let expression =
-                field("expression").map(|text| format!(" in `{text}`")).unwrap_or_default();
-            format!("the condition failed{}{}{expression}", at(), with("error"))
+            "the condition failed[ at {gate}][: {error}][ in `{expression}`]"
         }
-        EventKind::GateCircularLoop => {
-            format!("goes in circles: sent back {count} times{}", to_gate(event))
-        }
-        EventKind::GateExhausted => {
-            format!("sent back {count} times{}, more than allowed", to_gate(event))
-        }
-        EventKind::GateBlockedNoAgents => format!("nobody is in role {}{}", role(), at()),
+        EventKind::GateCircularLoop => "goes in circles: sent back {loopCount|0} times[ to {gate}]",
+        EventKind::GateExhausted => "sent back {loopCount|0} times[ to {gate}], more than allowed",
+        EventKind::GateBlockedNoAgents => "nobody is in role {role|others}[ at {gate}]",
         EventKind::GateAssignmentError => {
-            let expected = field("expectedRole")
-                .map(|role| format!(", which needs role {role}"))
-                .unwrap_or_default();
-            format!("taken from {}{}{expected}", who(), at())
+            "taken from {agent|somebody}[ at {gate}][, which needs role {expectedRole}]"
         }
         EventKind::GateConflict => {
-            let winner = field("winningAgent").unwrap_or_else(|| "somebody else".to_owned());
-            format!("{} was too late{}: {winner} was first", name("losingAgent"), at())
+            "{losingAgent} was too late[ at {gate}]: {winningAgent|somebody else} was first"
         }
         EventKind::CompletionSuperseded => {
-            let winner = field("by").map(|by| format!(": {by} was first")).unwrap_or_default();
-            format!("a merge superseded `{}`{}{}{winner}", name("outcome"), by(), at())
+            "a merge superseded `{outcome}`[ by {agent}][ at {gate}][: {by} was first]"
         }
-        EventKind::WorkflowConfigInvalid => {
-            let commit: String = name("commit").chars().take(7).collect();
-            format!("the rules of commit {commit} are invalid{}", with("error"))
+        EventKind::WorkflowConfigInvalid => "the rules of commit {commit} are invalid[: {error}]",
+        EventKind::NoticesDropped => "{messages} given up, to {channel}[: {reason}]",
+    }
+}
+
+fn fill(event: &EventLine, template: &str) -> String {
+    let mut words = String::new();
+    let mut rest = template;
+    while let Some(at) = rest.find(['[', '{']) {
+        words.push_str(&rest[..at]);
+        let (inner, is_optional) = (&rest[at + 1..], rest[at..].starts_with('['));
+        let end = inner.find(if is_optional { ']' } else { '}' }).unwrap_or(inner.len());
+        let part = &inner[..end];
+        if is_optional {
+            let fields = part.split('{').skip(1).filter_map(|field| field.split('}').next());
+            if fields.into_iter().all(|field| !value(event, field).is_empty()) {
+                words.push_str(&fill(event, part));
+            }
+        } else {
+            let (name, default) = part.split_once('|').unwrap_or((part, ""));
+            let found = value(event, name);
+            words.push_str(if found.is_empty() { default } else { &found });
         }
-        EventKind::NoticesDropped => {
-            let messages = if count == 1 { "message was" } else { "messages were" };
-            format!("{count} {messages} given up, to {}{}", name("channel"), with("reason"))
+        rest = &inner[(end + 1).min(inner.len())..];
+    }
+    words + rest
+}
+
+/// Returns a field as words; empty where it is missing.
+fn value(event: &EventLine, name: &str) -> String {
+    match (name, event.fields.get(name)) {
+        ("way", _) => way(event),
+        ("messages", _) => match event.fields.get("count").and_then(Value::as_u64) {
+            Some(1) => "1 message was".to_owned(),
+            count => format!("{} messages were", count.unwrap_or(0)),
+        },
+        ("commit", Some(Value::String(commit))) => shown(commit).chars().take(7).collect(),
+        (_, Some(Value::String(text))) => shown(text),
+        (_, Some(Value::Number(number))) => number.to_string(),
+        (_, Some(Value::Array(texts))) => {
+            texts.iter().filter_map(Value::as_str).map(shown).collect::<Vec<_>>().join("; ")
         }
+        _ => String::new(),
     }
 }
 
@@ -117,22 +117,6 @@ fn way(event: &EventLine) -> String {
         (Some(one), None) => one,
         (None, other) => other.map(|other| format!("to {other}")).unwrap_or_default(),
     }
-}
-
-fn to_gate(event: &EventLine) -> String {
-    event.text("gate").map(|gate| format!(" to {}", shown(gate))).unwrap_or_default()
-}
-
-/// Returns what somebody wrote, behind a colon: a text, or several.
-fn said(event: &EventLine, key: &str) -> String {
-    let text = match event.fields.get(key) {
-        Some(Value::String(text)) => shown(text),
-        Some(Value::Array(texts)) => {
-            texts.iter().filter_map(Value::as_str).map(shown).collect::<Vec<_>>().join("; ")
-        }
-        _ => String::new(),
-    };
-    if text.is_empty() { text } else { format!(": {text}") }
 }
 
 fn shown(text: &str) -> String {

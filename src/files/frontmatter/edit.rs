@@ -10,24 +10,11 @@ use crate::files::yaml::{Node, Step};
 #[derive(Debug, Clone, PartialEq)]
 pub enum Edit {
     /// Gives a place a value; keys that are missing on the way are created.
-    Set {
-        /// The place.
-        path: Path,
-        /// Its new value.
-        value: Value,
-    },
+    Set { path: Path, value: Value },
     /// Adds an item at the end of a list; a missing or empty place becomes a list.
-    Append {
-        /// The list.
-        path: Path,
-        /// The new item.
-        value: Value,
-    },
+    Append { path: Path, value: Value },
     /// Takes a key or an item away; nothing happens where there is none.
-    Remove {
-        /// The place.
-        path: Path,
-    },
+    Remove { path: Path },
 }
 
 impl Edit {

@@ -23,7 +23,7 @@ pub(crate) mod verify;
 pub use edit::{Edit, Path, Segment};
 pub use emit::emit_document;
 pub(crate) use emit::{flow, indented};
-pub(crate) use quote::{Context, is_printable, key, literal_header, scalar};
+pub(crate) use quote::{Context, key, literal_header, scalar};
 pub use refusal::SpliceRefusal;
 pub use splice::splice;
 pub use split::{

@@ -1,5 +1,6 @@
 //! Texts as YAML scalars that every reader, of YAML 1.1 or 1.2, reads as the same text.
 
+use crate::files::printable::is_printable;
 use std::fmt::Write;
 
 use serde_json::{Number, Value};
@@ -111,15 +112,6 @@ fn shape_is_plain(text: &str, context: Context) -> bool {
 
 fn printable_line(text: &str) -> bool {
     text.chars().all(is_printable)
-}
-
-/// Tells whether a character shows as itself, on one line, for every reader. Those that turn the direction of text are
-/// escaped, so that nothing hides in a diff.
-pub(crate) fn is_printable(c: char) -> bool {
-    !matches!(c,
-        '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}'
-        | '\u{fff9}'..='\u{fffb}')
-        && (c as u32) & 0xfffe != 0xfffe
 }
 
 fn double_quoted(text: &str) -> String {

@@ -17,20 +17,10 @@ pub enum SpliceRefusal {
     },
     /// The edit expects something else at this place.
     #[error("`{path}` on line {line} is {found}, not {expected}")]
-    Shape {
-        /// The place.
-        path: String,
-        /// Its line.
-        line: usize,
-        /// What is there.
-        found: &'static str,
-        /// What the edit needs.
-        expected: &'static str,
-    },
+    Shape { path: String, line: usize, found: &'static str, expected: &'static str },
     /// A list is shorter than the edit supposes.
     #[error("`{path}` does not exist: the list ends after {length}")]
     OutOfRange {
-        /// The place.
         path: String,
         /// How many items there are.
         length: usize,
@@ -38,7 +28,6 @@ pub enum SpliceRefusal {
     /// The place is written in a way that cannot be changed without touching its surroundings.
     #[error("line {line} cannot be changed in place: {reason}")]
     Layout {
-        /// The line.
         line: usize,
         /// What is in the way.
         reason: &'static str,
@@ -48,7 +37,6 @@ pub enum SpliceRefusal {
     Unverified {
         /// The places that were to change.
         paths: String,
-        /// What differed.
         reason: String,
     },
 }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::files::task_file::conflict_markers;
-use crate::files::task_file::conflict_markers::{conflicted, is_conflict_marker, line_number};
+use crate::files::conflict_markers;
+use crate::files::conflict_markers::{conflicted, is_conflict_marker, line_number};
 use crate::files::yaml;
 use crate::files::yaml::{Fault, Kind, Layout, Limits, Node};
 
@@ -26,7 +26,6 @@ pub struct Split {
     pub yaml: Range<usize>,
     /// The closing `---` with its line break, if it has one.
     pub close: Range<usize>,
-    /// Everything after it.
     pub body: Range<usize>,
 }
 

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::domain::*;
-use crate::files::config::config::{Source, load};
+use crate::files::config::configuration::{Source, load};
 use crate::files::yaml;
 use crate::files::yaml::{Fault, Limits};
 use crate::files::{completion_file, task_file};

@@ -1,6 +1,6 @@
 //! What the frontmatter of a task file says, as a task. Strict with what is the engine's, blind to all else.
 
-use super::people::INPUT;
+use super::edits::INPUT;
 use super::{Defaults, Origin};
 use super::{open_visit, visit_entry};
 use crate::domain::{ReviewContext, Routing, Status, Task, TaskId};

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::{AgentId, Map, OpenBranch, OpenVisit, RoleId, Visit};
+use super::applying;
+use crate::domain::{OpenBranch, OpenVisit, Visit};
 use crate::files::config::decode::{Fields, wrong_kind};
-use crate::files::timestamp::{put_time, time};
+use crate::files::timestamp::time;
 use crate::files::yaml::{Fault, Kind, Node};
 
 /// Returns the open visit that the node says. Its number is told by the history: where branches of a fork have spoken, it is the
@@ -71,41 +72,30 @@ fn read_branch(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<OpenBranch> {
 
 /// Returns the open visit as files show it.
 pub(crate) fn write(gate: &OpenVisit) -> Value {
-    let mut map = Map::new();
-    map.insert("current".to_owned(), json!(gate.current.as_str()));
-    map.insert("entered".to_owned(), json!(gate.entered.to_string()));
-    map.insert("visit".to_owned(), json!(gate.visit));
-    if let Some(role) = &gate.escalated {
-        map.insert("escalated".to_owned(), json!(role.as_str()));
-    }
-    put_time(&mut map, "resumed", gate.resumed);
-    put_time(&mut map, "overdue", gate.overdue);
-    put_time(&mut map, "held", gate.held);
-    if !gate.branches.is_empty() {
-        map.insert("branches".to_owned(), gate.branches.iter().map(branch_value).collect());
-    }
-    Value::Object(map)
+    Value::Object(applying(json!({
+        "current": gate.current,
+        "entered": gate.entered,
+        "visit": gate.visit,
+        "escalated": gate.escalated,
+        "resumed": gate.resumed,
+        "overdue": gate.overdue,
+        "held": gate.held,
+        "branches": gate.branches.iter().map(branch_value).collect::<Vec<_>>(),
+    })))
 }
 
 /// Returns an open branch as files and JSON show it.
 pub(crate) fn branch_value(branch: &OpenBranch) -> Value {
-    let mut map = Map::new();
-    map.insert("id".to_owned(), json!(branch.id.as_str()));
-    map.insert("role".to_owned(), json!(branch.role.as_str()));
-    map.insert("status".to_owned(), json!(branch.status.as_str()));
-    let words = [
-        ("escalated", branch.escalated.as_ref().map(RoleId::as_str)),
-        ("agent", branch.agent.as_ref().map(AgentId::as_str)),
-        ("lost", branch.lost.as_ref().map(AgentId::as_str)),
-    ];
-    for (key, word) in words {
-        map.extend(word.map(|word| (key.to_owned(), json!(word))));
-    }
-    put_time(&mut map, "claimed", branch.claimed);
-    put_time(&mut map, "resumed", branch.resumed);
-    put_time(&mut map, "overdue", branch.overdue);
-    if !branch.blockers.is_empty() {
-        map.insert("blockers".to_owned(), json!(branch.blockers));
-    }
-    Value::Object(map)
+    Value::Object(applying(json!({
+        "id": branch.id,
+        "role": branch.role,
+        "status": branch.status,
+        "escalated": branch.escalated,
+        "agent": branch.agent,
+        "lost": branch.lost,
+        "claimed": branch.claimed,
+        "resumed": branch.resumed,
+        "overdue": branch.overdue,
+        "blockers": branch.blockers,
+    })))
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::{Ending, GateId, Map, Stamp, Station, Visit};
+use super::applying;
+use crate::domain::{Ending, Stamp, Station, Visit};
 use crate::files::config::decode::Fields;
 use crate::files::timestamp::time;
 use crate::files::yaml::{Fault, Node};
@@ -71,66 +72,30 @@ fn stamp(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Stamp> {
 
 /// Returns the entry as files and JSON show it: what does not apply is left out.
 pub(crate) fn write(visit: &Visit) -> Value {
-    let mut map = Map::new();
-    let mut put = |key: &str, value: Value| {
-        map.insert(key.to_owned(), value);
-    };
-    put("gate", json!(visit.station().to_string()));
-    if let Some(role) = &visit.role {
-        put("role", json!(role.as_str()));
-    }
-    if let Some(agent) = &visit.agent {
-        put("agent", json!(agent.as_str()));
-    }
-    put("entered", json!(visit.entered.to_string()));
-    put("exited", json!(visit.exited.to_string()));
-    put("duration", json!(visit.duration()));
-    put("outcome", json!(visit.outcome.as_str()));
-    if let Some(verdict) = visit.verdict {
-        put("verdict", json!(verdict.as_str()));
-    }
-    put("summary", json!(visit.summary));
-    if !visit.blockers.is_empty() {
-        put("blockers", json!(visit.blockers));
-    }
-    if let Some(notes) = &visit.rejection_notes {
-        put("rejectionNotes", json!(notes));
-    }
-    if let Some(join) = visit.join {
-        put("join", json!(join.as_str()));
-    }
-    if !visit.unfinished.is_empty() {
-        put("unfinished", visit.unfinished.iter().map(GateId::as_str).collect());
-    }
-    if let Some(to) = &visit.to {
-        put("to", json!(to.to_string()));
-    }
-    if !visit.skipped.is_empty() {
-        put("skipped", visit.skipped.iter().map(GateId::as_str).collect());
-    }
-    if !visit.cleared.is_empty() {
-        put("cleared", visit.cleared.iter().map(GateId::as_str).collect());
-    }
-    if let Some(retry) = visit.retry {
-        put("retry", json!(retry));
-    }
-    if let Some(role) = &visit.escalated_to {
-        put("escalatedTo", json!(role.as_str()));
-    }
-    if !visit.outputs.is_empty() {
-        put("outputs", json!(visit.outputs));
-    }
-    if !visit.metadata.is_empty() {
-        put("metadata", json!(visit.metadata));
-    }
-    if let Some(workflow) = &visit.workflow {
-        put("workflow", json!(workflow));
-    }
-    if let Some(stamp) = &visit.completion {
-        put("completion", json!({"id": stamp.id.as_str(), "sha256": stamp.sha256.as_str()}));
-    }
-    if let Some(signature) = &visit.signature {
-        put("signature", json!(format!("{signature}\n")));
-    }
-    Value::Object(map)
+    let stamp = |stamp: &Stamp| json!({"id": stamp.id, "sha256": stamp.sha256.as_str()});
+    Value::Object(applying(json!({
+        "gate": visit.station(),
+        "role": visit.role,
+        "agent": visit.agent,
+        "entered": visit.entered,
+        "exited": visit.exited,
+        "duration": visit.duration(),
+        "outcome": visit.outcome,
+        "verdict": visit.verdict,
+        "summary": visit.summary,
+        "blockers": visit.blockers,
+        "rejectionNotes": visit.rejection_notes,
+        "join": visit.join,
+        "unfinished": visit.unfinished,
+        "to": visit.to,
+        "skipped": visit.skipped,
+        "cleared": visit.cleared,
+        "retry": visit.retry,
+        "escalatedTo": visit.escalated_to,
+        "outputs": visit.outputs,
+        "metadata": visit.metadata,
+        "workflow": visit.workflow,
+        "completion": visit.completion.as_ref().map(stamp),
+        "signature": visit.signature.as_ref().map(|signature| format!("{signature}\n")),
+    })))
 }

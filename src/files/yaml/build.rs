@@ -8,13 +8,10 @@ use std::ops::Range;
 use granit_parser::{Event, ScalarStyle, Span, StructureStyle, Tag};
 
 use super::cursor::Cursor;
-use super::error::Fault;
-use super::key::into_key;
-use super::node::{Entry, Key, Kind, Layout, Node, Sharing};
-use super::parse::{Limits, too_deep};
+use super::error::{Fault, Limits, line_column, too_deep};
+use super::node::{Entry, Key, Kind, Layout, Node, Sharing, into_key};
 use super::scalar;
-use super::tag::{foreign, tagged};
-use super::unique::report_duplicates;
+use super::scalar::{foreign, tagged};
 
 /// Builds one document from its events.
 pub(crate) struct Builder<'s, 'l> {
@@ -373,4 +370,37 @@ fn check_copies(limits: &Limits, copies: usize, span: &Range<usize>) -> Result<(
         format!("anchors and aliases stand for more than {most} values"),
     )
     .help("write the values out, or share less"))
+}
+
+/// Up to here comparing every pair is cheaper than sorting.
+const FEW: usize = 16;
+
+/// Reports every key that was defined before in the same mapping, with both lines.
+pub(crate) fn report_duplicates(source: &str, entries: &[Entry<'_>], faults: &mut Vec<Fault>) {
+    if entries.len() <= FEW {
+        for (index, later) in entries.iter().enumerate() {
+            if let Some(first) = entries[..index].iter().find(|e| e.key.text == later.key.text) {
+                faults.push(duplicate(source, first, later));
+            }
+        }
+        return;
+    }
+    let mut order: Vec<&Entry<'_>> = entries.iter().collect();
+    order.sort_by(|a, b| (&a.key.text, a.key.span.start).cmp(&(&b.key.text, b.key.span.start)));
+    for same in order.chunk_by(|a, b| a.key.text == b.key.text) {
+        faults.extend(same[1..].iter().map(|later| duplicate(source, same[0], later)));
+    }
+}
+
+fn duplicate(source: &str, first: &Entry<'_>, later: &Entry<'_>) -> Fault {
+    let key = &later.key.text;
+    let (first_line, _) = line_column(source, first.key.span.start);
+    let (line, _) = line_column(source, later.key.span.start);
+    Fault::new(
+        "duplicate_key",
+        later.key.span.clone(),
+        format!("the key `{key}` on line {line} is already defined on line {first_line}"),
+    )
+    .label(first.key.span.clone(), "first defined here")
+    .help("keep one of the two")
 }

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::position::line_column;
-
 /// One thing wrong with a text, at a byte range of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
@@ -16,7 +14,6 @@ pub struct Fault {
     pub span: Range<usize>,
     /// A second place that explains the first, such as the first definition of a duplicate key.
     pub label: Option<Label>,
-    /// The fix.
     pub help: Option<String>,
 }
 
@@ -25,7 +22,6 @@ pub struct Fault {
 pub struct Label {
     /// Where, in bytes of the text that was read.
     pub span: Range<usize>,
-    /// What is there.
     pub text: String,
 }
 
@@ -62,3 +58,41 @@ impl fmt::Display for Fault {
 }
 
 impl std::error::Error for Fault {}
+
+/// How much a text may ask of its reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Lists and mappings inside each other.
+    pub depth: usize,
+    /// Nodes in all, aliases expanded.
+    pub nodes: usize,
+    /// Nodes that come out of aliases: a few lines can stand for billions.
+    pub alias_nodes: usize,
+    /// Bytes of text in the tree, aliases expanded.
+    pub text: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { depth: 64, nodes: 100_000, alias_nodes: 20_000, text: 8 << 20 }
+    }
+}
+
+/// Returns the fault of a text that is nested too deep.
+pub(crate) fn too_deep(span: Range<usize>, depth: usize) -> Fault {
+    Fault::new("too_deep", span, format!("more than {depth} levels of lists and mappings"))
+}
+
+/// Returns the line and the column (in characters) of a byte offset, both from 1. An offset past the end means the end.
+pub(crate) fn line_column(source: &str, offset: usize) -> (usize, usize) {
+    let mut end = offset.min(source.len());
+    while !source.is_char_boundary(end) {
+        end -= 1;
+    }
+    let before = &source[..end];
+    let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    // A byte order mark is no column a person could see.
+    let column = before[start..].chars().filter(|&c| c != '\u{feff}').count() + 1;
+    (line, column)
+}

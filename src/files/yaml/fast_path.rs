@@ -5,8 +5,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::error::Limits;
 use super::node::{Entry, Key, Kind, Layout, Node, Sharing};
-use super::parse::Limits;
 use super::scalar;
 
 /// Longer texts are left to the events, which count what they have.

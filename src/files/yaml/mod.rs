@@ -7,22 +7,15 @@
 
 pub(crate) mod build;
 pub(crate) mod cursor;
-pub(crate) mod decimal;
 pub(crate) mod error;
 pub(crate) mod fast_path;
-pub(crate) mod key;
 pub(crate) mod node;
 pub(crate) mod parse;
-pub(crate) mod position;
 pub(crate) mod scalar;
-pub(crate) mod tag;
-pub(crate) mod unique;
 
-pub(crate) use decimal::Decimal;
-pub(crate) use error::{Fault, Label};
-pub(crate) use node::{Entry, Key, Kind, Layout, Node, Sharing, Step};
-pub(crate) use parse::{Limits, parse, parse_within};
-pub(crate) use position::line_column;
+pub(crate) use error::{Fault, Label, Limits, line_column};
+pub(crate) use node::{Decimal, Entry, Key, Kind, Layout, Node, Sharing, Step};
+pub(crate) use parse::{parse, parse_within};
 
 #[cfg(test)]
 mod tests;

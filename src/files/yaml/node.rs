@@ -3,18 +3,16 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
-use super::decimal::Decimal;
+use super::error::Fault;
 
 /// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node<'s> {
     /// The bytes of the value, quotes and brackets included; empty where nothing is written (`key:`).
     pub span: Range<usize>,
-    /// What it says.
     pub kind: Kind<'s>,
-    /// How it is written.
     pub layout: Layout,
     /// Whether it is written here alone.
     pub sharing: Sharing,
@@ -44,9 +42,7 @@ pub enum Kind<'s> {
 /// One key of a mapping with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry<'s> {
-    /// The key.
     pub key: Key<'s>,
-    /// Its value.
     pub value: Node<'s>,
 }
 
@@ -55,7 +51,6 @@ pub struct Entry<'s> {
 pub struct Key<'s> {
     /// The key itself, without quotes.
     pub text: Cow<'s, str>,
-    /// Its bytes, quotes included.
     pub span: Range<usize>,
     /// Whether it is written with `?`, or carries an anchor or a tag.
     pub(crate) decorated: bool,
@@ -287,4 +282,85 @@ impl<'s> Node<'s> {
             _ => None,
         }
     }
+}
+
+/// A decimal number and its text. Where a text is wanted, what is written counts: `1.10` may be a version.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decimal<'s> {
+    number: Number,
+    source: Cow<'s, str>,
+}
+
+impl<'s> Decimal<'s> {
+    pub(crate) fn new(number: Number, source: Cow<'s, str>) -> Self {
+        Self { number, source }
+    }
+
+    /// Returns the number.
+    pub fn number(&self) -> &Number {
+        &self.number
+    }
+
+    /// Returns what is written.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    pub(crate) fn into_owned(self) -> Decimal<'static> {
+        Decimal { number: self.number, source: self.source.into_owned().into() }
+    }
+}
+
+/// A number that was never written is written as programs write it.
+impl From<Number> for Decimal<'_> {
+    fn from(number: Number) -> Self {
+        let source = number.to_string().into();
+        Self { number, source }
+    }
+}
+
+/// Returns a node as the key of a mapping, and what is wrong with it as one.
+pub(crate) fn into_key<'s>(
+    source: &str,
+    node: Node<'s>,
+    decorated: bool,
+) -> (Key<'s>, Option<Fault>) {
+    let written = &source[node.span.clone()];
+    let fault = match &node.kind {
+        Kind::String(text) if node.sharing == Sharing::Alias => Some(
+            Fault::new(
+                "alias_key",
+                node.span.clone(),
+                format!("an alias cannot be a key; it stands for `{text}`"),
+            )
+            .help("write the key out"),
+        ),
+        Kind::String(text) if text == "<<" && node.layout == Layout::Plain => Some(
+            Fault::new("merge_key", node.span.clone(), "merge keys (`<<`) are not supported")
+                .help("write the keys out where they are needed"),
+        ),
+        Kind::String(_) => None,
+        // The routes of a condition are called so, and nobody writes quotes around them.
+        Kind::Bool(_) if matches!(written, "true" | "false") => None,
+        Kind::Sequence(_) | Kind::Mapping(_) => Some(Fault::new(
+            "key_not_string",
+            node.span.clone(),
+            format!("{} cannot be a key", node.noun()),
+        )),
+        _ => Some(
+            Fault::new(
+                "key_not_string",
+                node.span.clone(),
+                format!("the key `{written}` is {}, not a string", node.noun()),
+            )
+            .help(format!("quote it: `\"{written}\"`")),
+        ),
+    };
+    let text = match node.kind {
+        Kind::String(text) => text,
+        Kind::Bool(value) => Cow::Borrowed(if value { "true" } else { "false" }),
+        _ => Cow::Borrowed(""),
+    };
+    let key = Key { text, span: node.outer.min(node.span.start)..node.span.end, decorated };
+    (key, fault)
 }

@@ -5,28 +5,9 @@ use std::ops::Range;
 use granit_parser::{ErrorKind, Event, Options, Parser, ScanError};
 
 use super::build::Builder;
-use super::error::Fault;
+use super::error::{Fault, Limits, too_deep};
 use super::fast_path;
 use super::node::Node;
-
-/// How much a text may ask of its reader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Lists and mappings inside each other.
-    pub depth: usize,
-    /// Nodes in all, aliases expanded.
-    pub nodes: usize,
-    /// Nodes that come out of aliases: a few lines can stand for billions.
-    pub alias_nodes: usize,
-    /// Bytes of text in the tree, aliases expanded.
-    pub text: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { depth: 64, nodes: 100_000, alias_nodes: 20_000, text: 8 << 20 }
-    }
-}
 
 /// Reads one YAML document. Every recoverable fault is reported, in the order of the text; grammar errors and broken
 /// limits end the reading.
@@ -187,8 +168,4 @@ fn opening_quote(text: &str, understood: usize, end: usize) -> Option<usize> {
         at += line.len();
     }
     None
-}
-
-pub(crate) fn too_deep(span: Range<usize>, depth: usize) -> Fault {
-    Fault::new("too_deep", span, format!("more than {depth} levels of lists and mappings"))
 }

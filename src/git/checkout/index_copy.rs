@@ -90,7 +90,10 @@ impl Repository {
         command::run_git(git, &lines).map(drop)
     }
 
+    /// Returns a git command that works on a copy of the index.
     pub(crate) fn git_on(&self, index: &Path) -> Command {
+        // Only one command at a time uses a copy: a lock on it is left by a git that took too long and was killed.
+        let _ = fs::remove_file(index.with_added_extension("lock"));
         let mut git = self.git_command();
         git.env("GIT_INDEX_FILE", index);
         git

@@ -1,16 +1,13 @@
 //! What an index of git's has, whatever its layout: libgit2 reads it, which is soon done, and where it cannot, as with a split or a sparse
 //! one, git is asked. Whoever looks at entries reads them here. Only reads.
 
-use std::fs;
-use std::io::Write;
 use std::path::Path;
 
 use git2::{Index, IndexEntry, IndexTime};
 
 use crate::git::command;
-use crate::git::error::{At, During, GitError};
+use crate::git::error::{During, GitError};
 use crate::git::id::ObjectId;
-use crate::git::objects::loose::Temp;
 use crate::git::objects::tree::Leaf;
 use crate::git::repository::handle::Repository;
 
@@ -84,31 +81,6 @@ impl Repository {
             index.add(&plain(entry)).during(doing)?;
         }
         Ok(index)
-    }
-
-    /// Returns the tree that git would commit from the index in a file, in which nothing is unmerged.
-    pub(crate) fn tree_of(&self, file: &Path) -> Result<ObjectId, GitError> {
-        if let Ok(id) = Index::open(file).and_then(|mut index| index.write_tree_to(self.git())) {
-            return Ok(ObjectId::from_git(id));
-        }
-        // Git makes it of a copy, since it would write what it finds into the index itself. That lies beside, as a split index is looked
-        // for there. What is left out of a partial clone need not be here.
-        let bytes = fs::read(file).at("read", file)?;
-        let mut copy = Temp::create(self.git_dir(), "aof-index-copy", 0o600)?;
-        copy.file.write_all(&bytes).at("write", &copy.path)?;
-        let mut git = self.git_command();
-        git.env(INDEX, &copy.path).args([
-            "-c",
-            "core.splitIndex=false",
-            "write-tree",
-            "--missing-ok",
-        ]);
-        let told = command::run_git(git, &[])?;
-        let id = str::from_utf8(&told).ok().and_then(|told| told.trim_end().parse().ok());
-        id.ok_or_else(|| GitError::Index {
-            path: file.to_owned(),
-            detail: "git makes no tree of it".to_owned(),
-        })
     }
 
     /// Has git list what the index in a file has at these paths, or all that it has where there are none.

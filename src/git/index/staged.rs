@@ -1,13 +1,14 @@
 //! What git's index, or the worktree, has of files where HEAD says otherwise, whatever the layout of the index: git itself is asked.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use git2::DiffOptions;
+use git2::{DiffFile, DiffOptions};
 
 use super::entries::INDEX;
 use crate::git::command;
 use crate::git::error::{During, GitError};
 use crate::git::id::{CommitId, ObjectId};
+use crate::git::log::tree_diff::ChangedFile;
 use crate::git::objects::tree::Leaf;
 use crate::git::repository::handle::Repository;
 
@@ -47,17 +48,8 @@ impl Repository {
 
     /// Returns the files below a folder of the project that the index has otherwise than HEAD.
     pub fn staged_below(&self, folder: &str) -> Result<Vec<StagedFile>, GitError> {
-        self.apart_from_head(&self.git_dir().join("index"), folder)
-    }
-
-    /// Returns those that the next commit is to have otherwise than HEAD: for a hook, which git may have told of another index.
-    pub fn to_be_committed_below(&self, folder: &str) -> Result<Vec<StagedFile>, GitError> {
-        self.apart_from_head(&self.index_to_commit(), folder)
-    }
-
-    fn apart_from_head(&self, index: &Path, folder: &str) -> Result<Vec<StagedFile>, GitError> {
         let mut git = self.git_command();
-        git.env("GIT_INDEX_FILE", index);
+        git.env("GIT_INDEX_FILE", self.git_dir().join("index"));
         git.args([
             "--literal-pathspecs",
             "diff-index",
@@ -108,24 +100,29 @@ impl Repository {
         Ok(paths.filter_map(|path| self.own_path(path)).collect())
     }
 
-    /// Returns the files that the next commit has otherwise than this one, by their paths from the top of the repository.
-    pub fn about_to_change(&self, head: CommitId) -> Result<Vec<String>, GitError> {
+    /// Returns the files in which the next commit differs from this one, by their paths from the top of the repository.
+    pub fn about_to_change(&self, commit: CommitId) -> Result<Vec<ChangedFile>, GitError> {
         let git = self.git();
         let before =
-            git.find_commit(head.to_git()).and_then(|commit| commit.tree()).during(doing)?;
+            git.find_commit(commit.to_git()).and_then(|commit| commit.tree()).during(doing)?;
         let index = self.index_at(&self.index_to_commit())?;
         let mut options = DiffOptions::new();
         options.context_lines(0).skip_binary_check(true);
         let diff = git
             .diff_tree_to_index(Some(&before), Some(&index), Some(&mut options))
             .during(doing)?;
-        let paths = diff
-            .deltas()
-            .flat_map(|delta| [delta.old_file().path_bytes(), delta.new_file().path_bytes()]);
-        let mut paths: Vec<String> =
-            paths.flatten().filter_map(|path| String::from_utf8(path.to_vec()).ok()).collect();
-        paths.dedup();
-        Ok(paths)
+        let changed = diff.deltas().filter_map(|delta| {
+            let (before, after) = (delta.old_file(), delta.new_file());
+            let path = after.path_bytes().or_else(|| before.path_bytes())?;
+            let content =
+                |file: &DiffFile<'_>| (!file.id().is_zero()).then(|| ObjectId::from_git(file.id()));
+            Some(ChangedFile {
+                path: String::from_utf8(path.to_vec()).ok()?,
+                before: content(&before),
+                after: content(&after),
+            })
+        });
+        Ok(changed.collect())
     }
 
     /// Returns the file of the index that the next commit is made of.

@@ -4,7 +4,7 @@ pub(crate) mod ancestry;
 pub(crate) mod commit_graph;
 pub(crate) mod lost_commits;
 pub(crate) mod merge_commit;
-pub(crate) mod replay;
+pub(crate) mod merge_context;
 pub(crate) mod rev_parse;
 pub(crate) mod stale_entries;
 pub(crate) mod trailers;

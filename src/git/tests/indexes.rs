@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 use super::environment::{
     TestRepository, commit, delete, draft, no_intent, put, soon, write_and_publish,
 };
-use crate::git::{GitError, Replay, Way};
+use crate::git::GitError;
 
 /// Adds, changes and removes, with something staged all the while.
 fn exercise(test: &TestRepository) {
@@ -112,21 +112,6 @@ fn what_is_staged_is_read_alike_in_every_layout() {
             staged,
             repository.about_to_change(head).unwrap(),
         ));
-        let replay = Replay { of: head, way: Way::Revert };
-        assert_eq!(
-            repository.replayed_as_staged(head, replay).unwrap(),
-            None,
-            "something is unmerged"
-        );
-        test.git(&["add", "tasks/AOF-aaa.md"]);
-        let before = fs::read(test.path(".git/index")).unwrap();
-        let made = repository.replayed_as_staged(head, replay).unwrap().unwrap();
-        assert_eq!(fs::read(test.path(".git/index")).unwrap(), before, "it was only read");
-        assert_eq!(
-            repository.root_tree(made).unwrap().to_string(),
-            test.git(&["write-tree"]).trim()
-        );
-        test.assert_sound();
     }
     let (unmerged, staged, changes) = &told[0];
     assert_eq!(
@@ -135,7 +120,8 @@ fn what_is_staged_is_read_alike_in_every_layout() {
     );
     let names: Vec<&str> = staged.iter().map(|(path, _)| path.as_str()).collect();
     assert_eq!(names, ["tasks/AOF-bbb.md", "tasks/AOF-new.md", "tasks/ccc/AOF-ccc.md"]);
-    assert_eq!(changes, &["tasks/AOF-aaa.md", "tasks/AOF-bbb.md", "tasks/AOF-new.md"]);
+    let changes: Vec<&str> = changes.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(changes, ["tasks/AOF-aaa.md", "tasks/AOF-bbb.md", "tasks/AOF-new.md"]);
     assert!(told.iter().all(|other| *other == told[0]), "{told:#?}");
 }
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::domain::{Layout, TaskId};
-use crate::health::doctor::{Complaint, Patient, count};
+use crate::health::subject::{Found, Subject, count};
 use crate::project::error::error::OpsError;
+use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::layout::{TASKS, task_path};
 use crate::storage::tasks::task_files::walk_active;
@@ -21,36 +22,31 @@ const LARGE: usize = 1_000;
 /// How long each batch waits for the lock.
 const WAIT: Duration = Duration::from_secs(10);
 
-pub(crate) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
+pub(crate) fn check(subject: &Subject<'_>) -> Found {
     let mut folders: BTreeMap<String, usize> = BTreeMap::new();
-    for entry in walk_active(&patient.workspace.paths) {
+    for entry in walk_active(&subject.workspace.paths) {
         if let WalkEntry::Task(entry) = entry {
             *folders.entry(entry.path.folder().to_owned()).or_default() += 1;
         }
     }
-    let layout = patient.in_force.as_ref().map(|in_force| in_force.rules.project.layout);
+    let layout = subject.project().map(|project| project.in_force.rules.project.layout);
     let large = folders.into_iter().filter(|(_, tasks)| *tasks > LARGE);
-    large
-        .map(|(folder, tasks)| {
-            let told = |fix: &str| {
-                Complaint::advice(
-                    "folder_large",
-                    format!("`{folder}` has {}", count(tasks, "active task", "active tasks")),
-                    "git writes the whole listing of a folder anew with each commit, so `.git` grows by it each time",
-                    fix.to_owned(),
-                )
-            };
-            match layout {
-                Some(Layout::Sharded) if folder == TASKS => {
-                    told("`aof doctor --fix` moves them to `tasks/ab/`, where new ones go").cured_by(shard)
-                }
-                _ if folder == TASKS => told(
-                    "write `tasks: {layout: sharded}` into project.yaml and commit it; then `aof doctor --fix` moves them",
-                ),
-                _ => told("spread them over several folders: `git mv` is enough, a task may stand anywhere below `tasks/`"),
+    let issues = large.map(|(folder, tasks)| {
+        let tasks = count(tasks, "active task", "active tasks");
+        let issue = |fix: &str| {
+            Issue::new("folder_large", format!("`{folder}` has {tasks}"), fix).advice()
+        };
+        match layout {
+            Some(Layout::Sharded) if folder == TASKS => {
+                issue("`aof doctor --fix` moves them to `tasks/ab/`, where new ones go").cured_by(shard)
             }
-        })
-        .collect()
+            _ if folder == TASKS => issue(
+                "write `tasks: {layout: sharded}` into project.yaml and commit it; then `aof doctor --fix` moves them",
+            ),
+            _ => issue("spread them over several folders: `git mv` is enough, a task may stand anywhere below `tasks/`"),
+        }
+    });
+    Ok(issues.collect())
 }
 
 /// Moves the tasks that stand flat to where new ones go, each in a commit of its own.

@@ -1,23 +1,19 @@
-//! The checks of `aof doctor`.
+//! The checks of `aof status` and `aof doctor`.
 
-pub(crate) mod caches;
-pub(crate) mod copies;
-pub(crate) mod drifted;
+#![expect(clippy::unnecessary_wraps, reason = "all checks have one signature")]
+
 pub(crate) mod folders;
-pub(crate) mod known;
-pub(crate) mod leftovers;
-pub(crate) mod line_ends;
-pub(crate) mod locks;
-pub(crate) mod merging;
-pub(crate) mod misplaced;
-pub(crate) mod refused;
+pub(crate) mod git;
+pub(crate) mod inbox;
+pub(crate) mod index;
+pub(crate) mod local_files;
+pub(crate) mod merge_driver;
+pub(crate) mod missing_files;
+pub(crate) mod notices;
 pub(crate) mod remote;
-pub(crate) mod schemas;
-pub(crate) mod settings;
+pub(crate) mod rules;
 pub(crate) mod signing;
-pub(crate) mod staged;
-pub(crate) mod stayed;
-pub(crate) mod storage;
-pub(crate) mod stream;
-pub(crate) mod surroundings;
-pub(crate) mod taken_back;
+pub(crate) mod task_files;
+pub(crate) mod tasks;
+pub(crate) mod uncommitted;
+pub(crate) mod unreadable;

@@ -1,34 +1,43 @@
-//! How far the branch is from the remote's, as it was when it was last looked at. Asks nobody.
+//! How the clone stands to its remote, as it was when it was last looked at. Asks nobody.
 
 use crate::git::Distance;
-use crate::health::doctor::{Complaint, Patient, count};
-use crate::history::sync::standing::RemoteStanding;
+use crate::health::subject::{Found, Subject, count};
+use crate::history::sync::remote_state::RemoteStanding;
+use crate::project::issue::Issue;
 
-pub(crate) fn look(patient: &Patient<'_>) -> Vec<Complaint> {
+pub(crate) fn check(subject: &Subject<'_>) -> Found {
     // Who has no remote, or has not said which, works alone.
-    let Some(RemoteStanding { upstream, distance: Some(distance), .. }) = &patient.overview.remote
-    else {
-        return Vec::new();
+    let Some(standing) = subject.project().and_then(|project| project.remote.as_ref()) else {
+        return Ok(Vec::new());
     };
-    let Distance { ahead, behind } = *distance;
-    let (name, branch) = (upstream.name(), patient.overview.branch.as_deref().unwrap_or_default());
+    let mut issues: Vec<Issue> = Vec::new();
+    if let Some((code, problem, fix)) = standing.attention() {
+        issues.push(Issue::new(code, problem, fix));
+    }
+    let RemoteStanding { upstream, distance, .. } = standing;
+    let Some(Distance { ahead, behind }) = distance.filter(|_| subject.is_doctor()) else {
+        return Ok(issues);
+    };
+    let (name, branch) = (upstream.name(), subject.branch().unwrap_or_default());
     let (remote, there) = (&upstream.remote, upstream.branch());
     let (ours, theirs) = (count(ahead, "commit", "commits"), count(behind, "commit", "commits"));
     match (ahead, behind) {
-        (_, 0) => Vec::new(),
-        (0, _) => vec![Complaint::advice(
-            "remote_ahead",
-            format!("`{name}` has {theirs} that `{branch}` has not"),
-            "what others did is not seen here, and may be done twice",
-            format!("bring it: `aof sync`, or `git pull --ff-only {remote} {there}`"),
-        )],
-        _ => vec![Complaint::wrong(
+        (_, 0) => {}
+        (0, _) => issues.push(
+            Issue::new(
+                "remote_ahead",
+                format!("`{name}` has {theirs} that `{branch}` has not"),
+                format!("bring it: `aof sync`, or `git pull --ff-only {remote} {there}`"),
+            )
+            .advice(),
+        ),
+        _ => issues.push(Issue::new(
             "remote_diverged",
             format!("`{branch}` and `{name}` have diverged: {ours} here, {theirs} there"),
-            "two clones may have moved the same task, and each further step makes it harder to bring them together",
             format!(
                 "bring them together: `aof sync`, or `git pull --no-rebase {remote} {there}` and `git push {remote} HEAD:{there}`"
             ),
-        )],
+        )),
     }
+    Ok(issues)
 }

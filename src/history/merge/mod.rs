@@ -1,11 +1,8 @@
-//! Two versions of a task file merged by meaning.
+//! Merges two versions of a task file by meaning.
 
-pub(crate) mod bases;
-pub(crate) mod body;
-pub(crate) mod commits;
-pub(crate) mod endings;
-pub(crate) mod lines;
-pub(crate) mod merge;
-pub(crate) mod text_merge;
-pub(crate) mod trees;
-pub(crate) mod unrelated_tasks;
+pub(crate) mod commit_tasks;
+pub(crate) mod file_merge;
+pub(crate) mod one_task;
+pub(crate) mod outcome;
+pub(crate) mod task_pairs;
+pub(crate) mod text;

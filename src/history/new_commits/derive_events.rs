@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::known::{KnownRules, KnownTasks};
-use super::new_commits::Happened;
-use super::news::News;
-use crate::domain::{AgentId, Event, Severity, Task, TaskId, Timestamp};
-use crate::files::config::config::Subject as RuleFile;
+use super::unreported::News;
+use crate::domain::{AgentId, ChangeEvents, Event, Severity, Task, TaskId, Timestamp};
+use crate::files::config::configuration::Subject as RuleFile;
 use crate::git::log::trailers;
 use crate::git::{ChangedFile, CommitId, LogEntry, ObjectId};
-use crate::history::merge::commits::Changes;
+use crate::history::merge::task_pairs::Changes;
+use crate::history::task_reader::{KnownRules, KnownTasks};
 use crate::project::error::error::OpsError;
 use crate::project::rule_check::check_committed;
 use crate::project::workspace::Workspace;
@@ -23,11 +22,11 @@ const LOOK_BACK: usize = 100;
 
 /// Tells of commits, one after the other.
 pub(crate) struct Telling<'w> {
-    pub(crate) workspace: &'w Workspace,
+    workspace: &'w Workspace,
     rules: KnownRules,
-    pub(crate) tasks: KnownTasks,
+    tasks: KnownTasks,
     /// The rules under commits that are gone.
-    pub(crate) rules_of_gone: KnownRules,
+    rules_of_gone: KnownRules,
 }
 
 /// What a commit says.
@@ -35,7 +34,7 @@ pub(crate) struct Told {
     /// When it was made.
     pub committed: Timestamp,
     /// What happened in it.
-    pub happened: Vec<Happened>,
+    pub happened: Vec<ChangeEvents>,
 }
 
 /// A version of a file: where it stands, and its content.
@@ -83,7 +82,7 @@ impl<'w> Telling<'w> {
     }
 
     /// Tells what a merge superseded. Its files do not say so where ours stands to the byte; the commits that it joins do.
-    fn of_merge(&mut self, entry: &LogEntry, number: usize) -> Result<Vec<Happened>, OpsError> {
+    fn of_merge(&mut self, entry: &LogEntry, number: usize) -> Result<Vec<ChangeEvents>, OpsError> {
         let [ours, theirs] = entry.parents[..] else { return Ok(Vec::new()) };
         let repository = &self.workspace.repository;
         if !repository.has_commit(ours) || !repository.has_commit(theirs) {
@@ -104,7 +103,7 @@ impl<'w> Telling<'w> {
                     .completion
                     .as_ref()
                     .map_or_else(|| visit.exited.to_string(), |stamp| stamp.id.to_string());
-                happened.push(Happened {
+                happened.push(ChangeEvents {
                     mark: format!("superseded {ticket} {said}"),
                     at: entry.committed,
                     later: number,
@@ -122,14 +121,14 @@ impl<'w> Telling<'w> {
         rules: &Rules,
         entry: &LogEntry,
         number: usize,
-    ) -> Result<Option<Happened>, OpsError> {
+    ) -> Result<Option<ChangeEvents>, OpsError> {
         let wrong = check_committed(&self.workspace.repository, entry.id)?;
         let wrong: Vec<_> =
             wrong.into_iter().filter(|one| one.severity == Severity::Error).collect();
         let Some(first) = wrong.first() else { return Ok(None) };
         let commit = entry.id.to_string()[..7].to_owned();
         let problem = format!("{}:{}:{}: {}", first.file, first.line, first.column, first.message);
-        Ok(Some(Happened {
+        Ok(Some(ChangeEvents {
             mark: format!("rules {}", entry.id),
             at: entry.committed,
             later: number,
@@ -145,7 +144,7 @@ impl<'w> Telling<'w> {
         rules: &Rules,
         (entry, number): (&LogEntry, usize),
         (id, old, new): Changed,
-    ) -> Result<Option<Happened>, OpsError> {
+    ) -> Result<Option<ChangeEvents>, OpsError> {
         let old_content = old.as_ref().map(|(_, content)| *content);
         let Some((path, new)) = new.filter(|(_, new)| old_content != Some(*new)) else {
             return Ok(None);
@@ -184,7 +183,7 @@ impl<'w> Telling<'w> {
         }
         // An older state is not when it was taken back to it.
         let engine = before.as_ref().is_none_or(|task| task.updated < after.updated);
-        Ok(Some(Happened {
+        Ok(Some(ChangeEvents {
             mark: format!(
                 "{id} {} {new}",
                 old_content.map(|old| old.to_string()).unwrap_or_default()
@@ -229,7 +228,7 @@ impl<'w> Telling<'w> {
     }
 
     /// Returns the task as it was before: of a file that could not be read, as it was when it could.
-    pub(crate) fn before(
+    fn before(
         &mut self,
         rules: &Rules,
         entry: &LogEntry,
@@ -253,6 +252,41 @@ impl<'w> Telling<'w> {
         }
         Ok(None)
     }
+
+    /// Returns what was told of a task before a rebase made this commit again: the same act may lead to another state there, and is still
+    /// the same act.
+    fn told_first(
+        &mut self,
+        news: &News,
+        entry: &LogEntry,
+        id: &TaskId,
+    ) -> Result<Vec<Event>, OpsError> {
+        let mut told = Vec::new();
+        for gone in news.made_first(entry) {
+            told.extend(self.told_of_gone(*gone, id)?);
+        }
+        Ok(told)
+    }
+
+    fn told_of_gone(&mut self, commit: CommitId, id: &TaskId) -> Result<Vec<Event>, OpsError> {
+        let repository = &self.workspace.repository;
+        let changed =
+            of_tasks(repository.changed_files(commit)?).into_iter().find(|(own, ..)| own == id);
+        let Some((_, old, Some((_, new)))) = changed else { return Ok(Vec::new()) };
+        if old.as_ref().is_some_and(|(_, content)| *content == new) {
+            return Ok(Vec::new());
+        }
+        let entry = repository.log_entry(commit)?;
+        let rules = self.rules_of_gone.behind(self.workspace, &entry)?;
+        let before = match &old {
+            Some(version) => self.before(&rules, &entry, id, version)?,
+            None => None,
+        };
+        let after = self.tasks.read(self.workspace, (id, new), &rules, entry.committed)?;
+        Ok(after.map_or_else(Vec::new, |after| {
+            said(&rules, &entry, before.as_deref(), &after, old.is_some())
+        }))
+    }
 }
 
 fn touches_rules(changed: &[ChangedFile]) -> bool {
@@ -260,7 +294,7 @@ fn touches_rules(changed: &[ChangedFile]) -> bool {
 }
 
 /// Returns the tasks among the files; one that moved is gone in one place and new in another.
-pub(crate) fn of_tasks(changed: Vec<ChangedFile>) -> Vec<Changed> {
+fn of_tasks(changed: Vec<ChangedFile>) -> Vec<Changed> {
     let mut tasks: BTreeMap<TaskId, (Option<Version>, Option<Version>)> = BTreeMap::new();
     for file in changed.into_iter().filter(|file| file.path.starts_with("tasks/")) {
         let name = file.path.rsplit('/').next().unwrap_or_default();
@@ -275,7 +309,7 @@ pub(crate) fn of_tasks(changed: Vec<ChangedFile>) -> Vec<Changed> {
 }
 
 /// Returns what a commit says of a task that it brought from one state to the other.
-pub(crate) fn said(
+fn said(
     rules: &Rules,
     entry: &LogEntry,
     before: Option<&Task>,

@@ -1,27 +1,48 @@
-//! Look, merge, offer, and again until it holds.
-
-pub(crate) mod told;
+//! The rounds of a sync: look, merge, offer, and again until the remote takes it.
 
 use std::time::Duration;
 
 use tracing::info;
 
-use super::contact::note;
-use super::join::{Sides, join, mix};
-use super::sync::{End, First, Left, Loss, Strangers, Synced};
-use crate::git::{CommitId, Head, Prompts, Pushed, RemoteError, SYNCED, Upstream};
+use super::merge_tasks::{Sides, join, merge_projects};
+use super::outcome::{CommitLine, LeftToPeople, Loss, SyncEnd, Synced};
+use super::remote_state::note_contact;
+use crate::git::{
+    CommitId, Distance, GitError, Head, Prompts, Pushed, RemoteError, SYNCED, Upstream,
+};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::random::chance;
+use crate::system::shell::quoted;
 use crate::tasks::apply::change::DryRun;
-use crate::tasks::recovery::checkout::{Brought, bring, left};
+use crate::tasks::recovery::checkout::{Brought, bring};
 use crate::tasks::recovery::recover;
 
-/// How often it is offered at most.
+/// How often a commit is offered at most.
 pub(crate) const ROUNDS: u32 = 10;
 /// How long the first pause is at most after somebody else was faster; later ones are longer.
 const PAUSE: Duration = Duration::from_millis(40);
 const LONGEST_PAUSE: Duration = Duration::from_millis(600);
+/// How many commits are listed each way.
+const MOST_LISTED: usize = 100;
+
+/// Which way a sync begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum First {
+    /// By asking what the remote has.
+    Fetch,
+    /// By offering what is here, as if the remote were where it was last seen.
+    Push,
+}
+
+/// What becomes of commits that change more than tasks, where no merge is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Strangers {
+    /// They go to the remote with the rest: a person asked for it.
+    Offered,
+    /// They stay, and so does all that came after them, for their author to push.
+    Kept,
+}
 
 /// What is wanted of a sync.
 #[derive(Debug, Clone, Copy)]
@@ -63,15 +84,15 @@ pub(crate) fn sync(workspace: &Workspace, wish: &Wish<'_>) -> Result<Synced, Ops
     };
     let end = rounds.run();
     if wish.dry_run == DryRun::No {
-        note(workspace, &rounds.upstream, &end)?;
+        note_contact(workspace, &rounds.upstream, &end)?;
     }
-    rounds.told(end?)
+    rounds.synced(end?)
 }
 
 /// A sync under way.
 struct Rounds<'r> {
-    pub(crate) workspace: &'r Workspace,
-    pub(crate) wish: &'r Wish<'r>,
+    workspace: &'r Workspace,
+    wish: &'r Wish<'r>,
     upstream: Upstream,
     /// Where this branch and the remote's were at the beginning.
     begun: (Option<CommitId>, Option<CommitId>),
@@ -91,7 +112,7 @@ struct Rounds<'r> {
 
 /// What a round came to.
 enum Round {
-    Over(End),
+    Over(SyncEnd),
     Again,
 }
 
@@ -104,7 +125,7 @@ struct Refusal {
 }
 
 impl Rounds<'_> {
-    fn run(&mut self) -> Result<End, OpsError> {
+    fn run(&mut self) -> Result<SyncEnd, OpsError> {
         let mut fetch = self.wish.first == First::Fetch;
         for round in 0.. {
             if fetch {
@@ -115,7 +136,9 @@ impl Rounds<'_> {
                     deadline,
                 )? {
                     Ok(tip) => self.tip = tip,
-                    Err(RemoteError::Unreachable { said, .. }) => return Ok(End::Offline { said }),
+                    Err(RemoteError::Unreachable { said, .. }) => {
+                        return Ok(SyncEnd::Offline { said });
+                    }
                     Err(error) => return Err(error.into()),
                 }
                 if round == 0 {
@@ -133,7 +156,7 @@ impl Rounds<'_> {
             .refused
             .take()
             .and_then(|last| last.unmoved)
-            .map_or(End::Unsettled, |said| End::Rejected { said }))
+            .map_or(SyncEnd::Unsettled, |said| SyncEnd::Rejected { said }))
     }
 
     /// Tries again. A remote that refuses twice at one commit has not gone on: something else keeps it, as a lock that a killed git left.
@@ -148,8 +171,8 @@ impl Rounds<'_> {
         let head = self.workspace.head()?;
         let repository = &self.workspace.repository;
         match (head.commit, self.tip) {
-            (None, None) => Ok(Round::Over(End::Same)),
-            (Some(local), Some(remote)) if local == remote => Ok(Round::Over(End::Same)),
+            (None, None) => Ok(Round::Over(SyncEnd::Same)),
+            (Some(local), Some(remote)) if local == remote => Ok(Round::Over(SyncEnd::Same)),
             (None, Some(remote)) => self.come(&head, remote),
             (Some(local), Some(remote)) if repository.led_to(local, remote)? => {
                 self.come(&head, remote)
@@ -161,7 +184,10 @@ impl Rounds<'_> {
             (Some(local), Some(remote)) => {
                 // What the remote does not want any more is not brought back without a word.
                 if let Some(had) = repository.rewritten(&self.upstream, self.seen, local, remote)? {
-                    return Ok(Round::Over(End::Left(Left::Rewritten { had, has: remote })));
+                    return Ok(Round::Over(SyncEnd::Left(LeftToPeople::Rewritten {
+                        had,
+                        has: remote,
+                    })));
                 }
                 if repository.led_to(remote, local)? {
                     self.go(local)
@@ -174,11 +200,11 @@ impl Rounds<'_> {
 
     /// Returns whether this branch, which the remote does not have, is to be published at all. That of the project alone is, and so is
     /// whatever is the first branch of an empty remote; but not what was there before: whoever took it away may have meant it.
-    fn unpublished(&self, head: &Head) -> Result<Option<End>, OpsError> {
+    fn unpublished(&self, head: &Head) -> Result<Option<SyncEnd>, OpsError> {
         let repository = &self.workspace.repository;
         let branch = head.branch().to_owned();
         if let Some(had) = self.seen {
-            return Ok(Some(End::Left(Left::Deleted { branch, had: Some(had) })));
+            return Ok(Some(SyncEnd::Left(LeftToPeople::Deleted { branch, had: Some(had) })));
         }
         let own = self.workspace.rules()?.rules.project.git.branch.clone();
         if own.is_some_and(|own| own.as_str() == branch) {
@@ -187,28 +213,30 @@ impl Rounds<'_> {
         match repository.is_empty_there(&self.upstream, self.wish.prompts)? {
             Ok(true) => return Ok(None),
             Ok(false) => {}
-            Err(said) => return Ok(Some(End::Offline { said })),
+            Err(said) => return Ok(Some(SyncEnd::Offline { said })),
         }
         // A branch that follows one which is not there, nor remembered: git calls it gone.
         if self.upstream.followed {
-            return Ok(Some(End::Left(Left::Deleted { branch, had: None })));
+            return Ok(Some(SyncEnd::Left(LeftToPeople::Deleted { branch, had: None })));
         }
         let follows = repository.upstream(head, None)?.ok().filter(|upstream| upstream.followed);
         let follows = follows.map(|upstream| upstream.name());
-        Ok(Some(End::Left(Left::Unpublished { branch, follows })))
+        Ok(Some(SyncEnd::Left(LeftToPeople::Unpublished { branch, follows })))
     }
 
     /// Only the remote went on.
     fn come(&self, head: &Head, remote: CommitId) -> Result<Round, OpsError> {
         if self.wish.dry_run == DryRun::Yes {
-            let asked = left(self.workspace.repository.may_bring(head, remote))?;
-            return Ok(Round::Over(asked.map_or_else(End::Left, |()| End::Rehearsed)));
+            return Ok(Round::Over(match self.workspace.repository.may_bring(head, remote) {
+                Ok(()) => SyncEnd::Rehearsed,
+                Err(error) => left(error)?,
+            }));
         }
         let subject = format!("{SYNCED}fast-forward to {}", self.upstream.name());
         Ok(match bring(self.workspace, head, remote, &subject)? {
-            Brought::There => Round::Over(End::Same),
+            Brought::There => Round::Over(SyncEnd::Same),
             Brought::Moved => Round::Again,
-            Brought::Left(left) => Round::Over(End::Left(left)),
+            Brought::Blocked(error) => Round::Over(left(error)?),
         })
     }
 
@@ -218,22 +246,26 @@ impl Rounds<'_> {
             && let Some((commit, path)) =
                 self.workspace.repository.unshared(self.tip, local)?.stranger
         {
-            return Ok(Round::Over(End::Left(Left::Stranger { commit, path, apart: false })));
+            return Ok(Round::Over(SyncEnd::Left(LeftToPeople::Stranger {
+                commit,
+                path,
+                apart: false,
+            })));
         }
         if self.wish.dry_run == DryRun::Yes {
             self.went = Some((self.tip, local));
-            return Ok(Round::Over(End::Rehearsed));
+            return Ok(Round::Over(SyncEnd::Rehearsed));
         }
         match self.offer(local)? {
             Ok(Pushed::Done) => {
                 self.went = Some((self.begun.1, local));
                 self.tip = Some(local);
                 // Whoever committed here meanwhile syncs as well.
-                Ok(Round::Over(End::Same))
+                Ok(Round::Over(SyncEnd::Same))
             }
             Ok(Pushed::Moved { said }) => Ok(self.again(said)),
-            Ok(Pushed::Rejected { said }) => Ok(Round::Over(End::Rejected { said })),
-            Err(said) => Ok(Round::Over(End::Offline { said })),
+            Ok(Pushed::Rejected { said }) => Ok(Round::Over(SyncEnd::Rejected { said })),
+            Err(said) => Ok(Round::Over(SyncEnd::Offline { said })),
         }
     }
 
@@ -241,45 +273,49 @@ impl Rounds<'_> {
     fn join(&mut self, head: &Head, local: CommitId, remote: CommitId) -> Result<Round, OpsError> {
         let repository = &self.workspace.repository;
         let Some(base) = repository.newest_common(local, [remote])? else {
-            return Ok(Round::Over(End::Left(Left::Unrelated {
+            return Ok(Round::Over(SyncEnd::Left(LeftToPeople::Unrelated {
                 shallow: repository.is_shallow()?,
             })));
         };
         let unshared = repository.unshared(Some(remote), local)?;
         if let Some((commit, path)) = unshared.stranger {
-            return Ok(Round::Over(End::Left(Left::Stranger { commit, path, apart: true })));
+            return Ok(Round::Over(SyncEnd::Left(LeftToPeople::Stranger {
+                commit,
+                path,
+                apart: true,
+            })));
         }
         let sides = Sides { upstream: &self.upstream, base, remote, local, unshared: &unshared };
-        let mixed = match mix(self.workspace, &sides)? {
+        let mixed = match merge_projects(self.workspace, &sides)? {
             Ok(mixed) => mixed,
-            Err(left) => return Ok(Round::Over(End::Left(left))),
+            Err(left) => return Ok(Round::Over(SyncEnd::Left(left))),
         };
         if self.wish.dry_run == DryRun::Yes {
             self.superseded = mixed.losses;
             self.went = Some((Some(remote), local));
-            return Ok(Round::Over(End::Rehearsed));
+            return Ok(Round::Over(SyncEnd::Rehearsed));
         }
         let joined = join(self.workspace, &sides, mixed)?;
-        if let Err(left) = left(self.workspace.repository.may_bring(head, joined.commit))? {
-            return Ok(Round::Over(End::Left(left)));
+        if let Err(error) = self.workspace.repository.may_bring(head, joined.commit) {
+            return Ok(Round::Over(left(error)?));
         }
         let end = match self.offer(joined.commit)? {
             Ok(Pushed::Moved { said }) => return Ok(self.again(said)),
             Ok(Pushed::Done) => {
                 self.went = Some((Some(remote), local));
                 self.tip = Some(joined.commit);
-                End::Same
+                SyncEnd::Same
             }
             // What others did comes in all the same: it is known here, whatever the remote thinks of ours.
-            Ok(Pushed::Rejected { said }) => End::Rejected { said },
-            Err(said) => End::Offline { said },
+            Ok(Pushed::Rejected { said }) => SyncEnd::Rejected { said },
+            Err(said) => SyncEnd::Offline { said },
         };
         (self.merge, self.superseded) = (Some(joined.commit), joined.superseded);
         let subject = format!("{SYNCED}merge with {}", self.upstream.name());
         Ok(match bring(self.workspace, head, joined.commit, &subject)? {
-            Brought::Moved if end == End::Same => Round::Again,
+            Brought::Moved if end == SyncEnd::Same => Round::Again,
             Brought::There | Brought::Moved => Round::Over(end),
-            Brought::Left(left) => Round::Over(End::Left(left)),
+            Brought::Blocked(error) => Round::Over(left(error)?),
         })
     }
 
@@ -291,9 +327,67 @@ impl Rounds<'_> {
             Err(error) => Err(error.into()),
         }
     }
+
+    /// Returns what came, what went, and how far the two sides are apart.
+    fn synced(self, end: SyncEnd) -> Result<Synced, OpsError> {
+        let repository = &self.workspace.repository;
+        let (from, _) = self.begun;
+        let now = repository.look()?.commit;
+        // What went there came from here.
+        let theirs = self.went.map_or(self.tip, |(before, _)| before);
+        let has_come = match (theirs, now) {
+            (Some(theirs), Some(now)) => {
+                end == SyncEnd::Rehearsed || repository.led_to(theirs, now)?
+            }
+            _ => false,
+        };
+        let came = if has_come { lines(self.workspace, from, theirs)? } else { Vec::new() };
+        let went = match &self.went {
+            Some((before, up_to)) => lines(self.workspace, *before, Some(*up_to))?,
+            None => Vec::new(),
+        };
+        let Distance { ahead, behind } = match (now, self.tip) {
+            (Some(now), Some(tip)) => repository.distance(now, tip)?,
+            (Some(now), None) => {
+                Distance { ahead: repository.all_since(&[], now)?.commits.len(), behind: 0 }
+            }
+            (None, _) => Distance::default(),
+        };
+        let Self { upstream, merge, superseded, offered: rounds, .. } = self;
+        let again = match self.wish.remote {
+            Some(remote) => format!("aof sync --remote {}", quoted(remote)),
+            None => "aof sync".to_owned(),
+        };
+        Ok(Synced { upstream, again, came, went, merge, superseded, rounds, ahead, behind, end })
+    }
 }
 
-/// Others are at it as well: whoever waits for a time of its own meets them less often.
+/// Returns the end of a sync whose files cannot be checked out.
+fn left(error: GitError) -> Result<SyncEnd, GitError> {
+    LeftToPeople::of(error).map(SyncEnd::Left)
+}
+
+/// Returns the newest commits that led to one and not to the other.
+fn lines(
+    workspace: &Workspace,
+    known: Option<CommitId>,
+    until: Option<CommitId>,
+) -> Result<Vec<CommitLine>, OpsError> {
+    let Some(until) = until.filter(|until| Some(*until) != known) else { return Ok(Vec::new()) };
+    let commits = workspace.repository.all_since(known.as_slice(), until)?.commits;
+    commits
+        .iter()
+        .rev()
+        .take(MOST_LISTED)
+        .map(|commit| {
+            let entry = workspace.repository.log_entry(*commit)?;
+            let subject = entry.message.lines().next().unwrap_or_default().to_owned();
+            Ok(CommitLine { commit: *commit, subject, author: entry.author.name().to_owned() })
+        })
+        .collect()
+}
+
+/// Waits for a random time: clones that wait differently meet less often.
 pub(crate) fn pause(round: u32) {
     let longest = PAUSE.saturating_mul(1 << round.min(8)).min(LONGEST_PAUSE);
     let pause = longest.mul_f64(chance().unwrap_or(0.5));

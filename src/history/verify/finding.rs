@@ -1,14 +1,14 @@
-//! What is wrong in a history: where, which rule was broken, what was to be expected and what was found. Names and words only.
+//! What is wrong in a history: where, which rule is broken, what was expected and what was found.
 
 use serde_json::{Value, json};
 
-use crate::domain::values::word_enum::words;
+use crate::domain::words::words;
 use crate::domain::{TaskId, Timestamp};
 use crate::git::{CommitId, LogEntry};
 
 words!(
     /// The rule that a history breaks.
-    Broken, "a rule of histories", {
+    BrokenRule, "a rule of histories", {
         /// An entry of a history is gone, or a whole task is.
         Removed = "removed",
         /// An entry says something else than it did.
@@ -43,7 +43,7 @@ words!(
         Forced = "forced",
         /// An entry that a branch had counts no more: a merge took it for what comes in, and what came later for what stands.
         SupersededShared = "superseded_shared",
-        /// A merge superseded an entry, and its message does not say so. It can be told from the commits, so nothing is lost by it.
+        /// A merge superseded an entry, and its message does not list it. This is no fault: a merge of a person lists none.
         Untold = "superseded",
         /// A task has two files.
         Doubled = "doubled",
@@ -58,7 +58,7 @@ words!(
     }
 );
 
-impl Broken {
+impl BrokenRule {
     /// Returns whether the history is worth less for it.
     pub(crate) const fn is_fault(self) -> bool {
         !matches!(self, Self::Untold)
@@ -84,7 +84,7 @@ impl Broken {
             Self::RulesInMerge => "a merge changed the rules otherwise than its sides did",
             Self::Forced => "the branch loses commits that it had",
             Self::SupersededShared => "what was shared first counts no more",
-            Self::Untold => "a merge superseded an entry and does not say so",
+            Self::Untold => "a merge superseded an entry",
             Self::Doubled => "it has two files",
             Self::Unreadable => "its file cannot be read",
             Self::Unsigned => "an entry is not signed",
@@ -94,36 +94,29 @@ impl Broken {
     }
 }
 
-/// Something that is wrong.
+/// Something that is wrong in a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wrong {
-    /// The commit.
+pub(crate) struct Finding {
     pub commit: CommitId,
-    /// Its first line.
+    /// The first line of the commit's message.
     pub subject: String,
-    /// Who wrote it.
     pub author: String,
-    /// When.
     pub authored: Timestamp,
-    /// The task.
     pub task: Option<TaskId>,
-    /// The rule.
-    pub broken: Broken,
-    /// What was to be expected.
+    pub rule: BrokenRule,
     pub expected: String,
-    /// What was found.
     pub found: String,
-    /// The commit by which somebody who may has put it right since.
+    /// The later commit in which somebody with the right put it right.
     pub covered: Option<CommitId>,
 }
 
-impl Wrong {
+impl Finding {
     pub(crate) fn new(
         entry: &LogEntry,
         task: Option<&TaskId>,
-        broken: Broken,
-        expected: String,
-        found: String,
+        rule: BrokenRule,
+        expected: impl Into<String>,
+        found: impl Into<String>,
     ) -> Self {
         Self {
             commit: entry.id,
@@ -131,9 +124,9 @@ impl Wrong {
             author: format!("{} <{}>", entry.author.name(), entry.author.email()),
             authored: entry.authored,
             task: task.cloned(),
-            broken,
-            expected,
-            found,
+            rule,
+            expected: expected.into(),
+            found: found.into(),
             covered: None,
         }
     }
@@ -146,10 +139,24 @@ impl Wrong {
             "author": self.author,
             "authored": self.authored.to_string(),
             "task": self.task.as_ref().map(TaskId::as_str),
-            "rule": self.broken.as_str(),
+            "rule": self.rule.as_str(),
             "expected": self.expected,
             "found": self.found,
             "covered": self.covered.map(|commit| commit.to_string()),
         })
     }
+}
+
+/// What was judged of a commit.
+#[derive(Debug, Default)]
+pub(crate) struct Judged {
+    pub findings: Vec<Finding>,
+    /// How many changes of tasks were judged.
+    pub changes: usize,
+    /// How many of them name the rules by the hash of an earlier version.
+    pub renamed: usize,
+    /// The tasks that somebody with the right moved against the workflow.
+    pub overridden: Vec<TaskId>,
+    /// The tasks that can be read again, and continue from where they stood.
+    pub mended: Vec<TaskId>,
 }

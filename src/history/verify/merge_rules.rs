@@ -1,25 +1,23 @@
-//! The rules at a merge: a merge makes of them what comes of both sides, and has nothing to add to it.
+//! Judges the rules at a merge: a merge adds nothing to what its sides have.
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::again::Again;
-use super::finding::{Broken, Wrong};
-use super::judge::Judge;
-use super::text::short;
-use crate::files::config::config::Subject;
+use super::finding::{BrokenRule, Finding};
+use super::remerge::Remerge;
+use super::words::short;
+use crate::files::config::configuration::Subject;
 use crate::git::{Comparison, LogEntry, ObjectId, Repository, merge_texts_by};
 use crate::project::error::error::OpsError;
 
 /// The content of a file, where it is.
 type Content = Option<Vec<u8>>;
 
-/// Returns the files of the rules that are otherwise than merging them makes them.
-pub(crate) fn of(
-    judge: &Judge<'_>,
+/// Judges the rule files: each is as merging the sides makes it.
+pub(crate) fn judge(
+    repository: &Repository,
     entry: &LogEntry,
-    again: &Again,
-) -> Result<Vec<Wrong>, OpsError> {
-    let repository = &judge.workspace.repository;
+    remerge: &Remerge,
+) -> Result<Vec<Finding>, OpsError> {
     let mut files: BTreeMap<String, (usize, Option<ObjectId>)> = BTreeMap::new();
     // Whatever a side had may stand where two changes dispute.
     let mut lines = Lines::default();
@@ -35,16 +33,16 @@ pub(crate) fn of(
     }
     let mut wrong = Vec::new();
     for (path, (sides, after)) in files {
-        if let Some(expected) = expected(repository, entry, again, &path, sides)?
+        if let Some(expected) = expected(repository, entry, remerge, &path, sides)?
             && !expected.allow(after.map(|id| repository.read_blob(id)).transpose()?, &lines)
         {
-            let words = format!("`{path}` as it comes of both sides");
+            let words = short(&format!("`{path}` as it comes of both sides"));
             let found = if sides < entry.parents.len() {
-                "what one side says alone, without what the other one changed".to_owned()
+                "what one side says alone, without what the other one changed"
             } else {
-                "something that no side says; the rules change in commits of their own".to_owned()
+                "something that no side says; the rules change in commits of their own"
             };
-            wrong.push(Wrong::new(entry, None, Broken::RulesInMerge, short(&words), found));
+            wrong.push(Finding::new(entry, None, BrokenRule::RulesInMerge, words, found));
         }
     }
     Ok(wrong)
@@ -69,12 +67,12 @@ impl Expected {
 fn expected(
     repository: &Repository,
     entry: &LogEntry,
-    again: &Again,
+    remerge: &Remerge,
     path: &str,
     sides: usize,
 ) -> Result<Option<Expected>, OpsError> {
     let mut expected = Expected::default();
-    let bases: Vec<_> = again.bases().collect();
+    let bases: Vec<_> = remerge.bases().collect();
     let (&[ours, theirs], false) = (&entry.parents[..], bases.is_empty()) else {
         return Ok(
             (sides == entry.parents.len()).then_some(Expected { disputed: true, ..expected })

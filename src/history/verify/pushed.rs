@@ -5,12 +5,11 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 
-use super::finding::{Broken, Wrong};
-use super::past::{Past, ProjectFolder};
-use super::shared;
-use super::verify::{Verified, judged, verified_value};
+use super::branch_moves::{forced, superseded};
+use super::history::{Verified, verify_commits};
+use super::project_commits::{Past, ProjectFolder};
 use crate::domain::ssh::trusted_keys::TrustedKeys;
-use crate::git::{CommitId, ObjectId, Repository};
+use crate::git::{CommitId, ObjectId};
 use crate::project::error::error::OpsError;
 
 /// What a push does to a reference, as git tells its `pre-receive` hook: the old object, the new one, the name.
@@ -108,12 +107,12 @@ pub(crate) fn verify_pushed(
         };
         for project in &folders {
             let workspace = past.project(project)?;
-            let mut verified = judged(&workspace, &since, new, anchor)?;
+            let mut verified = verify_commits(&workspace, &since, new, anchor)?;
             if let Some(old) = old.filter(|_| update.reference.starts_with("refs/heads/")) {
-                verified.wrong.extend(forced(repository, old, new)?);
+                verified.findings.extend(forced(repository, old, new)?);
                 let main = arrives.filter(|_| update.reference != head.reference).or(head.commit);
-                let lost = shared::superseded(&workspace, (old, new), main, &verified.wrong)?;
-                verified.wrong.extend(lost);
+                let lost = superseded(&workspace, (old, new), main, &verified.findings)?;
+                verified.findings.extend(lost);
             }
             pushed.push(Pushed {
                 reference: update.reference.clone(),
@@ -139,27 +138,10 @@ fn folders(
     Ok(folders)
 }
 
-/// Returns what is wrong with a branch that leaves commits behind which it had.
-pub(crate) fn forced(
-    repository: &Repository,
-    old: CommitId,
-    new: CommitId,
-) -> Result<Option<Wrong>, OpsError> {
-    if repository.led_to(old, new)? {
-        return Ok(None);
-    }
-    let left = repository.all_since(&[new], old)?;
-    let count = left.commits.len() + left.ends.len();
-    let commits = if count == 1 { "1 commit".to_owned() } else { format!("{count} commits") };
-    let expected = format!("a branch that goes on from commit {}", &old.to_string()[..7]);
-    let found = format!("one that leaves {commits} of it behind");
-    Ok(Some(Wrong::new(&repository.log_entry(new)?, None, Broken::Forced, expected, found)))
-}
-
 /// Returns what was found as `--json` shows it.
 pub(crate) fn pushed_value(pushed: &[Pushed]) -> Value {
     let refs = pushed.iter().map(|one| {
-        let mut value = verified_value(&one.verified);
+        let mut value = one.verified.value();
         value["ref"] = one.reference.as_str().into();
         value["project"] = one.project.as_str().into();
         value

@@ -10,8 +10,7 @@ use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::delivery::{Failure, Message};
-use super::response::in_one_line;
+use super::message::{Failure, Message, in_one_line};
 use crate::system::process::{
     Attendant, How, Limits, Orphans, Printed, Program, Room, Secrets, Stream, Transcript,
 };

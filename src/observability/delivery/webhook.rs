@@ -15,9 +15,8 @@ use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 use ureq::{Agent, Body, Error};
 
-use super::delivery::{Failure, Message};
+use super::message::{Failure, Message, in_one_line};
 use super::public_address::is_public;
-use super::response::in_one_line;
 use super::signature::Secrets;
 use crate::domain::{Reach, Webhook};
 

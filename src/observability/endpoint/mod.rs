@@ -1,4 +1,4 @@
 //! The HTTP endpoint `GET /metrics`.
 
-pub(crate) mod endpoint;
 pub(crate) mod request;
+pub(crate) mod server;

@@ -2,9 +2,7 @@
 
 use std::io::{self, ErrorKind, Read};
 use std::net::TcpStream;
-use std::time::Instant;
-
-use super::endpoint::left;
+use std::time::{Duration, Instant};
 
 /// The longest question that is heard, in bytes.
 const LONGEST: usize = 8 * 1024;
@@ -21,15 +19,18 @@ pub(crate) struct Request {
 
 /// Why something is no question.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unfit {
+pub(crate) enum Malformed {
     /// It does not end.
     TooLong,
     /// It is something else.
-    Malformed,
+    NoHttp,
 }
 
 /// Reads a question. An error means that the client has gone, or that its time is over.
-pub(crate) fn read(stream: &mut TcpStream, until: Instant) -> io::Result<Result<Request, Unfit>> {
+pub(crate) fn read(
+    stream: &mut TcpStream,
+    until: Instant,
+) -> io::Result<Result<Request, Malformed>> {
     let mut said = Vec::with_capacity(1024);
     let mut part = [0; 1024];
     loop {
@@ -41,10 +42,10 @@ pub(crate) fn read(stream: &mut TcpStream, until: Instant) -> io::Result<Result<
             Err(cause) => return Err(cause),
         }
         if let Some(end) = end_of_head(&said) {
-            return Ok(parse(&said[..end]).ok_or(Unfit::Malformed));
+            return Ok(parse(&said[..end]).ok_or(Malformed::NoHttp));
         }
         if said.len() >= LONGEST {
-            return Ok(Err(Unfit::TooLong));
+            return Ok(Err(Malformed::TooLong));
         }
     }
 }
@@ -70,6 +71,14 @@ fn parse(head: &[u8]) -> Option<Request> {
         .collect();
     let path = target.split(['?', '#']).next().unwrap_or_default();
     Some(Request { method: method.to_owned(), path: path.to_owned(), accept: accept.join(",") })
+}
+
+/// Returns what is left of the time, which is never nothing.
+pub(crate) fn left(until: Instant) -> io::Result<Duration> {
+    match until.saturating_duration_since(Instant::now()) {
+        Duration::ZERO => Err(ErrorKind::TimedOut.into()),
+        left => Ok(left),
+    }
 }
 
 #[cfg(test)]

@@ -2,20 +2,17 @@
 //! it in between.
 
 use std::ops::ControlFlow;
-use std::thread;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-
-use super::counts::Counts;
-use super::derive::{Apart, Line, OfCommit, of_commit};
+use super::lines::{LeftForStream, OfCommit, of_commit};
+use super::lines::{StreamedLine, UncommittedLine};
 use super::rebuild::rebuild_with;
-use super::uncommitted::ForStream;
+use super::record::{EventCount, Ground, Kept, patiently};
 use crate::domain::EventId;
 use crate::files::event::line::EventLine;
-use crate::git::{CommitId, Head};
+use crate::git::CommitId;
 use crate::history::new_commits::derive_events::Telling;
-use crate::history::new_commits::news::{Left, News};
+use crate::history::new_commits::unreported::{Left, News};
 use crate::project::error::error::OpsError;
 use crate::project::parallel_map::side_by_side;
 use crate::project::workspace::Workspace;
@@ -25,52 +22,8 @@ use crate::storage::{Cursor, EventStream};
 
 /// How long whoever else writes is waited for: they are about to write the same.
 const PATIENCE: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_millis(2);
 /// How many commits are told of in one go: their lines are in memory until they are written.
 const MOST: usize = 5_000;
-/// So many ids of what was left for the stream are remembered.
-const MOST_TAKEN: usize = 1_000;
-
-/// What is kept beside the stream.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Kept {
-    /// Up to which commits all is written.
-    pub cursor: Cursor,
-    pub counts: Counts,
-    /// What was left for the stream and is in it, the last of it: somebody may leave it again.
-    pub taken: Vec<String>,
-}
-
-impl Kept {
-    /// Notes what is in the stream now.
-    pub(crate) fn take(&mut self, ids: impl IntoIterator<Item = EventId>) {
-        self.taken.extend(ids.into_iter().map(|id| id.to_string()));
-        let surplus = self.taken.len().saturating_sub(MOST_TAKEN);
-        self.taken.drain(..surplus);
-    }
-}
-
-/// The branch, and where it is.
-pub(crate) struct Ground {
-    pub head: Head,
-    pub newest: CommitId,
-}
-
-impl Ground {
-    /// Looks; there is nothing to tell of before the first commit. Where no branch is checked out only those are told of anything
-    /// who know of none: it may be any commit, for a moment.
-    pub(crate) fn look(
-        workspace: &Workspace,
-        cursor: Option<&Cursor>,
-    ) -> Result<Option<Self>, OpsError> {
-        let head = workspace.repository.look()?;
-        let knows = cursor.is_some_and(|cursor| cursor.commits().next().is_some());
-        let Some(newest) = head.commit.filter(|_| head.reference != "HEAD" || !knows) else {
-            return Ok(None);
-        };
-        Ok(Some(Self { head, newest }))
-    }
-}
 
 /// Returns whether all is in the stream that is to be told.
 pub fn are_events_kept(workspace: &Workspace) -> Result<bool, OpsError> {
@@ -98,6 +51,29 @@ pub fn catch_up_events(workspace: &Workspace) -> Result<Left, OpsError> {
         Some(writer) => write_all(workspace, &stream, &writer, &|| true),
         None if is_up_to_date(workspace, &stream)? => Ok(Left::Nothing),
         None => Ok(Left::Commits),
+    }
+}
+
+/// Returns how often each event is in the stream, which is brought up to date first; that reads what was committed since, and
+/// nothing of what was counted already. Events of kinds that this version does not know are left out.
+pub fn event_counts(workspace: &Workspace) -> Result<Vec<EventCount>, OpsError> {
+    let missing = catch_up_or_list(workspace)?;
+    let record = EventStream::of(&workspace.paths).record::<Kept>()?;
+    let mut counts = record.map(|(record, _)| record.kept.counts).unwrap_or_default();
+    for line in &missing {
+        counts.add(line);
+    }
+    Ok(counts.list())
+}
+
+/// Brings the stream up to date. Returns what could not be written: nothing may be written there, or somebody else is about to, and takes
+/// long.
+pub(crate) fn catch_up_or_list(workspace: &Workspace) -> Result<Vec<StreamedLine>, OpsError> {
+    match catch_up_events(workspace) {
+        Ok(Left::Nothing) => Ok(Vec::new()),
+        Ok(Left::Commits) => unwritten(workspace),
+        Err(OpsError::Store(fault)) if fault.is_read_only() => unwritten(workspace),
+        Err(error) => Err(error),
     }
 }
 
@@ -132,10 +108,10 @@ fn remake(
 }
 
 /// Returns what is not in a stream that cannot be written now: what would be added, or all where there is none.
-pub(crate) fn unwritten(workspace: &Workspace) -> Result<Vec<Line>, OpsError> {
+fn unwritten(workspace: &Workspace) -> Result<Vec<StreamedLine>, OpsError> {
     let stream = EventStream::of(&workspace.paths);
     let kept = stream.record::<Kept>()?.map(|(record, _)| record.kept).unwrap_or_default();
-    let apart = ForStream::of(stream.left()?, &kept.taken).waiting;
+    let apart = LeftForStream::of(stream.left()?, &kept.taken).waiting;
     let news = match Ground::look(workspace, Some(&kept.cursor))? {
         Some(ground) => news(workspace, &kept.cursor, &ground, usize::MAX)?,
         None => None,
@@ -144,20 +120,6 @@ pub(crate) fn unwritten(workspace: &Workspace) -> Result<Vec<Line>, OpsError> {
         Some(news) => lines(workspace, &news, apart)?.0,
         None => apart.into_iter().map(|apart| apart.line).collect(),
     })
-}
-
-/// Takes the right to write the stream; waits that long for whoever has it.
-pub(crate) fn patiently(
-    stream: &EventStream,
-    patience: Duration,
-) -> Result<Option<StreamWriter>, OpsError> {
-    let until = Instant::now() + patience;
-    loop {
-        match stream.writing()? {
-            None if Instant::now() < until => thread::sleep(PAUSE),
-            outcome => return Ok(outcome),
-        }
-    }
 }
 
 fn is_up_to_date(workspace: &Workspace, stream: &EventStream) -> Result<bool, OpsError> {
@@ -200,11 +162,11 @@ fn step(
     for line in strays {
         record.kept.counts.add_read(line);
     }
-    let left = ForStream::of(stream.left()?, &record.kept.taken);
+    let left = LeftForStream::of(stream.left()?, &record.kept.taken);
     left.clear_done(writer)?;
     let apart = left.waiting;
     let Some(ground) = Ground::look(workspace, Some(&record.kept.cursor))? else {
-        let lines: Vec<Line> = apart.iter().map(|apart| apart.line.clone()).collect();
+        let lines: Vec<StreamedLine> = apart.iter().map(|apart| apart.line.clone()).collect();
         write(writer, &mut record, &lines, apart)?;
         return Ok(Step::Done(Left::Nothing));
     };
@@ -220,8 +182,8 @@ fn step(
 fn write(
     writer: &StreamWriter,
     record: &mut StreamRecord<Kept>,
-    lines: &[Line],
-    taken: Vec<Apart>,
+    lines: &[StreamedLine],
+    taken: Vec<UncommittedLine>,
 ) -> Result<(), OpsError> {
     for line in lines {
         record.kept.counts.add(line);
@@ -250,8 +212,8 @@ fn news(
 fn lines(
     workspace: &Workspace,
     news: &News,
-    apart: Vec<Apart>,
-) -> Result<(Vec<Line>, Vec<Apart>), OpsError> {
+    apart: Vec<UncommittedLine>,
+) -> Result<(Vec<StreamedLine>, Vec<UncommittedLine>), OpsError> {
     let mut waiting = apart.into_iter().peekable();
     let (mut lines, mut taken) = (Vec::new(), Vec::new());
     let of = |workspace: &Workspace, share: &[CommitId]| {

@@ -3,10 +3,10 @@
 
 use std::collections::VecDeque;
 
-use super::catch_up::{catch_up_events, unwritten};
+use super::catch_up::{catch_up_events, catch_up_or_list};
 use crate::domain::{AgentId, EventKind, Level, TaskId, Timestamp};
 use crate::files::event::line::EventLine;
-use crate::history::new_commits::news::Left;
+use crate::history::new_commits::unreported::Left;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::EventStream;
@@ -14,7 +14,7 @@ use crate::storage::event_log::StreamReader;
 
 /// Which events are wanted; what is not said is no condition.
 #[derive(Debug, Clone, Default)]
-pub struct WantedEvents {
+pub(crate) struct WantedEvents {
     /// Those about this task.
     pub task: Option<TaskId>,
     /// Those of one of these kinds.
@@ -29,7 +29,7 @@ pub struct WantedEvents {
 
 impl WantedEvents {
     /// Returns whether that event is wanted.
-    pub fn take(&self, event: &EventLine) -> bool {
+    pub(crate) fn take(&self, event: &EventLine) -> bool {
         self.task.as_ref().is_none_or(|task| event.is_about(task))
             && (self.kinds.is_empty() || event.kind.is_some_and(|kind| self.kinds.contains(&kind)))
             && self.since.is_none_or(|since| event.at >= since)
@@ -40,7 +40,7 @@ impl WantedEvents {
 
 /// What a line of the stream is.
 #[derive(Debug, Clone, PartialEq)]
-pub enum StreamLine {
+pub(crate) enum StreamLine {
     /// An event, and the line as it stands.
     Event(Box<EventLine>, String),
     /// No event: the number of the line.
@@ -48,7 +48,7 @@ pub enum StreamLine {
 }
 
 /// The stream, being read.
-pub struct EventReader {
+pub(crate) struct EventReader {
     stream: EventStream,
     reading: Option<StreamReader>,
     number: u64,
@@ -71,15 +71,9 @@ enum Reached {
 
 impl EventReader {
     /// Opens the stream, brought up to date. Where nothing may be written, what is missing is told all the same.
-    pub fn open(workspace: &Workspace) -> Result<Self, OpsError> {
+    pub(crate) fn open(workspace: &Workspace) -> Result<Self, OpsError> {
         let stream = EventStream::of(&workspace.paths);
-        let missing = match catch_up_events(workspace) {
-            Ok(Left::Nothing) => Vec::new(),
-            // Somebody else is about to write it, and takes long.
-            Ok(Left::Commits) => unwritten(workspace)?,
-            Err(OpsError::Store(fault)) if fault.is_read_only() => unwritten(workspace)?,
-            Err(error) => return Err(error),
-        };
+        let missing = catch_up_or_list(workspace)?;
         let unwritten = missing.into_iter().map(|line| line.text.trim_end().to_owned()).collect();
         Ok(Self {
             reading: stream.open()?,
@@ -92,7 +86,7 @@ impl EventReader {
     }
 
     /// Returns the next line, if there is one by now.
-    pub fn next_line(&mut self) -> Result<Option<StreamLine>, OpsError> {
+    pub(crate) fn next_line(&mut self) -> Result<Option<StreamLine>, OpsError> {
         // What comes into it behind what was not in it is that, first of all.
         let read = match self.reading.as_mut().filter(|_| self.reached == Reached::EventStream) {
             Some(reading) => reading.line()?,
@@ -117,7 +111,7 @@ impl EventReader {
     }
 
     /// Has the stream brought up to date again, and goes over to the one that has taken its place, if one has.
-    pub fn refresh(&mut self, workspace: &Workspace) -> Result<(), OpsError> {
+    pub(crate) fn refresh(&mut self, workspace: &Workspace) -> Result<(), OpsError> {
         let left = match catch_up_events(workspace) {
             Err(OpsError::Store(fault)) if fault.is_read_only() => Left::Commits,
             other => other?,

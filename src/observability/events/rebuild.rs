@@ -5,14 +5,14 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use super::catch_up::{Ground, Kept, patiently};
-use super::derive::{Apart, Line, OfCommit, of_commit};
-use super::uncommitted::ForStream;
+use super::lines::{LeftForStream, OfCommit, of_commit};
+use super::lines::{StreamedLine, UncommittedLine};
+use super::record::{Ground, Kept, patiently};
 use crate::domain::{EventId, Timestamp};
 use crate::files::event::line::EventLine;
 use crate::git::CommitId;
 use crate::history::new_commits::derive_events::Telling;
-use crate::history::new_commits::news::News;
+use crate::history::new_commits::unreported::News;
 use crate::project::error::error::OpsError;
 use crate::project::parallel_map::side_by_side;
 use crate::project::workspace::Workspace;
@@ -54,7 +54,7 @@ pub fn rebuild_events(workspace: &Workspace) -> Result<Rebuilt, OpsError> {
 
 /// A line that is in no commit, where it stands in the old stream.
 struct Old {
-    apart: Apart,
+    apart: UncommittedLine,
     /// The commit of the line before it.
     after: Option<String>,
 }
@@ -71,7 +71,10 @@ fn old_lines(stream: &EventStream) -> Result<(Vec<Old>, usize), OpsError> {
                 Some(commit) if after.as_deref() != Some(commit) => after = Some(commit.to_owned()),
                 Some(_) => {}
                 None => {
-                    old.extend(Apart::read(&text).map(|apart| Old { apart, after: after.clone() }));
+                    old.extend(
+                        UncommittedLine::read(&text)
+                            .map(|apart| Old { apart, after: after.clone() }),
+                    );
                 }
             },
         }
@@ -92,7 +95,7 @@ pub(crate) fn rebuild_with(
     let left = stream.left()?;
     let over: Vec<EventId> = left.iter().map(|(id, _)| id.clone()).collect();
     let left =
-        ForStream::of(left, &ids.iter().map(ToString::to_string).collect::<Vec<_>>()).waiting;
+        LeftForStream::of(left, &ids.iter().map(ToString::to_string).collect::<Vec<_>>()).waiting;
     let added: Vec<EventId> = left.iter().filter_map(|apart| apart.id.clone()).collect();
     let ground = Ground::look(workspace, None)?;
     let news = match &ground {
@@ -132,19 +135,19 @@ pub(crate) fn rebuild_with(
 /// Where the lines that are in no commit go.
 struct Places {
     /// What stood before all commits.
-    first: Vec<Line>,
+    first: Vec<StreamedLine>,
     /// By commit.
-    behind: HashMap<String, Vec<Line>>,
+    behind: HashMap<String, Vec<StreamedLine>>,
     /// By time, the oldest first: the commits before them are not in this history, or they are new.
-    by_time: std::iter::Peekable<std::vec::IntoIter<(Timestamp, Line)>>,
+    by_time: std::iter::Peekable<std::vec::IntoIter<(Timestamp, StreamedLine)>>,
 }
 
 impl Places {
-    fn of(old: Vec<Old>, left: Vec<Apart>, news: Option<&News>) -> Self {
+    fn of(old: Vec<Old>, left: Vec<UncommittedLine>, news: Option<&News>) -> Self {
         let commits = news.filter(|_| !old.is_empty()).into_iter().flat_map(|news| &news.commits);
         let history: HashSet<String> = commits.map(ToString::to_string).collect();
         let (mut first, mut behind, mut by_time) =
-            (Vec::new(), HashMap::<_, Vec<Line>>::new(), Vec::new());
+            (Vec::new(), HashMap::<_, Vec<StreamedLine>>::new(), Vec::new());
         for Old { apart, after } in old {
             match after {
                 None => first.push(apart.line),
@@ -187,7 +190,7 @@ impl<'w> Making<'w> {
         self.write(&behind)
     }
 
-    fn write(&mut self, lines: &[Line]) -> Result<(), OpsError> {
+    fn write(&mut self, lines: &[StreamedLine]) -> Result<(), OpsError> {
         for line in lines {
             self.kept.counts.add(line);
         }

@@ -1,16 +1,28 @@
-//! What is counted of each task: where it stands, and, in `ended`, every visit that has ended. Pure; names are borrowed from the headers.
+//! What is counted of each task: where it stands, and every visit that has ended. Of those only what their entries say counts, and not
+//! today's rules, so that two who count agree. Pure; names are borrowed from the headers.
 
 use std::collections::BTreeMap;
 
-use super::ended_visits::CONDITION;
-use super::zero_series::Known;
-use crate::domain::Status;
-use crate::domain::values::histogram::Histogram;
+use super::known_series::KnownSeries;
+use crate::domain::histogram::Histogram;
+use crate::domain::{Ending, Outcome, Status};
+use crate::observability::stats::loops::most_passes;
+use crate::observability::stats::verdict::verdicts;
 use crate::rules::{is_circle, is_nobody};
+use crate::tasks::headers::ended_visit::EndedVisit;
 use crate::tasks::headers::header::Header;
 
 /// Why a task is blocked, in one word.
 pub(crate) const REASONS: [&str; 5] = ["held", "loop", "dependency", "no_agents", "reported"];
+/// Why a gate was passed over: its condition did not hold.
+const CONDITION: &str = "condition_false";
+/// Why a gate was passed over: a route led past it.
+const ROUTE: &str = "route";
+/// Where a task goes that is complete.
+const END: &str = "$end";
+/// Where a task goes that is called off.
+const CANCELLED: &str = "$cancelled";
+
 /// Numbers by labels: those in the order in which the family has them, without the project.
 pub(crate) type By<'h, const N: usize, T> = BTreeMap<[&'h str; N], T>;
 
@@ -72,7 +84,7 @@ impl Default for Passes {
 
 /// Counts tasks; what the rules in force know is there, whether or not it was met.
 pub(crate) fn of<'h>(
-    known: &'h [Known],
+    known: &'h [KnownSeries],
     headers: impl IntoIterator<Item = &'h Header>,
 ) -> Counts<'h> {
     let mut counts = Counts::default();
@@ -87,7 +99,57 @@ pub(crate) fn of<'h>(
 }
 
 impl<'h> Counts<'h> {
-    fn expect(&mut self, known: &'h Known) {
+    /// Counts all that has ended of the task. Each time that it came to the end counts, so that taking it up again takes nothing away.
+    fn past(&mut self, header: &'h Header) {
+        let workflow = header.workflow.as_str();
+        for (index, visit) in header.stays.iter().enumerate() {
+            self.ended(workflow, visit);
+            if visit.to.as_deref() == Some(END) {
+                let end = visit.entered.saturating_add_unsigned(visit.seconds);
+                let seconds = u64::try_from(end.saturating_sub(header.created)).unwrap_or(0);
+                self.lead_times.entry([workflow]).or_default().observe(seconds);
+                self.passes
+                    .entry([workflow])
+                    .or_default()
+                    .0
+                    .observe(most_passes(&header.stays[..=index], None).into());
+            }
+        }
+    }
+
+    /// Counts an ended visit: of a fork as its branch's, and the one that closes it as the fork's, too.
+    fn ended(&mut self, workflow: &'h str, visit: &'h EndedVisit) {
+        let (gate, outcome) = (visit.gate.as_str(), visit.ended.as_str());
+        self.skewed += u64::from(visit.skewed);
+        // Between its end and being taken up again a task was at no gate.
+        if outcome != Ending::Reopened.as_str() {
+            self.durations.entry([workflow, gate, outcome]).or_default().observe(visit.seconds);
+        }
+        let fork = gate.split_once('/').map(|(fork, _)| fork);
+        let to = match (&visit.to, &visit.join, fork) {
+            (_, Some(join), _) => join.fork.as_str(),
+            (Some(to), ..) => to,
+            (None, _, Some(fork)) => fork,
+            (None, _, None) => CANCELLED,
+        };
+        *self.transitions.entry([workflow, gate, to, outcome]).or_default() += 1;
+        self.rejections.entry([workflow, gate]).or_default();
+        for verdict in verdicts(visit) {
+            *self.rejections.entry([workflow, verdict.station]).or_default() +=
+                u64::from(verdict.rejects);
+        }
+        *self.timeouts.entry([workflow, gate]).or_default() +=
+            u64::from(outcome == Ending::Timeout.as_str());
+        for gate in &visit.skipped {
+            *self.skips.entry([workflow, gate, skip_reason(visit)]).or_default() += 1;
+        }
+        let Some((join, to)) = visit.join.as_ref().zip(visit.to.as_deref()) else { return };
+        let said = if join.failed { "needs_review" } else { "complete" };
+        self.durations.entry([workflow, &join.fork, said]).or_default().observe(visit.seconds);
+        *self.transitions.entry([workflow, &join.fork, to, said]).or_default() += 1;
+    }
+
+    fn expect(&mut self, known: &'h KnownSeries) {
         let (workflow, gate) = (known.workflow.as_str(), known.gate.as_str());
         for outcome in &known.outcomes {
             self.durations.entry([workflow, gate, outcome]).or_default();
@@ -169,4 +231,16 @@ fn reason(header: &Header) -> &'static str {
     } else {
         reported
     }
+}
+
+/// Returns why gates were passed over on the way that the visit took. By itself only `complete` and `skip` lead on, to the next gate
+/// that applies; all else goes where a route leads. An entry does not say whether `complete` had one, too: it counts as if not.
+fn skip_reason(visit: &EndedVisit) -> &'static str {
+    let joined = visit
+        .join
+        .as_ref()
+        .map(|join| if join.failed { Outcome::NeedsReview } else { Outcome::Complete });
+    let said = joined.as_ref().map_or(visit.ended.as_str(), Outcome::as_str);
+    let goes_on = [Outcome::Complete, Outcome::Skip].iter().any(|outcome| outcome.as_str() == said);
+    if goes_on && visit.retry.is_none() { CONDITION } else { ROUTE }
 }

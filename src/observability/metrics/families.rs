@@ -1,8 +1,12 @@
-//! What was counted, under the names that spec 1 (6.4, 8) and `docs/reference/metrics.md` give it.
+//! What was counted, under the names that `docs/reference/metrics.md` gives it.
+
+use std::collections::BTreeMap;
 
 use super::count::{By, Counts};
-use crate::domain::Timestamp;
-use crate::domain::values::histogram::Histogram;
+use super::known_series::KnownSeries;
+use crate::domain::histogram::Histogram;
+use crate::domain::{EventKind, Timestamp};
+use crate::observability::events::record::EventCount;
 use crate::observability::exposition::{Family, Labels, Samples};
 
 /// Returns the families of all that was counted.
@@ -119,7 +123,7 @@ pub(crate) fn ages(oldest: &[(Labels, Option<i64>)], now: Timestamp) -> Family {
 }
 
 /// Returns counters by these labels.
-pub(crate) fn counters<const N: usize>(
+fn counters<const N: usize>(
     project: &str,
     names: [&'static str; N],
     counted: &By<'_, N, u64>,
@@ -161,4 +165,68 @@ fn labels<const N: usize>(project: &str, names: [&'static str; N], values: &[&st
 #[expect(clippy::cast_precision_loss, reason = "tasks and seconds are far below 2^52")]
 fn number(count: u64) -> f64 {
     count as f64
+}
+
+/// What is counted by workflow and gate: the event, the metric, and what it tells.
+const BY_GATE: [(EventKind, &str, &str); 5] = [
+    (
+        EventKind::GateConflict,
+        "aof_gate_conflicts",
+        "Completions that came for a visit that had ended; of this clone.",
+    ),
+    (
+        EventKind::GateCircularLoop,
+        "aof_gate_circular_loops",
+        "Tasks that were stopped because they went in a circle.",
+    ),
+    (
+        EventKind::GateExhausted,
+        "aof_gate_exhausted",
+        "Tasks that were sent back more often than their gate allows.",
+    ),
+    (
+        EventKind::GateAssignmentError,
+        "aof_gate_assignment_errors",
+        "Tasks that were taken from an agent that is not in the role they take.",
+    ),
+    (
+        EventKind::GateConditionError,
+        "aof_gate_condition_errors",
+        "Conditions that failed to evaluate.",
+    ),
+];
+
+/// Returns the families of what is in the stream. What the rules in force know is there, whether or not it happened.
+pub(crate) fn of_events(
+    project: &str,
+    known: &[KnownSeries],
+    counts: &[EventCount],
+) -> Vec<Family> {
+    let of_kind = |kind: EventKind| counts.iter().filter(move |own| own.kind == kind);
+    let mut families = Vec::new();
+    for (kind, name, help) in BY_GATE {
+        let mut counted: By<'_, 2, u64> = BTreeMap::new();
+        for place in known {
+            counted.insert([&place.workflow, &place.gate], 0);
+        }
+        for own in of_kind(kind) {
+            *counted.entry(place(own)).or_default() += own.count;
+        }
+        families.push(Family {
+            name,
+            help,
+            samples: counters(project, ["workflow", "gate"], &counted),
+        });
+    }
+    let invalid = of_kind(EventKind::WorkflowConfigInvalid).map(|own| own.count).sum();
+    families.push(Family {
+        name: "aof_workflow_config_invalid",
+        help: "Commits whose rules are invalid.",
+        samples: counters(project, [], &BTreeMap::from([([], invalid)])),
+    });
+    families
+}
+
+fn place(own: &EventCount) -> [&str; 2] {
+    [own.workflow.as_deref().unwrap_or_default(), own.gate.as_deref().unwrap_or_default()]
 }

@@ -1,22 +1,25 @@
-//! The project in numbers, for Prometheus: counted from the task files, so that a restart resets nothing and two who count agree.
-//!
-//! Where tasks stand (`count`) and every visit that has ended (`ended`) become families of metrics (`families`), and so does what only the event
-//! stream tells (`happened`); label sets that the rules in force can have are there from the start, with 0 (`known`). No label names
-//! a task. A task whose file cannot be read now counts as it was committed last (`hidden`).
+//! The project in numbers, for Prometheus: counted from the task files, so that a restart resets nothing and two who count agree. No label
+//! names a task. A task whose file cannot be read now counts as it was committed last.
+
+use std::collections::HashSet;
 
 use super::count;
-use super::event_counts;
 use super::families;
-use super::unreadable_tasks;
-use super::zero_series;
+use super::known_series;
 use crate::domain::Timestamp;
-use crate::observability::events::event_counts;
+use crate::observability::events::catch_up::event_counts;
 use crate::observability::exposition::{Family, Labels};
 use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::tasks::headers::listing::{Scope, Unreadable, read_all};
+use crate::storage::{ProjectPath, layout};
+use crate::tasks::headers::header::{Header, follow, header};
+use crate::tasks::headers::listing::{Listing, Scope, Unreadable, read_all};
 use crate::tasks::inbox::backlog::pending;
+use crate::tasks::state::task_state::parse_with;
+
+/// How many earlier versions of a file are looked at for one that can be read.
+const LOOK_BACK: usize = 100;
 
 /// The numbers of a project at one moment.
 #[derive(Debug, Default)]
@@ -43,14 +46,14 @@ impl Numbers {
 /// Counts the project.
 pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbers, OpsError> {
     let listing = read_all(workspace, in_force, Scope::All);
-    let hidden = unreadable_tasks::of(workspace, in_force, &listing)?;
-    let known = zero_series::of(&in_force.rules);
+    let hidden = unreadable_tasks(workspace, in_force, &listing)?;
+    let known = known_series::of(&in_force.rules);
     let counts = count::of(&known, listing.tasks.iter().map(|(header, _)| header).chain(&hidden));
     let project = in_force.project_name(workspace);
     let mut families = families::of(&project, &counts);
     let untold = match event_counts(workspace) {
         Ok(events) => {
-            families.extend(event_counts::of(&project, &known, &events));
+            families.extend(families::of_events(&project, &known, &events));
             None
         }
         Err(error) => Some(error),
@@ -70,4 +73,47 @@ pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbe
     families.push(families::build());
     let oldest = families::oldest(&project, &counts);
     Ok(Numbers { project, families, unreadable: listing.unreadable, untold, oldest })
+}
+
+/// Returns the tasks that have a file, but none that can be read, as they were committed last when they could be.
+fn unreadable_tasks(
+    workspace: &Workspace,
+    in_force: &InForce,
+    listing: &Listing,
+) -> Result<Vec<Header>, OpsError> {
+    let mut hidden = Vec::new();
+    if listing.unreadable.is_empty() {
+        return Ok(hidden);
+    }
+    let mut read: HashSet<String> =
+        listing.tasks.iter().map(|(header, _)| header.id.clone()).collect();
+    for file in &listing.unreadable {
+        let Ok(path) = file.path.parse::<ProjectPath>() else { continue };
+        if let Some(mut header) =
+            committed(workspace, in_force, &path)?.filter(|header| read.insert(header.id.clone()))
+        {
+            follow(&in_force.rules, &mut header);
+            hidden.push(header);
+        }
+    }
+    Ok(hidden)
+}
+
+fn committed(
+    workspace: &Workspace,
+    in_force: &InForce,
+    path: &ProjectPath,
+) -> Result<Option<Header>, OpsError> {
+    let (Some(Ok(id)), repository) = (layout::task_id(path.name()), &workspace.repository) else {
+        return Ok(None);
+    };
+    let Some(head) = repository.look()?.commit else { return Ok(None) };
+    for entry in repository.log_of(head, &[path.as_str()])?.take(LOOK_BACK) {
+        let entry = entry?;
+        let Some(bytes) = repository.read(entry.id, path.as_str())? else { continue };
+        if let Ok(file) = parse_with(&in_force.defaults(entry.committed), &id, path, &bytes) {
+            return Ok(Some(header(&file)));
+        }
+    }
+    Ok(None)
 }

@@ -6,9 +6,8 @@ use std::rc::Rc;
 
 use tracing::warn;
 
-use crate::domain::{ChannelKey, Digest, Event, EventKind};
+use crate::domain::{ChangeEvents, ChannelKey, Digest, Event, EventKind};
 use crate::files::event::json::notice_value;
-use crate::history::new_commits::new_commits::Happened;
 use crate::project::active_rules::in_force;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -23,7 +22,7 @@ use crate::tasks::uncommitted_events::leave;
 pub(crate) fn compose(
     workspace: &Workspace,
     rules: &Rules,
-    happened: &[Happened],
+    happened: &[ChangeEvents],
 ) -> BTreeMap<ChannelKey, Vec<OutboxMessage>> {
     let mut messages: BTreeMap<ChannelKey, Vec<OutboxMessage>> = BTreeMap::new();
     for one in happened {
@@ -100,7 +99,7 @@ pub(crate) fn tell_of_dropped(
         channels.entry(&waiting.channel).or_default().push(waiting);
     }
     let at = workspace.now();
-    let happened: Vec<Happened> = channels
+    let happened: Vec<ChangeEvents> = channels
         .into_iter()
         .map(|(channel, dropped)| {
             let ids: Vec<&str> = dropped.iter().map(|waiting| waiting.id.as_str()).collect();
@@ -108,7 +107,7 @@ pub(crate) fn tell_of_dropped(
             let event =
                 Event::NoticesDropped { channel: channel.to_owned(), count: dropped.len(), reason };
             let mark = format!("dropped {}", ids.join(" "));
-            Happened {
+            ChangeEvents {
                 mark,
                 at,
                 later: 0,
@@ -145,7 +144,7 @@ pub(crate) fn put_conflict(
         return Ok(());
     }
     let task = Standing::read(workspace, &ticket.task)?.file.task;
-    let happened = Happened {
+    let happened = ChangeEvents {
         mark: format!("conflict {ticket} {}", delivery.as_str()),
         at: workspace.now(),
         later: task.history.len(),

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use tracing::info;
 
 use super::compose::tell_of_dropped;
-use super::derive::put_out;
+use super::put_out::put_out;
 use crate::domain::{Channel, ChannelKey, Timestamp};
-use crate::history::new_commits::news::Left;
-use crate::observability::{Failure, Message, deliver};
+use crate::history::new_commits::unreported::Left;
+use crate::observability::delivery::deliver::deliver;
+use crate::observability::delivery::message::{Failure, Message};
 use crate::project::active_rules::in_force;
 use crate::project::aside::Clock;
 use crate::project::error::error::OpsError;

@@ -11,11 +11,11 @@ use crate::storage::outbox::OutboxMessage;
 /// What is on its way, and what was given up.
 pub(crate) struct Outgoing {
     /// The messages, channel by channel, the oldest first.
-    pub messages: Vec<Message>,
+    pub messages: Vec<OutgoingMessage>,
 }
 
 /// A message, and where it stands.
-pub(crate) struct Message {
+pub(crate) struct OutgoingMessage {
     /// Its id.
     pub id: String,
     /// What it tells: the name of the event.
@@ -29,14 +29,14 @@ pub(crate) struct Message {
     /// How often it was tried.
     pub attempts: u32,
     /// How it stands.
-    pub standing: Standing,
+    pub standing: OutgoingStanding,
     /// Why it was not taken.
     pub error: Option<String>,
 }
 
 /// How a message stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum OutgoingStanding {
     /// It waits; it was not tried yet, or its time has come.
     Due,
     /// It is tried again then.
@@ -58,20 +58,21 @@ pub(crate) fn outgoing(workspace: &Workspace) -> Result<Outgoing, OpsError> {
             let next = waiting.next.max(until).filter(|next| *next > now);
             let error =
                 waiting.error.clone().or_else(|| rest.as_ref().map(|rest| rest.error.clone()));
-            messages.push(Message {
+            messages.push(OutgoingMessage {
                 error,
-                ..message(waiting, next.map_or(Standing::Due, Standing::Later))
+                ..message(waiting, next.map_or(OutgoingStanding::Due, OutgoingStanding::Later))
             });
         }
     }
-    messages
-        .extend(outbox.dropped()?.into_iter().map(|waiting| message(waiting, Standing::Dropped)));
+    messages.extend(
+        outbox.dropped()?.into_iter().map(|waiting| message(waiting, OutgoingStanding::Dropped)),
+    );
     Ok(Outgoing { messages })
 }
 
-fn message(waiting: OutboxMessage, standing: Standing) -> Message {
+fn message(waiting: OutboxMessage, standing: OutgoingStanding) -> OutgoingMessage {
     let field = |name: &str| waiting.message[name].as_str().map(str::to_owned);
-    Message {
+    OutgoingMessage {
         event: field("event").unwrap_or_default(),
         task: field("taskId"),
         id: waiting.id,
@@ -95,9 +96,9 @@ pub(crate) fn outgoing_value(outgoing: &Outgoing) -> Value {
         .iter()
         .map(|message| {
             let (state, next) = match message.standing {
-                Standing::Due => ("due", None),
-                Standing::Later(next) => ("waiting", Some(next)),
-                Standing::Dropped => ("dropped", None),
+                OutgoingStanding::Due => ("due", None),
+                OutgoingStanding::Later(next) => ("waiting", Some(next)),
+                OutgoingStanding::Dropped => ("dropped", None),
             };
             json!({
                 "id": message.id,

@@ -5,8 +5,5 @@
 
 pub(crate) mod compose;
 pub(crate) mod delivery;
-pub(crate) mod derive;
 pub(crate) mod list;
-
-pub(crate) use compose::put_conflict;
-pub(crate) use list::{Standing as OutgoingStanding, outgoing};
+pub(crate) mod put_out;

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::span::Span;
-use super::spread::{Share, Spread};
+use serde::{Serialize, Serializer};
+
+use super::numbers::{Share, Span, Spread, rounded};
 use super::verdict::{gate_of, took_time, verdicts};
 use crate::domain::Workflow;
 use crate::tasks::headers::ended_visit::EndedVisit;
@@ -12,9 +13,9 @@ use crate::tasks::headers::header::Header;
 use crate::tasks::lookup::stations;
 
 /// A gate, or a branch of one, and how it does.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct GateStats {
-    /// Its workflow.
     pub workflow: String,
     /// The gate, or the branch of it.
     pub gate: String,
@@ -23,8 +24,10 @@ pub(crate) struct GateStats {
     /// Whether the rules in force have it.
     pub in_force: bool,
     /// How long the visits were that ended in this time; nothing where none did.
+    #[serde(rename = "duration")]
     pub spread: Option<Spread>,
     /// Of the time of all gates, what was spent here, by visits that are open, too; branches spend that of their fork.
+    #[serde(rename = "timeShare", serialize_with = "rate")]
     pub time: Share,
     /// Whether it can send tasks back, or once did.
     pub can_reject: bool,
@@ -40,6 +43,10 @@ pub(crate) struct GateStats {
     pub oldest: Option<u64>,
 }
 
+fn rate<S: Serializer>(share: &Share, serializer: S) -> Result<S::Ok, S::Error> {
+    share.rate().map(rounded).serialize(serializer)
+}
+
 impl GateStats {
     /// Returns whether no task was here in this time, though one could have been.
     pub(crate) fn is_idle(&self) -> bool {
@@ -53,11 +60,11 @@ type Key<'a> = (&'a str, Cow<'a, str>);
 /// Counts gates.
 #[derive(Debug, Default)]
 pub(crate) struct Gates<'a> {
-    counts: HashMap<Key<'a>, Count>,
+    counts: HashMap<Key<'a>, GateCount>,
 }
 
 #[derive(Debug, Default)]
-struct Count {
+struct GateCount {
     lengths: Vec<u64>,
     seconds: u64,
     rejections: Share,
@@ -121,7 +128,7 @@ impl<'a> Gates<'a> {
         }
     }
 
-    fn at(&mut self, task: &'a Header, station: impl Into<Cow<'a, str>>) -> &mut Count {
+    fn at(&mut self, task: &'a Header, station: impl Into<Cow<'a, str>>) -> &mut GateCount {
         self.counts.entry((&task.workflow, station.into())).or_default()
     }
 
@@ -145,14 +152,14 @@ impl<'a> Gates<'a> {
                 });
             }
         }
-        let mut gone: Vec<(Key<'_>, Count)> = self.counts.into_iter().collect();
+        let mut gone: Vec<(Key<'_>, GateCount)> = self.counts.into_iter().collect();
         gone.sort_by(|a, b| a.0.cmp(&b.0));
         rows.extend(gone.into_iter().map(|(key, count)| count.row(&key, false, whole)));
         rows
     }
 }
 
-impl Count {
+impl GateCount {
     fn stand(&mut self, age: u64) {
         self.standing += 1;
         self.oldest = self.oldest.max(Some(age));
@@ -174,9 +181,4 @@ impl Count {
             oldest: self.oldest,
         }
     }
-}
-
-/// Returns where most of the time is spent, if any is.
-pub(crate) fn bottleneck(gates: &[GateStats]) -> Option<&GateStats> {
-    gates.iter().filter(|gate| gate.time.part > 0).max_by_key(|gate| gate.time.part)
 }

@@ -1,6 +1,9 @@
 //! How often tasks go through the same gates: once is ideal, over three times a sign that something is wrong.
 
-use super::span::Span;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+use super::numbers::{Span, rounded};
 use super::verdict::gate_of;
 use crate::domain::Ending;
 use crate::tasks::headers::ended_visit::EndedVisit;
@@ -49,18 +52,31 @@ impl Loops {
     }
 }
 
+impl Serialize for Loops {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let few = self.few.iter().zip(1_u32..);
+        let mut counts: Vec<Value> =
+            few.map(|(tasks, passes)| json!({"passes": passes, "tasks": tasks})).collect();
+        counts.push(json!({"passes": format!("over {MANY}"), "tasks": self.many.len()}));
+        let worst = self.many.iter().map(|(task, passes)| json!({"task": task, "passes": passes}));
+        json!({
+            "tasks": self.tasks,
+            "average": self.average().map(rounded),
+            "counts": counts,
+            "worst": worst.collect::<Vec<_>>(),
+        })
+        .serialize(serializer)
+    }
+}
+
 /// Returns how often the task has come to the gate that it came to most often. Waiting on at a gate, be it blocked or in other hands,
 /// is no second coming; the branches of a fork are one gate.
 fn passes(task: &Header) -> u32 {
-    most(&task.stays, task.gate.as_deref())
+    most_passes(&task.stays, task.gate.as_deref())
 }
 
-/// Returns how often a task with these visits came to the gate that it came to most often, likewise.
-pub(crate) fn passes_in(stays: &[EndedVisit]) -> u32 {
-    most(stays, None)
-}
-
-fn most(stays: &[EndedVisit], open: Option<&str>) -> u32 {
+/// Returns the same for a task with these ended visits, that may stand at an open one.
+pub(crate) fn most_passes(stays: &[EndedVisit], open: Option<&str>) -> u32 {
     let mut entries: Vec<(&str, u32)> = Vec::new();
     let mut enter = |gate| match entries.iter_mut().find(|(known, _)| *known == gate) {
         Some((_, count)) => *count += 1,
@@ -91,7 +107,7 @@ fn is_new(last: Option<&EndedVisit>, gate: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observability::stats::stats::tests::{Story, passed, sent_back};
+    use crate::observability::stats::report::tests::{Story, passed, sent_back};
 
     #[test]
     fn a_pass_is_another_coming_to_a_gate() {

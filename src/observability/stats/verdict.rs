@@ -83,7 +83,7 @@ impl<'a> Judges<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observability::stats::stats::tests::{passed, sent_back};
+    use crate::observability::stats::report::tests::{passed, sent_back};
     use crate::tasks::headers::ended_visit::Joined;
 
     fn said(stay: &EndedVisit) -> Vec<(&str, bool)> {

@@ -1,7 +1,9 @@
 //! The same numbers week by week, and whether rejections become more.
 
-use super::span::{Span, WEEK};
-use super::spread::{Share, Spread};
+use serde::{Serialize, Serializer};
+use serde_json::json;
+
+use super::numbers::{Share, Span, Spread, WEEK, time_text};
 
 /// So many weeks are told apart; what was before is only counted in the whole.
 const MOST: usize = 104;
@@ -11,17 +13,17 @@ const FEWEST: u64 = 10;
 const SURE: f64 = 2.0;
 
 /// Seven days, the last of which end now.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Week {
-    /// When they begin, in seconds since 1970.
+    /// In seconds since 1970.
+    #[serde(serialize_with = "time_text")]
     pub from: i64,
-    /// When they end.
+    #[serde(serialize_with = "time_text")]
     pub until: i64,
-    /// How many tasks were made.
     pub created: u64,
-    /// How many were completed.
     pub completed: u64,
-    /// How long these took.
+    /// How long the completed tasks took.
+    #[serde(rename = "leadTime")]
     pub lead: Option<Spread>,
     /// Of the completions at gates that can send tasks back, those that did.
     pub rejections: Share,
@@ -30,31 +32,24 @@ pub(crate) struct Week {
 /// Whether rejections become more: the first half of the time, and the second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Trend {
-    /// The first half.
     pub earlier: Share,
-    /// The second half.
     pub later: Share,
 }
 
 /// Where something tends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Direction {
-    /// It becomes more.
     Rising,
-    /// It becomes less.
     Falling,
     /// What differs may be chance.
     Steady,
 }
 
-impl Direction {
-    /// Returns the word for it.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Rising => "rising",
-            Self::Falling => "falling",
-            Self::Steady => "steady",
-        }
+impl Serialize for Trend {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        json!({"direction": self.direction(), "earlier": self.earlier, "later": self.later})
+            .serialize(serializer)
     }
 }
 
@@ -83,12 +78,12 @@ impl Trend {
 #[derive(Debug)]
 pub(crate) struct Weeks {
     span: Span,
-    counts: Vec<Count>,
+    counts: Vec<WeekCount>,
     trend: Trend,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Count {
+struct WeekCount {
     created: u64,
     leads: Vec<u64>,
     rejections: Share,
@@ -98,7 +93,7 @@ impl Weeks {
     pub(crate) fn of(span: Span) -> Self {
         let count = span.seconds().div_ceil(WEEK).clamp(1, MOST as u64);
         let count = usize::try_from(count).unwrap_or(MOST);
-        Self { span, counts: vec![Count::default(); count], trend: Trend::default() }
+        Self { span, counts: vec![WeekCount::default(); count], trend: Trend::default() }
     }
 
     /// Counts a task that was made then.
@@ -128,7 +123,7 @@ impl Weeks {
         }
     }
 
-    fn week(&mut self, time: i64) -> Option<&mut Count> {
+    fn week(&mut self, time: i64) -> Option<&mut WeekCount> {
         let ago = self.span.weeks_ago(time);
         self.counts.get_mut(ago).filter(|_| self.span.holds(time))
     }

@@ -5,7 +5,7 @@ use std::io::ErrorKind::{NotFound, QuotaExceeded, ReadOnlyFilesystem, StorageFul
 use super::error::{Named, OpsError};
 use crate::domain::{listed, nearest};
 use crate::git::{GitError, OwnFolder};
-use crate::project::git_hints::missing;
+use crate::project::git_hints::{mend_unreadable, missing};
 use crate::storage::{ProjectPath, StoreError, io_hint};
 use crate::system::shell::quoted;
 
@@ -102,15 +102,12 @@ impl OpsError {
                 })
             }
             Self::UnreadableTask { path, diagnostics, .. } => {
-                let facts = Facts::of("unreadable_task");
-                if diagnostics.iter().any(|found| found.code == "conflict_markers") {
-                    facts.fix("a merge that is still in progress can be taken back with `git merge --abort`")
-                } else if diagnostics.iter().any(|found| found.help.is_some()) {
-                    facts
+                let is_conflict = diagnostics.iter().any(|found| found.code == "conflict_markers");
+                Facts::of("unreadable_task").fix(if is_conflict {
+                    "a merge that is still in progress can be taken back with `git merge --abort`".to_owned()
                 } else {
-                    let path = quoted(path.as_str());
-                    facts.fix(format!("mend it there; `git log -p -- {path}` shows what it said before"))
-                }
+                    mend_unreadable(path.as_str())
+                })
             }
             Self::InvalidRules(_) => Facts::of("workflow_config_invalid").general(),
             Self::Frozen { thaw, .. } => Facts::of("task_frozen").fix(thaw).passes(),

@@ -1,6 +1,7 @@
 //! The brief: what an agent is told at a gate.
 
-pub(crate) mod brief;
+pub(crate) mod context;
 pub(crate) mod generated;
+pub(crate) mod template;
 pub(crate) mod template_keys;
 pub(crate) mod template_values;

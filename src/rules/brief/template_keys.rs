@@ -1,7 +1,7 @@
 //! Which values a workflow's texts ask for, by the names under which they ask.
 
 use crate::domain::{Brief, BriefText, Duty};
-use crate::rules::template::Template;
+use crate::rules::brief::template::Template;
 
 /// Returns the names that the brief asks for, each once, in the order of the texts.
 pub fn reads(duty: &Duty) -> Vec<String> {

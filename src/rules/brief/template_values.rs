@@ -4,10 +4,17 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::brief::Body;
 use crate::domain::{Map, Task, Visit, Workflow};
+use crate::rules::brief::template::{Found, Reference, as_text};
 use crate::rules::routing::reviews::open_wishes;
-use crate::rules::template::{Found, Reference, as_text};
+
+/// The body of a task's file, for names that stand for it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Body<'a> {
+    pub text: &'a str,
+    /// The texts that completions brought, with the numbers of their visits.
+    pub works: Vec<(usize, &'a str)>,
+}
 
 /// The values of a task at its gate.
 pub(crate) struct Values<'a> {

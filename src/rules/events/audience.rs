@@ -10,7 +10,6 @@ use crate::rules::workflow::rules::Rules;
 pub struct Notice<'a> {
     /// Which of the events it tells, from 0.
     pub event: usize,
-    /// How it goes.
     pub channel: &'a Channel,
     /// Whom it is for: agents, roles, the owner; nobody by name where the project itself wants to be told.
     pub to: Vec<String>,

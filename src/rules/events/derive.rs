@@ -6,7 +6,7 @@ use crate::domain::{
 };
 use crate::rules::act::Act;
 use crate::rules::replay::replay::{Change, explain};
-use crate::rules::routing::workplace::Post;
+use crate::rules::routing::workplace::Workplace;
 use crate::rules::transition::timeouts::Limits;
 use crate::rules::workflow::rules::Rules;
 
@@ -166,7 +166,7 @@ fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> V
             }
         }
         Some(Act::Timeout { branch }) => {
-            let post = Post::meant(rules, after, branch.as_ref());
+            let post = Workplace::meant(rules, after, branch.as_ref());
             let limit = post
                 .zip(rules.workflow_of(after))
                 .and_then(|(post, own)| Limits::of(own, post.duty).timeout);

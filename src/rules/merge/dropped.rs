@@ -10,19 +10,12 @@ pub(crate) enum Dropped {
     Claim {
         /// The visit, or the branch of it.
         ticket: Ticket,
-        /// Who had.
         agent: AgentId,
     },
     /// A person had it held.
-    Hold {
-        /// The visit.
-        ticket: Ticket,
-    },
+    Hold { ticket: Ticket },
     /// It was set going again.
-    Unblocking {
-        /// The visit.
-        ticket: Ticket,
-    },
+    Unblocking { ticket: Ticket },
 }
 
 /// Returns what the side that does not stand had said of a visit that both have seen.

@@ -29,22 +29,10 @@ impl fmt::Display for Side {
 pub(crate) enum Unmergeable {
     /// One side has fewer entries than both had: a history only grows.
     #[error("{side} has {left} of the {had} entries that there were before: a history only grows")]
-    Removed {
-        /// The side.
-        side: Side,
-        /// How many both had.
-        had: usize,
-        /// How many are left.
-        left: usize,
-    },
+    Removed { side: Side, had: usize, left: usize },
     /// The two have no common beginning: they are two tasks of one name.
     #[error("they are two tasks with one id: one was created at {ours}, the other at {theirs}")]
-    TwoTasks {
-        /// When ours was made.
-        ours: Timestamp,
-        /// When theirs was made.
-        theirs: Timestamp,
-    },
+    TwoTasks { ours: Timestamp, theirs: Timestamp },
 }
 
 /// Two states that can be merged, held against each other.

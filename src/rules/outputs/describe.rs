@@ -13,7 +13,6 @@ pub struct Field {
     pub required: bool,
     /// What it is, in words: `a text of at most 80 characters`.
     pub form: String,
-    /// What it is for.
     pub description: Option<String>,
     /// What it is taken for when it is absent.
     pub default: Option<Value>,

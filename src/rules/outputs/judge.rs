@@ -2,7 +2,7 @@
 
 use serde_json::{Number, Value};
 
-use super::problem::{Fact, Problem};
+use super::problem::{Bound, Fact, Problem};
 use crate::domain::workflow::shape::{
     Count, Fields, Interval, Kind, List, Others, Shape, compare, is_whole, same,
 };
@@ -150,25 +150,16 @@ fn row(list: &List, items: &[Value], path: &Path<'_>, judgement: &mut Judgement)
     }
 }
 
-/// One end of an interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit<T> {
-    /// At least.
-    Least(T),
-    /// At most.
-    Most(T),
-}
-
-fn outside(count: Count, got: usize) -> Option<Limit<u64>> {
+fn outside(count: Count, got: usize) -> Option<Bound<u64>> {
     let got = u64::try_from(got).unwrap_or(u64::MAX);
-    let least = count.least.filter(|least| got < *least).map(Limit::Least);
-    least.or_else(|| count.most.filter(|most| got > *most).map(Limit::Most))
+    let least = count.least.filter(|least| got < *least).map(Bound::Least);
+    least.or_else(|| count.most.filter(|most| got > *most).map(Bound::Most))
 }
 
 fn beyond(interval: &Interval, number: &Number) -> Option<Fact> {
     let least = interval.least.as_ref().filter(|least| compare(number, least).is_lt());
     let most = interval.most.as_ref().filter(|most| compare(number, most).is_gt());
-    let limit = least.cloned().map(Limit::Least).or_else(|| most.cloned().map(Limit::Most))?;
+    let limit = least.cloned().map(Bound::Least).or_else(|| most.cloned().map(Bound::Most))?;
     Some(Fact::Size { got: number.clone(), limit })
 }
 

@@ -3,7 +3,6 @@
 use serde_json::{Number, Value, json};
 
 use super::describe::{in_words, quoted};
-use super::judge::Limit;
 use crate::domain::workflow::shape::Shape;
 use crate::domain::{Map, listed};
 
@@ -12,7 +11,6 @@ use crate::domain::{Map, listed};
 pub struct Problem {
     /// Where: `files[2].name`; empty for the outputs as a whole.
     pub path: String,
-    /// What.
     pub fact: Fact,
 }
 
@@ -28,11 +26,11 @@ pub enum Fact {
     /// It is none of the values that there are.
     NotAmong { got: Value, known: Vec<Value>, meant: Option<String> },
     /// The text has too few or too many characters.
-    Length { got: usize, limit: Limit<u64> },
+    Length { got: usize, limit: Bound<u64> },
     /// The list has too few or too many items.
-    Items { got: usize, limit: Limit<u64> },
+    Items { got: usize, limit: Bound<u64> },
     /// The number is too small or too large.
-    Size { got: Number, limit: Limit<Number> },
+    Size { got: Number, limit: Bound<Number> },
     /// It is larger than the workflow lets gates hand on.
     Heavy { bytes: usize, limit: usize },
     /// The name means what the task started with, and this gate does not declare it.
@@ -43,6 +41,15 @@ pub enum Fact {
     NoneFits { shapes: usize, nearest: Vec<Problem> },
 }
 
+/// One end of an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound<T> {
+    /// At least.
+    Least(T),
+    /// At most.
+    Most(T),
+}
+
 impl Problem {
     /// Returns the word that stands for the kind of problem in JSON.
     pub const fn code(&self) -> &'static str {
@@ -51,11 +58,11 @@ impl Problem {
             Fact::Undeclared { .. } => "unknown_field",
             Fact::WrongKind { .. } => "wrong_type",
             Fact::NotAmong { .. } => "invalid_value",
-            Fact::Length { limit: Limit::Least(_), .. } => "too_short",
+            Fact::Length { limit: Bound::Least(_), .. } => "too_short",
             Fact::Length { .. } => "too_long",
-            Fact::Items { limit: Limit::Least(_), .. } => "too_few",
+            Fact::Items { limit: Bound::Least(_), .. } => "too_few",
             Fact::Items { .. } => "too_many",
-            Fact::Size { limit: Limit::Least(_), .. } => "too_small",
+            Fact::Size { limit: Bound::Least(_), .. } => "too_small",
             Fact::Size { .. } => "too_large",
             Fact::Heavy { .. } => "output_too_large",
             Fact::Protected => "protected_output",
@@ -107,24 +114,24 @@ impl Problem {
                 format!("{name} is {}, and {wanted} {}{question}", quoted(got), known.join(", "))
             }
             Fact::Length { got, limit } => match limit {
-                Limit::Least(least) => {
+                Bound::Least(least) => {
                     format!("{name} has {got} characters, and at least {least} are wanted")
                 }
-                Limit::Most(most) => format!(
+                Bound::Most(most) => format!(
                     "{name} has {got} characters, and at most {most} are allowed: put the rest into a file and name it"
                 ),
             },
             Fact::Items { got, limit } => match limit {
-                Limit::Least(least) => {
+                Bound::Least(least) => {
                     format!("{name} has {got} items, and at least {least} are wanted")
                 }
-                Limit::Most(most) => {
+                Bound::Most(most) => {
                     format!("{name} has {got} items, and at most {most} are allowed")
                 }
             },
             Fact::Size { got, limit } => match limit {
-                Limit::Least(least) => format!("{name} is {got}, and it must be at least {least}"),
-                Limit::Most(most) => format!("{name} is {got}, and it must be at most {most}"),
+                Bound::Least(least) => format!("{name} is {got}, and it must be at least {least}"),
+                Bound::Most(most) => format!("{name} is {got}, and it must be at most {most}"),
             },
             Fact::Heavy { bytes, limit } => format!(
                 "{name} has {bytes} bytes, and one value may have {limit}: write it to a file, and hand on the file's path"
@@ -186,7 +193,7 @@ impl Problem {
             }
             Fact::Heavy { bytes, limit } => {
                 put("got", json!(bytes));
-                put("expected", bound(Limit::Most(limit)));
+                put("expected", bound(Bound::Most(limit)));
             }
             Fact::Protected | Fact::Laborious => {}
             Fact::NoneFits { nearest, .. } => {
@@ -198,10 +205,10 @@ impl Problem {
     }
 }
 
-fn bound<T: serde::Serialize>(limit: Limit<T>) -> Value {
+fn bound<T: serde::Serialize>(limit: Bound<T>) -> Value {
     match limit {
-        Limit::Least(least) => json!({"atLeast": least}),
-        Limit::Most(most) => json!({"atMost": most}),
+        Bound::Least(least) => json!({"atLeast": least}),
+        Bound::Most(most) => json!({"atMost": most}),
     }
 }
 

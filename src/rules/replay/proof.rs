@@ -27,27 +27,13 @@ pub enum Proof {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Breach {
     /// Entries are gone: how many there were, and are.
-    Removed {
-        /// Before.
-        before: usize,
-        /// After.
-        after: usize,
-    },
+    Removed { before: usize, after: usize },
     /// An entry says something else than it did: the first such one, counted from 0.
-    Rewritten {
-        /// Which.
-        entry: usize,
-    },
+    Rewritten { entry: usize },
     /// The rules refuse what the entry says.
-    Refused {
-        /// Which, counted from 0.
-        entry: usize,
-        /// In what words.
-        why: String,
-    },
+    Refused { entry: usize, why: String },
     /// By the rules, something else comes of what the entry says.
     Otherwise {
-        /// Which, counted from 0.
         entry: usize,
         /// The fields that differ from what the engine makes of it.
         fields: Vec<&'static str>,
@@ -60,10 +46,7 @@ pub enum Breach {
         fields: Vec<&'static str>,
     },
     /// A task that is new has been somewhere already: so many entries.
-    Begun {
-        /// How many.
-        entries: usize,
-    },
+    Begun { entries: usize },
 }
 
 /// Returns what becomes of `before` (nothing for a new task) in `after`, by these rules.

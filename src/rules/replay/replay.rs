@@ -28,7 +28,6 @@ pub enum Change {
 /// An act that was found again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// What was done.
     pub act: Act,
     /// The task after it, and after each decision that a gate made by itself right behind it; the last says what the later state
     /// does.

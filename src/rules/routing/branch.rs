@@ -2,7 +2,7 @@
 
 use super::eligibility::may_complete;
 use super::fork::is_void;
-use super::workplace::Post;
+use super::workplace::Workplace;
 use crate::domain::{AgentId, Gate, GateId, OpenVisit, RoleId, Task, Ticket, Timestamp, Visit};
 use crate::rules::refusal::Refusal;
 use crate::rules::workflow::rules::Rules;
@@ -80,18 +80,18 @@ fn only(
     gate: &Gate,
     agent: &AgentId,
 ) -> Result<GateId, Refusal> {
-    let posts = Post::open(rules, task);
+    let posts = Workplace::open(rules, task);
     if posts.is_empty() {
         let ticket = task.ticket_of(None);
         return Err(Refusal::NoSuchBranch { ticket, gate: gate.id.clone(), open: Vec::new() });
     }
     let held = posts.iter().filter(|post| post.holder == Some(agent));
-    let mut held = held.filter_map(Post::branch);
+    let mut held = held.filter_map(Workplace::branch);
     if let (Some(branch), None) = (held.next(), held.next()) {
         return Ok(branch.clone());
     }
-    let may = |post: &&Post<'_>| may_complete(rules, task, post, agent).is_ok();
-    let mut possible = posts.iter().filter(may).filter_map(Post::branch);
+    let may = |post: &&Workplace<'_>| may_complete(rules, task, post, agent).is_ok();
+    let mut possible = posts.iter().filter(may).filter_map(Workplace::branch);
     match (possible.next(), possible.next()) {
         (Some(branch), None) => return Ok(branch.clone()),
         (Some(_), Some(_)) => {
@@ -144,7 +144,7 @@ pub(crate) fn not_open(rules: &Rules, task: &Task, open: &OpenVisit, branch: &Ga
 
 /// Returns the tickets of the branches that are still open, each with its role.
 pub(crate) fn open_tickets(rules: &Rules, task: &Task) -> Vec<(Ticket, RoleId)> {
-    let posts = Post::open(rules, task);
+    let posts = Workplace::open(rules, task);
     posts
         .iter()
         .filter_map(|post| Some((task.ticket_of(Some(post.branch()?)), post.role.clone())))

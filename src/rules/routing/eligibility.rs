@@ -1,6 +1,6 @@
 //! Who may complete a visit, and who may do what else with a task.
 
-use super::workplace::Post;
+use super::workplace::Workplace;
 use crate::domain::{AgentId, Completion, Ending, GateId, Identity, Permission, Task, Visit};
 use crate::rules::act::Actor;
 use crate::rules::refusal::Refusal;
@@ -10,7 +10,7 @@ use crate::rules::workflow::rules::Rules;
 pub fn may_complete(
     rules: &Rules,
     task: &Task,
-    post: &Post<'_>,
+    post: &Workplace<'_>,
     agent: &AgentId,
 ) -> Result<(), Refusal> {
     let members = || rules.org.role(post.role).map(|role| role.agents.clone()).unwrap_or_default();
@@ -42,7 +42,7 @@ pub fn may_complete(
 }
 
 /// Returns the refusal for an agent that does not have what another has: a conflict if it had it before and let its claim end.
-pub(crate) fn held_by_another(task: &Task, post: &Post<'_>, agent: &AgentId) -> Refusal {
+pub(crate) fn held_by_another(task: &Task, post: &Workplace<'_>, agent: &AgentId) -> Refusal {
     match post.holder.cloned() {
         Some(holder) => another_has(task, post.branch(), holder, agent),
         None => Refusal::NotClaimed { task: task.id.clone() },
@@ -69,7 +69,7 @@ pub(crate) fn another_has(
 /// Returns whether the completion is somebody else's than the work that this gate keeps apart from, as far as its session tells.
 pub(crate) fn separate_session(
     task: &Task,
-    post: &Post<'_>,
+    post: &Workplace<'_>,
     completion: &Completion,
 ) -> Result<(), Refusal> {
     let session = completion.metadata.get("session");
@@ -83,7 +83,7 @@ pub(crate) fn separate_session(
 /// Returns the last work at a gate that this one keeps apart from, if it was the same worker's.
 fn separate<'a>(
     task: &'a Task,
-    post: &Post<'_>,
+    post: &Workplace<'_>,
     by: Identity,
     same: impl Fn(&Visit) -> bool,
 ) -> Option<&'a Visit> {
@@ -95,7 +95,7 @@ fn separate<'a>(
     task.history.iter().rev().filter(|_| duty.separate_by == by).find(worked)
 }
 
-fn not_separate(task: &Task, post: &Post<'_>, agent: &AgentId, done: &Visit) -> Refusal {
+fn not_separate(task: &Task, post: &Workplace<'_>, agent: &AgentId, done: &Visit) -> Refusal {
     Refusal::NotSeparate {
         task: task.id.clone(),
         gate: post.station(),

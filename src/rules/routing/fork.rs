@@ -4,7 +4,7 @@ use super::blockers::{lost_dependencies, nobody};
 use super::reviews::named;
 use super::route::applies_to_branch;
 use super::scope::Scope;
-use super::workplace::Post;
+use super::workplace::Workplace;
 use crate::domain::{
     BranchStatus, ConditionTrouble, Event, Fork, Gate, GateId, Join, JoinStrategy, OpenBranch,
     OpenVisit, Outcome, RoleId, Status, Task, Verdict, Workflow,
@@ -201,7 +201,7 @@ pub(crate) fn follow(task: &mut Task) {
 
 /// Blocks branches for which there is nobody. Returns which, with the role.
 pub(crate) fn hold_unstaffed(rules: &Rules, task: &mut Task) -> Vec<(GateId, RoleId)> {
-    let posts = Post::open(rules, task).into_iter().filter(|post| !post.is_staffed(rules));
+    let posts = Workplace::open(rules, task).into_iter().filter(|post| !post.is_staffed(rules));
     let empty: Vec<(GateId, RoleId)> =
         posts.filter_map(|post| Some((post.branch()?.clone(), post.role.clone()))).collect();
     let mut held = Vec::new();

@@ -14,7 +14,6 @@ use crate::rules::workflow::rules::Rules;
 /// A way through the workflow: where it ends, and what was met on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Passage {
-    /// Where the task goes.
     pub to: Destination,
     /// Gates that were passed over.
     pub skipped: Vec<GateId>,
@@ -37,7 +36,6 @@ pub struct TooOften {
     pub to: GateId,
     /// How often backward routes would have entered it.
     pub count: u32,
-    /// How often they may.
     pub limit: u32,
 }
 

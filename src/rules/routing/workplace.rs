@@ -8,20 +8,18 @@ use crate::rules::workflow::rules::Rules;
 
 /// The place of somebody's work in the rules.
 #[derive(Debug, Clone, Copy)]
-pub struct Post<'a> {
+pub struct Workplace<'a> {
     /// The gate; of a branch, what it would be as a gate.
     pub gate: &'a Gate,
-    /// What is asked there.
     pub duty: &'a Duty,
     /// Whose work it is: the duty's role, or the one that the visit was escalated to.
     pub role: &'a RoleId,
     /// The fork of which the gate is a branch.
     pub fork: Option<&'a Gate>,
-    /// Who has claimed it.
     pub holder: Option<&'a AgentId>,
 }
 
-impl<'a> Post<'a> {
+impl<'a> Workplace<'a> {
     /// Returns the post of the task's open visit; nothing where none is open, the gate is gone, or nobody works there.
     pub fn of(rules: &'a Rules, task: &'a Task) -> Option<Self> {
         let open = task.gate.as_ref()?;
@@ -57,7 +55,7 @@ impl<'a> Post<'a> {
     pub fn is_stranded(rules: &Rules, task: &Task) -> bool {
         task.gate.is_some()
             && rules.workflow_of(task).is_some()
-            && Post::open(rules, task).is_empty()
+            && Workplace::open(rules, task).is_empty()
     }
 
     /// Returns the post that the ticket names: the gate's, or a branch's.

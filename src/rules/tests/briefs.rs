@@ -3,10 +3,11 @@
 use serde_json::json;
 
 use crate::domain::*;
-use crate::files::config::config::{Source, load};
-use crate::rules::brief::brief::{Body, GateContext, brief, brief_at};
+use crate::files::config::configuration::{Source, load};
+use crate::rules::brief::context::{GateContext, brief, brief_at};
+use crate::rules::brief::template_values::Body;
 use crate::rules::tests::world::*;
-use crate::rules::{Act, Post, Rules, Warning};
+use crate::rules::{Act, Rules, Warning, Workplace};
 
 const WORKFLOW: &str = "
 workflow:
@@ -332,8 +333,13 @@ workflow:
 ";
 
 fn branch_told(rules: &Rules, task: &Task, branch: &str) -> GateContext {
-    brief_at(rules, task, &Post::of_branch(rules, task, &id(branch)).unwrap(), &Body::default())
-        .unwrap()
+    brief_at(
+        rules,
+        task,
+        &Workplace::of_branch(rules, task, &id(branch)).unwrap(),
+        &Body::default(),
+    )
+    .unwrap()
 }
 
 #[test]

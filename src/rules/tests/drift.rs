@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::property::{acts, workflows};
 use crate::domain::*;
 use crate::rules::tests::world::*;
-use crate::rules::{Act, Actor, Change, Decision, Post, Rules, decide, explain, owed};
+use crate::rules::{Act, Actor, Change, Decision, Rules, Workplace, decide, explain, owed};
 
 /// Returns the task after everything that the rules owe it, each act of which must be found again.
 fn settled(rules: &Rules, task: &Task) -> (Task, Vec<Act>) {
@@ -334,10 +334,10 @@ proptest! {
         });
         let (after, _) = settled(&new, &task);
         if after.gate.is_some() {
-            let speaks = !Post::open(&new, &after).is_empty();
+            let speaks = !Workplace::open(&new, &after).is_empty();
             let said = after.status == Status::Blocked && !after.blockers.is_empty();
             prop_assert!(speaks || said, "{:?}", after);
-            if let Some(post) = Post::of(&new, &after) {
+            if let Some(post) = Workplace::of(&new, &after) {
                 prop_assert_eq!(after.routing.role.as_ref(), Some(post.role));
                 let waits = after.routing.agent.is_none() && after.status == Status::Ready;
                 prop_assert!(!waits || post.is_staffed(&new));

@@ -4,10 +4,12 @@ mod hands;
 mod rules;
 
 use crate::domain::*;
-use crate::rules::brief::brief::{Body, brief_at};
+use crate::rules::brief::context::brief_at;
+use crate::rules::brief::template_values::Body;
 use crate::rules::tests::world::*;
 use crate::rules::{
-    Act, Actor, Change, Decision, Finding, Post, Refusal, Rules, decide, explain, passes_by_itself,
+    Act, Actor, Change, Decision, Finding, Refusal, Rules, Workplace, decide, explain,
+    passes_by_itself,
 };
 
 /// work (backend) -> review: a (architect), b (qa), c (backend), each may reject -> done (architect)
@@ -138,7 +140,7 @@ fn one_rejection_comes_back_once_with_what_everybody_wants() {
     let brief = brief_at(
         &rules,
         &task,
-        &Post::of_branch(&rules, &task, &id("a")).unwrap(),
+        &Workplace::of_branch(&rules, &task, &id("a")).unwrap(),
         &Body::default(),
     )
     .unwrap();

@@ -6,7 +6,7 @@ use super::property::lost;
 use crate::domain::*;
 use crate::rules::tests::world::*;
 use crate::rules::{
-    Act, Actor, Change, Decision as Decided, Post, Rules, decide, explain, passes_by_itself,
+    Act, Actor, Change, Decision as Decided, Rules, Workplace, decide, explain, passes_by_itself,
     unanswered,
 };
 
@@ -188,7 +188,8 @@ fn voice(rules: &Rules, task: &Task, pick: usize, stubborn: bool, number: usize)
         return Some(Act::Pass);
     }
     let mut voices = Vec::new();
-    for post in Post::open(rules, task).into_iter().filter(|post| post.role.as_str() != "security")
+    for post in
+        Workplace::open(rules, task).into_iter().filter(|post| post.role.as_str() != "security")
     {
         let blocked = |branch| {
             task.gate

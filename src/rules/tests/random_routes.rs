@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use crate::domain::*;
 use crate::rules::tests::world::*;
 use crate::rules::{
-    Act, Change, Decision as Decided, Post, Rules, decide, explain, passes_by_itself, preview,
+    Act, Change, Decision as Decided, Rules, Workplace, decide, explain, passes_by_itself, preview,
     unanswered,
 };
 
@@ -141,7 +141,7 @@ proptest! {
             let act = if passes_by_itself(&rules, &task) {
                 Act::Pass
             } else {
-                let post = Post::of(&rules, &task).unwrap();
+                let post = Workplace::of(&rules, &task).unwrap();
                 let outcomes: Vec<Outcome> =
                     post.outcomes(&rules).into_iter().filter(|outcome| *outcome != Outcome::Blocked).collect();
                 // Whoever wants to keep a task going for ever always sends it back.

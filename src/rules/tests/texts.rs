@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::domain::*;
-use crate::files::config::config::{Source, load};
+use crate::files::config::configuration::{Source, load};
 use crate::rules::tests::world::*;
 use crate::rules::{Act, Change, Refusal, Rules, Warning, WorkflowStep, begin, explain};
 

@@ -15,7 +15,7 @@ use crate::rules::routing::branch;
 use crate::rules::routing::eligibility::{may_complete, separate_session};
 use crate::rules::routing::fork;
 use crate::rules::routing::route;
-use crate::rules::routing::workplace::Post;
+use crate::rules::routing::workplace::Workplace;
 use crate::rules::workflow::rules::Rules;
 
 /// Decides a completion. `stamp` is its mark in the history; `now` is never taken to be earlier than the visit's beginning.
@@ -26,7 +26,7 @@ pub(crate) fn complete(
     stamp: Stamp,
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
-    if let Some(settled) = redelivered(task, completion, &stamp)? {
+    if let Some(settled) = redelivered(task, &stamp)? {
         return Ok(Decision::Settled { visit: settled });
     }
     let open = open_visit_meant(task, completion)?;
@@ -62,7 +62,7 @@ pub(crate) fn complete(
 /// asked of those that come, and never of those that are decided anew.
 pub(crate) fn agrees(rules: &Rules, task: &Task, completion: &Completion) -> Result<(), Refusal> {
     let branch = branch::meant(rules, task, &completion.ticket, &completion.agent)?;
-    match Post::meant(rules, task, branch.as_ref()) {
+    match Workplace::meant(rules, task, branch.as_ref()) {
         Some(post) => contradiction(&post, completion),
         None => Ok(()),
     }
@@ -134,23 +134,13 @@ fn speak(
 }
 
 /// Returns the visit that the completion ended before, if it was delivered before.
-fn redelivered(
-    task: &Task,
-    completion: &Completion,
-    stamp: &Stamp,
-) -> Result<Option<usize>, Refusal> {
-    let found = task.history.iter().enumerate().find_map(|(visit, entry)| {
-        entry.completion.as_ref().filter(|known| known.id == stamp.id).map(|known| (visit, known))
-    });
-    match found {
-        None => Ok(None),
-        Some((visit, known)) if [stamp, &completion.earlier_stamp()].contains(&known) => {
-            Ok(Some(visit))
-        }
-        Some((visit, _)) => {
-            Err(Refusal::CompletionReused { id: stamp.id.clone(), task: task.id.clone(), visit })
-        }
+fn redelivered(task: &Task, stamp: &Stamp) -> Result<Option<usize>, Refusal> {
+    let known = |entry: &Visit| entry.completion.as_ref().is_some_and(|own| own.id == stamp.id);
+    let Some(visit) = task.history.iter().position(known) else { return Ok(None) };
+    if task.history[visit].completion.as_ref() == Some(stamp) {
+        return Ok(Some(visit));
     }
+    Err(Refusal::CompletionReused { id: stamp.id.clone(), task: task.id.clone(), visit })
 }
 
 /// Returns the open visit, if it is the one that the completion means.
@@ -218,7 +208,7 @@ fn end(
 }
 
 fn entry(
-    post: &Post<'_>,
+    post: &Workplace<'_>,
     open: &OpenVisit,
     completion: &Completion,
     stamp: Stamp,

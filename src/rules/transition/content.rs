@@ -3,7 +3,7 @@
 use crate::domain::{BODY_LIMIT, Completion, Map, Outcome};
 use crate::rules::act::Act;
 use crate::rules::refusal::Refusal;
-use crate::rules::routing::workplace::Post;
+use crate::rules::routing::workplace::Workplace;
 use crate::rules::workflow::rules::Rules;
 
 /// The longest summary, note or blocker that the history takes, in bytes.
@@ -15,7 +15,7 @@ pub(crate) const OBJECT_LIMIT: usize = 32 * 1024;
 /// Returns the outcome that the completion means at the gate, or why it means none.
 pub(crate) fn outcome(
     rules: &Rules,
-    post: &Post<'_>,
+    post: &Workplace<'_>,
     default: &Outcome,
     completion: &Completion,
 ) -> Result<Outcome, Refusal> {

@@ -12,7 +12,7 @@ use crate::rules::refusal::Refusal;
 use crate::rules::routing::blockers::{CIRCLE, lost_dependencies, nobody};
 use crate::rules::routing::fork;
 use crate::rules::routing::reviews::{review, wants, wish};
-use crate::rules::routing::workplace::Post;
+use crate::rules::routing::workplace::Workplace;
 use crate::rules::workflow::rules::Rules;
 
 /// Moves the task by one entry. The entry's fields decide; the rules only say whose the next gate is.
@@ -141,7 +141,7 @@ pub(crate) fn hold_if_stuck(rules: &Rules, task: &mut Task) -> Vec<Event> {
             None => Event::CircularLoop { gate, from, count },
         });
     }
-    if let Some(post) = Post::of(rules, task).filter(|post| !post.is_staffed(rules)) {
+    if let Some(post) = Workplace::of(rules, task).filter(|post| !post.is_staffed(rules)) {
         blockers.push(nobody(post.role));
         events.push(Event::BlockedNoAgents { gate: open.current.clone(), role: post.role.clone() });
     }

@@ -4,12 +4,12 @@
 //! A text that says nothing there is a rejection, or what the gate takes it for.
 
 use super::content;
-use crate::domain::workflow::signal::Mark;
+use crate::domain::workflow::gate::Mark;
 use crate::domain::{Completion, Outcome, Signal, Task, Workflow};
 use crate::rules::act::Warning;
 use crate::rules::outputs::{example, from_text, settle_at, shape_of};
 use crate::rules::refusal::Refusal;
-use crate::rules::routing::workplace::Post;
+use crate::rules::routing::workplace::Workplace;
 use crate::rules::verdict::{Reading, Verdict, looked_for_at, outcome, read_at};
 use crate::rules::workflow::graph::goes_back;
 use crate::rules::workflow::rules::Rules;
@@ -35,7 +35,7 @@ pub(crate) fn said(
     rules: &Rules,
     workflow: &Workflow,
     task: &Task,
-    post: &Post<'_>,
+    post: &Workplace<'_>,
     given: &Completion,
 ) -> Result<Said, Refusal> {
     let mut completion = given.clone();
@@ -68,7 +68,7 @@ pub(crate) fn said(
 }
 
 /// Returns whether the completion's text agrees with its outcome, where it says one.
-pub(crate) fn contradiction(post: &Post<'_>, given: &Completion) -> Result<(), Refusal> {
+pub(crate) fn contradiction(post: &Workplace<'_>, given: &Completion) -> Result<(), Refusal> {
     let mut completion = given.clone();
     let Some(word) = word(post, &mut completion)? else { return Ok(()) };
     let Some(signal) = &post.duty.signal else { return Ok(()) };
@@ -91,7 +91,7 @@ pub(crate) fn contradiction(post: &Post<'_>, given: &Completion) -> Result<(), R
 }
 
 /// Returns the outcome that is given, as such or as `$status`, and takes the latter out of what is handed on.
-fn word(post: &Post<'_>, completion: &mut Completion) -> Result<Option<String>, Refusal> {
+fn word(post: &Workplace<'_>, completion: &mut Completion) -> Result<Option<String>, Refusal> {
     let status = completion.outputs.remove(STATUS).map(|status| match status {
         serde_json::Value::String(word) => word,
         other => other.to_string(),
@@ -111,11 +111,11 @@ fn text(completion: &Completion) -> &str {
     texts.into_iter().flatten().find(|text| !text.trim().is_empty()).map_or("", String::as_str)
 }
 
-fn reading(post: &Post<'_>, signal: &Signal, text: &str) -> Reading {
+fn reading(post: &Workplace<'_>, signal: &Signal, text: &str) -> Reading {
     read_at(signal, &post.gate.possible(), &post.duty.outputs, text)
 }
 
-fn verdict(post: &Post<'_>, signal: &Signal, reading: &Reading) -> Option<Outcome> {
+fn verdict(post: &Workplace<'_>, signal: &Signal, reading: &Reading) -> Option<Outcome> {
     outcome(signal, &post.gate.possible(), &reading.verdict)
 }
 
@@ -138,7 +138,7 @@ fn in_its_place(signal: &Signal, reading: Verdict) -> Option<String> {
 fn from_words(
     workflow: &Workflow,
     task: &Task,
-    post: &Post<'_>,
+    post: &Workplace<'_>,
     signal: &Signal,
     completion: &mut Completion,
 ) -> Option<Warning> {
@@ -186,7 +186,7 @@ fn from_words(
 }
 
 /// Returns which visit of its gate or branch this is, from 1.
-fn attempts(task: &Task, post: &Post<'_>) -> usize {
+fn attempts(task: &Task, post: &Workplace<'_>) -> usize {
     let here = post.station();
     let earlier =
         task.history.iter().filter(|visit| visit.gate == here.gate && visit.branch == here.branch);

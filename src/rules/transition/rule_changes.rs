@@ -15,7 +15,7 @@ use crate::rules::refusal::Refusal;
 use crate::rules::routing::blockers::{is_nobody, is_own, nobody};
 use crate::rules::routing::fork;
 use crate::rules::routing::route;
-use crate::rules::routing::workplace::Post;
+use crate::rules::routing::workplace::Workplace;
 use crate::rules::workflow::graph;
 use crate::rules::workflow::rules::Rules;
 
@@ -105,7 +105,7 @@ fn lost(rules: &Rules, task: &Task, workflow: &Workflow, open: &OpenVisit) -> Op
         }
         GateKind::Fork(_) if open.branches.is_empty() => Some(Lost::Kind("is a fork now")),
         GateKind::Fork(_) => {
-            let nobody_speaks = Post::open(rules, task).is_empty();
+            let nobody_speaks = Workplace::open(rules, task).is_empty();
             let judged = fork::is_void(gate, open) || fork::come_to(rules, task, gate).is_some();
             (nobody_speaks && !judged).then_some(Lost::Kind("has other branches now"))
         }
@@ -193,7 +193,7 @@ fn rerouted(rules: &Rules, task: &Task) -> Option<Task> {
     } else {
         for own in after.branches_mut() {
             if let Some(post) =
-                Post::of_branch(rules, task, &own.id).filter(|_| own.status.is_open())
+                Workplace::of_branch(rules, task, &own.id).filter(|_| own.status.is_open())
             {
                 branch(rules, &post, own);
             }
@@ -208,7 +208,7 @@ fn rerouted(rules: &Rules, task: &Task) -> Option<Task> {
 }
 
 fn whole(rules: &Rules, task: &Task, after: &mut Task) {
-    let post = Post::of(rules, task);
+    let post = Workplace::of(rules, task);
     if let Some(post) = &post {
         after.routing.role = Some(post.role.clone());
         if task.routing.agent.as_ref().is_some_and(|agent| {
@@ -233,7 +233,7 @@ fn whole(rules: &Rules, task: &Task, after: &mut Task) {
     }
 }
 
-fn branch(rules: &Rules, post: &Post<'_>, own: &mut OpenBranch) {
+fn branch(rules: &Rules, post: &Workplace<'_>, own: &mut OpenBranch) {
     let misplaced = own
         .agent
         .as_ref()
@@ -257,7 +257,7 @@ fn branch(rules: &Rules, post: &Post<'_>, own: &mut OpenBranch) {
 /// was written there by hand, and may not have been in the role at all.
 fn is_misplaced(
     rules: &Rules,
-    post: &Post<'_>,
+    post: &Workplace<'_>,
     before: Option<&RoleId>,
     agent: &AgentId,
     claimed: Option<Timestamp>,

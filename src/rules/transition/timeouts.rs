@@ -13,7 +13,7 @@ use crate::rules::act::WorkflowStep;
 use crate::rules::refusal::Refusal;
 use crate::rules::routing::blockers::lost_dependencies;
 use crate::rules::routing::branch;
-use crate::rules::routing::workplace::Post;
+use crate::rules::routing::workplace::Workplace;
 use crate::rules::workflow::rules::Rules;
 
 /// What runs out.
@@ -39,7 +39,6 @@ pub struct Deadline {
 pub struct Stay<'a> {
     /// Since when it runs: its beginning, or when it was last set going again.
     pub since: Timestamp,
-    /// Who has claimed it.
     pub agent: Option<&'a AgentId>,
     /// When it was claimed, or the claim last renewed.
     pub claimed: Option<Timestamp>,
@@ -76,7 +75,7 @@ impl Limits {
 /// Returns what of the task runs out, the first first.
 pub fn deadlines(rules: &Rules, task: &Task) -> Vec<Deadline> {
     let Some(workflow) = rules.workflow_of(task) else { return Vec::new() };
-    let mut all: Vec<Deadline> = Post::open(rules, task)
+    let mut all: Vec<Deadline> = Workplace::open(rules, task)
         .iter()
         .filter_map(|post| Some((post, stay(task, post.branch())?)))
         .flat_map(|(post, stay)| {
@@ -152,7 +151,7 @@ pub(crate) fn time_out(
     due(rules, task, Limit::Timeout, branch, now)?;
     let open = open_visit(task)?;
     let mut after = task.clone();
-    let post = Post::meant(rules, task, branch);
+    let post = Workplace::meant(rules, task, branch);
     let Some((post, role)) = post.and_then(|post| Some((post, post.duty.escalate_to.as_ref()?)))
     else {
         after.updated = now.max(task.updated);
@@ -183,7 +182,7 @@ pub(crate) fn time_out(
 }
 
 /// Returns the conflict of an agent whose own visit took too long: another role has stepped in meanwhile.
-pub(crate) fn too_late(task: &Task, post: &Post<'_>, agent: &AgentId) -> Option<Refusal> {
+pub(crate) fn too_late(task: &Task, post: &Workplace<'_>, agent: &AgentId) -> Option<Refusal> {
     let last = task
         .history
         .iter()

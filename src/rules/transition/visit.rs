@@ -6,7 +6,7 @@ use crate::domain::{
 use crate::rules::refusal::Refusal;
 use crate::rules::routing::branch;
 use crate::rules::routing::fork;
-use crate::rules::routing::workplace::Post;
+use crate::rules::routing::workplace::Workplace;
 use crate::rules::workflow::rules::Rules;
 
 /// Returns the open visit; refused where the task has ended, or stands nowhere yet.
@@ -52,10 +52,10 @@ pub(crate) fn workplace<'a>(
     task: &'a Task,
     open: &OpenVisit,
     branch: Option<&GateId>,
-) -> Result<Post<'a>, Refusal> {
+) -> Result<Workplace<'a>, Refusal> {
     gate_in_force(rules, task, open)?;
     let gate = open.current.clone();
-    match (Post::meant(rules, task, branch), branch) {
+    match (Workplace::meant(rules, task, branch), branch) {
         (Some(post), _) => Ok(post),
         (None, None) => Err(Refusal::NobodyWorksHere { task: task.id.clone(), gate }),
         // The branch is open, and the rules do not have it any more.

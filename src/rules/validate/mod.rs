@@ -1,5 +1,6 @@
 //! Everything that can be wrong with a project's rules.
 
+pub(crate) mod check;
 pub(crate) mod finding;
 pub(crate) mod forks;
 pub(crate) mod gates;

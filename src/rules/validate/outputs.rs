@@ -1,8 +1,8 @@
 //! What can be wrong with what a gate hands on, and with where it reads its verdict from.
 
 use super::finding::Checker;
+use crate::domain::workflow::gate::Mark;
 use crate::domain::workflow::shape::{Kind, Variant};
-use crate::domain::workflow::signal::Mark;
 use crate::domain::{Duty, Gate, Outcome, Outputs, Shape, Signal, listed, nearest};
 use crate::rules::outputs::{Problem, judge_value};
 

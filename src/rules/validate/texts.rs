@@ -2,9 +2,9 @@
 
 use super::finding::Checker;
 use crate::domain::{BriefText, Duty, Gate, Outcome, Outputs, Place, Severity, listed, nearest};
+use crate::rules::brief::template::{Reference, Template};
 use crate::rules::brief::template_values::{OF_A_GATE, OF_A_TASK};
 use crate::rules::outputs::shape_of;
-use crate::rules::template::{Reference, Template};
 
 /// A text with holes.
 struct Spot<'a> {

@@ -2,7 +2,7 @@
 
 use super::mask::{Line, Masked, marker};
 use super::{Verdict, cut, judged};
-use crate::domain::workflow::signal::Mark;
+use crate::domain::workflow::gate::Mark;
 
 /// Returns what the last line of that key says, and where its value ends.
 pub(crate) fn verdict(masked: &Masked<'_>, key: &str, words: &[&str]) -> (Verdict, usize) {
@@ -122,7 +122,6 @@ fn is_loud(key: &str) -> bool {
 /// A `KEY: value` line.
 struct Keyed<'m> {
     key: &'m str,
-    /// Where the value begins.
     start: usize,
     value: &'m str,
 }

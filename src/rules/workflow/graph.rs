@@ -9,9 +9,7 @@ use crate::rules::act::LOOP_LIMIT;
 /// A way from a gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
-    /// The gate.
     pub from: GateId,
-    /// Where it leads.
     pub to: Destination,
     /// The outcomes that take it; none where a gate is passed over, or retries are used up.
     pub outcomes: Vec<Outcome>,

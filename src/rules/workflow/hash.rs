@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
+use crate::domain::workflow::gate::Mark;
 use crate::domain::workflow::shape::{Kind, Others};
-use crate::domain::workflow::signal::Mark;
 use crate::domain::{
     ContextRules, Digest, Duty, Exhausted, Exits, Gate, GateId, GateKind, Map, Outcome, Outputs,
     Period, RoleId, Route, Shape, Signal, Workflow,

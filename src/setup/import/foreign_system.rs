@@ -2,7 +2,7 @@
 
 use super::source::Notation;
 use crate::domain::listed;
-use crate::domain::values::word_enum::words;
+use crate::domain::words::words;
 use crate::files::yaml::{Fault, Node};
 
 words!(

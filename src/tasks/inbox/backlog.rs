@@ -2,10 +2,11 @@
 //! rehearsed. Nothing is held meanwhile, so no watcher passes one over for being looked at.
 
 use crate::domain::CompletionId;
-use crate::domain::issue::{Attention, some};
+use crate::domain::issue::some;
 use crate::files::completion_file;
 use crate::files::completion_file::Syntax;
 use crate::project::error::error::OpsError;
+use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::Meant;
 use crate::storage::inbox::{FileClass, Witnessed};
@@ -50,14 +51,14 @@ pub(crate) fn pending(workspace: &Workspace) -> Result<usize, OpsError> {
 }
 
 /// Says which completion files wait, and for what, or why nobody can tell. While nothing can be committed all wait for that.
-pub(crate) fn waiting(workspace: &Workspace, is_halted: bool) -> Vec<Attention> {
+pub(crate) fn waiting(workspace: &Workspace, is_halted: bool) -> Vec<Issue> {
     told(workspace, is_halted).unwrap_or_else(|error| {
         let fix = error.fix().unwrap_or_else(|| "make it a folder that you may read".to_owned());
-        vec![Attention { code: "inbox_unreadable", problem: error.to_string(), fix }]
+        vec![Issue::new("inbox_unreadable", error.to_string(), fix)]
     })
 }
 
-fn told(workspace: &Workspace, is_halted: bool) -> Result<Vec<Attention>, OpsError> {
+fn told(workspace: &Workspace, is_halted: bool) -> Result<Vec<Issue>, OpsError> {
     let (count, all) =
         if is_halted { (pending(workspace)?, Vec::new()) } else { kept_back(workspace)? };
     let mut attention = Vec::new();
@@ -69,7 +70,7 @@ fn told(workspace: &Workspace, is_halted: bool) -> Result<Vec<Attention>, OpsErr
             "`aof watch` takes them as they come; `aof watch --once` takes them now, and says what keeps one back"
         };
         let problem = format!("{free} {}", waits(free));
-        attention.push(Attention { code: "inbox_waiting", problem, fix: taken.to_owned() });
+        attention.push(Issue::new("inbox_waiting", problem, taken));
     }
     let mut troubles: Vec<(String, Vec<KeptBack>)> = Vec::new();
     for kept in all {
@@ -84,19 +85,14 @@ fn told(workspace: &Workspace, is_halted: bool) -> Result<Vec<Attention>, OpsErr
         let is_taken = kept.iter().any(|kept| kept.is_taken);
         let back =
             if is_taken { "; to take one back, remove it from `.aof/inbox/.taken`" } else { "" };
-        Attention {
-            code: "inbox_kept_back",
-            problem: format!(
-                "{} {} ({}): {problem}",
-                names.len(),
-                waits(names.len()),
-                some(&names)
-            ),
-            fix: format!(
+        Issue::new(
+            "inbox_kept_back",
+            format!("{} {} ({}): {problem}", names.len(), waits(names.len()), some(&names)),
+            format!(
                 "{}; `aof watch` goes on with it then, or `aof watch --once`{back}",
                 fix(&kept[0].error)
             ),
-        }
+        )
     }));
     Ok(attention)
 }

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use tracing::warn;
 
 use crate::domain::{Completion, Digest};
-use crate::observability::notices::put_conflict;
 use crate::project::error::error::OpsError;
 use crate::project::error::reason::reason_of;
 use crate::project::workspace::Workspace;
@@ -125,7 +124,7 @@ fn work_on(
         let Work { taken, delivery, .. } = &batch[place];
         // Whoever was late may not look here again, so it is told before the file is settled; but no file waits for notices.
         let digest = Digest::of(&delivery.bytes);
-        if let Err(error) = put_conflict(workspace, &refusal, &digest) {
+        if let Err(error) = recipient.late(workspace, &refusal, &digest) {
             recipient.untold(error.to_string());
         }
         // Nor for the event stream.

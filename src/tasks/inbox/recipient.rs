@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::domain::Digest;
 use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::rules::Refusal;
 use crate::storage::inbox::Witnessed;
 use crate::tasks::complete::Completed;
 
@@ -44,6 +47,13 @@ pub(crate) trait Recipient {
     fn witnessed(&self, name: &OsStr) -> Witnessed;
     /// Is told what became of a file.
     fn told(&mut self, delivered: Delivered);
+    /// Is told of a completion that came after another one of the same visit, before its file is refused.
+    fn late(
+        &mut self,
+        workspace: &Workspace,
+        refusal: &Refusal,
+        delivery: &Digest,
+    ) -> Result<(), OpsError>;
     /// Is told why somebody could not be told of something; what it was about went its way all the same.
     fn untold(&mut self, problem: String);
     /// Leaves the repository to others for a while, after work that took so long; says whether to go on.

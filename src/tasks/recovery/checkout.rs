@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use crate::git::{CommitId, GitError, Head};
-use crate::history::sync::sync::Left;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::StoreError;
@@ -17,8 +16,8 @@ pub(crate) enum Brought {
     There,
     /// Somebody committed meanwhile: it has to be looked at again.
     Moved,
-    /// It is left to people; nothing was changed.
-    Left(Left),
+    /// Files are in the way; nothing was changed.
+    Blocked(GitError),
 }
 
 /// Brings branch, index and worktree to a later commit. Filters run while the lock is held.
@@ -29,8 +28,9 @@ pub(crate) fn bring(
     subject: &str,
 ) -> Result<Brought, OpsError> {
     // What may not come is told before anybody waits for a lock.
-    if let Err(left) = left(workspace.repository.may_come(head.commit, to))? {
-        return Ok(Brought::Left(left));
+    match workspace.repository.may_come(head.commit, to) {
+        Err(error) if is_blocked(&error) => return Ok(Brought::Blocked(error)),
+        asked => asked?,
     }
     let lock = &workspace.lock()?;
     if recover::heal(workspace, lock)? {
@@ -39,8 +39,8 @@ pub(crate) fn bring(
     let deadline = Instant::now().max(workspace.deadline());
     let brought =
         workspace.repository.bring(head, to, subject, deadline, &mut |locks| record(lock, locks));
-    match left(brought) {
-        Ok(Ok(published)) => {
+    match brought {
+        Ok(published) => {
             if let Some(fault) = published.not_synced {
                 // The record stays for the next command.
                 return Err(StoreError::from(fault).into());
@@ -49,9 +49,9 @@ pub(crate) fn bring(
             Ok(Brought::There)
         }
         // That is asked before any file is changed.
-        Ok(Err(left)) => {
+        Err(error) if is_blocked(&error) => {
             journal::clear(lock)?;
-            Ok(Brought::Left(left))
+            Ok(Brought::Blocked(error))
         }
         Err(error) => {
             // It may have got half-way; before the first file the record is only cleared, and nobody waited for. If that cannot be
@@ -66,14 +66,13 @@ pub(crate) fn bring(
     }
 }
 
-/// Returns what people have to see to before files can be brought in.
-pub(crate) fn left<T>(asked: Result<T, GitError>) -> Result<Result<T, Left>, GitError> {
-    match asked {
-        Ok(done) => Ok(Ok(done)),
-        Err(GitError::InTheWay { files }) => Ok(Err(Left::InTheWay { files })),
-        Err(GitError::OwnFolder { files }) => Ok(Err(Left::OwnFolder { files })),
-        Err(GitError::Forbidden { path }) => Ok(Err(Left::Forbidden { path })),
-        Err(GitError::OwnFolderTakenOut { files }) => Ok(Err(Left::OwnFolderTakenOut { files })),
-        Err(error) => Err(error),
-    }
+/// Returns whether people have to see to something before files can be brought in.
+fn is_blocked(error: &GitError) -> bool {
+    matches!(
+        error,
+        GitError::InTheWay { .. }
+            | GitError::OwnFolder { .. }
+            | GitError::OwnFolderTakenOut { .. }
+            | GitError::Forbidden { .. }
+    )
 }

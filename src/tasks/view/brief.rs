@@ -7,9 +7,9 @@ use crate::files::task_file::{Origin, TaskFile, review_value};
 use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::rules::brief::brief::{Form, GateContext};
+use crate::rules::brief::context::{Form, GateContext};
 use crate::rules::outputs::Field;
-use crate::rules::{Post, Refusal, Rules};
+use crate::rules::{Refusal, Rules, Workplace};
 use crate::tasks::view::task_view::{brief_of, show};
 
 /// Returns the task with the brief of its gate, or of the branch that the ticket names; a task without one has ended, or its
@@ -71,22 +71,21 @@ fn brief_of_branch(
     if open.branches.is_empty() && branch.is_none() {
         return Ok(None);
     }
-    let posts = Post::open(rules, task);
+    let posts = Workplace::open(rules, task);
     let tickets = || {
         let own = posts.iter().filter(|post| post.branch().is_some());
         own.map(|post| (task.ticket_of(post.branch()), post.role.clone())).collect()
     };
     let gate = open.current.clone();
-    let post =
-        match (branch, &posts[..]) {
-            (Some(_), _) => Post::meant(rules, task, branch).ok_or_else(|| {
-                Refusal::NoSuchBranch { ticket: task.ticket_of(branch), gate, open: tickets() }
-            })?,
-            (None, [only]) => *only,
-            (None, _) => {
-                return Err(Refusal::BranchNeeded { task: task.id.clone(), gate, open: tickets() });
-            }
-        };
+    let post = match (branch, &posts[..]) {
+        (Some(_), _) => Workplace::meant(rules, task, branch).ok_or_else(|| {
+            Refusal::NoSuchBranch { ticket: task.ticket_of(branch), gate, open: tickets() }
+        })?,
+        (None, [only]) => *only,
+        (None, _) => {
+            return Err(Refusal::BranchNeeded { task: task.id.clone(), gate, open: tickets() });
+        }
+    };
     Ok(brief_of(rules, file, &post))
 }
 

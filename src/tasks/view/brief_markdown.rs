@@ -2,7 +2,7 @@
 
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::TaskFile;
-use crate::rules::brief::brief::{Form, GateContext};
+use crate::rules::brief::context::{Form, GateContext};
 use crate::rules::outputs::Field;
 
 /// Returns how a text says the outcome.

@@ -1,7 +1,7 @@
 //! What of a task runs out and when, in sentences.
 
 use crate::domain::{Ending, OpenBranch, Task};
-use crate::rules::{Deadline, Limit, Post, Rules, deadlines};
+use crate::rules::{Deadline, Limit, Rules, Workplace, deadlines};
 
 /// Returns what runs, what has run out, and what stands still.
 pub(crate) fn terms(rules: &Rules, task: &Task) -> Vec<String> {
@@ -34,7 +34,7 @@ fn sentence(rules: &Rules, task: &Task, deadline: &Deadline) -> String {
         .branch
         .as_ref()
         .map_or_else(|| "it".to_owned(), |branch| format!("branch `{branch}`"));
-    let post = Post::meant(rules, task, deadline.branch.as_ref());
+    let post = Workplace::meant(rules, task, deadline.branch.as_ref());
     match deadline.limit {
         Limit::Lease => {
             let agent =

@@ -5,7 +5,7 @@ use crate::domain::{
 };
 use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
-use crate::rules::{Act, Decision, Post, Rules, Warning, WorkflowStep, decide};
+use crate::rules::{Act, Decision, Rules, Warning, WorkflowStep, Workplace, decide};
 use crate::tasks::plan::due::begun;
 use crate::tasks::state::commit_message::rule_effect;
 use crate::tasks::state::task_state::{Standing, find, parse};
@@ -137,7 +137,7 @@ pub(crate) fn because(rules: &Rules, task: &Task) -> Vec<String> {
 
 fn branch_stands(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
     let id = &branch.id;
-    if branch.status.is_open() && Post::of_branch(rules, task, id).is_none() {
+    if branch.status.is_open() && Workplace::of_branch(rules, task, id).is_none() {
         return format!("branch `{id}` is not in the rules any more, and nothing waits for it");
     }
     match (branch.status, &branch.agent) {

@@ -9,8 +9,9 @@ use crate::files::task_file::{Origin, TaskFile, works};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::rules::brief::brief::{Body, GateContext, brief, brief_at};
-use crate::rules::{Deadline, Limit, Post, Rules, deadlines, is_looping, may_complete};
+use crate::rules::brief::context::{GateContext, brief, brief_at};
+use crate::rules::brief::template_values::Body;
+use crate::rules::{Deadline, Limit, Rules, Workplace, deadlines, is_looping, may_complete};
 use crate::storage::ProjectPath;
 use crate::tasks::plan::due::begun;
 use crate::tasks::state::task_state::{Standing, find, parse};
@@ -50,7 +51,11 @@ pub(crate) fn show(workspace: &Workspace, id: &TaskId) -> Result<(View, InForce)
 }
 
 /// Returns what an agent is told at a post of the task of a file.
-pub(crate) fn brief_of(rules: &Rules, file: &TaskFile, post: &Post<'_>) -> Option<GateContext> {
+pub(crate) fn brief_of(
+    rules: &Rules,
+    file: &TaskFile,
+    post: &Workplace<'_>,
+) -> Option<GateContext> {
     brief_at(rules, &file.task, post, &body_of(file))
 }
 
@@ -111,14 +116,14 @@ pub(crate) fn is_drifted(rules: &Rules, task: &Task) -> bool {
 /// Returns the outcomes that are possible now, and for whom.
 fn available(rules: &Rules, file: &TaskFile) -> Value {
     let task = &file.task;
-    if let Some(post) = Post::of(rules, task) {
+    if let Some(post) = Workplace::of(rules, task) {
         return at_post(rules, task, &post);
     }
     let agents: Vec<String> = who(rules, file).iter().map(ToString::to_string).collect();
     let mut value = json!({"outcomes": [], "agents": agents});
-    let posts = Post::open(rules, task);
+    let posts = Workplace::open(rules, task);
     if !posts.is_empty() {
-        let branch = |post: &Post<'_>| {
+        let branch = |post: &Workplace<'_>| {
             let mut value = at_post(rules, task, post);
             value["branch"] = json!(post.gate.id.as_str());
             value["ticket"] = json!(task.ticket_of(post.branch()).to_string());
@@ -129,7 +134,7 @@ fn available(rules: &Rules, file: &TaskFile) -> Value {
     value
 }
 
-fn at_post(rules: &Rules, task: &Task, post: &Post<'_>) -> Value {
+fn at_post(rules: &Rules, task: &Task, post: &Workplace<'_>) -> Value {
     let outcomes = if is_on_hold(task) { Vec::new() } else { post.outcomes(rules) };
     let outcomes: Vec<&str> = outcomes.iter().map(Outcome::as_str).collect();
     let agents: Vec<String> = who_at(rules, task, post).iter().map(ToString::to_string).collect();
@@ -140,7 +145,7 @@ fn at_post(rules: &Rules, task: &Task, post: &Post<'_>) -> Value {
 pub(crate) fn who(rules: &Rules, file: &TaskFile) -> Vec<AgentId> {
     let mut all = Vec::new();
     for agent in
-        Post::open(rules, &file.task).iter().flat_map(|post| who_at(rules, &file.task, post))
+        Workplace::open(rules, &file.task).iter().flat_map(|post| who_at(rules, &file.task, post))
     {
         if !all.contains(&agent) {
             all.push(agent);
@@ -154,7 +159,7 @@ fn is_on_hold(task: &Task) -> bool {
 }
 
 /// Returns who can complete the work of a post now.
-pub(crate) fn who_at(rules: &Rules, task: &Task, post: &Post<'_>) -> Vec<AgentId> {
+pub(crate) fn who_at(rules: &Rules, task: &Task, post: &Workplace<'_>) -> Vec<AgentId> {
     if is_looping(rules, task) || is_on_hold(task) {
         return Vec::new();
     }

@@ -9,7 +9,9 @@ use crate::files::task_file::{Origin, TaskFile};
 use crate::project::active_rules::{InForce, in_force_and_seen};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::rules::{Act, LOOP_LIMIT, Passage, Post, Rules, owed, preview, unanswered, would_say};
+use crate::rules::{
+    Act, LOOP_LIMIT, Passage, Rules, Workplace, owed, preview, unanswered, would_say,
+};
 use crate::tasks::headers::dependencies::{circle_around, round};
 use crate::tasks::headers::header::NEW;
 use crate::tasks::state::task_state::Standing;
@@ -67,7 +69,7 @@ pub(crate) fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InFo
     let standing = Standing::read_under(workspace, id, head, in_force)?;
     let rules = &standing.in_force.rules;
     let task = &standing.file.task;
-    let posts = Post::open(rules, task);
+    let posts = Workplace::open(rules, task);
     let consequences = posts.iter().flat_map(|post| {
         let consequence = |outcome: Outcome| {
             let effect = effect(rules, task, post, &outcome)?;
@@ -120,7 +122,7 @@ pub(crate) fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InFo
     Ok((reason, standing.in_force))
 }
 
-fn effect(rules: &Rules, task: &Task, post: &Post<'_>, outcome: &Outcome) -> Option<Effect> {
+fn effect(rules: &Rules, task: &Task, post: &Workplace<'_>, outcome: &Outcome) -> Option<Effect> {
     let said = match post.branch() {
         None => outcome.clone(),
         Some(branch) => match would_say(rules, task, branch, outcome)? {

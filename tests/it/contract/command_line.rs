@@ -1,6 +1,6 @@
 //! The commands, their arguments, their options and the words that options take.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use insta::assert_snapshot;
 
@@ -134,9 +134,15 @@ fn commands_take_these_words() {
     let mut waiting = VecDeque::from([String::new()]);
     let mut told: Vec<String> = Vec::new();
     let mut everywhere = Vec::new();
+    let mut abouts = HashMap::new();
     while let Some(command) = waiting.pop_front() {
         let words = command.split_whitespace().chain(["--help"]).collect::<Vec<_>>();
-        let page = Page::read(&env.aof(&words).success().stdout);
+        let text = env.aof(&words).success().stdout;
+        let about = text.lines().next().unwrap_or_default().to_owned();
+        if let Some(other) = abouts.insert(about.clone(), command.clone()) {
+            panic!("`{command}` and `{other}` describe themselves alike: {about}");
+        }
+        let page = Page::read(&text);
         assert!(!page.usages.is_empty(), "`{command}` has no usage");
         let mut lines = page.usages.clone();
         let mut options = shown(&page.options);

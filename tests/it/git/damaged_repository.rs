@@ -196,19 +196,21 @@ fn what_a_partial_clone_left_out_is_told_with_the_command_that_brings_it() {
 #[test]
 fn what_cannot_be_judged_is_committed_all_the_same_and_told() {
     let (env, id) = crate::support::merge_scene::scene();
-    let _ = env.complete(&id, "agent-7").success();
-    let file = file_of(&env, "HEAD:org.yaml");
+    let path = env.task_path(&id);
+    env.edit(&path, "Add login", "Add a login");
+    env.git(&["add", &path]);
+    let file = file_of(&env, &format!("HEAD:{path}"));
     let whole = fs::read(&file).unwrap();
     fs::remove_file(&file).unwrap();
     fs::write(&file, &whole[..20]).unwrap();
     let head = env.head();
-    let reverted = env.try_git(&["revert", "--no-edit", "HEAD"]).code(0);
+    let committed = env.try_git(&["commit", "--quiet", "--message", "mine"]).code(0);
     let told: Vec<&str> =
-        reverted.stderr.lines().filter(|line| line.starts_with("not judged: ")).collect();
-    assert_eq!(told.len(), 1, "{reverted}");
+        committed.stderr.lines().filter(|line| line.starts_with("not judged: ")).collect();
+    assert_eq!(told.len(), 1, "{committed}");
     assert!(
         told[0].contains("is damaged") && told[0].contains("`aof verify` judges the commit"),
-        "{reverted}"
+        "{committed}"
     );
     assert_eq!(env.git(&["rev-parse", "HEAD^"]).trim(), head.trim());
 }

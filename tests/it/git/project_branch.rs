@@ -28,7 +28,8 @@ fn tasks_live_beside_the_code() {
       .aof/branch/.aof/inbox/  local, never committed: completion files are dropped there
       project.yaml        on your branch `main`: says which branch the project is on
       .git/config         merges tasks by their meaning; `git config --remove-section merge.aof` takes that out
-      .git/hooks/prepare-commit-msg  lists in a merge what it superseded, and stops what cannot stand; delete it to go without
+      .git/hooks/pre-commit  refuses commits that take entries out of a task's history; delete it to go without
+      .git/hooks/pre-merge-commit  refuses commits that take entries out of a task's history; delete it to go without
     dry run: nothing was written
     ");
     assert_eq!(env.git(&["branch", "--list", "aof"]), "");
@@ -41,7 +42,8 @@ fn tasks_live_beside_the_code() {
       .aof/branch/.aof/inbox/  local, never committed: completion files are dropped there
       project.yaml        on your branch `main`, commit COMMIT: says which branch the project is on
       .git/config         merges tasks by their meaning; `git config --remove-section merge.aof` takes that out
-      .git/hooks/prepare-commit-msg  lists in a merge what it superseded, and stops what cannot stand; delete it to go without
+      .git/hooks/pre-commit  refuses commits that take entries out of a task's history; delete it to go without
+      .git/hooks/pre-merge-commit  refuses commits that take entries out of a task's history; delete it to go without
 
     try next:
       aof task show AOF-xxxxx     read the first task, and take it through

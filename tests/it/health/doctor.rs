@@ -173,79 +173,72 @@ fn git_is_told_how_tasks_are_merged() {
     env.commit_all("and more");
     is_mended(&env, "merge_driver_missing");
     assert_eq!(env.read(".gitattributes"), "*.jpg binary\ntasks/**/*.md merge=aof -text\n");
-    // The hook of an earlier version says nothing of a merge whose message a person gives.
-    let hook = env.path(".git/hooks/prepare-commit-msg");
+    // A hook that git does not run does nothing.
+    let hook = env.path(".git/hooks/pre-commit");
     let whole = fs::read_to_string(&hook).unwrap();
-    let former = "#!/bin/sh\n# Lists what a merge of tasks superseded in its message.\n[ \"$2\" = merge ] || exit 0\n\
-                  command -v aof >/dev/null 2>&1 || exit 0\naof merge-driver --message \"$1\" \"$2\"\n";
-    // And that of another one looks at nothing that is rebased.
-    let merging = "whatever way that is written.\n[ -e \"$(git rev-parse --git-path MERGE_HEAD)\" ] || exit 0";
-    let later = former.replace(
-        "in its message.\n[ \"$2\" = merge ] || exit 0",
-        &format!("in its message, {merging}"),
-    );
-    // Nor does any of them see what would be taken back.
-    let latest = whole.replace(", or what was committed since git looked is taken back.", ".").replace(
-        "grep -q '^aof-' ||\n! git diff-index --cached --quiet HEAD -- '*tasks/*' 2>/dev/null ||",
-        "grep -q '^aof-' ||",
-    );
-    assert_ne!(latest, whole);
-    for former in [former, &later, &latest] {
-        fs::write(&hook, former).unwrap();
-        is_mended(&env, "merge_hook_missing");
-        assert_eq!(fs::read_to_string(&hook).unwrap(), whole);
-    }
-    // One that git does not run does nothing, whoever wrote it.
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o644)).unwrap();
     is_mended(&env, "merge_hook_missing");
     assert_eq!(fs::metadata(&hook).unwrap().permissions().mode() & 0o777, 0o755);
-    fs::write(&hook, former.replace("exit 0\naof", "exit 0\necho mine\naof")).unwrap();
+    fs::remove_file(env.path(".git/hooks/pre-merge-commit")).unwrap();
+    is_mended(&env, "merge_hook_missing");
+    // A person's hook is theirs, and so is a link.
+    let mine = whole.replace("exit 0\naof", "exit 0\necho mine\naof");
+    fs::write(&hook, &mine).unwrap();
     is_well(&env);
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o644)).unwrap();
     is_only_told(&env, "merge_hook_missing");
-    let told = env.aof(&["doctor"]).stdout;
-    assert!(told.contains("which is not executable") && told.contains("`chmod +x "), "{told}");
-    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
-    // Line ends as on Windows: the system looks for `/bin/sh\r`, and the shell hands `merge\r` on.
-    for windows in [&whole, former] {
-        fs::write(&hook, windows.replace('\n', "\r\n")).unwrap();
-        is_mended(&env, "merge_hook_ends");
-        assert_eq!(fs::read_to_string(&hook).unwrap(), whole);
-    }
-    let mine = whole.replace("exit 0\naof", "exit 0\necho mine\naof");
-    for windows in [
-        mine.replace('\n', "\r\n"),
-        mine.replacen('\n', "\r\n", 1),
-        mine.replace("\"$2\"\n", "\"$2\"\r\n"),
-    ] {
-        fs::write(&hook, &windows).unwrap();
-        is_only_told(&env, "merge_hook_ends");
-        assert_eq!(fs::read_to_string(&hook).unwrap(), windows, "a person's hook is theirs");
-        let told = env.aof(&["doctor", "--json"]).json()["complaints"][0]["fix"]
-            .as_str()
-            .unwrap()
-            .to_owned();
-        let mut shell = env.command("sh");
-        shell.env("PROJECT", env.path(".")).args(["-c", told.trim_matches('`')]);
-        let _ = env.run(shell).success();
-        assert_eq!(fs::read_to_string(&hook).unwrap(), mine);
-        is_well(&env);
-    }
-    fs::write(&hook, mine.replace("echo mine\n", "echo mine # as on Windows\r\n")).unwrap();
-    is_well(&env);
-    let comment = "#!/bin/sh\n# no aof merge-driver --message here\n";
+    let comment = "#!/bin/sh\n# no aof merge-driver --check-staged here\n";
     fs::write(&hook, comment).unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     is_only_told(&env, "merge_hook_missing");
     assert_eq!(fs::read_to_string(&hook).unwrap(), comment);
-    // A link is somebody's, whatever it leads to.
-    fs::write(env.path("../former"), former).unwrap();
     fs::remove_file(&hook).unwrap();
-    std::os::unix::fs::symlink(env.path("../former"), &hook).unwrap();
+    std::os::unix::fs::symlink(env.path("../elsewhere"), &hook).unwrap();
     is_only_told(&env, "merge_hook_missing");
-    fs::remove_file(&hook).unwrap();
-    env.git(&["config", "core.hooksPath", "/dev/null"]);
-    is_only_told(&env, "merge_hook_missing");
-    assert!(env.aof(&["doctor"]).stdout.contains("where no folder is"));
+    // Managers of hooks have files of their own.
+    env.write(".pre-commit-config.yaml", "entry: aof merge-driver --check-staged\n");
+    is_well(&env);
+}
+
+/// What `prepare-commit-msg` was over time, below its first line.
+const FORMER_HOOKS: [&str; 4] = [
+    "# Lists what a merge of tasks superseded in its message.\n\
+     [ \"$2\" = merge ] || exit 0\ncommand -v aof >/dev/null 2>&1 || exit 0\n",
+    "# Lists what a merge of tasks superseded in its message, whatever way that is written.\n\
+     [ -e \"$(git rev-parse --git-path MERGE_HEAD)\" ] || exit 0\ncommand -v aof >/dev/null 2>&1 || exit 0\n",
+    "# Lists what a merge of tasks superseded in its message, whatever way that is written. Has git stop at\n\
+     # a commit that is rebased, picked or reverted, and that the rules of the tasks do not allow there, and before what a killed\n\
+     # command of aof has left is committed by hand.\n\
+     dir=$(git rev-parse --git-dir) || exit 0\n\
+     [ -e \"$dir/MERGE_HEAD\" ] || [ -e \"$dir/CHERRY_PICK_HEAD\" ] || [ -e \"$dir/REBASE_HEAD\" ] ||\n\
+     [ -e \"$dir/REVERT_HEAD\" ] || grep -q '^This reverts commit ' \"$1\" ||\n\
+     grep -qs '[^ ]' .aof/intent || ls \"$dir\" | grep -q '^aof-' || exit 0\n\
+     command -v aof >/dev/null 2>&1 || exit 0\n",
+    "# Lists what a merge of tasks superseded in its message, whatever way that is written. Has git stop at\n\
+     # a commit that is rebased, picked or reverted, and that the rules of the tasks do not allow there, and before what a killed\n\
+     # command of aof has left is committed by hand, or what was committed since git looked is taken back.\n\
+     dir=$(git rev-parse --git-dir) || exit 0\n\
+     [ -e \"$dir/MERGE_HEAD\" ] || [ -e \"$dir/CHERRY_PICK_HEAD\" ] || [ -e \"$dir/REBASE_HEAD\" ] ||\n\
+     [ -e \"$dir/REVERT_HEAD\" ] || grep -q '^This reverts commit ' \"$1\" ||\n\
+     grep -qs '[^ ]' .aof/intent || ls \"$dir\" | grep -q '^aof-' ||\n\
+     ! git diff-index --cached --quiet HEAD -- '*tasks/*' 2>/dev/null || exit 0\n\
+     command -v aof >/dev/null 2>&1 || exit 0\n",
+];
+
+#[test]
+fn the_hook_of_an_earlier_version_is_removed() {
+    let env = TestEnvironment::new();
+    let _ = found(&env, &["--fix"]);
+    let hook = env.path(".git/hooks/prepare-commit-msg");
+    for text in FORMER_HOOKS {
+        let text = format!("#!/bin/sh\n{text}aof merge-driver --message \"$1\" \"$2\"\n");
+        fs::write(&hook, &text).unwrap();
+        is_mended(&env, "merge_hook_missing");
+        assert!(!hook.exists());
+        // With a line of a person's it is theirs.
+        fs::write(&hook, text.replace("exit 0\naof", "exit 0\necho mine\naof")).unwrap();
+        is_well(&env);
+    }
 }
 
 #[cfg(debug_assertions)]
@@ -397,8 +390,7 @@ fn commands_for_files_in_folders_of_any_name_can_be_pasted() {
         "git restore --source=HEAD --staged --worktree",
     );
     env.edit(&path, "title: ", "title: [");
-    paste(&env.aof(&["task", "show", &id]).code(6).stderr, "git restore --source=HEAD");
-    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    paste(&env.aof(&["status"]).stdout, "git log -p");
 }
 
 #[test]
@@ -625,36 +617,26 @@ fn a_signing_key_that_is_not_there_is_told() {
 #[test]
 fn with_hooks_of_their_own_people_are_told_the_line() {
     let (env, id) = scene();
-    env.git(&["config", "core.hooksPath", "~/Ada's hooks"]);
+    env.git(&["config", "core.hooksPath", "~/hooks"]);
     is_only_told(&env, "merge_hook_missing");
     let told = env.aof(&["doctor", "--json"]).json();
     assert_snapshot!(env.plain(&format!("{}\n{}", told["complaints"][0]["problem"], told["complaints"][0]["fix"])), @r#"
-    "there is no hook `$ROOT/home/Ada's hooks/prepare-commit-msg`, where git looks for hooks here (`core.hooksPath`)"
-    "make it, with this line: `aof merge-driver --message \"$1\" \"$2\"`; that is `mkdir -p '$ROOT/home/Ada'\\''s hooks' && printf '%s\\n' '#!/bin/sh' 'aof merge-driver --message \"$1\" \"$2\"' > '$ROOT/home/Ada'\\''s hooks/prepare-commit-msg' && chmod +x '$ROOT/home/Ada'\\''s hooks/prepare-commit-msg'`"
+    "hooks that are not aof's do not call it: `$ROOT/home/hooks/pre-commit`, `$ROOT/home/hooks/pre-merge-commit`"
+    "have each of them run `aof merge-driver --check-staged`, and make it executable; for `pre-commit` and other hook managers see docs/guides/merging.md"
     "#);
-    // What is told can be pasted, and works.
-    let fix = told["complaints"][0]["fix"].as_str().unwrap();
-    let line = fix
-        .rsplit('`')
-        .nth(1)
-        .unwrap()
-        .replace("$ROOT", &env.home().parent().unwrap().display().to_string());
-    let mut shell = env.command("sh");
-    shell.args(["-c", &line]);
-    let _ = env.run(shell).success();
+    let line = "aof merge-driver --check-staged";
+    fs::create_dir(env.home().join("hooks")).unwrap();
+    for name in ["pre-commit", "pre-merge-commit"] {
+        let hook = env.home().join("hooks").join(name);
+        fs::write(&hook, format!("#!/bin/sh\n{line}\n")).unwrap();
+        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    }
     is_well(&env);
-    env.git(&["branch", "side"]);
+    let before = env.read(&env.task_path(&id));
     let _ = env.complete(&id, "agent-3").success();
-    env.git(&["switch", "--quiet", "side"]);
-    let _ = env
-        .say(&id, "agent-3", "needs_review", &["--blocker", "The login page has no title"])
-        .success();
-    env.git(&["merge", "--quiet", "--no-edit", "main"]);
-    assert!(env.git(&["log", "-1", "--format=%B"]).contains("Aof-Superseded:"));
-    // One that is there already is theirs, and needs the line.
-    fs::write(env.home().join("Ada's hooks/prepare-commit-msg"), "#!/bin/sh\n").unwrap();
-    let told = env.aof(&["doctor"]).stdout;
-    assert!(told.contains("is not aof's, and does not call it"), "{told}");
+    env.write(&env.task_path(&id), before);
+    let refused = env.try_git(&["commit", "-q", "-a", "-m", "mine"]).code(1);
+    assert!(refused.stderr.contains("not committed:"), "{refused}");
 }
 
 #[test]

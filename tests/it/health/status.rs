@@ -300,25 +300,22 @@ fn a_clone_that_does_not_know_the_merge_driver_is_told() {
 fn init_says_which_hook_it_leaves_alone_and_what_that_lacks() {
     let env = TestEnvironment::without_repository();
     env.git(&["init", "--quiet", "--initial-branch=main"]);
-    env.write(".git/hooks/prepare-commit-msg", "#!/bin/sh\nexit 0\n");
+    env.write(".git/hooks/pre-commit", "#!/bin/sh\nexit 0\n");
     let rehearsed = env.aof(&["init", "--dry-run", "--json"]).success().json();
-    assert_eq!(
-        rehearsed["setUp"]["foreignHook"], "$PROJECT/.git/hooks/prepare-commit-msg",
-        "{rehearsed}"
-    );
+    assert_eq!(rehearsed["setUp"]["foreignHook"], "$PROJECT/.git/hooks/pre-commit", "{rehearsed}");
     let told = env.aof(&["init"]).success().stdout;
-    let line = told.lines().find(|line| line.contains("prepare-commit-msg")).unwrap();
+    let line = told.lines().find(|line| line.contains("hooks/pre-commit")).unwrap();
     assert_eq!(
         line.trim(),
-        ".git/hooks/prepare-commit-msg  is yours, and stays as it is; merges list what they superseded once it has this \
-         line: `aof merge-driver --message \"$1\" \"$2\"` (`aof doctor` tells more)"
+        ".git/hooks/pre-commit  is yours, and stays as it is; with the line `aof merge-driver --check-staged` it keeps the \
+         history of tasks whole (`aof doctor` tells more)"
     );
-    assert_eq!(env.read(".git/hooks/prepare-commit-msg"), "#!/bin/sh\nexit 0\n");
+    assert_eq!(env.read(".git/hooks/pre-commit"), "#!/bin/sh\nexit 0\n");
 
     let env = TestEnvironment::without_repository();
     env.git(&["init", "--quiet", "--initial-branch=main"]);
     env.git(&["config", "core.hooksPath", "hooks"]);
     let told = env.aof(&["init"]).success().stdout;
-    let line = told.lines().find(|line| line.contains("prepare-commit-msg")).unwrap();
+    let line = told.lines().find(|line| line.contains("hooks/pre-commit")).unwrap();
     assert!(line.contains("is where git looks for hooks here, and is not made"), "{told}");
 }

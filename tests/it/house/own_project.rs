@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use aof::domain::{Severity, TaskId};
-use aof::files::config::config::{Source, Subject, load};
+use aof::files::config::configuration::{Source, Subject, load};
 use aof::files::task_file;
 use aof::files::task_file::{Defaults, Origin};
 use aof::rules::Rules;

@@ -5,7 +5,7 @@ use std::fs;
 use insta::assert_snapshot;
 
 use crate::support::environment::TestEnvironment;
-use crate::support::merge_scene::{aside, entries, forked, verified};
+use crate::support::merge_scene::{aside, forked, verified};
 
 /// Returns a project with one task, in which git merges tasks by their meaning.
 fn scene() -> (TestEnvironment, String) {
@@ -175,33 +175,6 @@ fn a_merge_that_is_not_committed_yet_hides_no_open_task() {
     assert!(env.task_path(&id).starts_with("tasks/archive/"));
     let listed = env.aof(&["task", "list"]).code(6);
     assert!(listed.stdout.contains("Add login"), "{listed}");
-}
-
-#[test]
-fn a_commit_of_which_a_rebase_leaves_nothing_but_the_move_is_left_out() {
-    for pick in [&["rebase", "main"][..], &["cherry-pick", "side"]] {
-        let (env, id) = scene();
-        let _ = env.complete(&id, "agent-7").success();
-        aside(&env, "side", || {
-            let _ = env.complete(&id, "agent-3").success();
-        });
-        let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "No tests"]).success();
-        let (open, head) = (entries(&env, &id), env.head());
-        if pick[0] == "rebase" {
-            env.git(&["checkout", "-q", "side"]);
-        }
-        let picked = env.try_git(pick);
-        assert_eq!(picked.code, Some(1), "{picked}");
-        assert!(picked.stderr.contains("nothing is left of the commit that is picked"), "{picked}");
-        let status = env.aof(&["status"]).success();
-        let skip = format!("`git {} --skip`", pick[0]);
-        assert!(status.stdout.contains(&skip), "{status}");
-        let settled = env.aof(&["merge-driver", "--settle"]).code(1);
-        assert!(settled.stderr.contains(&skip), "{settled}");
-        env.git(&[pick[0], "--skip"]);
-        assert_eq!((entries(&env, &id), env.head()), (open, head), "what upstream had stands");
-        is_home(&env, &id);
-    }
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn both_sides_keep_what_they_did() {
 }
 
 #[test]
-fn a_visit_ends_once_and_the_merge_says_what_it_superseded() {
+fn a_visit_ends_once_and_git_s_merge_is_told_what_it_superseded() {
     let (env, id) = scene();
     aside(&env, "side", || {
         let _ = env.say(&id, "agent-8", "complete", &["--id", "theirs"]).success();
@@ -42,13 +42,8 @@ fn a_visit_ends_once_and_the_merge_says_what_it_superseded() {
     ");
     assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
     assert_eq!(env.files("tasks").iter().filter(|path| path.contains(&id)).count(), 1);
-    assert_snapshot!(env.plain(&env.git(&["log", "-1", "--format=%B"])), @"
-    Merge branch 'side'
-
-    Aof-Superseded: AOF-xxxxx@0 theirs by agent-8 (complete)
-    Aof-Superseded: AOF-xxxxx@1 last by agent-3 (complete)
-    ");
-    let _ = verified(&env).success();
+    let verified = verified(&env).success();
+    assert_eq!(verified.stdout.matches("[superseded]").count(), 2, "{verified}");
 }
 
 #[test]
@@ -163,9 +158,9 @@ fn what_both_changed_otherwise_is_marked_and_only_that_task_waits() {
       ! nothing can be committed: a merge is in progress; end it with `git merge --continue` or `git merge --abort`
         changes wait until that is done; dropped files stay in the inbox
       ! 1 task stands where the rules have changed: AOF-xxxxx
-        `aof watch` has them follow; `aof org reload` does it now
+        `aof watch` has them follow; `aof org reload` does it now, and so does `aof doctor --fix`
       ! `tasks/AOF-xxxxx.md:3:1` cannot be read: line 3 is a merge conflict marker
-        mend it (keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit); `git log -p -- tasks/AOF-xxxxx.md` shows what it said before
+        keep what counts of lines 3 to 7, take the markers out, then `git add` the file and commit
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait
     ");
@@ -193,7 +188,7 @@ fn a_merge_is_made_again_to_judge_it() {
         env.git(&["checkout", "-q", "--detach"]);
         env.git(&["merge", "-q", "--no-edit", "side"]);
         env.write(&path, text);
-        env.git(&["commit", "-q", "-a", "--amend", "-m", message]);
+        env.git(&["commit", "-q", "-a", "--no-verify", "--amend", "-m", message]);
         nameless(&env.aof_aside(&["verify"]))
     };
     let ours = env.task_text(&id);
@@ -205,7 +200,7 @@ fn a_merge_is_made_again_to_judge_it() {
     assert_snapshot!(amended(&both, "by hand"), @"
     exit 0
     --- stdout
-    note: AOF-xxxxx: a merge superseded an entry and does not say so [superseded]
+    note: AOF-xxxxx: a merge superseded an entry [superseded]
       commit   COMMIT by hand
       by       Ada <ada@example.org>, 2026-02-16T10:00:17Z
       expected Aof-Superseded: AOF-xxxxx@0 theirs by agent-8 (complete)
@@ -307,10 +302,7 @@ fn a_project_in_a_folder_of_a_repository_with_two_of_them_merges_by_its_own_rule
     let merge = |folder: &std::path::Path| {
         let output = env.try_git(&["-C", &folder.to_string_lossy(), "merge", "--no-edit", "side"]);
         assert_eq!(output.code, Some(0), "{output}");
-        assert!(
-            env.git(&["-C", &folder.to_string_lossy(), "log", "-1", "--format=%B"])
-                .contains("Aof-Superseded: ")
-        );
+        assert!(output.stderr.contains("counts no more"), "{output}");
     };
     merge(&linked);
     merge(&top);
@@ -395,7 +387,7 @@ fn no_advice_throws_away_what_the_other_side_did() {
             commands.iter().map(|args| env.aof_aside(args).to_string()).collect();
         for said in &said {
             assert!(!said.contains("git restore"), "{said}");
-            assert!(said.contains("`git add tasks/"), "{said}");
+            assert!(said.contains("`git add` the file"), "{said}");
         }
         said
     };
@@ -404,7 +396,7 @@ fn no_advice_throws_away_what_the_other_side_did() {
     }
     // Whoever commits the markers is told to solve them, and to commit that.
     env.git(&["commit", "--quiet", "-a", "--no-edit"]);
-    for said in advice(&env) {
+    for said in &advice(&env)[..2] {
         assert!(!said.contains("git merge --abort"), "{said}");
     }
     let solved: String = env

@@ -3,7 +3,6 @@
 mod archived_tasks;
 mod criss_cross;
 mod driver;
-mod messages;
 mod mistaken_renames;
-mod rebase_and_revert;
+mod rewritten_commits;
 mod unmerged_files;

@@ -48,8 +48,8 @@ fn where_git_could_not_run_aof_status_says_that_theirs_is_missing() {
     let said = left(&env);
     assert_eq!(said.len(), 1, "{said:?}");
     assert_snapshot!(env.plain(&format!("{}\n{}", said[0].0, said[0].1)), @"
-    `tasks/AOF-xxxxx.md` is unmerged and has nothing of what comes in: git did not run `aof`
-    `aof merge-driver --settle` merges it; whoever adds it now takes back what the other side did. See that git finds `aof` in its `PATH`: `aof doctor`
+    `tasks/AOF-xxxxx.md` is not merged and has nothing of what one side did
+    `aof merge-driver --settle` merges it; whoever adds or commits it now takes back what that side did. See that git finds `aof` in its `PATH`: `aof doctor`
     ");
     let settled = env.aof(&["merge-driver", "--settle"]).success();
     assert!(settled.stderr.contains("`complete` by agent-8 counts no more"), "{settled}");
@@ -153,7 +153,7 @@ fn what_git_merged_as_text_is_named_with_what_settles_it() {
       ! nothing can be committed: a merge is in progress; end it with `git merge --continue` or `git merge --abort`
         changes wait until that is done; dropped files stay in the inbox
       ! 1 task stands where the rules have changed: AOF-xxxxx
-        `aof watch` has them follow; `aof org reload` does it now
+        `aof watch` has them follow; `aof org reload` does it now, and so does `aof doctor --fix`
       ! `tasks/AOF-xxxxx.md` is unmerged, and nobody has to decide anything
         `aof merge-driver --settle` merges it by meaning and stages it
       ! git merges tasks as text in this clone: its configuration does not know the merge driver of `.gitattributes`
@@ -468,6 +468,6 @@ fn a_text_that_quotes_a_conflict_is_none() {
     let _ = env.aof(&["task", "comment", &id, "Seen"]).success();
     env.edit(&path, "title: Add login", "title: [Add login");
     let shown = env.aof(&["task", "show", &id]).code(6);
-    assert!(shown.stderr.contains("`git restore --source=HEAD tasks/AOF-xxxxx.md`"), "{shown}");
+    assert!(shown.stderr.contains("`git log -p -- tasks/AOF-xxxxx.md`"), "{shown}");
     assert!(!shown.stderr.contains("markers"), "{shown}");
 }

@@ -246,7 +246,8 @@ impl Commit {
 }
 
 impl Commit {
-    /// I3 at a merge: each history extends that of one side, and what the other side had besides is in it or listed as superseded.
+    /// I3 at a merge: each history extends that of one side. In a merge that aof makes, what the other side had besides is in it or listed as
+    /// superseded; a merge of a person lists nothing.
     /// What one side had dropped since they parted was judged where that was done.
     fn merge_faults(
         &self,
@@ -270,7 +271,9 @@ impl Commit {
                     bases.iter().any(|base| base.get(id).is_some_and(|base| base.contains(entry)));
                 is_in_base && had.iter().filter(|had| had.contains(entry)).count() < had.len()
             };
-            for entry in had.iter().flat_map(|had| had.iter()).filter(|entry| !is_settled(entry)) {
+            let is_ours = self.subject.starts_with("sync: ");
+            let entries = had.iter().flat_map(|had| had.iter()).filter(|_| is_ours);
+            for entry in entries.filter(|entry| !is_settled(entry)) {
                 let completion = entry["completion"]["id"].as_str();
                 let is_there = |own: &Value| {
                     own == entry

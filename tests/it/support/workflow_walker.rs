@@ -7,10 +7,10 @@ use aof::domain::{
     BranchStatus, Completion, Destination, Gate, Map, Outcome, Outputs, Status, Target, Task,
     Ticket, Timestamp, Visit, Workflow,
 };
-use aof::files::config::config::{Source, load};
+use aof::files::config::configuration::{Source, load};
 use aof::rules::outputs::{example, judge};
 use aof::rules::{
-    Act, Decision, Edge, Post, Rules, Way, decide, edges, may_complete, passes_by_itself,
+    Act, Decision, Edge, Rules, Way, Workplace, decide, edges, may_complete, passes_by_itself,
     unanswered,
 };
 use aof::tasks::create::{NewTask, new_from};
@@ -197,7 +197,7 @@ impl Walk {
         let acts: Vec<Act> = if passes_by_itself(rules, task) {
             vec![Act::Pass]
         } else {
-            let waits = |post: &Post<'_>| {
+            let waits = |post: &Workplace<'_>| {
                 let open = task
                     .gate
                     .as_ref()
@@ -205,8 +205,8 @@ impl Walk {
                     .and_then(|(open, branch)| open.branch(branch));
                 open.is_some_and(|branch| branch.status == BranchStatus::Blocked)
             };
-            let posts = Post::open(rules, task).into_iter().filter(|post| !waits(post));
-            let say = |post: Post<'_>| -> Vec<Act> {
+            let posts = Workplace::open(rules, task).into_iter().filter(|post| !waits(post));
+            let say = |post: Workplace<'_>| -> Vec<Act> {
                 let outcomes = post.outcomes(rules);
                 outcomes
                     .iter()
@@ -295,7 +295,7 @@ fn at(visit: usize) -> Timestamp {
 fn completion(
     rules: &Rules,
     task: &Task,
-    post: &Post<'_>,
+    post: &Workplace<'_>,
     outcome: &Outcome,
     kind: &Kind,
 ) -> Completion {
@@ -319,7 +319,7 @@ fn completion(
 }
 
 /// Returns what is handed on: what the gate declares, or what its conditions ask for.
-fn outputs(post: &Post<'_>, outcome: &Outcome, kind: &Kind) -> Map {
+fn outputs(post: &Workplace<'_>, outcome: &Outcome, kind: &Kind) -> Map {
     match post.duty.outputs.shape(outcome.as_str()) {
         Some(shape) => {
             let usual = example(shape).as_object().unwrap().clone();

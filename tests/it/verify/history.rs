@@ -377,7 +377,7 @@ fn a_file_that_only_says_that_it_is_finished_is_found_and_is_not() {
 }
 
 #[test]
-fn a_committed_move_that_cannot_be_read_is_taken_back_from_before_it() {
+fn a_committed_move_that_cannot_be_read_is_found_until_it_is_taken_back() {
     let (env, id) = scene();
     let before = env.head();
     let path = env.task_path(&id);
@@ -385,11 +385,11 @@ fn a_committed_move_that_cannot_be_read_is_taken_back_from_before_it() {
     env.commit_all("moved by hand");
     assert_eq!(found(&env), ["unreadable"]);
     let refused = env.say(&id, "agent-3", "complete", &[]).code(6).stderr;
-    let (source, shown) = (&before[..10], env.plain(&path));
-    assert!(refused.contains(&format!("`git restore --source={source} {shown}`")), "{refused}");
+    let log = format!("`git log -p -- {}`", env.plain(&path));
+    assert!(refused.contains("bring back what the engine wrote"), "{refused}");
     let status = env.aof(&["status"]).success().stdout;
-    assert!(status.contains(&format!("git restore --source={source} {shown}")), "{status}");
-    env.git(&["restore", &format!("--source={source}"), &path]);
+    assert!(status.contains(&log), "{status}");
+    env.git(&["restore", &format!("--source={before}"), &path]);
     env.commit_all("taken back");
     let _ = env.complete(&id, "agent-3").success();
     assert_eq!(found(&env), Vec::<String>::new());

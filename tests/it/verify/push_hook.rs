@@ -229,7 +229,7 @@ fn what_was_shared_first_cannot_be_superseded_by_a_push() {
     let refused = push(&env, &["other:main"]).code(1);
     assert_snapshot!(heard(&refused), @"
     refs/heads/main
-    note: AOF-xxxxx: a merge superseded an entry and does not say so [superseded]
+    note: AOF-xxxxx: a merge superseded an entry [superseded]
       commit   COMMIT Merge branch 'main' into other
       by       Ada <ada@example.org>, 2026-02-16T10:00:16Z
       expected Aof-Superseded: AOF-xxxxx@0 ULID by agent-7 (complete)

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use aof::domain::{Duty, Severity, Target, Workflow};
-use aof::files::config::config::{Configuration, Source, load};
+use aof::files::config::configuration::{Configuration, Source, load};
 use aof::files::diagnostic::diagnostic::{Paint, render_all};
 use aof::rules::Rules;
 

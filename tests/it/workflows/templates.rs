@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use aof::domain::Severity;
-use aof::files::config::config::{Source, load};
+use aof::files::config::configuration::{Source, load};
 use aof::rules::Rules;
 use aof::setup::template::Founder;
 use aof::setup::template::Template;
@@ -327,8 +327,7 @@ fn what_a_clone_is_told_beside_the_commit_is_said() {
     let env = TestEnvironment::without_rules();
     let help = env.aof(&["init", "--help"]).success().stdout;
     assert!(
-        help.contains("prepare-commit-msg")
-            && help.contains("git config --remove-section merge.aof"),
+        help.contains("pre-merge-commit") && help.contains("git config --remove-section merge.aof"),
         "{help}"
     );
     let files = |value: &serde_json::Value| {
@@ -337,13 +336,13 @@ fn what_a_clone_is_told_beside_the_commit_is_said() {
         };
         (name("mergeDriver"), name("hook"))
     };
-    let both = (Some("config".to_owned()), Some("hooks/prepare-commit-msg".to_owned()));
+    let both = (Some("config".to_owned()), Some("hooks/pre-commit".to_owned()));
     assert_eq!(files(&env.aof(&["init", "--dry-run", "--json"]).success().json()), both);
     for args in [&["init", "--dry-run"][..], &["init"]] {
         let said = env.aof(args).success().stdout;
         for line in [
             "  .git/config         merges tasks by their meaning; `git config --remove-section merge.aof` takes that out\n",
-            "  .git/hooks/prepare-commit-msg  lists in a merge what it superseded, and stops what cannot stand; delete it to go without\n",
+            "  .git/hooks/pre-merge-commit  refuses commits that take entries out of a task's history; delete it to go without\n",
         ] {
             assert!(said.contains(line), "{said}");
         }
@@ -351,16 +350,18 @@ fn what_a_clone_is_told_beside_the_commit_is_said() {
     // They are there, and go again as it was said.
     assert!(
         env.git(&["config", "merge.aof.driver"]).contains("aof merge-driver")
-            && env.exists(".git/hooks/prepare-commit-msg")
+            && env.exists(".git/hooks/pre-merge-commit")
     );
     env.git(&["config", "--remove-section", "merge.aof"]);
     assert_eq!(env.try_git(&["config", "merge.aof.driver"]).code, Some(1));
     // A person's hook is not named: it is left alone.
     let other = TestEnvironment::without_rules();
-    other.write(".git/hooks/prepare-commit-msg", "#!/bin/sh\n");
+    for name in ["pre-commit", "pre-merge-commit"] {
+        other.write(&format!(".git/hooks/{name}"), "#!/bin/sh\n");
+    }
     let value = other.aof(&["init", "--json"]).success().json();
     assert_eq!(files(&value), (Some("config".to_owned()), None), "{value}");
-    assert_eq!(other.read(".git/hooks/prepare-commit-msg"), "#!/bin/sh\n");
+    assert_eq!(other.read(".git/hooks/pre-commit"), "#!/bin/sh\n");
 }
 
 #[test]
@@ -372,13 +373,12 @@ fn in_a_linked_worktree_what_is_set_up_is_named_where_it_is() {
     for (folder, branch) in [("../linked", "one"), ("linked", "two")] {
         env.git(&["worktree", "add", "--quiet", "-b", branch, folder]);
         let said = env.aof(&["-C", folder, "init"]).success().stdout;
-        for line in
-            ["  $PROJECT/.git/config  merges", "  $PROJECT/.git/hooks/prepare-commit-msg  lists"]
+        for line in ["  $PROJECT/.git/config  merges", "  $PROJECT/.git/hooks/pre-commit  refuses"]
         {
             assert!(said.contains(line), "{said}");
         }
         env.git(&["config", "--remove-section", "merge.aof"]);
-        std::fs::remove_file(env.path(".git/hooks/prepare-commit-msg")).unwrap();
+        std::fs::remove_file(env.path(".git/hooks/pre-commit")).unwrap();
     }
     // From a folder of the first one it is the `.git` that one sees.
     let said = env.aof(&["init", "code/project"]).success().stdout;

@@ -12,7 +12,7 @@ use crate::domain::ssh::SshFault;
 use crate::domain::{AgentId, Completion, Signature, Status};
 use crate::git::Asking;
 use crate::project::error::error::OpsError;
-use crate::rules::{Flaw, Post, Refusal};
+use crate::rules::{Flaw, Refusal, Workplace};
 use crate::storage::random::ulid;
 use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::complete::{Completed, add_text, complete, note_run};
@@ -173,7 +173,7 @@ pub(crate) fn standing(project: &OpenProject<'_>, changed: &Changed) -> (String,
             format!("{} for {}", status.to_string().replace('_', " "), names.join(" or "))
         }
     };
-    let open_posts = Post::open(project.rules(), task);
+    let open_posts = Workplace::open(project.rules(), task);
     let own = project.viewer().is_some_and(|me| agents.contains(&me)) && !open_posts.is_empty();
     let next = if own { next_task() } else { look(id) };
     (format!("{id} is now at gate `{}`, {turn}", open.current), next)

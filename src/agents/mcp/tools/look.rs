@@ -10,8 +10,8 @@ use crate::agents::mcp::session::OpenProject;
 use crate::agents::mcp::tool_error::{ToolError, in_tools};
 use crate::dispatch::next::claimed;
 use crate::domain::{RoleId, Status};
-use crate::health::status::overview::{overview, overview_value};
-use crate::rules::Post;
+use crate::health::status::{overview, overview_value};
+use crate::rules::Workplace;
 use crate::storage::watcher_presence::is_watched;
 use crate::tasks::headers::header::{NEW, header_value};
 use crate::tasks::headers::list::{Filter, Sort, list};
@@ -58,7 +58,7 @@ pub(crate) fn get(project: &OpenProject<'_>, given: &Arguments) -> Result<Value,
     let (view, _) = show(&project.workspace, &ticket.task)?;
     let rules = project.rules();
     let mut value = task_value(rules, &view.file, &view.path);
-    let post = Post::meant(rules, &view.file.task, ticket.branch.as_ref());
+    let post = Workplace::meant(rules, &view.file.task, ticket.branch.as_ref());
     let context = post.and_then(|post| brief_of(rules, &view.file, &post)).or(view.context);
     if let (Value::Object(map), Some(context)) = (&mut value, &context) {
         let Value::Object(told) = brief_value(&view.file, context) else {

@@ -10,7 +10,7 @@ use crate::agents::mcp::session::OpenProject;
 use crate::agents::mcp::tool_error::ToolError;
 use crate::dispatch::next::{Next, Wanted, next};
 use crate::domain::{RoleId, Ticket, listed};
-use crate::rules::{Post, Warning};
+use crate::rules::{Warning, Workplace};
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::lookup::known_worker;
 use crate::tasks::view::brief::briefed;
@@ -63,7 +63,7 @@ pub(crate) fn next_task(project: &OpenProject<'_>, given: &Arguments) -> Result<
             return Ok(nothing(&format!("nothing to do for `{agent}`{of}{others}")));
         }
     };
-    let post = Post::meant(rules, &changed.after.task, ticket.branch.as_ref());
+    let post = Workplace::meant(rules, &changed.after.task, ticket.branch.as_ref());
     let context = post.and_then(|post| brief_of(rules, &changed.after, &post));
     let (ticket, task) = match &context {
         Some(context) => (context.ticket.to_string(), brief::value(&changed.after, context)),

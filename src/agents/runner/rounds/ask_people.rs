@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::find_work::{LOOK, Rounds, TICK};
 use crate::agents::runner::news::{News, Waits, Why};
 use crate::agents::runner::request::{Asked, Audience, Refused};
-use crate::dispatch::claimable_work::openings;
+use crate::dispatch::openings::openings;
 use crate::domain::Completion;
 use crate::git::Asking;
 use crate::project::error::error::OpsError;

@@ -12,7 +12,7 @@ use crate::agents::runner::request::{Account, Audience, End, Pace, RunnerSetup, 
 use crate::agents::runner::visit;
 use crate::agents::runner::visit_run::{Assignment, VisitEnd};
 use crate::git::GitError;
-use crate::history::sync::standing::is_cut_off;
+use crate::history::sync::remote_state::is_cut_off;
 use crate::project::error::error::OpsError;
 use crate::storage::runs::Runs;
 use crate::tasks::apply::change::DryRun;

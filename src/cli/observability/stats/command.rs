@@ -12,8 +12,7 @@ use crate::cli::session::Session;
 use crate::cli::time::PastTime;
 use crate::domain::{WorkflowName, listed};
 use crate::files::printable::inert;
-use crate::observability::stats::stats::{Question, Stats, stats};
-use crate::observability::stats::value::stats_value;
+use crate::observability::stats::report::{Question, Stats, stats};
 
 /// How many tasks with wrong clocks are named.
 const FEW: usize = 4;
@@ -58,7 +57,7 @@ pub(crate) fn run(session: &Session, args: &StatsArgs) -> Result<ExitCode, CliEr
     let question = Question { since, workflow: args.workflow.clone() };
     let stats = stats(&workspace, &in_force, &question)?;
     if session.output.is_json() {
-        session.output.data(stats_value(&stats));
+        session.output.data(stats.value());
     } else if stats.tally.all == 0 {
         let workflow = stats.workflow.as_ref();
         let of = workflow.map(|name| format!(" of workflow `{}`", inert(name))).unwrap_or_default();

@@ -6,10 +6,10 @@ use super::tables::{self, percent, spark};
 use crate::cli::output::{bold, counted, cyan, dim, green, red, yellow};
 use crate::cli::time::length;
 use crate::files::printable::one_line;
-use crate::observability::stats::agents::AgentStats;
+use crate::observability::stats::breakdowns::AgentStats;
 use crate::observability::stats::gates::GateStats;
 use crate::observability::stats::loops::MANY as MANY_PASSES;
-use crate::observability::stats::stats::Stats;
+use crate::observability::stats::report::Stats;
 use crate::observability::stats::weeks::{Direction, Week};
 use crate::tasks::headers::header::time;
 

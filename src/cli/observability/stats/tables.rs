@@ -7,8 +7,8 @@ use crate::cli::render::table::{Cell, Column, Table};
 use crate::cli::time::length;
 use crate::observability::stats::gates::GateStats;
 use crate::observability::stats::loops::MANY as MANY_PASSES;
-use crate::observability::stats::spread::{Share, Spread};
-use crate::observability::stats::stats::Stats;
+use crate::observability::stats::numbers::{Share, Spread};
+use crate::observability::stats::report::Stats;
 use crate::tasks::headers::header::time;
 
 /// No row is left out.

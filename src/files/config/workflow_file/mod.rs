@@ -2,7 +2,6 @@
 
 pub(crate) mod brief;
 pub(crate) mod context;
-pub(crate) mod fork;
+pub(crate) mod definition;
 pub(crate) mod gate;
 pub(crate) mod route;
-pub(crate) mod workflow;

@@ -7,7 +7,7 @@ use crate::agents::runner::report::codex::codex;
 use crate::agents::runner::report::gemini::gemini;
 use crate::agents::runner::report::opencode::opencode;
 use crate::agents::runner::report::read::{all_text, one_object};
-use crate::domain::workflow::signal::Mark;
+use crate::domain::workflow::gate::Mark;
 use crate::domain::{AgentId, Map, Outcome, Outputs, Signal, Ticket};
 use crate::files::config::shape_file;
 use crate::files::yaml;

@@ -1,5 +1,0 @@
-//! What happened, and who wants to be told of it.
-
-pub(crate) mod event;
-pub(crate) mod event_id;
-pub(crate) mod subscription;

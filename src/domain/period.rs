@@ -1,0 +1,150 @@
+//! How long something takes, and how old something is.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A length of time in whole seconds, never zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Period(u64);
+
+/// Why a text is not a length of time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PeriodFault {
+    /// It does not read as numbers with units.
+    #[error(
+        "`{0}` is not a length of time; write a number and a unit of `s`, `m`, `h` or `d`, as in `45m`, `2h` or `1h30m`"
+    )]
+    Shape(String),
+    /// It is no time at all.
+    #[error("`{0}` is no time at all; leave the field out for no limit")]
+    Zero(String),
+    /// It is longer than a hundred years.
+    #[error("`{0}` is longer than a hundred years")]
+    Long(String),
+}
+
+const LONGEST: u64 = 100 * 365 * 86_400;
+
+impl Period {
+    /// Returns the period of that many seconds; one second instead of none.
+    pub const fn of_seconds(seconds: u64) -> Self {
+        Self(if seconds == 0 { 1 } else { seconds })
+    }
+
+    /// Returns the length in seconds.
+    pub const fn seconds(self) -> u64 {
+        self.0
+    }
+}
+
+impl FromStr for Period {
+    type Err = PeriodFault;
+
+    fn from_str(text: &str) -> Result<Self, PeriodFault> {
+        let shape = || PeriodFault::Shape(text.to_owned());
+        let mut rest = text.trim();
+        let mut seconds: u64 = 0;
+        let mut smallest = u64::MAX;
+        if rest.is_empty() {
+            return Err(shape());
+        }
+        while !rest.is_empty() {
+            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            let unit = match rest.as_bytes().get(digits) {
+                Some(b's') => 1,
+                Some(b'm') => 60,
+                Some(b'h') => 3_600,
+                Some(b'd') => 86_400,
+                _ => return Err(shape()),
+            };
+            if digits == 0 || unit >= smallest {
+                return Err(shape());
+            }
+            smallest = unit;
+            let number: u64 =
+                rest[..digits].parse().map_err(|_| PeriodFault::Long(text.to_owned()))?;
+            seconds = number
+                .checked_mul(unit)
+                .and_then(|part| seconds.checked_add(part))
+                .filter(|sum| *sum <= LONGEST)
+                .ok_or_else(|| PeriodFault::Long(text.to_owned()))?;
+            rest = &rest[digits + 1..];
+        }
+        if seconds == 0 {
+            return Err(PeriodFault::Zero(text.to_owned()));
+        }
+        Ok(Self(seconds))
+    }
+}
+
+impl fmt::Display for Period {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.0;
+        for (unit, letter) in [(86_400, 'd'), (3_600, 'h'), (60, 'm'), (1, 's')] {
+            if rest >= unit {
+                write!(f, "{}{letter}", rest / unit)?;
+                rest %= unit;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns an age in the largest unit of which there are at least two.
+pub fn age(age: Duration) -> String {
+    let seconds = age.as_secs();
+    let (count, unit) = match seconds {
+        0..120 => (seconds, "second"),
+        120..7_200 => (seconds / 60, "minute"),
+        7_200..172_800 => (seconds / 3_600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_people_write() {
+        for (text, seconds) in
+            [("45m", 2_700), ("2h", 7_200), ("5d", 432_000), ("1h30m", 5_400), ("90s", 90)]
+        {
+            assert_eq!(text.parse::<Period>().map(Period::seconds), Ok(seconds), "{text}");
+        }
+        assert_eq!("90m".parse::<Period>().unwrap().to_string(), "1h30m");
+        for text in [
+            "",
+            "h",
+            "2",
+            "2 h",
+            "-2h",
+            "2h2h",
+            "30m1h",
+            "1.5h",
+            "2w",
+            "0m",
+            "99999999999999999999d",
+            "36501d",
+        ] {
+            assert!(text.parse::<Period>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn ages_are_told_as_people_say_them() {
+        for (seconds, said) in [
+            (0, "0 seconds"),
+            (1, "1 second"),
+            (119, "119 seconds"),
+            (120, "2 minutes"),
+            (7_199, "119 minutes"),
+            (7_200, "2 hours"),
+            (259_201, "3 days"),
+        ] {
+            assert_eq!(age(Duration::from_secs(seconds)), said);
+        }
+    }
+}

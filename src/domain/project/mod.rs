@@ -1,4 +1,0 @@
-//! A project: its settings.
-
-pub(crate) mod project;
-pub(crate) mod sync_settings;

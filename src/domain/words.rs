@@ -1,0 +1,115 @@
+//! Closed sets of words, how they serialize, and the known word that a mistyped one is closest to.
+
+/// A word that is none of its kind; `known` lists those that are.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not {kind}; known: {}", .known.join(", "))]
+pub struct Unknown {
+    /// What was wanted, with its article.
+    pub kind: &'static str,
+    pub text: String,
+    pub known: Vec<&'static str>,
+}
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(unreachable_pub, reason = "words of public and of private modules are defined alike")]
+        pub enum $name {
+            $($(#[$vdoc])* $variant),+
+        }
+
+        #[allow(unreachable_pub, dead_code, reason = "not every set of words is listed somewhere")]
+        impl $name {
+            /// All of them, in the order of the definition.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// Returns the word that stands for it in files and on the command line.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word),+
+                }
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::domain::Unknown;
+
+            fn from_str(text: &str) -> Result<Self, $crate::domain::Unknown> {
+                match text {
+                    $($word => Ok(Self::$variant),)+
+                    _ => Err($crate::domain::Unknown { kind: $kind, text: text.to_owned(), known: vec![$($word),+] }),
+                }
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+/// Serializes types as the text that they display as.
+macro_rules! serialize_as_text {
+    ($($name:ty),+) => {
+        $(impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        })+
+    };
+}
+pub(crate) use serialize_as_text;
+
+words!(
+    /// How bad it is; the worst last.
+    Severity, "a severity", {
+        /// Worth knowing.
+        Note = "note",
+        /// Somebody will be surprised.
+        Warning = "warning",
+        /// It cannot come into force.
+        Error = "error",
+    }
+);
+
+/// Returns the candidate nearest to the text, if one is near enough to be meant.
+pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let wanted = text.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|candidate| {
+            (strsim::damerau_levenshtein(&wanted, &candidate.to_lowercase()), candidate)
+        })
+        .filter(|(distance, candidate)| *distance <= (candidate.len().max(wanted.len()) / 3).max(1))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Returns the words between backticks with commas, or `none`.
+pub fn listed<T: std::fmt::Display>(words: impl IntoIterator<Item = T>) -> String {
+    let list: Vec<String> = words.into_iter().map(|word| format!("`{word}`")).collect();
+    if list.is_empty() { "none".to_owned() } else { list.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_what_was_meant_and_only_that() {
+        let gates = ["implement", "code-review", "approve"];
+        assert_eq!(nearest("implment", gates), Some("implement"));
+        assert_eq!(nearest("Code-Review", gates), Some("code-review"));
+        assert_eq!(nearest("deploy", gates), None);
+    }
+}

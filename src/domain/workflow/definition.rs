@@ -1,0 +1,123 @@
+//! A workflow: its gates, and the rules for the context of its tasks.
+
+use super::gate::{Branch, Duty, Gate};
+use super::route::Exhausted;
+use crate::domain::words::words;
+use crate::domain::{GateId, Map, Outcome, Period, RoleId, RunLimits, WorkflowName};
+
+/// An ordered list of gates (spec 1, 1.2 and appendix A).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workflow {
+    /// What tasks call it in `routing.workflow`.
+    pub name: WorkflowName,
+    pub description: Option<String>,
+    /// What people call this edition of it; decides nothing.
+    pub version: Option<String>,
+    /// The roles and agents that may see and start it; empty means everybody.
+    pub visible_to: Vec<String>,
+    /// What an omitted outcome means at gates that cannot reject.
+    pub default_outcome: Outcome,
+    pub rejection: RejectionStrategy,
+    /// Whether `needs_review` sends back (the default), or holds the task at the gate for a person.
+    pub holds_rejections: bool,
+    /// How long a visit may take at gates that do not say.
+    pub timeout: Option<Period>,
+    /// How long a claim lasts, where it is not renewed, at gates that do not say.
+    pub lease: Option<Period>,
+    /// What bounds the runs of agents at gates that do not say.
+    pub run: RunLimits,
+    /// What tasks start with, and what gates hand on.
+    pub context: ContextRules,
+    /// The gates, in order; never empty.
+    pub gates: Vec<Gate>,
+}
+
+impl Workflow {
+    /// Returns the gate of that id and its place in the list.
+    pub fn gate(&self, id: &GateId) -> Option<(usize, &Gate)> {
+        self.gates.iter().enumerate().find(|(_, gate)| gate.id == *id)
+    }
+
+    /// Returns every role that it names, each once, in the order of the gates; those that only step in come last.
+    pub fn roles(&self) -> Vec<&RoleId> {
+        let working = self.gates.iter().flat_map(Gate::roles);
+        let stepping_in = self.gates.iter().flat_map(|gate| {
+            let exhausted = match &gate.exits.on_exhausted {
+                Exhausted::Escalate(role) => Some(role),
+                Exhausted::Block | Exhausted::Route(_) => None,
+            };
+            let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
+            let duties = gate.duty().into_iter().chain(branches.iter().map(Branch::duty));
+            exhausted.into_iter().chain(duties.filter_map(|duty| duty.escalate_to.as_ref()))
+        });
+        let mut roles = Vec::new();
+        for role in working.chain(stepping_in) {
+            if !roles.contains(&role) {
+                roles.push(role);
+            }
+        }
+        roles
+    }
+
+    /// Tells whether the name always means what a task starts with.
+    pub fn protects(&self, name: &str) -> bool {
+        let declares = |duty: &Duty| duty.outputs.names().contains(&name);
+        let declared = |gate: &Gate| {
+            gate.duty().is_some_and(declares)
+                || gate
+                    .fork()
+                    .is_some_and(|fork| fork.branches.iter().any(|branch| declares(branch.duty())))
+        };
+        match &self.context.protected {
+            Some(names) => names.iter().any(|known| known == name),
+            None => {
+                ContextRules::USUALLY_PROTECTED.contains(&name)
+                    && self.context.declares(name)
+                    && !self.gates.iter().any(declared)
+            }
+        }
+    }
+}
+
+words!(
+    /// Where a rejection leads (spec 1, 1.2).
+    RejectionStrategy, "a rejection strategy", {
+        /// To the first gate that applies.
+        Origin = "origin",
+        /// To the gate that passed the task on.
+        Previous = "previous",
+        /// To the gate that the rejecting gate names in `rejectTo`.
+        Named = "named",
+    }
+);
+
+/// The rules of a workflow for its tasks' context.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContextRules {
+    /// What a task starts with: names and defaults; null is for what whoever makes the task must say. Absent means that
+    /// anything may be said.
+    pub input: Option<Map>,
+    /// The names that always mean the input; absent means the usual ones.
+    pub protected: Option<Vec<String>>,
+    /// The largest value that a gate may hand on under one name, in bytes of its JSON.
+    pub max_bytes: usize,
+}
+
+impl ContextRules {
+    /// The largest value where the workflow does not say.
+    pub const DEFAULT_BYTES: usize = 4096;
+
+    /// The names that are protected where the workflow does not say, as far as a task starts with them and no gate declares them.
+    pub const USUALLY_PROTECTED: &[&str] = &["task", "repo", "branch"];
+
+    /// Tells whether a task starts with a value of that name.
+    pub fn declares(&self, name: &str) -> bool {
+        self.input.as_ref().is_some_and(|input| input.contains_key(name))
+    }
+}
+
+impl Default for ContextRules {
+    fn default() -> Self {
+        Self { input: None, protected: None, max_bytes: Self::DEFAULT_BYTES }
+    }
+}

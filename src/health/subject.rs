@@ -1,0 +1,139 @@
+//! What the checks look at.
+
+use std::collections::HashMap;
+
+use crate::git::{GitError, Head, ObjectId};
+use crate::history::stale_index::Apart;
+use crate::history::sync::remote_state::{RemoteStanding, remote_standing};
+use crate::project::active_rules::{InForce, in_force_and_seen};
+use crate::project::error::error::OpsError;
+use crate::project::issue::Issue;
+use crate::project::workspace::Workspace;
+use crate::storage::HeaderCache;
+use crate::storage::tasks::orphaned_companions::{Stayed, stayed};
+use crate::tasks::headers::header::{Header, SCHEMA};
+use crate::tasks::headers::listing::{Listing, Scope, read_all};
+use crate::tasks::headers::owed::is_drifted;
+
+/// What a check found.
+pub(crate) type Found = Result<Vec<Issue>, OpsError>;
+
+/// Who looks: `aof status` shows what somebody should see to now, `aof doctor` looks through everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum View {
+    Status,
+    Doctor,
+}
+
+/// A project that is looked at.
+pub(crate) struct Subject<'w> {
+    pub workspace: &'w Workspace,
+    pub view: View,
+    /// Whether a watcher runs.
+    pub watcher: bool,
+    pub head: Head,
+    /// What keeps commands from committing: a merge, a rebase, a detached HEAD.
+    pub busy: Option<GitError>,
+    pub index_fault: Option<GitError>,
+    /// Whether the header cache was damaged before it was read.
+    pub cache_damaged: bool,
+    /// What the checks need that is read by the rules; or why there are none.
+    pub project: Result<Project, OpsError>,
+}
+
+/// What is read by the rules in force.
+pub(crate) struct Project {
+    pub in_force: InForce,
+    /// The active tasks, in the order of their ids.
+    pub listing: Listing,
+    /// What HEAD has below `tasks/`.
+    pub committed: HashMap<String, ObjectId>,
+    /// Companions that stayed where their task is no more.
+    pub stayed: Vec<Stayed>,
+    /// What git's index has otherwise than HEAD; nothing while it cannot be asked.
+    pub index: Apart,
+    pub remote: Option<RemoteStanding>,
+}
+
+impl<'w> Subject<'w> {
+    /// Looks at a project. Fails where the rules cannot be read at all.
+    pub(crate) fn of(
+        workspace: &'w Workspace,
+        view: View,
+        watcher: bool,
+    ) -> Result<Self, OpsError> {
+        let repository = &workspace.repository;
+        // Reading the tasks writes the cache anew.
+        let cache_damaged = HeaderCache::<Header>::is_damaged(&workspace.paths, SCHEMA);
+        let head = repository.look()?;
+        let busy = workspace.head_now().err();
+        let index_fault = repository.index_fault();
+        let project = match in_force_and_seen(workspace, &head) {
+            Ok(in_force) => {
+                let can_ask = busy.is_none() && index_fault.is_none();
+                Ok(Project::read(workspace, in_force, &head, can_ask)?)
+            }
+            Err(
+                error @ (OpsError::InvalidRules(_) | OpsError::Unfit { .. } | OpsError::Store(_)),
+            ) => Err(error),
+            Err(error) => return Err(error),
+        };
+        Ok(Self { workspace, view, watcher, head, busy, index_fault, cache_damaged, project })
+    }
+
+    /// Returns what is read by the rules in force, while there are some.
+    pub(crate) fn project(&self) -> Option<&Project> {
+        self.project.as_ref().ok()
+    }
+
+    /// Returns how many active tasks came to their gate under earlier rules.
+    pub(crate) fn drifted(&self) -> usize {
+        let drifted = |project: &Project| {
+            let rules = &project.in_force.rules;
+            project.listing.tasks.iter().filter(|(header, _)| is_drifted(rules, header)).count()
+        };
+        self.project().map_or(0, drifted)
+    }
+
+    pub(crate) fn is_doctor(&self) -> bool {
+        self.view == View::Doctor
+    }
+
+    /// Returns the branch that changes are committed to.
+    pub(crate) fn branch(&self) -> Option<&str> {
+        (self.head.reference != "HEAD").then(|| self.head.branch())
+    }
+}
+
+impl Project {
+    fn read(
+        workspace: &Workspace,
+        in_force: InForce,
+        head: &Head,
+        can_ask: bool,
+    ) -> Result<Self, OpsError> {
+        let mut listing = read_all(workspace, &in_force, Scope::Active);
+        listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
+        let stayed = stayed(&workspace.paths);
+        // A file beside the tasks that never was a companion may be a task, by a wrong name.
+        listing.beside.retain(|file| stayed.iter().all(|stayed| stayed.path.as_str() != file.path));
+        listing.unreadable.append(&mut listing.beside);
+        let committed = match head.commit {
+            Some(commit) => workspace.repository.list(commit, "tasks")?,
+            None => Vec::new(),
+        };
+        let committed = committed.into_iter().map(|file| (file.path, file.id)).collect();
+        let index =
+            if can_ask { Apart::read(workspace).unwrap_or_default() } else { Apart::default() };
+        let remote = match head.reference.as_str() {
+            "HEAD" => None,
+            _ => remote_standing(workspace, head, &in_force)?,
+        };
+        Ok(Self { in_force, listing, committed, stayed, index, remote })
+    }
+}
+
+/// Returns a number with its noun.
+pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
+    if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
+}

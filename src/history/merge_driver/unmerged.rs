@@ -1,0 +1,338 @@
+//! Task files that git left unmerged, and what would settle each of them. Only reads.
+//!
+//! What is merged is what the commits have that git brings together, by the ids of tasks. Git's index may have a version of another task,
+//! which its rename detection took for this one, or none of a task that was moved into the archive.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use crate::domain::TaskId;
+use crate::git::{CommitId, Marks, ObjectId, Sides, StagedVersion, UnderWay, Unmerged};
+use crate::history::merge::commit_tasks::{CommitTasks, id_of, place_of};
+use crate::history::merge::file_merge::merge_files;
+use crate::history::merge::outcome::{Conflict, FileMerge, Versions};
+use crate::project::active_rules::{rules_at, stand_in};
+use crate::project::error::error::OpsError;
+use crate::project::rule_sources::rules_mark;
+use crate::project::workspace::Workspace;
+use crate::rules::Rules;
+use crate::storage::tasks::task_files;
+use crate::storage::{ProjectPath, StoreError};
+
+/// A task file that git left unmerged, or staged as one side alone has it.
+pub(crate) struct UnmergedTask {
+    /// Where the file belongs.
+    pub path: String,
+    /// Other paths at which git has a version of it.
+    pub others: Vec<String>,
+    /// The versions of base, ours and theirs.
+    pub sides: Sides,
+    /// What stood in the worktree at each of these paths.
+    pub seen: Vec<(String, WorktreeFile)>,
+    pub state: UnmergedState,
+}
+
+/// What is to be done about a file that git left unmerged.
+pub(crate) enum UnmergedState {
+    /// Nobody has changed it: this is what merging it by meaning makes of it.
+    Mergeable(Box<FileMerge>),
+    /// The same, and the file has nothing of theirs and no marker: whoever adds it takes back what the other side did.
+    OneSided(Box<FileMerge>),
+    /// One side changed it, and the other removed it.
+    Removed,
+    /// Somebody has changed it since, or it is a link on one of the sides.
+    EditedByHand,
+    /// Git has that task's file in its place, and does not tell which commits it brings together.
+    Confused(TaskId),
+    /// The branch that is merged into has no valid rules.
+    NoRules,
+}
+
+impl UnmergedState {
+    /// Returns what comes of it where it can be settled.
+    pub(crate) fn merge(&self) -> Option<&FileMerge> {
+        match self {
+            Self::Mergeable(merge) | Self::OneSided(merge) => Some(merge),
+            _ => None,
+        }
+    }
+}
+
+/// What stands at a path in the worktree.
+#[derive(PartialEq, Eq)]
+pub(crate) enum WorktreeFile {
+    Nothing,
+    File(Vec<u8>),
+    /// A link, or whatever else a person has put there.
+    Other,
+}
+
+impl WorktreeFile {
+    pub(crate) fn at(workspace: &Workspace, path: &str) -> Result<Self, OpsError> {
+        Ok(match task_files::read(&workspace.paths, &path.parse::<ProjectPath>()?) {
+            Ok(file) => Self::File(file.bytes),
+            Err(StoreError::Gone { .. }) => Self::Nothing,
+            Err(_) => Self::Other,
+        })
+    }
+}
+
+/// Returns the task files of the project that git left unmerged, or staged as one side alone has them while they have to be merged.
+pub(crate) fn unmerged_tasks(workspace: &Workspace) -> Result<Vec<UnmergedTask>, OpsError> {
+    let repository = &workspace.repository;
+    let mut unmerged: BTreeMap<TaskId, Vec<Unmerged>> = BTreeMap::new();
+    for own in repository.unmerged()?.into_iter().filter(|own| own.path.starts_with("tasks/")) {
+        if let Some(id) = id_of(&own.path) {
+            unmerged.entry(id).or_default().push(own);
+        }
+    }
+    let commits = JoinedCommits::read(workspace, unmerged.values().flatten())?;
+    let Some(head) =
+        repository.look()?.commit.filter(|_| commits.is_some() || !unmerged.is_empty())
+    else {
+        return Ok(Vec::new());
+    };
+    let rules = match rules_at(workspace, head)? {
+        None if rules_mark(repository, head)?.is_empty() => Some(stand_in()?),
+        rules => rules,
+    };
+    let mut staged: BTreeMap<TaskId, Vec<(String, StagedVersion)>> = BTreeMap::new();
+    for (path, version) in repository.staged(".md")? {
+        if let Some(id) = id_of(&path).filter(|_| path.starts_with("tasks/")) {
+            staged.entry(id).or_default().push((path, version));
+        }
+    }
+    let is_one_sided = |(id, sides): &(TaskId, [ObjectId; 2])| {
+        staged.get(id).is_some_and(|staged| {
+            staged.iter().all(|(_, version)| sides.contains(&version.content))
+        })
+    };
+    let changed = commits.iter().flat_map(JoinedCommits::changed_on_both).filter(is_one_sided);
+    let mut ids: BTreeSet<TaskId> = changed.map(|(id, _)| id).collect();
+    ids.extend(unmerged.keys().cloned());
+    let stages = |own: &Unmerged| [own.base, own.ours, own.theirs];
+    let stages: BTreeSet<ObjectId> =
+        unmerged.values().flatten().flat_map(stages).flatten().map(|own| own.content).collect();
+    let mut found = Vec::new();
+    for id in ids {
+        let case = Case {
+            workspace,
+            stages: &stages,
+            rules: rules.clone(),
+            unmerged: unmerged.remove(&id).unwrap_or_default(),
+            staged: staged.remove(&id).unwrap_or_default(),
+            id,
+        };
+        let versions = match &commits {
+            Some(commits) => commits.versions(workspace, &case.id)?,
+            None => None,
+        };
+        found.extend(match versions.or_else(|| case.versions_by_stages()) {
+            Some(versions) => case.judge(versions)?,
+            None if case.unmerged.is_empty() => None,
+            None => Some(case.left([None, None, None], UnmergedState::Removed)),
+        });
+    }
+    Ok(found)
+}
+
+/// The file of a task on one side.
+#[derive(Clone, PartialEq, Eq)]
+struct SideVersion {
+    path: String,
+    staged: StagedVersion,
+}
+
+/// The versions of base, ours and theirs.
+type SideVersions = [Option<SideVersion>; 3];
+
+/// The commits that git brings together: of a merge, or of a rebase, a cherry-pick or a revert that has stopped.
+struct JoinedCommits {
+    bases: Vec<(CommitId, CommitTasks)>,
+    ours: (CommitId, CommitTasks),
+    theirs: (CommitId, CommitTasks),
+}
+
+impl JoinedCommits {
+    /// Returns nothing where git does not tell them, or where they do not fit the unmerged files, as after `git stash pop`.
+    fn read<'u>(
+        workspace: &Workspace,
+        unmerged: impl IntoIterator<Item = &'u Unmerged>,
+    ) -> Result<Option<Self>, OpsError> {
+        let repository = &workspace.repository;
+        let Some(UnderWay { bases, ours, theirs }) = repository.under_way()? else {
+            return Ok(None);
+        };
+        if !bases.iter().all(|base| repository.has_commit(*base)) {
+            return Ok(None);
+        }
+        let read = |commit| Ok::<_, OpsError>((commit, CommitTasks::of(workspace, commit)?));
+        let bases = bases.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        if let [(_, base)] = &bases[..] {
+            let known: BTreeSet<&ObjectId> = base.files.values().collect();
+            let mut befores = unmerged.into_iter().filter_map(|own| own.base);
+            if befores.any(|version| version.is_file() && !known.contains(&version.content)) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(Self { bases, ours: read(ours)?, theirs: read(theirs)? }))
+    }
+
+    /// Returns the tasks that both sides have changed differently, with the content of each.
+    fn changed_on_both(&self) -> impl Iterator<Item = (TaskId, [ObjectId; 2])> {
+        let content = |tasks: &CommitTasks, id| tasks.place(id).map(|(_, content)| content);
+        self.ours.1.ids().filter_map(move |id| {
+            let (ours, theirs) = (content(&self.ours.1, id)?, content(&self.theirs.1, id)?);
+            let is_new = |base: Option<ObjectId>| base != Some(ours) && base != Some(theirs);
+            let is_changed =
+                ours != theirs && self.bases.iter().all(|(_, base)| is_new(content(base, id)));
+            is_changed.then(|| (id.clone(), [ours, theirs]))
+        })
+    }
+
+    /// Returns the versions of a task; nothing where a commit has it twice, or the common ancestors of a criss-cross merge differ.
+    fn versions(
+        &self,
+        workspace: &Workspace,
+        id: &TaskId,
+    ) -> Result<Option<SideVersions>, OpsError> {
+        let sides = || self.bases.iter().chain([&self.ours, &self.theirs]);
+        if sides().any(|(_, tasks)| tasks.is_twice(id)) {
+            return Ok(None);
+        }
+        let version = |(commit, tasks): &(_, CommitTasks)| -> Result<_, OpsError> {
+            let Some((path, _)) = tasks.place(id) else { return Ok(None) };
+            let staged = workspace.repository.version_in(*commit, path)?;
+            Ok(staged.map(|staged| SideVersion { path: path.to_owned(), staged }))
+        };
+        let mut bases = self.bases.iter().map(version).collect::<Result<Vec<_>, _>>()?;
+        bases.dedup();
+        if bases.len() > 1 {
+            return Ok(None);
+        }
+        let base = bases.pop().flatten();
+        Ok(Some([base, version(&self.ours)?, version(&self.theirs)?]))
+    }
+}
+
+/// What git's index has of one task.
+struct Case<'c> {
+    workspace: &'c Workspace,
+    /// The contents of all unmerged files.
+    stages: &'c BTreeSet<ObjectId>,
+    rules: Option<Rc<Rules>>,
+    id: TaskId,
+    unmerged: Vec<Unmerged>,
+    staged: Vec<(String, StagedVersion)>,
+}
+
+impl Case<'_> {
+    fn paths(&self) -> Vec<String> {
+        let unmerged = self.unmerged.iter().map(|own| own.path.clone());
+        unmerged.chain(self.staged.iter().map(|(path, _)| path.clone())).collect()
+    }
+
+    /// Returns the versions that the index has at the one path at which the task is unmerged.
+    fn versions_by_stages(&self) -> Option<SideVersions> {
+        let [own] = &self.unmerged[..] else { return None };
+        let at = |staged: Option<StagedVersion>| {
+            staged.map(|staged| SideVersion { path: own.path.clone(), staged })
+        };
+        Some([at(own.base), at(own.ours), at(own.theirs)])
+    }
+
+    fn left(&self, sides: Sides, state: UnmergedState) -> UnmergedTask {
+        let path = self.paths().into_iter().next().unwrap_or_default();
+        UnmergedTask { path, others: Vec::new(), sides, seen: Vec::new(), state }
+    }
+
+    /// Returns nothing where the file is as it shall be, or somebody has decided that.
+    fn judge(&self, versions: SideVersions) -> Result<Option<UnmergedTask>, OpsError> {
+        let repository = &self.workspace.repository;
+        let sides = versions.each_ref().map(|side| side.as_ref().map(|version| version.staged));
+        let stages: Vec<StagedVersion> = self
+            .unmerged
+            .iter()
+            .flat_map(|own| [own.base, own.ours, own.theirs])
+            .chain(sides)
+            .flatten()
+            .collect();
+        if !stages.iter().all(|version| version.is_file()) {
+            return Ok(Some(self.left(sides, UnmergedState::EditedByHand)));
+        }
+        let is_confused = sides.iter().flatten().any(|side| self.stages.contains(&side.content));
+        let [base, ours, theirs] = versions;
+        let taken = |side: SideVersion| -> Result<_, OpsError> {
+            let bytes = repository.read_blob(side.staged.content)?;
+            Ok((side.path, FileMerge::taken(bytes, Vec::new())))
+        };
+        let (path, merge) = match (ours, theirs) {
+            (Some(ours), theirs) if Some(&ours) == theirs.as_ref() || theirs == base => {
+                taken(ours)?
+            }
+            (ours, Some(theirs)) if ours == base => taken(theirs)?,
+            (Some(ours), Some(theirs)) => match &self.rules {
+                Some(rules) => self.merged(rules, base.as_ref(), &ours, &theirs)?,
+                None => return Ok(Some(self.left(sides, UnmergedState::NoRules))),
+            },
+            _ if self.unmerged.is_empty() => return Ok(None),
+            _ => return Ok(Some(self.left(sides, UnmergedState::Removed))),
+        };
+        if let [Conflict::OtherTask(other)] = &merge.conflicts[..] {
+            return Ok(Some(self.left(sides, UnmergedState::Confused(other.clone()))));
+        }
+        let result = repository.hash_blob(&merge.bytes);
+        if self.unmerged.is_empty() {
+            let is_done = matches!(&self.staged[..], [(place, version)] if *place == path && version.content == result);
+            // What a person has to decide, somebody has decided, unless git has taken the file for another task's.
+            if is_done || !merge.conflicts.is_empty() && !is_confused {
+                return Ok(None);
+            }
+        }
+        let mut others = self.paths();
+        others.retain(|other| *other != path);
+        let mut seen = Vec::new();
+        let (mut is_known, mut is_ours) = (true, true);
+        for path in [&path].into_iter().chain(&others) {
+            let file = WorktreeFile::at(self.workspace, path)?;
+            match &file {
+                WorktreeFile::File(bytes) => {
+                    let is_same = |content| repository.is_same_text(bytes, content);
+                    is_known &= is_same(result)
+                        || stages.iter().any(|version| is_same(version.content))
+                        || repository.written_unmerged(path)?.is_some_and(is_same);
+                    is_ours &= sides[1].is_some_and(|ours| is_same(ours.content));
+                }
+                WorktreeFile::Nothing => {}
+                WorktreeFile::Other => is_known = false,
+            }
+            seen.push((path.clone(), file));
+        }
+        let lacks_theirs =
+            others.is_empty() && is_ours && sides[1].is_some_and(|ours| ours.content != result);
+        let state = match (is_known, self.unmerged.is_empty()) {
+            (false, true) if !is_confused => return Ok(None),
+            (false, _) => UnmergedState::EditedByHand,
+            (true, false) if !lacks_theirs => UnmergedState::Mergeable(Box::new(merge)),
+            (true, _) => UnmergedState::OneSided(Box::new(merge)),
+        };
+        Ok(Some(UnmergedTask { path, others, sides, seen, state }))
+    }
+
+    fn merged(
+        &self,
+        rules: &Rules,
+        base: Option<&SideVersion>,
+        ours: &SideVersion,
+        theirs: &SideVersion,
+    ) -> Result<(String, FileMerge), OpsError> {
+        let read = |side: &SideVersion| self.workspace.repository.read_blob(side.staged.content);
+        let before = base.map(read).transpose()?;
+        let (one, two) = (read(ours)?, read(theirs)?);
+        let versions = Versions { base: before.as_deref(), ours: &one, theirs: &two };
+        let merge = merge_files(rules, &self.id, versions, &Marks::default())?;
+        let before = base.as_ref().map(|base| &*base.path);
+        let path = place_of(rules, &self.id, before, (&ours.path, &theirs.path), &merge.bytes)?;
+        Ok((path, merge))
+    }
+}

@@ -1,0 +1,266 @@
+//! Joins two sides that both went on: the remote's commit stands, and the tasks of the commits that it does not have are merged into it by
+//! meaning. In memory: nothing is checked out, and the commit is on no branch.
+//!
+//! Every project whose tasks these commits change is merged by its own rules, those in force at the remote's commit. Tasks are matched by their ids,
+//! wherever their files are. Other files below `tasks/` are taken from the side that changed them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use super::outcome::{LeftToPeople, Loss};
+use crate::domain::TaskId;
+use crate::git::log::trailers::{Trailer, message};
+use crate::git::{CommitId, Marks, MergeDraft, ObjectId, Unshared, Upstream};
+use crate::history::merge::commit_tasks::{CommitTasks, TaskPlace, id_of, place_of};
+use crate::history::merge::file_merge::merge_files;
+use crate::history::merge::outcome::{Conflict, Versions};
+use crate::history::merge::task_pairs::superseded_trailer;
+use crate::project::active_rules::{rules_at, stand_in};
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::rules::Rules;
+use crate::rules::merge::{Dropped, Superseded};
+
+/// Both sides in one commit.
+pub(crate) struct Joined {
+    pub commit: CommitId,
+    pub superseded: Vec<Loss>,
+}
+
+/// What two sides are made of.
+pub(crate) struct Sides<'s> {
+    pub upstream: &'s Upstream,
+    pub base: CommitId,
+    pub remote: CommitId,
+    pub local: CommitId,
+    pub unshared: &'s Unshared,
+}
+
+/// What comes of the tasks of a project by their paths in it, or of all projects by those in the worktree.
+#[derive(Default)]
+pub(crate) struct MergedTasks {
+    /// What is to be otherwise than the remote has it; nothing for what is to be gone.
+    pub files: BTreeMap<String, Option<Vec<u8>>>,
+    pub losses: Vec<Loss>,
+    /// What people have to decide: which file, and why.
+    pub conflicts: Vec<(String, String)>,
+}
+
+/// Merges the tasks of all projects, or says what people have to decide. Writes nothing. Paths are the worktree's.
+pub(crate) fn merge_projects(
+    workspace: &Workspace,
+    sides: &Sides<'_>,
+) -> Result<Result<MergedTasks, LeftToPeople>, OpsError> {
+    let mut all = MergedTasks::default();
+    for folder in &sides.unshared.projects {
+        let mixed = match in_project(workspace, folder)? {
+            None => merge_project(workspace, sides)?,
+            Some(other) => merge_project(&other, sides)?,
+        };
+        let full = |path: String| if folder.is_empty() { path } else { format!("{folder}/{path}") };
+        all.files.extend(mixed.files.into_iter().map(|(path, content)| (full(path), content)));
+        all.conflicts.extend(mixed.conflicts.into_iter().map(|(path, why)| (full(path), why)));
+        all.losses.extend(mixed.losses);
+    }
+    if all.conflicts.is_empty()
+        && let Some((path, why)) = workspace.repository.misplaced(sides.remote, &all.files)?
+    {
+        all.conflicts.push((path, why.to_owned()));
+    }
+    Ok(if all.conflicts.is_empty() {
+        Ok(all)
+    } else {
+        Err(LeftToPeople::Conflict { files: all.conflicts })
+    })
+}
+
+/// Makes the merge commit of what was merged.
+pub(crate) fn join(
+    workspace: &Workspace,
+    sides: &Sides<'_>,
+    mixed: MergedTasks,
+) -> Result<Joined, OpsError> {
+    let MergedTasks { files, losses: superseded, .. } = mixed;
+    let commits = sides.unshared.commits;
+    let noun = if commits == 1 { "commit" } else { "commits" };
+    let subject = format!("sync: merge {commits} {noun} into {}", sides.upstream.name());
+    let trailers: Vec<Trailer> =
+        superseded.iter().filter_map(|loss| loss.trailer.clone()).collect();
+    let commit = workspace.repository.write_merge(&MergeDraft {
+        ours: sides.remote,
+        theirs: sides.local,
+        files,
+        message: message(&subject, "", &trailers),
+        author: workspace.repository.author_identity()?,
+        committer: workspace.repository.identity()?,
+        at: workspace.now(),
+    })?;
+    Ok(Joined { commit, superseded })
+}
+
+/// Opens another project of the same repository; nothing where it is this one.
+fn in_project(workspace: &Workspace, folder: &str) -> Result<Option<Workspace>, OpsError> {
+    if folder == workspace.repository.prefix() {
+        return Ok(None);
+    }
+    let root = workspace.repository.worktree_root().join(folder);
+    Ok(Some(workspace.beside(&root)?))
+}
+
+/// Merges the tasks that the local side changed into those of the remote.
+fn merge_project(workspace: &Workspace, sides: &Sides<'_>) -> Result<MergedTasks, OpsError> {
+    let [base, remote, local] =
+        [sides.base, sides.remote, sides.local].map(|commit| CommitTasks::of(workspace, commit));
+    let (base, remote, local) = (base?, remote?, local?);
+    let rules = match rules_at(workspace, sides.remote)? {
+        Some(rules) => rules,
+        None => stand_in()?,
+    };
+    let mut merging = Merging { workspace, rules, merged: MergedTasks::default() };
+    let repository = &workspace.repository;
+    for (path, why) in repository.changed_kinds("tasks", [sides.base, sides.local], sides.remote)? {
+        merging.conflict(&path, why);
+    }
+    for path in base.changed(&local) {
+        match id_of(path) {
+            Some(_) => {}
+            None => merging
+                .other(path, [&base, &remote, &local].map(|tree| tree.files.get(path).copied()))?,
+        }
+    }
+    let ids: BTreeSet<TaskId> = base.changed(&local).filter_map(id_of).collect();
+    for id in ids {
+        // Which of two files counts nobody knows, and a merge would keep but one.
+        let stands_twice = [(&local, "here"), (&remote, "there"), (&base, "in what both had")];
+        if let Some((tree, whose)) = stands_twice.into_iter().find(|(tree, _)| tree.is_twice(&id)) {
+            let path = tree.place(&id).map_or_else(String::new, |(path, _)| path.to_owned());
+            merging.conflict(&path, &format!("its task stands in two places {whose}"));
+            continue;
+        }
+        let [before, ours, theirs] = [&base, &remote, &local].map(|tree| tree.place(&id));
+        merging.task(&id, before, ours, theirs)?;
+    }
+    Ok(merging.merged)
+}
+
+struct Merging<'m> {
+    workspace: &'m Workspace,
+    rules: Rc<Rules>,
+    merged: MergedTasks,
+}
+
+impl Merging<'_> {
+    /// A file that is no task's.
+    fn other(
+        &mut self,
+        path: &str,
+        [base, remote, local]: [Option<ObjectId>; 3],
+    ) -> Result<(), OpsError> {
+        if remote == local {
+            return Ok(());
+        }
+        if remote != base {
+            self.conflict(path, "both sides changed it, each otherwise");
+            return Ok(());
+        }
+        let bytes = local.map(|id| self.workspace.repository.read_blob(id)).transpose()?;
+        self.merged.files.insert(path.to_owned(), bytes);
+        Ok(())
+    }
+
+    fn task(
+        &mut self,
+        id: &TaskId,
+        base: TaskPlace<'_>,
+        ours: TaskPlace<'_>,
+        theirs: TaskPlace<'_>,
+    ) -> Result<(), OpsError> {
+        let repository = &self.workspace.repository;
+        match (ours, theirs) {
+            _ if ours == theirs || theirs == base => {}
+            // Only this side changed it.
+            _ if ours == base => {
+                if let Some((path, _)) =
+                    ours.filter(|(path, _)| theirs.is_none_or(|(new, _)| new != *path))
+                {
+                    self.merged.files.insert(path.to_owned(), None);
+                }
+                if let Some((path, content)) = theirs {
+                    self.merged.files.insert(path.to_owned(), Some(repository.read_blob(content)?));
+                }
+            }
+            (None, Some((path, _))) => {
+                self.conflict(path, "it was removed there, and changed here");
+            }
+            (Some((path, _)), None) => {
+                self.conflict(path, "it was removed here, and changed there");
+            }
+            (Some(ours), Some(theirs)) => self.both(id, base, ours, theirs)?,
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    /// Both sides changed the task.
+    fn both(
+        &mut self,
+        id: &TaskId,
+        base: TaskPlace<'_>,
+        ours: (&str, ObjectId),
+        theirs: (&str, ObjectId),
+    ) -> Result<(), OpsError> {
+        let read = |(_, content): (&str, ObjectId)| self.workspace.repository.read_blob(content);
+        let (before, one, other) = (base.map(read).transpose()?, read(ours)?, read(theirs)?);
+        let versions = Versions { base: before.as_deref(), ours: &one, theirs: &other };
+        let merged = merge_files(&self.rules, id, versions, &Marks::default())?;
+        if !merged.conflicts.is_empty() {
+            let why: Vec<String> = merged.conflicts.iter().map(in_words).collect();
+            self.conflict(ours.0, &why.join(", "));
+            return Ok(());
+        }
+        let place = place_of(
+            &self.rules,
+            id,
+            base.map(|(path, _)| path),
+            (ours.0, theirs.0),
+            &merged.bytes,
+        )?;
+        if place != ours.0 {
+            self.merged.files.insert(ours.0.to_owned(), None);
+        }
+        if place != ours.0 || merged.bytes != one {
+            self.merged.files.insert(place, Some(merged.bytes));
+        }
+        self.merged.losses.extend(merged.superseded.iter().filter_map(of_entry));
+        self.merged.losses.extend(merged.dropped.iter().map(of_word));
+        Ok(())
+    }
+
+    fn conflict(&mut self, path: &str, why: &str) {
+        self.merged.conflicts.push((path.to_owned(), why.to_owned()));
+    }
+}
+
+fn in_words(conflict: &Conflict) -> String {
+    match conflict {
+        Conflict::Key(key) => format!("both sides changed `{key}`"),
+        Conflict::Body => "both sides changed the same lines".to_owned(),
+        Conflict::File(why) => why.clone(),
+        Conflict::OtherTask(other) => format!("one version of it says that it is task `{other}`"),
+    }
+}
+
+fn of_entry(superseded: &Superseded) -> Option<Loss> {
+    let trailer = superseded_trailer(superseded)?;
+    let (task, what) = (superseded.ticket.task.clone(), trailer.value().to_owned());
+    Some(Loss { task, what, trailer: Some(trailer) })
+}
+
+fn of_word(dropped: &Dropped) -> Loss {
+    let (ticket, what) = match dropped {
+        Dropped::Claim { ticket, agent } => (ticket, format!("claim of {ticket} by {agent}")),
+        Dropped::Hold { ticket } => (ticket, format!("hold of {ticket}")),
+        Dropped::Unblocking { ticket } => (ticket, format!("unblocking of {ticket}")),
+    };
+    Loss { task: ticket.task.clone(), what, trailer: None }
+}

@@ -1,0 +1,192 @@
+//! How this clone stands to its remote, as far as is known without asking: what waits here, what is to come, since when it is offline. And
+//! what is noted of the last contact.
+
+use serde_json::{Value, json};
+
+use super::outcome::SyncEnd;
+use crate::domain::{Period, RemoteName, Timestamp};
+use crate::git::{Distance, GitError, Head, Upstream};
+use crate::project::active_rules::{InForce, in_force};
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::storage::hints::{Hint, RemoteContact, RemoteFailure};
+
+/// How this clone stands to its remote.
+#[derive(Debug, Clone)]
+pub(crate) struct RemoteStanding {
+    /// Where it syncs with.
+    pub upstream: Upstream,
+    /// Whether claims are confirmed there, and the watcher syncs.
+    pub synced: bool,
+    /// How far the branches are from each other, as the remote was last seen; nothing if it never was.
+    pub distance: Option<Distance>,
+    /// When the remote last answered.
+    pub reached: Option<Timestamp>,
+    /// What keeps commits from getting there.
+    pub trouble: Option<RemoteFailure>,
+}
+
+/// Returns how the project stands to its remote; nothing where it has none that could be meant.
+pub(crate) fn remote_standing(
+    workspace: &Workspace,
+    head: &Head,
+    in_force: &InForce,
+) -> Result<Option<RemoteStanding>, OpsError> {
+    let git = &in_force.rules.project.git;
+    let repository = &workspace.repository;
+    let Ok(upstream) = repository.upstream(head, git.remote.as_ref().map(RemoteName::as_str))?
+    else {
+        return Ok(None);
+    };
+    let distance = match (head.commit, repository.remembered(&upstream)?) {
+        (Some(here), Some(there)) => Some(repository.distance(here, there)?),
+        _ => None,
+    };
+    let contact = RemoteContact::load(&workspace.paths).unwrap_or_default();
+    let trouble = contact.failure_now().cloned();
+    Ok(Some(RemoteStanding {
+        upstream,
+        synced: git.sync,
+        distance,
+        reached: contact.reached,
+        trouble,
+    }))
+}
+
+/// Returns how often the project is to be synced, if it is, and whether the branch is not where the remote was last seen. Costs next
+/// to nothing.
+pub(crate) fn owed_to_remote(workspace: &Workspace) -> Result<(Option<Period>, bool), OpsError> {
+    let head = workspace.repository.look()?;
+    let in_force = in_force(workspace, &head)?;
+    let git = &in_force.rules.project.git;
+    if !git.sync {
+        return Ok((None, false));
+    }
+    let waiting =
+        match workspace.repository.upstream(&head, git.remote.as_ref().map(RemoteName::as_str))? {
+            Ok(upstream) => head.commit != workspace.repository.remembered(&upstream)?,
+            Err(_) => false,
+        };
+    Ok((Some(git.every), waiting))
+}
+
+/// Returns it as `--json` shows it.
+pub(crate) fn remote_value(standing: &RemoteStanding) -> Value {
+    json!({
+        "remote": standing.upstream.remote,
+        "branch": standing.upstream.branch(),
+        "sync": standing.synced,
+        "ahead": standing.distance.map(|distance| distance.ahead),
+        "behind": standing.distance.map(|distance| distance.behind),
+        "reached": standing.reached.map(|reached| reached.to_string()),
+        "trouble": standing.trouble.as_ref().map(|trouble| json!({
+            "code": trouble.code, "said": trouble.said, "since": trouble.since.to_string(),
+        })),
+    })
+}
+
+/// Returns whether the remote could not be reached when it was spoken to last.
+pub(crate) fn is_cut_off(workspace: &Workspace) -> bool {
+    RemoteContact::load(&workspace.paths)
+        .unwrap_or_default()
+        .trouble
+        .is_some_and(|trouble| trouble.code == "offline")
+}
+
+impl RemoteStanding {
+    /// Returns it in a line.
+    pub(crate) fn line(&self) -> String {
+        let name = self.upstream.name();
+        let commits = |count: usize, one: &str, many: &str| match count {
+            1 => format!("1 commit {one}"),
+            count => format!("{count} commits {many}"),
+        };
+        let away = match self.distance {
+            None => format!("never synced with {name}"),
+            Some(Distance { ahead: 0, behind: 0 }) => format!("in step with {name}"),
+            Some(Distance { ahead, behind: 0 }) => {
+                format!("{} for {name}", commits(ahead, "waits here", "wait here"))
+            }
+            Some(Distance { ahead: 0, behind }) => {
+                format!("{} of {name} to come", commits(behind, "", "").trim_end())
+            }
+            Some(Distance { ahead, behind }) => format!(
+                "{} for {name}, and {behind} of its own {} to come",
+                commits(ahead, "waits here", "wait here"),
+                if behind == 1 { "is" } else { "are" }
+            ),
+        };
+        match (&self.trouble, self.reached) {
+            (Some(RemoteFailure { code, since, .. }), _) if code == "offline" => {
+                format!("{away}; offline since {since}")
+            }
+            (_, Some(reached)) => format!("{away}, as of {reached}"),
+            (Some(_), None) => format!("{away}, as it was last seen"),
+            (None, None) => away,
+        }
+    }
+
+    /// Returns what somebody should see to, with what to do.
+    pub(crate) fn attention(&self) -> Option<(&'static str, String, String)> {
+        let trouble = self.trouble.as_ref()?;
+        let name = self.upstream.name();
+        let since = trouble.since;
+        Some(match trouble.code.as_str() {
+            // Without sync, being offline keeps nobody from anything.
+            "offline" if !self.synced => return None,
+            "offline" => (
+                "offline",
+                format!("{name} cannot be reached since {since}: {}", trouble.said),
+                "nothing is lost, and nothing can be claimed; `aof sync` tries again, and so does `aof watch`"
+                    .to_owned(),
+            ),
+            _ => (
+                "not_synced",
+                format!("{name} and this clone are not in step since {since}: {}", trouble.said),
+                "see `aof sync`".to_owned(),
+            ),
+        })
+    }
+}
+
+/// Notes for `aof status` when the remote was reached, and what has been in the way since when.
+pub(crate) fn note_contact(
+    workspace: &Workspace,
+    upstream: &Upstream,
+    end: &Result<SyncEnd, OpsError>,
+) -> Result<(), OpsError> {
+    let mut lock = None;
+    let (code, said) = match end {
+        Ok(SyncEnd::Offline { said }) => ("offline", said.clone()),
+        Ok(SyncEnd::Rejected { said }) => ("rejected", said.clone()),
+        Ok(SyncEnd::Left(left)) => (left.code(), left.problem(upstream)),
+        Ok(SyncEnd::Unsettled) => ("unsettled", "the remote went on each time".to_owned()),
+        Err(OpsError::Remote(error)) => (error.code(), error.to_string()),
+        // Something here is in the way: the remote may have gone on, and nobody knows how far. It is read later: no age of
+        // a lock would be so any more.
+        Err(error @ OpsError::Git(GitError::Locked { path, .. })) => {
+            lock = Some(path.clone());
+            let held = format!("`{}` is held by another git process", path.display());
+            (error.code(), format!("{held}; if no git is running, delete that file"))
+        }
+        Err(error @ OpsError::Git(GitError::NotStored { .. } | GitError::NotTaken { .. })) => {
+            (error.code(), error.to_string())
+        }
+        Ok(SyncEnd::Same | SyncEnd::Rehearsed) => ("", String::new()),
+        // It says nothing of the remote.
+        Err(_) => return Ok(()),
+    };
+    let now = workspace.now();
+    let before = RemoteContact::load(&workspace.paths).unwrap_or_default();
+    let since = before
+        .trouble
+        .as_ref()
+        .filter(|trouble| trouble.code == code)
+        .map_or(now, |trouble| trouble.since);
+    let is_known = end.is_ok() && code != "offline";
+    let reached = if is_known { Some(now) } else { before.reached };
+    let trouble =
+        (!code.is_empty()).then(|| RemoteFailure { code: code.to_owned(), said, since, lock });
+    RemoteContact { reached, trouble }.save(&workspace.paths)?;
+    Ok(())
+}

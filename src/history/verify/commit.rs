@@ -1,0 +1,226 @@
+//! Judges one commit by its parent and by the rules that were in force there.
+
+use std::rc::Rc;
+
+use super::claims::{Claims, contradictions, named_task};
+use super::commit_reader::{CommitReader, is_new, longest};
+use super::finding::{BrokenRule, Finding, Judged};
+use super::merge_commit::{judge_merge, said_by_hand, task_after};
+use super::proof::prove_change;
+use super::signatures;
+use super::words::short;
+use crate::domain::ssh::trusted_keys::TrustedKeys;
+use crate::domain::{Task, TaskId};
+use crate::git::log::trailers;
+use crate::git::log::trailers::Trailer;
+use crate::git::{CommitId, LogEntry};
+use crate::history::touched_tasks::{Touched, is_of_another_project, touched};
+use crate::project::error::error::OpsError;
+use crate::rules::{Proof, Rules, prove, rehashed};
+
+/// How many earlier commits are searched for a readable version of a file.
+const LOOK_BACK: usize = 1_000;
+
+/// Judges a commit. Signatures are also judged by the keys of `anchor`, where that is given.
+pub(crate) fn judge_commit(
+    reader: &mut CommitReader<'_>,
+    anchor: Option<&TrustedKeys>,
+    commit: CommitId,
+) -> Result<Judged, OpsError> {
+    let repository = &reader.workspace.repository;
+    let entry = &repository.log_entry(commit)?;
+    if entry.parents.len() > 1 {
+        return judge_merge(reader, anchor, entry);
+    }
+    let changed = &repository.changed_files(commit)?;
+    let said = &trailers::parse(&entry.message);
+    let tasks = touched(changed);
+    let mut judged = Judged { findings: contradictions(entry, said), ..Judged::default() };
+    let named = named_task(said);
+    let names_one_of_them = named.is_some_and(|named| tasks.keys().any(|id| id.as_str() == named));
+    if let Some(named) = named.filter(|_| !names_one_of_them)
+        && !is_of_another_project(repository, entry, named)?
+    {
+        let expected = format!("a change of {}", short(named));
+        let found = short(&format!("a commit that does not touch it, with `Aof-Task: {named}`"));
+        judged.findings.push(Finding::new(entry, None, BrokenRule::WrongTrailer, expected, found));
+    }
+    if !tasks.is_empty() {
+        let rules = &*reader.rules(entry)?;
+        // Only a commit of the engine has to be of one task; people's commits may be as large as they like.
+        let besides = if names_one_of_them { repository.changed_besides(commit)? } else { None };
+        let commit = Commit { entry, said, rules, anchor };
+        for (id, own) in tasks {
+            let claims = Claims { entry, said, changed, besides: besides.as_deref(), id: &id };
+            commit.judge_task(reader, &id, own, &claims, &mut judged)?;
+        }
+    }
+    reader.note(entry, changed);
+    Ok(judged)
+}
+
+/// What a task was before a commit.
+struct Before {
+    task: Option<Rc<Task>>,
+    /// The newest versions of its files cannot be read: it is an earlier one.
+    is_earlier: bool,
+    /// What this merge made of it cannot be read.
+    merge: Option<Box<LogEntry>>,
+}
+
+struct Commit<'c> {
+    entry: &'c LogEntry,
+    said: &'c [Trailer],
+    rules: &'c Rules,
+    anchor: Option<&'c TrustedKeys>,
+}
+
+impl Commit<'_> {
+    fn judge_task(
+        &self,
+        reader: &mut CommitReader<'_>,
+        id: &TaskId,
+        mut own: Touched,
+        claims: &Claims<'_>,
+        judged: &mut Judged,
+    ) -> Result<(), OpsError> {
+        let Self { entry, rules, .. } = *self;
+        let finding = |rule, expected: &str, found: String| {
+            Finding::new(entry, Some(id), rule, expected, found)
+        };
+        judged.changes += 1;
+        if own.after.is_empty() {
+            own.take_in(reader.files.of(&reader.workspace.repository, entry.id, id)?);
+        }
+        let Before { task: mut before, is_earlier, merge } = self.before(reader, id, &own)?;
+        let was_taken_up = before.as_ref().is_some_and(|task| !is_new(task));
+        let Some((_, new)) = own.after.first() else {
+            if let Some(before) = before.filter(|_| was_taken_up) {
+                let found = format!("it is gone, with {} entries", before.history.len());
+                let expected = "a task stays, in `tasks/` or in its archive";
+                judged.findings.push(finding(BrokenRule::Removed, expected, found));
+            }
+            return Ok(());
+        };
+        if let Some((path, _)) = own.after.get(1) {
+            let found = short(&format!("`{}` and `{path}`", own.after[0].0));
+            judged.findings.push(finding(BrokenRule::Doubled, "one file of a task", found));
+            return Ok(());
+        }
+        let Some(after) = reader.read(rules, entry, id, *new)? else {
+            // A file that nobody has taken up is its author's.
+            if was_taken_up {
+                let found = "a file that cannot be read as a task".to_owned();
+                judged.findings.push(finding(BrokenRule::Unreadable, "a task", found));
+            }
+            return Ok(());
+        };
+        if let Some(merge) = &merge {
+            before = task_after(reader, merge, id, &after)?.or(before);
+        }
+        before = self.of_other_files(reader, id, &own, &after)?.or(before);
+        let known = before.as_ref().map_or(0, |task| task.history.len());
+        let new_entries = known..after.history.len();
+        judged.findings.extend(signatures::of_entries(
+            self.anchor,
+            (rules, entry),
+            id,
+            &after,
+            new_entries,
+        ));
+        let repository = &reader.workspace.repository;
+        let changed = (before.as_deref(), &own.before[..]);
+        let (proof, is_renamed) = prove_change(repository, rules, changed, (id, &after))?;
+        judged.renamed += usize::from(is_renamed);
+        if is_new(&after)
+            && before.as_ref().is_none_or(|task| is_new(task))
+            && let Some(found) = said_by_hand(repository, rules, id, &own.before, *new)?
+        {
+            let expected = "a task that the engine finished, with its entries";
+            judged.findings.push(finding(BrokenRule::SaidByHand, expected, found));
+        }
+        let is_readable_again =
+            is_earlier && before.is_some() && !matches!(proof, Proof::Breach(_));
+        let is_taken_up = before.as_ref().is_some_and(|task| is_new(task)) && !is_new(&after);
+        if is_readable_again || is_taken_up {
+            judged.mended.push(id.clone());
+        }
+        claims.judge(rules, before.as_deref(), &after, proof, judged);
+        Ok(())
+    }
+
+    /// Returns the task as its files had it before: of several, the one with the longest history. Where they cannot be read, it is the
+    /// newest version that can.
+    fn before(
+        &self,
+        reader: &mut CommitReader<'_>,
+        id: &TaskId,
+        own: &Touched,
+    ) -> Result<Before, OpsError> {
+        let Self { entry, rules, .. } = *self;
+        let mut all = reader.read_all(rules, entry, id, &own.before)?;
+        let is_earlier = all.len() < own.before.len();
+        let mut merge = None;
+        if let Some(parent) = entry.parents.first().filter(|_| is_earlier) {
+            let repository = &reader.workspace.repository;
+            for earlier in repository.log_of(*parent, &["tasks"])?.take(LOOK_BACK) {
+                let earlier = earlier?;
+                let mut tasks = touched(&repository.changed_files(earlier.id)?);
+                let Some(own) = tasks.remove(id) else { continue };
+                all.extend(reader.read_all(rules, entry, id, &own.after)?);
+                let is_readable = !all.is_empty();
+                all.extend(reader.read_all(rules, entry, id, &own.before)?);
+                if earlier.parents.len() > 1 && !is_readable {
+                    merge = Some(Box::new(earlier));
+                    break;
+                }
+                if !all.is_empty() {
+                    break;
+                }
+            }
+        }
+        Ok(Before { task: longest(all), is_earlier, merge })
+    }
+
+    /// Returns what the task was by another of its files than the one with the longest history, where it has to follow from that: from a
+    /// file that went, or, for a copy, from the file beside it.
+    fn of_other_files(
+        &self,
+        reader: &mut CommitReader<'_>,
+        id: &TaskId,
+        own: &Touched,
+        after: &Rc<Task>,
+    ) -> Result<Option<Rc<Task>>, OpsError> {
+        let Self { entry, rules, said, .. } = *self;
+        if !own.before.is_empty() {
+            if own.before.len() == 1 {
+                return Ok(None);
+            }
+            let all = reader.read_all(rules, entry, id, &own.before)?;
+            return Ok(all.into_iter().find(|task| !after.history.starts_with(&task.history)));
+        }
+        // Searching all tasks at each commit that brings one would take too long: what the engine says it began, it did.
+        let may_begin = |after: &Task| match prove(rules, None, after) {
+            Proof::Kept => true,
+            Proof::Done(_) | Proof::Several(_) => named_task(said) == Some(id.as_str()),
+            Proof::Breach(_) => false,
+        };
+        if may_begin(after)
+            || rehashed(rules, None, after).is_some_and(|(_, after)| may_begin(&after))
+        {
+            return Ok(None);
+        }
+        let files = reader.files.of(&reader.workspace.repository, entry.id, id)?.to_vec();
+        let others: Vec<_> = files
+            .into_iter()
+            .filter(|(path, _)| own.after.iter().all(|(own, _)| own != path))
+            .collect();
+        let Some(other) = longest(reader.read_all(rules, entry, id, &others)?) else {
+            return Ok(None);
+        };
+        // Nothing is lost while the newer file stands: the commit that takes it away is judged for that.
+        let is_older =
+            other.history.len() > after.history.len() && other.history.starts_with(&after.history);
+        Ok(Some(if is_older { Rc::clone(after) } else { other }))
+    }
+}

@@ -1,0 +1,200 @@
+//! Judges a history: every commit by its parent and the rules that were in force there. Reads git alone, and changes nothing.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
+
+use serde_json::{Value, json};
+
+use super::branch_moves::{forced, superseded};
+use super::commit::judge_commit;
+use super::commit_reader::CommitReader;
+use super::finding::{BrokenRule, Finding, Judged};
+use super::words::short;
+use crate::domain::TaskId;
+use crate::domain::ssh::trusted_keys::TrustedKeys;
+use crate::git::{CommitId, Pretence};
+use crate::history::touched_tasks::{doubled, doubled_by};
+use crate::project::error::error::{Named, OpsError};
+use crate::project::parallel_map::side_by_side;
+use crate::project::workspace::Workspace;
+
+/// Which commits are judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Range {
+    pub from: RangeStart,
+    /// The last commit.
+    pub until: String,
+}
+
+/// Where a range of commits begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RangeStart {
+    /// With the first commit.
+    Beginning,
+    /// Behind this commit, which has to be an ancestor: what was judged once stays.
+    Ancestor(String),
+    /// With the commits that are not in the history of this one, as in `A..B`.
+    Excluding(String),
+}
+
+/// What was judged of a history.
+#[derive(Debug, Default)]
+pub(crate) struct Verified {
+    pub commits: usize,
+    /// How many changes of tasks the commits make.
+    pub changes: usize,
+    /// How many of these name the rules by the hash of another version of aof.
+    pub renamed: usize,
+    /// What is wrong, the oldest first.
+    pub findings: Vec<Finding>,
+    /// The commits at which a shallow history ends.
+    pub ends: Vec<CommitId>,
+    /// How git shows another history than the one that was judged.
+    pub pretences: Vec<Pretence>,
+}
+
+impl Verified {
+    /// Returns the faults that nobody with the right has put right since.
+    pub(crate) fn open(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|own| own.covered.is_none() && own.rule.is_fault())
+    }
+
+    /// Returns it as `--json` shows it.
+    pub(crate) fn value(&self) -> Value {
+        let tasks: BTreeSet<_> = self.open().filter_map(|own| own.task.as_ref()).collect();
+        json!({
+            "ok": self.open().next().is_none(),
+            "commits": self.commits,
+            "changes": self.changes,
+            "otherHashes": self.renamed,
+            "findings": self.findings.iter().map(Finding::value).collect::<Vec<_>>(),
+            "tasks": tasks.into_iter().map(TaskId::as_str).collect::<Vec<_>>(),
+            "shallow": self.ends,
+            "ignored": self.pretences.iter().map(|pretence| pretence.word()).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Judges the commits of a range. Signatures are judged by the keys in the commit before, and by those of `anchor`, where that is given.
+/// Fails if the range names no commits.
+pub(crate) fn verify(
+    workspace: &Workspace,
+    range: &Range,
+    anchor: Option<&TrustedKeys>,
+) -> Result<Verified, OpsError> {
+    let repository = &workspace.repository;
+    let named = |name: &str| {
+        let (kind, given, known) = (Named::Commit, name.to_owned(), Vec::new());
+        repository.commit_named(name)?.ok_or(OpsError::Unknown { kind, given, known })
+    };
+    if range.until.starts_with('.') {
+        return Err(OpsError::Unfit {
+            code: "bad_range",
+            problem: "`...` names what two commits do not share, which is no stretch of history"
+                .to_owned(),
+            fix: "write `A..B`".to_owned(),
+        });
+    }
+    if range.until == "HEAD" && repository.look()?.commit.is_none() {
+        return Ok(Verified::default());
+    }
+    let until = named(&range.until)?;
+    match &range.from {
+        RangeStart::Beginning => verify_commits(workspace, &[], until, anchor),
+        RangeStart::Excluding(other) => verify_commits(workspace, &[named(other)?], until, anchor),
+        RangeStart::Ancestor(from) => {
+            let from = named(from)?;
+            let mut verified = verify_commits(workspace, &[from], until, anchor)?;
+            verified.findings.extend(forced(repository, from, until)?);
+            let lost = superseded(workspace, (from, until), None, &verified.findings)?;
+            verified.findings.extend(lost);
+            Ok(verified)
+        }
+    }
+}
+
+/// Judges the commits in the history of `until` that are in none of the others'.
+pub(crate) fn verify_commits(
+    workspace: &Workspace,
+    since: &[CommitId],
+    until: CommitId,
+    anchor: Option<&TrustedKeys>,
+) -> Result<Verified, OpsError> {
+    let repository = &workspace.repository;
+    let reach = repository.all_since(since, until)?;
+    let mut verified = Verified {
+        commits: reach.commits.len(),
+        ends: reach.ends,
+        pretences: repository.pretences()?,
+        ..Verified::default()
+    };
+    let mut telling: Vec<(CommitId, Judged)> = Vec::new();
+    let judge = |workspace: &Workspace, share: &[CommitId]| {
+        let mut reader = CommitReader::new(workspace);
+        let judged = |commit: &CommitId| Ok((*commit, judge_commit(&mut reader, anchor, *commit)?));
+        share.iter().map(judged).collect()
+    };
+    let mut take = |(commit, judged): (CommitId, Judged)| {
+        verified.changes += judged.changes;
+        verified.renamed += judged.renamed;
+        let tells = [judged.findings.len(), judged.overridden.len(), judged.mended.len()];
+        if tells != [0; 3] {
+            telling.push((commit, judged));
+        }
+        Ok(ControlFlow::Continue(()))
+    };
+    let _ = side_by_side(workspace, &reach.commits, judge, &mut take)?;
+    cover(workspace, &mut telling)?;
+    for finding in doubled_tasks(workspace, until)? {
+        let is_told = |known: &Finding| {
+            (known.rule, known.commit, &known.task)
+                == (BrokenRule::Doubled, finding.commit, &finding.task)
+        };
+        if !telling.iter().any(|(_, judged)| judged.findings.iter().any(is_told)) {
+            let commit = finding.commit;
+            telling.push((commit, Judged { findings: vec![finding], ..Judged::default() }));
+        }
+    }
+    telling
+        .sort_by_cached_key(|(commit, _)| reach.commits.iter().position(|known| known == commit));
+    verified.findings = telling.into_iter().flat_map(|(_, judged)| judged.findings).collect();
+    Ok(verified)
+}
+
+/// Notes by which later commit a finding was put right: a person with the right who moved the task on with a reason has seen where it
+/// stood.
+fn cover(workspace: &Workspace, telling: &mut [(CommitId, Judged)]) -> Result<(), OpsError> {
+    let (mut overridden, mut mended) = (HashMap::new(), HashMap::new());
+    for (commit, judged) in telling.iter_mut().rev() {
+        for finding in &mut judged.findings {
+            let by = match finding.rule {
+                BrokenRule::MovedByHand | BrokenRule::WrongResult | BrokenRule::NotAllowed => {
+                    &overridden
+                }
+                BrokenRule::Unreadable | BrokenRule::SaidByHand => &mended,
+                _ => continue,
+            };
+            let later = finding.task.as_ref().and_then(|task| by.get(task).copied());
+            // What was done on another branch has not seen it.
+            if let Some(later) = later
+                && workspace.repository.led_to(*commit, later)?
+            {
+                finding.covered = Some(later);
+            }
+        }
+        overridden.extend(judged.overridden.iter().map(|task| (task.clone(), *commit)));
+        mended.extend(judged.mended.iter().map(|task| (task.clone(), *commit)));
+    }
+    Ok(())
+}
+
+/// Returns the tasks that still have several files, each with the commit that brought the second one.
+fn doubled_tasks(workspace: &Workspace, until: CommitId) -> Result<Vec<Finding>, OpsError> {
+    let repository = &workspace.repository;
+    let told = doubled(workspace, until)?.into_iter().map(|(id, path)| {
+        let entry = repository.log_entry(doubled_by(repository, &id, until)?)?;
+        let found = short(&format!("`{path}` besides another one"));
+        Ok(Finding::new(&entry, Some(&id), BrokenRule::Doubled, "one file of a task", found))
+    });
+    told.collect()
+}

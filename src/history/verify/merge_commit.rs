@@ -1,0 +1,293 @@
+//! Judges a merge: each task is what merging by the rules makes of it, and neither side loses what it had.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::claims::OWN_TRAILERS;
+use super::commit_reader::{CommitReader, is_new, longest};
+use super::finding::{BrokenRule, Finding, Judged};
+use super::merge_rules;
+use super::remerge::Remerge;
+use super::signatures;
+use super::words::{entries, named, short};
+use crate::domain::ssh::trusted_keys::TrustedKeys;
+use crate::domain::{Status, Task, TaskId, Timestamp};
+use crate::files::task_file;
+use crate::files::task_file::Defaults;
+use crate::git::log::trailers;
+use crate::git::{CommitId, LogEntry, ObjectId, Repository};
+use crate::history::merge::task_pairs::{SUPERSEDED, superseded_trailer};
+use crate::history::touched_tasks::{Touched, Version, is_of_another_project, touched};
+use crate::project::error::error::OpsError;
+use crate::rules::{Rules, stands_alike};
+
+/// A task that a merge left otherwise than some of its parents had it.
+struct MergedTask<'c> {
+    entry: &'c LogEntry,
+    rules: &'c Rules,
+    id: &'c TaskId,
+    sides: &'c [(CommitId, Touched)],
+    /// The task as those parents had it, where it was taken up.
+    had: Vec<(CommitId, Rc<Task>)>,
+    after: Rc<Task>,
+}
+
+pub(crate) fn judge_merge(
+    reader: &mut CommitReader<'_>,
+    anchor: Option<&TrustedKeys>,
+    entry: &LogEntry,
+) -> Result<Judged, OpsError> {
+    let mut judged = Judged::default();
+    let mut all: BTreeMap<TaskId, Vec<(CommitId, Touched)>> = BTreeMap::new();
+    let repository = &reader.workspace.repository;
+    for parent in entry.parents.iter().filter(|parent| repository.has_commit(**parent)) {
+        for (id, own) in touched(&repository.changed_between(*parent, entry.id)?) {
+            all.entry(id).or_default().push((*parent, own));
+        }
+    }
+    for (id, sides) in &mut all {
+        if sides.iter().all(|(_, own)| own.after.is_empty()) {
+            let left = reader.files.of(repository, entry.id, id)?;
+            for (_, own) in sides {
+                own.take_in(left);
+            }
+        }
+    }
+    let remerge = Remerge::of(reader, entry)?;
+    let mut afters = BTreeMap::new();
+    for (id, sides) in &all {
+        judged.changes += 1;
+        let rules = &*reader.rules(entry)?;
+        let mut had = Vec::new();
+        for (side, own) in sides {
+            let before = longest(reader.read_all(rules, entry, id, &own.before)?);
+            had.extend(before.filter(|task| !is_new(task)).map(|task| (*side, task)));
+        }
+        let first = had.first().map(|(side, _)| side.to_string()[..7].to_owned());
+        let mut lost = |rule, expected, found: &str| {
+            judged.findings.push(Finding::new(entry, Some(id), rule, expected, found));
+        };
+        let Some((_, new)) = sides.iter().find_map(|(_, own)| own.after.first()) else {
+            if let Some(side) = first {
+                let expected = format!("the task, as commit {side} has it");
+                lost(BrokenRule::LostInMerge, expected, "none");
+            }
+            continue;
+        };
+        let Some(after) = reader.read(rules, entry, id, *new)? else {
+            if let Some(side) = first {
+                let expected = format!("the task, as it comes of what commit {side} has");
+                lost(BrokenRule::Unreadable, expected, "a file that cannot be read as a task");
+            }
+            continue;
+        };
+        afters.insert(id.clone(), Rc::clone(&after));
+        let task = MergedTask { entry, rules, id, sides, had, after };
+        judged.findings.extend(task.signatures(reader, anchor, &remerge)?);
+        judged.findings.extend(task.said_by_hand(&reader.workspace.repository, *new)?);
+        judged.findings.extend(task.state(reader, &remerge)?);
+    }
+    let repository = &reader.workspace.repository;
+    judged.findings.extend(merge_rules::judge(repository, entry, &remerge)?);
+    judged.findings.extend(judge_trailers(reader, entry, &remerge, &afters)?);
+    Ok(judged)
+}
+
+/// Returns what the merge makes of a task by the rules, where its file cannot be read. Of several possibilities, it is the one at which
+/// the task stands now.
+pub(crate) fn task_after(
+    reader: &mut CommitReader<'_>,
+    entry: &LogEntry,
+    id: &TaskId,
+    now: &Task,
+) -> Result<Option<Rc<Task>>, OpsError> {
+    let all = Remerge::of(reader, entry)?.merged(reader, entry, id, now)?;
+    // The file does not say which of two edits was the later one.
+    let mut all: Vec<Task> =
+        all.into_iter().map(|merged| Task { updated: now.updated, ..merged.task }).collect();
+    let place = all.iter().position(|task| stands_alike(task, now)).unwrap_or_default();
+    Ok((place < all.len()).then(|| Rc::new(all.swap_remove(place))))
+}
+
+/// Returns what a file that nobody has taken up says of its status, where it says that the task is finished, and did not before. The engine does
+/// not go by it, but whoever reads the file might.
+pub(crate) fn said_by_hand<'v>(
+    repository: &Repository,
+    rules: &Rules,
+    id: &TaskId,
+    before: impl IntoIterator<Item = &'v Version>,
+    after: ObjectId,
+) -> Result<Option<String>, OpsError> {
+    let workflow = &rules.project.default_workflow;
+    let finished = |version: ObjectId| -> Result<Option<Status>, OpsError> {
+        let defaults = Defaults { workflow: workflow.clone(), created: Timestamp::UNIX_EPOCH };
+        let Ok(file) = task_file::parse(&repository.read_blob(version)?, id, &defaults) else {
+            return Ok(None);
+        };
+        let status = file.field("status").and_then(|node| node.as_str()?.parse::<Status>().ok());
+        Ok(status.filter(|status| status.is_finished()))
+    };
+    let Some(now) = finished(after)? else { return Ok(None) };
+    for (_, version) in before {
+        if finished(*version)? == Some(now) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(format!("`status: {now}`, and no entry")))
+}
+
+impl MergedTask<'_> {
+    fn finding(&self, rule: BrokenRule, expected: String, found: String) -> Finding {
+        Finding::new(self.entry, Some(self.id), rule, expected, found)
+    }
+
+    /// Returns whether no parent has the very files.
+    fn is_of_no_side(&self) -> bool {
+        self.sides.len() == self.entry.parents.len()
+    }
+
+    /// Judges the signatures of entries that the merge decided anew, and of those that are new to the first parent.
+    fn signatures(
+        &self,
+        reader: &CommitReader<'_>,
+        anchor: Option<&TrustedKeys>,
+        remerge: &Remerge,
+    ) -> Result<Vec<Finding>, OpsError> {
+        let history = &self.after.history;
+        let places = 0..history.len();
+        let is_new = |place: &usize| {
+            self.had.iter().all(|(_, task)| !task.history.contains(&history[*place]))
+        };
+        let judged = (self.rules, self.entry);
+        let anew: Vec<usize> =
+            places.clone().filter(|_| self.is_of_no_side()).filter(is_new).collect();
+        let mut findings =
+            signatures::of_entries(anchor, judged, self.id, &self.after, anew.iter().copied());
+        let Some(first) = self.entry.parents.first() else { return Ok(findings) };
+        if self.sides.iter().all(|(side, _)| side != first) {
+            return Ok(findings);
+        }
+        let ours = self.had.iter().find(|(side, _)| side == first);
+        let is_theirs = |place: &usize| {
+            !anew.contains(place)
+                && ours.is_none_or(|(_, task)| !task.history.contains(&history[*place]))
+        };
+        let brought: Vec<usize> = places.filter(is_theirs).collect();
+        // Where the first parent has had the same keys since they parted, they have judged the side's own commits already.
+        let workspace = reader.workspace;
+        let judged_by = (&*self.after, brought);
+        let brought = signatures::by_newer_keys(workspace, remerge, *first, self.rules, judged_by)?;
+        let by_keys = signatures::of_entries(None, judged, self.id, &self.after, brought);
+        findings.extend(by_keys.into_iter().filter(|own| own.rule != BrokenRule::BadSignature));
+        Ok(findings)
+    }
+
+    /// Judges a file that nobody has taken up, and that says what no side said.
+    fn said_by_hand(
+        &self,
+        repository: &Repository,
+        new: ObjectId,
+    ) -> Result<Option<Finding>, OpsError> {
+        if !is_new(&self.after) || !self.had.is_empty() || !self.is_of_no_side() {
+            return Ok(None);
+        }
+        let before = self.sides.iter().flat_map(|(_, own)| &own.before);
+        let found = said_by_hand(repository, self.rules, self.id, before, new)?;
+        let expected = "a task that the engine finished, with its entries".to_owned();
+        Ok(found.map(|found| self.finding(BrokenRule::SaidByHand, expected, found)))
+    }
+
+    /// Judges where the task stands: as the rules merge it, or else as all sides had it.
+    fn state(
+        &self,
+        reader: &mut CommitReader<'_>,
+        remerge: &Remerge,
+    ) -> Result<Vec<Finding>, OpsError> {
+        if remerge.is_cut_off {
+            return Ok(Vec::new());
+        }
+        let all = remerge.merged(reader, self.entry, self.id, &self.after)?;
+        let Some(first) = all.first() else {
+            let lost = self.lost();
+            let lost = lost
+                .map(|(expected, found)| self.finding(BrokenRule::LostInMerge, expected, found));
+            return Ok(lost.into_iter().collect());
+        };
+        let Some(merged) = all.iter().find(|merged| stands_alike(&merged.task, &self.after)) else {
+            let (mut expected, mut found) = (stands(&first.task), stands(&self.after));
+            if expected == found {
+                expected.push_str(", as the rules merge it");
+                "something else of what the engine keeps".clone_into(&mut found);
+            }
+            return Ok(vec![self.finding(BrokenRule::LostInMerge, expected, found)]);
+        };
+        let said = trailers::parse(&self.entry.message);
+        let superseded = merged.superseded.iter().filter_map(superseded_trailer);
+        let untold = superseded.filter(|own| !said.contains(own)).map(|own| {
+            let found = "no trailer that says so".to_owned();
+            self.finding(BrokenRule::Untold, short(&own.to_string()), found)
+        });
+        Ok(untold.collect())
+    }
+
+    /// Returns how the task is not as all sides had it, where it is not.
+    fn lost(&self) -> Option<(String, String)> {
+        let after = &*self.after;
+        for (side, before) in &self.had {
+            if !after.history.starts_with(&before.history) {
+                let had = entries(before.history.len());
+                let expected = format!("the {had} that commit {} has", &side.to_string()[..7]);
+                return Some((expected, format!("{}, others", entries(after.history.len()))));
+            }
+        }
+        // Of two edits, the time of either will do.
+        let timeless = |task: &Task| Task { updated: task.created, ..task.clone() };
+        let is_as_one_side = is_new(after)
+            || !self.is_of_no_side()
+            || self.had.iter().any(|(_, had)| stands_alike(&timeless(had), &timeless(after)));
+        let lost = ("the task as one side had it", "a state that no side had");
+        (!is_as_one_side).then(|| (lost.0.to_owned(), lost.1.to_owned()))
+    }
+}
+
+/// Says where a task stands, and with how long a history.
+fn stands(task: &Task) -> String {
+    let at = task.gate.as_ref().map_or_else(String::new, |open| format!(" at {}", open.current));
+    let by = task
+        .history
+        .last()
+        .map_or_else(String::new, |visit| format!(", the last one {}", named(visit)));
+    short(&format!("{}{at}, with {}{by}", task.status, entries(task.history.len())))
+}
+
+/// Judges the trailers of a merge: none that only a commit of the engine has, and of superseded entries only true ones. A merge that a
+/// person made need not list any.
+fn judge_trailers(
+    reader: &mut CommitReader<'_>,
+    entry: &LogEntry,
+    remerge: &Remerge,
+    afters: &BTreeMap<TaskId, Rc<Task>>,
+) -> Result<Vec<Finding>, OpsError> {
+    let said = trailers::parse(&entry.message);
+    let wrong = |expected: &str, found: &trailers::Trailer| {
+        let found = short(&format!("`{found}`"));
+        Finding::new(entry, None, BrokenRule::WrongTrailer, expected, found)
+    };
+    let own = said.iter().filter(|trailer| OWN_TRAILERS.contains(&trailer.key()));
+    let mut all: Vec<Finding> =
+        own.map(|trailer| wrong("a merge, which does no step itself", trailer)).collect();
+    let mut superseded = said.iter().filter(|trailer| trailer.key() == SUPERSEDED).peekable();
+    if superseded.peek().is_none() || remerge.is_cut_off {
+        return Ok(all);
+    }
+    let known = remerge.superseded(reader, entry, afters)?;
+    for trailer in superseded.filter(|trailer| !known.contains(trailer.value())) {
+        let named = trailer.value().split('@').next().unwrap_or_default();
+        // Another project of the repository has merges of its own.
+        let is_here = afters.keys().any(|id| id.as_str() == named);
+        if is_here || !is_of_another_project(&reader.workspace.repository, entry, named)? {
+            all.push(wrong("an entry that the merge superseded", trailer));
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,298 @@
+//! Metrics as Prometheus reads them: families of values, written as text in two formats, and as JSON.
+//!
+//! Bounds of histogram buckets are written alike in both formats (`le="1.0"`): for Prometheus the text identifies a series.
+
+use serde_json::{Map, Value, json};
+
+use crate::domain::histogram::Histogram;
+
+/// The labels of one value, in the order in which they are written.
+pub(crate) type Labels = Vec<(&'static str, String)>;
+
+/// All values of one name.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Family {
+    /// Its name, without what its kind adds: a counter's `_total`, a histogram's `_bucket`.
+    pub name: &'static str,
+    /// What it tells, in one sentence.
+    pub help: &'static str,
+    pub samples: Samples,
+}
+
+/// The values of a family, all of one kind.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Samples {
+    Counter(Vec<(Labels, u64)>),
+    Gauge(Vec<(Labels, f64)>),
+    Histogram(Vec<(Labels, Histogram)>),
+}
+
+impl Samples {
+    /// Returns what Prometheus calls the kind.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Counter(_) => "counter",
+            Self::Gauge(_) => "gauge",
+            Self::Histogram(_) => "histogram",
+        }
+    }
+}
+
+/// A way of writing metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// Prometheus' own, version 0.0.4.
+    Text,
+    /// `OpenMetrics`, version 1.0.0.
+    OpenMetrics,
+}
+
+impl Format {
+    /// Returns the one that an `Accept` header asks for. Who asks for neither, or for anything, gets the older one.
+    pub(crate) fn wanted(accept: &str) -> Self {
+        let (mut open, mut text) = (0.0_f32, 0.0_f32);
+        for offer in accept.split(',') {
+            let mut parts = offer.split(';').map(str::trim);
+            let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
+            let parameters: Vec<(&str, &str)> =
+                parts.filter_map(|part| part.split_once('=')).collect();
+            let parameter = |name: &str| {
+                let found =
+                    parameters.iter().find(|(key, _)| key.trim().eq_ignore_ascii_case(name));
+                found.map(|(_, value)| value.trim().trim_matches('"'))
+            };
+            let weight = match parameter("q").map_or(Ok(1.0), str::parse::<f32>) {
+                Ok(weight) if (0.0..=1.0).contains(&weight) => weight,
+                _ => 0.0,
+            };
+            match kind.as_str() {
+                "application/openmetrics-text"
+                    if matches!(parameter("version"), None | Some("1.0.0")) =>
+                {
+                    open = open.max(weight);
+                }
+                "text/plain" | "text/*" | "*/*" => text = text.max(weight),
+                _ => {}
+            }
+        }
+        if open > 0.0 && open >= text { Self::OpenMetrics } else { Self::Text }
+    }
+
+    /// Returns what it is called in a `Content-Type` header.
+    pub(crate) const fn content_type(self) -> &'static str {
+        match self {
+            Self::Text => "text/plain; version=0.0.4; charset=utf-8",
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+}
+
+/// What a family is measured in, if its name says so.
+const SECONDS: &str = "_seconds";
+
+/// Returns the families as text.
+pub(crate) fn render<'f>(families: impl IntoIterator<Item = &'f Family>, format: Format) -> String {
+    let mut text = String::with_capacity(64 * 1024);
+    for family in families {
+        head(&mut text, family, format);
+        match &family.samples {
+            Samples::Counter(all) => {
+                let name = format!("{}_total", family.name);
+                for (labels, count) in all {
+                    sample(&mut text, &name, labels, None, &count.to_string());
+                }
+            }
+            Samples::Gauge(all) => {
+                for (labels, value) in all {
+                    sample(&mut text, family.name, labels, None, &value.to_string());
+                }
+            }
+            Samples::Histogram(all) => {
+                for (labels, histogram) in all {
+                    classes(&mut text, family.name, labels, histogram);
+                }
+            }
+        }
+    }
+    if format == Format::OpenMetrics {
+        text.push_str("# EOF\n");
+    }
+    text
+}
+
+/// Writes what the family is. Only `OpenMetrics` knows units, and counters by their names without `_total`.
+fn head(text: &mut String, family: &Family, format: Format) {
+    let kind = family.samples.kind();
+    let suffix = if format == Format::Text && kind == "counter" { "_total" } else { "" };
+    let name = format!("{}{suffix}", family.name);
+    let help = match format {
+        Format::Text => family.help.replace('\\', "\\\\").replace('\n', "\\n"),
+        Format::OpenMetrics => escaped(family.help),
+    };
+    text.push_str(&format!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
+    if format == Format::OpenMetrics && family.name.ends_with(SECONDS) {
+        text.push_str(&format!("# UNIT {name} seconds\n"));
+    }
+}
+
+fn classes(text: &mut String, name: &str, labels: &Labels, histogram: &Histogram) {
+    let bucket = format!("{name}_bucket");
+    for (bound, count) in histogram.classes() {
+        // `{:?}` writes 1 as `1.0`, as OpenMetrics wants it.
+        let bound = bound.map_or_else(|| "+Inf".to_owned(), |bound| format!("{bound:?}"));
+        sample(text, &bucket, labels, Some(&bound), &count.to_string());
+    }
+    sample(text, &format!("{name}_sum"), labels, None, &histogram.sum().to_string());
+    sample(text, &format!("{name}_count"), labels, None, &histogram.count().to_string());
+}
+
+fn sample(text: &mut String, name: &str, labels: &Labels, bound: Option<&str>, value: &str) {
+    text.push_str(name);
+    let own = labels.iter().map(|(name, value)| (*name, value.as_str()));
+    for (place, (label, value)) in own.chain(bound.map(|bound| ("le", bound))).enumerate() {
+        text.push(if place == 0 { '{' } else { ',' });
+        text.push_str(label);
+        text.push_str("=\"");
+        text.push_str(&escaped(value));
+        text.push('"');
+    }
+    if !labels.is_empty() || bound.is_some() {
+        text.push('}');
+    }
+    text.push(' ');
+    text.push_str(value);
+    text.push('\n');
+}
+
+/// Nothing in a value ends its quotes or its line.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+/// Returns the families; a histogram's classes are cumulative, as in the texts, and the last has no bound.
+pub(crate) fn value<'f>(families: impl IntoIterator<Item = &'f Family>) -> Value {
+    families.into_iter().map(of_family).collect()
+}
+
+fn of_family(family: &Family) -> Value {
+    let samples: Vec<Value> = match &family.samples {
+        Samples::Counter(all) => {
+            all.iter().map(|(own, count)| json!({"labels": labels(own), "value": count})).collect()
+        }
+        Samples::Gauge(all) => {
+            all.iter().map(|(own, value)| json!({"labels": labels(own), "value": value})).collect()
+        }
+        Samples::Histogram(all) => {
+            all.iter().map(|(own, histogram)| of_histogram(own, histogram)).collect()
+        }
+    };
+    let total = if matches!(family.samples, Samples::Counter(_)) { "_total" } else { "" };
+    json!({
+        "name": format!("{}{total}", family.name),
+        "type": family.samples.kind(),
+        "help": family.help,
+        "samples": samples,
+    })
+}
+
+fn of_histogram(own: &Labels, histogram: &Histogram) -> Value {
+    let classes: Vec<Value> =
+        histogram.classes().map(|(bound, count)| json!({"le": bound, "count": count})).collect();
+    json!({"labels": labels(own), "buckets": classes, "sum": histogram.sum(), "count": histogram.count()})
+}
+
+fn labels(labels: &Labels) -> Map<String, Value> {
+    labels.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_gets_what_it_likes_best() {
+        for (accept, format) in [
+            ("", Format::Text),
+            ("*/*", Format::Text),
+            ("text/plain", Format::Text),
+            ("application/openmetrics-text", Format::OpenMetrics),
+            (
+                "Application/OpenMetrics-Text; Version=1.0.0; charset=utf-8, */*;q=0.1",
+                Format::OpenMetrics,
+            ),
+            (
+                "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
+                 text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+                Format::OpenMetrics,
+            ),
+            ("application/openmetrics-text;q=0.4, text/plain;q=0.5", Format::Text),
+            ("application/openmetrics-text;q=0", Format::Text),
+            ("application/openmetrics-text;q=nan, text/html", Format::Text),
+            ("application/openmetrics-text;version=2.0.0", Format::Text),
+            (";;,=;q", Format::Text),
+        ] {
+            assert_eq!(Format::wanted(accept), format, "{accept}");
+        }
+    }
+
+    fn families() -> Vec<Family> {
+        let mut histogram = Histogram::new(&[0.5, 60.0]);
+        histogram.observe(1.0);
+        vec![
+            Family {
+                name: "aof_a",
+                help: "A \\ and\na line.",
+                samples: Samples::Counter(vec![(
+                    vec![("x", "q\"b\\n\nl".to_owned()), ("y", String::new())],
+                    3,
+                )]),
+            },
+            Family {
+                name: "aof_b_seconds",
+                help: "B.",
+                samples: Samples::Gauge(vec![(Vec::new(), 1.5)]),
+            },
+            Family {
+                name: "aof_c_seconds",
+                help: "C.",
+                samples: Samples::Histogram(vec![(vec![("x", "ä".to_owned())], histogram)]),
+            },
+        ]
+    }
+
+    #[test]
+    fn text_as_prometheus_has_it() {
+        let text = "\
+# HELP aof_a_total A \\\\ and\\na line.
+# TYPE aof_a_total counter
+aof_a_total{x=\"q\\\"b\\\\n\\nl\",y=\"\"} 3
+# HELP aof_b_seconds B.
+# TYPE aof_b_seconds gauge
+aof_b_seconds 1.5
+# HELP aof_c_seconds C.
+# TYPE aof_c_seconds histogram
+aof_c_seconds_bucket{x=\"ä\",le=\"0.5\"} 0
+aof_c_seconds_bucket{x=\"ä\",le=\"60.0\"} 1
+aof_c_seconds_bucket{x=\"ä\",le=\"+Inf\"} 1
+aof_c_seconds_sum{x=\"ä\"} 1
+aof_c_seconds_count{x=\"ä\"} 1
+";
+        assert_eq!(render(&families(), Format::Text), text);
+    }
+
+    #[test]
+    fn open_metrics_has_units_and_an_end() {
+        let text = render(&families(), Format::OpenMetrics);
+        assert!(
+            text.starts_with(
+                "# HELP aof_a A \\\\ and\\na line.\n# TYPE aof_a counter\naof_a_total{"
+            ),
+            "{text}"
+        );
+        assert!(
+            text.contains("# TYPE aof_c_seconds histogram\n# UNIT aof_c_seconds seconds\n"),
+            "{text}"
+        );
+        assert!(text.ends_with("\n# EOF\n"), "{text}");
+    }
+}

@@ -1,0 +1,195 @@
+//! Spans of time, percentiles and shares.
+
+use serde::{Serialize, Serializer};
+use serde_json::json;
+
+use crate::tasks::headers::ended_visit::EndedVisit;
+use crate::tasks::headers::header::time;
+
+/// Percentiles of lengths of time, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct Spread {
+    pub count: usize,
+    pub p50: u64,
+    pub p85: u64,
+    pub p95: u64,
+}
+
+impl Spread {
+    /// Returns the percentiles of these lengths; nothing where there are none.
+    pub(crate) fn of(mut lengths: Vec<u64>) -> Option<Self> {
+        lengths.sort_unstable();
+        let at = |percent| percentile(&lengths, percent);
+        Some(Self { count: lengths.len(), p50: at(50)?, p85: at(85)?, p95: at(95)? })
+    }
+}
+
+/// Returns the length below which so many of a hundred lie, interpolated.
+fn percentile(sorted: &[u64], percent: usize) -> Option<u64> {
+    let reach = percent * sorted.len().checked_sub(1)?;
+    let (place, rest) = (reach / 100, reach % 100);
+    let low = sorted[place];
+    let high = sorted.get(place + 1).copied().unwrap_or(low);
+    let step = u128::from(high - low) * u128::try_from(rest).unwrap_or(0) / 100;
+    Some(low + u64::try_from(step).unwrap_or(0))
+}
+
+/// A part of a whole.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Share {
+    pub part: u64,
+    pub whole: u64,
+}
+
+impl Share {
+    pub(crate) fn count(&mut self, is_part: bool) {
+        self.whole += 1;
+        self.part += u64::from(is_part);
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.part += other.part;
+        self.whole += other.whole;
+    }
+
+    /// Returns the part, from 0 to 1; nothing of nothing.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts and seconds of projects are far below 2^52"
+    )]
+    pub(crate) fn rate(self) -> Option<f64> {
+        (self.whole > 0).then(|| self.part as f64 / self.whole as f64)
+    }
+}
+
+impl Serialize for Share {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        json!({"count": self.part, "of": self.whole, "rate": self.rate().map(rounded)})
+            .serialize(serializer)
+    }
+}
+
+/// Rounds to four digits: more are worth nothing.
+pub(crate) fn rounded(value: f64) -> f64 {
+    (value * 10_000.0).round() / 10_000.0
+}
+
+/// Writes a number that is rounded.
+#[expect(clippy::ref_option, reason = "serde calls it so")]
+pub(crate) fn rounded_number<S: Serializer>(
+    value: &Option<f64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    value.map(rounded).serialize(serializer)
+}
+
+/// Writes a time as text.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+pub(crate) fn time_text<S: Serializer>(seconds: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+    time(*seconds).to_string().serialize(serializer)
+}
+
+/// A week, in seconds.
+pub(crate) const WEEK: u64 = 7 * 86_400;
+
+/// The time that is counted, until now, in seconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub from: i64,
+    pub until: i64,
+}
+
+impl Span {
+    /// Returns whether the visit ended in this time. What ended in the future, by another machine's clock, ended now.
+    pub(crate) fn has(&self, stay: &EndedVisit) -> bool {
+        self.holds(end(stay))
+    }
+
+    /// Returns whether something that happened then happened in this time.
+    pub(crate) fn holds(&self, time: i64) -> bool {
+        time >= self.from
+    }
+
+    /// Returns how many seconds between the two lie in this time.
+    pub(crate) fn within(&self, from: i64, until: i64) -> u64 {
+        u64::try_from(until.min(self.until).saturating_sub(from.max(self.from))).unwrap_or(0)
+    }
+
+    /// Returns how long it is, in seconds.
+    pub(crate) fn seconds(&self) -> u64 {
+        u64::try_from(self.until.saturating_sub(self.from)).unwrap_or(0)
+    }
+
+    /// Returns in which week before the end that was: 0 is the last.
+    pub(crate) fn weeks_ago(&self, time: i64) -> usize {
+        let ago = u64::try_from(self.until.saturating_sub(time)).unwrap_or(0);
+        usize::try_from(ago / WEEK).unwrap_or(usize::MAX)
+    }
+}
+
+/// Returns when a visit ended.
+pub(crate) fn end(stay: &EndedVisit) -> i64 {
+    stay.entered.saturating_add_unsigned(stay.seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn points(lengths: &[u64]) -> Option<(u64, u64, u64)> {
+        Spread::of(lengths.to_vec()).map(|spread| (spread.p50, spread.p85, spread.p95))
+    }
+
+    #[test]
+    fn the_points_of_few_lengths() {
+        assert_eq!(points(&[]), None);
+        assert_eq!(points(&[7]), Some((7, 7, 7)));
+        assert_eq!(points(&[9, 1]), Some((5, 7, 8)));
+        assert_eq!(points(&[100, 1, 2]), Some((2, 70, 90)));
+        assert_eq!(points(&(0..=100).collect::<Vec<_>>()), Some((50, 85, 95)));
+        assert_eq!(points(&[0, u64::MAX]).map(|points| points.0), Some(u64::MAX / 2));
+    }
+
+    proptest! {
+        #[test]
+        fn the_points_are_in_order_within_the_lengths_and_split_them(
+            mut lengths in proptest::collection::vec(0_u64..1_000_000, 1..200),
+        ) {
+            let spread = Spread::of(lengths.clone()).unwrap();
+            lengths.sort_unstable();
+            prop_assert!(lengths[0] <= spread.p50 && spread.p50 <= spread.p85);
+            prop_assert!(spread.p85 <= spread.p95 && spread.p95 <= lengths[lengths.len() - 1]);
+            let below = lengths.iter().filter(|length| **length <= spread.p85).count();
+            prop_assert!(below * 100 >= (lengths.len() - 1) * 85, "{below} of {}", lengths.len());
+        }
+    }
+
+    #[test]
+    fn a_share_of_nothing_is_none() {
+        assert_eq!(Share::default().rate(), None);
+        assert_eq!(Share { part: 1, whole: 4 }.rate(), Some(0.25));
+    }
+
+    #[test]
+    fn weeks_are_counted_from_the_end() {
+        let span = Span { from: 0, until: 3_000_000 };
+        let week = i64::try_from(WEEK).unwrap();
+        for (time, weeks) in
+            [(3_000_000, 0), (3_000_500, 0), (3_000_001 - week, 0), (3_000_000 - week, 1), (0, 4)]
+        {
+            assert_eq!(span.weeks_ago(time), weeks, "{time}");
+        }
+    }
+
+    #[test]
+    fn only_what_lies_in_it_counts() {
+        let span = Span { from: 100, until: 200 };
+        assert_eq!(span.within(50, 150), 50);
+        assert_eq!(span.within(150, 250), 50);
+        assert_eq!(span.within(120, 130), 10);
+        assert_eq!(span.within(10, 20), 0);
+        assert_eq!(span.within(130, 120), 0);
+    }
+}

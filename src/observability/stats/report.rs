@@ -1,0 +1,271 @@
+//! How the process does: where tasks stay long, what is sent back, who is fast, and where it tends. Only task files are counted; nothing
+//! is kept, and nothing is judged.
+
+use std::str::FromStr;
+
+use serde_json::{Value, json};
+
+use super::breakdowns::{AgentStats, Agents, TagStats, Tags};
+use super::gates::{GateStats, Gates};
+use super::loops::Loops;
+use super::numbers::{Share, Span, Spread, WEEK, end, rounded};
+use super::verdict::{Judges, gate_verdict};
+use super::weeks::{Trend, Week, Weeks};
+use crate::domain::{Status, Timestamp, Workflow, WorkflowName};
+use crate::project::active_rules::InForce;
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::rules::Rules;
+use crate::tasks::headers::header::{Header, time};
+use crate::tasks::headers::list::Filter;
+use crate::tasks::headers::listing::{Scope, Unreadable, read_all, unreadable_value};
+use crate::tasks::lookup::known_names;
+
+/// What is asked.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Question {
+    /// Since when; else since the first task.
+    pub since: Option<Timestamp>,
+    /// Of which workflow; else of all.
+    pub workflow: Option<WorkflowName>,
+}
+
+/// How the process does.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Stats {
+    /// What the project is called.
+    pub project: String,
+    /// The workflow that was asked for.
+    pub workflow: Option<String>,
+    /// The time that is looked at.
+    pub span: Span,
+    /// What became of tasks.
+    pub tally: Tally,
+    /// How long tasks took that were completed, from when they were made.
+    pub lead: Option<Spread>,
+    /// Of these, those that were never sent back.
+    pub first_pass: Share,
+    /// Of the completions at gates that can send tasks back, those that did.
+    pub rejections: Share,
+    /// How often tasks went through the same gates.
+    pub loops: Loops,
+    /// The gates in force, in the order of the workflows, and those that are gone.
+    pub gates: Vec<GateStats>,
+    /// Who completed something.
+    pub agents: Vec<AgentStats>,
+    /// The tags of tasks that moved.
+    pub tags: Vec<TagStats>,
+    /// Week by week.
+    pub weeks: Vec<Week>,
+    /// Whether rejections become more.
+    pub trend: Trend,
+    /// Tasks with visits that ended before they began, by the clocks of different machines; they count as no time.
+    pub skewed: Vec<String>,
+    /// Files that could not be counted.
+    pub unreadable: Vec<Unreadable>,
+}
+
+/// What became of tasks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// All there are.
+    pub all: u64,
+    /// Not finished.
+    pub active: u64,
+    /// Made in this time.
+    pub created: u64,
+    /// Completed in this time.
+    pub completed: u64,
+    /// Failed in this time.
+    pub failed: u64,
+    /// Called off in this time.
+    pub cancelled: u64,
+    /// Visits that ended in this time.
+    pub visits: u64,
+}
+
+impl Stats {
+    /// Returns how many tasks are completed in seven days, on average; nothing where the time is shorter.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts of tasks and seconds are far below 2^52"
+    )]
+    pub(crate) fn throughput(&self) -> Option<f64> {
+        let weeks = self.span.seconds() as f64 / WEEK as f64;
+        (weeks >= 1.0).then(|| self.tally.completed as f64 / weeks)
+    }
+
+    /// Returns where most of the time is spent, if any is.
+    pub(crate) fn bottleneck(&self) -> Option<&GateStats> {
+        self.gates.iter().filter(|gate| gate.time.part > 0).max_by_key(|gate| gate.time.part)
+    }
+}
+
+impl Stats {
+    /// Returns the statistics as `--json` shows them: times are in seconds, rates from 0 to 1.
+    pub(crate) fn value(&self) -> Value {
+        let tally = &self.tally;
+        let place = |gate: &GateStats| json!({"workflow": gate.workflow, "gate": gate.gate});
+        let idle = self.gates.iter().filter(|gate| gate.is_idle());
+        json!({
+            "project": self.project,
+            "workflow": self.workflow,
+            "from": time(self.span.from).to_string(),
+            "until": time(self.span.until).to_string(),
+            "tasks": {
+                "all": tally.all,
+                "active": tally.active,
+                "created": tally.created,
+                "completed": tally.completed,
+                "failed": tally.failed,
+                "cancelled": tally.cancelled,
+            },
+            "visits": tally.visits,
+            "leadTime": self.lead,
+            "completedPerWeek": self.throughput().map(rounded),
+            "firstPass": self.first_pass,
+            "rejections": self.rejections,
+            "trend": self.trend,
+            "passes": self.loops,
+            "bottleneck": self.bottleneck().map(place),
+            "idle": idle.map(place).collect::<Vec<_>>(),
+            "gates": self.gates,
+            "agents": self.agents,
+            "tags": self.tags,
+            "weeks": self.weeks,
+            "skewed": self.skewed,
+            "unreadable": self.unreadable.iter().map(unreadable_value).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Returns how the process does. Only files that changed since they were last looked at are read.
+pub(crate) fn stats(
+    workspace: &Workspace,
+    in_force: &InForce,
+    question: &Question,
+) -> Result<Stats, OpsError> {
+    let mut listing = read_all(workspace, in_force, Scope::All);
+    if let Some(workflow) = &question.workflow {
+        let filter = Filter { workflows: vec![workflow.clone()], ..Filter::default() };
+        known_names(&filter, &in_force.rules, &listing)?;
+        listing.tasks.retain(|(header, _)| header.workflow == workflow.as_str());
+    }
+    let tasks: Vec<&Header> = listing.tasks.iter().map(|(header, _)| header).collect();
+    let stats = count(&tasks, &in_force.rules, question, workspace.now());
+    let project = in_force.project_name(workspace);
+    Ok(Stats { project, unreadable: listing.unreadable, ..stats })
+}
+
+/// Counts tasks, whose workflow is the one that was asked for.
+fn count(tasks: &[&Header], rules: &Rules, question: &Question, now: Timestamp) -> Stats {
+    let until = now.as_second();
+    let from = question.since.map_or_else(|| beginning(tasks, until), Timestamp::as_second);
+    let span = Span { from: from.min(until), until };
+    let (mut tally, mut leads, mut first_pass) = (Tally::default(), Vec::new(), Share::default());
+    let mut rejections = Share::default();
+    let (mut loops, mut gates, mut agents) =
+        (Loops::default(), Gates::default(), Agents::default());
+    let (mut tags, mut weeks) = (Tags::default(), Weeks::of(span));
+    let judges = Judges::of(rules, tasks);
+    let mut skewed = Vec::new();
+    for &task in tasks {
+        tally.all += 1;
+        if span.holds(task.created) {
+            tally.created += 1;
+            weeks.created(task.created);
+        }
+        let lead = tally.end(task, &span);
+        if let Some((time, lead)) = lead {
+            leads.push(lead);
+            weeks.completed(time, lead);
+            let mut verdicts = task.stays.iter().filter_map(gate_verdict);
+            first_pass.count(!verdicts.any(|verdict| verdict.rejects));
+        }
+        for stay in task.stays.iter().filter(|stay| span.has(stay)) {
+            tally.visits += 1;
+            if let Some(verdict) = judges.verdict(task, stay) {
+                rejections.count(verdict.rejects);
+                weeks.judged(end(stay), verdict.rejects);
+            }
+        }
+        if task.stays.iter().any(|stay| stay.skewed && span.has(stay)) {
+            skewed.push(task.id.clone());
+        }
+        loops.see(task, &span);
+        gates.see(task, &span);
+        agents.see(task, &span);
+        tags.see(task, &span, &judges, lead.map(|(_, lead)| lead));
+    }
+    loops.close();
+    skewed.sort();
+    let (weeks, trend) = weeks.close();
+    let gates = gates.close(asked(rules, question));
+    Stats {
+        project: String::new(),
+        workflow: question.workflow.as_ref().map(ToString::to_string),
+        span,
+        tally,
+        lead: Spread::of(leads),
+        first_pass,
+        rejections,
+        loops,
+        agents: agents.close(&gates),
+        gates,
+        tags: tags.close(),
+        weeks,
+        trend,
+        skewed,
+        unreadable: Vec::new(),
+    }
+}
+
+impl Tally {
+    /// Counts what became of a task. Returns when it was completed and how long it took, if it was in this time.
+    fn end(&mut self, task: &Header, span: &Span) -> Option<(i64, u64)> {
+        let status = Status::from_str(&task.status).ok().filter(|status| status.is_finished());
+        let Some(status) = status else {
+            self.active += 1;
+            return None;
+        };
+        let ended = task.stays.last().map_or(task.updated, end);
+        if !span.holds(ended) {
+            return None;
+        }
+        match status {
+            Status::Complete => {
+                self.completed += 1;
+                Some((ended, u64::try_from(ended.saturating_sub(task.created)).unwrap_or(0)))
+            }
+            Status::Failed => {
+                self.failed += 1;
+                None
+            }
+            _ => {
+                self.cancelled += 1;
+                None
+            }
+        }
+    }
+}
+
+/// Returns the workflows that are asked for.
+fn asked<'r>(rules: &'r Rules, question: &Question) -> impl Iterator<Item = &'r Workflow> {
+    let wanted = question.workflow.clone();
+    rules
+        .project
+        .workflows
+        .iter()
+        .filter(move |own| wanted.as_ref().is_none_or(|name| own.name == *name))
+}
+
+/// Returns when the first of the tasks was made, or came to its first gate.
+fn beginning(tasks: &[&Header], until: i64) -> i64 {
+    let first = |task: &&Header| {
+        task.stays.first().map_or(task.created, |stay| stay.entered.min(task.created))
+    };
+    tasks.iter().map(first).min().unwrap_or(until)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;
