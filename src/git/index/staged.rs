@@ -2,13 +2,10 @@
 
 use std::path::PathBuf;
 
-use git2::{DiffFile, DiffOptions};
-
 use super::entries::INDEX;
 use crate::git::command;
-use crate::git::error::{During, GitError};
-use crate::git::id::{CommitId, ObjectId};
-use crate::git::log::tree_diff::ChangedFile;
+use crate::git::error::GitError;
+use crate::git::id::ObjectId;
 use crate::git::objects::tree::Leaf;
 use crate::git::repository::handle::Repository;
 
@@ -100,31 +97,6 @@ impl Repository {
         Ok(paths.filter_map(|path| self.own_path(path)).collect())
     }
 
-    /// Returns the files in which the next commit differs from this one, by their paths from the top of the repository.
-    pub fn about_to_change(&self, commit: CommitId) -> Result<Vec<ChangedFile>, GitError> {
-        let git = self.git();
-        let before =
-            git.find_commit(commit.to_git()).and_then(|commit| commit.tree()).during(doing)?;
-        let index = self.index_at(&self.index_to_commit())?;
-        let mut options = DiffOptions::new();
-        options.context_lines(0).skip_binary_check(true);
-        let diff = git
-            .diff_tree_to_index(Some(&before), Some(&index), Some(&mut options))
-            .during(doing)?;
-        let changed = diff.deltas().filter_map(|delta| {
-            let (before, after) = (delta.old_file(), delta.new_file());
-            let path = after.path_bytes().or_else(|| before.path_bytes())?;
-            let content =
-                |file: &DiffFile<'_>| (!file.id().is_zero()).then(|| ObjectId::from_git(file.id()));
-            Some(ChangedFile {
-                path: String::from_utf8(path.to_vec()).ok()?,
-                before: content(&before),
-                after: content(&after),
-            })
-        });
-        Ok(changed.collect())
-    }
-
     /// Returns the file of the index that the next commit is made of.
     pub(crate) fn index_to_commit(&self) -> PathBuf {
         match std::env::var_os(INDEX) {
@@ -156,8 +128,4 @@ impl Repository {
 /// Git writes zeros where there is nothing.
 fn is_none(id: ObjectId) -> bool {
     id.as_bytes().iter().all(|byte| *byte == 0)
-}
-
-fn doing() -> String {
-    "read what git is about to commit".to_owned()
 }

@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::git::error::GitError;
+use git2::{DiffFile, DiffOptions};
+
+use crate::git::error::{During, GitError};
 use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::tree::{Leaf, MODE_SUBMODULE, text};
 use crate::git::repository::handle::Repository;
@@ -25,6 +27,32 @@ pub(crate) type Sides = (Option<Leaf>, Option<Leaf>);
 pub(crate) type Changes = BTreeMap<Vec<u8>, Sides>;
 
 impl Repository {
+    /// Returns the files in which the next commit differs from this one, by their paths from the top of the repository.
+    pub fn about_to_change(&self, commit: CommitId) -> Result<Vec<ChangedFile>, GitError> {
+        let doing = || "read what git is about to commit".to_owned();
+        let git = self.git();
+        let before =
+            git.find_commit(commit.to_git()).and_then(|commit| commit.tree()).during(doing)?;
+        let index = self.index_at(&self.index_to_commit())?;
+        let mut options = DiffOptions::new();
+        options.context_lines(0).skip_binary_check(true);
+        let diff = git
+            .diff_tree_to_index(Some(&before), Some(&index), Some(&mut options))
+            .during(doing)?;
+        let changed = diff.deltas().filter_map(|delta| {
+            let (before, after) = (delta.old_file(), delta.new_file());
+            let path = after.path_bytes().or_else(|| before.path_bytes())?;
+            let content =
+                |file: &DiffFile<'_>| (!file.id().is_zero()).then(|| ObjectId::from_git(file.id()));
+            Some(ChangedFile {
+                path: String::from_utf8(path.to_vec()).ok()?,
+                before: content(&before),
+                after: content(&after),
+            })
+        });
+        Ok(changed.collect())
+    }
+
     /// Returns in what two commits differ. `Forbidden` where a path is one that git never writes: whoever made such a tree means a place
     /// outside of the worktree, or git's own folder.
     pub(crate) fn changes(
