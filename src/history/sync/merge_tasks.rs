@@ -12,14 +12,14 @@ use crate::domain::TaskId;
 use crate::git::log::trailers::{Trailer, message};
 use crate::git::{CommitId, Marks, MergeDraft, ObjectId, Unshared};
 use crate::history::merge::commit_tasks::{CommitTasks, TaskPlace, id_of, place_of};
-use crate::history::merge::file_merge::merge_files;
-use crate::history::merge::outcome::{Conflict, Versions};
 use crate::history::merge::task_pairs::superseded_trailer;
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::rules::merge::{Dropped, Superseded};
+use crate::tasks::merge::file_merge::merge_files;
+use crate::tasks::merge::outcome::{Conflict, Versions};
 
 /// Both sides in one commit.
 pub(crate) struct Joined {
