@@ -15,7 +15,7 @@ use super::claim_errors::is_of_the_task;
 use super::synced_claims::Claims;
 use super::workplaces::{hands, waiting};
 use crate::domain::{AgentId, HandOut, LostDependency, TaskId, Ticket};
-use crate::git::{AuditError, CommitId, Head};
+use crate::git::{CommitId, GitError, Head};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::author::agent_author;
 use crate::project::error::error::OpsError;
@@ -277,10 +277,10 @@ pub(crate) fn chosen_for(
 fn is_for_a_person(error: &OpsError) -> bool {
     matches!(
         error,
-        OpsError::Audit(
-            AuditError::StagedElsewise { .. }
-                | AuditError::Unmerged { .. }
-                | AuditError::IntentToAdd { .. }
+        OpsError::Git(
+            GitError::StagedElsewise { .. }
+                | GitError::Unmerged { .. }
+                | GitError::IntentToAdd { .. }
         )
     )
 }

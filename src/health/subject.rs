@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::git::{AuditError, Head, ObjectId};
+use crate::git::{GitError, Head, ObjectId};
 use crate::history::stale_index::Apart;
 use crate::history::sync::remote_state::{RemoteStanding, remote_standing};
 use crate::project::active_rules::{InForce, in_force_and_seen};
@@ -32,8 +32,8 @@ pub(crate) struct Subject<'w> {
     pub watcher: bool,
     pub head: Head,
     /// What keeps commands from committing: a merge, a rebase, a detached HEAD.
-    pub busy: Option<AuditError>,
-    pub index_fault: Option<AuditError>,
+    pub busy: Option<GitError>,
+    pub index_fault: Option<GitError>,
     /// Whether the header cache was damaged before it was read.
     pub cache_damaged: bool,
     /// What the checks need that is read by the rules; or why there are none.

@@ -11,8 +11,8 @@ use crate::domain::{Gate, GateId, Status, Workflow};
 use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
 use crate::tasks::headers::listing::{Scope, Unreadable, read_all, unreadable_value};
+use crate::tasks::headers::lookup::stations;
 use crate::tasks::headers::summary::TaskSummary;
-use crate::tasks::lookup::stations;
 
 /// One gate's numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -8,7 +8,7 @@ use crate::files::completion_file;
 use crate::files::completion_file::Syntax;
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::files::signed_completion::signed_file;
-use crate::git::{Asking, AuditError, SshKey};
+use crate::git::{Asking, GitError, SshKey};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Flaw, NAMESPACE, Refusal, ToSign};
@@ -149,7 +149,7 @@ fn sign(
             Ok(armored) => {
                 return armored.parse().map_err(|fault| failed(wanted, &format!("{fault}")));
             }
-            Err(AuditError::Signing { program, detail }) => {
+            Err(GitError::Signing { program, detail }) => {
                 last = Some(format!("`{program}`: {detail}"));
             }
             Err(error) => return Err(error.into()),

@@ -16,7 +16,7 @@ use super::schedule::{POLL, Schedule};
 use super::sync::{SyncRequests, hand_out_now};
 use super::wakeup::{Hints, Wakeup, WatchedPaths, WatchedPlace};
 use crate::files::config::configuration::WORKFLOWS_FOLDER;
-use crate::git::AuditError;
+use crate::git::GitError;
 use crate::history::new_commits::unreported::Left;
 use crate::observability::endpoint::server::Endpoint;
 use crate::project::error::error::OpsError;
@@ -314,7 +314,7 @@ impl<'t> Watcher<'t> {
         let wait = *wait;
         let head = match workspace.head_now() {
             Ok(head) => head,
-            Err(AuditError::Waiting { reason }) => return Ok(LookResult::Paused(reason)),
+            Err(GitError::Waiting { reason }) => return Ok(LookResult::Paused(reason)),
             Err(error) => return Err(error.into()),
         };
         if self.pause.end_pause() {

@@ -13,7 +13,7 @@ use super::tool_error::NAME_AGENT;
 use crate::domain::{AgentId, Gate, listed};
 use crate::project::error::error::OpsError;
 use crate::rules::Rules;
-use crate::tasks::lookup::known_worker;
+use crate::tasks::headers::lookup::known_worker;
 
 /// What was found, as JSON shows it.
 #[derive(Debug, Default, Serialize)]

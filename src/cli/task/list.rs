@@ -20,8 +20,8 @@ use crate::project::workspace::Workspace;
 use crate::rules::Warning;
 use crate::tasks::headers::list::{Filter, Sort, list};
 use crate::tasks::headers::listing::Listing;
+use crate::tasks::headers::lookup::known_names;
 use crate::tasks::headers::summary::{NEW, TaskSummary, summary_value};
-use crate::tasks::lookup::known_names;
 use crate::tasks::view::changed::warnings_value;
 
 #[derive(Debug, clap::Args)]

@@ -9,8 +9,8 @@ use super::numbers::{Share, Span, Spread, rounded};
 use super::verdict::{gate_of, took_time, verdicts};
 use crate::domain::Workflow;
 use crate::tasks::headers::ended_visit::EndedVisit;
+use crate::tasks::headers::lookup::stations;
 use crate::tasks::headers::summary::TaskSummary;
-use crate::tasks::lookup::stations;
 
 /// A gate, or a branch of one, and how it does.
 #[derive(Debug, Clone, PartialEq, Serialize)]

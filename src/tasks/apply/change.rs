@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use super::commit::commit;
 use crate::domain::TaskId;
-use crate::git::{AuditError, CommitId, Head};
+use crate::git::{CommitId, GitError, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::StoreError;
@@ -29,7 +29,7 @@ use crate::tasks::plan::due::due_first;
 use crate::tasks::plan::write::Write;
 use crate::tasks::publish::commit::drafts;
 use crate::tasks::publish::file_writes::look_in_the_way;
-use crate::tasks::recovery::recover;
+use crate::tasks::recovery::{recover, stale_file};
 use crate::tasks::state::task_state::TaskState;
 
 /// How often an operation starts again at least because somebody else was faster; it goes on as long as one waits for a lock.
@@ -85,6 +85,9 @@ pub(crate) fn apply(
         }
         recover::heal_if_pending(workspace)?;
         let mut standing = TaskState::read(workspace, id)?;
+        if stale_file::refresh(workspace, &standing)? {
+            continue;
+        }
         let (choice, is_first) = match decide(&mut standing)? {
             Next::Nothing => return Ok(None),
             Next::First(choice) => (choice, true),
@@ -180,7 +183,7 @@ fn commit_if_current(
         // What was read is looked at once more under git's own lock. Whatever git is in the middle of by now is waited for when
         // the branch is read again.
         Err(
-            OpsError::Audit(AuditError::Moved { .. } | AuditError::Waiting { .. })
+            OpsError::Git(GitError::Moved { .. } | GitError::Waiting { .. })
             | OpsError::Store(StoreError::Changed { .. }),
         ) => Ok(None),
         Err(error) => Err(error),

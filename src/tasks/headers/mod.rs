@@ -5,4 +5,5 @@ pub(crate) mod ended_visit;
 pub(crate) mod interned;
 pub(crate) mod list;
 pub(crate) mod listing;
+pub(crate) mod lookup;
 pub(crate) mod summary;

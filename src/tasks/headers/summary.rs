@@ -23,7 +23,7 @@ pub(crate) const NEW: &str = "new";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TaskSummary {
     /// The task as its file has it, without its history, its context and its description; of its metadata it has the priority.
-    task: Task,
+    pub task: Task,
     /// Whether it is a hand-made file that nobody has taken up.
     pub is_new: bool,
     /// The tasks on whose loss it waits, in the words of its blockers.

@@ -17,7 +17,7 @@ use tracing::warn;
 
 use crate::domain::{Completion, Digest};
 use crate::files::frontmatter::SpliceRefusal;
-use crate::git::AuditError;
+use crate::git::GitError;
 use crate::project::error::error::OpsError;
 use crate::project::error::reason::reason_of;
 use crate::project::workspace::Workspace;
@@ -396,7 +396,7 @@ pub(crate) fn is_passing(error: &OpsError) -> bool {
         // Only the worktree lacks it: an editor that saves by renaming, or somebody who deleted it and may bring it back.
         | OpsError::NoTask { committed: Some(_), .. } => true,
         OpsError::Unfit { code, .. } => *code == "rules_not_committed",
-        OpsError::Audit(error) => !matches!(error, AuditError::BadPerson { .. } | AuditError::BadPath { .. }),
+        OpsError::Git(error) => !matches!(error, GitError::BadPerson { .. } | GitError::BadPath { .. }),
         _ => false,
     }
 }

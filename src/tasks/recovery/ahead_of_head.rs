@@ -6,7 +6,7 @@ use std::slice;
 use std::time::Instant;
 
 use crate::domain::Digest;
-use crate::git::{AuditError, CommitId, Head, LogEntry, ObjectId};
+use crate::git::{CommitId, GitError, Head, LogEntry, ObjectId};
 use crate::project::active_rules::in_force;
 use crate::project::error::error::OpsError;
 use crate::storage::journal;
@@ -164,5 +164,5 @@ impl InterruptedWrite<'_> {
 }
 
 fn is_moved(error: &OpsError) -> bool {
-    matches!(error, OpsError::Audit(AuditError::Moved { .. }))
+    matches!(error, OpsError::Git(GitError::Moved { .. }))
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::git::{AuditError, BranchLock, CommitId, Finished, Head, Locks, Unsettled};
+use crate::git::{BranchLock, CommitId, Finished, GitError, Head, Locks, Unsettled};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal;
@@ -20,7 +20,7 @@ pub(crate) enum Brought {
     /// Somebody committed meanwhile: it has to be looked at again.
     Moved,
     /// Files are in the way; nothing was changed.
-    Blocked(AuditError),
+    Blocked(GitError),
 }
 
 /// Brings branch, index and worktree to a later commit. Filters run while the lock is held.
@@ -61,7 +61,7 @@ pub(crate) fn bring(
             // healed now, the record stays, and the next command does it.
             recover::heal(workspace, lock)?;
             match error {
-                AuditError::Moved { .. } | AuditError::Waiting { .. } => Ok(Brought::Moved),
+                GitError::Moved { .. } | GitError::Waiting { .. } => Ok(Brought::Moved),
                 _ if workspace.head()?.commit == Some(to) => Ok(Brought::There),
                 error => Err(error.into()),
             }
@@ -70,13 +70,13 @@ pub(crate) fn bring(
 }
 
 /// Returns whether people have to see to something before files can be brought in.
-fn is_blocked(error: &AuditError) -> bool {
+fn is_blocked(error: &GitError) -> bool {
     matches!(
         error,
-        AuditError::InTheWay { .. }
-            | AuditError::OwnFolder { .. }
-            | AuditError::OwnFolderTakenOut { .. }
-            | AuditError::Forbidden { .. }
+        GitError::InTheWay { .. }
+            | GitError::OwnFolder { .. }
+            | GitError::OwnFolderTakenOut { .. }
+            | GitError::Forbidden { .. }
     )
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn finish(
     if !files.iter().any(is_of_tasks) {
         journal::clear(lock)?;
     }
-    if files.is_empty() { Ok(()) } else { Err(AuditError::NotSettled { files }.into()) }
+    if files.is_empty() { Ok(()) } else { Err(GitError::NotSettled { files }.into()) }
 }
 
 /// A record that names no files is that of a sync: the locks say from where to where it goes.

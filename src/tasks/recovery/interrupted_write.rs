@@ -112,7 +112,9 @@ impl InterruptedWrite<'_> {
             None => Verdict::Unknown,
             Some(Pending::Nothing) => Verdict::Same,
             Some(Pending::Versions(_)) => Verdict::Made,
-            Some(Pending::Foreign(_) | Pending::Unearned(_)) => Verdict::Foreign,
+            Some(Pending::Foreign(_) | Pending::Unearned(_) | Pending::Stale(_)) => {
+                Verdict::Foreign
+            }
         };
         Ok(Facts {
             is_own_branch: self.is_own_branch(head),

@@ -11,7 +11,7 @@ use crate::agents::runner::news::{News, Waits};
 use crate::agents::runner::request::{Account, Audience, End, Pace, RunnerSetup, Wish};
 use crate::agents::runner::visit;
 use crate::agents::runner::visit_run::{Assignment, VisitEnd};
-use crate::git::AuditError;
+use crate::git::GitError;
 use crate::history::sync::remote_state::is_cut_off;
 use crate::project::error::error::OpsError;
 use crate::storage::runs::Runs;
@@ -73,7 +73,7 @@ impl PassingObstacle {
             error,
             OpsError::Remote(_)
                 | OpsError::NotConfirmed { .. }
-                | OpsError::Audit(AuditError::NotStored { .. })
+                | OpsError::Git(GitError::NotStored { .. })
         );
         let pause = match before {
             _ if !is_remote => TICK,

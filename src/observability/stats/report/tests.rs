@@ -64,21 +64,19 @@ impl Story {
         let last = self.stays.last().and_then(|stay| stay.to.as_deref()).unwrap_or("work");
         let end = last.starts_with('$');
         let at = |second: i64| Timestamp::from_second(second).unwrap();
-        let gate = format!(
-            "gate: {{current: {last}, entered: \"{}\", visit: {}}}\n",
-            at(self.now),
-            self.stays.len()
-        );
-        let (status, gate) = if end { ("complete", "") } else { ("ready", gate.as_str()) };
         let text = format!(
-            "---\ntitle: x\nstatus: {status}\ncreated: {}\nupdated: {}\ngateHistory: []\n{gate}---\n",
+            "---\ntitle: x\ncreated: {}\nupdated: {}\nstatus: ready\ngate: {{current: {}, entered: \"{}\", visit: 0}}\n---\n",
             at(START),
-            at(self.now)
+            at(self.now),
+            if end { "work" } else { last },
+            at(self.now),
         );
         let defaults = Defaults { workflow: "default".parse().unwrap(), created: at(START) };
         let file = parse(text.as_bytes(), &self.id.parse().unwrap(), &defaults).unwrap();
         let mut task = TaskSummary::of(&file);
-        task.is_new = false;
+        if end {
+            (task.task.status, task.task.gate) = (Status::Complete, None);
+        }
         task.visits = self.stays.clone().into();
         task
     }

@@ -7,69 +7,50 @@ use std::io::{ErrorKind, Read};
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::git_file;
-use super::repository::Repository;
-use crate::git::checkout::overwrite_check::{OWN_FOLDER, is_own_folder};
+use super::entries::unreadable;
+use super::parse::each_name;
 use crate::git::command;
-use crate::git::error::{At, AuditError};
-use crate::git::index::entries::unreadable;
-use crate::git::index::parse::each_name;
-use crate::git::objects::id::CommitId;
+use crate::git::error::{At, GitError, OwnFolder};
+use crate::git::id::CommitId;
+use crate::git::objects::git_file;
 use crate::git::objects::tree::text;
+use crate::git::repository::handle::{Repository, Seen};
 
 /// How much of an index is read at first. The folder's name comes early in it, unless the project is far down in a large repository.
 const BEGINNING: u64 = 1 << 16;
 
-/// What git has of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnFolder {
-    /// As git has it, relative to the project.
-    pub name: String,
-    /// HEAD has it.
-    pub is_committed: bool,
-    /// The index has it.
-    pub is_staged: bool,
-    /// The folder of the checkout that has it, where it is the one around the project's worktree.
-    pub around: Option<PathBuf>,
-}
-
-/// Where git had nothing of it when it was last looked at: HEAD, and which file the index was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seen {
-    head: Option<CommitId>,
-    index: Option<(u64, u64, u64, i64, i64)>,
+/// What each clone has for itself: locks, records, what is dropped there. Whoever could put files there would act for its user.
+pub(crate) const OWN_FOLDER: &str = ".aof";
+/// Returns whether a folder of that name is aof's own. Where names differ by case alone they may mean the same one.
+pub(crate) fn is_own_folder(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(OWN_FOLDER.as_bytes())
 }
 
 impl Repository {
     /// Refuses where git has anything of aof's own folder.
-    pub fn own_folder_is_ours(&self) -> Result<(), AuditError> {
+    pub fn own_folder_is_ours(&self) -> Result<(), GitError> {
         self.own_folder_is_ours_at(self.look()?.commit)
     }
 
     /// Refuses where git has anything of it in that commit, which HEAD is at, or in the index, or has anything of the folder that this
     /// worktree stands in.
-    pub(crate) fn own_folder_is_ours_at(&self, head: Option<CommitId>) -> Result<(), AuditError> {
+    pub(crate) fn own_folder_is_ours_at(&self, head: Option<CommitId>) -> Result<(), GitError> {
         self.has_none_of_it(head)?;
         let Some(around) = self.around()? else { return Ok(()) };
         around.own_folder_is_ours().map_err(|error| match error {
-            AuditError::OwnFolderInGit(OwnFolder {
-                around: None,
-                name,
-                is_committed,
-                is_staged,
-            }) => {
+            GitError::OwnFolderInGit(OwnFolder { around: None, name, is_committed, is_staged }) => {
                 let around =
                     Some(around.worktree_root().join(around.prefix()).components().collect());
-                AuditError::OwnFolderInGit(OwnFolder { name, is_committed, is_staged, around })
+                GitError::OwnFolderInGit(OwnFolder { name, is_committed, is_staged, around })
             }
             other => other,
         })
     }
 
     /// Returns the checkout whose own folder this worktree stands in, if it stands in one: git writes what it has there right through.
-    fn around(&self) -> Result<Option<&Repository>, AuditError> {
+    fn around(&self) -> Result<Option<&Repository>, GitError> {
         if let Some(known) = self.around.get() {
             return Ok(known.as_deref());
         }
@@ -78,16 +59,16 @@ impl Repository {
         let project = self.worktree_root().ancestors().find(is_own).and_then(Path::parent);
         let found = match project.map(Repository::discover).transpose() {
             Err(
-                AuditError::NoRepository { .. }
-                | AuditError::Bare { .. }
-                | AuditError::OutsideWorktree { .. },
+                GitError::NoRepository { .. }
+                | GitError::Bare { .. }
+                | GitError::OutsideWorktree { .. },
             ) => None,
             found => found?.map(Box::new),
         };
         Ok(self.around.get_or_init(|| found).as_deref())
     }
 
-    fn has_none_of_it(&self, head: Option<CommitId>) -> Result<(), AuditError> {
+    fn has_none_of_it(&self, head: Option<CommitId>) -> Result<(), GitError> {
         // Git replaces the index whenever it changes.
         let index = fs::metadata(self.git_dir().join("index")).ok();
         let seen = Seen {
@@ -101,7 +82,7 @@ impl Repository {
         let (committed, staged) = (self.own_folder_of(head)?, self.own_folder_of_index()?);
         let (is_committed, is_staged) = (committed.is_some(), staged.is_some());
         if let Some(name) = committed.or(staged) {
-            return Err(AuditError::OwnFolderInGit(OwnFolder {
+            return Err(GitError::OwnFolderInGit(OwnFolder {
                 name,
                 is_committed,
                 is_staged,
@@ -112,13 +93,13 @@ impl Repository {
         Ok(())
     }
 
-    fn own_folder_of(&self, head: Option<CommitId>) -> Result<Option<String>, AuditError> {
+    fn own_folder_of(&self, head: Option<CommitId>) -> Result<Option<String>, GitError> {
         let Some(commit) = head else { return Ok(None) };
         let names = self.trees().names(self.root_tree(commit)?, self.prefix())?;
         Ok(names.into_keys().find(|name| is_own_folder(name)).map(|name| text(name.into_vec())))
     }
 
-    fn own_folder_of_index(&self) -> Result<Option<String>, AuditError> {
+    fn own_folder_of_index(&self) -> Result<Option<String>, GitError> {
         let path = self.git_dir().join("index");
         let mut file = match git_file::open(&path) {
             Ok(file) => file,
@@ -145,7 +126,7 @@ impl Repository {
             }
         }
         // Only git knows what is in this one.
-        let mut git = command::git(self);
+        let mut git = self.git_command();
         git.args(["ls-files", "-z", "--full-name", "--"]);
         git.arg(format!(":(top,icase,literal){}", self.full_path(OWN_FOLDER)));
         let told = command::run_git(git, &[]).map_err(|error| unreadable(&path, error))?;
@@ -153,7 +134,7 @@ impl Repository {
     }
 
     /// Returns whether the index may be in two files, of which the other one has most.
-    fn is_split(&self) -> Result<bool, AuditError> {
+    fn is_split(&self) -> Result<bool, GitError> {
         let git_dir = self.git_dir();
         for entry in fs::read_dir(git_dir).at("read", git_dir)? {
             if entry

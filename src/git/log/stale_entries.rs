@@ -1,12 +1,12 @@
 //! What git's index has of a file from before aof committed it anew: `git commit` and `git merge` read the index before they lock it, and
 //! write back what they have read. Nobody staged that. What a person did is told from it by who has committed since.
 
-use crate::git::error::AuditError;
-use crate::git::log::log::{LOOK_BACK, Log};
-use crate::git::objects::commit_object::LogEntry;
-use crate::git::objects::id::{CommitId, ObjectId};
-use crate::git::repository::repository::Repository;
-use crate::git::transaction::trailers;
+use crate::git::error::GitError;
+use crate::git::id::{CommitId, ObjectId};
+use crate::git::log::trailers;
+use crate::git::log::walk::{LOOK_BACK, Log};
+use crate::git::objects::commit::LogEntry;
+use crate::git::repository::handle::Repository;
 
 /// How the first line ends of a commit of what people wrote beside a task. It has no trailers, since the task itself is not in it.
 pub(crate) const BESIDE_A_TASK: &str = ": companions edited by hand";
@@ -25,7 +25,7 @@ impl Repository {
         head: CommitId,
         path: &str,
         content: ObjectId,
-    ) -> Result<bool, AuditError> {
+    ) -> Result<bool, GitError> {
         self.full_path_is_left_behind(head, &self.full_path(path), content)
     }
 
@@ -34,7 +34,7 @@ impl Repository {
         head: CommitId,
         path: &str,
         content: ObjectId,
-    ) -> Result<bool, AuditError> {
+    ) -> Result<bool, GitError> {
         for entry in Log::start(self, head, vec![path.to_owned()])?.take(LOOK_BACK) {
             let entry = entry?;
             let root = self.root_tree(entry.id)?;
@@ -49,7 +49,7 @@ impl Repository {
     }
 
     /// Returns whether aof brought in that commit from a remote. Where git keeps no reflog nobody can tell.
-    fn was_synced(&self, commit: CommitId) -> Result<bool, AuditError> {
+    fn was_synced(&self, commit: CommitId) -> Result<bool, GitError> {
         let Ok(log) = self.git().reflog("HEAD") else { return Ok(false) };
         let told = format!("commit: {SYNCED}");
         let is_sync =

@@ -1,9 +1,9 @@
 //! What git is bringing together just now: the commits whose files it merges, where it tells them.
 
-use super::git_file;
-use super::repository::Repository;
-use crate::git::error::AuditError;
-use crate::git::objects::id::CommitId;
+use crate::git::error::GitError;
+use crate::git::id::CommitId;
+use crate::git::objects::git_file;
+use crate::git::repository::handle::Repository;
 
 /// How git makes a commit again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct UnderWay {
 impl Repository {
     /// Returns what a merge, a rebase, a cherry-pick or a revert that has stopped brings together. Nothing where git is in the middle of something else,
     /// or of nothing, or a commit of several parents is picked.
-    pub fn under_way(&self) -> Result<Option<UnderWay>, AuditError> {
+    pub fn under_way(&self) -> Result<Option<UnderWay>, GitError> {
         let Some(ours) = self.look()?.commit else { return Ok(None) };
         match self.merge_heads()[..] {
             [] => {}

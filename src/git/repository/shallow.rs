@@ -4,13 +4,12 @@
 //! other objects stand in for them, counts for nothing here: a history that is judged has to be the one that was signed and pushed.
 
 use std::collections::HashSet;
-use std::io::ErrorKind;
-use std::path::Path;
 
-use crate::git::error::AuditError;
-use crate::git::objects::id::CommitId;
-use crate::git::repository::git_file;
-use crate::git::repository::repository::Repository;
+use crate::git::error::GitError;
+use crate::git::id::CommitId;
+use crate::git::objects::git_file;
+use crate::git::repository::handle::Repository;
+use crate::git::repository::open::read_ends;
 
 /// By what git shows another history than the one that there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,16 +32,16 @@ impl Pretence {
 
 impl Repository {
     /// Returns whether history was cut off here, as in a shallow clone.
-    pub fn is_shallow(&self) -> Result<bool, AuditError> {
+    pub fn is_shallow(&self) -> Result<bool, GitError> {
         Ok(!self.ends()?.is_empty())
     }
 
     /// Says whether history was cut off at this commit: it has parents, and none of them counts here.
-    pub(crate) fn is_end(&self, commit: CommitId) -> Result<bool, AuditError> {
+    pub(crate) fn is_end(&self, commit: CommitId) -> Result<bool, GitError> {
         Ok(self.ends()?.contains(&commit))
     }
 
-    fn ends(&self) -> Result<&HashSet<CommitId>, AuditError> {
+    fn ends(&self) -> Result<&HashSet<CommitId>, GitError> {
         if let Some(known) = self.walked().ends.get() {
             return Ok(known);
         }
@@ -51,7 +50,7 @@ impl Repository {
     }
 
     /// Returns by what git shows another history here. Nothing of aof goes by it.
-    pub fn pretences(&self) -> Result<Vec<Pretence>, AuditError> {
+    pub fn pretences(&self) -> Result<Vec<Pretence>, GitError> {
         let grafts =
             git_file::read_text(&self.common_dir().join("info/grafts")).unwrap_or_default();
         let has_grafts =
@@ -60,21 +59,4 @@ impl Repository {
         let grafts = has_grafts.then_some(Pretence::Grafts);
         Ok(grafts.into_iter().chain(has_replacements.then_some(Pretence::Replacements)).collect())
     }
-}
-
-/// Reads the names of the commits at which history was cut off. What cannot be read is not taken for none: all would be judged otherwise.
-pub(crate) fn read_ends(path: &Path) -> Result<HashSet<CommitId>, AuditError> {
-    const FIX: &str = "make it a file that can be read, with the name of a commit a line; or move it elsewhere, and `git fetch --refetch` \
-                       brings the history that it cut off";
-    let unreadable = |detail| AuditError::Unreadable { path: path.to_owned(), detail, fix: FIX };
-    let text = match git_file::read_text(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(HashSet::new()),
-        Err(error) => return Err(unreadable(error.to_string())),
-    };
-    let lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty());
-    let ends = lines.map(|(at, line)| {
-        line.parse().map_err(|_| unreadable(format!("line {} names no commit", at + 1)))
-    });
-    ends.collect()
 }

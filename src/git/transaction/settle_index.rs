@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use super::staged_files::StagedFile;
-use super::user_index::{FolderChange, Index, PathChange};
-use crate::git::error::AuditError;
-use crate::git::objects::id::CommitId;
+use crate::git::error::GitError;
+use crate::git::id::CommitId;
+use crate::git::index::entries::{FolderChange, PathChange};
+use crate::git::index::staged::StagedFile;
+use crate::git::index::user_index::Index;
 use crate::git::objects::loose::sync_files;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 use crate::git::transaction::changed_paths::{folders_above, path_changes, paths};
 use crate::git::transaction::locks::{Files, Locks};
 use crate::git::transaction::publish::{Intent, tell, write_index};
@@ -23,7 +24,7 @@ impl Repository {
         files: &[&str],
         deadline: Instant,
         intent: Intent<'_>,
-    ) -> Result<Vec<String>, AuditError> {
+    ) -> Result<Vec<String>, GitError> {
         let head = self.head()?;
         let root =
             |commit: Option<CommitId>| commit.map(|commit| self.root_tree(commit)).transpose();
@@ -40,7 +41,7 @@ impl Repository {
         files: &[StagedFile],
         deadline: Instant,
         intent: Intent<'_>,
-    ) -> Result<Vec<String>, AuditError> {
+    ) -> Result<Vec<String>, GitError> {
         let told: BTreeMap<_, _> =
             files.iter().map(|file| (self.full_path(&file.path), file.entry())).collect();
         let wanted = told.keys().map(|path| (path.clone(), Vec::new())).collect();
@@ -54,10 +55,10 @@ impl Repository {
     fn bring_up(
         &self,
         changes: Vec<PathChange>,
-        is_to_be: &dyn Fn() -> Result<bool, AuditError>,
+        is_to_be: &dyn Fn() -> Result<bool, GitError>,
         deadline: Instant,
         intent: Intent<'_>,
-    ) -> Result<Vec<String>, AuditError> {
+    ) -> Result<Vec<String>, GitError> {
         let index = Index::read(self, &paths(&changes))?;
         if index.behind(self, changes.clone())?.is_empty() {
             return Ok(Vec::new());

@@ -7,12 +7,12 @@ use std::borrow::Cow;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use crate::git::attributes::with_lf;
-use crate::git::error::AuditError;
-use crate::git::objects::commit_object::{Links, LogEntry};
-use crate::git::objects::id::{CommitId, ObjectId};
+use crate::git::error::GitError;
+use crate::git::id::{CommitId, ObjectId};
+use crate::git::objects::commit::{Links, LogEntry};
 use crate::git::objects::loose::Kind;
 use crate::git::objects::tree::Leaf;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 
 /// How many changes of a file are looked at to tell an old version of it from a new one.
 pub(crate) const LOOK_BACK: usize = 100;
@@ -32,23 +32,18 @@ pub struct Log<'r> {
 
 impl Repository {
     /// Walks every commit that led to this one.
-    pub fn log(&self, from: CommitId) -> Result<Log<'_>, AuditError> {
+    pub fn log(&self, from: CommitId) -> Result<Log<'_>, GitError> {
         Log::start(self, from, Vec::new())
     }
 
     /// Walks the commits that changed one of these files or folders of the project; `""` is the whole project. At a
     /// merge that took a parent's version over, only that parent is followed, as `git log PATH` does.
-    pub fn log_of(&self, from: CommitId, paths: &[&str]) -> Result<Log<'_>, AuditError> {
+    pub fn log_of(&self, from: CommitId, paths: &[&str]) -> Result<Log<'_>, GitError> {
         Log::start(self, from, paths.iter().map(|path| self.full_path(path)).collect())
     }
 
     /// Returns whether one of the newest commits that changed this file of the project has it with that content.
-    pub fn has_had(
-        &self,
-        from: CommitId,
-        path: &str,
-        content: ObjectId,
-    ) -> Result<bool, AuditError> {
+    pub fn has_had(&self, from: CommitId, path: &str, content: ObjectId) -> Result<bool, GitError> {
         for entry in self.log_of(from, &[path])?.take(LOOK_BACK) {
             if self.blob_id(entry?.id, path)? == Some(content) {
                 return Ok(true);
@@ -58,12 +53,7 @@ impl Repository {
     }
 
     /// Returns the same of the bytes of a file in the worktree, where git may have written other line ends.
-    pub fn has_had_text(
-        &self,
-        from: CommitId,
-        path: &str,
-        bytes: &[u8],
-    ) -> Result<bool, AuditError> {
+    pub fn has_had_text(&self, from: CommitId, path: &str, bytes: &[u8]) -> Result<bool, GitError> {
         if self.has_had(from, path, self.hash_blob(bytes))? {
             return Ok(true);
         }
@@ -75,14 +65,14 @@ impl Repository {
 
     /// Returns the commits that a branch has grown by up to this one, oldest first, as far as history goes here. Of what was merged
     /// in, only the merge counts.
-    pub fn line_to(&self, head: CommitId) -> Result<Vec<CommitId>, AuditError> {
+    pub fn line_to(&self, head: CommitId) -> Result<Vec<CommitId>, GitError> {
         let mut line = vec![head];
         let mut at = self.links(head)?;
         while let Some(parent) = at.parents.first().copied() {
             at = match self.links(parent) {
                 Ok(links) => links,
                 // A shallow clone ends at commits whose parents it does not have.
-                Err(AuditError::Missing { .. }) if self.is_shallow()? => break,
+                Err(GitError::Missing { .. }) if self.is_shallow()? => break,
                 Err(fault) => return Err(fault),
             };
             line.push(parent);
@@ -95,7 +85,7 @@ impl Repository {
     pub fn has_commit(&self, id: CommitId) -> bool {
         !matches!(
             self.reader().read(Kind::Commit, id.object()),
-            Err(AuditError::Missing { .. } | AuditError::Git { .. })
+            Err(GitError::Missing { .. } | GitError::Git { .. })
         )
     }
 
@@ -113,7 +103,7 @@ impl<'r> Log<'r> {
         repository: &'r Repository,
         from: CommitId,
         paths: Vec<String>,
-    ) -> Result<Self, AuditError> {
+    ) -> Result<Self, GitError> {
         let mut log = Self {
             repository,
             paths,
@@ -127,7 +117,7 @@ impl<'r> Log<'r> {
         Ok(log)
     }
 
-    fn add(&mut self, id: CommitId) -> Result<(), AuditError> {
+    fn add(&mut self, id: CommitId) -> Result<(), GitError> {
         if self.seen.insert(id) {
             let committed = self.repository.links(id)?.committed;
             self.number += 1;
@@ -137,7 +127,7 @@ impl<'r> Log<'r> {
     }
 
     /// Takes commits off until one changed a path that was asked for.
-    fn advance(&mut self) -> Result<Option<CommitId>, AuditError> {
+    fn advance(&mut self) -> Result<Option<CommitId>, GitError> {
         while let Some((_, _, id)) = self.waiting.pop() {
             let links = self.repository.links(id)?;
             let parents = self.parents_in_reach(&links);
@@ -183,14 +173,14 @@ impl<'r> Log<'r> {
     }
 
     /// What the paths stand for in a commit with that tree.
-    fn look(&self, root: ObjectId) -> Result<Vec<Option<Leaf>>, AuditError> {
+    fn look(&self, root: ObjectId) -> Result<Vec<Option<Leaf>>, GitError> {
         let trees = self.repository.trees();
         self.paths.iter().map(|path| trees.lookup(root, path)).collect()
     }
 }
 
 impl Iterator for Log<'_> {
-    type Item = Result<LogEntry, AuditError>;
+    type Item = Result<LogEntry, GitError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let id = self.advance().transpose()?;

@@ -7,8 +7,8 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::git::error::AuditError;
-use crate::git::repository::git_file;
+use super::git_file;
+use crate::git::error::GitError;
 
 /// Those that are borrowed from may borrow as well, so often; git follows no further.
 const DEEPEST: usize = 5;
@@ -33,7 +33,7 @@ pub(crate) struct Lost {
 }
 
 /// Returns an `objects` folder and all that it borrows from.
-pub(crate) fn folders(objects: &Path) -> Result<Folders, AuditError> {
+pub(crate) fn folders(objects: &Path) -> Result<Folders, GitError> {
     let mut lost = Vec::new();
     let mut folders = vec![objects.to_owned()];
     let mut known: Vec<PathBuf> = fs::canonicalize(objects).into_iter().collect();
@@ -70,7 +70,7 @@ fn place(objects: &Path) -> PathBuf {
 }
 
 /// Returns the folders that one names: a line each, from the folder on where it is no whole path.
-fn named_by(objects: &Path) -> Result<Vec<PathBuf>, AuditError> {
+fn named_by(objects: &Path) -> Result<Vec<PathBuf>, GitError> {
     const FIX: &str = "make it a file that can be read, with a folder of objects a line; without it nothing is borrowed, and `git fsck` tells \
                        what is missing then";
     let path = place(objects);
@@ -78,7 +78,7 @@ fn named_by(objects: &Path) -> Result<Vec<PathBuf>, AuditError> {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
         Err(error) => {
-            return Err(AuditError::Unreadable { path, detail: error.to_string(), fix: FIX });
+            return Err(GitError::Unreadable { path, detail: error.to_string(), fix: FIX });
         }
     };
     let lines = text

@@ -2,12 +2,12 @@
 
 use std::fs::{File, FileType};
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
-
-use crate::git::objects::reader::reader::read_to_end;
+use rustix::io::Errno;
 
 /// Opens a file to read it.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
@@ -39,6 +39,21 @@ pub(crate) fn check(path: &Path) -> io::Result<()> {
             what_else(found.file_type()).map_or(Ok(()), |what| Err(no_file(what)))
         }
         _ => Ok(()),
+    }
+}
+
+/// Reads a file on a local disk to its end, in one call if it has fewer bytes than that: a read that brings less than it may is
+/// the last one.
+pub(crate) fn read_to_end(file: impl AsFd, expected: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(expected + 1);
+    loop {
+        let room = bytes.capacity() - bytes.len();
+        match rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes)) {
+            Ok(read) if read < room => return Ok(bytes),
+            Ok(_) => bytes.reserve(bytes.len()),
+            Err(Errno::INTR) => {}
+            Err(cause) => return Err(cause.into()),
+        }
     }
 }
 

@@ -6,15 +6,15 @@ use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::configuration::{Configuration, outside_repositories};
-use super::open::open;
-use super::quarantine;
-use super::tracked_state::Seen;
-use crate::git::error::{At, AuditError, During};
-use crate::git::objects::id::{CommitId, ObjectId};
+use super::open::{open, see_through};
+use crate::git::command;
+use crate::git::error::{At, During, GitError};
+use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::loose::{Kind, ObjectFolder, name};
-use crate::git::objects::reader::reader::{Known, Reader};
+use crate::git::objects::reader::{Known, Reader};
 use crate::git::objects::tree::{MODE_EXECUTABLE, Trees};
 
 /// A file of a commit.
@@ -45,25 +45,32 @@ pub(crate) struct Walked {
     pub ends: OnceCell<HashSet<CommitId>>,
 }
 
+/// Where git had nothing of it when it was last looked at: HEAD, and which file the index was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub head: Option<CommitId>,
+    pub index: Option<(u64, u64, u64, i64, i64)>,
+}
+
 impl Repository {
     /// Finds the repository that a project folder lies in; refuses those that cannot be committed to safely.
-    pub fn discover(project: &Path) -> Result<Self, AuditError> {
+    pub fn discover(project: &Path) -> Result<Self, GitError> {
         let folder = fs::canonicalize(project).at("find", project)?;
         let git = open(&folder)?;
         let Some(worktree_root) = git.workdir() else {
-            return Err(AuditError::Bare { path: git.path().to_owned() });
+            return Err(GitError::Bare { path: git.path().to_owned() });
         };
         // What a real path lies in is real as well.
         let worktree_root = match folder.ancestors().find(|above| *above == worktree_root) {
             Some(above) => above.to_owned(),
             None => fs::canonicalize(worktree_root).at("find", worktree_root)?,
         };
-        let outside = || AuditError::OutsideWorktree { path: folder.clone() };
+        let outside = || GitError::OutsideWorktree { path: folder.clone() };
         if folder.starts_with(git.path()) {
             return Err(outside());
         }
         let prefix = folder.strip_prefix(&worktree_root).map_err(|_| outside())?;
-        let prefix = prefix.to_str().ok_or_else(|| AuditError::BadPath {
+        let prefix = prefix.to_str().ok_or_else(|| GitError::BadPath {
             path: prefix.to_string_lossy().into_owned(),
             reason: "the name of the project's folder is not UTF-8",
         })?;
@@ -83,11 +90,11 @@ impl Repository {
 
     /// Opens the nearest repository for its commits alone, with or without a worktree, as seen from a project in that folder of its
     /// trees. Inside a hook that judges a push, what was pushed counts as well: git keeps it in quarantine until then.
-    pub fn of_commits(start: &Path, prefix: &str) -> Result<Self, AuditError> {
+    pub fn of_commits(start: &Path, prefix: &str) -> Result<Self, GitError> {
         let folder = fs::canonicalize(start).at("find", start)?;
         let git = open(&folder)?;
         let objects = ObjectFolder::open(git.commondir().join("objects"))?;
-        quarantine::see_through(&git, objects.path())?;
+        see_through(&git, objects.path())?;
         Ok(Self {
             prefix: prefix.to_owned(),
             worktree_root: git.path().to_owned(),
@@ -102,14 +109,14 @@ impl Repository {
     }
 
     /// Returns whether a folder stands in a worktree: not in a bare repository, nor in a repository's own folder.
-    pub fn is_in_worktree(folder: &Path) -> Result<bool, AuditError> {
+    pub fn is_in_worktree(folder: &Path) -> Result<bool, GitError> {
         let folder = fs::canonicalize(folder).at("find", folder)?;
         let git = open(&folder)?;
         Ok(git.workdir().is_some() && !folder.starts_with(git.path()))
     }
 
     /// Creates a repository in a folder, on the branch that `init.defaultBranch` names, else on `main`.
-    pub fn init(folder: &Path) -> Result<Self, AuditError> {
+    pub fn init(folder: &Path) -> Result<Self, GitError> {
         let config = outside_repositories()?;
         let mut options = git2::RepositoryInitOptions::new();
         options
@@ -141,23 +148,23 @@ impl Repository {
     }
 
     /// Reads a file as a commit has it.
-    pub fn read(&self, commit: CommitId, path: &str) -> Result<Option<Vec<u8>>, AuditError> {
+    pub fn read(&self, commit: CommitId, path: &str) -> Result<Option<Vec<u8>>, GitError> {
         self.blob_id(commit, path)?.map(|id| self.read_blob(id)).transpose()
     }
 
     /// Reads a blob by its name.
-    pub fn read_blob(&self, id: ObjectId) -> Result<Vec<u8>, AuditError> {
+    pub fn read_blob(&self, id: ObjectId) -> Result<Vec<u8>, GitError> {
         Ok(self.reader().read(Kind::Blob, id)?.to_vec())
     }
 
     /// Returns the name of a file's content in a commit.
-    pub fn blob_id(&self, commit: CommitId, path: &str) -> Result<Option<ObjectId>, AuditError> {
+    pub fn blob_id(&self, commit: CommitId, path: &str) -> Result<Option<ObjectId>, GitError> {
         let root = self.root_tree(commit)?;
         Ok(self.trees().file(Some(root), &self.full_path(path))?.map(|leaf| leaf.id))
     }
 
     /// Returns whether a file of the project can be run: by what stands there, or, where git takes no heed of that here, by a commit.
-    pub fn is_program(&self, head: Option<CommitId>, path: &str) -> Result<bool, AuditError> {
+    pub fn is_program(&self, head: Option<CommitId>, path: &str) -> Result<bool, GitError> {
         use std::os::unix::fs::PermissionsExt;
         let full = self.full_path(path);
         if self.switch("core.fileMode")?.unwrap_or(true) {
@@ -170,7 +177,7 @@ impl Repository {
     }
 
     /// Lists the files below a folder of the project in a commit; `""` is the whole project.
-    pub fn list(&self, commit: CommitId, folder: &str) -> Result<Vec<TreeFile>, AuditError> {
+    pub fn list(&self, commit: CommitId, folder: &str) -> Result<Vec<TreeFile>, GitError> {
         let root = self.root_tree(commit)?;
         let trees = self.trees();
         let mut files = Vec::new();
@@ -189,7 +196,7 @@ impl Repository {
         folder: &str,
         name: &str,
         without: &str,
-    ) -> Result<Vec<String>, AuditError> {
+    ) -> Result<Vec<String>, GitError> {
         let trees = self.trees();
         let mut files = Vec::new();
         if let Some(tree) = trees.folder(Some(self.root_tree(commit)?), &self.full_path(folder))? {
@@ -205,7 +212,7 @@ impl Repository {
     }
 
     /// Returns whether git leaves a file out that it does not have yet.
-    pub fn is_ignored(&self, path: &str) -> Result<bool, AuditError> {
+    pub fn is_ignored(&self, path: &str) -> Result<bool, GitError> {
         let full = self.full_path(path);
         self.git.is_path_ignored(&full).during(|| format!("see whether `{full}` is ignored"))
     }
@@ -220,12 +227,17 @@ impl Repository {
         self.worktree_root.join(self.full_path(path))
     }
 
+    /// Returns a git command for this repository; see `command::git`.
+    pub(crate) fn git_command(&self) -> Command {
+        command::git(self.git_dir(), self.worktree_root())
+    }
+
     pub(crate) fn git(&self) -> &git2::Repository {
         &self.git
     }
 
     /// Returns git's configuration as it was when it was first asked for.
-    pub(crate) fn config(&self) -> Result<&Configuration, AuditError> {
+    pub(crate) fn config(&self) -> Result<&Configuration, GitError> {
         if let Some(config) = self.config.get() {
             return Ok(config);
         }
@@ -252,7 +264,7 @@ impl Repository {
         Trees::new(self.reader())
     }
 
-    pub(crate) fn root_tree(&self, commit: CommitId) -> Result<ObjectId, AuditError> {
+    pub(crate) fn root_tree(&self, commit: CommitId) -> Result<ObjectId, GitError> {
         Ok(self.links(commit)?.tree)
     }
 

@@ -5,11 +5,21 @@ use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 
-use super::prepare::Step;
-use crate::git::error::{At, AuditError};
-use crate::git::objects::id::CommitId;
-use crate::git::repository::git_file;
-use crate::git::repository::repository::Repository;
+use jiff::Timestamp;
+
+use super::handle::Repository;
+use crate::git::error::{At, GitError};
+use crate::git::id::CommitId;
+use crate::git::objects::git_file;
+use crate::git::objects::person::Person;
+
+/// A commit as a line of the reflog.
+pub(crate) struct ReflogEntry {
+    pub commit: CommitId,
+    pub subject: String,
+    pub committer: Person,
+    pub committed: Timestamp,
+}
 
 impl Repository {
     pub(crate) fn reference_path(&self, reference: &str) -> PathBuf {
@@ -17,9 +27,9 @@ impl Repository {
     }
 
     /// Reads a branch past every cache: its own file, else its line in `packed-refs`.
-    pub(crate) fn read_reference(&self, reference: &str) -> Result<Option<CommitId>, AuditError> {
+    pub(crate) fn read_reference(&self, reference: &str) -> Result<Option<CommitId>, GitError> {
         let path = self.reference_path(reference);
-        let unreadable = |path: &PathBuf| AuditError::Io {
+        let unreadable = |path: &PathBuf| GitError::Io {
             action: "read the branch",
             path: path.clone(),
             source: std::io::Error::new(
@@ -59,8 +69,8 @@ impl Repository {
         &self,
         reference: &str,
         from: Option<CommitId>,
-        steps: &[Step],
-    ) -> Result<(), AuditError> {
+        steps: &[ReflogEntry],
+    ) -> Result<(), GitError> {
         let mut lines = String::new();
         let mut old = from;
         for step in steps {
@@ -99,7 +109,7 @@ impl Repository {
     }
 
     /// `core.logAllRefUpdates`: where it is off, only logs that exist are carried on.
-    fn creates_reflogs(&self) -> Result<bool, AuditError> {
+    fn creates_reflogs(&self) -> Result<bool, GitError> {
         Ok(self.config()?.text("core.logAllRefUpdates").is_none_or(|text| {
             text.eq_ignore_ascii_case("always") || git2::Config::parse_bool(text).unwrap_or(true)
         }))

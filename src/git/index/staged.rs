@@ -1,10 +1,13 @@
 //! What git's index, or the worktree, has of files where HEAD says otherwise, whatever the layout of the index: git itself is asked.
 
+use std::path::PathBuf;
+
+use super::entries::INDEX;
 use crate::git::command;
-use crate::git::error::AuditError;
-use crate::git::objects::id::ObjectId;
+use crate::git::error::GitError;
+use crate::git::id::ObjectId;
 use crate::git::objects::tree::Leaf;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 
 /// A file of the project that the index has otherwise than HEAD.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,16 +36,16 @@ impl StagedFile {
 
 impl Repository {
     /// Has git's index know files of the project as they stand: it takes one of another size for modified, whatever it says.
-    pub fn look_again(&self, paths: &[String]) -> Result<(), AuditError> {
-        let mut git = command::git(self);
+    pub fn look_again(&self, paths: &[String]) -> Result<(), GitError> {
+        let mut git = self.git_command();
         git.args(["update-index", "-z", "--stdin"]);
         let paths = paths.iter().map(|path| format!("{}\0", self.full_path(path)));
         command::run_git(git, paths.collect::<String>().as_bytes()).map(drop)
     }
 
     /// Returns the files below a folder of the project that the index has otherwise than HEAD.
-    pub fn staged_below(&self, folder: &str) -> Result<Vec<StagedFile>, AuditError> {
-        let mut git = command::git(self);
+    pub fn staged_below(&self, folder: &str) -> Result<Vec<StagedFile>, GitError> {
+        let mut git = self.git_command();
         git.env("GIT_INDEX_FILE", self.git_dir().join("index"));
         git.args([
             "--literal-pathspecs",
@@ -76,8 +79,8 @@ impl Repository {
 
     /// Returns the files below a folder of the project that git knows and that its index, or the worktree, has otherwise than HEAD. What
     /// git takes for unchanged by its stat data is not read.
-    pub fn uncommitted_below(&self, folder: &str) -> Result<Vec<String>, AuditError> {
-        let mut git = command::git(self);
+    pub fn uncommitted_below(&self, folder: &str) -> Result<Vec<String>, GitError> {
+        let mut git = self.git_command();
         git.args([
             "--literal-pathspecs",
             "status",
@@ -92,6 +95,33 @@ impl Repository {
         let paths =
             output.split(|byte| *byte == 0).filter_map(|line| str::from_utf8(line.get(3..)?).ok());
         Ok(paths.filter_map(|path| self.own_path(path)).collect())
+    }
+
+    /// Returns the file of the index that the next commit is made of.
+    pub(crate) fn index_to_commit(&self) -> PathBuf {
+        match std::env::var_os(INDEX) {
+            Some(named) => self.worktree_root().join(named),
+            None => self.git_dir().join("index"),
+        }
+    }
+
+    /// Returns the files below a folder of the project, or the file, that the index has and that git does not look for.
+    pub fn left_out_below(&self, folder: &str) -> Result<Vec<String>, GitError> {
+        let mut git = self.git_command();
+        git.args(["--literal-pathspecs", "ls-files", "-t", "-z", "--full-name", "--"])
+            .arg(self.full_path(folder));
+        let output = command::run_git(git, &[])?;
+        let paths = output
+            .split(|byte| *byte == 0)
+            .filter_map(|line| str::from_utf8(line.strip_prefix(b"S ")?).ok());
+        Ok(paths.filter_map(|path| self.own_path(path)).collect())
+    }
+
+    /// Returns whether only a part of what is committed is checked out here.
+    pub fn is_checked_out_in_part(&self) -> bool {
+        let mut git = self.git_command();
+        git.args(["config", "--type=bool", "core.sparseCheckout"]);
+        command::run_git(git, &[]).is_ok_and(|said| said.trim_ascii() == b"true")
     }
 }
 

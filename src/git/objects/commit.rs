@@ -1,13 +1,10 @@
-//! What a commit object says, read from its bytes where they are plain, as they nearly always are; whatever looks odd is left to
-//! libgit2, but for its parents: these are what the commit says, whatever git was told otherwise, and none where history was cut off.
+//! Commit objects as bytes: read where they have the form that git gives them, and written.
 
 use jiff::Timestamp;
 
-use super::id::{CommitId, ObjectId};
-use super::loose::Kind;
-use crate::git::error::{AuditError, During};
-use crate::git::repository::repository::Repository;
-use crate::git::transaction::identity::Person;
+use super::person::Person;
+use crate::git::error::GitError;
+use crate::git::id::{CommitId, ObjectId};
 
 /// A commit as history tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,46 +28,14 @@ pub(crate) struct Links {
     pub committed: i64,
 }
 
-impl Repository {
-    /// Reads one commit.
-    pub fn log_entry(&self, id: CommitId) -> Result<LogEntry, AuditError> {
-        let bytes = self.reader().read(Kind::Commit, id.object())?;
-        let mut entry = match Plain::read(&bytes) {
-            Some(plain) => plain.entry(id),
-            None => LogEntry { parents: named_parents(&bytes), ..entry(id, &self.odd(id)?) },
-        };
-        if self.is_end(id)? {
-            entry.parents.clear();
-        }
-        Ok(entry)
-    }
-
-    /// Reads where a commit stands.
-    pub(crate) fn links(&self, id: CommitId) -> Result<Links, AuditError> {
-        let bytes = self.reader().read(Kind::Commit, id.object())?;
-        let mut links = match Plain::read(&bytes) {
-            Some(plain) => plain.links(),
-            None => Links { parents: named_parents(&bytes), ..links(&self.odd(id)?) },
-        };
-        if self.is_end(id)? {
-            links.parents.clear();
-        }
-        Ok(links)
-    }
-
-    fn odd(&self, id: CommitId) -> Result<git2::Commit<'_>, AuditError> {
-        self.git().find_commit(id.to_git()).during(|| format!("read the commit `{id}`"))
-    }
-}
-
 /// Reads the parents of a commit that may be odd otherwise.
-fn named_parents(bytes: &[u8]) -> Vec<CommitId> {
+pub(crate) fn named_parents(bytes: &[u8]) -> Vec<CommitId> {
     let lines =
         bytes.split(|byte| *byte == b'\n').skip(1).map_while(|line| line.strip_prefix(b"parent "));
     lines.filter_map(|name| str::from_utf8(name).ok()?.to_ascii_lowercase().parse().ok()).collect()
 }
 
-fn entry(id: CommitId, commit: &git2::Commit<'_>) -> LogEntry {
+pub(crate) fn entry(id: CommitId, commit: &git2::Commit<'_>) -> LogEntry {
     let (author, committer) = (commit.author(), commit.committer());
     LogEntry {
         id,
@@ -83,7 +48,7 @@ fn entry(id: CommitId, commit: &git2::Commit<'_>) -> LogEntry {
     }
 }
 
-fn links(commit: &git2::Commit<'_>) -> Links {
+pub(crate) fn links(commit: &git2::Commit<'_>) -> Links {
     let tree = ObjectId::from_git(commit.tree_id());
     Links { tree, parents: parents(commit), committed: commit.time().seconds() }
 }
@@ -93,7 +58,7 @@ fn parents(commit: &git2::Commit<'_>) -> Vec<CommitId> {
 }
 
 /// A commit in the form that git gives it.
-struct Plain<'b> {
+pub(crate) struct Plain<'b> {
     tree: ObjectId,
     parents: Vec<CommitId>,
     author: Signature<'b>,
@@ -109,7 +74,7 @@ struct Signature<'b> {
 }
 
 impl<'b> Plain<'b> {
-    fn read(bytes: &'b [u8]) -> Option<Self> {
+    pub(crate) fn read(bytes: &'b [u8]) -> Option<Self> {
         let mut rest = bytes;
         let tree = object(b"tree ", &mut rest)?;
         let mut parents = Vec::with_capacity(1);
@@ -128,7 +93,7 @@ impl<'b> Plain<'b> {
         (!message.contains(&0)).then_some(Self { tree, parents, author, committer, message })
     }
 
-    fn entry(self, id: CommitId) -> LogEntry {
+    pub(crate) fn entry(self, id: CommitId) -> LogEntry {
         LogEntry {
             id,
             parents: self.parents,
@@ -140,7 +105,7 @@ impl<'b> Plain<'b> {
         }
     }
 
-    fn links(self) -> Links {
+    pub(crate) fn links(self) -> Links {
         Links { tree: self.tree, parents: self.parents, committed: self.committer.seconds }
     }
 }
@@ -174,60 +139,45 @@ fn timestamp(seconds: i64) -> Timestamp {
     Timestamp::from_second(seconds).unwrap_or(latest)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::git::tests::environment::TestRepository;
-
-    #[test]
-    fn commits_are_read_as_libgit2_reads_them() {
-        let test = TestRepository::with_tasks();
-        let repository = test.open();
-        let (tree, parent) =
-            (test.git(&["rev-parse", "HEAD^{tree}"]), test.git(&["rev-parse", "HEAD"]));
-        let (tree, parent) = (tree.trim(), parent.trim());
-        let who = "Ada \"Q.\" Lovelace <ada@example.org> 1700000000 +0130";
-        let mut plain = 0;
-        for (head, author, more, message) in [
-            ("", who, "", "subject\n\nbody\n\nAof-Task: x\n"),
-            ("", who, "encoding ISO-8859-1\n", "\n\nsubject \u{e9}\n"),
-            (
-                "",
-                who,
-                "gpgsig -----BEGIN SSH SIGNATURE-----\n U1NI\n \n -----END SSH SIGNATURE-----\n",
-                "signed\n",
-            ),
-            ("p", who, "", "one parent"),
-            ("pp", who, "mergetag object 1\n type commit\n \n text\n", "two parents\n"),
-            ("p", "  .Ada <, <b@c> <a@b>  > 17 -0000", "", ""),
-            ("", "<> 0 +0000", "", "nobody\n"),
-            ("", "Ada <ada@example.org>", "", "no time\n"),
-            ("", "Ada <ada@example.org> -12 +0000", "", "before all time\n"),
-            ("", "Ada <ada@example.org> 99999999999999 +0000", "", "after all time\n"),
-            ("", "Ada <ada@example.org> 1700000000", "", "no zone\n"),
-            ("", "Ada <ada@example.org> 1700000000 +01", "", "half a zone\n"),
-            (
-                "",
-                "Ada <ada@example.org> 1700000000 +0100\nauthor Eve <e@x> 1 +0000",
-                "",
-                "two authors\n",
-            ),
-            ("", who, "", "a zero\0 in it\n"),
-        ] {
-            let parents = format!("parent {parent}\n").repeat(head.len());
-            let text = format!(
-                "tree {tree}\n{parents}author {author}\ncommitter {who}\n{more}\n{message}"
-            );
-            let path = test.beside("commit");
-            std::fs::write(&path, &text).unwrap();
-            let path = path.display().to_string();
-            let id = test.git(&["hash-object", "-t", "commit", "-w", "--literally", &path]);
-            let id: CommitId = id.trim().parse().unwrap();
-            plain += usize::from(Plain::read(text.as_bytes()).is_some());
-            let odd = repository.odd(id).unwrap();
-            assert_eq!(repository.log_entry(id).unwrap(), entry(id, &odd), "{text}");
-            assert_eq!(repository.links(id).unwrap(), links(&odd), "{text}");
+/// Returns the bytes of a commit object; its author stands before its committer.
+pub(crate) fn encode(
+    tree: ObjectId,
+    parents: &[CommitId],
+    [(author, authored), (committer, committed)]: [(&Person, Timestamp); 2],
+    message: &str,
+) -> Result<Vec<u8>, GitError> {
+    let stamp = |role: &str, who: &Person, time: Timestamp| {
+        if time.as_second() < 0 {
+            return Err(GitError::BadTime { time });
         }
-        assert_eq!(plain, 8, "most are read here");
+        Ok(format!("{role} {} <{}> {} +0000\n", who.name(), who.email(), time.as_second()))
+    };
+    let mut text = format!("tree {tree}\n");
+    for parent in parents {
+        text.push_str("parent ");
+        text.push_str(&parent.to_string());
+        text.push('\n');
     }
+    text.push_str(&stamp("author", author, authored)?);
+    text.push_str(&stamp("committer", committer, committed)?);
+    text.push('\n');
+    text.push_str(message.trim_end().replace('\0', " ").as_str());
+    text.push('\n');
+    Ok(text.into_bytes())
+}
+
+/// Puts a signature into a commit's header.
+pub(crate) fn with_signature(commit: &[u8], signature: &str) -> Vec<u8> {
+    let body =
+        commit.windows(2).position(|pair| pair == b"\n\n").expect("a header ends in an empty line")
+            + 1;
+    let mut signed = commit[..body].to_vec();
+    signed.extend(b"gpgsig");
+    for line in signature.trim_end().lines() {
+        signed.push(b' ');
+        signed.extend(line.as_bytes());
+        signed.push(b'\n');
+    }
+    signed.extend(&commit[body..]);
+    signed
 }

@@ -12,10 +12,10 @@ use super::answers::{answered, trouble, words};
 use super::upstream::{Pushed, RemoteError, Upstream};
 use crate::git::command;
 use crate::git::command::Group;
-use crate::git::error::{AuditError, During};
-use crate::git::objects::id::{CommitId, ObjectId};
+use crate::git::error::{During, GitError};
+use crate::git::id::{CommitId, ObjectId};
+use crate::git::repository::handle::Repository;
 use crate::git::repository::head::Head;
-use crate::git::repository::repository::Repository;
 
 /// How long a remote may take where nobody sits who could be asked for something.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -37,7 +37,7 @@ impl Repository {
         &self,
         head: &Head,
         named: Option<&str>,
-    ) -> Result<Result<Upstream, RemoteError>, AuditError> {
+    ) -> Result<Result<Upstream, RemoteError>, GitError> {
         let doing = || "read which remotes there are".to_owned();
         let names = self.git().remotes().during(doing)?;
         let known: Vec<String> = names.iter().flatten().flatten().map(str::to_owned).collect();
@@ -71,7 +71,7 @@ impl Repository {
     }
 
     /// Returns where the remote's branch was when it was last looked at or pushed to; nothing if it never was.
-    pub fn remembered(&self, upstream: &Upstream) -> Result<Option<CommitId>, AuditError> {
+    pub fn remembered(&self, upstream: &Upstream) -> Result<Option<CommitId>, GitError> {
         self.read_reference(&upstream.tracking)
     }
 
@@ -80,7 +80,7 @@ impl Repository {
         &self,
         upstream: &Upstream,
         prompts: Prompts,
-    ) -> Result<Result<bool, String>, AuditError> {
+    ) -> Result<Result<bool, String>, GitError> {
         let mut git = self.speaking_git(prompts)?;
         git.args(["ls-remote", "--heads", &upstream.remote]);
         Ok(match speak(git, prompts) {
@@ -98,7 +98,7 @@ impl Repository {
         seen: Option<CommitId>,
         local: CommitId,
         tip: CommitId,
-    ) -> Result<Option<CommitId>, AuditError> {
+    ) -> Result<Option<CommitId>, GitError> {
         let mut before = Vec::from_iter(seen);
         if let Ok(log) = self.git().reflog(&upstream.tracking) {
             let forced = log.iter().filter(|entry| entry.message_bytes().is_some_and(is_forced));
@@ -121,7 +121,7 @@ impl Repository {
         upstream: &Upstream,
         commit: CommitId,
         prompts: Prompts,
-    ) -> Result<Result<Pushed, RemoteError>, AuditError> {
+    ) -> Result<Result<Pushed, RemoteError>, GitError> {
         let Upstream { remote, reference, .. } = upstream;
         let mut git = self.speaking_git(prompts)?;
         git.args(["push", "--porcelain", "--no-follow-tags", "--recurse-submodules=no", remote]);
@@ -139,7 +139,7 @@ impl Repository {
     }
 
     /// Returns git as its user would call it here, asking nobody where nobody sits at a terminal.
-    pub(crate) fn speaking_git(&self, prompts: Prompts) -> Result<Command, AuditError> {
+    pub(crate) fn speaking_git(&self, prompts: Prompts) -> Result<Command, GitError> {
         let mut git = Command::new("git");
         for name in [
             "GIT_DIR",

@@ -7,18 +7,18 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::git::command;
-use crate::git::error::{At, AuditError};
+use crate::git::error::{At, GitError};
+use crate::git::id::CommitId;
 use crate::git::log::tree_diff::Changes;
-use crate::git::objects::id::CommitId;
+use crate::git::objects::git_file;
 use crate::git::objects::loose::Temp;
 use crate::git::objects::tree::Leaf;
-use crate::git::repository::git_file;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 use crate::git::transaction::locks::{Held, INDEX_COPY};
 
 impl Repository {
     /// Returns a copy of the index beside it, where a split one finds its other part.
-    pub(crate) fn index_copy(&self) -> Result<Temp, AuditError> {
+    pub(crate) fn index_copy(&self) -> Result<Temp, GitError> {
         let mut copy = Temp::create(self.git_dir(), INDEX_COPY, 0o600)?;
         let index = self.git_dir().join("index");
         match git_file::read(&index) {
@@ -73,7 +73,7 @@ impl Repository {
         &self,
         index: &Path,
         entries: impl Iterator<Item = (&'p [u8], Option<Leaf>)>,
-    ) -> Result<(), AuditError> {
+    ) -> Result<(), GitError> {
         let mut lines = Vec::new();
         for (path, leaf) in entries {
             let fields = match leaf {
@@ -90,8 +90,11 @@ impl Repository {
         command::run_git(git, &lines).map(drop)
     }
 
+    /// Returns a git command that works on a copy of the index.
     pub(crate) fn git_on(&self, index: &Path) -> Command {
-        let mut git = command::git(self);
+        // Only one command at a time uses a copy: a lock on it is left by a git that took too long and was killed.
+        let _ = fs::remove_file(index.with_added_extension("lock"));
+        let mut git = self.git_command();
         git.env("GIT_INDEX_FILE", index);
         git
     }
@@ -99,7 +102,7 @@ impl Repository {
 
 impl Held {
     /// Writes what another file holds, with its time: what git wrote while it looked at files.
-    pub(crate) fn write_all_of(&self, other: &Temp) -> Result<(), AuditError> {
+    pub(crate) fn write_all_of(&self, other: &Temp) -> Result<(), GitError> {
         let bytes = fs::read(&other.path).at("read", &other.path)?;
         let modified =
             fs::metadata(&other.path).and_then(|data| data.modified()).at("read", &other.path)?;
