@@ -29,7 +29,7 @@ pub(crate) struct TaskSummary {
     /// The tasks on whose loss it waits, in the words of its blockers.
     pub lost_dependencies: Vec<String>,
     /// What its time limits count from.
-    pub clocks: Vec<Clock>,
+    pub clocks: Vec<VisitClock>,
     /// Its ended visits: most of what there is of a project, so they take up little.
     pub visits: Box<[EndedVisit]>,
     /// Whose the open visit is under the rules in force, which may have changed since the task came there.
@@ -42,7 +42,7 @@ pub(crate) struct TaskSummary {
 
 /// What the time limits of a visit, or of a branch, count from. There is none while it is blocked or held.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Clock {
+pub(crate) struct VisitClock {
     pub branch: Option<GateId>,
     since: Timestamp,
     agent: Option<AgentId>,
@@ -50,7 +50,7 @@ pub(crate) struct Clock {
     timer_spent: bool,
 }
 
-impl Clock {
+impl VisitClock {
     fn of(task: &Task, branch: Option<&GateId>) -> Option<Self> {
         let Stay { since, agent, claimed, timer_spent } = stay(task, branch)?;
         Some(Self { branch: branch.cloned(), since, agent: agent.cloned(), claimed, timer_spent })
@@ -78,9 +78,9 @@ impl TaskSummary {
         let branches: Vec<&OpenBranch> =
             whole.branches().filter(|branch| branch.status.is_open()).collect();
         let clocks = if branches.is_empty() {
-            Clock::of(whole, None).into_iter().collect()
+            VisitClock::of(whole, None).into_iter().collect()
         } else {
-            branches.iter().filter_map(|branch| Clock::of(whole, Some(&branch.id))).collect()
+            branches.iter().filter_map(|branch| VisitClock::of(whole, Some(&branch.id))).collect()
         };
         let priority = whole.metadata.get_key_value("priority");
         let task = Task {

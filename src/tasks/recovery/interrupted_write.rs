@@ -7,7 +7,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::journal::{FileBefore, IntendedWrite, JournalRecord, RecoveryAim};
 use crate::storage::tasks::task_files;
 use crate::storage::{ProjectPath, StoreError, WriterLock};
-use crate::tasks::recovery::table::{Facts, FileState, Verdict};
+use crate::tasks::recovery::table::{FileState, RecoveryFacts, Verdict};
 use crate::tasks::state::task_state::{Pending, TaskState};
 
 /// What a command has left.
@@ -107,7 +107,7 @@ impl InterruptedWrite<'_> {
         head: &Head,
         write: &IntendedWrite,
         state: Option<&TaskState>,
-    ) -> Result<Facts, OpsError> {
+    ) -> Result<RecoveryFacts, OpsError> {
         let verdict = match state.map(|state| &state.pending) {
             None => Verdict::Unknown,
             Some(Pending::Nothing) => Verdict::Same,
@@ -116,7 +116,7 @@ impl InterruptedWrite<'_> {
                 Verdict::Foreign
             }
         };
-        Ok(Facts {
+        Ok(RecoveryFacts {
             is_own_branch: self.is_own_branch(head),
             aim: self.record.aim,
             file: self.file_state(head, write)?,

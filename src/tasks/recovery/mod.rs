@@ -2,6 +2,7 @@
 
 pub(crate) mod ahead_of_head;
 pub(crate) mod bring;
+pub(crate) mod interrupted_sync;
 pub(crate) mod interrupted_write;
 pub(crate) mod recover;
 pub(crate) mod roll_back;

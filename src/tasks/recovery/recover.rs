@@ -22,7 +22,7 @@ use crate::storage::journal::{IntendedWrite, JournalRecord, JournalState, Recove
 use crate::storage::tasks::atomic_write;
 use crate::storage::{ProjectPath, WriterLock};
 use crate::system::process::boot;
-use crate::tasks::recovery::bring;
+use crate::tasks::recovery::interrupted_sync;
 use crate::tasks::recovery::interrupted_write::{InterruptedWrite, unless_general};
 
 /// Heals if there is a record of an unfinished write. A write that is under way is waited for.
@@ -58,7 +58,7 @@ pub(crate) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         // Only a sync writes down no files: git itself changed them. Before the first of them, whatever there is now is somebody's.
         match locks {
             Some(Locks { branch: Some(branch), files: Files::Coming, .. }) => {
-                bring::finish(workspace, lock, &branch)?;
+                interrupted_sync::finish(workspace, lock, &branch)?;
             }
             _ => journal::clear(lock)?,
         }

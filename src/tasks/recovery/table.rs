@@ -47,7 +47,7 @@ pub(crate) enum Verdict {
 
 /// What is known of a file on record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Facts {
+pub(crate) struct RecoveryFacts {
     /// Whether HEAD is the branch that was to move; if not, git carried the file along.
     pub is_own_branch: bool,
     pub aim: RecoveryAim,
@@ -71,8 +71,8 @@ pub(crate) enum RecoveryStep {
 }
 
 /// Says what is to be done with a file on record.
-pub(crate) fn step(facts: Facts) -> RecoveryStep {
-    let Facts { is_own_branch, aim, file, is_head_unchanged, verdict } = facts;
+pub(crate) fn step(facts: RecoveryFacts) -> RecoveryStep {
+    let RecoveryFacts { is_own_branch, aim, file, is_head_unchanged, verdict } = facts;
     let is_to_be_finished = is_own_branch && aim == RecoveryAim::Finish;
     let is_intact = file == FileState::AsIntended && is_head_unchanged;
     match (is_to_be_finished, verdict) {
@@ -95,7 +95,7 @@ mod tests {
     const VERDICTS: [Verdict; 4] =
         [Verdict::Same, Verdict::Made, Verdict::Foreign, Verdict::Unknown];
 
-    fn everything() -> Vec<Facts> {
+    fn everything() -> Vec<RecoveryFacts> {
         let mut all = Vec::new();
         for (is_own_branch, is_head_unchanged) in
             [(true, true), (true, false), (false, true), (false, false)]
@@ -104,7 +104,7 @@ mod tests {
                 for file in
                     [FileState::Before, FileState::AsIntended, FileState::Stuck, FileState::Other]
                 {
-                    all.extend(VERDICTS.map(|verdict| Facts {
+                    all.extend(VERDICTS.map(|verdict| RecoveryFacts {
                         is_own_branch,
                         aim,
                         file,
@@ -117,7 +117,7 @@ mod tests {
         all
     }
 
-    fn is_to_be_finished(facts: Facts) -> bool {
+    fn is_to_be_finished(facts: RecoveryFacts) -> bool {
         facts.is_own_branch && facts.aim == RecoveryAim::Finish
     }
 
@@ -169,7 +169,7 @@ mod tests {
         {
             // What it was before may be an edit, which is its author's to commit; only on its own branch it was to be committed as well.
             for verdict in VERDICTS {
-                let after = Facts { file: FileState::Before, verdict, ..facts };
+                let after = RecoveryFacts { file: FileState::Before, verdict, ..facts };
                 assert!(
                     matches!(step(after), RecoveryStep::Leave | RecoveryStep::Commit),
                     "{after:?}"
