@@ -22,16 +22,23 @@ pub(crate) struct Backlog {
     unknown: bool,
     /// Whether files wait for a task file.
     waits: bool,
-    /// Whether all of them are to be tried again, and whether that has begun: errors that are met no more are over then.
-    retry: bool,
-    retrying: bool,
+    /// Whether all of them are to be tried again. Errors that are met no more are over then.
+    retry: Retry,
     /// Those that are to be tried now, the oldest first.
     due: VecDeque<InboxFile>,
 }
 
+/// Whether all files that wait are tried again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Retry {
+    No,
+    Due,
+    Begun,
+}
+
 impl Backlog {
     pub(crate) fn new() -> Self {
-        Self { unknown: true, waits: false, retry: false, retrying: false, due: VecDeque::new() }
+        Self { unknown: true, waits: false, retry: Retry::No, due: VecDeque::new() }
     }
 
     /// Has the files looked for again.
@@ -41,7 +48,9 @@ impl Backlog {
 
     /// Has all of them tried again, behind those of the last time.
     pub(crate) fn try_all(&mut self) {
-        self.retry |= !self.retrying;
+        if self.retry == Retry::No {
+            self.retry = Retry::Due;
+        }
     }
 
     /// Returns whether any are to be tried now.
@@ -68,7 +77,7 @@ impl Backlog {
         self.waits |= desk.waiting;
         if self.unknown {
             desk.told.forget_the_rest();
-            (self.unknown, self.retry, self.retrying) = (false, false, false);
+            (self.unknown, self.retry) = (false, Retry::No);
         }
     }
 
@@ -81,9 +90,11 @@ impl Backlog {
         desk: &mut Desk<'_>,
         changed: bool,
     ) -> Result<(), OpsError> {
-        if self.due.is_empty() && (self.retry || changed && self.waits) {
+        let is_due = self.retry == Retry::Due;
+        if self.due.is_empty() && (is_due || changed && self.waits) {
             self.due = leftovers(workspace, desk)?.into();
-            (self.retrying, self.retry, self.waits) = (self.retry, false, false);
+            self.retry = if is_due { Retry::Begun } else { Retry::No };
+            self.waits = false;
         }
         if !self.due.is_empty() {
             let (start, due) = (Instant::now(), &mut self.due);
@@ -100,9 +111,9 @@ impl Backlog {
             }
             done?;
         }
-        if self.due.is_empty() && self.retrying {
+        if self.due.is_empty() && self.retry == Retry::Begun {
             desk.told.forget_the_rest();
-            self.retrying = false;
+            self.retry = Retry::No;
         }
         Ok(())
     }

@@ -162,7 +162,7 @@ fn a_taken_file_keeps_its_id_over_a_crash() {
     let taken = take_one(&inbox, "done.yaml");
     assert_eq!(names(&paths.inbox()), [".taken"]);
     // A kill here; the next command looks.
-    assert_eq!(inbox.taken().unwrap(), [taken.clone()]);
+    assert_eq!(inbox.taken().unwrap(), std::slice::from_ref(&taken));
     assert_eq!((taken.name.as_str(), taken.is_taken()), ("done.yaml", true));
     let open = inbox.open(&taken).unwrap().unwrap();
     assert_eq!(open.bytes, b"task: AOF-abc");

@@ -32,16 +32,17 @@ pub(crate) fn waiting(workspace: &Workspace, is_halted: bool) -> Vec<Issue> {
     }
 }
 
+/// What keeps files back, and what to do about it.
+struct InboxObstacle {
+    problem: String,
+    fix: String,
+    names: Vec<String>,
+    is_taken: bool,
+}
+
 fn issues(workspace: &Workspace, files: Vec<InboxFile>, is_halted: bool) -> Vec<Issue> {
     let mut free = files.len();
-    /// What keeps files back, and what to do about it.
-    struct Obstacle {
-        problem: String,
-        fix: String,
-        names: Vec<String>,
-        is_taken: bool,
-    }
-    let mut obstacles: Vec<Obstacle> = Vec::new();
+    let mut obstacles: Vec<InboxObstacle> = Vec::new();
     for file in files.into_iter().take(if is_halted { 0 } else { MOST }) {
         // Who takes one finishes first what was interrupted; that is not for whoever only looks.
         if journal::is_pending(&workspace.paths) {
@@ -59,7 +60,7 @@ fn issues(workspace: &Workspace, files: Vec<InboxFile>, is_halted: bool) -> Vec<
             known.names.push(file.name);
         } else {
             let (fix, is_taken) = (fix(&error), file.is_taken());
-            obstacles.push(Obstacle { problem, fix, names: vec![file.name], is_taken });
+            obstacles.push(InboxObstacle { problem, fix, names: vec![file.name], is_taken });
         }
     }
     let mut issues = Vec::new();
@@ -71,7 +72,7 @@ fn issues(workspace: &Workspace, files: Vec<InboxFile>, is_halted: bool) -> Vec<
         };
         issues.push(Issue::new("inbox_waiting", waits(free), fix));
     }
-    for Obstacle { problem, fix, names, is_taken } in &obstacles {
+    for InboxObstacle { problem, fix, names, is_taken } in &obstacles {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let back =
             if *is_taken { "; to take one back, remove it from `.aof/inbox/.taken`" } else { "" };

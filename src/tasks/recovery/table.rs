@@ -76,10 +76,9 @@ pub(crate) fn step(facts: RecoveryFacts) -> RecoveryStep {
     let is_to_be_finished = is_own_branch && aim == RecoveryAim::Finish;
     let is_intact = file == FileState::AsIntended && is_head_unchanged;
     match (is_to_be_finished, verdict) {
-        (_, Verdict::Same) => RecoveryStep::Leave,
         (true, Verdict::Made) => RecoveryStep::Commit,
         (true, Verdict::Foreign) if is_intact => RecoveryStep::PutBack,
-        (true, Verdict::Foreign | Verdict::Unknown) => RecoveryStep::Leave,
+        (_, Verdict::Same) | (true, Verdict::Foreign | Verdict::Unknown) => RecoveryStep::Leave,
         (false, verdict) => match (file, verdict) {
             (FileState::AsIntended, _) => RecoveryStep::PutBack,
             (FileState::Stuck | FileState::Other, Verdict::Made) => RecoveryStep::Tell,
