@@ -12,7 +12,7 @@ use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
 use crate::tasks::headers::header::Header;
 use crate::tasks::headers::listing::{Scope, Unreadable, read_all, unreadable_value};
-use crate::tasks::lookup::stations;
+use crate::tasks::headers::lookup::stations;
 
 /// One gate's numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]

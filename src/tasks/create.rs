@@ -20,7 +20,7 @@ use crate::storage::random::random_local;
 use crate::storage::tasks::task_files::is_taken;
 use crate::tasks::apply::commit::commit;
 use crate::tasks::edit::{check_dependencies, check_title};
-use crate::tasks::lookup::workflow_named;
+use crate::tasks::headers::lookup::workflow_named;
 use crate::tasks::plan::choice::{Changed, DryRun};
 use crate::tasks::plan::gates::pass_on;
 use crate::tasks::plan::write::Write;

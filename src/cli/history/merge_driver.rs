@@ -9,7 +9,6 @@ use crate::cli::session::Session;
 use crate::domain::AgentId;
 use crate::files::printable::inert;
 use crate::git::{GitError, Marks, Repository};
-use crate::history::merge::outcome::{Conflict, FileMerge, Versions};
 use crate::history::merge_driver::commit_check::broken_histories;
 use crate::history::merge_driver::driver::{drive, is_virtual_base};
 use crate::history::merge_driver::settle::settle;
@@ -18,6 +17,7 @@ use crate::project::error::error::OpsError;
 use crate::rules::merge::{Dropped, Superseded};
 use crate::system::shell::{all_quoted, quoted};
 use crate::tasks::apply::change::DryRun;
+use crate::tasks::merge::outcome::{Conflict, FileMerge, Versions};
 
 /// Merge two versions of a task file by their meaning, for git
 #[derive(Debug, clap::Args)]

@@ -21,7 +21,7 @@ use crate::rules::Warning;
 use crate::tasks::headers::header::{Header, NEW, Part, header_value};
 use crate::tasks::headers::list::{Filter, Sort, list};
 use crate::tasks::headers::listing::Listing;
-use crate::tasks::lookup::known_names;
+use crate::tasks::headers::lookup::known_names;
 use crate::tasks::view::changed::warnings_value;
 
 #[derive(Debug, clap::Args)]

@@ -25,6 +25,8 @@ pub struct TakenBack {
     pub has: CommitId,
     /// The commits that HEAD lacks for that, oldest first. All are the engine's.
     pub steps: Vec<LogEntry>,
+    /// Whether HEAD has others of those commits again, as a person picked them.
+    pub is_part: bool,
 }
 
 impl Repository {
@@ -41,7 +43,9 @@ impl Repository {
             let is_known = found.iter().any(|one| one.had == had)
                 || !self.has_commit(had)
                 || !self.has_commit(has);
-            if is_known || self.led_to(had, commit)? || !self.led_to(has, had)? {
+            // A person may have moved the branch elsewhere since.
+            let is_before_both = || Ok(self.led_to(has, had)? && self.led_to(has, commit)?);
+            if is_known || self.led_to(had, commit)? || !is_before_both()? {
                 continue;
             }
             let reach = self.all_since(&[has], had)?;
@@ -53,9 +57,11 @@ impl Repository {
             if !reach.ends.is_empty() || !steps.iter().all(is_of_the_engine) {
                 continue;
             }
+            let dropped = steps.len();
             let steps = self.lacking(commit, has, steps)?;
             if !steps.is_empty() {
-                found.push(TakenBack { had, has, steps });
+                let is_part = steps.len() < dropped;
+                found.push(TakenBack { had, has, steps, is_part });
             }
         }
         Ok(found)

@@ -4,7 +4,7 @@
 use crate::domain::issue::some;
 use crate::git::GitError;
 use crate::health::subject::{Found, Subject, count};
-use crate::history::lost_steps::{is_untouched, put_back, taken_back, told};
+use crate::history::lost_steps::{put_back, taken_back, told};
 use crate::history::stale_index::{Apart, catch_up};
 use crate::project::issue::Issue;
 use crate::system::shell::all_quoted;
@@ -57,11 +57,7 @@ pub(crate) fn lost_steps(subject: &Subject<'_>) -> Found {
     };
     let issues = lost.into_iter().map(|one| {
         let issue = told(workspace, &one, &subject.head);
-        if is_untouched(&one, &subject.head) {
-            issue.cured_by(|workspace| put_back(workspace).map(drop))
-        } else {
-            issue
-        }
+        if one.is_part { issue } else { issue.cured_by(|workspace| put_back(workspace).map(drop)) }
     });
     Ok(issues.collect())
 }

@@ -285,7 +285,7 @@ impl Rounds<'_> {
                 apart: true,
             })));
         }
-        let sides = Sides { upstream: &self.upstream, base, remote, local, unshared: &unshared };
+        let sides = Sides { base, remote, local, unshared: &unshared };
         let mixed = match merge_projects(self.workspace, &sides)? {
             Ok(mixed) => mixed,
             Err(left) => return Ok(Round::Over(SyncEnd::Left(left))),
@@ -295,7 +295,10 @@ impl Rounds<'_> {
             self.went = Some((Some(remote), local));
             return Ok(Round::Over(SyncEnd::Rehearsed));
         }
-        let joined = join(self.workspace, &sides, mixed)?;
+        let noun = if unshared.commits == 1 { "commit" } else { "commits" };
+        let subject =
+            format!("{SYNCED}merge {} {noun} into {}", unshared.commits, self.upstream.name());
+        let joined = join(self.workspace, &sides, &subject, mixed)?;
         if let Err(error) = self.workspace.repository.may_bring(head, joined.commit) {
             return Ok(Round::Over(left(error)?));
         }

@@ -10,7 +10,7 @@ use super::verdict::{gate_of, took_time, verdicts};
 use crate::domain::Workflow;
 use crate::tasks::headers::ended_visit::EndedVisit;
 use crate::tasks::headers::header::Header;
-use crate::tasks::lookup::stations;
+use crate::tasks::headers::lookup::stations;
 
 /// A gate, or a branch of one, and how it does.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -19,7 +19,7 @@ use crate::rules::Rules;
 use crate::tasks::headers::header::{Header, time};
 use crate::tasks::headers::list::Filter;
 use crate::tasks::headers::listing::{Scope, Unreadable, read_all, unreadable_value};
-use crate::tasks::lookup::known_names;
+use crate::tasks::headers::lookup::known_names;
 
 /// What is asked.
 #[derive(Debug, Clone, Default)]

@@ -17,7 +17,7 @@ use crate::tasks::plan::choice::{Changed, Choice, DryRun, plan};
 use crate::tasks::plan::due::due_first;
 use crate::tasks::publish::commit::prepare;
 use crate::tasks::recovery::recover;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::{Pending, Standing};
 
 /// Decides what is done with the task of that index.
 pub(crate) type DecideEach<'d> =
@@ -49,6 +49,10 @@ pub(crate) fn apply_together(
                 continue;
             }
             let read = Standing::read_under(workspace, task, head.clone(), Rc::clone(&in_force));
+            if read.as_ref().is_ok_and(|standing| matches!(standing.pending, Pending::Stale(_))) {
+                alone.push(place);
+                continue;
+            }
             let decided = read.and_then(|mut standing| {
                 decide(workspace, place, &mut standing).map(|next| (standing, next))
             });

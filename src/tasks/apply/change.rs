@@ -29,7 +29,7 @@ use crate::tasks::plan::due::due_first;
 use crate::tasks::plan::write::Write;
 use crate::tasks::publish::commit::drafts;
 use crate::tasks::publish::file_writes::look_in_the_way;
-use crate::tasks::recovery::recover;
+use crate::tasks::recovery::{recover, stale_file};
 use crate::tasks::state::task_state::Standing;
 
 /// How often an operation starts again at least because somebody else was faster; it goes on as long as one waits for a lock.
@@ -85,6 +85,9 @@ pub(crate) fn apply(
         }
         recover::heal_if_pending(workspace)?;
         let mut standing = Standing::read(workspace, id)?;
+        if stale_file::refresh(workspace, &standing)? {
+            continue;
+        }
         let (choice, is_first) = match decide(&mut standing)? {
             Next::Nothing => return Ok(None),
             Next::First(choice) => (choice, true),

@@ -6,4 +6,5 @@ pub(crate) mod header;
 pub(crate) mod interned;
 pub(crate) mod list;
 pub(crate) mod listing;
+pub(crate) mod lookup;
 pub(crate) mod owed;

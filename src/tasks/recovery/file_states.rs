@@ -23,7 +23,7 @@ pub(crate) fn facts(
         None => Verdict::Unknown,
         Some(Pending::Nothing) => Verdict::Same,
         Some(Pending::Versions(_)) => Verdict::Made,
-        Some(Pending::Foreign(_) | Pending::Unearned(_)) => Verdict::Foreign,
+        Some(Pending::Foreign(_) | Pending::Unearned(_) | Pending::Stale(_)) => Verdict::Foreign,
     };
     let file = file(workspace, head, left.branch, write)?;
     let (stand, aim) = (left.stand(head), left.record.aim);

@@ -10,4 +10,5 @@ pub(crate) mod pending;
 pub(crate) mod recover;
 pub(crate) mod roll_back;
 pub(crate) mod roll_forward;
+pub(crate) mod stale_file;
 pub(crate) mod table;

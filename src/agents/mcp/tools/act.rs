@@ -13,7 +13,7 @@ use crate::tasks::actions::{release, renew};
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::create::{NewTask, create};
 use crate::tasks::edit::{Comment, comment};
-use crate::tasks::lookup::workflow_named;
+use crate::tasks::headers::lookup::workflow_named;
 use crate::tasks::view::changed::warnings_value;
 
 pub(crate) const RENEW: Tool = Tool {

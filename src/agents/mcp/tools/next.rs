@@ -12,7 +12,7 @@ use crate::dispatch::next::{Next, Wanted, next};
 use crate::domain::{RoleId, Ticket, listed};
 use crate::rules::{Warning, Workplace};
 use crate::tasks::apply::change::DryRun;
-use crate::tasks::lookup::known_worker;
+use crate::tasks::headers::lookup::known_worker;
 use crate::tasks::view::brief::briefed;
 use crate::tasks::view::changed::warnings_value;
 use crate::tasks::view::task_view::brief_of;
