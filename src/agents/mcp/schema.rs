@@ -155,12 +155,10 @@ fn input(arguments: &[Argument]) -> Map<String, Value> {
 
 /// Returns the schema of what a tool answers: these fields, or what every refusal has.
 fn output(fields: &[(&str, &str)]) -> Map<String, Value> {
-    let schema = |kinds: &str| match kinds.split_once('|') {
-        None => json!({"type": kinds}),
-        Some(_) => {
-            let kinds = kinds.split('|').map(|kind| json!({"type": kind}));
-            json!({"anyOf": kinds.collect::<Vec<_>>()})
-        }
+    let one = |kind: &str| json!({"type": kind});
+    let schema = |kinds: &str| {
+        let several = || json!({"anyOf": kinds.split('|').map(one).collect::<Vec<_>>()});
+        if kinds.contains('|') { several() } else { one(kinds) }
     };
     let properties = fields.iter().map(|(name, kinds)| ((*name).to_owned(), schema(kinds)));
     let mut map = object(properties.collect());

@@ -77,8 +77,9 @@ fn answer_format(asked: &Question<'_>, has_mcp: bool, output: &Path) -> String {
     ways.extend(asked.signal.map(|signal| {
         format!("end your last message with {}", looked_for_at(&signal.mark, &asked.possible))
     }));
-    let ways: String =
-        ways.iter().zip(1..).map(|(way, number)| format!("{number}. {way}\n")).collect();
+    let ways: Vec<String> =
+        ways.iter().zip(1..).map(|(way, number)| format!("{number}. {way}")).collect();
+    let ways = ways.join("\n");
     let outcome = |outcome| format!("  - `{outcome}`{}\n", needs(asked, outcome));
     let outcomes: String = asked.possible.iter().map(outcome).collect();
     let list = match asked.outputs {
@@ -92,6 +93,7 @@ fn answer_format(asked: &Question<'_>, has_mcp: bool, output: &Path) -> String {
     format!(
         r#"When you are done, say how it ended, in ONE of these ways and nowhere else:
 {ways}
+
 - `outcome` is one of:
 {outcomes}- `summary` says in a sentence or two what was done and how it was checked
 {outputs}

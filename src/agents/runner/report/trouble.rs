@@ -84,14 +84,14 @@ const PASSING_NAMES: [&str; 8] = [
 fn by_name(name: &str) -> Option<TroubleKind> {
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).take(80).collect();
     let name = name.to_ascii_lowercase();
-    let contains = |known: &&str| name.contains(known);
+    let contains = |known: &&str| name.contains(*known);
     // OpenCode calls every refusal of a server `APIError`; its status is what counts.
     if name == "apierror" {
         None
-    } else if UNAVAILABLE_NAMES.iter().any(|known| contains(known)) {
+    } else if UNAVAILABLE_NAMES.iter().any(contains) {
         Some(Unavailable)
     } else {
-        PASSING_NAMES.iter().any(|known| contains(known)).then_some(Failed)
+        PASSING_NAMES.iter().any(contains).then_some(Failed)
     }
 }
 

@@ -138,7 +138,7 @@ impl<'a> RunLoop<'a> {
             };
             match ask(self.finder.project, &waits, self.stop, audience)? {
                 PeopleAnswer::Completed => {
-                    (self.visits, self.begun) = (self.visits + 1, self.begun + 1)
+                    (self.visits, self.begun) = (self.visits + 1, self.begun + 1);
                 }
                 PeopleAnswer::Overtaken => {}
                 // Whoever was asked wants to stop.

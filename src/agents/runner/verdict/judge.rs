@@ -92,8 +92,8 @@ impl EndedRun<'_> {
         let by_status =
             by_status.filter(|outcome| asked.signal.is_none() || !asked.passes(outcome));
         match signal.filter(|_| by_status.is_none() || in_text.is_some()) {
-            Some(signal) => self.from_text(signal, in_text.as_ref()).map(Some),
-            None => Ok(by_status.map(|outcome| self.from_status(outcome))),
+            Some(signal) => self.answer_of_text(signal, in_text.as_ref()).map(Some),
+            None => Ok(by_status.map(|outcome| self.answer_of_status(outcome))),
         }
     }
 
@@ -103,7 +103,11 @@ impl EndedRun<'_> {
     }
 
     /// Returns the text as the answer, which the engine reads. `whole` is what all of it says.
-    fn from_text(&self, signal: &Signal, whole: Option<&Outcome>) -> Result<RunAnswer, String> {
+    fn answer_of_text(
+        &self,
+        signal: &Signal,
+        whole: Option<&Outcome>,
+    ) -> Result<RunAnswer, String> {
         let text = &self.report.text;
         let body = tail(text, TEXT_LIMIT);
         // Where a text is cut, a quote may lose its beginning: what was quoted must not begin to count.
@@ -120,7 +124,7 @@ impl EndedRun<'_> {
     }
 
     /// Returns the answer of the exit status. One that does not pass has the last lines as its blocker.
-    fn from_status(&self, outcome: &Outcome) -> RunAnswer {
+    fn answer_of_status(&self, outcome: &Outcome) -> RunAnswer {
         let summary = self.summary.clone();
         let blocker = || match last_of_both(self.output) {
             lines if lines.is_empty() => summary.clone(),
@@ -187,7 +191,7 @@ impl EndedRun<'_> {
         let signal = asked.signal.map(|signal| {
             format!(", {} in the last message", looked_for_at(&signal.mark, &asked.possible))
         });
-        let remarks: String = report.remarks.iter().map(|remark| format!("; {remark}")).collect();
+        let remarks = [&[String::new()], &report.remarks[..]].concat().join("; ");
         format!(
             "{} and did not say how the work ended: looked for a completion of its own, the file `$AOF_OUTPUT` (it is not there, or \
              empty), a block of JSON with `outcome` at the end of the last message ({instead}){}{remarks}; `outcome` is one of {}",
