@@ -1,7 +1,5 @@
 //! The next task of an agent: the one it has, else the most urgent one that it may take, which it then claims.
 
-use std::collections::{HashSet, VecDeque};
-
 use super::claim::{Taken, taken};
 use super::claim_errors::is_offline;
 use super::synced_claims::{Claims, look_around};
@@ -28,8 +26,6 @@ pub(crate) enum Next {
         changed: Box<Changed>,
         /// What was claimed: the task, or a branch of it.
         ticket: Ticket,
-        /// What else the agent could do.
-        besides: Besides,
     },
     /// Nothing.
     Nothing {
@@ -38,16 +34,6 @@ pub(crate) enum Next {
         /// How many tasks of these roles are there but blocked, waiting for others, or taken.
         waiting: usize,
     },
-}
-
-/// What else a look at all tasks showed that an agent could do. It grows old; [`crate::dispatch::claim()`] sees whether it still holds.
-#[derive(Debug, Default)]
-pub(crate) struct Besides {
-    /// What it has already, then what it could take, the most urgent first. Nothing for an agent that may have so many at once only,
-    /// and where no visits were named that are not wanted: nobody asks twice there.
-    pub tickets: VecDeque<Ticket>,
-    /// The tasks that others wait for: once one of them is done, there may be something more urgent.
-    pub awaited: HashSet<TaskId>,
 }
 
 /// Which task is wanted.
@@ -139,13 +125,6 @@ fn search(
         let Wanted::But(others) = wanted else { return true };
         !others.iter().any(|other| same(other) && other.visit == Some(header.visit()))
     };
-    let besides = |tickets: VecDeque<Ticket>| match (limit, wanted) {
-        (None, Wanted::But(_)) => Besides {
-            tickets,
-            awaited: headers().flat_map(|header| header.depends_on.iter().cloned()).collect(),
-        },
-        _ => Besides::default(),
-    };
     let own: Vec<Ticket> = match wanted {
         Wanted::Another => Vec::new(),
         // What a person holds is kept for the agent, and nothing can be done with it now.
@@ -158,10 +137,9 @@ fn search(
             })
             .collect(),
     };
-    for (at, ticket) in own.iter().enumerate() {
-        if let Taken::Claimed(changed) = taken(workspace, None, ticket, agent, dry_run)? {
-            let besides = besides(own[at + 1..].iter().cloned().collect());
-            return Ok(Found::Next(Next::Task { changed, ticket: ticket.clone(), besides }));
+    for ticket in own {
+        if let Taken::Claimed(changed) = taken(workspace, None, &ticket, agent, dry_run)? {
+            return Ok(Found::Next(Next::Task { changed, ticket }));
         }
     }
     if among == Among::Held {
@@ -181,14 +159,10 @@ fn search(
     // Of what is equally urgent, whatever comes back to the agent is first.
     let order = |place: &Waiting| (place.priority, place.before.as_ref() != Some(agent));
     free.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| a.urgency().cmp(&b.urgency())));
-    for (at, Waiting { ticket, .. }) in free.iter().enumerate() {
-        match taken(workspace, seen, ticket, agent, dry_run)? {
-            Taken::Claimed(changed) => {
-                let besides =
-                    besides(free[at + 1..].iter().map(|place| place.ticket.clone()).collect());
-                return Ok(Found::Next(Next::Task { changed, ticket: ticket.clone(), besides }));
-            }
-            Taken::Moved => return Ok(Found::Moved(ticket.task.clone())),
+    for Waiting { ticket, .. } in free {
+        match taken(workspace, seen, &ticket, agent, dry_run)? {
+            Taken::Claimed(changed) => return Ok(Found::Next(Next::Task { changed, ticket })),
+            Taken::Moved => return Ok(Found::Moved(ticket.task)),
             Taken::Gone => {}
         }
     }

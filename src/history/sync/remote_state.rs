@@ -85,14 +85,6 @@ pub(crate) fn remote_value(standing: &RemoteStanding) -> Value {
     })
 }
 
-/// Returns whether the remote could not be reached when it was spoken to last.
-pub(crate) fn is_cut_off(workspace: &Workspace) -> bool {
-    RemoteContact::load(&workspace.paths)
-        .unwrap_or_default()
-        .trouble
-        .is_some_and(|trouble| trouble.code == "offline")
-}
-
 impl RemoteStanding {
     /// Returns it in a line.
     pub(crate) fn line(&self) -> String {

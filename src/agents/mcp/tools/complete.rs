@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::text_file;
 use crate::agents::mcp::arguments::Arguments;
 use crate::agents::mcp::next_call::{look, next_task};
-use crate::agents::mcp::schema::{Argument, Effect, Field, Form, TASK, Tool};
+use crate::agents::mcp::schema::{Argument, Effect, Form, TASK, Tool};
 use crate::agents::mcp::session::OpenProject;
 use crate::agents::mcp::tool_error::ToolError;
 use crate::domain::ssh::SshFault;
@@ -60,16 +60,16 @@ A refusal changes nothing and says how to put it right."#,
         ),
     ],
     answer: &[
-        ("task", Field::Text),
-        ("outcome", Field::Text),
-        ("way", Field::Text),
-        ("gate", Field::MaybeText),
-        ("status", Field::Text),
-        ("settled", Field::Flag),
-        ("commit", Field::MaybeText),
-        ("message", Field::Text),
-        ("warnings", Field::List),
-        ("nextCall", Field::MaybeObject),
+        ("task", "string"),
+        ("outcome", "string"),
+        ("way", "string"),
+        ("gate", "string|null"),
+        ("status", "string"),
+        ("settled", "boolean"),
+        ("commit", "string|null"),
+        ("message", "string"),
+        ("warnings", "array"),
+        ("nextCall", "object|null"),
     ],
     effect: Effect::Adds,
 };

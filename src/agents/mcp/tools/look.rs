@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::agents::mcp::arguments::Arguments;
 use crate::agents::mcp::brief::cut_body;
 use crate::agents::mcp::next_call::call;
-use crate::agents::mcp::schema::{Argument, Effect, Field, Form, TASK, Tool};
+use crate::agents::mcp::schema::{Argument, Effect, Form, TASK, Tool};
 use crate::agents::mcp::session::OpenProject;
 use crate::agents::mcp::tool_error::{ToolError, in_tools};
 use crate::dispatch::next::claimed;
@@ -43,12 +43,12 @@ pub(crate) const GET: Tool = Tool {
         Argument::optional("offset", Form::Count, "Begin `body` at this byte"),
     ],
     answer: &[
-        ("id", Field::Text),
-        ("ticket", Field::Text),
-        ("title", Field::Text),
-        ("status", Field::Text),
-        ("body", Field::Text),
-        ("available", Field::Object),
+        ("id", "string"),
+        ("ticket", "string"),
+        ("title", "string"),
+        ("status", "string"),
+        ("body", "string"),
+        ("available", "object"),
     ],
     effect: Effect::Looks,
 };
@@ -102,10 +102,10 @@ pub(crate) const LIST: Tool = Tool {
         Argument::optional("offset", Form::Count, "How many to pass over"),
     ],
     answer: &[
-        ("tasks", Field::List),
-        ("total", Field::Count),
-        ("truncated", Field::Flag),
-        ("nextCall", Field::MaybeObject),
+        ("tasks", "array"),
+        ("total", "integer"),
+        ("truncated", "boolean"),
+        ("nextCall", "object|null"),
     ],
     effect: Effect::Looks,
 };
@@ -177,7 +177,7 @@ pub(crate) const WORKFLOWS: Tool = Tool {
     description: "List the workflows that you may start with aof_workflow_start. `input` names the values that one begins with: null \
                   must be given in `context`, anything else is what it is unless you say.",
     arguments: &[],
-    answer: &[("workflows", Field::List), ("nextCall", Field::MaybeObject)],
+    answer: &[("workflows", "array"), ("nextCall", "object|null")],
     effect: Effect::Looks,
 };
 
@@ -204,14 +204,14 @@ pub(crate) const STATUS: Tool = Tool {
                   attention.",
     arguments: &[],
     answer: &[
-        ("project", Field::MaybeText),
-        ("branch", Field::MaybeText),
-        ("remote", Field::MaybeObject),
-        ("agent", Field::MaybeText),
-        ("roles", Field::List),
-        ("current", Field::List),
-        ("counts", Field::Object),
-        ("attention", Field::List),
+        ("project", "string|null"),
+        ("branch", "string|null"),
+        ("remote", "object|null"),
+        ("agent", "string|null"),
+        ("roles", "array"),
+        ("current", "array"),
+        ("counts", "object"),
+        ("attention", "array"),
     ],
     effect: Effect::Looks,
 };
