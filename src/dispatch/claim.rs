@@ -7,7 +7,8 @@ use crate::git::CommitId;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::tasks::actions::choose_claim;
-use crate::tasks::apply::change::{Changed, DryRun, change};
+use crate::tasks::apply::change::change;
+use crate::tasks::plan::choice::{Changed, DryRun};
 use crate::tasks::state::task_state::TaskState;
 
 /// What became of a claim.

@@ -23,11 +23,11 @@ use crate::project::workspace::Workspace;
 use crate::rules::{Act, Rules, Waiting, dispatch};
 use crate::tasks::actions::choose;
 use crate::tasks::apply::batch::{MOST, carry_out_together};
-use crate::tasks::apply::change::{Changed, Choice, DryRun};
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::list::is_ready;
 use crate::tasks::headers::listing::{Scope, read_all};
-use crate::tasks::plan::due::due_first;
+use crate::tasks::plan::choice::{Changed, Choice, DryRun};
+use crate::tasks::plan::due::first_due_step;
 use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::TaskState;
@@ -249,7 +249,7 @@ pub(crate) fn chosen_for(
     let standing =
         TaskState::read_under(workspace, want.task(), head.clone(), Rc::clone(in_force))?;
     standing.ensure_unfrozen()?;
-    if due_first(workspace, &standing)?.is_some() {
+    if first_due_step(workspace, &standing)?.is_some() {
         return Err(OpsError::Restless { id: want.task().clone() });
     }
     let choice = match want {

@@ -9,11 +9,11 @@ use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Waiting;
-use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::automatic::rule_changes::follow;
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::list::{Filter, Sort, is_ready, list};
 use crate::tasks::headers::summary::TaskSummary;
+use crate::tasks::plan::choice::{Changed, DryRun};
 
 /// How often everything is looked at anew at most because somebody else was faster.
 const ATTEMPTS: usize = 100;

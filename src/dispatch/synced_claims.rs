@@ -15,7 +15,7 @@ use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::{Network, Workspace};
 use crate::tasks::actions::release;
-use crate::tasks::apply::change::{Changed, DryRun};
+use crate::tasks::plan::choice::{Changed, DryRun};
 
 /// Whether claims of a project are confirmed by its remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

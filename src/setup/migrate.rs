@@ -9,11 +9,11 @@ use crate::files::task_file::{Origin, TaskFile};
 use crate::project::active_rules::in_force;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::tasks::apply::change::DryRun;
-use crate::tasks::apply::change::Next;
+use crate::tasks::apply::change::NextStep;
 use crate::tasks::automatic::rule_changes::{Settled, settle_each, settle_rules};
 use crate::tasks::headers::listing::{Scope, read_all};
-use crate::tasks::plan::due::choose;
+use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::due::adoption;
 use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::state::task_state::TaskState;
 
@@ -55,15 +55,15 @@ fn beginning(
     workspace: &Workspace,
     standing: &mut TaskState,
     workflow: Option<&WorkflowName>,
-) -> Result<Next, OpsError> {
+) -> Result<NextStep, OpsError> {
     standing.ensure_unfrozen()?;
     if standing.file.origin == Origin::Adopted {
-        return Ok(Next::Nothing);
+        return Ok(NextStep::Nothing);
     }
     if let Some(name) = workflow.filter(|_| !names_workflow(&standing.file)) {
         standing.file.task.routing.workflow = name.clone();
     }
-    Ok(Next::Do(choose(workspace, standing)?))
+    Ok(NextStep::Do(adoption(workspace, standing)?))
 }
 
 fn names_workflow(file: &TaskFile) -> bool {

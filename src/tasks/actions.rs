@@ -6,9 +6,8 @@ use crate::project::author::{actor, actor_author, agent_author};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Actor, Decision, Refusal, branch_of, decide, may_mean};
-use crate::tasks::apply::change::{Next, apply, change};
+use crate::tasks::apply::change::{apply, change, due_or};
 use crate::tasks::plan::choice::{Changed, Choice, DryRun};
-use crate::tasks::plan::due::due_first;
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::TaskState;
 
@@ -99,18 +98,16 @@ pub(crate) fn unblock(
         |by| Act::Unblock { by, branch: ticket.branch.clone(), reason: reason.map(str::to_owned) };
     let mut was_blocked = false;
     let changed = apply(workspace, &ticket.task, dry_run, &mut |standing| {
-        standing.ensure_unfrozen()?;
         was_blocked |= standing.file.task.status == Status::Blocked;
-        if let Some(first) = due_first(workspace, standing)? {
-            return Ok(Next::First(first));
-        }
-        match chosen_by(workspace, standing, ticket, agent, &act) {
-            // The rules set it going meanwhile: that is what was wanted.
-            Err(OpsError::Refused(Refusal::NotBlocked { .. })) if was_blocked => {
-                Ok(Next::Do(Choice::Settled))
+        due_or(workspace, standing, |standing| {
+            match chosen_by(workspace, standing, ticket, agent, &act) {
+                // The rules set it going meanwhile: that is what was wanted.
+                Err(OpsError::Refused(Refusal::NotBlocked { .. })) if was_blocked => {
+                    Ok(Choice::Settled)
+                }
+                chosen => chosen,
             }
-            chosen => Ok(Next::Do(chosen?)),
-        }
+        })
     })?;
     changed.ok_or_else(|| OpsError::Restless { id: ticket.task.clone() })
 }

@@ -14,10 +14,10 @@ use crate::project::workspace::Workspace;
 use crate::rules::{Act, Refusal, ToSign, branch_of, decide, rehearse};
 use crate::tasks::actions::decided;
 use crate::tasks::apply::batch::apply_together;
-use crate::tasks::apply::change::{Next, Planned, apply, planned};
+use crate::tasks::apply::change::{NextStep, Planned, apply, planned};
 use crate::tasks::headers::list::held_by;
 use crate::tasks::plan::choice::{Changed, DryRun};
-use crate::tasks::plan::due::due_first;
+use crate::tasks::plan::due::first_due_step;
 use crate::tasks::state::task_state::TaskState;
 use crate::tasks::uncommitted_events::leave_conflict;
 
@@ -144,13 +144,13 @@ fn next(
     standing: &TaskState,
     completion: &mut Completion,
     signed: Signed,
-) -> Result<Next, OpsError> {
+) -> Result<NextStep, OpsError> {
     standing.ensure_unfrozen()?;
-    if let Some(first) = due_first(workspace, standing)? {
+    if let Some(first) = first_due_step(workspace, standing)? {
         if standing.file.origin == Origin::Adopted {
             bind(completion, standing);
         }
-        return Ok(Next::First(first));
+        return Ok(NextStep::First(first));
     }
     bind(completion, standing);
     let (rules, task) = (&standing.in_force.rules, &standing.file.task);
@@ -160,7 +160,7 @@ fn next(
         Signed::Now => decide(rules, task, &act, workspace.now())?,
         Signed::Later => rehearse(rules, task, completion, workspace.now())?,
     };
-    Ok(Next::Do(decided(standing, &act, decision, author)))
+    Ok(NextStep::Do(decided(standing, &act, decision, author)))
 }
 
 /// Has a completion without a ticket mean the visit that is open, and its agent's branch of a fork; unless it has counted already.

@@ -16,9 +16,9 @@ use crate::project::error::error::OpsError;
 use crate::project::rule_sources::rules_mark;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::QUIET;
-use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::automatic::adopt::{Seen, tend};
 use crate::tasks::automatic::timeouts::run_out;
+use crate::tasks::plan::choice::{Changed, DryRun};
 
 /// How many files that only look like tasks are reported.
 const STRAYS: usize = 20;

@@ -19,8 +19,8 @@ use crate::files::printable::inert;
 use crate::project::error::reason::reason_of;
 use crate::project::rule_check::check_worktree;
 use crate::project::rules_report::{RulesReport, Since, rules_report};
-use crate::tasks::apply::change::DryRun;
 use crate::tasks::automatic::rule_changes::{Settled, settle_rules};
+use crate::tasks::plan::choice::DryRun;
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]

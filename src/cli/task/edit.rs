@@ -12,8 +12,8 @@ use crate::cli::text_input;
 use crate::domain::{TaskId, Ticket};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::edit::{self, Comment, Fields, edit_fields, edit_text, open_manuscript};
+use crate::tasks::plan::choice::{Changed, DryRun};
 use crate::tasks::view::task_view::show;
 
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::slice;
 use std::time::Duration;
 
-use super::change::{Next, apply};
+use super::change::{NextStep, apply, due_or};
 use super::commit::commit;
 use crate::domain::TaskId;
 use crate::git::Head;
@@ -14,14 +14,13 @@ use crate::project::active_rules::in_force;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::tasks::plan::choice::{Changed, Choice, DryRun, plan};
-use crate::tasks::plan::due::due_first;
 use crate::tasks::publish::commit::prepare;
 use crate::tasks::recovery::recover;
 use crate::tasks::state::task_state::{Pending, TaskState};
 
 /// Decides what is done with the task of that index.
 pub(crate) type DecideEach<'d> =
-    dyn FnMut(&Workspace, usize, &mut TaskState) -> Result<Next, OpsError> + 'd;
+    dyn FnMut(&Workspace, usize, &mut TaskState) -> Result<NextStep, OpsError> + 'd;
 
 /// How many changes go together at most: more hardly pays, and others wait for the lock meanwhile.
 pub(crate) const MOST: usize = 50;
@@ -57,12 +56,12 @@ pub(crate) fn apply_together(
                 decide(workspace, place, &mut standing).map(|next| (standing, next))
             });
             match decided {
-                Ok((standing, Next::Do(choice))) => {
+                Ok((standing, NextStep::Do(choice))) => {
                     places.push(place);
                     chosen.push((standing, choice));
                 }
-                Ok((_, Next::First(_))) => alone.push(place),
-                Ok((_, Next::Nothing)) => each(place, Ok(None)),
+                Ok((_, NextStep::First(_))) => alone.push(place),
+                Ok((_, NextStep::Nothing)) => each(place, Ok(None)),
                 Err(error) if error.is_general() => return Err(error),
                 Err(error) => each(place, Err(error)),
             }
@@ -88,32 +87,27 @@ pub(crate) fn apply_together(
     Ok(())
 }
 
-/// Changes different tasks that nobody froze, likewise; see [`change`](super::change::change).
-pub(crate) fn change_together(
+/// Changes tasks that nobody froze. Returns the first error that one of them met, once all were tried.
+pub(crate) fn change_all(
     workspace: &mut Workspace,
     wait: Duration,
-    tasks: &[&TaskId],
-    choose: &mut dyn FnMut(&Workspace, usize, &TaskState) -> Result<Choice, OpsError>,
-    each: &mut dyn FnMut(usize, Result<Changed, OpsError>),
+    tasks: &[TaskId],
+    choose: &dyn Fn(&TaskState) -> Result<Choice, OpsError>,
 ) -> Result<(), OpsError> {
-    workspace.restart_wait(wait);
-    apply_together(
-        workspace,
-        tasks,
-        DryRun::No,
-        &mut |workspace, place, standing| {
-            standing.ensure_unfrozen()?;
-            Ok(match due_first(workspace, standing)? {
-                Some(first) => Next::First(first),
-                None => Next::Do(choose(workspace, place, standing)?),
-            })
-        },
-        &mut |place, result| {
-            if let Some(result) = result.transpose() {
-                each(place, result);
+    let mut first = Ok(());
+    for batch in tasks.chunks(MOST) {
+        workspace.restart_wait(wait);
+        let tasks: Vec<&TaskId> = batch.iter().collect();
+        let decide = &mut |workspace: &Workspace, _: usize, standing: &mut TaskState| {
+            due_or(workspace, standing, choose)
+        };
+        apply_together(workspace, &tasks, DryRun::No, decide, &mut |_, result| {
+            if let (Ok(()), Err(error)) = (&first, result) {
+                first = Err(error);
             }
-        },
-    )
+        })?;
+    }
+    first
 }
 
 /// Carries out choices for different tasks, all read under the same HEAD. Each comes back with what was changed, with its own

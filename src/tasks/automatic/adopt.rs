@@ -21,9 +21,9 @@ use crate::storage::tasks::task_files::{hidden, read, walk_active};
 use crate::storage::tasks::walk::{Stray, TaskEntry, WalkEntry};
 use crate::storage::{FileStat, ProjectPath, StoreError};
 use crate::tasks::apply::batch::{MOST, apply_together};
-use crate::tasks::apply::change::Next;
+use crate::tasks::apply::change::NextStep;
 use crate::tasks::plan::choice::{Changed, Choice, DryRun};
-use crate::tasks::plan::due::{due_first, home};
+use crate::tasks::plan::due::{first_due_step, home};
 use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::state::misplaced_files::{moved_by_hand, open_in_archive};
 use crate::tasks::state::task_state::{Pending, TaskState};
@@ -192,7 +192,7 @@ fn tend_batch(
         &mut |workspace, place, standing| {
             let found = due(workspace, standing)?;
             dues.borrow_mut()[place] = found.as_ref().map(|(due, _)| *due);
-            Ok(found.map_or(Next::Nothing, |(_, choice)| Next::Do(choice)))
+            Ok(found.map_or(NextStep::Nothing, |(_, choice)| NextStep::Do(choice)))
         },
         &mut |place, result| match (result, dues.borrow()[place]) {
             (Ok(Some(changed)), Some(due)) => tended.list_of(due).push(changed),
@@ -207,7 +207,7 @@ fn tend_batch(
 fn due(workspace: &Workspace, standing: &TaskState) -> Result<Option<(Due, Choice)>, OpsError> {
     standing.ensure_unfrozen()?;
     let (rules, origin) = (&standing.in_force.rules, standing.file.origin);
-    if let Some(choice) = due_first(workspace, standing)? {
+    if let Some(choice) = first_due_step(workspace, standing)? {
         let due = match origin {
             Origin::HandMade => Due::Adopt,
             Origin::Adopted if passes_by_itself(rules, &standing.file.task) => Due::Pass,

@@ -12,10 +12,10 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::StoreError;
 use crate::tasks::apply::batch::{MOST, apply_together};
-use crate::tasks::apply::change::Next;
+use crate::tasks::apply::change::NextStep;
 use crate::tasks::headers::listing::{Scope, Unreadable, read_all};
 use crate::tasks::plan::choice::{Changed, DryRun};
-use crate::tasks::plan::due::owed_first;
+use crate::tasks::plan::due::step_owed_to_rules;
 use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::state::task_state::TaskState;
 
@@ -47,7 +47,7 @@ pub(crate) fn settle_rules(
 }
 
 /// Decides what is done with a task that was read.
-pub(crate) type Choose<'c> = &'c dyn Fn(&Workspace, &mut TaskState) -> Result<Next, OpsError>;
+pub(crate) type Choose<'c> = &'c dyn Fn(&Workspace, &mut TaskState) -> Result<NextStep, OpsError>;
 
 /// Does what `choose` says with each of the tasks, as many as can in one move of the branch.
 pub(crate) fn settle_each(
@@ -110,10 +110,10 @@ fn settle_batch(
     )
 }
 
-fn owes(workspace: &Workspace, standing: &mut TaskState) -> Result<Next, OpsError> {
+fn owes(workspace: &Workspace, standing: &mut TaskState) -> Result<NextStep, OpsError> {
     if standing.file.origin == Origin::HandMade {
-        return Ok(Next::Nothing);
+        return Ok(NextStep::Nothing);
     }
     standing.ensure_unfrozen()?;
-    Ok(owed_first(workspace, standing)?.map_or(Next::Nothing, Next::Do))
+    Ok(step_owed_to_rules(workspace, standing)?.map_or(NextStep::Nothing, NextStep::Do))
 }

@@ -69,17 +69,11 @@ pub(crate) fn plan(
     standing: &TaskState,
     choice: Choice,
 ) -> Result<Plan, OpsError> {
+    let path = standing.snapshot.path.clone();
     let mut write = Write {
-        id: Some(standing.id.clone()),
         head_path: standing.head_path.clone(),
-        from: Some((standing.snapshot.path.clone(), standing.snapshot.bytes.clone())),
-        to: standing.snapshot.path.clone(),
-        is_program: false,
-        versions: Vec::new(),
-        companions: Vec::new(),
-        beside: Vec::new(),
-        by_hand: Vec::new(),
-        recorded: None,
+        from: Some((path.clone(), standing.snapshot.bytes.clone())),
+        ..Write::of_new_file(Some(standing.id.clone()), path, Vec::new())
     };
     if let Pending::Versions(versions) = &standing.pending {
         write.versions.clone_from(versions);

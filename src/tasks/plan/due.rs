@@ -15,7 +15,7 @@ use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::TaskState;
 
 /// Returns how a hand-made file is put at its first gate.
-pub(crate) fn choose(workspace: &Workspace, standing: &TaskState) -> Result<Choice, OpsError> {
+pub(crate) fn adoption(workspace: &Workspace, standing: &TaskState) -> Result<Choice, OpsError> {
     let step = begun(&standing.in_force.rules, &standing.file, workspace.now())?;
     Ok(Choice::Step {
         message: commit_message::of_adoption(&step.task),
@@ -61,19 +61,19 @@ fn opened(
 }
 
 /// Returns what has to be done with the task before anything else can be.
-pub(crate) fn due_first(
+pub(crate) fn first_due_step(
     workspace: &Workspace,
     standing: &TaskState,
 ) -> Result<Option<Choice>, OpsError> {
     match standing.file.origin {
-        Origin::HandMade => choose(workspace, standing).map(Some),
-        Origin::Adopted => owed_first(workspace, standing),
+        Origin::HandMade => adoption(workspace, standing).map(Some),
+        Origin::Adopted => step_owed_to_rules(workspace, standing),
     }
 }
 
 /// Returns what the rules in force want done with a task; nothing where it stands as they have it. They may have changed since it
 /// came there, or `git reset` may have taken back what a gate had decided.
-pub(crate) fn owed_first(
+pub(crate) fn step_owed_to_rules(
     workspace: &Workspace,
     standing: &TaskState,
 ) -> Result<Option<Choice>, OpsError> {
