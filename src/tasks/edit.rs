@@ -1,6 +1,6 @@
 //! What people write in a task: title, description, body, tags, metadata, dependencies; and comments.
 
-use crate::domain::{AgentId, BODY_LIMIT, Map, Permission, TaskId, Timestamp};
+use crate::domain::{AgentId, BODY_LIMIT, Map, Permission, Task, TaskId};
 use crate::files::task_file::TaskFile;
 use crate::project::author::{actor, actor_author};
 use crate::project::error::error::OpsError;
@@ -11,7 +11,7 @@ use crate::tasks::apply::change::change;
 use crate::tasks::headers::dependencies::refuse_circle;
 use crate::tasks::plan::choice::{Changed, Choice, DryRun};
 use crate::tasks::state::commit_message;
-use crate::tasks::state::task_state::{TaskState, find};
+use crate::tasks::state::task_state::{TaskState, find, parse};
 
 /// What is to change of what people say of a task. Whatever is not given stays.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -84,13 +84,7 @@ pub(crate) fn edit_text(
             });
         }
         let path = &standing.snapshot.path;
-        crate::tasks::state::task_state::parse(
-            &standing.in_force,
-            id,
-            path,
-            edited,
-            workspace.now(),
-        )
+        parse(&standing.in_force, id, path, edited, workspace.now())
     })
 }
 
@@ -120,7 +114,7 @@ pub(crate) fn edit_fields(
 }
 
 impl Fields {
-    fn applied_to(&self, task: &crate::domain::Task) -> crate::domain::Task {
+    fn applied_to(&self, task: &Task) -> Task {
         let mut after = task.clone();
         if let Some(title) = &self.title {
             title.trim().clone_into(&mut after.title);
@@ -267,9 +261,8 @@ pub(crate) fn comment(
         let by = actor(workspace, org, comment.agent.as_ref());
         let author = actor_author(workspace, org, &by)?;
         let name = by.agent().map_or_else(|| author.name().to_owned(), ToString::to_string);
-        let now: Timestamp = workspace.now();
-        let file =
-            standing.changed(workspace, standing.file.with_comment(&name, now, &comment.text))?;
+        let commented = standing.file.with_comment(&name, workspace.now(), &comment.text);
+        let file = standing.changed(workspace, commented)?;
         let message = commit_message::of_comment(&standing.file.task, &by, &comment.text);
         Ok(Choice::File { file: Box::new(file), message, author })
     })
@@ -279,7 +272,7 @@ pub(crate) fn comment(
 mod tests {
     use super::*;
     use crate::files::frontmatter::SpliceRefusal;
-    use crate::files::task_file::{Defaults, parse};
+    use crate::files::task_file::{Defaults, parse as read_file};
 
     const FILE: &str = "---\r\ntitle: Login   # short\r\ntags: [a, b] # keep\r\nmetadata:\r\n  priority: low\r\n  # why\r\n  n: 3\r\n---\r\nbody";
 
@@ -290,7 +283,7 @@ mod tests {
         };
         let gate = "gate:\r\n  current: work\r\n  entered: 2026-02-16T12:00:00Z\r\n  visit: 0\r\nstatus: ready\r\n";
         let text = FILE.replacen("---\r\n", &format!("---\r\n{gate}"), 1);
-        let file = parse(text.as_bytes(), &"AOF-abc".parse().unwrap(), &defaults).unwrap();
+        let file = read_file(text.as_bytes(), &"AOF-abc".parse().unwrap(), &defaults).unwrap();
         let after = fields.applied_to(&file.task);
         let changed = match &fields.body {
             Some(body) => file.update_with_body(&after, body),

@@ -28,19 +28,26 @@ use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::state::misplaced_files::{moved_by_hand, open_in_archive};
 use crate::tasks::state::task_state::{Pending, TaskState};
 
+/// Why a task file is committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum TendReason {
+    /// It is hand-made, and at its first gate now.
+    Adopt,
+    /// The task rested at a gate which decides by itself.
+    Pass,
+    /// The task stood where the rules have changed.
+    Follow,
+    /// The file stood where it does not belong.
+    Move,
+    /// A person edited it.
+    Commit,
+}
+
 /// What was done about the files that people made or edited.
 #[derive(Default)]
 pub(crate) struct Tended {
-    /// Hand-made files that are at their first gate now.
-    pub adopted: Vec<Changed>,
-    /// Tasks that rested at a gate which decides by itself, and have gone on.
-    pub passed: Vec<Changed>,
-    /// Tasks that stood where the rules have changed, and follow them now.
-    pub followed: Vec<Changed>,
-    /// Tasks whose file stood where it does not belong, and is at home now.
-    pub moved: Vec<Changed>,
-    /// Edits that were committed.
-    pub committed: Vec<Changed>,
+    /// What was committed, and why; by reason.
+    pub changed: Vec<(TendReason, Changed)>,
     /// Tasks that somebody has to look at, with why.
     pub troubled: Vec<(TaskId, OpsError)>,
     /// What stands among the tasks, looks like one, and is none.
@@ -152,17 +159,8 @@ pub(crate) fn tend(
             break;
         }
     }
+    tended.changed.sort_by_key(|(reason, _)| *reason);
     Ok(tended)
-}
-
-/// Why a file is committed.
-#[derive(Clone, Copy)]
-enum Due {
-    Adopt,
-    Pass,
-    Follow,
-    Move,
-    Commit,
 }
 
 /// Leaves out the companions that stayed where their task is no more: what they are is told elsewhere.
@@ -195,7 +193,7 @@ fn tend_batch(
             Ok(found.map_or(NextStep::Nothing, |(_, choice)| NextStep::Do(choice)))
         },
         &mut |place, result| match (result, dues.borrow()[place]) {
-            (Ok(Some(changed)), Some(due)) => tended.list_of(due).push(changed),
+            (Ok(Some(changed)), Some(due)) => tended.changed.push((due, changed)),
             (Ok(_), _) => seen.learn(&batch[place]),
             (Err(error), _) => tended.trouble(&batch[place], error, seen),
         },
@@ -204,26 +202,29 @@ fn tend_batch(
 }
 
 /// Returns what is to be done with the file of a task that nobody froze.
-fn due(workspace: &Workspace, standing: &TaskState) -> Result<Option<(Due, Choice)>, OpsError> {
+fn due(
+    workspace: &Workspace,
+    standing: &TaskState,
+) -> Result<Option<(TendReason, Choice)>, OpsError> {
     standing.ensure_unfrozen()?;
     let (rules, origin) = (&standing.in_force.rules, standing.file.origin);
     if let Some(choice) = first_due_step(workspace, standing)? {
         let due = match origin {
-            Origin::HandMade => Due::Adopt,
-            Origin::Adopted if passes_by_itself(rules, &standing.file.task) => Due::Pass,
-            Origin::Adopted => Due::Follow,
+            Origin::HandMade => TendReason::Adopt,
+            Origin::Adopted if passes_by_itself(rules, &standing.file.task) => TendReason::Pass,
+            Origin::Adopted => TendReason::Follow,
         };
         return Ok(Some((due, choice)));
     }
     let home = home(standing);
     Ok(match &standing.pending {
-        Pending::Nothing => home.map(|choice| (Due::Move, choice)),
+        Pending::Nothing => home.map(|choice| (TendReason::Move, choice)),
         Pending::Versions(_) if rules.project.commit_edits => {
             // That a person moved it there is one commit, and that it does not belong there another.
             let by_hand = standing.head_path.as_ref() != Some(&standing.snapshot.path);
             Some(match home.filter(|_| by_hand) {
-                Some(choice) => (Due::Move, choice),
-                None => (Due::Commit, Choice::Pending),
+                Some(choice) => (TendReason::Move, choice),
+                None => (TendReason::Commit, Choice::Pending),
             })
         }
         _ => None,
@@ -231,16 +232,6 @@ fn due(workspace: &Workspace, standing: &TaskState) -> Result<Option<(Due, Choic
 }
 
 impl Tended {
-    fn list_of(&mut self, due: Due) -> &mut Vec<Changed> {
-        match due {
-            Due::Adopt => &mut self.adopted,
-            Due::Pass => &mut self.passed,
-            Due::Follow => &mut self.followed,
-            Due::Move => &mut self.moved,
-            Due::Commit => &mut self.committed,
-        }
-    }
-
     /// Notes the error of one file, which is told once, until the file changes.
     fn trouble(&mut self, task: &TaskEntry, error: OpsError, seen: &mut Seen) {
         match error {

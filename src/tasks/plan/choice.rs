@@ -9,10 +9,7 @@ use crate::git::{CommitId, Person};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Warning, WorkflowStep};
-use crate::storage::layout::{ARCHIVE, TASKS, is_archived};
-use crate::storage::tasks::task_files;
-use crate::storage::tasks::task_files::TaskPlace;
-use crate::storage::{ProjectPath, StoreError};
+use crate::storage::ProjectPath;
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::{Pending, TaskState, Version};
 
@@ -115,10 +112,6 @@ pub(crate) fn plan(
         Choice::Settled => settled = true,
     }
     write.to = place.unwrap_or_else(|| destination(standing, &after));
-    if standing.place == TaskPlace::Active && is_archived(&write.to) {
-        refuse_doubled(workspace, standing)?;
-        write.by_hand.extend(moved_from(standing, left_in_head(workspace, standing)?));
-    }
     if write.to != standing.snapshot.path {
         write.is_program = workspace
             .repository
@@ -143,43 +136,4 @@ pub(crate) fn plan(
         settled,
     };
     Ok(Plan { changed, write: Some(write).filter(|write| !write.versions.is_empty()) })
-}
-
-/// A task that ends while another active file has its id would rise again: that file would be the task from then on. It is looked for here
-/// alone, since that takes the longer the more folders there are.
-fn refuse_doubled(workspace: &Workspace, standing: &TaskState) -> Result<(), OpsError> {
-    let own = &standing.snapshot.path;
-    let mut paths = task_files::doubles(&workspace.paths, &standing.id, own)?;
-    if paths.is_empty() {
-        return Ok(());
-    }
-    paths.insert(0, own.clone());
-    Err(StoreError::TaskDoubled { id: standing.id.clone(), paths }.into())
-}
-
-/// Returns where HEAD has the task besides: it would stand there in every clone. Whoever moved it by hand has not committed that it went
-/// from there; where anything stands there now, nobody can say so. Looked for here alone, as the others are.
-fn left_in_head(workspace: &Workspace, standing: &TaskState) -> Result<Vec<ProjectPath>, OpsError> {
-    let Some(commit) = standing.head.commit else { return Ok(Vec::new()) };
-    let own = &standing.snapshot.path;
-    let name = format!("{}.md", standing.id);
-    let archive = ARCHIVE.strip_prefix(TASKS).map_or(ARCHIVE, |name| name.trim_start_matches('/'));
-    let found = workspace.repository.named_below(commit, TASKS, &name, archive)?;
-    let mut left: Vec<ProjectPath> =
-        found.into_iter().filter_map(|path| path.parse().ok()).collect();
-    left.retain(|path| path != own && Some(path) != standing.head_path.as_ref());
-    for path in &left {
-        if task_files::stands(&workspace.paths, path)? {
-            let paths = vec![own.clone(), path.clone()];
-            return Err(StoreError::TaskDoubled { id: standing.id.clone(), paths }.into());
-        }
-    }
-    Ok(left)
-}
-
-/// Returns the commit of a person that says that the task went from there.
-fn moved_from(standing: &TaskState, left: Vec<ProjectPath>) -> Option<ByHand> {
-    let message = commit_message::of_edit(&standing.file.task, "moved by hand");
-    let files: Vec<_> = left.into_iter().map(|path| (path, None)).collect();
-    (!files.is_empty()).then_some(ByHand { message, files })
 }
