@@ -30,12 +30,12 @@ pub(crate) fn taken(
     dry_run: DryRun,
 ) -> Result<Taken, OpsError> {
     let mut moved = false;
-    let claimed = change(workspace, &ticket.task, dry_run, &mut |standing| {
-        moved = seen.is_some() && standing.head.commit != seen;
+    let claimed = change(workspace, &ticket.task, dry_run, &mut |state| {
+        moved = seen.is_some() && state.head.commit != seen;
         if moved {
             return Err(OpsError::Restless { id: ticket.task.clone() });
         }
-        choose_claim(workspace, standing, ticket, agent)
+        choose_claim(workspace, state, ticket, agent)
     });
     let claimed = claimed.and_then(|changed| {
         if dry_run == DryRun::No && Claims::here(workspace)? == Claims::Shared {
@@ -62,7 +62,7 @@ pub(crate) fn claim(
     if shared {
         look_around(workspace)?;
     }
-    let mut choose = |standing: &TaskState| choose_claim(workspace, standing, ticket, agent);
+    let mut choose = |state: &TaskState| choose_claim(workspace, state, ticket, agent);
     let changed = change(workspace, &ticket.task, dry_run, &mut choose)?;
     if shared {
         confirm(workspace, ticket, agent, &changed)?;

@@ -211,9 +211,9 @@ fn carry_out(
     let mut as_decided = true;
     for want in batch {
         match chosen_for(workspace, head, in_force, &want) {
-            Ok((standing, choice)) => {
+            Ok((state, choice)) => {
                 wants.push(want);
-                chosen.push((standing, choice));
+                chosen.push((state, choice));
             }
             Err(error) => {
                 as_decided = false;
@@ -246,16 +246,15 @@ pub(crate) fn chosen_for(
     in_force: &Rc<InForce>,
     want: &Want,
 ) -> Result<(TaskState, Choice), OpsError> {
-    let standing =
-        TaskState::read_under(workspace, want.task(), head.clone(), Rc::clone(in_force))?;
-    standing.ensure_unfrozen()?;
-    if first_due_step(workspace, &standing)?.is_some() {
+    let state = TaskState::read_under(workspace, want.task(), head.clone(), Rc::clone(in_force))?;
+    state.ensure_unfrozen()?;
+    if first_due_step(workspace, &state)?.is_some() {
         return Err(OpsError::Restless { id: want.task().clone() });
     }
     let choice = match want {
         Want::Give(ticket, agent) => {
             let act = Act::Claim { agent: agent.clone(), branch: ticket.branch.clone() };
-            match choose(workspace, &standing, &act, agent_author(&in_force.rules.org, agent)?)? {
+            match choose(workspace, &state, &act, agent_author(&in_force.rules.org, agent)?)? {
                 Choice::Step { step, author, authored, .. } => {
                     let message =
                         commit_message::of_gift(agent, ticket.branch.as_ref(), &step.task);
@@ -266,10 +265,10 @@ pub(crate) fn chosen_for(
         }
         Want::Depend(_, lost) => {
             let act = Act::Depend { lost: lost.clone() };
-            choose(workspace, &standing, &act, workspace.repository.author_identity()?)?
+            choose(workspace, &state, &act, workspace.repository.author_identity()?)?
         }
     };
-    Ok((standing, choice))
+    Ok((state, choice))
 }
 
 /// Returns whether the task waits until a person has seen to what is staged of its file: whoever asks for work gets another one, but

@@ -10,7 +10,7 @@ use crate::project::active_rules::in_force;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::tasks::apply::change::NextStep;
-use crate::tasks::automatic::rule_changes::{Settled, settle_each, settle_rules};
+use crate::tasks::automatic::rule_changes::{RuleChanges, apply_to_each, follow_rules};
 use crate::tasks::headers::listing::{Scope, read_all};
 use crate::tasks::plan::choice::DryRun;
 use crate::tasks::plan::due::adoption;
@@ -20,9 +20,9 @@ use crate::tasks::state::task_state::TaskState;
 /// What became of the task files.
 pub(crate) struct Migrated {
     /// Those that stand at a gate now, those in trouble, and files that cannot be read as tasks.
-    pub adopted: Settled,
+    pub adopted: RuleChanges,
     /// Tasks that had a gate already, and stood where the rules have changed.
-    pub settled: Settled,
+    pub settled: RuleChanges,
 }
 
 /// Puts every task file without a gate at the first gate of its workflow; those that name none follow `workflow`, or the project's
@@ -43,27 +43,27 @@ pub(crate) fn add_gates(
     let new = listing.tasks.iter().filter(|(task, _)| task.is_new);
     let ids: Vec<TaskId> = new.map(|(task, _)| task.id.clone()).collect();
     let begin =
-        |workspace: &Workspace, standing: &mut TaskState| beginning(workspace, standing, workflow);
-    let mut adopted = Settled { unreadable: listing.unreadable, ..Settled::default() };
+        |workspace: &Workspace, state: &mut TaskState| beginning(workspace, state, workflow);
+    let mut adopted = RuleChanges { unreadable: listing.unreadable, ..RuleChanges::default() };
     let mut on = |_| ControlFlow::Continue(());
-    settle_each(workspace, wait, &ids, dry_run, &begin, &mut adopted, &mut on)?;
-    let settled = settle_rules(workspace, wait, dry_run, &mut on)?;
+    apply_to_each(workspace, wait, &ids, dry_run, &begin, &mut adopted, &mut on)?;
+    let settled = follow_rules(workspace, wait, dry_run, &mut on)?;
     Ok(Migrated { adopted, settled })
 }
 
 fn beginning(
     workspace: &Workspace,
-    standing: &mut TaskState,
+    state: &mut TaskState,
     workflow: Option<&WorkflowName>,
 ) -> Result<NextStep, OpsError> {
-    standing.ensure_unfrozen()?;
-    if standing.file.origin == Origin::Adopted {
+    state.ensure_unfrozen()?;
+    if state.file.origin == Origin::Adopted {
         return Ok(NextStep::Nothing);
     }
-    if let Some(name) = workflow.filter(|_| !names_workflow(&standing.file)) {
-        standing.file.task.routing.workflow = name.clone();
+    if let Some(name) = workflow.filter(|_| !names_workflow(&state.file)) {
+        state.file.task.routing.workflow = name.clone();
     }
-    Ok(NextStep::Do(adoption(workspace, standing)?))
+    Ok(NextStep::Do(adoption(workspace, state)?))
 }
 
 fn names_workflow(file: &TaskFile) -> bool {

@@ -53,11 +53,11 @@ pub(crate) fn open_manuscript(
     dry_run: DryRun,
 ) -> Result<Manuscript, OpsError> {
     let mut found = None;
-    change(workspace, id, dry_run, &mut |standing| {
-        permit(standing, &actor(workspace, &standing.in_force.rules.org, agent))?;
-        let snapshot = &standing.snapshot;
+    change(workspace, id, dry_run, &mut |state| {
+        permit(state, &actor(workspace, &state.in_force.rules.org, agent))?;
+        let snapshot = &state.snapshot;
         found =
-            Some(Manuscript { path: snapshot.path.clone(), bytes: standing.file.bytes().to_vec() });
+            Some(Manuscript { path: snapshot.path.clone(), bytes: state.file.bytes().to_vec() });
         Ok(Choice::Settled)
     })?;
     found.ok_or_else(|| OpsError::Restless { id: id.clone() })
@@ -72,19 +72,19 @@ pub(crate) fn edit_text(
     edited: &[u8],
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
-    rewrite(workspace, id, agent, dry_run, &|standing| {
-        if standing.file.bytes() != manuscript.bytes {
+    rewrite(workspace, id, agent, dry_run, &|state| {
+        if state.file.bytes() != manuscript.bytes {
             return Err(OpsError::Unfit {
                 code: "edit_conflict",
                 problem: format!("task `{id}` changed while you were at it"),
                 fix: format!(
                     "see what changed with `git log -p -1 -- {}`, then edit it again",
-                    standing.snapshot.path
+                    state.snapshot.path
                 ),
             });
         }
-        let path = &standing.snapshot.path;
-        parse(&standing.in_force, id, path, edited, workspace.now())
+        let path = &state.snapshot.path;
+        parse(&state.in_force, id, path, edited, workspace.now())
     })
 }
 
@@ -100,14 +100,14 @@ pub(crate) fn edit_fields(
         check_title(title)?;
     }
     check_dependencies(workspace, Some(id), &fields.depends_on)?;
-    let mut changed = rewrite(workspace, id, agent, dry_run, &|standing| {
-        let file = &standing.file;
+    let mut changed = rewrite(workspace, id, agent, dry_run, &|state| {
+        let file = &state.file;
         let after = fields.applied_to(&file.task);
         let changed = match &fields.body {
             Some(body) => file.update_with_body(&after, body),
             None => file.update(&after),
         };
-        standing.changed(workspace, changed)
+        state.changed(workspace, changed)
     })?;
     changed.warnings.extend(Warning::of_priority(&fields.metadata));
     Ok(changed)
@@ -180,23 +180,23 @@ fn rewrite(
     dry_run: DryRun,
     rewritten: &dyn Fn(&TaskState) -> Result<TaskFile, OpsError>,
 ) -> Result<Changed, OpsError> {
-    change(workspace, id, dry_run, &mut |standing| {
-        let rules = &standing.in_force.rules;
+    change(workspace, id, dry_run, &mut |state| {
+        let rules = &state.in_force.rules;
         let by = actor(workspace, &rules.org, agent);
-        permit(standing, &by)?;
-        let after = rewritten(standing)?;
-        if after.bytes() == standing.file.bytes() {
+        permit(state, &by)?;
+        let after = rewritten(state)?;
+        if after.bytes() == state.file.bytes() {
             return Ok(Choice::Settled);
         }
-        let unchanged_history = after.has_history_of(&standing.file);
-        match explain(rules, Some(&standing.file.task), &after.task) {
+        let unchanged_history = after.has_history_of(&state.file);
+        match explain(rules, Some(&state.file.task), &after.task) {
             Change::Same | Change::Edit if unchanged_history => {}
             Change::Foreign(fields) => return Err(not_yours(&fields.join(", "))),
             _ => return Err(not_yours("gate, status, gateHistory")),
         }
         let depends_on = &after.task.depends_on;
-        if depends_on.iter().any(|other| !standing.file.task.depends_on.contains(other)) {
-            refuse_circle(workspace, &standing.in_force, id, depends_on)?;
+        if depends_on.iter().any(|other| !state.file.task.depends_on.contains(other)) {
+            refuse_circle(workspace, &state.in_force, id, depends_on)?;
         }
         let message = commit_message::of_edit(&after.task, "edited");
         let author = actor_author(workspace, &rules.org, &by)?;
@@ -205,10 +205,10 @@ fn rewrite(
 }
 
 /// People may edit; an agent may edit the task it holds, and others if org.yaml lets it.
-fn permit(standing: &TaskState, by: &Actor) -> Result<(), OpsError> {
+fn permit(state: &TaskState, by: &Actor) -> Result<(), OpsError> {
     let Actor::Agent(agent) = by else { return Ok(()) };
-    let holds = standing.file.task.is_held_by(agent);
-    let org = &standing.in_force.rules.org;
+    let holds = state.file.task.is_held_by(agent);
+    let org = &state.in_force.rules.org;
     if holds || org.agent(agent).is_some_and(|known| known.may.contains(&Permission::Edit)) {
         return Ok(());
     }
@@ -256,14 +256,14 @@ pub(crate) fn comment(
             fix: format!("give its text, as in `aof task comment {id} \"...\"`"),
         });
     }
-    change(workspace, id, dry_run, &mut |standing| {
-        let org = &standing.in_force.rules.org;
+    change(workspace, id, dry_run, &mut |state| {
+        let org = &state.in_force.rules.org;
         let by = actor(workspace, org, comment.agent.as_ref());
         let author = actor_author(workspace, org, &by)?;
         let name = by.agent().map_or_else(|| author.name().to_owned(), ToString::to_string);
-        let commented = standing.file.with_comment(&name, workspace.now(), &comment.text);
-        let file = standing.changed(workspace, commented)?;
-        let message = commit_message::of_comment(&standing.file.task, &by, &comment.text);
+        let commented = state.file.with_comment(&name, workspace.now(), &comment.text);
+        let file = state.changed(workspace, commented)?;
+        let message = commit_message::of_comment(&state.file.task, &by, &comment.text);
         Ok(Choice::File { file: Box::new(file), message, author })
     })
 }

@@ -48,17 +48,17 @@ pub(crate) fn apply_together(
                 continue;
             }
             let read = TaskState::read_under(workspace, task, head.clone(), Rc::clone(&in_force));
-            if read.as_ref().is_ok_and(|standing| matches!(standing.pending, Pending::Stale(_))) {
+            if read.as_ref().is_ok_and(|state| matches!(state.pending, Pending::Stale(_))) {
                 alone.push(place);
                 continue;
             }
-            let decided = read.and_then(|mut standing| {
-                decide(workspace, place, &mut standing).map(|next| (standing, next))
+            let decided = read.and_then(|mut state| {
+                decide(workspace, place, &mut state).map(|next| (state, next))
             });
             match decided {
-                Ok((standing, NextStep::Do(choice))) => {
+                Ok((state, NextStep::Do(choice))) => {
                     places.push(place);
-                    chosen.push((standing, choice));
+                    chosen.push((state, choice));
                 }
                 Ok((_, NextStep::First(_))) => alone.push(place),
                 Ok((_, NextStep::Nothing)) => each(place, Ok(None)),
@@ -77,9 +77,8 @@ pub(crate) fn apply_together(
         }
     }
     for place in alone {
-        match apply(workspace, tasks[place], dry_run, &mut |standing| {
-            decide(workspace, place, standing)
-        }) {
+        match apply(workspace, tasks[place], dry_run, &mut |state| decide(workspace, place, state))
+        {
             Err(error) if error.is_general() => return Err(error),
             result => each(place, result),
         }
@@ -98,8 +97,8 @@ pub(crate) fn change_all(
     for batch in tasks.chunks(MOST) {
         workspace.restart_wait(wait);
         let tasks: Vec<&TaskId> = batch.iter().collect();
-        let decide = &mut |workspace: &Workspace, _: usize, standing: &mut TaskState| {
-            due_or(workspace, standing, choose)
+        let decide = &mut |workspace: &Workspace, _: usize, state: &mut TaskState| {
+            due_or(workspace, state, choose)
         };
         apply_together(workspace, &tasks, DryRun::No, decide, &mut |_, result| {
             if let (Ok(()), Err(error)) = (&first, result) {
@@ -120,12 +119,12 @@ pub(crate) fn carry_out_together(
     let mut results = Vec::with_capacity(chosen.len());
     let mut writes = Vec::new();
     let mut snapshots = Vec::new();
-    for (place, (standing, choice)) in chosen.into_iter().enumerate() {
-        match plan(workspace, &standing, choice) {
+    for (place, (state, choice)) in chosen.into_iter().enumerate() {
+        match plan(workspace, &state, choice) {
             Ok(plan) => {
                 if let Some(write) = plan.write {
                     writes.push((place, write));
-                    snapshots.push(standing.snapshot);
+                    snapshots.push(state.snapshot);
                 }
                 results.push(Ok(Some(plan.changed)));
             }

@@ -54,20 +54,20 @@ pub(crate) fn change(
     decide: &mut dyn FnMut(&TaskState) -> Result<Choice, OpsError>,
 ) -> Result<Changed, OpsError> {
     let changed =
-        apply(workspace, id, dry_run, &mut |standing| due_or(workspace, standing, &mut *decide))?;
+        apply(workspace, id, dry_run, &mut |state| due_or(workspace, state, &mut *decide))?;
     changed.ok_or_else(|| OpsError::Restless { id: id.clone() })
 }
 
 /// Decides what is done with a task that nobody froze: what is due first, if anything is, else what `decide` says.
 pub(crate) fn due_or(
     workspace: &Workspace,
-    standing: &TaskState,
+    state: &TaskState,
     decide: impl FnOnce(&TaskState) -> Result<Choice, OpsError>,
 ) -> Result<NextStep, OpsError> {
-    standing.ensure_unfrozen()?;
-    Ok(match first_due_step(workspace, standing)? {
+    state.ensure_unfrozen()?;
+    Ok(match first_due_step(workspace, state)? {
         Some(first) => NextStep::First(first),
-        None => NextStep::Do(decide(standing)?),
+        None => NextStep::Do(decide(state)?),
     })
 }
 
@@ -90,16 +90,16 @@ pub(crate) fn apply(
             break;
         }
         recover::heal_if_pending(workspace)?;
-        let mut standing = TaskState::read(workspace, id)?;
-        if stale_file::refresh(workspace, &standing)? {
+        let mut state = TaskState::read(workspace, id)?;
+        if stale_file::refresh(workspace, &state)? {
             continue;
         }
-        let (choice, is_first) = match decide(&mut standing)? {
+        let (choice, is_first) = match decide(&mut state)? {
             NextStep::Nothing => return Ok(None),
             NextStep::First(choice) => (choice, true),
             NextStep::Do(choice) => (choice, false),
         };
-        if let Some(mut changed) = carry_out(workspace, &standing, choice)? {
+        if let Some(mut changed) = carry_out(workspace, &state, choice)? {
             warnings.append(&mut changed.warnings);
             if !is_first {
                 return Ok(Some(Changed { warnings, ..changed }));
@@ -136,24 +136,24 @@ pub(crate) fn planned(
     decide: &mut Decide<'_>,
 ) -> Result<Option<Planned>, OpsError> {
     recover::heal_if_pending(workspace)?;
-    let mut standing = TaskState::read(workspace, id)?;
+    let mut state = TaskState::read(workspace, id)?;
     let (mut writes, mut warnings) = (Vec::new(), Vec::new());
     loop {
-        let (choice, is_first) = match decide(&mut standing)? {
+        let (choice, is_first) = match decide(&mut state)? {
             NextStep::Nothing => return Ok(None),
             NextStep::First(choice) => (choice, true),
             NextStep::Do(choice) => (choice, false),
         };
-        let Plan { mut changed, write } = plan(workspace, &standing, choice)?;
+        let Plan { mut changed, write } = plan(workspace, &state, choice)?;
         warnings.append(&mut changed.warnings);
         if !is_first {
             writes.extend(write);
             let changed = Changed { warnings, ..changed };
-            return Ok(Some(Planned { changed, head: standing.head, writes }));
+            return Ok(Some(Planned { changed, head: state.head, writes }));
         }
-        standing.file = changed.after;
+        state.file = changed.after;
         if let Some(write) = write {
-            standing.snapshot.bytes = write.bytes().to_vec();
+            state.snapshot.bytes = write.bytes().to_vec();
             writes.push(write);
         }
     }
@@ -162,12 +162,12 @@ pub(crate) fn planned(
 /// Carries a choice out; nothing if the task or the branch changed since they were read.
 pub(crate) fn carry_out(
     workspace: &Workspace,
-    standing: &TaskState,
+    state: &TaskState,
     choice: Choice,
 ) -> Result<Option<Changed>, OpsError> {
-    let plan = plan(workspace, standing, choice)?;
+    let plan = plan(workspace, state, choice)?;
     let Some(write) = plan.write else { return Ok(Some(plan.changed)) };
-    let read = &standing.snapshot;
+    let read = &state.snapshot;
     // What is replaced is compared again as late as can be, so for that it is enough that the system sees no difference.
     let replaced = write.to == read.path && write.bytes() != read.bytes;
     let is_current = || {
@@ -175,6 +175,6 @@ pub(crate) fn carry_out(
         Ok(replaced && read.seems_current(paths) || read.is_current(paths)?)
     };
     let commits =
-        commit_unless_changed(workspace, &standing.head, slice::from_ref(&write), is_current)?;
+        commit_unless_changed(workspace, &state.head, slice::from_ref(&write), is_current)?;
     Ok(commits.map(|commits| Changed { commit: commits.last().copied(), ..plan.changed }))
 }

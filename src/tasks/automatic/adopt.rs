@@ -135,8 +135,8 @@ pub(crate) fn tend(
             None
         }
     }));
-    let standing: HashSet<&ProjectPath> = all.iter().map(|task| &task.path).collect();
-    let moved = moved_by_hand(workspace, &seen.committed, &|path| standing.contains(path));
+    let state: HashSet<&ProjectPath> = all.iter().map(|task| &task.path).collect();
+    let moved = moved_by_hand(workspace, &seen.committed, &|path| state.contains(path));
     for task in moved.into_iter().chain(all) {
         if seen.knows(&task) {
             continue;
@@ -187,8 +187,8 @@ fn tend_batch(
         workspace,
         &tasks,
         DryRun::No,
-        &mut |workspace, place, standing| {
-            let found = due(workspace, standing)?;
+        &mut |workspace, place, state| {
+            let found = due(workspace, state)?;
             dues.borrow_mut()[place] = found.as_ref().map(|(due, _)| *due);
             Ok(found.map_or(NextStep::Nothing, |(_, choice)| NextStep::Do(choice)))
         },
@@ -202,26 +202,23 @@ fn tend_batch(
 }
 
 /// Returns what is to be done with the file of a task that nobody froze.
-fn due(
-    workspace: &Workspace,
-    standing: &TaskState,
-) -> Result<Option<(TendReason, Choice)>, OpsError> {
-    standing.ensure_unfrozen()?;
-    let (rules, origin) = (&standing.in_force.rules, standing.file.origin);
-    if let Some(choice) = first_due_step(workspace, standing)? {
+fn due(workspace: &Workspace, state: &TaskState) -> Result<Option<(TendReason, Choice)>, OpsError> {
+    state.ensure_unfrozen()?;
+    let (rules, origin) = (&state.in_force.rules, state.file.origin);
+    if let Some(choice) = first_due_step(workspace, state)? {
         let due = match origin {
             Origin::HandMade => TendReason::Adopt,
-            Origin::Adopted if passes_by_itself(rules, &standing.file.task) => TendReason::Pass,
+            Origin::Adopted if passes_by_itself(rules, &state.file.task) => TendReason::Pass,
             Origin::Adopted => TendReason::Follow,
         };
         return Ok(Some((due, choice)));
     }
-    let home = home(standing);
-    Ok(match &standing.pending {
+    let home = home(state);
+    Ok(match &state.pending {
         Pending::Nothing => home.map(|choice| (TendReason::Move, choice)),
         Pending::Versions(_) if rules.project.commit_edits => {
             // That a person moved it there is one commit, and that it does not belong there another.
-            let by_hand = standing.head_path.as_ref() != Some(&standing.snapshot.path);
+            let by_hand = state.head_path.as_ref() != Some(&state.snapshot.path);
             Some(match home.filter(|_| by_hand) {
                 Some(choice) => (TendReason::Move, choice),
                 None => (TendReason::Commit, Choice::Pending),

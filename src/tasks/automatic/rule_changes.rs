@@ -21,7 +21,7 @@ use crate::tasks::state::task_state::TaskState;
 
 /// What the rules in force did to tasks.
 #[derive(Default)]
-pub(crate) struct Settled {
+pub(crate) struct RuleChanges {
     /// Tasks that were moved, given to another role, blocked or set going.
     pub changed: Vec<Changed>,
     /// Tasks that somebody has to look at, with why.
@@ -32,17 +32,17 @@ pub(crate) struct Settled {
 
 /// Has all tasks stand where the rules in force have them. `rest` is called between batches with how long one took, and says
 /// whether to go on.
-pub(crate) fn settle_rules(
+pub(crate) fn follow_rules(
     workspace: &mut Workspace,
     wait: Duration,
     dry_run: DryRun,
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
-) -> Result<Settled, OpsError> {
+) -> Result<RuleChanges, OpsError> {
     workspace.restart_wait(wait);
     heal_if_pending(workspace)?;
     let (due, unreadable) = due(workspace)?;
-    let mut settled = Settled { unreadable, ..Settled::default() };
-    settle_each(workspace, wait, &due, dry_run, &owes, &mut settled, rest)?;
+    let mut settled = RuleChanges { unreadable, ..RuleChanges::default() };
+    apply_to_each(workspace, wait, &due, dry_run, &owes, &mut settled, rest)?;
     Ok(settled)
 }
 
@@ -50,19 +50,19 @@ pub(crate) fn settle_rules(
 pub(crate) type Choose<'c> = &'c dyn Fn(&Workspace, &mut TaskState) -> Result<NextStep, OpsError>;
 
 /// Does what `choose` says with each of the tasks, as many as can in one move of the branch.
-pub(crate) fn settle_each(
+pub(crate) fn apply_to_each(
     workspace: &mut Workspace,
     wait: Duration,
     tasks: &[TaskId],
     dry_run: DryRun,
     choose: Choose<'_>,
-    settled: &mut Settled,
+    settled: &mut RuleChanges,
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
 ) -> Result<(), OpsError> {
     for batch in tasks.chunks(MOST) {
         let start = Instant::now();
         workspace.restart_wait(wait);
-        settle_batch(workspace, batch, dry_run, choose, settled)?;
+        apply_to_batch(workspace, batch, dry_run, choose, settled)?;
         if rest(start.elapsed()).is_break() {
             break;
         }
@@ -74,7 +74,7 @@ pub(crate) fn settle_each(
 pub(crate) fn follow(workspace: &Workspace) -> Result<(), OpsError> {
     heal_if_pending(workspace)?;
     for batch in due(workspace)?.0.chunks(MOST) {
-        settle_batch(workspace, batch, DryRun::No, &owes, &mut Settled::default())?;
+        apply_to_batch(workspace, batch, DryRun::No, &owes, &mut RuleChanges::default())?;
     }
     Ok(())
 }
@@ -88,19 +88,19 @@ fn due(workspace: &Workspace) -> Result<(Vec<TaskId>, Vec<Unreadable>), OpsError
     Ok((due.map(|(task, _)| task.id.clone()).collect(), listing.unreadable))
 }
 
-fn settle_batch(
+fn apply_to_batch(
     workspace: &Workspace,
     batch: &[TaskId],
     dry_run: DryRun,
     choose: Choose<'_>,
-    settled: &mut Settled,
+    settled: &mut RuleChanges,
 ) -> Result<(), OpsError> {
     let tasks: Vec<&TaskId> = batch.iter().collect();
     apply_together(
         workspace,
         &tasks,
         dry_run,
-        &mut |workspace, _, standing| choose(workspace, standing),
+        &mut |workspace, _, state| choose(workspace, state),
         &mut |place, result| match result {
             Ok(changed) => settled.changed.extend(changed),
             // Somebody finished it, or took it away.
@@ -110,10 +110,10 @@ fn settle_batch(
     )
 }
 
-fn owes(workspace: &Workspace, standing: &mut TaskState) -> Result<NextStep, OpsError> {
-    if standing.file.origin == Origin::HandMade {
+fn owes(workspace: &Workspace, state: &mut TaskState) -> Result<NextStep, OpsError> {
+    if state.file.origin == Origin::HandMade {
         return Ok(NextStep::Nothing);
     }
-    standing.ensure_unfrozen()?;
-    Ok(step_owed_to_rules(workspace, standing)?.map_or(NextStep::Nothing, NextStep::Do))
+    state.ensure_unfrozen()?;
+    Ok(step_owed_to_rules(workspace, state)?.map_or(NextStep::Nothing, NextStep::Do))
 }

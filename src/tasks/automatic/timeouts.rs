@@ -72,10 +72,10 @@ pub(crate) fn run_out(
         let start = Instant::now();
         let tasks: Vec<&TaskId> = batch.iter().map(|due| &due.task).collect();
         workspace.restart_wait(wait);
-        let mut decide = |workspace: &Workspace, place: usize, standing: &mut TaskState| {
-            due_or(workspace, standing, |standing| {
+        let mut decide = |workspace: &Workspace, place: usize, state: &mut TaskState| {
+            due_or(workspace, state, |state| {
                 let author = workspace.repository.author_identity()?;
-                choose(workspace, standing, &batch[place].act(), author)
+                choose(workspace, state, &batch[place].act(), author)
             })
         };
         apply_together(workspace, &tasks, dry_run, &mut decide, &mut |place, result| {

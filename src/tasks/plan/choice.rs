@@ -63,19 +63,19 @@ pub(crate) struct Plan {
 /// Returns what the choice would make of the task.
 pub(crate) fn plan(
     workspace: &Workspace,
-    standing: &TaskState,
+    state: &TaskState,
     choice: Choice,
 ) -> Result<Plan, OpsError> {
-    let path = standing.snapshot.path.clone();
+    let path = state.snapshot.path.clone();
     let mut write = Write {
-        head_path: standing.head_path.clone(),
-        from: Some((path.clone(), standing.snapshot.bytes.clone())),
-        ..Write::of_new_file(Some(standing.id.clone()), path, Vec::new())
+        head_path: state.head_path.clone(),
+        from: Some((path.clone(), state.snapshot.bytes.clone())),
+        ..Write::of_new_file(Some(state.id.clone()), path, Vec::new())
     };
-    if let Pending::Versions(versions) = &standing.pending {
+    if let Pending::Versions(versions) = &state.pending {
         write.versions.clone_from(versions);
     }
-    let mut after = standing.file.clone();
+    let mut after = state.file.clone();
     let (mut events, mut warnings) = (Vec::new(), Vec::new());
     let mut settled = false;
     let mut place = None;
@@ -83,15 +83,15 @@ pub(crate) fn plan(
         Choice::Step { step, message, author, authored } => {
             let step = *step;
             let changed = match &step.work {
-                Some(work) => standing.file.update_with_work(&step.task, work),
-                None => standing.file.update(&step.task),
+                Some(work) => state.file.update_with_work(&step.task, work),
+                None => state.file.update(&step.task),
             };
-            let file = standing.changed(workspace, changed)?;
+            let file = state.changed(workspace, changed)?;
             (events, warnings) = (step.events, step.warnings);
             let bytes = file.bytes().to_vec();
             write.versions.push(Version { bytes, message, author: Some(author.clone()), authored });
-            let rules = &standing.in_force.rules;
-            let passed = pass_on(rules, &standing.snapshot.path, file, &author, workspace.now())?;
+            let rules = &state.in_force.rules;
+            let passed = pass_on(rules, &state.snapshot.path, file, &author, workspace.now())?;
             after = passed.file;
             write.versions.extend(passed.versions);
             events.extend(passed.events);
@@ -111,23 +111,21 @@ pub(crate) fn plan(
         // What lies between HEAD and the worktree goes all the same: it may be the very change, written and not yet committed.
         Choice::Settled => settled = true,
     }
-    write.to = place.unwrap_or_else(|| destination(standing, &after));
-    if write.to != standing.snapshot.path {
-        write.is_program = workspace
-            .repository
-            .is_program(standing.head.commit, standing.snapshot.path.as_str())?;
-        let Following { companions, edited, left } = following(workspace, standing, &write.to)?;
+    write.to = place.unwrap_or_else(|| destination(state, &after));
+    if write.to != state.snapshot.path {
+        write.is_program =
+            workspace.repository.is_program(state.head.commit, state.snapshot.path.as_str())?;
+        let Following { companions, edited, left } = following(workspace, state, &write.to)?;
         write.companions = companions;
         if !edited.is_empty() {
-            write.by_hand.push(ByHand {
-                message: commit_message::of_companions(&standing.id),
-                files: edited,
-            });
+            write
+                .by_hand
+                .push(ByHand { message: commit_message::of_companions(&state.id), files: edited });
         }
         warnings.extend(left);
     }
     let changed = Changed {
-        before: Some(standing.file.clone()),
+        before: Some(state.file.clone()),
         after,
         path: write.to.clone(),
         commit: None,

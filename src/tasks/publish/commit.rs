@@ -113,7 +113,7 @@ pub(crate) fn publish(
         // The record stays: it is what the next command goes by if a power cut takes some of it back.
         return Err(OpsError::from(StoreError::from(fault)).into());
     }
-    let settled = file_writes::settle(lock, writes);
+    let settled = file_writes::remove_moved(lock, writes);
     crash_points::point("ops.settled");
     if let Err(fault) = settled.and_then(|()| journal::clear(lock)) {
         // The commit stands, so this is no failure of the act. The record stays, and the next command goes on from there.

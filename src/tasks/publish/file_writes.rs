@@ -156,7 +156,7 @@ impl Named {
 }
 
 /// Removes the old files of tasks that moved, if they still are what was read.
-pub(crate) fn settle(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
+pub(crate) fn remove_moved(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
     for write in writes {
         if let Some((path, before)) = write.from.as_ref().filter(|(path, _)| *path != write.to) {
             accept_changed(atomic_write::remove_if(lock, path, before))?;

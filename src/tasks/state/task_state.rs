@@ -90,7 +90,7 @@ impl TaskState {
         if let Some(before) = &head_path {
             refuse_copy(workspace, id, &snapshot.path, before)?;
         }
-        let mut standing = Self {
+        let mut state = Self {
             id: id.clone(),
             head,
             in_force,
@@ -101,23 +101,22 @@ impl TaskState {
             pending: Pending::Nothing,
             thaw: String::new(),
         };
-        standing.pending = standing.compare(workspace, blob, is_committed)?;
-        if let Pending::Foreign(fields) = &standing.pending {
-            let committed = match &standing.head_path {
+        state.pending = state.compare(workspace, blob, is_committed)?;
+        if let Pending::Foreign(fields) = &state.pending {
+            let committed = match &state.head_path {
                 Some(path) if is_unreadable_before(fields) => Committed::Unreadable(path),
                 Some(path) => Committed::At(path),
-                None if standing.was_committed(workspace)? => Committed::Earlier,
+                None if state.was_committed(workspace)? => Committed::Earlier,
                 None => Committed::Never,
             };
-            standing.thaw = thaw(&standing.snapshot.path, committed);
+            state.thaw = thaw(&state.snapshot.path, committed);
         }
-        let unearned = standing.file.unearned();
-        if !unearned.is_empty()
-            && !matches!(standing.pending, Pending::Foreign(_) | Pending::Stale(_))
+        let unearned = state.file.unearned();
+        if !unearned.is_empty() && !matches!(state.pending, Pending::Foreign(_) | Pending::Stale(_))
         {
-            standing.pending = Pending::Unearned(unearned);
+            state.pending = Pending::Unearned(unearned);
         }
-        Ok(standing)
+        Ok(state)
     }
 
     /// Returns an error if the file was changed by hand where it is the engine's.

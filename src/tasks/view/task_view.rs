@@ -72,8 +72,8 @@ pub(crate) fn frozen(workspace: &Workspace, id: &TaskId) -> Option<FrozenFile> {
     }
     let head = workspace.repository.look().ok()?;
     let in_force = Rc::new(in_force(workspace, &head).ok()?);
-    let standing = TaskState::read_under(workspace, id, head, in_force).ok()?;
-    let frozen = standing.frozen()?;
+    let state = TaskState::read_under(workspace, id, head, in_force).ok()?;
+    let frozen = state.frozen()?;
     let (problem, fields) = (frozen.of("it"), frozen.fields.to_vec());
     Some(FrozenFile { problem, fields, fix: workspace.git_words.said(frozen.fix) })
 }

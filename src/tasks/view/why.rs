@@ -66,9 +66,9 @@ pub(crate) enum Effect {
 pub(crate) fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), OpsError> {
     let head = workspace.repository.look()?;
     let in_force = Rc::new(in_force_and_seen(workspace, &head)?);
-    let standing = TaskState::read_under(workspace, id, head, in_force)?;
-    let rules = &standing.in_force.rules;
-    let task = &standing.file.task;
+    let state = TaskState::read_under(workspace, id, head, in_force)?;
+    let rules = &state.in_force.rules;
+    let task = &state.file.task;
     let posts = Workplace::open(rules, task);
     let consequences = posts.iter().flat_map(|post| {
         let consequence = |outcome: Outcome| {
@@ -80,8 +80,8 @@ pub(crate) fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InFo
     let consequences: Vec<Consequence> = consequences.collect();
     let mut because = because(rules, task);
     because.extend(terms(rules, task));
-    if standing.file.origin == Origin::HandMade {
-        because.push(beginning(workspace, &standing));
+    if state.file.origin == Origin::HandMade {
+        because.push(beginning(workspace, &state));
     } else if let Some(act) = owed(rules, task) {
         if act == Act::Pass {
             because.retain(|sentence| sentence != UNCLAIMED);
@@ -97,14 +97,14 @@ pub(crate) fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InFo
     because.extend(drifted(rules, task));
     if let Some(reason) = workspace.underway() {
         because.push(format!("nothing moves it now: {}", workspace.git_words.said(reason)));
-    } else if let Some(frozen) = standing.frozen() {
+    } else if let Some(frozen) = state.frozen() {
         let problem = frozen.of("its file");
         because
             .push(format!("nothing moves it: {problem}; {}", workspace.git_words.said(frozen.fix)));
     }
     if !task.status.is_finished() {
         let circle =
-            task.depends_on.first().and_then(|_| circle_around(workspace, &standing.in_force, id));
+            task.depends_on.first().and_then(|_| circle_around(workspace, &state.in_force, id));
         because.extend(circle.map(|circle| {
             format!(
                 "these wait for each other, so none of them is handed out: {}; edit `dependsOn` of one",
@@ -112,14 +112,12 @@ pub(crate) fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InFo
             )
         }));
         because.extend(
-            task.depends_on
-                .iter()
-                .filter_map(|other| waits_for(workspace, &standing.in_force, other)),
+            task.depends_on.iter().filter_map(|other| waits_for(workspace, &state.in_force, other)),
         );
     }
-    let who = who(rules, &standing.file);
-    let reason = Reason { because, who, consequences, file: standing.file };
-    Ok((reason, standing.in_force))
+    let who = who(rules, &state.file);
+    let reason = Reason { because, who, consequences, file: state.file };
+    Ok((reason, state.in_force))
 }
 
 fn effect(rules: &Rules, task: &Task, post: &Workplace<'_>, outcome: &Outcome) -> Option<Effect> {
