@@ -50,6 +50,10 @@ pub(crate) struct Unreadable {
 }
 
 impl Unreadable {
+    fn whole(path: String, reason: String) -> Self {
+        Self { path, reason, diagnostics: Vec::new() }
+    }
+
     /// Returns the file, with line and column where its text is what is wrong.
     pub(crate) fn place(&self) -> String {
         match self.diagnostics.first() {
@@ -163,29 +167,25 @@ fn entries(workspace: &Workspace, scope: Scope, listing: &mut Listing) -> Vec<Ta
         is_new
     });
     active.retain(|entry| files[&entry.id].len() == 1);
+    let stands = |path: &ProjectPath| path.below(paths.root()).exists();
     let mut arrived = HashSet::new();
     let mut both = Vec::new();
     for entry in archived {
-        match files.get(&entry.id).map(|others| side(paths, others)) {
-            None => both.push(entry),
-            Some(Side::Active) => {}
-            Some(Side::Archived) => {
-                arrived.insert(entry.id.clone());
+        let others = files.get(&entry.id).map(Vec::as_slice).unwrap_or_default();
+        match others.iter().find(|path| stands(path)) {
+            None => {
+                if !others.is_empty() {
+                    arrived.insert(entry.id.clone());
+                }
                 both.push(entry);
             }
-            // It was brought back meanwhile.
-            Some(Side::Both) if !entry.path.below(paths.root()).exists() => {}
-            Some(Side::Both) => {
-                let other = &files[&entry.id][0];
-                let reason = format!(
-                    "task `{}` is active as `{other}` too: remove one of the two",
-                    entry.id
-                );
-                unreadable.push(Unreadable {
-                    path: entry.path.to_string(),
-                    reason,
-                    diagnostics: Vec::new(),
-                });
+            // On its way into the archive a task is in both places for a moment; or it was brought back meanwhile.
+            Some(_) if journal::is_pending(paths) || !stands(&entry.path) => {}
+            Some(_) => {
+                let (id, other) = (&entry.id, &others[0]);
+                let reason =
+                    format!("task `{id}` is active as `{other}` too: remove one of the two");
+                unreadable.push(Unreadable::whole(entry.path.to_string(), reason));
             }
         }
     }
@@ -204,7 +204,7 @@ fn entries(workspace: &Workspace, scope: Scope, listing: &mut Listing) -> Vec<Ta
             "task `{id}` has {count} files, {}: {counts}; remove all but one",
             listed(&paths)
         );
-        unreadable.push(Unreadable { path: paths[0].to_string(), reason, diagnostics: Vec::new() });
+        unreadable.push(Unreadable::whole(paths[0].to_string(), reason));
     }
     active
 }
@@ -221,27 +221,7 @@ fn tell_apart(strays: Vec<Stray>, archived: &[TaskEntry], listing: &mut Listing)
         let is_beside =
             task.is_some_and(|task| !path.starts_with(ARCHIVE) || finished.contains(task.as_str()));
         let among = if is_beside { &mut listing.beside } else { &mut listing.unreadable };
-        let (path, reason) = (path.display().to_string(), reason.to_string());
-        among.push(Unreadable { path, reason, diagnostics: Vec::new() });
-    }
-}
-
-/// Where a task stands that was listed among the active ones and in the archive.
-enum Side {
-    Active,
-    Archived,
-    Both,
-}
-
-/// On its way into the archive a task is in both places for a moment; by now it may have arrived.
-fn side(paths: &Paths, active: &[ProjectPath]) -> Side {
-    let stands = || active.iter().any(|path| path.below(paths.root()).exists());
-    if stands() && journal::is_pending(paths) {
-        Side::Active
-    } else if stands() {
-        Side::Both
-    } else {
-        Side::Archived
+        among.push(Unreadable::whole(path.display().to_string(), reason.to_string()));
     }
 }
 
@@ -304,9 +284,7 @@ pub(crate) fn unreadable(path: &str, error: OpsError) -> Unreadable {
             let reason = diagnostics.first().map(|first| first.message.clone()).unwrap_or_default();
             Unreadable { path: path.to_owned(), reason, diagnostics }
         }
-        other => {
-            Unreadable { path: path.to_owned(), reason: other.to_string(), diagnostics: Vec::new() }
-        }
+        other => Unreadable::whole(path.to_owned(), other.to_string()),
     }
 }
 

@@ -23,7 +23,7 @@ use crate::project::error::reason::reason_of;
 use crate::project::workspace::Workspace;
 use crate::rules::Refusal;
 use crate::storage::inbox::{FileClass, InboxFile, OpenInboxFile, Witnessed};
-use crate::storage::random::{UlidSequence, ulid};
+use crate::storage::random::ulid;
 use crate::storage::{Inbox, StoreError};
 use crate::system::crash_points;
 use crate::tasks::apply::batch::MOST;
@@ -132,8 +132,8 @@ pub(crate) fn deliver(
         }
     }
     let mut failed = Vec::new();
-    // Whoever takes them up after a kill goes by the order of their ids.
-    let mut ids = UlidSequence::default();
+    // Whoever takes them up after a kill goes by the order of their ids: each is of a later millisecond.
+    let mut time = clock();
     let (mut ready, mut taken) = (ready.into_iter(), taken.into_iter());
     let done = work_off(workspace, &inbox, wait, visits, recipient, &mut |room| {
         let mut batch: Vec<TakenFile> =
@@ -142,7 +142,8 @@ pub(crate) fn deliver(
             return Ok(batch);
         }
         for (file, first_seen) in ready.by_ref().take(room) {
-            match inbox.take(&file, &ids.next(clock())?) {
+            time += Duration::from_millis(1);
+            match inbox.take(&file, &ulid(time)?) {
                 Ok(taken) => batch.extend(taken.map(|taken| (taken, first_seen))),
                 Err(fault) => failed.push((file.name, fault)),
             }
