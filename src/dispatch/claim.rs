@@ -1,7 +1,7 @@
-//! Claims and assignments of one task, or of a branch of one. In a synced project the remote has to confirm them.
+//! ClaimMode and assignments of one task, or of a branch of one. In a synced project the remote has to confirm them.
 
 use super::claim_errors::is_of_the_task;
-use super::synced_claims::{Claims, confirm, look_around};
+use super::synced_claims::{ClaimMode, confirm, look_around};
 use crate::domain::{AgentId, Ticket};
 use crate::git::CommitId;
 use crate::project::error::error::OpsError;
@@ -21,7 +21,7 @@ pub(crate) enum Taken {
     Moved,
 }
 
-/// Claims it; as long as the branch stands where it was seen, if that matters.
+/// ClaimMode it; as long as the branch stands where it was seen, if that matters.
 pub(crate) fn taken(
     workspace: &Workspace,
     seen: Option<CommitId>,
@@ -38,7 +38,7 @@ pub(crate) fn taken(
         choose_claim(workspace, state, ticket, agent)
     });
     let claimed = claimed.and_then(|changed| {
-        if dry_run == DryRun::No && Claims::here(workspace)? == Claims::Shared {
+        if dry_run == DryRun::No && ClaimMode::here(workspace)? == ClaimMode::Shared {
             confirm(workspace, ticket, agent, &changed)?;
         }
         Ok(changed)
@@ -58,7 +58,7 @@ pub(crate) fn claim(
     agent: &AgentId,
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
-    let shared = dry_run == DryRun::No && Claims::here(workspace)? == Claims::Shared;
+    let shared = dry_run == DryRun::No && ClaimMode::here(workspace)? == ClaimMode::Shared;
     if shared {
         look_around(workspace)?;
     }

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::claim_errors::is_of_the_task;
-use super::synced_claims::Claims;
+use super::synced_claims::ClaimMode;
 use super::workplaces::{hands, waiting};
 use crate::domain::{AgentId, HandOut, LostDependency, TaskId, Ticket};
 use crate::git::{CommitId, GitError, Head};
@@ -25,7 +25,7 @@ use crate::tasks::actions::choose;
 use crate::tasks::apply::batch::{MOST, carry_out_together};
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::list::is_ready;
-use crate::tasks::headers::listing::{Scope, read_all};
+use crate::tasks::headers::listing::{ListScope, read_all};
 use crate::tasks::plan::choice::{Changed, Choice, DryRun};
 use crate::tasks::plan::due::first_due_step;
 use crate::tasks::recovery::recover::heal_if_pending;
@@ -78,7 +78,7 @@ pub(crate) struct Dependent {
 /// The commit under which nothing was left to hand out. As long as it is the branch's there is hardly anything new: what people
 /// have not committed may be, so whoever keeps this forgets it now and then.
 #[derive(Debug, Default)]
-pub(crate) struct Exhausted(Option<CommitId>);
+pub(crate) struct NothingToHandOut(Option<CommitId>);
 
 /// Returns whether the rules have anything handed out.
 pub(crate) fn hands_out(rules: &Rules) -> bool {
@@ -105,7 +105,7 @@ impl Want {
 pub(crate) fn hand_out(
     workspace: &mut Workspace,
     wait: Duration,
-    exhausted: &mut Exhausted,
+    exhausted: &mut NothingToHandOut,
     dry_run: DryRun,
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
 ) -> Result<HandedOut, OpsError> {
@@ -122,7 +122,7 @@ pub(crate) fn hand_out(
         done.hands_out = hands_out(&in_force.rules);
         let (mut wants, left) = wanted(workspace, &in_force, &passed_over);
         done.left = left;
-        if dry_run == DryRun::No && Claims::of(workspace, &in_force) == Claims::Shared {
+        if dry_run == DryRun::No && ClaimMode::of(workspace, &in_force) == ClaimMode::Shared {
             let all = wants.len();
             wants.retain(|want| matches!(want, Want::Depend(..)));
             done.to_share = wants.len() < all;
@@ -162,7 +162,7 @@ pub(crate) fn wanted(
     in_force: &InForce,
     passed_over: &HashSet<TaskId>,
 ) -> (Vec<Want>, usize) {
-    let listing = read_all(workspace, in_force, Scope::Recent);
+    let listing = read_all(workspace, in_force, ListScope::Recent);
     let dependencies = Dependencies::of(workspace, in_force, &listing);
     let headers = || listing.tasks.iter().map(|(header, _)| header);
     let considered = |id: &TaskId| !passed_over.contains(id);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::hand_out::{Exhausted, HandedOut, hand_out, hands_out};
+use super::hand_out::{HandedOut, NothingToHandOut, hand_out, hands_out};
 use super::synced_assignment::sync_and_hand_out;
 use crate::domain::Timestamp;
 use crate::git::Prompts;
@@ -60,7 +60,7 @@ pub(crate) fn sweep(
     let mut swept = Swept {
         settled: follow_rules(workspace, wait, dry_run, rest)?,
         ran_out: run_out(workspace, wait, dry_run, rest)?,
-        handed_out: hand_out(workspace, wait, &mut Exhausted::default(), dry_run, rest)?,
+        handed_out: hand_out(workspace, wait, &mut NothingToHandOut::default(), dry_run, rest)?,
         superseded: Vec::new(),
     };
     if swept.handed_out.to_share {

@@ -1,4 +1,4 @@
-//! Claims in a project that is synced count once the remote has them, so that no two machines hold one task. The push decides: of
+//! ClaimMode in a project that is synced count once the remote has them, so that no two machines hold one task. The push decides: of
 //! two claims the one that was pushed first stands, and whoever comes second learns it before anything is done.
 //!
 //! A claim that cannot be confirmed is given back, and nobody is told that it was theirs.
@@ -19,14 +19,14 @@ use crate::tasks::plan::choice::{Changed, DryRun};
 
 /// Whether claims of a project are confirmed by its remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Claims {
+pub(crate) enum ClaimMode {
     /// They count once they are committed.
     Local,
     /// They count once the remote has them.
     Shared,
 }
 
-impl Claims {
+impl ClaimMode {
     /// Returns how claims are made under these rules, in this run.
     pub(crate) fn of(workspace: &Workspace, in_force: &InForce) -> Self {
         match workspace.network {

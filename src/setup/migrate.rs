@@ -11,7 +11,7 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::tasks::apply::change::NextStep;
 use crate::tasks::automatic::rule_changes::{RuleChanges, apply_to_each, follow_rules};
-use crate::tasks::headers::listing::{Scope, read_all};
+use crate::tasks::headers::listing::{ListScope, read_all};
 use crate::tasks::plan::choice::DryRun;
 use crate::tasks::plan::due::adoption;
 use crate::tasks::recovery::recover::heal_if_pending;
@@ -38,7 +38,7 @@ pub(crate) fn add_gates(
         heal_if_pending(workspace)?;
     }
     let in_force = in_force(workspace, &workspace.head()?)?;
-    let mut listing = read_all(workspace, &in_force, Scope::Active);
+    let mut listing = read_all(workspace, &in_force, ListScope::Active);
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
     let new = listing.tasks.iter().filter(|(task, _)| task.is_new);
     let ids: Vec<TaskId> = new.map(|(task, _)| task.id.clone()).collect();

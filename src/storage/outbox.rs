@@ -23,7 +23,7 @@ use super::fs::folder::list;
 use super::fs::lock_file::FileLock;
 use super::fs::temporary_file::TemporaryFile;
 use super::layout::{DROPPED, OUTBOX, UNTOLD};
-use super::{Cursor, Durability, Folder, Paths, StoreError};
+use super::{Durability, Folder, Paths, StoreError, ToldCursor};
 use crate::domain::ChannelKey;
 use crate::system::{crash_points, disk};
 
@@ -101,12 +101,16 @@ impl Outbox {
     }
 
     /// Returns the cursor; one that cannot be read is none.
-    pub(crate) fn cursor(&self) -> Result<Option<Cursor>, StoreError> {
+    pub(crate) fn cursor(&self) -> Result<Option<ToldCursor>, StoreError> {
         self.read_json(OUTBOX, "cursor")
     }
 
     /// Moves the cursor, durably.
-    pub(crate) fn set_cursor(&self, _right: &FileLock, cursor: &Cursor) -> Result<(), StoreError> {
+    pub(crate) fn set_cursor(
+        &self,
+        _right: &FileLock,
+        cursor: &ToldCursor,
+    ) -> Result<(), StoreError> {
         self.make(OUTBOX)?.replace_json("cursor", cursor, Durability::Durable)
     }
 
@@ -386,7 +390,7 @@ mod tests {
         assert!(
             outbox.writing().unwrap().is_none() && outbox.delivering(&key()).unwrap().is_none()
         );
-        let mut cursor = Cursor::default();
+        let mut cursor = ToldCursor::default();
         cursor.set("refs/heads/main", "abc");
         outbox.set_cursor(&right.unwrap(), &cursor).unwrap();
         assert_eq!(outbox.cursor().unwrap(), Some(cursor));

@@ -25,7 +25,7 @@ use crate::tasks::plan::gates::pass_on;
 use crate::tasks::plan::write::Write;
 use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::state::commit_message;
-use crate::tasks::state::task_state::{Version, parse_with};
+use crate::tasks::state::task_state::{FileVersion, parse_with};
 
 /// What people say of a new task.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -124,7 +124,7 @@ pub(crate) fn opened(
     let bytes = task_file::create(&step.task, body).into_bytes();
     let to = task_path(&task.id, rules.project.layout);
     let message = commit_message::of_act(&Act::Open, 0, &step.task);
-    let first = Version { bytes, message, author: Some(author.clone()), authored: now };
+    let first = FileVersion { bytes, message, author: Some(author.clone()), authored: now };
     let defaults = Defaults { workflow: task.routing.workflow.clone(), created: now };
     let file = parse_with(&defaults, &task.id, &to, &first.bytes)?;
     let passed = pass_on(rules, &to, file, author, now)?;

@@ -15,7 +15,7 @@ use crate::tasks::state::task_state::{TaskState, find, parse};
 
 /// What is to change of what people say of a task. Whatever is not given stays.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Fields {
+pub(crate) struct EditedFields {
     /// What it is called from now on.
     pub title: Option<String>,
     /// What is to be done, in short; an empty text takes it away.
@@ -93,7 +93,7 @@ pub(crate) fn edit_fields(
     workspace: &Workspace,
     id: &TaskId,
     agent: Option<&AgentId>,
-    fields: &Fields,
+    fields: &EditedFields,
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
     if let Some(title) = &fields.title {
@@ -113,7 +113,7 @@ pub(crate) fn edit_fields(
     Ok(changed)
 }
 
-impl Fields {
+impl EditedFields {
     fn applied_to(&self, task: &Task) -> Task {
         let mut after = task.clone();
         if let Some(title) = &self.title {
@@ -276,7 +276,7 @@ mod tests {
 
     const FILE: &str = "---\r\ntitle: Login   # short\r\ntags: [a, b] # keep\r\nmetadata:\r\n  priority: low\r\n  # why\r\n  n: 3\r\n---\r\nbody";
 
-    fn edited(fields: &Fields) -> Result<String, SpliceRefusal> {
+    fn edited(fields: &EditedFields) -> Result<String, SpliceRefusal> {
         let defaults = Defaults {
             workflow: "default".parse().unwrap(),
             created: "2026-02-16T12:00:00Z".parse().unwrap(),
@@ -294,14 +294,14 @@ mod tests {
 
     #[test]
     fn only_what_is_named_changes() {
-        assert_eq!(edited(&Fields::default()).unwrap(), FILE);
-        let fields = Fields {
+        assert_eq!(edited(&EditedFields::default()).unwrap(), FILE);
+        let fields = EditedFields {
             title: Some(" Login page ".to_owned()),
             tags: vec!["c".to_owned(), "b".to_owned()],
             untags: vec!["a".to_owned()],
             unset: vec!["n".to_owned()],
             metadata: Map::from_iter([("priority".to_owned(), "high".into())]),
-            ..Fields::default()
+            ..EditedFields::default()
         };
         let text = edited(&fields).unwrap();
         assert!(text.contains("title: Login page   # short\r\ntags: [b, c] # keep\r\n"), "{text}");
@@ -315,7 +315,8 @@ mod tests {
     #[test]
     fn another_body_takes_the_line_endings_of_the_file() {
         let body = |text: &str| {
-            edited(&Fields { body: Some(text.to_owned()), ..Fields::default() }).unwrap()
+            edited(&EditedFields { body: Some(text.to_owned()), ..EditedFields::default() })
+                .unwrap()
         };
         assert!(body("one\n---\ntwo").ends_with("---\r\n\r\none\r\n---\r\ntwo\r\n"));
         assert!(body("").ends_with("  n: 3\r\n---\r\n"));

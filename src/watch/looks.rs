@@ -7,7 +7,7 @@ use tracing::warn;
 use super::desk::Desk;
 use super::report::WatchReport;
 use super::schedule::Schedule;
-use crate::dispatch::hand_out::{Exhausted, HandedOut, hand_out};
+use crate::dispatch::hand_out::{HandedOut, NothingToHandOut, hand_out};
 use crate::git::{CommitId, Head, TreeFile};
 use crate::history::lost_steps::{BranchSeen, Retaken, tend_branch};
 use crate::history::stale_index::{IndexSeen, tend_index};
@@ -16,7 +16,7 @@ use crate::project::error::error::OpsError;
 use crate::project::rule_sources::rules_mark;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::QUIET;
-use crate::tasks::automatic::adopt::{Seen, TendReason, tend};
+use crate::tasks::automatic::adopt::{SeenFiles, TendReason, tend};
 use crate::tasks::automatic::timeouts::run_out;
 use crate::tasks::plan::choice::DryRun;
 
@@ -29,9 +29,9 @@ pub(crate) struct Looks {
     /// The rule files of a commit; no commit where they are to be looked at again.
     rules: Option<(Option<CommitId>, Vec<TreeFile>)>,
     uncommitted: Vec<String>,
-    tasks: Seen,
+    tasks: SeenFiles,
     /// The commit at which nothing was left to hand out.
-    exhausted: Exhausted,
+    exhausted: NothingToHandOut,
     index: IndexSeen,
     branch: BranchSeen,
 }
@@ -44,7 +44,7 @@ impl Looks {
 
     /// Has handing out tried again at the same commit.
     pub(crate) fn forget_hand_out(&mut self) {
-        self.exhausted = Exhausted::default();
+        self.exhausted = NothingToHandOut::default();
     }
 
     /// Reports when other rules are in force than before, or than those in the worktree.

@@ -21,7 +21,7 @@ use crate::storage::tasks::walk::WalkEntry;
 use crate::storage::{ProjectPath, journal};
 use crate::system::shell::all_quoted;
 use crate::tasks::apply::batch::change_all;
-use crate::tasks::headers::listing::{Scope, Unreadable, is_misplaced, read_all};
+use crate::tasks::headers::listing::{ListScope, Unreadable, is_misplaced, read_all};
 use crate::tasks::plan::choice::Choice;
 use crate::tasks::plan::due::home;
 use crate::tasks::state::misplaced_files::moved_by_hand;
@@ -159,7 +159,7 @@ pub(crate) fn misplaced(subject: &Subject<'_>) -> Found {
     if subject.is_doctor() {
         // Which of two files counts is asked elsewhere.
         let doubled = doubled_files(workspace);
-        for (header, path) in read_all(workspace, in_force, Scope::All).tasks {
+        for (header, path) in read_all(workspace, in_force, ListScope::All).tasks {
             if is_misplaced(&header, &path) {
                 ids.extend(Some(header.id.clone()).filter(|id| !doubled.contains_key(id)));
             }

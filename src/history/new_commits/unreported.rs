@@ -7,7 +7,7 @@ use crate::domain::Timestamp;
 use crate::git::{ChangedFile, CommitId, Head, LogEntry, Repository};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::Cursor;
+use crate::storage::ToldCursor;
 
 /// How many commits are told of in one go by whoever must not take long.
 pub(crate) const MOST_COMMITS: usize = 200;
@@ -47,7 +47,7 @@ impl News {
     /// left those that are known.
     pub(crate) fn begin(
         workspace: &Workspace,
-        known: &Cursor,
+        known: &ToldCursor,
         head: &Head,
         newest: CommitId,
     ) -> Result<Option<CommitId>, OpsError> {
@@ -72,7 +72,7 @@ impl News {
     /// there any more.
     pub(crate) fn since(
         workspace: &Workspace,
-        known: &Cursor,
+        known: &ToldCursor,
         (last, newest): (CommitId, CommitId),
         most: usize,
     ) -> Result<Option<Self>, OpsError> {
@@ -122,7 +122,7 @@ impl News {
     }
 
     /// Notes that all was told, up to there.
-    pub(crate) fn note_in(&self, cursor: &mut Cursor, branch: &str) {
+    pub(crate) fn note_in(&self, cursor: &mut ToldCursor, branch: &str) {
         cursor.lose(&self.gone.iter().map(ToString::to_string).collect::<Vec<_>>());
         cursor.set(branch, &self.reached.to_string());
     }
@@ -200,6 +200,6 @@ impl News {
     }
 }
 
-fn known_commits(known: &Cursor) -> impl Iterator<Item = CommitId> {
+fn known_commits(known: &ToldCursor) -> impl Iterator<Item = CommitId> {
     known.commits().filter_map(|text| text.parse().ok())
 }

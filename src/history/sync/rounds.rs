@@ -15,7 +15,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::random::chance;
 use crate::system::shell::quoted;
 use crate::tasks::plan::choice::DryRun;
-use crate::tasks::recovery::bring::{Brought, bring};
+use crate::tasks::recovery::bring::{BringOutcome, bring};
 use crate::tasks::recovery::recover;
 
 /// How often a commit is offered at most.
@@ -234,9 +234,9 @@ impl Rounds<'_> {
         }
         let subject = format!("{SYNCED}fast-forward to {}", self.upstream.name());
         Ok(match bring(self.workspace, head, remote, &subject)? {
-            Brought::There => Round::Over(SyncEnd::Same),
-            Brought::Moved => Round::Again,
-            Brought::Blocked(error) => Round::Over(left(error)?),
+            BringOutcome::There => Round::Over(SyncEnd::Same),
+            BringOutcome::Moved => Round::Again,
+            BringOutcome::Blocked(error) => Round::Over(left(error)?),
         })
     }
 
@@ -316,9 +316,9 @@ impl Rounds<'_> {
         (self.merge, self.superseded) = (Some(joined.commit), joined.superseded);
         let subject = format!("{SYNCED}merge with {}", self.upstream.name());
         Ok(match bring(self.workspace, head, joined.commit, &subject)? {
-            Brought::Moved if end == SyncEnd::Same => Round::Again,
-            Brought::There | Brought::Moved => Round::Over(end),
-            Brought::Blocked(error) => Round::Over(left(error)?),
+            BringOutcome::Moved if end == SyncEnd::Same => Round::Again,
+            BringOutcome::There | BringOutcome::Moved => Round::Over(end),
+            BringOutcome::Blocked(error) => Round::Over(left(error)?),
         })
     }
 

@@ -9,7 +9,7 @@ use crate::storage::{ProjectPath, StoreError, WriterLock};
 use crate::tasks::plan::write::{Beside, Write};
 use crate::tasks::publish::commit::{Failed, Stuck, publish};
 use crate::tasks::recovery::recover;
-use crate::tasks::state::task_state::Version;
+use crate::tasks::state::task_state::FileVersion;
 
 /// A new file.
 pub(crate) type NewFile = (ProjectPath, Vec<u8>);
@@ -92,7 +92,7 @@ pub(crate) fn commit_files(
 ) -> Result<Option<CommitId>, OpsError> {
     let Some((first, beside)) = files.split_first() else { return Ok(None) };
     let (bytes, authored) = (first.bytes.clone(), workspace.now());
-    let versions = vec![Version { bytes, message: message.to_owned(), author: None, authored }];
+    let versions = vec![FileVersion { bytes, message: message.to_owned(), author: None, authored }];
     let write = Write {
         head_path: first.before.as_ref().map(|_| first.path.clone()),
         from: first.before.as_ref().map(|before| (first.path.clone(), before.clone())),

@@ -58,7 +58,7 @@ pub(crate) struct Tended {
 
 /// What is remembered between two looks at the task files, so that a look at ten thousand opens only those that changed.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct SeenFiles {
     /// By path: what the system said of a file that had nothing to tend, and what HEAD had for it.
     files: HashMap<String, (FileStat, Option<ObjectId>)>,
     /// What HEAD has below `tasks/`.
@@ -68,7 +68,7 @@ pub(crate) struct Seen {
     rules: Vec<TreeFile>,
 }
 
-impl Seen {
+impl SeenFiles {
     fn refresh(&mut self, workspace: &Workspace, head: &Head) -> Result<(), OpsError> {
         if self.head != head.commit {
             let files =
@@ -113,7 +113,7 @@ pub(crate) fn tend(
     workspace: &mut Workspace,
     wait: Duration,
     quiet: Duration,
-    seen: &mut Seen,
+    seen: &mut SeenFiles,
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
 ) -> Result<Tended, OpsError> {
     workspace.restart_wait(wait);
@@ -178,7 +178,7 @@ fn without_stayed(workspace: &Workspace, mut strays: Vec<Stray>) -> Vec<Stray> {
 fn tend_batch(
     workspace: &Workspace,
     batch: &[TaskEntry],
-    seen: &mut Seen,
+    seen: &mut SeenFiles,
     tended: &mut Tended,
 ) -> Result<bool, OpsError> {
     let tasks: Vec<&TaskId> = batch.iter().map(|task| &task.id).collect();
@@ -230,7 +230,7 @@ fn due(workspace: &Workspace, state: &TaskState) -> Result<Option<(TendReason, C
 
 impl Tended {
     /// Notes the error of one file, which is told once, until the file changes.
-    fn trouble(&mut self, task: &TaskEntry, error: OpsError, seen: &mut Seen) {
+    fn trouble(&mut self, task: &TaskEntry, error: OpsError, seen: &mut SeenFiles) {
         match error {
             // An editor is exchanging it, or somebody took it away: that is seen at the next look.
             OpsError::NoTask { .. }

@@ -13,7 +13,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::StoreError;
 use crate::tasks::apply::batch::{MOST, apply_together};
 use crate::tasks::apply::change::NextStep;
-use crate::tasks::headers::listing::{Scope, Unreadable, read_all};
+use crate::tasks::headers::listing::{ListScope, Unreadable, read_all};
 use crate::tasks::plan::choice::{Changed, DryRun};
 use crate::tasks::plan::due::step_owed_to_rules;
 use crate::tasks::recovery::recover::heal_if_pending;
@@ -82,7 +82,7 @@ pub(crate) fn follow(workspace: &Workspace) -> Result<(), OpsError> {
 /// Returns the tasks that the rules want something of.
 fn due(workspace: &Workspace) -> Result<(Vec<TaskId>, Vec<Unreadable>), OpsError> {
     let in_force = in_force(workspace, &workspace.head()?)?;
-    let mut listing = read_all(workspace, &in_force, Scope::Active);
+    let mut listing = read_all(workspace, &in_force, ListScope::Active);
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
     let due = listing.tasks.iter().filter(|(task, _)| task.is_owed(&in_force.rules));
     Ok((due.map(|(task, _)| task.id.clone()).collect(), listing.unreadable))

@@ -13,7 +13,7 @@ use crate::rules::{Act, Limit, Limits, Refusal, Rules};
 use crate::tasks::actions::choose;
 use crate::tasks::apply::batch::{MOST, apply_together};
 use crate::tasks::apply::change::due_or;
-use crate::tasks::headers::listing::{Listing, Scope, Unreadable, read_all};
+use crate::tasks::headers::listing::{ListScope, Listing, Unreadable, read_all};
 use crate::tasks::headers::summary::{TaskSummary, gate_of};
 use crate::tasks::plan::choice::{Changed, DryRun};
 use crate::tasks::state::task_state::TaskState;
@@ -60,7 +60,7 @@ pub(crate) fn run_out(
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
 ) -> Result<RanOut, OpsError> {
     let in_force = workspace.rules()?;
-    let listing = read_all(workspace, &in_force, Scope::Active);
+    let listing = read_all(workspace, &in_force, ListScope::Active);
     let mut all = limits_of(&in_force.rules, &listing);
     all.sort_by_key(|due| due.at);
     let now = workspace.now();

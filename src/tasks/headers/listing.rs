@@ -65,7 +65,7 @@ impl Unreadable {
 
 /// Which files are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum ListScope {
     /// Those of active tasks, wherever git put them.
     Active,
     /// Those of the tasks that finished on the last day there is, too.
@@ -75,7 +75,7 @@ pub(crate) enum Scope {
 }
 
 /// Reads the summaries of all tasks; only those that changed since they were last looked at are parsed.
-pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) -> Listing {
+pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListScope) -> Listing {
     let start = Instant::now();
     let paths = &workspace.paths;
     let looked = workspace.clock()();
@@ -104,7 +104,7 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
             }
             // It went away since the folder was listed: finished, or moved by a person. Who wants all of them misses none.
             Err(OpsError::Store(StoreError::Gone { .. })) => {
-                let wanted = Some(entry).filter(|_| scope == Scope::All);
+                let wanted = Some(entry).filter(|_| scope == ListScope::All);
                 let default = &in_force.rules.project.default_workflow;
                 listing
                     .tasks
@@ -122,7 +122,7 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
     // The cache only saves time: a project that cannot be written to is listed all the same.
     let _ = cache.save(paths);
     listing.tasks.extend(kept.into_iter().filter_map(|path| Some((cache.take(&path)?, path))));
-    if scope == Scope::Active {
+    if scope == ListScope::Active {
         listing.tasks.retain(|(task, path)| !is_archived(path) || is_misplaced(task, path));
     }
     for (task, _) in &mut listing.tasks {
@@ -136,10 +136,10 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
 
 /// Returns the task files, and says which cannot be any. Two active files of one id are neither: a list would show one task twice,
 /// or only what one of them says.
-fn entries(workspace: &Workspace, scope: Scope, listing: &mut Listing) -> Vec<TaskEntry> {
+fn entries(workspace: &Workspace, scope: ListScope, listing: &mut Listing) -> Vec<TaskEntry> {
     let paths = &workspace.paths;
     // Before the active ones are gone through: one that is brought back meanwhile is among those then.
-    let open = if scope == Scope::All { Vec::new() } else { open_in_archive(workspace) };
+    let open = if scope == ListScope::All { Vec::new() } else { open_in_archive(workspace) };
     let mut strays = Vec::new();
     let mut task = |entry: WalkEntry| match entry {
         WalkEntry::Task(entry) => Some(entry),
@@ -150,9 +150,9 @@ fn entries(workspace: &Workspace, scope: Scope, listing: &mut Listing) -> Vec<Ta
     };
     let mut active: Vec<TaskEntry> = task_files::walk_active(paths).filter_map(&mut task).collect();
     let mut archived: Vec<TaskEntry> = match scope {
-        Scope::Active => Vec::new(),
-        Scope::Recent => task_files::walk_latest(paths).filter_map(&mut task).collect(),
-        Scope::All => task_files::walk_archived(paths).filter_map(&mut task).collect(),
+        ListScope::Active => Vec::new(),
+        ListScope::Recent => task_files::walk_latest(paths).filter_map(&mut task).collect(),
+        ListScope::All => task_files::walk_archived(paths).filter_map(&mut task).collect(),
     };
     tell_apart(strays, &archived, listing);
     let unreadable = &mut listing.unreadable;
@@ -273,8 +273,13 @@ fn read_summary(paths: &Paths, workflow: &WorkflowName, id: &TaskId, path: &Proj
 }
 
 /// Forgets the files that are not there any more, as far as they were looked for.
-fn forget_missing(cache: &mut HeaderCache<TaskSummary>, standing: &HashSet<&str>, scope: Scope) {
-    let looked_for = |path: &str| scope == Scope::All || !path.starts_with(&format!("{ARCHIVE}/"));
+fn forget_missing(
+    cache: &mut HeaderCache<TaskSummary>,
+    standing: &HashSet<&str>,
+    scope: ListScope,
+) {
+    let looked_for =
+        |path: &str| scope == ListScope::All || !path.starts_with(&format!("{ARCHIVE}/"));
     cache.retain(|path| standing.contains(path) || !looked_for(path));
 }
 

@@ -160,7 +160,7 @@ pub(crate) fn deliver(
 }
 
 /// A completion that was read from its file.
-struct Work {
+struct DeliveredFile {
     file: InboxFile,
     /// Held for as long as it is worked on.
     open: OpenInboxFile,
@@ -179,7 +179,7 @@ fn work_off(
     recipient: &mut dyn Recipient,
     more: &mut dyn FnMut(usize) -> Result<Vec<TakenFile>, OpsError>,
 ) -> Result<(), OpsError> {
-    let mut pending: Vec<Work> = Vec::new();
+    let mut pending: Vec<DeliveredFile> = Vec::new();
     loop {
         let start = Instant::now();
         let files = more(MOST.saturating_sub(pending.len()))?;
@@ -218,7 +218,7 @@ fn open(
     file: InboxFile,
     first_seen: u64,
     recipient: &mut dyn Recipient,
-) -> Result<Option<Work>, OpsError> {
+) -> Result<Option<DeliveredFile>, OpsError> {
     let open = match inbox.open(&file) {
         Ok(Some(open)) => open,
         // Another watcher has it, or was faster.
@@ -237,7 +237,7 @@ fn open(
         Ok(completion) => {
             // A file that was marked does not say so itself.
             let names_visit = file.visit.is_none() && completion.ticket.visit.is_some();
-            Ok(Some(Work { file, open, completion, names_visit, first_seen }))
+            Ok(Some(DeliveredFile { file, open, completion, names_visit, first_seen }))
         }
         Err(reason) => {
             refuse(inbox, &file, &open, reason, recipient)?;
@@ -251,7 +251,7 @@ fn work_on(
     workspace: &mut Workspace,
     inbox: &Inbox<'_>,
     wait: Duration,
-    batch: &[Work],
+    batch: &[DeliveredFile],
     recipient: &mut dyn Recipient,
     note: &mut dyn FnMut(&Completion, bool),
 ) -> Result<(), OpsError> {
@@ -262,7 +262,7 @@ fn work_on(
     let mut waits = vec![true; batch.len()];
     let mut refused = vec![false; batch.len()];
     let done = complete_together(workspace, wait, &mut completions, &mut |place, result| {
-        let Work { file, open, .. } = &batch[place];
+        let DeliveredFile { file, open, .. } = &batch[place];
         waits[place] = result.as_ref().is_err_and(is_passing);
         refused[place] = result.is_err() && !waits[place];
         let settled = match result {
@@ -289,7 +289,7 @@ fn work_on(
     }
     done.and(trouble)?;
     for (place, refusal) in late {
-        let Work { file, open, .. } = &batch[place];
+        let DeliveredFile { file, open, .. } = &batch[place];
         // Whoever was late may not look here again, so it is told before the file is settled; but no file waits for notices.
         let digest = Digest::of(&open.bytes);
         if let Err(error) = recipient.late(workspace, &refusal, &digest) {

@@ -11,7 +11,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::{Warning, WorkflowStep};
 use crate::storage::ProjectPath;
 use crate::tasks::state::commit_message;
-use crate::tasks::state::task_state::{Pending, TaskState, Version};
+use crate::tasks::state::task_state::{FileVersion, Pending, TaskState};
 
 /// Whether an operation is carried out, or only shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,12 @@ pub(crate) fn plan(
             let file = state.changed(workspace, changed)?;
             (events, warnings) = (step.events, step.warnings);
             let bytes = file.bytes().to_vec();
-            write.versions.push(Version { bytes, message, author: Some(author.clone()), authored });
+            write.versions.push(FileVersion {
+                bytes,
+                message,
+                author: Some(author.clone()),
+                authored,
+            });
             let rules = &state.in_force.rules;
             let passed = pass_on(rules, &state.snapshot.path, file, &author, workspace.now())?;
             after = passed.file;
@@ -100,11 +105,11 @@ pub(crate) fn plan(
         Choice::File { file, message, author } => {
             after = *file;
             let (bytes, authored) = (after.bytes().to_vec(), workspace.now());
-            write.versions.push(Version { bytes, message, author: Some(author), authored });
+            write.versions.push(FileVersion { bytes, message, author: Some(author), authored });
         }
         Choice::Moved { to, message } => {
             let (bytes, authored) = (after.bytes().to_vec(), workspace.now());
-            write.versions.push(Version { bytes, message, author: None, authored });
+            write.versions.push(FileVersion { bytes, message, author: None, authored });
             place = Some(to);
         }
         Choice::Pending => {}

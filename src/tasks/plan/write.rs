@@ -4,7 +4,7 @@ use crate::domain::{Digest, TaskId, Timestamp};
 use crate::git::{Change, Draft, Person};
 use crate::storage::ProjectPath;
 use crate::storage::journal::{CreatedFile, FileBefore, IntendedWrite, MovedCompanion};
-use crate::tasks::state::task_state::Version;
+use crate::tasks::state::task_state::FileVersion;
 
 /// One change on its way to disk: of a task, or a new file of the rules.
 pub(crate) struct Write {
@@ -17,7 +17,7 @@ pub(crate) struct Write {
     /// Whether the file can be run, where it moves.
     pub is_program: bool,
     /// The commits to be, oldest first; the last one's bytes are the file's.
-    pub versions: Vec<Version>,
+    pub versions: Vec<FileVersion>,
     /// Files that go with the task.
     pub companions: Vec<Companion>,
     /// Files that are no task's and are written in the commit of the last version: the configuration of a new project.
@@ -55,7 +55,11 @@ pub(crate) struct Companion {
 
 impl Write {
     /// Returns the write of a new file: of a task, or of the rules.
-    pub(crate) fn of_new_file(id: Option<TaskId>, to: ProjectPath, versions: Vec<Version>) -> Self {
+    pub(crate) fn of_new_file(
+        id: Option<TaskId>,
+        to: ProjectPath,
+        versions: Vec<FileVersion>,
+    ) -> Self {
         Self {
             id,
             head_path: None,

@@ -17,7 +17,7 @@ use crate::system::crash_points;
 use crate::system::process::boot;
 use crate::tasks::plan::write::Write;
 use crate::tasks::publish::file_writes;
-use crate::tasks::publish::file_writes::Named;
+use crate::tasks::publish::file_writes::PlacedFiles;
 
 /// A commit that was not made.
 pub(crate) struct Failed {
@@ -53,7 +53,7 @@ pub(crate) fn publish(
     workspace.wait_for_index();
 
     let staged = RefCell::new(Vec::new());
-    let mut named = Named::default();
+    let mut named = PlacedFiles::default();
     let failure = RefCell::new(None);
     let recorded = RefCell::new(None);
     let published = workspace.repository.publish(

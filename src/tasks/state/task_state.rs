@@ -45,7 +45,7 @@ pub(crate) enum Pending {
     Nothing,
     /// What is to be committed before anything else, oldest first: a person's edit, or what the engine wrote before a crash. The
     /// last one's bytes are the file's.
-    Versions(Vec<Version>),
+    Versions(Vec<FileVersion>),
     /// What nobody may have done.
     Foreign(Vec<String>),
     /// The file is an earlier version of itself; these are the bytes of HEAD's version with the edits of a person.
@@ -56,7 +56,7 @@ pub(crate) enum Pending {
 
 /// One version of a file, with how its commit speaks of it.
 #[derive(Clone)]
-pub(crate) struct Version {
+pub(crate) struct FileVersion {
     pub bytes: Vec<u8>,
     pub message: String,
     /// Nothing where that is git's user, who need not be known before it is committed.
@@ -250,7 +250,7 @@ impl TaskState {
 
     /// The engine wrote this and was stopped before it was committed: the commits are made as they would have been, one for the
     /// act and one for each decision that a gate made by itself behind it. What people changed beside goes with the act.
-    fn ahead(&self, before: Option<&Task>, found: &Found) -> Result<Vec<Version>, OpsError> {
+    fn ahead(&self, before: Option<&Task>, found: &Found) -> Result<Vec<FileVersion>, OpsError> {
         let Some((last, earlier)) = found.states.split_last() else { return Ok(Vec::new()) };
         let author = self.author(&found.act, found.states.first().unwrap_or(last))?;
         let acts = std::iter::once(&found.act).chain(std::iter::repeat(&Act::Pass));
@@ -276,7 +276,7 @@ impl TaskState {
                 _ => commit_message::of_act(act, known, state),
             };
             known = state.history.len();
-            versions.push(Version {
+            versions.push(FileVersion {
                 bytes,
                 message,
                 author: author.clone(),
@@ -319,7 +319,12 @@ impl TaskState {
     /// Returns the file as one commit of git's user.
     fn one_version(&self, workspace: &Workspace, message: String) -> Pending {
         let bytes = self.file.bytes().to_vec();
-        Pending::Versions(vec![Version { bytes, message, author: None, authored: workspace.now() }])
+        Pending::Versions(vec![FileVersion {
+            bytes,
+            message,
+            author: None,
+            authored: workspace.now(),
+        }])
     }
 }
 

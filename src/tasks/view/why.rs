@@ -22,7 +22,7 @@ use crate::tasks::view::reasons::{
 use crate::tasks::view::task_view::who;
 
 /// The answer to "why is it there".
-pub(crate) struct Reason {
+pub(crate) struct TaskExplanation {
     /// The task.
     pub file: TaskFile,
     /// What brought it there, and what it waits for: sentences.
@@ -41,12 +41,12 @@ pub(crate) struct Consequence {
     /// The outcome.
     pub outcome: Outcome,
     /// What it would do.
-    pub effect: Effect,
+    pub effect: OutcomeEffect,
 }
 
 /// What an outcome does to a task.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Effect {
+pub(crate) enum OutcomeEffect {
     /// The task goes somewhere.
     Leads {
         /// The way.
@@ -63,7 +63,10 @@ pub(crate) enum Effect {
 }
 
 /// Returns why the task stands where it stands.
-pub(crate) fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), OpsError> {
+pub(crate) fn why(
+    workspace: &Workspace,
+    id: &TaskId,
+) -> Result<(TaskExplanation, Rc<InForce>), OpsError> {
     let head = workspace.repository.look()?;
     let in_force = Rc::new(in_force_and_seen(workspace, &head)?);
     let state = TaskState::read_under(workspace, id, head, in_force)?;
@@ -116,31 +119,36 @@ pub(crate) fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InFo
         );
     }
     let who = who(rules, &state.file);
-    let reason = Reason { because, who, consequences, file: state.file };
+    let reason = TaskExplanation { because, who, consequences, file: state.file };
     Ok((reason, state.in_force))
 }
 
-fn effect(rules: &Rules, task: &Task, post: &Workplace<'_>, outcome: &Outcome) -> Option<Effect> {
+fn effect(
+    rules: &Rules,
+    task: &Task,
+    post: &Workplace<'_>,
+    outcome: &Outcome,
+) -> Option<OutcomeEffect> {
     let said = match post.branch() {
         None => outcome.clone(),
         Some(branch) => match would_say(rules, task, branch, outcome)? {
             (_, Some(said)) => said,
-            (verdict, None) => return Some(Effect::Speaks(verdict)),
+            (verdict, None) => return Some(OutcomeEffect::Speaks(verdict)),
         },
     };
     let passage = preview(rules, task, &said)?;
     let here = post.station().gate;
     if passage.to == Destination::Gate(here.clone()) && passage.retry.is_none() {
-        return Some(Effect::Holds);
+        return Some(OutcomeEffect::Holds);
     }
     let limit = post.fork.unwrap_or(post.gate).exits.retries().unwrap_or(LOOP_LIMIT);
     let waits = |gate: &GateId| *gate != here && passage.to == Destination::Gate(gate.clone());
     let answers = unanswered(&task.history).iter().any(|visit| waits(&visit.gate));
-    Some(Effect::Leads { passage, limit, answers })
+    Some(OutcomeEffect::Leads { passage, limit, answers })
 }
 
 /// Returns the answer as `--json` shows it.
-pub(crate) fn reason_value(reason: &Reason) -> Value {
+pub(crate) fn reason_value(reason: &TaskExplanation) -> Value {
     let task = &reason.file.task;
     let outcomes: Vec<Value> = reason
         .consequences
@@ -148,8 +156,8 @@ pub(crate) fn reason_value(reason: &Reason) -> Value {
         .map(|consequence| {
             let here = task.gate.as_ref().map(|open| open.current.to_string());
             let mut value = match &consequence.effect {
-                Effect::Leads { passage, limit, .. } => way_value(passage, *limit),
-                Effect::Holds | Effect::Speaks(_) => {
+                OutcomeEffect::Leads { passage, limit, .. } => way_value(passage, *limit),
+                OutcomeEffect::Holds | OutcomeEffect::Speaks(_) => {
                     json!({"to": here, "stays": true, "skipped": []})
                 }
             };

@@ -408,17 +408,6 @@ fn what_could_not_be_cleared_away_is_found_by_the_doctor() {
     assert!(env.exists(&left));
 }
 
-/// A task that somebody moved into a folder, of which the commit has the new place and the old one still; and both.
-fn half_moved(env: &TestEnvironment) -> (String, String, String) {
-    let (id, _) = last_gate(env);
-    let (old, new) = (format!("tasks/{id}.md"), format!("tasks/sprint/{id}.md"));
-    env.write(&new, env.read(&old));
-    fs::remove_file(env.path(&old)).unwrap();
-    env.git(&["add", &new]);
-    env.git(&["commit", "--quiet", "--message", "sorted"]);
-    (id, old, new)
-}
-
 #[test]
 fn what_a_person_wrote_beside_a_task_is_committed_as_theirs_before_the_task_ends() {
     for staged in [false, true] {
