@@ -264,7 +264,6 @@ impl Giving {
     fn refused(&mut self, upstream: &Upstream, end: SyncEnd) -> Outcome {
         let nothing = Synced {
             upstream: upstream.clone(),
-            again: "aof sync".to_owned(),
             came: Vec::new(),
             went: Vec::new(),
             merge: None,

@@ -193,9 +193,9 @@ pub(crate) fn settled(synced: &Synced, what: What) -> Result<(), OpsError> {
             "try again".to_owned(),
         ),
         SyncEnd::Left(left) => unconfirmed(
-            left.code(),
-            format!("nothing can be {what} before this clone is synced: {}", left.problem(&synced.upstream)),
-            left.fix(&synced.upstream, &synced.again),
+            left.code,
+            format!("nothing can be {what} before this clone is synced: {}", left.problem),
+            left.fix.clone(),
         ),
     }
 }

@@ -1,6 +1,5 @@
 //! What one commit says happened: to the rules, and to each task whose file it changed.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::unreported::News;
@@ -10,12 +9,12 @@ use crate::git::log::trailers;
 use crate::git::{ChangedFile, CommitId, LogEntry, ObjectId};
 use crate::history::merge::task_pairs::Changes;
 use crate::history::task_reader::{KnownRules, KnownTasks};
+use crate::history::touched_tasks::{Touched, Version, touched};
 use crate::project::error::error::OpsError;
 use crate::project::rule_check::check_committed;
 use crate::project::workspace::Workspace;
 use crate::rules::merge::{Superseded, with_people_of};
 use crate::rules::{Rules, events};
-use crate::storage::layout;
 
 /// How many earlier versions of a file are looked at for one that can be read.
 const LOOK_BACK: usize = 100;
@@ -37,12 +36,6 @@ pub(crate) struct Told {
     pub happened: Vec<ChangeEvents>,
 }
 
-/// A version of a file: where it stands, and its content.
-pub(crate) type Version = (String, ObjectId);
-
-/// A task whose file was changed: what the file was and is.
-pub(crate) type Changed = (TaskId, Option<Version>, Option<Version>);
-
 impl<'w> Telling<'w> {
     /// Begins.
     pub(crate) fn new(workspace: &'w Workspace) -> Self {
@@ -63,15 +56,15 @@ impl<'w> Telling<'w> {
         let keeps_rules = !touches_rules(&changed);
         let changed = news.brought(&self.workspace.repository, &entry, changed)?;
         let touches_rules = touches_rules(&changed);
-        let tasks = of_tasks(changed);
+        let tasks = touched(&changed);
         let mut told = Told { committed: entry.committed, happened: Vec::new() };
         if touches_rules || !tasks.is_empty() {
             let rules = self.rules.behind(self.workspace, &entry)?;
             if touches_rules {
                 told.happened.extend(self.of_rules(&rules, &entry, number)?);
             }
-            for changed in tasks {
-                told.happened.extend(self.of_task(news, &rules, (&entry, number), changed)?);
+            for (id, files) in tasks {
+                told.happened.extend(self.of_task(news, &rules, (&entry, number), &id, files)?);
             }
         }
         told.happened.extend(self.of_merge(&entry, number)?);
@@ -143,30 +136,29 @@ impl<'w> Telling<'w> {
         news: &News,
         rules: &Rules,
         (entry, number): (&LogEntry, usize),
-        (id, old, new): Changed,
+        id: &TaskId,
+        files: Touched,
     ) -> Result<Option<ChangeEvents>, OpsError> {
+        let (old, new) = (files.before.into_iter().next(), files.after.into_iter().next());
         let old_content = old.as_ref().map(|(_, content)| *content);
         let Some((path, new)) = new.filter(|(_, new)| old_content != Some(*new)) else {
             return Ok(None);
         };
         let before = match &old {
-            Some(version) => self.before(rules, entry, &id, version)?,
+            Some(version) => self.before(rules, entry, id, version)?,
             None => None,
         };
         // What cannot be read is somebody's work in progress; nothing is known of it.
-        let Some(after) = self.tasks.read(self.workspace, (&id, new), rules, entry.committed)?
-        else {
-            return Ok(None);
-        };
+        let Some(after) = self.read(rules, entry, id, new)? else { return Ok(None) };
         let (mut before, mut events) = (before, Vec::new());
-        let first = self.told_first(news, entry, &id)?;
+        let first = self.told_first(news, entry, id)?;
         let told = match &first[..] {
-            [] => self.told(news, rules, entry, (&id, &path), before.as_deref(), &after)?,
+            [] => self.told(news, rules, entry, (id, &path), before.as_deref(), &after)?,
             _ => None,
         };
         if let Some(told) = told {
             let is_edit = before.is_none_or(|before| with_people_of(&before, &after) != *before);
-            events.extend(crate::rules::events::derive::events(rules, Some(&told), &after));
+            events.extend(crate::rules::events(rules, Some(&told), &after));
             // What others told of does not have it; where this commit does not bring it either, its other parent does.
             events.retain(|event| is_edit || *event != Event::Edited);
             before = Some(told);
@@ -214,17 +206,23 @@ impl<'w> Telling<'w> {
         }
         for tip in news.told() {
             let Some(content) = self.workspace.repository.blob_id(*tip, path)? else { continue };
-            let Some(task) =
-                self.tasks.read(self.workspace, (id, content), rules, entry.committed)?
-            else {
-                continue;
-            };
+            let Some(task) = self.read(rules, entry, id, content)? else { continue };
             if task.history.len() > furthest && after.history.starts_with(&task.history) {
                 furthest = task.history.len();
                 found = Some(task);
             }
         }
         Ok(found)
+    }
+
+    fn read(
+        &mut self,
+        rules: &Rules,
+        entry: &LogEntry,
+        id: &TaskId,
+        version: ObjectId,
+    ) -> Result<Option<Rc<Task>>, OpsError> {
+        self.tasks.read(self.workspace, (id, version), rules, entry.committed)
     }
 
     /// Returns the task as it was before: of a file that could not be read, as it was when it could.
@@ -235,17 +233,14 @@ impl<'w> Telling<'w> {
         id: &TaskId,
         (path, content): &Version,
     ) -> Result<Option<Rc<Task>>, OpsError> {
-        let repository = &self.workspace.repository;
-        if let Some(task) =
-            self.tasks.read(self.workspace, (id, *content), rules, entry.committed)?
-        {
+        if let Some(task) = self.read(rules, entry, id, *content)? {
             return Ok(Some(task));
         }
+        let repository = &self.workspace.repository;
         let Some(parent) = entry.parents.first() else { return Ok(None) };
         for earlier in repository.log_of(*parent, &[path])?.take(LOOK_BACK) {
             if let Some(content) = repository.blob_id(earlier?.id, path)?
-                && let Some(task) =
-                    self.tasks.read(self.workspace, (id, content), rules, entry.committed)?
+                && let Some(task) = self.read(rules, entry, id, content)?
             {
                 return Ok(Some(task));
             }
@@ -270,19 +265,21 @@ impl<'w> Telling<'w> {
 
     fn told_of_gone(&mut self, commit: CommitId, id: &TaskId) -> Result<Vec<Event>, OpsError> {
         let repository = &self.workspace.repository;
-        let changed =
-            of_tasks(repository.changed_files(commit)?).into_iter().find(|(own, ..)| own == id);
-        let Some((_, old, Some((_, new)))) = changed else { return Ok(Vec::new()) };
-        if old.as_ref().is_some_and(|(_, content)| *content == new) {
+        let Some(files) = touched(&repository.changed_files(commit)?).remove(id) else {
+            return Ok(Vec::new());
+        };
+        let Some((_, new)) = files.after.first() else { return Ok(Vec::new()) };
+        let old = files.before.first();
+        if old.is_some_and(|(_, content)| content == new) {
             return Ok(Vec::new());
         }
         let entry = repository.log_entry(commit)?;
         let rules = self.rules_of_gone.behind(self.workspace, &entry)?;
-        let before = match &old {
+        let before = match old {
             Some(version) => self.before(&rules, &entry, id, version)?,
             None => None,
         };
-        let after = self.tasks.read(self.workspace, (id, new), &rules, entry.committed)?;
+        let after = self.read(&rules, &entry, id, *new)?;
         Ok(after.map_or_else(Vec::new, |after| {
             said(&rules, &entry, before.as_deref(), &after, old.is_some())
         }))
@@ -291,21 +288,6 @@ impl<'w> Telling<'w> {
 
 fn touches_rules(changed: &[ChangedFile]) -> bool {
     changed.iter().any(|file| RuleFile::of(&file.path).is_some())
-}
-
-/// Returns the tasks among the files; one that moved is gone in one place and new in another.
-fn of_tasks(changed: Vec<ChangedFile>) -> Vec<Changed> {
-    let mut tasks: BTreeMap<TaskId, (Option<Version>, Option<Version>)> = BTreeMap::new();
-    for file in changed.into_iter().filter(|file| file.path.starts_with("tasks/")) {
-        let name = file.path.rsplit('/').next().unwrap_or_default();
-        if let Some(Ok(id)) = layout::task_id(name) {
-            let (before, after) = tasks.entry(id).or_default();
-            *after =
-                after.take().or_else(|| file.after.map(|content| (file.path.clone(), content)));
-            *before = before.take().or_else(|| file.before.map(|content| (file.path, content)));
-        }
-    }
-    tasks.into_iter().map(|(id, (before, after))| (id, before, after)).collect()
 }
 
 /// Returns what a commit says of a task that it brought from one state to the other.

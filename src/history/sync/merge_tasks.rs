@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::outcome::{LeftToPeople, Loss};
+use super::outcome::Loss;
 use crate::domain::TaskId;
 use crate::git::log::trailers::{Trailer, message};
 use crate::git::{CommitId, Marks, MergeDraft, ObjectId, Unshared};
@@ -41,15 +41,17 @@ pub(crate) struct MergedTasks {
     /// What is to be otherwise than the remote has it; nothing for what is to be gone.
     pub files: BTreeMap<String, Option<Vec<u8>>>,
     pub losses: Vec<Loss>,
-    /// What people have to decide: which file, and why.
-    pub conflicts: Vec<(String, String)>,
+    pub conflicts: Vec<MergeConflict>,
 }
 
-/// Merges the tasks of all projects, or says what people have to decide. Writes nothing. Paths are the worktree's.
+/// What people have to decide: which file, and why.
+pub(crate) type MergeConflict = (String, String);
+
+/// Merges the tasks of all projects, or returns what people have to decide. Writes nothing. Paths are the worktree's.
 pub(crate) fn merge_projects(
     workspace: &Workspace,
     sides: &Sides<'_>,
-) -> Result<Result<MergedTasks, LeftToPeople>, OpsError> {
+) -> Result<Result<MergedTasks, Vec<MergeConflict>>, OpsError> {
     let mut all = MergedTasks::default();
     for folder in &sides.unshared.projects {
         let mixed = match in_project(workspace, folder)? {
@@ -66,11 +68,7 @@ pub(crate) fn merge_projects(
     {
         all.conflicts.push((path, why.to_owned()));
     }
-    Ok(if all.conflicts.is_empty() {
-        Ok(all)
-    } else {
-        Err(LeftToPeople::Conflict { files: all.conflicts })
-    })
+    Ok(if all.conflicts.is_empty() { Ok(all) } else { Err(all.conflicts) })
 }
 
 /// Makes the merge commit of what was merged.

@@ -67,7 +67,7 @@ impl Verified {
             "commits": self.commits,
             "changes": self.changes,
             "otherHashes": self.renamed,
-            "findings": self.findings.iter().map(Finding::value).collect::<Vec<_>>(),
+            "findings": self.findings,
             "tasks": tasks.into_iter().map(TaskId::as_str).collect::<Vec<_>>(),
             "shallow": self.ends,
             "ignored": self.pretences.iter().map(|pretence| pretence.word()).collect::<Vec<_>>(),
