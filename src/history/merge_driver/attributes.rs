@@ -40,7 +40,7 @@ pub(crate) fn is_as_committed(
 }
 
 /// The file in the worktree.
-enum Standing {
+enum AttributesFile {
     /// It says what HEAD has; nothing where there is none.
     Committed(Option<Vec<u8>>),
     /// It has changes that are not committed.
@@ -49,10 +49,10 @@ enum Standing {
 
 /// Returns whether the file has changes that are not committed, so that nobody adds the line.
 pub(crate) fn is_held(workspace: &Workspace) -> Result<bool, OpsError> {
-    Ok(matches!(look(workspace, &workspace.repository.look()?)?, Standing::Changed))
+    Ok(matches!(look(workspace, &workspace.repository.look()?)?, AttributesFile::Changed))
 }
 
-fn look(workspace: &Workspace, head: &Head) -> Result<Standing, OpsError> {
+fn look(workspace: &Workspace, head: &Head) -> Result<AttributesFile, OpsError> {
     let committed = head
         .commit
         .map(|commit| workspace.repository.read(commit, ATTRIBUTES))
@@ -61,11 +61,11 @@ fn look(workspace: &Workspace, head: &Head) -> Result<Standing, OpsError> {
     let standing = match read(&workspace.paths, &ATTRIBUTES.parse()?) {
         Ok(standing) => Some(standing.bytes),
         Err(StoreError::Gone { .. }) => None,
-        Err(_) => return Ok(Standing::Changed),
+        Err(_) => return Ok(AttributesFile::Changed),
     };
     let is_unchanged =
         is_as_committed(&workspace.repository, standing.as_deref(), committed.as_deref());
-    Ok(if is_unchanged { Standing::Committed(standing) } else { Standing::Changed })
+    Ok(if is_unchanged { AttributesFile::Committed(standing) } else { AttributesFile::Changed })
 }
 
 /// Appends the line, and commits it. A file with changes that are not committed is left alone.
@@ -73,7 +73,7 @@ pub(crate) fn commit_attributes(workspace: &Workspace) -> Result<bool, OpsError>
     let path: ProjectPath = ATTRIBUTES.parse()?;
     loop {
         let head = workspace.head()?;
-        let Standing::Committed(standing) = look(workspace, &head)? else { return Ok(false) };
+        let AttributesFile::Committed(standing) = look(workspace, &head)? else { return Ok(false) };
         let Some(bytes) = attributes_after(standing.as_deref()) else { return Ok(true) };
         // Git may have written CRLF here, and would convert it.
         let bytes = with_lf(&bytes).into_owned();

@@ -12,7 +12,7 @@ use crate::project::error::error::OpsError;
 use crate::storage::layout::{TASKS, task_id};
 
 /// A task of a project in a folder of the repository.
-type TaskPlace = (String, TaskId);
+type ProjectTask = (String, TaskId);
 
 /// A task whose staged history does not continue the committed one.
 struct Broken {
@@ -38,8 +38,8 @@ pub(crate) fn broken_histories(repository: &Repository) -> Result<Vec<String>, O
 fn broken_since(
     repository: &Repository,
     commit: CommitId,
-) -> Result<BTreeMap<TaskPlace, Broken>, OpsError> {
-    let mut tasks: BTreeMap<TaskPlace, Vec<ChangedFile>> = BTreeMap::new();
+) -> Result<BTreeMap<ProjectTask, Broken>, OpsError> {
+    let mut tasks: BTreeMap<ProjectTask, Vec<ChangedFile>> = BTreeMap::new();
     for file in repository.about_to_change(commit)? {
         if let Some(task) = task_at(&file.path) {
             tasks.entry(task).or_default().push(file);
@@ -73,7 +73,7 @@ fn broken_since(
 }
 
 /// Returns the task that a file of the repository is of, with the folder of its project.
-fn task_at(path: &str) -> Option<TaskPlace> {
+fn task_at(path: &str) -> Option<ProjectTask> {
     let (above, name) = path.rsplit_once('/')?;
     let id = task_id(name)?.ok()?;
     let folders: Vec<&str> = above.split('/').collect();

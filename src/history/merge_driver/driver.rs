@@ -16,7 +16,7 @@ use crate::tasks::merge::one_task::{of_one_task, of_two_names};
 use crate::tasks::merge::outcome::{FileMerge, Versions};
 
 /// Opens the project in a folder.
-pub(crate) type Open<'o> = &'o dyn Fn(&Path) -> Result<Workspace, OpsError>;
+pub(crate) type ProjectOpener<'o> = &'o dyn Fn(&Path) -> Result<Workspace, OpsError>;
 
 /// Returns whether git merges two common ancestors of a criss-cross merge, by the labels of the sides. Where a file was moved, its path follows.
 pub(crate) fn is_virtual_base(marks: &Marks) -> bool {
@@ -28,7 +28,7 @@ pub(crate) fn is_virtual_base(marks: &Marks) -> bool {
 
 /// Merges two versions of a file at a path of the repository around `here`.
 pub(crate) fn drive(
-    open: Open<'_>,
+    open: ProjectOpener<'_>,
     here: &Path,
     path: &str,
     versions: Versions<'_>,

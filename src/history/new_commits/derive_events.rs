@@ -2,14 +2,14 @@
 
 use std::rc::Rc;
 
-use super::unreported::News;
+use super::unreported::UnreportedCommits;
 use crate::domain::{AgentId, ChangeEvents, Event, Severity, Task, TaskId, Timestamp};
 use crate::files::config::configuration::Subject as RuleFile;
 use crate::git::log::trailers;
 use crate::git::{ChangedFile, CommitId, LogEntry, ObjectId};
-use crate::history::merge::task_pairs::Changes;
+use crate::history::merge::task_pairs::TaskChanges;
 use crate::history::task_reader::{KnownRules, KnownTasks};
-use crate::history::touched_tasks::{Touched, Version, touched};
+use crate::history::touched_tasks::{FileVersion, Touched, touched};
 use crate::project::error::error::OpsError;
 use crate::project::rule_check::check_committed;
 use crate::project::workspace::Workspace;
@@ -20,7 +20,7 @@ use crate::rules::{Rules, events};
 const LOOK_BACK: usize = 100;
 
 /// Tells of commits, one after the other.
-pub(crate) struct Telling<'w> {
+pub(crate) struct EventDeriver<'w> {
     workspace: &'w Workspace,
     rules: KnownRules,
     tasks: KnownTasks,
@@ -29,14 +29,14 @@ pub(crate) struct Telling<'w> {
 }
 
 /// What a commit says.
-pub(crate) struct Told {
+pub(crate) struct CommitEvents {
     /// When it was made.
     pub committed: Timestamp,
     /// What happened in it.
     pub happened: Vec<ChangeEvents>,
 }
 
-impl<'w> Telling<'w> {
+impl<'w> EventDeriver<'w> {
     /// Begins.
     pub(crate) fn new(workspace: &'w Workspace) -> Self {
         let (rules, rules_of_gone) = (KnownRules::default(), KnownRules::default());
@@ -46,10 +46,10 @@ impl<'w> Telling<'w> {
     /// Returns what a commit says happened; `number` sorts it behind those before it.
     pub(crate) fn of(
         &mut self,
-        news: &News,
+        news: &UnreportedCommits,
         commit: CommitId,
         number: usize,
-    ) -> Result<Told, OpsError> {
+    ) -> Result<CommitEvents, OpsError> {
         let entry = self.workspace.repository.log_entry(commit)?;
         let changed = self.workspace.repository.changed_files(commit)?;
         // Rules that were told of already are other rules all the same.
@@ -57,7 +57,7 @@ impl<'w> Telling<'w> {
         let changed = news.brought(&self.workspace.repository, &entry, changed)?;
         let touches_rules = touches_rules(&changed);
         let tasks = touched(&changed);
-        let mut told = Told { committed: entry.committed, happened: Vec::new() };
+        let mut told = CommitEvents { committed: entry.committed, happened: Vec::new() };
         if touches_rules || !tasks.is_empty() {
             let rules = self.rules.behind(self.workspace, &entry)?;
             if touches_rules {
@@ -85,7 +85,7 @@ impl<'w> Telling<'w> {
             return Ok(Vec::new());
         };
         let rules = self.rules.behind(self.workspace, entry)?;
-        let changes = Changes::since(self.workspace, base, (ours, theirs))?;
+        let changes = TaskChanges::since(self.workspace, base, (ours, theirs))?;
         let pairs = changes.pairs(self.workspace, &rules, &mut self.tasks, entry.committed)?;
         let mut happened = Vec::new();
         for pair in pairs.values() {
@@ -133,7 +133,7 @@ impl<'w> Telling<'w> {
 
     fn of_task(
         &mut self,
-        news: &News,
+        news: &UnreportedCommits,
         rules: &Rules,
         (entry, number): (&LogEntry, usize),
         id: &TaskId,
@@ -192,7 +192,7 @@ impl<'w> Telling<'w> {
     /// was squashed, or merged with other changes, was told there.
     fn told(
         &mut self,
-        news: &News,
+        news: &UnreportedCommits,
         rules: &Rules,
         entry: &LogEntry,
         (id, path): (&TaskId, &str),
@@ -231,7 +231,7 @@ impl<'w> Telling<'w> {
         rules: &Rules,
         entry: &LogEntry,
         id: &TaskId,
-        (path, content): &Version,
+        (path, content): &FileVersion,
     ) -> Result<Option<Rc<Task>>, OpsError> {
         if let Some(task) = self.read(rules, entry, id, *content)? {
             return Ok(Some(task));
@@ -252,7 +252,7 @@ impl<'w> Telling<'w> {
     /// the same act.
     fn told_first(
         &mut self,
-        news: &News,
+        news: &UnreportedCommits,
         entry: &LogEntry,
         id: &TaskId,
     ) -> Result<Vec<Event>, OpsError> {

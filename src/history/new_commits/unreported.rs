@@ -14,7 +14,7 @@ pub(crate) const MOST_COMMITS: usize = 200;
 
 /// Whether all was said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Left {
+pub enum Remaining {
     /// All was.
     #[default]
     Nothing,
@@ -23,13 +23,13 @@ pub enum Left {
 }
 
 /// Commits that are to be told of.
-pub(crate) struct News {
+pub(crate) struct UnreportedCommits {
     /// The commits, the oldest first.
     pub commits: Vec<CommitId>,
     /// The commit up to which that is all.
     pub reached: CommitId,
     /// Whether there are more.
-    pub left: Left,
+    pub left: Remaining,
     /// The commits up to which all was told before, on this branch and on others.
     told: Vec<CommitId>,
     /// The commits that were told and are gone from the branch now, the oldest first.
@@ -42,7 +42,7 @@ pub(crate) struct News {
     known_gone: HashSet<CommitId>,
 }
 
-impl News {
+impl UnreportedCommits {
     /// Returns the commit up to which all was told on the branch: the one that is noted, or, for a branch that is new here, where it
     /// left those that are known.
     pub(crate) fn begin(
@@ -129,7 +129,7 @@ impl News {
 
     fn of(commits: Vec<CommitId>, newest: CommitId, told: Vec<CommitId>) -> Self {
         let reached = commits.last().copied().unwrap_or(newest);
-        let left = if reached == newest { Left::Nothing } else { Left::Commits };
+        let left = if reached == newest { Remaining::Nothing } else { Remaining::Commits };
         let (gone, lost, written, known_gone) =
             (Vec::new(), Vec::new(), HashMap::new(), HashSet::new());
         Self { commits, reached, left, told, gone, lost, written, known_gone }

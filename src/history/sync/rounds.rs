@@ -5,7 +5,7 @@ use std::time::Duration;
 use tracing::info;
 
 use super::left_to_people::SyncNames;
-use super::merge_tasks::{Sides, join, merge_projects};
+use super::merge_tasks::{MergeSides, join, merge_projects};
 use super::outcome::{CommitLine, Loss, SyncEnd, Synced};
 use super::remote_state::note_contact;
 use crate::git::{
@@ -29,7 +29,7 @@ const MOST_LISTED: usize = 100;
 
 /// Which way a sync begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum First {
+pub(crate) enum SyncStart {
     /// By asking what the remote has.
     Fetch,
     /// By offering what is here, as if the remote were where it was last seen.
@@ -38,7 +38,7 @@ pub(crate) enum First {
 
 /// What becomes of commits that change more than tasks, where no merge is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Strangers {
+pub(crate) enum ForeignCommits {
     /// They go to the remote with the rest: a person asked for it.
     Offered,
     /// They stay, and so does all that came after them, for their author to push.
@@ -47,18 +47,18 @@ pub(crate) enum Strangers {
 
 /// What is wanted of a sync.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wish<'w> {
+pub(crate) struct SyncOptions<'w> {
     /// The remote, if not the one that project.yaml names, or that the branch follows.
     pub remote: Option<&'w str>,
-    pub first: First,
-    pub strangers: Strangers,
+    pub first: SyncStart,
+    pub strangers: ForeignCommits,
     /// Whether somebody may be asked for a passphrase.
     pub prompts: Prompts,
     pub dry_run: DryRun,
 }
 
 /// Syncs the project with its remote.
-pub(crate) fn sync(workspace: &Workspace, wish: &Wish<'_>) -> Result<Synced, OpsError> {
+pub(crate) fn sync(workspace: &Workspace, wish: &SyncOptions<'_>) -> Result<Synced, OpsError> {
     recover::heal_if_pending(workspace)?;
     let head = workspace.head()?;
     let named = match wish.remote {
@@ -95,7 +95,7 @@ pub(crate) fn sync(workspace: &Workspace, wish: &Wish<'_>) -> Result<Synced, Ops
 /// A sync under way.
 struct SyncRun<'r> {
     workspace: &'r Workspace,
-    wish: &'r Wish<'r>,
+    wish: &'r SyncOptions<'r>,
     names: SyncNames,
     upstream: Upstream,
     /// Where this branch and the remote's were at the beginning.
@@ -118,7 +118,7 @@ struct SyncRun<'r> {
 impl SyncRun<'_> {
     fn run(&mut self) -> Result<SyncEnd, OpsError> {
         for round in 0..=ROUNDS * 2 {
-            if round > 0 || self.wish.first == First::Fetch {
+            if round > 0 || self.wish.first == SyncStart::Fetch {
                 let (repository, deadline) =
                     (&self.workspace.repository, self.workspace.deadline());
                 match repository.fetch(&self.upstream, self.wish.prompts, deadline)? {
@@ -219,7 +219,7 @@ impl SyncRun<'_> {
 
     /// Pushes what is here: only this side went on.
     fn push(&mut self, local: CommitId) -> Result<Option<SyncEnd>, OpsError> {
-        if self.wish.strangers == Strangers::Kept
+        if self.wish.strangers == ForeignCommits::Kept
             && let unshared = self.workspace.repository.unshared(self.tip, local)?
             && let Some((commit, path)) = unshared.stranger
         {
@@ -252,7 +252,7 @@ impl SyncRun<'_> {
         if let Some((commit, path)) = unshared.stranger {
             return Ok(Some(SyncEnd::Left(self.names.stranger(commit, &path, true))));
         }
-        let sides = Sides { base, remote, local, unshared: &unshared };
+        let sides = MergeSides { base, remote, local, unshared: &unshared };
         let merged = match merge_projects(self.workspace, &sides)? {
             Ok(merged) => merged,
             Err(conflicts) => return Ok(Some(SyncEnd::Left(self.names.conflict(conflicts)))),

@@ -73,7 +73,7 @@ impl BrokenRule {
 
 /// Something that is wrong in a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Finding {
+pub(crate) struct HistoryFinding {
     pub commit: CommitId,
     /// The first line of the commit's message.
     pub subject: String,
@@ -87,7 +87,7 @@ pub(crate) struct Finding {
     pub covered: Option<CommitId>,
 }
 
-impl Finding {
+impl HistoryFinding {
     pub(crate) fn new(
         entry: &LogEntry,
         task: Option<&TaskId>,
@@ -112,7 +112,7 @@ impl Finding {
 /// What was judged of a commit.
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
-    pub findings: Vec<Finding>,
+    pub findings: Vec<HistoryFinding>,
     /// How many changes of tasks were judged.
     pub changes: usize,
     /// How many of them name the rules by the hash of an earlier version.

@@ -44,7 +44,7 @@ impl FromStr for ProjectFolder {
 }
 
 /// A repository whose commits are looked at, and nothing else of it.
-pub(crate) struct Past {
+pub(crate) struct CommitArchive {
     start: PathBuf,
     command: String,
     clock: Clock,
@@ -52,7 +52,7 @@ pub(crate) struct Past {
     whole: Workspace,
 }
 
-impl Past {
+impl CommitArchive {
     /// Opens the nearest repository, from a folder upwards.
     pub(crate) fn open(start: &Path, command: String, clock: Clock) -> Result<Self, OpsError> {
         let whole = Workspace::of_commits(start, "", command.clone(), clock)?;
