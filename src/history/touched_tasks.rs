@@ -129,8 +129,7 @@ pub(crate) fn is_of_another_project(
         if path.rsplit('/').next().and_then(|name| name.strip_suffix(".md")) != Some(named) {
             continue;
         }
-        let above = path.match_indices("tasks/").map(|(at, _)| &path[..at]);
-        for above in above.filter(|above| above.is_empty() || above.ends_with('/')) {
+        for above in project_folders(path) {
             let rules = format!("{above}{PROJECT_FILE}");
             let parents = entry.parents.iter().filter(|parent| repository.has_commit(**parent));
             for commit in [entry.id].iter().chain(parents) {
@@ -141,6 +140,12 @@ pub(crate) fn is_of_another_project(
         }
     }
     Ok(false)
+}
+
+/// Returns the folders that may be the project of a file below `tasks/`, the outermost first: empty for the top, else with a slash.
+pub(crate) fn project_folders(path: &str) -> impl DoubleEndedIterator<Item = &str> {
+    let above = path.match_indices("tasks/").map(|(at, _)| &path[..at]);
+    above.collect::<Vec<_>>().into_iter().filter(|above| above.is_empty() || above.ends_with('/'))
 }
 
 fn task_of(path: &str) -> Option<TaskId> {

@@ -7,9 +7,10 @@ use crate::domain::{TaskId, Timestamp};
 use crate::files::task_file;
 use crate::files::task_file::Defaults;
 use crate::git::{ChangedFile, CommitId, ObjectId, Repository};
+use crate::history::touched_tasks::project_folders;
 use crate::project::active_rules::stand_in;
 use crate::project::error::error::OpsError;
-use crate::storage::layout::{TASKS, task_id};
+use crate::storage::layout::task_id;
 
 /// A task of a project in a folder of the repository.
 type ProjectTask = (String, TaskId);
@@ -74,11 +75,8 @@ fn broken_since(
 
 /// Returns the task that a file of the repository is of, with the folder of its project.
 fn task_at(path: &str) -> Option<ProjectTask> {
-    let (above, name) = path.rsplit_once('/')?;
-    let id = task_id(name)?.ok()?;
-    let folders: Vec<&str> = above.split('/').collect();
-    let tasks = folders.iter().position(|folder| *folder == TASKS)?;
-    Some((folders[..tasks].join("/"), id))
+    let id = task_id(path.rsplit_once('/')?.1)?.ok()?;
+    Some((project_folders(path).next()?.trim_end_matches('/').to_owned(), id))
 }
 
 #[cfg(test)]

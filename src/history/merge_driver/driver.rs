@@ -6,6 +6,7 @@ use crate::domain::TaskId;
 use crate::files::config::configuration::PROJECT_FILE;
 use crate::git::{CommitId, Marks, Repository};
 use crate::history::merge::commit_tasks::id_of;
+use crate::history::touched_tasks::project_folders;
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::error::OpsError;
 use crate::project::rule_sources::rules_mark;
@@ -77,17 +78,14 @@ fn task_at(
 ) -> Result<Option<(String, TaskId)>, OpsError> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let Some(Ok(id)) = layout::task_id(name) else { return Ok(None) };
-    let folders = path.match_indices("tasks/").map(|(at, _)| &path[..at]);
-    let folders: Vec<&str> =
-        folders.filter(|folder| folder.is_empty() || folder.ends_with('/')).collect();
-    for folder in &folders {
+    for folder in project_folders(path) {
         if let Some(head) = head
             && top.blob_id(head, &format!("{folder}{PROJECT_FILE}"))?.is_some()
         {
-            return Ok(Some(((*folder).to_owned(), id)));
+            return Ok(Some((folder.to_owned(), id)));
         }
     }
-    Ok(folders.first().map(|folder| ((*folder).to_owned(), id)))
+    Ok(project_folders(path).next().map(|folder| (folder.to_owned(), id)))
 }
 
 /// Returns the task of the path in a label: git adds the paths where the two sides have the file at different ones.

@@ -1,4 +1,4 @@
-//! What one commit says happened: to the rules, and to each task whose file it changed.
+//! The events of one commit: of the rules, and of each task whose file it changed.
 
 use std::rc::Rc;
 
@@ -16,10 +16,10 @@ use crate::project::workspace::Workspace;
 use crate::rules::merge::{Superseded, with_people_of};
 use crate::rules::{Rules, events};
 
-/// How many earlier versions of a file are looked at for one that can be read.
+/// How many earlier versions of a file are tried for one that can be read.
 const LOOK_BACK: usize = 100;
 
-/// Tells of commits, one after the other.
+/// Derives the events of commits, one after the other.
 pub(crate) struct EventDeriver<'w> {
     workspace: &'w Workspace,
     rules: KnownRules,
@@ -28,7 +28,7 @@ pub(crate) struct EventDeriver<'w> {
     rules_of_gone: KnownRules,
 }
 
-/// What a commit says.
+/// The events of a commit.
 pub(crate) struct CommitEvents {
     /// When it was made.
     pub committed: Timestamp,
@@ -37,13 +37,12 @@ pub(crate) struct CommitEvents {
 }
 
 impl<'w> EventDeriver<'w> {
-    /// Begins.
     pub(crate) fn new(workspace: &'w Workspace) -> Self {
         let (rules, rules_of_gone) = (KnownRules::default(), KnownRules::default());
         Self { workspace, rules, tasks: KnownTasks::default(), rules_of_gone }
     }
 
-    /// Returns what a commit says happened; `number` sorts it behind those before it.
+    /// Returns the events of a commit; `number` sorts them behind those of earlier commits.
     pub(crate) fn of(
         &mut self,
         news: &UnreportedCommits,
@@ -52,9 +51,9 @@ impl<'w> EventDeriver<'w> {
     ) -> Result<CommitEvents, OpsError> {
         let entry = self.workspace.repository.log_entry(commit)?;
         let changed = self.workspace.repository.changed_files(commit)?;
-        // Rules that were told of already are other rules all the same.
+        // A change of rules that was reported already changes them all the same.
         let keeps_rules = !touches_rules(&changed);
-        let changed = news.brought(&self.workspace.repository, &entry, changed)?;
+        let changed = news.new_changes(&self.workspace.repository, &entry, changed)?;
         let touches_rules = touches_rules(&changed);
         let tasks = touched(&changed);
         let mut told = CommitEvents { committed: entry.committed, happened: Vec::new() };
@@ -74,7 +73,7 @@ impl<'w> EventDeriver<'w> {
         Ok(told)
     }
 
-    /// Tells what a merge superseded. Its files do not say so where ours stands to the byte; the commits that it joins do.
+    /// Returns what a merge superseded. Where ours stands to the byte, only the commits that it joins show that.
     fn of_merge(&mut self, entry: &LogEntry, number: usize) -> Result<Vec<ChangeEvents>, OpsError> {
         let [ours, theirs] = entry.parents[..] else { return Ok(Vec::new()) };
         let repository = &self.workspace.repository;
@@ -92,12 +91,12 @@ impl<'w> EventDeriver<'w> {
             let Some(merged) = pair.merged(&rules, &pair.ours) else { continue };
             let task = Rc::new(merged.task);
             for Superseded { ticket, visit, by } in merged.superseded {
-                let said = visit
+                let events_of_commit = visit
                     .completion
                     .as_ref()
                     .map_or_else(|| visit.exited.to_string(), |stamp| stamp.id.to_string());
                 happened.push(ChangeEvents {
-                    mark: format!("superseded {ticket} {said}"),
+                    mark: format!("superseded {ticket} {events_of_commit}"),
                     at: entry.committed,
                     later: number,
                     project: rules.project.name.clone(),
@@ -151,29 +150,31 @@ impl<'w> EventDeriver<'w> {
         // What cannot be read is somebody's work in progress; nothing is known of it.
         let Some(after) = self.read(rules, entry, id, new)? else { return Ok(None) };
         let (mut before, mut events) = (before, Vec::new());
-        let first = self.told_first(news, entry, id)?;
+        let first = self.reported_by_rebased(news, entry, id)?;
         let told = match &first[..] {
-            [] => self.told(news, rules, entry, (id, &path), before.as_deref(), &after)?,
+            [] => {
+                self.reported_state(news, rules, entry, (id, &path), before.as_deref(), &after)?
+            }
             _ => None,
         };
         if let Some(told) = told {
             let is_edit = before.is_none_or(|before| with_people_of(&before, &after) != *before);
             events.extend(crate::rules::events(rules, Some(&told), &after));
-            // What others told of does not have it; where this commit does not bring it either, its other parent does.
+            // An edit that was not reported comes from this commit, or else from its other parent.
             events.retain(|event| is_edit || *event != Event::Edited);
             before = Some(told);
             if events.is_empty() {
                 return Ok(None);
             }
-            refine(&mut events, entry, old.is_some());
+            refine_by_message(&mut events, entry, old.is_some());
         } else {
-            events.extend(said(rules, entry, before.as_deref(), &after, old.is_some()));
+            events.extend(events_of_commit(rules, entry, before.as_deref(), &after, old.is_some()));
             events.retain(|event| !first.contains(event));
             if events.is_empty() && !first.is_empty() {
                 return Ok(None);
             }
         }
-        // An older state is not when it was taken back to it.
+        // The time in an older state is not when the task was set back to it.
         let engine = before.as_ref().is_none_or(|task| task.updated < after.updated);
         Ok(Some(ChangeEvents {
             mark: format!(
@@ -188,9 +189,9 @@ impl<'w> EventDeriver<'w> {
         }))
     }
 
-    /// Returns the task as it was when all was told of another branch, if that is on the way to `after`, and further than `before`: what
-    /// was squashed, or merged with other changes, was told there.
-    fn told(
+    /// Returns the task as it was when another branch was reported, if that is on the way to `after`, and further than `before`: squashed
+    /// or merged changes were reported there.
+    fn reported_state(
         &mut self,
         news: &UnreportedCommits,
         rules: &Rules,
@@ -204,7 +205,7 @@ impl<'w> EventDeriver<'w> {
         if after.history.len() <= furthest {
             return Ok(found);
         }
-        for tip in news.told() {
+        for tip in news.reported() {
             let Some(content) = self.workspace.repository.blob_id(*tip, path)? else { continue };
             let Some(task) = self.read(rules, entry, id, content)? else { continue };
             if task.history.len() > furthest && after.history.starts_with(&task.history) {
@@ -225,7 +226,7 @@ impl<'w> EventDeriver<'w> {
         self.tasks.read(self.workspace, (id, version), rules, entry.committed)
     }
 
-    /// Returns the task as it was before: of a file that could not be read, as it was when it could.
+    /// Returns the task as it was before; of an unreadable file, its newest readable version.
     fn before(
         &mut self,
         rules: &Rules,
@@ -248,22 +249,22 @@ impl<'w> EventDeriver<'w> {
         Ok(None)
     }
 
-    /// Returns what was told of a task before a rebase made this commit again: the same act may lead to another state there, and is still
-    /// the same act.
-    fn told_first(
+    /// Returns the events that were reported of a task before a rebase made this commit again: the same act may lead to another state
+    /// there, and is still the same act.
+    fn reported_by_rebased(
         &mut self,
         news: &UnreportedCommits,
         entry: &LogEntry,
         id: &TaskId,
     ) -> Result<Vec<Event>, OpsError> {
         let mut told = Vec::new();
-        for gone in news.made_first(entry) {
-            told.extend(self.told_of_gone(*gone, id)?);
+        for gone in news.rebased_from(entry) {
+            told.extend(self.events_of_lost(*gone, id)?);
         }
         Ok(told)
     }
 
-    fn told_of_gone(&mut self, commit: CommitId, id: &TaskId) -> Result<Vec<Event>, OpsError> {
+    fn events_of_lost(&mut self, commit: CommitId, id: &TaskId) -> Result<Vec<Event>, OpsError> {
         let repository = &self.workspace.repository;
         let Some(files) = touched(&repository.changed_files(commit)?).remove(id) else {
             return Ok(Vec::new());
@@ -281,7 +282,7 @@ impl<'w> EventDeriver<'w> {
         };
         let after = self.read(&rules, &entry, id, *new)?;
         Ok(after.map_or_else(Vec::new, |after| {
-            said(&rules, &entry, before.as_deref(), &after, old.is_some())
+            events_of_commit(&rules, &entry, before.as_deref(), &after, old.is_some())
         }))
     }
 }
@@ -290,8 +291,8 @@ fn touches_rules(changed: &[ChangedFile]) -> bool {
     changed.iter().any(|file| RuleFile::of(&file.path).is_some())
 }
 
-/// Returns what a commit says of a task that it brought from one state to the other.
-fn said(
+/// Returns the events of a task that a commit brought from one state to the other.
+fn events_of_commit(
     rules: &Rules,
     entry: &LogEntry,
     before: Option<&Task>,
@@ -299,17 +300,17 @@ fn said(
     known: bool,
 ) -> Vec<Event> {
     let mut events = events(rules, before, after);
-    refine(&mut events, entry, known);
+    refine_by_message(&mut events, entry, known);
     events
 }
 
-/// Makes of what the states tell what the commit says of it besides: who wrote a comment, that a claim was a person's doing.
-fn refine(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
+/// Adds what only the message of the commit says: who wrote a comment, that a person assigned a claim.
+fn refine_by_message(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
     let trailers = trailers::parse(&entry.message);
     let trailer =
         |key: &str| trailers.iter().find(|one| one.key() == key).map(|one| one.value().to_owned());
     let word = trailer("Aof-Event").unwrap_or_default();
-    // It was told when it was done.
+    // The act itself was reported when it was done.
     if word == "restored" && known {
         *events = vec![Event::Restored];
         return;
@@ -319,7 +320,7 @@ fn refine(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
         events.push(Event::Edited);
     }
     for event in events {
-        let said = match (&*event, word.as_str()) {
+        let events_of_commit = match (&*event, word.as_str()) {
             (Event::Claimed { at, agent }, "assigned") => {
                 Event::Assigned { at: at.clone(), agent: agent.clone() }
             }
@@ -333,7 +334,7 @@ fn refine(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
             }
             _ => continue,
         };
-        *event = said;
+        *event = events_of_commit;
     }
 }
 
