@@ -8,7 +8,7 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::tasks::actions::choose_claim;
 use crate::tasks::apply::change::{Changed, DryRun, change};
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// What became of a claim.
 pub(crate) enum Taken {
@@ -61,7 +61,7 @@ pub(crate) fn claim(
     if shared {
         look_around(workspace)?;
     }
-    let mut choose = |standing: &Standing| choose_claim(workspace, standing, ticket, agent);
+    let mut choose = |standing: &TaskState| choose_claim(workspace, standing, ticket, agent);
     let changed = change(workspace, &ticket.task, dry_run, &mut choose)?;
     if shared {
         confirm(workspace, ticket, agent, &changed)?;

@@ -12,9 +12,8 @@ use crate::rules::Waiting;
 use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::automatic::rule_changes::follow;
 use crate::tasks::headers::dependencies::Dependencies;
-use crate::tasks::headers::header::Header;
 use crate::tasks::headers::list::{Filter, Sort, is_ready, list};
-use crate::tasks::headers::owed::is_owed;
+use crate::tasks::headers::summary::TaskSummary;
 
 /// How often everything is looked at anew at most because somebody else was faster.
 const ATTEMPTS: usize = 100;
@@ -114,23 +113,23 @@ fn search(
         Ok((seen, list(workspace, in_force, &Filter::default(), Sort::Priority)))
     };
     let (mut seen, mut listing) = look()?;
-    if dry_run == DryRun::No && listing.tasks.iter().any(|(header, _)| is_owed(rules, header)) {
+    if dry_run == DryRun::No && listing.tasks.iter().any(|(task, _)| task.is_owed(rules)) {
         // Where the rules have changed, tasks wait for others than it seems.
         follow(workspace)?;
         (seen, listing) = look()?;
     }
     let headers = || listing.tasks.iter().map(|(header, _)| header);
     let held: Vec<Ticket> = headers().flat_map(|header| held_by(header, agent, None)).collect();
-    let is_other = |header: &Header, ticket: &Ticket| {
+    let is_other = |header: &TaskSummary, ticket: &Ticket| {
         let same = |other: &Ticket| (&other.task, &other.branch) == (&ticket.task, &ticket.branch);
         let Wanted::But(others) = wanted else { return true };
-        !others.iter().any(|other| same(other) && other.visit == Some(header.visit))
+        !others.iter().any(|other| same(other) && other.visit == Some(header.visit()))
     };
     let own: Vec<Ticket> = match wanted {
         Wanted::Another => Vec::new(),
         // What a person holds is kept for the agent, and nothing can be done with it now.
         Wanted::Next | Wanted::But(_) => headers()
-            .filter(|header| !header.held)
+            .filter(|header| !header.is_held())
             .flat_map(|header| {
                 held_by(header, agent, role)
                     .into_iter()
@@ -171,10 +170,8 @@ fn search(
         Some(role) => vec![role.clone()],
         None => rules.org.roles_of(agent).cloned().collect(),
     };
-    let own = |of: &&str| {
-        of.parse().is_ok_and(|of| roles.contains(&of) || role.is_none() && rules.is_open(&of))
-    };
-    let waiting = headers().filter(|header| header.roles().iter().any(&own)).count();
+    let own = |of: &RoleId| roles.contains(of) || role.is_none() && rules.is_open(of);
+    let waiting = headers().filter(|header| header.roles().any(own)).count();
     Ok(Found::Next(Next::Nothing { roles, waiting }))
 }
 
@@ -222,8 +219,8 @@ pub(crate) fn claimed(
 ) -> Vec<Claim> {
     let filter = Filter { agent: Some(agent.clone()), ..Filter::default() };
     let listing = list(workspace, in_force, &filter, Sort::Priority);
-    let claims = |header: &Header| {
-        let claim = |ticket| Claim { ticket, title: header.title.clone(), held: header.held };
+    let claims = |header: &TaskSummary| {
+        let claim = |ticket| Claim { ticket, title: header.title.clone(), held: header.is_held() };
         held_by(header, agent, role).into_iter().map(claim).collect::<Vec<_>>()
     };
     listing.tasks.iter().flat_map(|(header, _)| claims(header)).collect()

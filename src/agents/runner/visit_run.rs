@@ -178,8 +178,7 @@ impl VisitRun<'_> {
             // The project is borrowed no longer than this.
             let done = complete_signed(&self.workspace(), &completion, signing, DryRun::No);
             match done {
-                Ok(done) => {
-                    let changed = done.changed;
+                Ok(changed) => {
                     for warning in &changed.warnings {
                         self.remark(warning.message());
                     }

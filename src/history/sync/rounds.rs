@@ -16,7 +16,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::random::chance;
 use crate::system::shell::quoted;
 use crate::tasks::apply::change::DryRun;
-use crate::tasks::recovery::checkout::{Brought, bring};
+use crate::tasks::recovery::bring::{Brought, bring};
 use crate::tasks::recovery::recover;
 
 /// How often a commit is offered at most.

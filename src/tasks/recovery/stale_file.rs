@@ -7,10 +7,10 @@ use crate::storage::layout::STALE;
 use crate::storage::tasks::atomic_write;
 use crate::storage::{Folder, StoreError};
 use crate::tasks::recovery::recover;
-use crate::tasks::state::task_state::{Pending, Standing};
+use crate::tasks::state::task_state::{Pending, TaskState};
 
 /// Replaces the file, if it is stale, and returns whether the task has to be read again.
-pub(crate) fn refresh(workspace: &Workspace, standing: &Standing) -> Result<bool, OpsError> {
+pub(crate) fn refresh(workspace: &Workspace, standing: &TaskState) -> Result<bool, OpsError> {
     let Pending::Stale(bytes) = &standing.pending else { return Ok(false) };
     let (path, old) = (&standing.snapshot.path, &standing.snapshot.bytes);
     let lock = workspace.lock()?;

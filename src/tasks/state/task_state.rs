@@ -25,7 +25,7 @@ use crate::tasks::state::frozen::{
 use crate::tasks::state::stale_file::refreshed;
 
 /// A task as it was read, with the rules of the same moment.
-pub(crate) struct Standing {
+pub(crate) struct TaskState {
     pub id: TaskId,
     pub head: Head,
     pub in_force: Rc<InForce>,
@@ -64,7 +64,7 @@ pub(crate) struct Version {
     pub authored: Timestamp,
 }
 
-impl Standing {
+impl TaskState {
     /// Reads the task, the branch and the rules. Takes no lock.
     pub(crate) fn read(workspace: &Workspace, id: &TaskId) -> Result<Self, OpsError> {
         let head = workspace.head()?;

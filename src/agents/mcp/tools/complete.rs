@@ -15,7 +15,7 @@ use crate::project::error::error::OpsError;
 use crate::rules::{Flaw, Refusal, Workplace};
 use crate::storage::random::ulid;
 use crate::tasks::apply::change::{Changed, DryRun};
-use crate::tasks::complete::{Completed, add_text, complete, note_run};
+use crate::tasks::complete::{add_text, complete, note_run};
 use crate::tasks::signing::{Signing, complete_signed};
 use crate::tasks::view::changed::{ended, warnings_value, way};
 use crate::tasks::view::task_view::who;
@@ -104,7 +104,7 @@ pub(crate) fn complete_task(
     if let Some((_, run)) = project.run().filter(|(own, _)| own.task == completion.ticket.task) {
         note_run(&mut completion, run);
     }
-    let changed = completed(project, &completion)?.changed;
+    let changed = completed(project, &completion)?;
     let task = &changed.after.task;
     let said = ended(&changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
     let (now, _) = standing(project, &changed);
@@ -125,7 +125,7 @@ pub(crate) fn complete_task(
 }
 
 /// Completes; signs where that is wanted and nobody has to be asked. Else the refusal says what is to be signed.
-fn completed(project: &OpenProject<'_>, completion: &Completion) -> Result<Completed, OpsError> {
+fn completed(project: &OpenProject<'_>, completion: &Completion) -> Result<Changed, OpsError> {
     let refused = match complete(&project.workspace, completion, DryRun::No) {
         Err(OpsError::Refused(Refusal::Signature(wanted))) if wanted.flaw == Flaw::Missing => {
             wanted

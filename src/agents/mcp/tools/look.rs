@@ -13,11 +13,11 @@ use crate::domain::{RoleId, Status};
 use crate::health::status::{overview, overview_value};
 use crate::rules::Workplace;
 use crate::storage::watcher_presence::is_watched;
-use crate::tasks::headers::header::{NEW, header_value};
 use crate::tasks::headers::list::{Filter, Sort, list};
 use crate::tasks::headers::listing::unreadable_value;
 use crate::tasks::headers::lookup::known_names;
 use crate::tasks::headers::lookup::workflows_value;
+use crate::tasks::headers::summary::{NEW, summary_value};
 use crate::tasks::view::brief::brief_value;
 use crate::tasks::view::task_view::brief_of;
 use crate::tasks::view::task_view::{frozen, show, task_value};
@@ -143,7 +143,7 @@ pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result
         .iter()
         .skip(from)
         .take(limit)
-        .map(|(header, path)| lean(header_value(header, path)))
+        .map(|(header, path)| lean(summary_value(header, path)))
         .collect();
     let end = from.saturating_add(tasks.len());
     let mut value =

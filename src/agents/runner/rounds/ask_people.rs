@@ -87,8 +87,8 @@ fn complete(
         let (why, fix) = match done {
             Ok(done) => {
                 let rules = workspace.rules()?.rules;
-                let last = ended(&done.changed).last().cloned();
-                let task = &done.changed.after.task;
+                let last = ended(&done).last().cloned();
+                let task = &done.after.task;
                 let (ticket, from, took) = (&wait.ticket, &wait.station, Duration::ZERO);
                 audience.hear(&RunEvent::moved(&rules, ticket, from, last.as_ref(), task, took));
                 return Ok(Ok(PeopleAnswer::Completed));
