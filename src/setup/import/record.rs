@@ -60,7 +60,7 @@ impl<'s> ImportReport<'s> {
 pub(crate) struct FieldPlace<'n> {
     pub(crate) path: String,
     pub(crate) span: Range<usize>,
-    report: &'n ImportReport<'n>,
+    pub(crate) report: &'n ImportReport<'n>,
 }
 
 impl<'n> FieldPlace<'n> {
