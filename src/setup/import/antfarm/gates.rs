@@ -4,24 +4,19 @@
 //! How it counts: `max_retries` of a step and of `on_fail` is how often something is done *again* (so max + 1 runs), and a
 //! decision's is compared with the counter of the step that it sends back to. Both are what `maxRetries` means here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::convert::{ForeignAgent, read_run};
-use super::keys::{KeyUse, STATUS, key_of, keys_in};
+use super::keys::{KeyUse, key_of, keys_in};
+use super::replies::{expected, instructions, outputs};
 use crate::domain::FieldFate::{Converted, Dropped, Kept, Lost};
 use crate::domain::listed;
 use crate::setup::import::names::{self, Names};
-use crate::setup::import::placeholders::{is_bare, rewritten, slots};
 use crate::setup::import::record::{FieldPlace, FieldTable, ImportReport, Record};
 use crate::setup::import::steps::{ForeignStep, StepList};
-use crate::setup::import::workflow_draft::{
-    ExhaustedDraft, GateDraft, RouteDraft, WorkflowDraft, tidy,
-};
-
-/// The longest line that a reply is looked through for, in bytes.
-const LONGEST_LINE: usize = 200;
+use crate::setup::import::workflow_draft::{ExhaustedDraft, GateDraft, RouteDraft, WorkflowDraft};
 
 const OF_STEP: FieldTable = &[
     ("agent", Converted, "`role`"),
@@ -188,9 +183,12 @@ impl<'a, 'n> GateBuilder<'a, 'n> {
             self.judged(&mut gate, index, record, &on_fail, &mut required);
             Vec::new()
         };
-        gate.outputs = self.outputs(index, record, &required, &words);
-        gate.brief.instructions =
-            record.text("input").map(|input| self.instructions(&input, index, &record.at("input")));
+        gate.outputs = outputs(&self.keys, index, record, &required, &words);
+        if let Some(input) = record.text("input") {
+            let context = &mut self.draft.context.input;
+            gate.brief.instructions =
+                Some(instructions(&input, index, record, self.steps, &self.keys, context));
+        }
         record.finish(&[OF_STEP]);
         gate
     }
@@ -406,101 +404,6 @@ impl<'a, 'n> GateBuilder<'a, 'n> {
             }
         }
     }
-
-    /// Returns what the gate hands on: the keys that any step reads, and those it must bring; by decision, where it has some.
-    fn outputs(
-        &self,
-        index: usize,
-        record: &Record<'_>,
-        required: &BTreeSet<String>,
-        decisions: &[String],
-    ) -> Option<Value> {
-        let mut keys = keys_in(record, &["output_keys", "outputs"]).unwrap_or_else(|| {
-            self.keys.said[index].intersection(&self.keys.read).cloned().collect()
-        });
-        keys.remove(STATUS);
-        keys.extend(required.iter().cloned());
-        if keys.is_empty() {
-            return None;
-        }
-        let texts = keys.into_iter().map(|key| (key, json!({"type": "string"})));
-        let properties: Map<String, Value> = texts.collect();
-        if decisions.is_empty() {
-            let mut shape = json!({"type": "object", "properties": properties});
-            if !required.is_empty() {
-                shape["required"] = json!(required);
-            }
-            return Some(shape);
-        }
-        let variant = |word: &String| {
-            let mut own = Map::from_iter([("$status".to_owned(), json!({"const": word}))]);
-            own.extend(properties.clone());
-            let required: Vec<&str> =
-                ["$status"].into_iter().chain(required.iter().map(String::as_str)).collect();
-            json!({"properties": own, "required": required})
-        };
-        Some(json!({"oneOf": decisions.iter().map(variant).collect::<Vec<Value>>()}))
-    }
-
-    /// Returns a step's input with slots of ours. Keys that no earlier step says are added to the context.
-    fn instructions(&mut self, text: &str, index: usize, place: &FieldPlace<'_>) -> String {
-        let (steps, keys, context) = (self.steps, &self.keys, &mut self.draft.context.input);
-        let mut notes: BTreeMap<String, String> = BTreeMap::new();
-        let mut inputs = BTreeSet::new();
-        let is_tag = |slot: &String| slot.starts_with("if ") || slot.starts_with("range ");
-        let has_tags = slots(text).iter().any(is_tag);
-        let converted = rewritten(text, |inner| {
-            let mut note = |text: String| drop(notes.insert(inner.to_owned(), text));
-            if inner == "task" {
-                return Some("task".to_owned());
-            }
-            if inner == "run_id" {
-                note("`{{task.id}}`".to_owned());
-                return Some("task.id".to_owned());
-            }
-            if let Some(step) = inner.strip_prefix("steps.") {
-                let (step, part) = step.rsplit_once('.').unwrap_or((step, "output"));
-                let Some(gate) = steps.gate(step) else {
-                    note("left as it stands: there is no such step".to_owned());
-                    return None;
-                };
-                let name =
-                    if part == "summary" { format!("{gate}.summary") } else { gate.to_owned() };
-                note(format!("`{{{{{name}}}}}`"));
-                return Some(name);
-            }
-            if !is_bare(inner) || (has_tags && matches!(inner, "end" | "else")) {
-                note("left as it stands: it is no key".to_owned());
-                return None;
-            }
-            let is_input = context.contains_key(inner);
-            let key =
-                if is_input { inner.to_owned() } else { names::key(&inner.to_ascii_lowercase()) };
-            let before = keys.sayer_before(&key, index);
-            if before.is_none() && !context.contains_key(&key) {
-                inputs.insert(key.clone());
-            }
-            // A gate's own name means all that it handed on.
-            let sayer = before.or_else(|| keys.sayers(&key).first().copied());
-            Some(match sayer.filter(|_| steps.place(&key).is_some()) {
-                Some(sayer) => format!("{}.{key}", steps.steps[sayer].gate),
-                None => key,
-            })
-        });
-        for (slot, became) in notes {
-            place.note_slot(&slot, Converted, became);
-        }
-        for key in inputs {
-            let note = if keys.sayers(&key).is_empty() {
-                "nobody says this key: it comes with the task, or stays empty"
-            } else {
-                "only said later, so it is empty the first time"
-            };
-            self.report.added(format!("context.input.{key}"), note);
-            context.insert(key, json!(""));
-        }
-        tidy(&converted)
-    }
 }
 
 /// Returns who is asked when the retries are used up, as `on_exhausted` says.
@@ -520,33 +423,4 @@ fn exhausted(record: &Record<'_>) -> Option<String> {
             inner.text("escalate_to")
         }
     }
-}
-
-/// Returns the line that a reply must have. A key alone (`TIER:`) asks for a value and judges none.
-fn expected(record: &Record<'_>, required: &mut BTreeSet<String>) -> Option<String> {
-    let text = record.text("expects")?;
-    let note = |fate, text: String| record.note("expects", fate, text);
-    let line = text.trim();
-    let (_, value) = line.split_once(':').unwrap_or((line, line));
-    let is_plain =
-        !line.contains(['\n', '`', '<']) && !line.starts_with('>') && line.len() <= LONGEST_LINE;
-    match key_of(line).filter(|_| value.trim().is_empty()) {
-        Some(key) if key == STATUS => {
-            note(Dropped, "any `STATUS` will do there, so nothing is judged by it".to_owned());
-        }
-        Some(key) => {
-            note(Converted, format!("the output `{key}` is required: the reply must bring it"));
-            required.insert(names::key(&key));
-        }
-        None if line.is_empty() => note(Dropped, "it says nothing".to_owned()),
-        None if !is_plain => {
-            note(Lost, "a verdict is one plain line here, and this is none".to_owned());
-        }
-        None => {
-            let what = "`signal.expects`; a reply without that line does not pass";
-            note(Converted, what.to_owned());
-            return Some(line.to_owned());
-        }
-    }
-    None
 }

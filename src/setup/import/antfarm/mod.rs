@@ -3,3 +3,4 @@
 pub(crate) mod convert;
 pub(crate) mod gates;
 pub(crate) mod keys;
+pub(crate) mod replies;
