@@ -14,7 +14,7 @@ use crate::cli::text_input;
 use crate::domain::{FieldFate, ImportRemark, WorkflowName};
 use crate::files::diagnostic::diagnostic::render_all;
 use crate::files::printable::inert;
-use crate::git::AuditError;
+use crate::git::GitError;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::setup::import::import_file::Imported;
@@ -82,7 +82,7 @@ fn workspace(session: &Session, mode: DryRun) -> Result<Option<Workspace>, CliEr
         opened.as_ref().err().and_then(CliError::ops),
         Some(
             OpsError::Store(StoreError::NoProject { .. })
-                | OpsError::Audit(AuditError::NoRepository { .. })
+                | OpsError::Git(GitError::NoRepository { .. })
         )
     );
     if mode == DryRun::Yes && is_missing { Ok(None) } else { opened.map(Some) }
