@@ -25,7 +25,7 @@ pub enum EditAct {
 }
 
 /// Why a value has no such place.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Misfit {
     Kind {
         found: &'static str,

@@ -86,7 +86,7 @@ impl<'a> Renderer<'a> {
         inside: &Inside,
         column: usize,
     ) -> Result<usize, SpliceRefusal> {
-        let count = (0..).take_while(|index| inside.removes(*index)).count();
+        let count = (0..=inside.children.len()).take_while(|index| inside.removes(*index)).count();
         if count == 0 || self.lines.begins_line(node.span.start) {
             return Ok(0);
         }

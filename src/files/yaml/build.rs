@@ -34,8 +34,8 @@ pub(crate) struct Builder<'s, 'l> {
 struct Frame<'s> {
     node: Node<'s>,
     anchor: usize,
-    /// The key whose value is still to come; nothing inside if it cannot be used, and its value is read all the same.
-    key: Option<Option<Key<'s>>>,
+    /// The key whose value is still to come, and whether it can be used: if not, its value is read all the same.
+    key: Option<(Key<'s>, bool)>,
     explicit_key: bool,
 }
 
@@ -142,7 +142,7 @@ impl<'s, 'l> Builder<'s, 'l> {
             None => Kind::String(text),
         };
         let sharing = sharing(anchor);
-        let node = Node { outer, span, kind, layout, sharing, indicator };
+        let node = Node { span, kind, layout, sharing, outer, indicator };
         self.complete(node, anchor, tag.is_some())
     }
 
@@ -195,7 +195,7 @@ impl<'s, 'l> Builder<'s, 'l> {
         }
         self.spend((1, 0), &span)?;
         let (outer, sharing) = (outer.min(span.start), sharing(anchor));
-        let node = Node { outer, span, kind, layout, sharing, indicator };
+        let node = Node { span, kind, layout, sharing, outer, indicator };
         self.frames.push(Frame { node, anchor, key: None, explicit_key: false });
         Ok(())
     }
@@ -232,16 +232,17 @@ impl<'s, 'l> Builder<'s, 'l> {
         };
         match &mut frame.node.kind {
             Kind::Sequence(items) => items.push(node),
-            Kind::Mapping(entries) => match frame.key.take() {
-                Some(key) => entries.extend(key.map(|key| Entry { key, value: node })),
-                None => {
+            Kind::Mapping(entries) => {
+                if let Some((key, is_usable)) = frame.key.take() {
+                    entries.extend(is_usable.then_some(Entry { key, value: node }));
+                } else {
                     let decorated = decorated || anchor != 0 || frame.explicit_key;
                     let (key, fault) = into_key(self.source, node, decorated);
-                    frame.key = Some(Some(key).filter(|_| fault.is_none()));
+                    frame.key = Some((key, fault.is_none()));
                     frame.explicit_key = false;
                     self.faults.extend(fault);
                 }
-            },
+            }
             _ => {}
         }
         Ok(())

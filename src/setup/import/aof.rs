@@ -148,7 +148,9 @@ fn workflow(record: &Record<'_>, key: Option<&str>, stem: &str) -> Option<ReadWo
             hops.map(|(index, hop)| read_hop(hop, index, &mut names, &mut roles)).collect();
         let layers = layers(&hops, record.report)?;
         let gates = gates(&hops, &layers, &mut names);
-        hops.iter().for_each(|hop| hop.record.finish(&[HOPS]));
+        for hop in &hops {
+            hop.record.finish(&[HOPS]);
+        }
         gates
     } else {
         record.missing(format!("the workflow `{name}` has neither `gates` nor `hops`"));

@@ -63,7 +63,7 @@ pub(crate) struct FieldPlace<'n> {
     pub(crate) report: &'n ImportReport<'n>,
 }
 
-impl<'n> FieldPlace<'n> {
+impl FieldPlace<'_> {
     /// Notes what became of the field.
     pub(crate) fn note(&self, fate: FieldFate, note: impl Into<String>) {
         let line = Some(self.report.lines.line_of(self.span.start));
