@@ -190,7 +190,7 @@ mod tests {
         ]});
         let declared = declared.to_string();
         let node = yaml::parse(&declared, &yaml::Limits::default()).unwrap();
-        let outputs = shape_file::read(&node, &mut Vec::new());
+        let outputs = shape_file::read(&node, &crate::files::config::decode::Faults::default());
         let signal = Signal { mark: Mark::Key("VERDICT".to_owned()), missing: None };
         let asked = RunQuestion {
             ticket: &ticket,
