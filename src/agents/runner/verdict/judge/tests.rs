@@ -52,8 +52,8 @@ impl Gate {
         self
     }
 
-    fn asked(&self) -> Question<'_> {
-        Question {
+    fn asked(&self) -> RunQuestion<'_> {
+        RunQuestion {
             ticket: &self.ticket,
             agent: &self.agent,
             possible: self.possible.clone(),
@@ -443,7 +443,7 @@ fn decisions_and_variants_are_answers_too() {
     ]});
     let declared = declared.to_string();
     let node = yaml::parse(&declared, &yaml::Limits::default()).unwrap();
-    gate.outputs = shape_file::read(&node, &mut Vec::new());
+    gate.outputs = shape_file::read(&node, &crate::files::config::decode::Faults::default());
     let status = "{\"$status\": \"approved\", \"branch\": \"x\"}";
     let Ok(said) = gate.hears(&fenced(status), None, OK) else { panic!("nothing was said") };
     assert_eq!(
