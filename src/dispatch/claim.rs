@@ -1,4 +1,4 @@
-//! ClaimMode and assignments of one task, or of a branch of one. In a synced project the remote has to confirm them.
+//! Claims and assignments of one task, or of a branch of one. In a synced project the remote has to confirm them.
 
 use super::claim_errors::is_of_the_task;
 use super::synced_claims::{ClaimMode, confirm, look_around};
@@ -21,7 +21,7 @@ pub(crate) enum Taken {
     Moved,
 }
 
-/// ClaimMode it; as long as the branch stands where it was seen, if that matters.
+/// Claims it; as long as the branch stands where it was seen, if that matters.
 pub(crate) fn taken(
     workspace: &Workspace,
     seen: Option<CommitId>,

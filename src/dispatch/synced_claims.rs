@@ -1,4 +1,4 @@
-//! ClaimMode in a project that is synced count once the remote has them, so that no two machines hold one task. The push decides: of
+//! Claims in a project that is synced count once the remote has them, so that no two machines hold one task. The push decides: of
 //! two claims the one that was pushed first stands, and whoever comes second learns it before anything is done.
 //!
 //! A claim that cannot be confirmed is given back, and nobody is told that it was theirs.

@@ -10,7 +10,7 @@ use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
 use crate::tasks::headers::listing::{ListScope, Unreadable, read_all};
 
-/// What there is to do, by role and by agent. RoleWork is named as tickets are: `AOF-7qk`, or `AOF-7qk@3/security` for a branch.
+/// What there is to do, by role and by agent. Work is named as tickets are: `AOF-7qk`, or `AOF-7qk@3/security` for a branch.
 #[derive(Debug, Default)]
 pub(crate) struct Workload {
     /// What each role has; a role without work has no entry.

@@ -72,7 +72,7 @@ fn stage_one(lock: &WriterLock, write: &Write) -> Result<StagedFiles, StoreError
     Ok(files)
 }
 
-/// StagedFiles that have their names by now.
+/// Files that have their names by now.
 #[derive(Default)]
 pub(crate) struct PlacedFiles {
     paths: BTreeSet<ProjectPath>,
