@@ -18,7 +18,7 @@ use super::output::{Output, bold, json_line, merged, painted, red, short, yellow
 use super::time::now;
 use crate::domain::AgentId;
 use crate::files::printable::inert;
-use crate::history::verify::project_commits::Past;
+use crate::history::verify::project_commits::CommitArchive;
 use crate::project::active_rules::{InForce, Remark};
 use crate::project::aside::{Aside, Tell, warn_in_log};
 use crate::project::author::acting_agent;
@@ -153,14 +153,14 @@ impl Session {
     }
 
     /// Opens the commits of the repository, for a command that reads no files.
-    pub(crate) fn past(&self, command: &str) -> CliResult<Past> {
-        let opened = Past::open(&self.directory, format!("aof {command}"), now);
+    pub(crate) fn past(&self, command: &str) -> CliResult<CommitArchive> {
+        let opened = CommitArchive::open(&self.directory, format!("aof {command}"), now);
         opened.map_err(|error| self.unopened(error))
     }
 
     /// Returns whether the repository has a worktree.
     pub(crate) fn is_in_worktree(&self) -> CliResult<bool> {
-        Past::has_files(&self.directory).map_err(|error| self.unopened(error))
+        CommitArchive::has_files(&self.directory).map_err(|error| self.unopened(error))
     }
 
     /// Opens the project in this folder for `aof init`.

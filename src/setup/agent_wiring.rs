@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::agent_files::AgentFile;
-use crate::git::{AuditError, CommitId, Head, Repository};
+use crate::git::{CommitId, GitError, Head, Repository};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files::read;
 use crate::storage::{Paths, ProjectPath, StoreError};
-use crate::tasks::apply::change::DryRun;
-use crate::tasks::apply::commit_files::commit_files;
+use crate::tasks::apply::commit::commit_files;
+use crate::tasks::plan::choice::DryRun;
 use crate::tasks::plan::write::Beside;
-use crate::tasks::recovery::recover::{heal, heal_if_pending};
+use crate::tasks::recovery::recover::heal_if_pending;
 
 /// The files of coding agents, and what became of them.
 pub(crate) struct Wired {
@@ -97,11 +97,7 @@ pub(crate) fn wire_agents(workspace: &Workspace, dry_run: DryRun) -> Result<Wire
             workspace.own_folder_is_ours()?;
             return Ok(wired);
         }
-        let lock = workspace.lock()?;
-        if heal(workspace, &lock)? {
-            continue;
-        }
-        match commit_files(workspace, &lock, &head, &files, MESSAGE) {
+        match commit_files(workspace, &head, &files, MESSAGE) {
             Ok(Some(commit)) => return Ok(Wired { commit: Some(commit), ..wired }),
             Ok(None) => {}
             Err(error) => {
@@ -120,10 +116,10 @@ pub(crate) fn wire_agents(workspace: &Workspace, dry_run: DryRun) -> Result<Wire
 /// Returns the file that git's index has another version of.
 fn staged_elsewise(error: &OpsError) -> Option<&str> {
     match error {
-        OpsError::Audit(
-            AuditError::StagedElsewise { path }
-            | AuditError::Unmerged { path }
-            | AuditError::IntentToAdd { path },
+        OpsError::Git(
+            GitError::StagedElsewise { path }
+            | GitError::Unmerged { path }
+            | GitError::IntentToAdd { path },
         ) => Some(path),
         _ => None,
     }
@@ -143,7 +139,7 @@ pub(crate) fn agents_to_wire(folder: &Path) -> Result<Wired, OpsError> {
         folder.ancestors().find(|folder| folder.is_dir() && !folder.as_os_str().is_empty());
     let repository = match Repository::discover(standing.unwrap_or(Path::new("."))) {
         Ok(repository) if folder.is_dir() => Some(repository),
-        Ok(_) | Err(AuditError::NoRepository { .. }) => None,
+        Ok(_) | Err(GitError::NoRepository { .. }) => None,
         Err(error) => return Err(error.into()),
     };
     let head = repository.as_ref().map(Repository::look).transpose()?;

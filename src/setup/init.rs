@@ -7,7 +7,7 @@ use super::template::Founder;
 use super::template::Template;
 use crate::domain::{BranchName, Timestamp};
 use crate::files::config::configuration::{ORG_FILE, PROJECT_FILE, Source};
-use crate::git::{AuditError, CommitId, Head, Person, Repository};
+use crate::git::{CommitId, GitError, Head, Person, Repository};
 use crate::history::merge_driver::attributes::{ATTRIBUTES, attributes_after, is_as_committed};
 use crate::history::merge_driver::setup::{SetUp, install_here, to_set_up};
 use crate::project::active_rules::InForce;
@@ -16,9 +16,9 @@ use crate::project::rule_check::compiled;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::{Paths, ProjectPath, StoreError, journal};
-use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::apply::commit::commit;
 use crate::tasks::create::{NewTask, fresh_id, new_from, opened};
+use crate::tasks::plan::choice::{Changed, DryRun};
 use crate::tasks::plan::write::{Beside, Write};
 use crate::tasks::recovery::recover::{heal, heal_if_pending};
 use crate::tasks::state::commit_message;
@@ -224,7 +224,7 @@ pub(crate) fn repository_around(folder: &Path) -> Result<Option<Repository>, Ops
         standing.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match Repository::discover(standing) {
         Ok(repository) => Ok(Some(repository)),
-        Err(AuditError::NoRepository { .. }) => Ok(None),
+        Err(GitError::NoRepository { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use crate::agents::runner::Asked;
+use crate::agents::runner::PersonQuestion;
 use crate::cli::{Output, bold, cyan, dim, now, red, value_of, yellow};
 use crate::domain::{AgentId, Completion, Map, Outcome};
 use crate::files::printable::{inert, one_line};
@@ -31,7 +31,7 @@ pub(crate) fn ask(
     output: Output,
     person: &AgentId,
     project: &Path,
-    asked: &Asked<'_>,
+    asked: &PersonQuestion<'_>,
     stop: &AtomicBool,
 ) -> Option<Completion> {
     if !asked.opening.agents.contains(person) {
@@ -60,7 +60,7 @@ pub(crate) fn ask(
     }
 }
 
-fn show_task(output: Output, asked: &Asked<'_>) {
+fn show_task(output: Output, asked: &PersonQuestion<'_>) {
     let (task, opening) = (&asked.file.task, asked.opening);
     output.say(format!("\n{} {}", cyan(&opening.ticket), bold(one_line(&task.title))));
     output.say(format!("  {}: {}", opening.station, one_line(&asked.context.role)));
@@ -108,7 +108,7 @@ impl Terminal<'_> {
     fn completion(
         &self,
         person: &AgentId,
-        asked: &Asked<'_>,
+        asked: &PersonQuestion<'_>,
         outcome: &Outcome,
     ) -> Option<Completion> {
         let before = asked.refused.map(|refused| &refused.completion);
@@ -160,7 +160,12 @@ impl Terminal<'_> {
     }
 
     /// Returns the outputs that the gate requires with the outcome.
-    fn outputs(&self, asked: &Asked<'_>, outcome: &Outcome, before: Option<&Map>) -> Option<Map> {
+    fn outputs(
+        &self,
+        asked: &PersonQuestion<'_>,
+        outcome: &Outcome,
+        before: Option<&Map>,
+    ) -> Option<Map> {
         let mut outputs = Map::new();
         let form = asked.context.outputs.iter().find(|form| form.outcome == *outcome);
         let fields = form.map(|form| form.fields.as_slice()).unwrap_or_default();

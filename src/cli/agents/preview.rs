@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::news::{waits_line, waits_value};
 use super::runner::project;
-use crate::agents::runner::{Preview, Waits, Wish, preview};
+use crate::agents::runner::{Preview, RunTarget, WaitingWork, preview};
 use crate::cli::{CliResult, Session, bold, cyan, dim};
 use crate::files::printable::inert;
 use crate::project::workspace::Workspace;
 use crate::system::shell::all_quoted;
 
 /// Shows what a runner would start next.
-pub(crate) fn show_next(session: &Session, workspace: &Workspace, wish: &Wish) -> CliResult {
+pub(crate) fn show_next(session: &Session, workspace: &Workspace, wish: &RunTarget) -> CliResult {
     let (previews, waits) = preview(&project(session, workspace)?, wish)?;
     show(session, &previews, &waits);
     if !session.output.is_json() && previews.is_empty() && waits.is_empty() {
@@ -23,7 +23,7 @@ pub(crate) fn show_next(session: &Session, workspace: &Workspace, wish: &Wish) -
 }
 
 /// Shows each command with its prompt, and what waits.
-pub(crate) fn show(session: &Session, previews: &[Preview], waits: &[Waits]) {
+pub(crate) fn show(session: &Session, previews: &[Preview], waits: &[WaitingWork]) {
     let output = session.output;
     if output.is_json() {
         let runs: Vec<Value> = previews.iter().map(value).collect();

@@ -6,13 +6,13 @@ use std::sync::atomic::AtomicBool;
 use super::runner::{HOW_TO_START, project};
 use super::view::RunView;
 use super::{preview, result};
-use crate::agents::runner::{Pace, RunnerSetup, Wish, work};
+use crate::agents::runner::{Pace, RunTarget, RunnerSetup, work};
 use crate::cli::{AGENT, Away, CliError, CliResult, Session};
 use crate::domain::{AgentId, RoleId, TaskId, listed};
 use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
 use crate::system::signals;
-use crate::tasks::lookup::known_worker;
+use crate::tasks::headers::lookup::known_worker;
 use crate::tasks::view::task_view::show;
 
 #[derive(Debug, clap::Args)]
@@ -78,9 +78,9 @@ fn start(session: &Session, args: &RunArgs) -> CliResult {
     let wish = match &args.task {
         Some(task) => {
             show(&workspace, task)?;
-            Wish::Task(task.clone())
+            RunTarget::Task(task.clone())
         }
-        None => Wish::Agents {
+        None => RunTarget::Agents {
             agents: agents(session, &workspace, &in_force, args)?,
             role: args.role.clone(),
         },
@@ -145,7 +145,7 @@ fn agent_of_shell() -> CliResult<Option<AgentId>> {
 pub(crate) fn go(
     session: &Session,
     workspace: &Workspace,
-    wish: &Wish,
+    wish: &RunTarget,
     pace: Pace,
     how: &RunOptions,
 ) -> CliResult {

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::approval;
 use super::news::{attempt, line, step, value};
-use crate::agents::runner::{Asked, Audience, News, Started};
+use crate::agents::runner::{Audience, PersonQuestion, RunEvent, StartedAttempt};
 use crate::cli::{CliResult, Output, Session, cyan, dim, json_line, yellow};
 use crate::domain::{AgentId, Completion, Ticket};
 use crate::files::printable::one_line;
@@ -52,18 +52,19 @@ impl RunView {
     }
 
     /// Returns a sentence of ours whose git commands work here; an agent's text stays as it is.
-    fn git_said(&self, news: &News, text: String) -> String {
+    fn git_said(&self, news: &RunEvent, text: String) -> String {
         match news {
-            News::Waits(_) | News::Unavailable { .. } | News::Obstacle(_) | News::Remark { .. } => {
-                self.git_words.said(text)
-            }
+            RunEvent::WaitingWork(_)
+            | RunEvent::Unavailable { .. }
+            | RunEvent::Obstacle(_)
+            | RunEvent::Remark { .. } => self.git_words.said(text),
             _ => text,
         }
     }
 }
 
 impl Audience for RunView {
-    fn hear(&mut self, news: &News) {
+    fn hear(&mut self, news: &RunEvent) {
         if self.output.is_json() {
             let mut value = json_line(value(news));
             for key in ["text", "why"] {
@@ -94,7 +95,7 @@ impl Audience for RunView {
         }
     }
 
-    fn decide(&mut self, asked: &Asked<'_>) -> Option<Completion> {
+    fn decide(&mut self, asked: &PersonQuestion<'_>) -> Option<Completion> {
         let (person, root) = self.person.as_ref()?;
         let ask = || approval::ask(self.output, person, root, asked, &self.stop);
         match &self.live {
@@ -123,14 +124,14 @@ impl Live {
     }
 
     /// Shows a piece of news; `line` is its sentence.
-    fn hear(&mut self, news: &News, line: Option<String>) {
+    fn hear(&mut self, news: &RunEvent, line: Option<String>) {
         match news {
-            News::Started(started) => return self.start(started),
-            News::Printed { ticket, line } => return self.note(ticket, &dim(one_line(line))),
-            News::AttemptFailed { ticket, .. } => {
+            RunEvent::StartedAttempt(started) => return self.start(started),
+            RunEvent::Printed { ticket, line } => return self.note(ticket, &dim(one_line(line))),
+            RunEvent::AttemptFailed { ticket, .. } => {
                 self.note(ticket, &yellow("waits for another attempt"));
             }
-            News::Moved { ticket, .. } => {
+            RunEvent::Moved { ticket, .. } => {
                 if let Some((bar, _)) = self.running.remove(ticket) {
                     bar.finish_and_clear();
                 }
@@ -143,7 +144,7 @@ impl Live {
         }
     }
 
-    fn start(&mut self, started: &Started) {
+    fn start(&mut self, started: &StartedAttempt) {
         let text = format!("{} {}{}", step(started), cyan(&started.agent), attempt(started));
         let style = ProgressStyle::with_template("{spinner} {elapsed:>4} {wide_msg}");
         let style = style.expect("the template is valid");

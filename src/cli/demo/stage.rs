@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::script::{ORG, PROJECT};
 use crate::cli::{CliError, CliResult};
-use crate::git::AuditError;
+use crate::git::GitError;
 use crate::storage::Paths;
 use crate::storage::watcher_presence::is_watched;
 
@@ -128,7 +128,7 @@ impl DemoStage {
         let output = command.stdin(Stdio::null()).output().map_err(|cause| match cause.kind() {
             // Another run would be no better, and there is nothing to look at.
             ErrorKind::NotFound if words.starts_with("git ") => {
-                AuditError::NotRun { command: words.to_owned(), cause }.into()
+                GitError::NotRun { command: words.to_owned(), cause }.into()
             }
             _ => self.stuck(&format!("cannot run `{words}`: {cause}")),
         })?;

@@ -84,6 +84,9 @@ pub(crate) fn run(session: &Session, args: &EventsArgs) -> CliResult {
         level: args.level,
     };
     let mut reader = EventReader::open(&workspace)?;
+    if reader.is_behind {
+        session.warn("the event stream lacks the newest events: it cannot be written now");
+    }
     let last = args.last.or_else(|| (args.follow && args.since.is_none()).then_some(RECENT));
     let most = last.unwrap_or(usize::MAX);
     let mut recent = VecDeque::new();

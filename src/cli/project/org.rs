@@ -15,8 +15,8 @@ use crate::files::printable::inert;
 use crate::project::error::reason::reason_of;
 use crate::project::rule_check::check_worktree;
 use crate::project::rules_report::{RulesReport, Since, rules_report};
-use crate::tasks::apply::change::DryRun;
-use crate::tasks::automatic::rule_changes::{Settled, settle_rules};
+use crate::tasks::automatic::rule_changes::{RuleChanges, follow_rules};
+use crate::tasks::plan::choice::DryRun;
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
@@ -71,7 +71,7 @@ fn reload(session: &Session, mode: DryRun) -> CliResult {
     let mut workspace = session.workspace("org reload")?;
     let report = rules_report(&workspace)?;
     let settled =
-        settle_rules(&mut workspace, session.wait, mode, &mut |_| ControlFlow::Continue(()))?;
+        follow_rules(&mut workspace, session.wait, mode, &mut |_| ControlFlow::Continue(()))?;
     if session.output.is_json() {
         session.output.data_of_act(value(&report, &settled), mode);
     } else {
@@ -89,7 +89,7 @@ fn reload(session: &Session, mode: DryRun) -> CliResult {
     })
 }
 
-fn show(session: &Session, report: &RulesReport, settled: &Settled, mode: DryRun) {
+fn show(session: &Session, report: &RulesReport, settled: &RuleChanges, mode: DryRun) {
     let output = session.output;
     output.say_diagnostics(&report.diagnostics);
     let since = report.since.as_ref();
@@ -126,7 +126,7 @@ fn rules_of(since: &Since) -> String {
     format!("the rules of commit {commit}, {at} by {author} ({})", inert(&since.subject))
 }
 
-fn value(report: &RulesReport, settled: &Settled) -> Value {
+fn value(report: &RulesReport, settled: &RuleChanges) -> Value {
     let changed = settled.changed.iter().map(|changed| {
         let task = &changed.after.task;
         json!({

@@ -12,8 +12,8 @@ use crate::domain::{TaskId, Ticket};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::tasks::apply::change::{Changed, DryRun};
-use crate::tasks::edit::{self, Comment, Fields, edit_fields, edit_text, open_manuscript};
+use crate::tasks::edit::{self, Comment, EditedFields, edit_fields, edit_text, open_manuscript};
+use crate::tasks::plan::choice::{Changed, DryRun};
 use crate::tasks::view::task_view::show;
 
 #[derive(Debug, clap::Args)]
@@ -79,7 +79,7 @@ pub(crate) fn run(session: &Session, args: &EditArgs) -> CliResult {
     let (workspace, in_force) = session.open("task edit")?;
     let mode = args.rehearsal.mode();
     let id = &args.ticket.task;
-    let fields = Fields {
+    let fields = EditedFields {
         title: args.title.clone(),
         description: args.description.clone(),
         body: args.body.as_deref().map(text_input::given).transpose()?,
@@ -90,7 +90,7 @@ pub(crate) fn run(session: &Session, args: &EditArgs) -> CliResult {
         depends_on: args.depends_on.clone(),
         independent_of: args.independent_of.clone(),
     };
-    if fields == Fields::default() {
+    if fields == EditedFields::default() {
         if Session::at_terminal() && !session.output.is_json() {
             return edit_by_hand(session, &workspace, &in_force.rules, args, mode);
         }

@@ -8,13 +8,13 @@ use crate::cli::render::table::{Cell, Table};
 use crate::cli::{
     CYAN, CliResult, DIM, GREEN, RED, Session, Words, YELLOW, agent_variable, length, width, words,
 };
-use crate::domain::{AgentId, GateId, Priority, RoleId, Status, WorkflowName};
+use crate::domain::{AgentId, GateId, OpenBranch, Priority, RoleId, Status, WorkflowName};
 use crate::project::author::acting_agent;
 use crate::rules::Warning;
 use crate::storage::ProjectPath;
-use crate::tasks::headers::header::{Header, NEW, header_value};
 use crate::tasks::headers::list::{Filter, Sort, list};
-use crate::tasks::lookup::known_names;
+use crate::tasks::headers::lookup::known_names;
+use crate::tasks::headers::summary::{NEW, TaskSummary, summary_value};
 use crate::tasks::view::changed::warnings_value;
 
 /// The states to ask for; none is that of a hand-made file.
@@ -99,7 +99,7 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
     let circles = listing.circles.iter().cloned().map(Warning::DependencyCircle);
     let circles: Vec<Warning> = circles.collect();
     if session.output.is_json() {
-        let tasks = listing.tasks.iter().map(|(header, path)| header_value(header, path));
+        let tasks = listing.tasks.iter().map(|(header, path)| summary_value(header, path));
         session.output.data(json!({
             "tasks": tasks.collect::<Vec<Value>>(),
             "unreadable": findings::unreadable_values(&listing.unreadable),
@@ -114,18 +114,20 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
     Ok(findings::tell_unreadable(session, &listing.unreadable))
 }
 
-fn drawn(tasks: &[(Header, ProjectPath)], now: i64) -> String {
+fn drawn(tasks: &[(TaskSummary, ProjectPath)], now: i64) -> String {
     let age = |since| length(u64::try_from(now - since).unwrap_or(0));
     let table = Table::of(tasks)
         .left("ID", |(task, _)| Cell::styled(CYAN, &task.id))
         .long("TITLE", |(task, _)| Cell::from(&task.title))
-        .left("GATE", |(task, _)| task.gate.as_deref().unwrap_or_default().into())
-        .left("STATUS", |(task, _)| Cell::styled(style_of(&task.status), &task.status))
+        .left("GATE", |(task, _)| {
+            task.current_gate().map(GateId::as_str).unwrap_or_default().into()
+        })
+        .left("STATUS", |(task, _)| Cell::styled(style_of(task.state()), task.state()))
         .left("WHO", |(task, _)| who(task))
         .extra(2)
-        .left("PRIORITY", |(task, _)| priority(&task.priority))
+        .left("PRIORITY", |(task, _)| priority(task.priority()))
         .extra(0)
-        .right("AGE", |(task, _)| Cell::styled(DIM, task.entered.map(age).unwrap_or_default()))
+        .right("AGE", |(task, _)| Cell::styled(DIM, task.entered().map(age).unwrap_or_default()))
         .extra(1);
     table.render(width())
 }
@@ -142,23 +144,27 @@ fn style_of(status: &str) -> Style {
 }
 
 /// Returns the holder, else the role; at a fork for each open branch.
-fn who(task: &Header) -> Cell {
-    if !task.branches.is_empty() {
-        let turns = task.branches.iter().map(|part| part.agent.as_ref().unwrap_or(&part.role));
-        return Cell::from(turns.map(ToString::to_string).collect::<Vec<_>>().join(", "));
+fn who(task: &TaskSummary) -> Cell {
+    if !task.open_branches.is_empty() {
+        let turn = |branch: &OpenBranch| match &branch.agent {
+            Some(agent) => agent.to_string(),
+            None => branch.role.to_string(),
+        };
+        return Cell::from(task.open_branches.iter().map(turn).collect::<Vec<_>>().join(", "));
     }
-    match (&task.agent, &task.role) {
+    match (&task.routing.agent, &task.role) {
         (Some(agent), _) => Cell::from(agent),
         (None, Some(role)) => Cell::styled(DIM, role),
         (None, None) => Cell::from(""),
     }
 }
 
-fn priority(word: &str) -> Cell {
-    match word.parse() {
-        Ok(Priority::Critical) => Cell::styled(RED, word),
-        Ok(Priority::High) => Cell::styled(YELLOW, word),
-        Ok(Priority::Low) => Cell::styled(DIM, word),
-        Ok(Priority::Medium) | Err(_) => Cell::from(""),
-    }
+fn priority(priority: Priority) -> Cell {
+    let style = match priority {
+        Priority::Critical => RED,
+        Priority::High => YELLOW,
+        Priority::Low => DIM,
+        Priority::Medium => return Cell::from(""),
+    };
+    Cell::styled(style, priority)
 }

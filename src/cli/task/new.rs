@@ -13,7 +13,7 @@ use crate::domain::{Map, TaskId, WorkflowName};
 use crate::files::json::{json::said_twice, numbers};
 use crate::rules::Rules;
 use crate::tasks::create::{NewTask, check_new, create};
-use crate::tasks::lookup::workflow_named;
+use crate::tasks::headers::lookup::workflow_named;
 use crate::tasks::view::changed::changed_value;
 
 /// How many faults of a list are shown.
@@ -64,7 +64,7 @@ pub(crate) struct NewArgs {
 
 /// A task in a list; `null` leaves a field out.
 #[derive(serde::Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
 struct ListedTask {
     title: String,
     description: Option<String>,

@@ -7,8 +7,8 @@ use crate::cli::{Session, bold, cyan, painted, red, short, yellow};
 use crate::files::printable::inert;
 use crate::project::error::error::OpsError;
 use crate::storage::layout::{BRANCH, INBOX};
-use crate::tasks::apply::change::Changed;
-use crate::tasks::inbox::recipient::Delivered;
+use crate::tasks::inbox::deliver::Delivered;
+use crate::tasks::plan::choice::Changed;
 use crate::tasks::view::changed::way;
 use crate::watch::report::{EventSource, WatchReport};
 
@@ -129,8 +129,7 @@ pub(crate) fn report_text(session: &Session, report: &WatchReport, retries: bool
 
 fn delivered_text(session: &Session, delivered: &Delivered) -> String {
     match delivered {
-        Delivered::Completed { completed, name } => {
-            let changed = &completed.changed;
+        Delivered::Completed { changed, name } => {
             let id = cyan(&changed.after.task.id);
             if changed.settled {
                 return format!("{id}  `{}` had counted already", flat(name));

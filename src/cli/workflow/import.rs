@@ -12,14 +12,14 @@ use crate::cli::{
 };
 use crate::domain::{FieldFate, ImportRemark, WorkflowName};
 use crate::files::printable::inert;
-use crate::git::AuditError;
+use crate::git::GitError;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::setup::import::foreign_system::ForeignSystem;
 use crate::setup::import::import_file::Imported;
+use crate::setup::import::source::ForeignSystem;
 use crate::setup::import_workflow::{Brought, Fidelity, bring_in, read_foreign, roles_snippet};
 use crate::storage::{ProjectPath, StoreError};
-use crate::tasks::apply::change::DryRun;
+use crate::tasks::plan::choice::DryRun;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -80,7 +80,7 @@ fn workspace(session: &Session, mode: DryRun) -> CliResult<Option<Workspace>> {
         opened.as_ref().err().and_then(CliError::ops),
         Some(
             OpsError::Store(StoreError::NoProject { .. })
-                | OpsError::Audit(AuditError::NoRepository { .. })
+                | OpsError::Git(GitError::NoRepository { .. })
         )
     );
     if mode == DryRun::Yes && is_missing { Ok(None) } else { opened.map(Some) }

@@ -1,9 +1,9 @@
 //! Folders of tasks that have grown too large: git writes the whole listing of a folder anew with each commit in it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use super::task_files::change_in_batches;
-use crate::domain::Layout;
+use crate::domain::{Layout, TaskId};
 use crate::health::subject::{Found, Subject, count};
 use crate::project::error::error::OpsError;
 use crate::project::issue::Issue;
@@ -11,11 +11,15 @@ use crate::project::workspace::Workspace;
 use crate::storage::layout::{TASKS, task_path};
 use crate::storage::tasks::task_files::walk_active;
 use crate::storage::tasks::walk::WalkEntry;
-use crate::tasks::apply::change::Choice;
+use crate::tasks::apply::batch::change_all;
+use crate::tasks::plan::choice::Choice;
 use crate::tasks::state::commit_message;
 
 /// The listing of so many tasks is about as large as everything else that a transition adds to `.git`.
 const LARGE: usize = 1_000;
+
+/// How long each batch waits for the lock.
+const WAIT: Duration = Duration::from_secs(10);
 
 pub(crate) fn check(subject: &Subject<'_>) -> Found {
     let mut folders: BTreeMap<String, usize> = BTreeMap::new();
@@ -46,16 +50,19 @@ pub(crate) fn check(subject: &Subject<'_>) -> Found {
 
 /// Moves the tasks that stand flat to where new ones go, each in a commit of its own.
 fn shard(workspace: &mut Workspace) -> Result<(), OpsError> {
-    let flat = walk_active(&workspace.paths).filter_map(|entry| match entry {
-        WalkEntry::Task(entry) if entry.path.folder() == TASKS => Some(entry.id),
-        _ => None,
-    });
-    change_in_batches(workspace, &flat.collect::<Vec<_>>(), &|standing| {
-        if standing.snapshot.path.folder() != TASKS {
-            return Choice::Settled;
+    let flat: Vec<TaskId> = walk_active(&workspace.paths)
+        .filter_map(|entry| match entry {
+            WalkEntry::Task(entry) if entry.path.folder() == TASKS => Some(entry.id),
+            _ => None,
+        })
+        .collect();
+    change_all(workspace, WAIT, &flat, &|task| {
+        let to = task_path(&task.id, Layout::Sharded);
+        if task.snapshot.path.folder() != TASKS {
+            return Ok(Choice::Settled);
         }
-        let to = task_path(&standing.id, Layout::Sharded);
-        let moved = format!("moved to {}", to.folder());
-        Choice::Moved { message: commit_message::of_edit(&standing.file.task, &moved), to }
+        let message =
+            commit_message::of_edit(&task.file.task, &format!("moved to {}", to.folder()));
+        Ok(Choice::Moved { to, message })
     })
 }

@@ -12,8 +12,8 @@ use super::record::{EventCount, Ground, Kept, patiently};
 use crate::domain::EventId;
 use crate::files::event::line::EventLine;
 use crate::git::CommitId;
-use crate::history::new_commits::derive_events::Telling;
-use crate::history::new_commits::unreported::{Left, News};
+use crate::history::new_commits::derive_events::EventDeriver;
+use crate::history::new_commits::unreported::{Remaining, UnreportedCommits};
 use crate::project::error::error::OpsError;
 use crate::project::parallel_map::side_by_side;
 use crate::project::workspace::Workspace;
@@ -33,25 +33,25 @@ pub fn are_events_kept(workspace: &Workspace) -> Result<bool, OpsError> {
 
 /// Writes what is to be written as long as `go_on` says so, and returns whether something is left. If somebody else writes, they do
 /// it.
-pub fn keep_events(workspace: &Workspace, go_on: &dyn Fn() -> bool) -> Result<Left, OpsError> {
+pub fn keep_events(workspace: &Workspace, go_on: &dyn Fn() -> bool) -> Result<Remaining, OpsError> {
     let stream = EventStream::of(&workspace.paths);
     match stream.writing()? {
         Some(writer) => write_all(workspace, &stream, &writer, go_on),
-        None => Ok(Left::Commits),
+        None => Ok(Remaining::Commits),
     }
 }
 
 /// Writes all that is to be written; something is left only where somebody else has been about to write it for long.
-pub fn catch_up_events(workspace: &Workspace) -> Result<Left, OpsError> {
+pub fn catch_up_events(workspace: &Workspace) -> Result<Remaining, OpsError> {
     let stream = EventStream::of(&workspace.paths);
     if is_up_to_date(workspace, &stream)? {
-        return Ok(Left::Nothing);
+        return Ok(Remaining::Nothing);
     }
     let patience = workspace.deadline().saturating_duration_since(Instant::now()).min(PATIENCE);
     match patiently(&stream, patience)? {
         Some(writer) => write_all(workspace, &stream, &writer, &|| true),
-        None if is_up_to_date(workspace, &stream)? => Ok(Left::Nothing),
-        None => Ok(Left::Commits),
+        None if is_up_to_date(workspace, &stream)? => Ok(Remaining::Nothing),
+        None => Ok(Remaining::Commits),
     }
 }
 
@@ -64,11 +64,11 @@ pub fn event_counts(workspace: &Workspace) -> Result<Vec<EventCount>, OpsError> 
 }
 
 /// Brings the stream up to date, unless nothing may be written there.
-pub(crate) fn catch_up_if_writable(workspace: &Workspace) -> Result<Left, OpsError> {
+pub(crate) fn catch_up_if_writable(workspace: &Workspace) -> Result<Remaining, OpsError> {
     match catch_up_events(workspace) {
         Err(OpsError::Store(fault)) if fault.is_read_only() => {
             warn!("the event stream is not up to date: {fault}");
-            Ok(Left::Commits)
+            Ok(Remaining::Commits)
         }
         other => other,
     }
@@ -80,18 +80,18 @@ fn write_all(
     stream: &EventStream,
     writer: &StreamWriter,
     go_on: &dyn Fn() -> bool,
-) -> Result<Left, OpsError> {
+) -> Result<Remaining, OpsError> {
     while go_on() {
         let StreamState::Known(record, strays) = settle(stream, writer)? else {
             return remake(workspace, stream, writer, go_on);
         };
         match step(workspace, stream, writer, record, &strays)? {
-            Step::Done(Left::Nothing) => return Ok(Left::Nothing),
-            Step::Done(Left::Commits) => {}
+            Step::Done(Remaining::Nothing) => return Ok(Remaining::Nothing),
+            Step::Done(Remaining::Commits) => {}
             Step::Astray => return remake(workspace, stream, writer, go_on),
         }
     }
-    Ok(Left::Commits)
+    Ok(Remaining::Commits)
 }
 
 fn remake(
@@ -99,9 +99,9 @@ fn remake(
     stream: &EventStream,
     writer: &StreamWriter,
     go_on: &dyn Fn() -> bool,
-) -> Result<Left, OpsError> {
+) -> Result<Remaining, OpsError> {
     let made = rebuild_with(workspace, stream, writer, go_on)?;
-    Ok(if made.is_some() { Left::Nothing } else { Left::Commits })
+    Ok(if made.is_some() { Remaining::Nothing } else { Remaining::Commits })
 }
 
 fn is_up_to_date(workspace: &Workspace, stream: &EventStream) -> Result<bool, OpsError> {
@@ -128,7 +128,7 @@ fn settle(stream: &EventStream, writer: &StreamWriter) -> Result<StreamState<Kep
 
 /// What a step came to.
 enum Step {
-    Done(Left),
+    Done(Remaining),
     /// History does not lead to what was told any more.
     Astray,
 }
@@ -147,20 +147,20 @@ fn step(
     let left = LeftForStream::of(stream.left()?, &record.kept.taken);
     left.clear_done(writer)?;
     let mut waiting = left.waiting.into_iter().peekable();
-    let (mut lines, mut taken, mut rest) = (Vec::new(), Vec::new(), Left::Nothing);
+    let (mut lines, mut taken, mut rest) = (Vec::new(), Vec::new(), Remaining::Nothing);
     let mut take = |lines: &mut Vec<StreamedLine>, apart: UncommittedLine| {
         lines.push(apart.line);
         taken.extend(apart.id);
     };
     if let Some(ground) = Ground::look(workspace, Some(&record.kept.cursor))? {
         let cursor = &record.kept.cursor;
-        let news = match News::begin(workspace, cursor, &ground.head, ground.newest)? {
-            Some(last) => News::since(workspace, cursor, (last, ground.newest), MOST)?,
-            None => Some(News::whole(workspace, ground.newest, MOST)?),
+        let news = match UnreportedCommits::begin(workspace, cursor, &ground.head, ground.newest)? {
+            Some(last) => UnreportedCommits::since(workspace, cursor, (last, ground.newest), MOST)?,
+            None => Some(UnreportedCommits::whole(workspace, ground.newest, MOST)?),
         };
         let Some(news) = news else { return Ok(Step::Astray) };
         let of = |workspace: &Workspace, share: &[CommitId]| {
-            let mut telling = Telling::new(workspace);
+            let mut telling = EventDeriver::new(workspace);
             share.iter().map(|commit| of_commit(workspace, &mut telling, &news, *commit)).collect()
         };
         let _ = side_by_side(workspace, &news.commits, of, &mut |told: OfCommit| {
@@ -173,7 +173,7 @@ fn step(
         news.note_in(&mut record.kept.cursor, &ground.head.reference);
         rest = news.left;
     }
-    if rest == Left::Nothing {
+    if rest == Remaining::Nothing {
         waiting.for_each(|apart| take(&mut lines, apart));
     }
     for line in &lines {

@@ -4,6 +4,7 @@
 use super::catch_up::catch_up_if_writable;
 use crate::domain::{AgentId, EventKind, Level, TaskId, Timestamp};
 use crate::files::event::line::EventLine;
+use crate::history::new_commits::unreported::Remaining;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::EventStream;
@@ -51,14 +52,16 @@ pub(crate) struct EventReader {
     number: u64,
     /// The line that was read last.
     last: Option<String>,
+    /// Whether something is not in the stream yet: nothing may be written there, or somebody else is about to.
+    pub is_behind: bool,
 }
 
 impl EventReader {
     /// Opens the stream, brought up to date where it may be written.
     pub(crate) fn open(workspace: &Workspace) -> Result<Self, OpsError> {
-        catch_up_if_writable(workspace)?;
+        let is_behind = catch_up_if_writable(workspace)? == Remaining::Commits;
         let stream = EventStream::of(&workspace.paths);
-        Ok(Self { reading: stream.open()?, stream, number: 0, last: None })
+        Ok(Self { reading: stream.open()?, stream, number: 0, last: None, is_behind })
     }
 
     /// Returns the next line, if there is one by now.

@@ -9,8 +9,8 @@ use super::record::{Ground, Kept, patiently};
 use crate::domain::EventId;
 use crate::files::event::line::EventLine;
 use crate::git::CommitId;
-use crate::history::new_commits::derive_events::Telling;
-use crate::history::new_commits::unreported::News;
+use crate::history::new_commits::derive_events::EventDeriver;
+use crate::history::new_commits::unreported::UnreportedCommits;
 use crate::project::error::error::OpsError;
 use crate::project::parallel_map::side_by_side;
 use crate::project::workspace::Workspace;
@@ -89,9 +89,9 @@ pub(crate) fn rebuild_with(
     };
     let ground = Ground::look(workspace, None)?;
     if let Some(ground) = &ground {
-        let news = News::whole(workspace, ground.newest, usize::MAX)?;
+        let news = UnreportedCommits::whole(workspace, ground.newest, usize::MAX)?;
         let of = |workspace: &Workspace, share: &[CommitId]| {
-            let mut telling = Telling::new(workspace);
+            let mut telling = EventDeriver::new(workspace);
             share.iter().map(|commit| of_commit(workspace, &mut telling, &news, *commit)).collect()
         };
         crash_points::point("events.making");

@@ -10,8 +10,8 @@ use crate::observability::exposition::{Family, Labels};
 use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::tasks::headers::listing::{Scope, Unreadable, read_all};
-use crate::tasks::inbox::backlog::pending;
+use crate::tasks::headers::listing::{ListScope, Unreadable, read_all};
+use crate::tasks::inbox::pending::pending;
 
 /// The numbers of a project at one moment.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl Numbers {
 
 /// Counts the project.
 pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbers, OpsError> {
-    let listing = read_all(workspace, in_force, Scope::All);
+    let listing = read_all(workspace, in_force, ListScope::All);
     let known = known_series::of(&in_force.rules);
     let counts = count::of(&known, listing.tasks.iter().map(|(header, _)| header));
     let project = in_force.project_name(workspace);

@@ -22,9 +22,10 @@ use crate::tasks::state::commit_message;
 use crate::tasks::state::frozen::{
     Committed, Frozen, UNREADABLE_BEFORE, is_unreadable_before, thaw,
 };
+use crate::tasks::state::stale_file::refreshed;
 
 /// A task as it was read, with the rules of the same moment.
-pub(crate) struct Standing {
+pub(crate) struct TaskState {
     pub id: TaskId,
     pub head: Head,
     pub in_force: Rc<InForce>,
@@ -44,16 +45,18 @@ pub(crate) enum Pending {
     Nothing,
     /// What is to be committed before anything else, oldest first: a person's edit, or what the engine wrote before a crash. The
     /// last one's bytes are the file's.
-    Versions(Vec<Version>),
+    Versions(Vec<FileVersion>),
     /// What nobody may have done.
     Foreign(Vec<String>),
+    /// The file is an earlier version of itself; these are the bytes of HEAD's version with the edits of a person.
+    Stale(Vec<u8>),
     /// What a task that stands at no gate yet says of itself, and only the engine may.
     Unearned(Vec<String>),
 }
 
 /// One version of a file, with how its commit speaks of it.
 #[derive(Clone)]
-pub(crate) struct Version {
+pub(crate) struct FileVersion {
     pub bytes: Vec<u8>,
     pub message: String,
     /// Nothing where that is git's user, who need not be known before it is committed.
@@ -61,7 +64,7 @@ pub(crate) struct Version {
     pub authored: Timestamp,
 }
 
-impl Standing {
+impl TaskState {
     /// Reads the task, the branch and the rules. Takes no lock.
     pub(crate) fn read(workspace: &Workspace, id: &TaskId) -> Result<Self, OpsError> {
         let head = workspace.head()?;
@@ -87,7 +90,7 @@ impl Standing {
         if let Some(before) = &head_path {
             refuse_copy(workspace, id, &snapshot.path, before)?;
         }
-        let mut standing = Self {
+        let mut state = Self {
             id: id.clone(),
             head,
             in_force,
@@ -98,21 +101,22 @@ impl Standing {
             pending: Pending::Nothing,
             thaw: String::new(),
         };
-        standing.pending = standing.compare(workspace, blob, is_committed)?;
-        if let Pending::Foreign(fields) = &standing.pending {
-            let committed = match &standing.head_path {
+        state.pending = state.compare(workspace, blob, is_committed)?;
+        if let Pending::Foreign(fields) = &state.pending {
+            let committed = match &state.head_path {
                 Some(path) if is_unreadable_before(fields) => Committed::Unreadable(path),
                 Some(path) => Committed::At(path),
-                None if standing.was_committed(workspace)? => Committed::Earlier,
+                None if state.was_committed(workspace)? => Committed::Earlier,
                 None => Committed::Never,
             };
-            standing.thaw = thaw(&standing.snapshot.path, committed);
+            state.thaw = thaw(&state.snapshot.path, committed);
         }
-        let unearned = standing.file.unearned();
-        if !unearned.is_empty() && !matches!(standing.pending, Pending::Foreign(_)) {
-            standing.pending = Pending::Unearned(unearned);
+        let unearned = state.file.unearned();
+        if !unearned.is_empty() && !matches!(state.pending, Pending::Foreign(_) | Pending::Stale(_))
+        {
+            state.pending = Pending::Unearned(unearned);
         }
-        Ok(standing)
+        Ok(state)
     }
 
     /// Returns an error if the file was changed by hand where it is the engine's.
@@ -139,6 +143,7 @@ impl Standing {
                 problem: "was changed by hand in what the engine keeps",
                 fix: self.thaw.clone(),
             }),
+            Pending::Stale(_) => Some(Frozen::stale(&self.id)),
             Pending::Unearned(fields) => Some(Frozen::unearned(&self.id, fields)),
         }
     }
@@ -187,7 +192,7 @@ impl Standing {
                 if before.field("gateHistory").is_some() { "gateHistory" } else { "gate" }
                     .to_owned(),
             ];
-            return Ok(Pending::Foreign(fields));
+            return self.stale_or_foreign(workspace, before, fields);
         }
         let task_before = before.map(|file| &file.task);
         match explain(&self.in_force.rules, task_before, &self.file.task) {
@@ -212,9 +217,29 @@ impl Standing {
                 Ok(self.one_version(workspace, message))
             }
             Change::Foreign(fields) => {
-                Ok(Pending::Foreign(fields.into_iter().map(str::to_owned).collect()))
+                let fields = fields.into_iter().map(str::to_owned).collect();
+                match before {
+                    Some(before) => self.stale_or_foreign(workspace, before, fields),
+                    None => Ok(Pending::Foreign(fields)),
+                }
             }
         }
+    }
+
+    fn stale_or_foreign(
+        &self,
+        workspace: &Workspace,
+        before: &TaskFile,
+        fields: Vec<String>,
+    ) -> Result<Pending, OpsError> {
+        let path = &self.snapshot.path;
+        let refreshed = match self.head.commit {
+            Some(head) if self.head_path.as_ref() == Some(path) => {
+                refreshed(workspace, &self.in_force, path, head, [before, &self.file])?
+            }
+            _ => None,
+        };
+        Ok(refreshed.map_or(Pending::Foreign(fields), Pending::Stale))
     }
 
     fn has_flaw(&self, before: Option<&Task>) -> bool {
@@ -225,7 +250,7 @@ impl Standing {
 
     /// The engine wrote this and was stopped before it was committed: the commits are made as they would have been, one for the
     /// act and one for each decision that a gate made by itself behind it. What people changed beside goes with the act.
-    fn ahead(&self, before: Option<&Task>, found: &Found) -> Result<Vec<Version>, OpsError> {
+    fn ahead(&self, before: Option<&Task>, found: &Found) -> Result<Vec<FileVersion>, OpsError> {
         let Some((last, earlier)) = found.states.split_last() else { return Ok(Vec::new()) };
         let author = self.author(&found.act, found.states.first().unwrap_or(last))?;
         let acts = std::iter::once(&found.act).chain(std::iter::repeat(&Act::Pass));
@@ -251,7 +276,7 @@ impl Standing {
                 _ => commit_message::of_act(act, known, state),
             };
             known = state.history.len();
-            versions.push(Version {
+            versions.push(FileVersion {
                 bytes,
                 message,
                 author: author.clone(),
@@ -294,7 +319,12 @@ impl Standing {
     /// Returns the file as one commit of git's user.
     fn one_version(&self, workspace: &Workspace, message: String) -> Pending {
         let bytes = self.file.bytes().to_vec();
-        Pending::Versions(vec![Version { bytes, message, author: None, authored: workspace.now() }])
+        Pending::Versions(vec![FileVersion {
+            bytes,
+            message,
+            author: None,
+            authored: workspace.now(),
+        }])
     }
 }
 

@@ -245,7 +245,7 @@ fn the_hook_of_an_earlier_version_is_removed() {
 #[test]
 fn what_a_crash_left_is_finished() {
     let (env, id) = scene();
-    for point in ["ops.file-written", "audit.index-moved"] {
+    for point in ["ops.file-written", "git.index-moved"] {
         let mut command = env.aof_command(&["task", "comment", &id, "Almost there"]);
         command.env("AOF_STOP_AT", point);
         assert_eq!(env.run(command).code, None, "{point}");
@@ -568,7 +568,7 @@ fn settings_of_git_that_hurt_are_told() {
     is_mended(&env, "line_endings");
     assert_eq!(
         env.read(".gitattributes"),
-        "*.png binary\ntasks/**/*.md merge=aof -text\n*.jpg binary\n"
+        "*.png binary\ntasks/**/*.md merge=aof\n*.jpg binary\ntasks/**/*.md merge=aof -text\n"
     );
     env.write(".gitattributes", env.read(".gitattributes") + "*.md text\n");
     env.commit_all("more attributes");

@@ -91,7 +91,7 @@ fn a_new_task_taken_for_a_finished_one_is_not_mixed_with_it() {
         .find(|point| point["code"] == "task_unmerged")
         .unwrap();
     assert_snapshot!(env.plain(&format!("{}\n{}", told["problem"], told["fix"])), @r#"
-    "`tasks/AOF-xxxxx.md` is not merged and has nothing of what one side did"
+    "`tasks/AOF-xxxxx.md`: it is not merged and has nothing of what one side did"
     "`aof merge-driver --settle` merges it; whoever adds or commits it now takes back what that side did. See that git finds `aof` in its `PATH`: `aof doctor`"
     "#);
     let before = env.git(&["status", "--porcelain"]);
@@ -183,7 +183,7 @@ fn whoever_adds_it_first_is_told_what_would_be_lost() {
         let told: Vec<_> = points.iter().filter(|point| point["code"] == "task_unmerged").collect();
         if into == "main" {
             assert_snapshot!(env.plain(&format!("{}\n{}", told[0]["problem"], told[0]["fix"])), @r#"
-            "`tasks/AOF-xxxxx.md` is not merged and has nothing of what one side did"
+            "`tasks/AOF-xxxxx.md`: it is not merged and has nothing of what one side did"
             "`aof merge-driver --settle` merges it; whoever adds or commits it now takes back what that side did. See that git finds `aof` in its `PATH`: `aof doctor`"
             "#);
             settled(&env);
@@ -217,7 +217,7 @@ fn what_is_in_no_commit_stays_where_it_was() {
     assert_snapshot!(env.plain(&said.to_string()), @"
     exit 1
     --- stderr
-    conflict: tasks/AOF-xxxxx.md: git took it for the file of `AOF-xxxxx`, renamed, and does not tell what the two were
+    conflict: tasks/AOF-xxxxx.md: git took it for the file of `AOF-xxxxx`, renamed
     `git restore --source=HEAD --staged --worktree tasks/AOF-xxxxx.md` brings this task back; what came in is still where it came from
     ");
     let status = env.aof(&["status"]).success();

@@ -48,7 +48,7 @@ fn where_git_could_not_run_aof_status_says_that_theirs_is_missing() {
     let said = left(&env);
     assert_eq!(said.len(), 1, "{said:?}");
     assert_snapshot!(env.plain(&format!("{}\n{}", said[0].0, said[0].1)), @"
-    `tasks/AOF-xxxxx.md` is not merged and has nothing of what one side did
+    `tasks/AOF-xxxxx.md`: it is not merged and has nothing of what one side did
     `aof merge-driver --settle` merges it; whoever adds or commits it now takes back what that side did. See that git finds `aof` in its `PATH`: `aof doctor`
     ");
     let settled = env.aof(&["merge-driver", "--settle"]).success();
@@ -154,7 +154,7 @@ fn what_git_merged_as_text_is_named_with_what_settles_it() {
         changes wait until that is done; dropped files stay in the inbox
       ! 1 task stands where the rules have changed: AOF-xxxxx
         `aof watch` has them follow; `aof org reload` does it now, and so does `aof doctor --fix`
-      ! `tasks/AOF-xxxxx.md` is unmerged, and nobody has to decide anything
+      ! `tasks/AOF-xxxxx.md`: it is unmerged, and nobody has to decide anything
         `aof merge-driver --settle` merges it by meaning and stages it
       ! git merges tasks as text in this clone: its configuration does not know the merge driver of `.gitattributes`
         `aof doctor --fix` puts it in place
@@ -212,7 +212,7 @@ fn a_file_that_one_side_removed_is_left_to_a_person() {
     exit 1
     --- stderr
     conflict: tasks/AOF-xxxxx.md: one side changed it, and the other removed it
-    keep it with `git add tasks/AOF-xxxxx.md`, or let it go with `git rm tasks/AOF-xxxxx.md`
+    keep it with `git add tasks/AOF-xxxxx.md`, or let it go with `git rm tasks/AOF-xxxxx.md`; a history that goes is found by `aof verify`
     ");
     env.git(&["add", &path]);
     assert_eq!(left(&env), []);
@@ -240,7 +240,7 @@ fn what_somebody_has_begun_to_solve_is_not_written_over() {
     let said = left(&env);
     assert!(said[0].0.ends_with("is unmerged, and somebody has changed it by hand"), "{said:?}");
     let settled = env.aof(&["merge-driver", "--settle"]).code(1);
-    assert!(settled.stderr.contains("so it is left as it is"), "{settled}");
+    assert!(settled.stderr.contains("somebody has changed it by hand"), "{settled}");
     assert_eq!(env.read(&path), solved);
     env.git(&["add", &path]);
     env.git(&["commit", "-q", "--no-edit"]);
@@ -333,7 +333,7 @@ fn a_solution_that_only_takes_lines_away_is_not_written_over() {
     assert_ne!(solved, text);
     env.write(&path, &solved);
     let settled = env.aof(&["merge-driver", "--settle"]).code(1);
-    assert!(settled.stderr.contains("so it is left as it is"), "{settled}");
+    assert!(settled.stderr.contains("somebody has changed it by hand"), "{settled}");
     assert_eq!(env.read(&path), solved);
     // Whoever begins anew has nothing that could be lost.
     env.git(&["checkout", "--merge", &path]);
@@ -345,7 +345,7 @@ fn a_solution_that_only_takes_lines_away_is_not_written_over() {
     std::fs::remove_file(env.path(&path)).unwrap();
     std::os::unix::fs::symlink(&elsewhere, env.path(&path)).unwrap();
     let settled = env.aof(&["merge-driver", "--settle"]).code(1);
-    assert!(settled.stderr.contains("so it is left as it is"), "{settled}");
+    assert!(settled.stderr.contains("somebody has changed it by hand"), "{settled}");
     assert_eq!(env.read("elsewhere.md"), "mine\n");
 }
 
@@ -411,7 +411,7 @@ fn without_valid_rules_nobody_is_told_that_nothing_is_left() {
     assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
     let settled = env.aof(&["merge-driver", "--settle"]).code(1);
     assert_snapshot!(settled.stderr, @"
-    conflict: tasks/AOF-abc.md: the branch that is merged into has no rules that are valid
+    conflict: tasks/AOF-abc.md: it is unmerged, and the branch that is merged into has no rules that are valid
     solve it by hand, then `git add tasks/AOF-abc.md`
     ");
 }

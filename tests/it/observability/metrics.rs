@@ -381,30 +381,6 @@ fn a_file_that_cannot_be_read_is_counted_and_named_and_hides_none_of_the_others(
 }
 
 #[test]
-fn a_task_whose_file_is_broken_counts_as_it_was_committed_last() {
-    let env = TestEnvironment::with_rules(RULES, PEOPLE);
-    let id = env.new_task(&["Add login"]);
-    let _ = env.complete(&id, "agent-3");
-    let whole = env.task_text(&id);
-    let before = env.aof(&["metrics"]).success().stdout;
-    let path = env.task_path(&id);
-    let counted = |text: &str| -> Vec<String> {
-        text.lines()
-            .filter(|line| line.contains("_total{") || line.contains("_count{"))
-            .map(str::to_owned)
-            .collect()
-    };
-    env.write(&path, whole.replace("status:", "status: ["));
-    assert_eq!(
-        counted(&env.aof(&["metrics"]).code(6).stdout),
-        counted(&before),
-        "an edit under way"
-    );
-    env.commit_all("broken");
-    assert_eq!(counted(&env.aof(&["metrics"]).code(6).stdout), counted(&before), "a broken commit");
-}
-
-#[test]
 fn a_gate_that_was_renamed_keeps_what_was_counted_and_stands_for_nothing_any_more() {
     let env = TestEnvironment::with_rules(RULES, PEOPLE);
     let id = env.new_task(&["Add login"]);
@@ -638,37 +614,6 @@ fn a_watcher_serves_what_happens_and_the_next_one_goes_on_from_there() {
     drop(served);
     let again = Served::start(&env);
     assert!((value(&again.scrape(), DONE) - 2.0).abs() < f64::EPSILON);
-}
-
-#[test]
-fn a_watcher_goes_on_counting_a_task_whose_file_cannot_be_read_for_a_moment() {
-    let env = TestEnvironment::with_rules(RULES, PEOPLE);
-    let (one, two) = (env.new_task(&["One"]), env.new_task(&["Two"]));
-    let _ = env.complete(&one, "agent-3");
-    let served = Served::start(&env);
-    let active = "aof_gate_active_tasks{project=\"shop\",workflow=\"default\",gate=\"implement\"}";
-    let unreadable = "aof_unreadable_task_files{project=\"shop\"}";
-    assert!((value(&served.scrape(), DONE) - 1.0).abs() < f64::EPSILON);
-    let whole = env.task_text(&one);
-    let path = env.task_path(&one);
-    env.write(&path, "<<<<<<< HEAD\n");
-    drop_completion(&env, &two, "agent-3");
-    let mut text = String::new();
-    eventually("the file is seen, and the other task goes on", || {
-        text = served.scrape();
-        assert!(value(&text, DONE) > 0.5, "{}", told(&text));
-        value(&text, unreadable) > 0.5 && value(&text, DONE) > 1.5
-    });
-    assert!((value(&text, active) - 2.0).abs() < f64::EPSILON, "{}", told(&text));
-    let alone = env.aof(&["metrics"]).code(6).stdout;
-    assert!((value(&alone, DONE) - 2.0).abs() < f64::EPSILON, "who counts once says the same");
-    env.write(&path, whole);
-    eventually("it is mended", || {
-        text = served.scrape();
-        assert!(value(&text, DONE) > 1.5, "{}", told(&text));
-        value(&text, unreadable) < 0.5
-    });
-    assert!((value(&text, DONE) - 2.0).abs() < f64::EPSILON, "{}", told(&text));
 }
 
 #[test]

@@ -168,7 +168,7 @@ fn what_is_no_task_is_refused_whole() {
     assert_snapshot!(env.aof_reading(&["task", "new", "--from", "-"], b"{\"title\": \"One\"}"), @r#"
     exit 4
     --- stderr
-    error: standard input is an object, not a list of tasks
+    error: standard input cannot be taken: invalid type: map, expected a sequence at line 1 column 0
 
     hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
     "#);
@@ -177,11 +177,11 @@ fn what_is_no_task_is_refused_whole() {
     --- stdout
     {
       "error": "invalid_tasks",
-      "message": "standard input cannot be taken: task 2: there is no field `titel`; did you mean `title`?\n\ngive a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`",
+      "message": "standard input cannot be taken: task 2: unknown field `titel`, expected one of `title`, `description`, `body`, `tags`, `metadata`, `context`, `workflow`, `dependsOn`\n\ngive a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`",
       "jsonVersion": 1
     }
     --- stderr
-    standard input cannot be taken: task 2: there is no field `titel`; did you mean `title`?
+    standard input cannot be taken: task 2: unknown field `titel`, expected one of `title`, `description`, `body`, `tags`, `metadata`, `context`, `workflow`, `dependsOn`
     "#);
     env.write(
         "tasks.json",
@@ -190,7 +190,7 @@ fn what_is_no_task_is_refused_whole() {
     assert_snapshot!(env.aof(&["task", "new", "--from", "tasks.json"]), @r#"
     exit 4
     --- stderr
-    error: `tasks.json` cannot be taken: task 1: `tags` is a list of texts, and this is a text; task 1: `x` is not a task id: it is a prefix, `-`, and 3 to 32 of `a-z0-9`, as in `AOF-7qk`; task 2: it is a number, not an object; task 3: `metadata` is an object, and this is a list of other things; task 3: it has no `title`
+    error: `tasks.json` cannot be taken: task 1: invalid type: string "x", expected a sequence; task 2: invalid type: integer `3`, expected an object; task 3: invalid type: sequence, expected a map
 
     hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
     "#);
@@ -198,7 +198,7 @@ fn what_is_no_task_is_refused_whole() {
     assert_snapshot!(env.aof(&["task", "new", "--from", "tasks.json"]), @r#"
     exit 4
     --- stderr
-    error: `tasks.json` is no JSON: EOF while parsing a value at line 1 column 11
+    error: `tasks.json` cannot be taken: EOF while parsing a value at line 1 column 11
 
     hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
     "#);
