@@ -52,7 +52,10 @@ fn unmerged(
     unreadable: &mut Vec<Unreadable>,
 ) -> Result<Vec<Issue>, OpsError> {
     let mut issues = Vec::new();
-    for task in unmerged_tasks(workspace)? {
+    let mut tasks = unmerged_tasks(workspace)?;
+    // What somebody may lose comes first.
+    tasks.sort_by_key(|task| !matches!(task.state, UnmergedState::OneSided(_)));
+    for task in tasks {
         let is_settled = match &task.state {
             UnmergedState::Mergeable(merge) => merge.conflicts.is_empty(),
             state => matches!(state, UnmergedState::Confused(_)),
