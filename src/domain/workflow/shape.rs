@@ -187,17 +187,20 @@ impl Outputs {
         }
     }
 
+    /// Returns every shape that is declared.
+    pub fn shapes(&self) -> impl Iterator<Item = &Shape> {
+        let (one, variants) = match self {
+            Self::Open => (None, &[][..]),
+            Self::One(shape) => (Some(shape), &[][..]),
+            Self::Variants(variants) => (None, variants.as_slice()),
+        };
+        one.into_iter().chain(variants.iter().map(|variant| &variant.shape))
+    }
+
     /// Returns the names of all fields that are declared, whatever the way out, each once.
     pub fn names(&self) -> Vec<&str> {
-        let shapes: Vec<&Shape> = match self {
-            Self::Open => Vec::new(),
-            Self::One(shape) => vec![shape],
-            Self::Variants(variants) => variants.iter().map(|variant| &variant.shape).collect(),
-        };
         let mut names: Vec<&str> = Vec::new();
-        for (name, _) in
-            shapes.iter().filter_map(|shape| shape.fields()).flat_map(|fields| &fields.properties)
-        {
+        for (name, _) in self.shapes().filter_map(Shape::fields).flat_map(|own| &own.properties) {
             if !names.contains(&name.as_str()) {
                 names.push(name);
             }
