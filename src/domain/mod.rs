@@ -59,6 +59,7 @@ pub use jiff::Timestamp;
 words::serialize_as_text!(
     Destination,
     Ending,
+    Exhausted,
     LostDependency,
     Outcome,
     Period,

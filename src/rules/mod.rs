@@ -49,6 +49,6 @@ pub use transition::rule_changes::owed;
 pub use transition::timeouts::{Deadline, Limit, Limits, Stay, deadlines, stay};
 pub use transition::visit::may_mean;
 pub use validate::finding::Finding;
-pub use workflow::difference::{Difference, DifferenceKind, Subject, differences};
+pub use workflow::difference::{Difference, DifferenceKind, RuleSubject, differences};
 pub use workflow::graph::{Edge, Way, edges, first};
 pub use workflow::rules::Rules;

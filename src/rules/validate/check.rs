@@ -5,8 +5,7 @@ use super::org;
 use crate::domain::{
     Fork, Gate, GateKind, Org, Outcome, Place, Project, Severity, Workflow, did_you_mean, listed,
 };
-use crate::rules::workflow::hash::hash;
-use crate::rules::workflow::rules::{Conditions, Rules};
+use crate::rules::workflow::rules::{Conditions, Rules, hash};
 
 /// How many gates a workflow may have: more than people can follow, and few enough to check every way between them.
 const MOST_GATES: usize = 1_000;
