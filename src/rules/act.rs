@@ -93,6 +93,12 @@ impl WorkflowStep {
     pub(crate) fn silent(task: Task) -> Self {
         Self { task, work: None, events: Vec::new(), warnings: Vec::new() }
     }
+
+    /// Adds that these conditions failed on the way.
+    pub(crate) fn met(&mut self, trouble: Vec<ConditionTrouble>) {
+        self.events.extend(trouble.iter().cloned().map(Event::ConditionError));
+        self.warnings.extend(trouble.into_iter().map(Warning::ConditionError));
+    }
 }
 
 impl From<WorkflowStep> for Decision {

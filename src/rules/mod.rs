@@ -26,7 +26,7 @@ mod tests;
 
 pub use act::{Act, Actor, Decision, LOOP_LIMIT, Warning, WorkflowStep};
 pub use assignment::{Gift, Hands, Waiting, dispatch};
-pub use brief::template_keys::{asked_for, reads};
+pub use brief::template_values::{asked_for, reads};
 pub use decide::{decide, rehearse};
 pub use events::audience::{Notice, audience};
 pub use events::derive::events;

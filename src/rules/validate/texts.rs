@@ -64,7 +64,7 @@ impl Checker<'_> {
             Ok(template) => {
                 for reference in template.references() {
                     if let Some((severity, message, help)) = self.reference(reference, outcome) {
-                        let message = format!("`{{{{{}}}}}`: {message}", reference.name());
+                        let message = format!("`{{{{{}}}}}`: {message}", reference.name);
                         let range = alone.then(|| reference.range.clone());
                         let finding =
                             Finding::new(severity, "unknown_name", at.clone(), message, help);
@@ -78,7 +78,7 @@ impl Checker<'_> {
                 at: at.clone(),
                 range: alone.then_some(fault.range),
                 message: fault.message,
-                help: Some(fault.help.into()),
+                help: Some(fault.help),
             })),
         }
     }
