@@ -6,6 +6,7 @@
 //!
 //! Only this module uses the parser's crates.
 
+pub(crate) mod budget;
 pub(crate) mod check;
 #[cfg(test)]
 mod differential;

@@ -9,8 +9,7 @@ use oxc_parser::Parser;
 use oxc_span::{GetSpan, SourceType, Span};
 use oxc_syntax::operator::{BinaryOperator, UnaryOperator};
 
-use super::evaluate::{METHODS, Takes, is_forbidden};
-use super::fault::{ConditionFault, FaultKind};
+use super::fault::{ConditionFault, FaultKind, METHODS, Takes, is_forbidden};
 
 const MAX_BYTES: usize = 8 * 1024;
 const MAX_TOKENS: usize = 500;

@@ -1,6 +1,5 @@
 //! Evaluates an expression that was checked: a plain walk that pays for every step.
 
-use std::cell::Cell;
 use std::cmp::Ordering;
 
 use oxc_allocator::Allocator;
@@ -8,95 +7,15 @@ use oxc_ast::ast::{
     ArrowFunctionExpression, BindingPattern, CallExpression, ChainElement, Expression,
     MemberExpression,
 };
-use oxc_span::{GetSpan, Span};
+use oxc_span::GetSpan;
 use oxc_syntax::operator::{BinaryOperator, LogicalOperator, UnaryOperator};
 use serde_json::Value as Json;
 
 use super::ConditionError;
+use super::budget::{Budget, Outcome, Raised};
 use super::check::{parse, whole};
 use super::number::to_f64;
 use super::value::{List, Value};
-
-/// What a call of a method brings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Takes {
-    Nothing,
-    Value,
-    Function,
-}
-
-/// The methods that conditions may call.
-pub(crate) const METHODS: [(&str, Takes); 9] = [
-    ("includes", Takes::Value),
-    ("some", Takes::Function),
-    ("every", Takes::Function),
-    ("filter", Takes::Function),
-    ("map", Takes::Function),
-    ("startsWith", Takes::Value),
-    ("endsWith", Takes::Value),
-    ("indexOf", Takes::Value),
-    ("toLowerCase", Takes::Nothing),
-];
-
-/// Returns whether the name leads from the data to what JavaScript keeps behind every value: no condition may read it.
-pub(crate) fn is_forbidden(name: &str) -> bool {
-    ["constructor", "__proto__", "prototype"].contains(&name)
-}
-
-/// An error on its way out; the innermost expression that it passes gives it its place.
-#[derive(Debug)]
-pub(crate) struct Raised {
-    message: String,
-    span: Option<Span>,
-}
-
-pub(crate) type Outcome<T> = Result<T, Raised>;
-
-impl Raised {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), span: None }
-    }
-
-    fn at(mut self, span: Span) -> Self {
-        self.span.get_or_insert(span);
-        self
-    }
-}
-
-const MAX_STEPS: u64 = 500_000;
-
-/// The steps that are left of an evaluation. Counted, not timed, so that a replay on a slower machine decides the same. Their
-/// number keeps the worst expression far under 100 ms in a release build, and what it builds under 1 MiB.
-#[derive(Debug)]
-pub(crate) struct Budget(Cell<u64>);
-
-impl Budget {
-    fn spend(&self, steps: usize) -> Outcome<()> {
-        match self.0.get().checked_sub(steps as u64) {
-            Some(left) => self.0.set(left),
-            None => {
-                let message = format!("the condition takes more than {MAX_STEPS} steps");
-                return Err(Raised::new(message));
-            }
-        }
-        Ok(())
-    }
-
-    /// Pays for one fast pass over `bytes`, such as a comparison.
-    pub(crate) fn scan(&self, bytes: usize) -> Outcome<()> {
-        self.spend(bytes / 32)
-    }
-
-    /// Pays for work that looks at each of `items` on its own.
-    pub(crate) fn walk(&self, items: usize) -> Outcome<()> {
-        self.spend(items / 4)
-    }
-
-    /// Pays for a new value of `bytes`, before it is built.
-    pub(crate) fn build(&self, bytes: usize) -> Outcome<()> {
-        self.spend(bytes / 2)
-    }
-}
 
 /// Evaluates a source that was checked over the values in `scope`, and returns what `then` makes of its value.
 pub(crate) fn evaluate<T>(
@@ -106,7 +25,7 @@ pub(crate) fn evaluate<T>(
 ) -> Result<T, ConditionError> {
     let allocator = Allocator::default();
     let parsed = parse(&allocator, source);
-    let budget = Budget(Cell::new(MAX_STEPS));
+    let budget = Budget::new();
     let result = match &parsed {
         Ok(root) => Evaluator { scope, locals: Vec::new(), budget: &budget }.value(root),
         Err(fault) => Err(Raised::new(&fault.message)),

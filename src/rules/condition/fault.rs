@@ -1,11 +1,35 @@
-//! What a condition may not contain, with what to write instead.
+//! What a condition may call and may not contain, with what to write instead.
 
 use std::ops::Range;
 
 use oxc_ast::ast::Expression;
 use oxc_span::{GetSpan, Span};
 
-use super::evaluate::METHODS;
+/// What a call of a method brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Takes {
+    Nothing,
+    Value,
+    Function,
+}
+
+/// The methods that conditions may call.
+pub(crate) const METHODS: [(&str, Takes); 9] = [
+    ("includes", Takes::Value),
+    ("some", Takes::Function),
+    ("every", Takes::Function),
+    ("filter", Takes::Function),
+    ("map", Takes::Function),
+    ("startsWith", Takes::Value),
+    ("endsWith", Takes::Value),
+    ("indexOf", Takes::Value),
+    ("toLowerCase", Takes::Nothing),
+];
+
+/// Returns whether the name leads from the data to what JavaScript keeps behind every value: no condition may read it.
+pub(crate) fn is_forbidden(name: &str) -> bool {
+    ["constructor", "__proto__", "prototype"].contains(&name)
+}
 
 /// Why a source is not a condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,7 +5,8 @@ use std::{cmp::Ordering, ops::Deref, rc::Rc};
 
 use serde_json::{Map, Value as Json};
 
-use super::evaluate::{Budget, Outcome, Raised, is_forbidden};
+use super::budget::{Budget, Outcome, Raised};
+use super::fault::is_forbidden;
 use super::number::{self, to_f64};
 
 #[derive(Clone, Debug)]
