@@ -70,7 +70,7 @@ impl Transition<'_> {
                 let own = open.branches.iter().find(|own| own.agent.as_ref() == Some(agent));
                 let branch = own.map(|own| own.id.clone());
                 let at = Station { gate: open.current.clone(), branch };
-                step.events.push(Event::Assigned { at, agent: agent.clone() });
+                step.events.push(Event::Assigned { gate: at, agent: agent.clone() });
             }
         }
         Ok(step)

@@ -168,9 +168,9 @@ fn end(
     }
     let mut step = WorkflowStep::silent(task.clone());
     step.events.extend(visit.skipped.iter().map(|gate| Event::Skipped { gate: gate.clone() }));
-    let vague = vague(&visit.blockers);
-    if !vague.is_empty() {
-        step.warnings.push(Warning::VagueBlockers(vague));
+    let vague_blockers = vague(&visit.blockers);
+    if !vague_blockers.is_empty() {
+        step.warnings.push(Warning::VagueBlockers { vague_blockers });
     }
     step.met(trouble);
     step.work = text.filter(|text| !text.trim().is_empty()).map(|text| Work {

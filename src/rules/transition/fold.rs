@@ -137,8 +137,8 @@ pub(crate) fn hold_if_stuck(rules: &Rules, task: &mut Task) -> Vec<Event> {
         let limited =
             rules.workflow_of(task).and_then(|workflow| workflow.gate(&from)?.1.exits.retries());
         events.push(match limited {
-            Some(_) => Event::Exhausted { gate, from, count },
-            None => Event::CircularLoop { gate, from, count },
+            Some(_) => Event::Exhausted { gate, from_gate: from, loop_count: count },
+            None => Event::CircularLoop { gate, from_gate: from, loop_count: count },
         });
     }
     if let Some(post) = Workplace::of(rules, task).filter(|post| !post.is_staffed(rules)) {
