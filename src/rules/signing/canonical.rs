@@ -89,8 +89,6 @@ fn quoted(text: &str) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::*;
-
     #[test]
     fn a_value_has_one_form() {
         let value = json!({
