@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::git::AuditError;
+use crate::git::GitError;
 use crate::observability::endpoint::server::EndpointFault;
 use crate::project::error::error::OpsError;
 use crate::project::error::reason::reason_of;
@@ -152,24 +152,24 @@ pub(crate) fn exit_code(error: &OpsError) -> u8 {
             ..
         }
         | OpsError::Store(StoreError::TaskNotFound { .. } | StoreError::NoProject { .. })
-        | OpsError::Audit(AuditError::NoRepository { .. }) => 3,
+        | OpsError::Git(GitError::NoRepository { .. }) => 3,
         OpsError::Frozen { .. }
         | OpsError::Restless { .. }
         | OpsError::ClaimLost { .. }
         | OpsError::Unfit { code: "edit_conflict", .. }
-        | OpsError::Audit(
-            AuditError::StagedElsewise { .. }
-            | AuditError::Unmerged { .. }
-            | AuditError::IntentToAdd { .. }
-            | AuditError::Converted { .. }
-            | AuditError::InTheWay { .. },
+        | OpsError::Git(
+            GitError::StagedElsewise { .. }
+            | GitError::Unmerged { .. }
+            | GitError::IntentToAdd { .. }
+            | GitError::Converted { .. }
+            | GitError::InTheWay { .. },
         ) => 5,
         OpsError::UnreadableTask { .. }
         | OpsError::InvalidRules(_)
         | OpsError::InvalidImport { .. }
         | OpsError::LossyImport { .. }
         | OpsError::Splice { .. }
-        | OpsError::Audit(AuditError::OwnFolderInGit(_))
+        | OpsError::Git(GitError::OwnFolderInGit(_))
         | OpsError::Unfit { code: "rules_not_committed", .. }
         | OpsError::Store(
             StoreError::TaskDoubled { .. }
@@ -179,7 +179,7 @@ pub(crate) fn exit_code(error: &OpsError) -> u8 {
         OpsError::Unfit { code: "cannot_sign", .. } => 1,
         OpsError::Unfit { code: "still_written", .. }
         | OpsError::Store(StoreError::LockTimedOut { .. })
-        | OpsError::Audit(AuditError::Waiting { .. } | AuditError::Locked { .. }) => 7,
+        | OpsError::Git(GitError::Waiting { .. } | GitError::Locked { .. }) => 7,
         OpsError::NoAgent { .. } | OpsError::Unfit { .. } => 4,
         _ => 1,
     }

@@ -1,6 +1,6 @@
 //! Claims and assignments of one task, or of a branch of one. In a synced project the remote has to confirm them.
 
-use super::claim_errors::{is_of_the_task, is_offline};
+use super::claim_errors::is_of_the_task;
 use super::synced_claims::{Claims, confirm, look_around};
 use crate::domain::{AgentId, Ticket};
 use crate::git::CommitId;
@@ -8,26 +8,7 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::tasks::actions::choose_claim;
 use crate::tasks::apply::change::{Changed, DryRun, change};
-use crate::tasks::state::task_state::Standing;
-
-/// Claims what an earlier look showed; nothing where it is not to be had any more.
-pub(crate) fn take(
-    workspace: &Workspace,
-    ticket: &Ticket,
-    agent: &AgentId,
-) -> Result<Option<Box<Changed>>, OpsError> {
-    if Claims::here(workspace)? == Claims::Shared {
-        match look_around(workspace) {
-            // What it has is found by `next`.
-            Err(error) if is_offline(&error) => return Ok(None),
-            looked => looked?,
-        }
-    }
-    Ok(match taken(workspace, None, ticket, agent, DryRun::No)? {
-        Taken::Claimed(changed) => Some(changed),
-        Taken::Gone | Taken::Moved => None,
-    })
-}
+use crate::tasks::state::task_state::TaskState;
 
 /// What became of a claim.
 pub(crate) enum Taken {
@@ -80,7 +61,7 @@ pub(crate) fn claim(
     if shared {
         look_around(workspace)?;
     }
-    let mut choose = |standing: &Standing| choose_claim(workspace, standing, ticket, agent);
+    let mut choose = |standing: &TaskState| choose_claim(workspace, standing, ticket, agent);
     let changed = change(workspace, &ticket.task, dry_run, &mut choose)?;
     if shared {
         confirm(workspace, ticket, agent, &changed)?;

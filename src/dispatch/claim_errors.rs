@@ -1,6 +1,6 @@
 //! What the failure of one claim says about others: whether another task may still be claimed.
 
-use crate::git::AuditError;
+use crate::git::GitError;
 use crate::project::error::error::OpsError;
 use crate::rules::{Refusal, RefusalKind};
 use crate::storage::StoreError;
@@ -26,11 +26,11 @@ pub(crate) fn is_of_the_task(error: &OpsError) -> bool {
             | StoreError::WrongKind { .. }
             | StoreError::TooLarge { .. },
         )
-        | OpsError::Audit(
-            AuditError::StagedElsewise { .. }
-            | AuditError::Unmerged { .. }
-            | AuditError::IntentToAdd { .. }
-            | AuditError::Converted { .. },
+        | OpsError::Git(
+            GitError::StagedElsewise { .. }
+            | GitError::Unmerged { .. }
+            | GitError::IntentToAdd { .. }
+            | GitError::Converted { .. },
         ) => true,
         _ => false,
     }

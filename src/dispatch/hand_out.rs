@@ -15,7 +15,7 @@ use super::claim_errors::is_of_the_task;
 use super::synced_claims::Claims;
 use super::workplaces::{hands, waiting};
 use crate::domain::{AgentId, HandOut, LostDependency, TaskId, Ticket};
-use crate::git::{AuditError, CommitId, Head};
+use crate::git::{CommitId, GitError, Head};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::author::agent_author;
 use crate::project::error::error::OpsError;
@@ -30,7 +30,7 @@ use crate::tasks::headers::listing::{Scope, read_all};
 use crate::tasks::plan::due::due_first;
 use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::state::commit_message;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// How often everything is decided anew at most because somebody else was faster.
 const ATTEMPTS: usize = 100;
@@ -165,10 +165,10 @@ pub(crate) fn wanted(
     let listing = read_all(workspace, in_force, Scope::Recent);
     let dependencies = Dependencies::of(workspace, in_force, &listing);
     let headers = || listing.tasks.iter().map(|(header, _)| header);
-    let considered = |id: &str| passed_over.iter().all(|passed| passed.as_str() != id);
-    let depend = headers().filter(|header| considered(&header.id)).filter_map(|header| {
-        Some(Want::Depend(header.id.parse().ok()?, dependencies.news_for(header)?))
-    });
+    let considered = |id: &TaskId| !passed_over.contains(id);
+    let depend = headers()
+        .filter(|task| considered(&task.id))
+        .filter_map(|task| Some(Want::Depend(task.id.clone(), dependencies.changes_for(task)?)));
     let mut wants: Vec<Want> = depend.collect();
     let rules = &in_force.rules;
     if !hands_out(rules) {
@@ -245,8 +245,9 @@ pub(crate) fn chosen_for(
     head: &Head,
     in_force: &Rc<InForce>,
     want: &Want,
-) -> Result<(Standing, Choice), OpsError> {
-    let standing = Standing::read_under(workspace, want.task(), head.clone(), Rc::clone(in_force))?;
+) -> Result<(TaskState, Choice), OpsError> {
+    let standing =
+        TaskState::read_under(workspace, want.task(), head.clone(), Rc::clone(in_force))?;
     standing.ensure_unfrozen()?;
     if due_first(workspace, &standing)?.is_some() {
         return Err(OpsError::Restless { id: want.task().clone() });
@@ -276,10 +277,10 @@ pub(crate) fn chosen_for(
 fn is_for_a_person(error: &OpsError) -> bool {
     matches!(
         error,
-        OpsError::Audit(
-            AuditError::StagedElsewise { .. }
-                | AuditError::Unmerged { .. }
-                | AuditError::IntentToAdd { .. }
+        OpsError::Git(
+            GitError::StagedElsewise { .. }
+                | GitError::Unmerged { .. }
+                | GitError::IntentToAdd { .. }
         )
     )
 }

@@ -30,7 +30,7 @@ use crate::tasks::apply::batch::carry_out_together;
 use crate::tasks::plan::choice::{Changed, Choice, DryRun, plan};
 use crate::tasks::plan::write::Write;
 use crate::tasks::publish::commit::{last_of_each, prepare};
-use crate::tasks::recovery::checkout::{Brought, bring};
+use crate::tasks::recovery::bring::{Brought, bring};
 use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::state::task_state::Pending;
 

@@ -38,31 +38,26 @@ pub(crate) fn workload(workspace: &Workspace, in_force: &InForce) -> Workload {
     let mut listing = read_all(workspace, in_force, Scope::Active);
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
     let mut load = Workload { unreadable: listing.unreadable, ..Workload::default() };
-    for (header, _) in listing.tasks.iter().filter(|(header, _)| header.gate.is_some()) {
-        if header.branches.is_empty() {
-            load.add(
-                header.id.clone(),
-                header.role.as_deref(),
-                header.agent.as_deref(),
-                &header.status,
-            );
+    for (task, _) in listing.tasks.iter().filter(|(task, _)| task.gate.is_some()) {
+        if task.open_branches.is_empty() {
+            let (agent, status) = (task.routing.agent.as_ref(), task.status.as_str());
+            load.add(task.id.to_string(), task.role.as_ref(), agent, status);
         }
-        for part in &header.branches {
-            let name =
-                ticket(header, Some(part)).map(|ticket| ticket.to_string()).unwrap_or_default();
-            load.add(name, Some(&part.role), part.agent.as_deref(), &part.status);
+        for branch in &task.open_branches {
+            let (name, agent) = (ticket(task, Some(branch)).to_string(), branch.agent.as_ref());
+            load.add(name, Some(&branch.role), agent, branch.status.as_str());
         }
     }
     load
 }
 
 impl Workload {
-    fn add(&mut self, name: String, role: Option<&str>, agent: Option<&str>, status: &str) {
+    fn add(&mut self, name: String, role: Option<&RoleId>, agent: Option<&AgentId>, status: &str) {
         if let Some(agent) = agent {
-            self.agents.entry(agent.to_owned()).or_default().push(name.clone());
+            self.agents.entry(agent.to_string()).or_default().push(name.clone());
         }
         let Some(role) = role else { return };
-        let work = self.roles.entry(role.to_owned()).or_default();
+        let work = self.roles.entry(role.to_string()).or_default();
         let list = match status.parse() {
             Ok(Status::InProgress) => &mut work.in_progress,
             Ok(Status::Blocked) => &mut work.blocked,

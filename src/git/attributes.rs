@@ -9,10 +9,10 @@ use std::path::Path;
 use git2::{AttrCheckFlags, AttrValue};
 
 use super::command;
-use super::error::AuditError;
+use super::error::GitError;
+use super::id::ObjectId;
 use super::index::entries::unreadable;
-use super::objects::id::ObjectId;
-use super::repository::repository::Repository;
+use super::repository::handle::Repository;
 
 /// The value of an attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,14 +25,22 @@ pub(crate) enum Attribute {
 
 impl Repository {
     /// Returns the value of an attribute for a file of the project.
-    pub(crate) fn attribute(&self, path: &str, name: &str) -> Result<Attribute, AuditError> {
+    pub(crate) fn attribute(&self, path: &str, name: &str) -> Result<Attribute, GitError> {
         let [value] = self.attributes(path, [name])?;
         Ok(value)
     }
 
+    /// Returns which driver merges a file of the project, by `.gitattributes`.
+    pub fn merge_attribute(&self, path: &str) -> Result<Option<String>, GitError> {
+        Ok(match self.attribute(path, "merge")? {
+            Attribute::Value(driver) => Some(driver),
+            Attribute::Set | Attribute::Unset | Attribute::Unspecified => None,
+        })
+    }
+
     /// Returns the attribute or setting by which git would commit a file of the project with other bytes than these; nothing where it
     /// commits them as they are.
-    pub fn conversion(&self, path: &str, bytes: &[u8]) -> Result<Option<&'static str>, AuditError> {
+    pub fn conversion(&self, path: &str, bytes: &[u8]) -> Result<Option<&'static str>, GitError> {
         const NAMES: [&str; 6] =
             ["filter", "ident", "working-tree-encoding", "text", "crlf", "eol"];
         let [filter, ident, encoding, text, crlf, eol] = self.attributes(path, NAMES)?;
@@ -70,13 +78,13 @@ impl Repository {
     }
 
     /// Refuses bytes that git would convert.
-    pub(crate) fn check_conversion(&self, path: &str, bytes: &[u8]) -> Result<(), AuditError> {
+    pub(crate) fn check_conversion(&self, path: &str, bytes: &[u8]) -> Result<(), GitError> {
         let by = self.conversion(path, bytes)?;
-        by.map_or(Ok(()), |by| Err(AuditError::Converted { path: path.to_owned(), by }))
+        by.map_or(Ok(()), |by| Err(GitError::Converted { path: path.to_owned(), by }))
     }
 
     /// Returns whether git's attributes say that a file of the project is checked out with the line ends that were committed.
-    pub fn keeps_line_endings(&self, path: &str) -> Result<bool, AuditError> {
+    pub fn keeps_line_endings(&self, path: &str) -> Result<bool, GitError> {
         let [eol, text, crlf] = self.attributes(path, ["eol", "text", "crlf"])?;
         Ok(eol == Attribute::Value("lf".to_owned()) || [text, crlf].contains(&Attribute::Unset))
     }
@@ -93,7 +101,7 @@ impl Repository {
         &self,
         path: &str,
         names: [&str; N],
-    ) -> Result<[Attribute; N], AuditError> {
+    ) -> Result<[Attribute; N], GitError> {
         let full_path = self.full_path(path);
         let read = |name| {
             let flags = AttrCheckFlags::FILE_THEN_INDEX;
@@ -104,7 +112,7 @@ impl Repository {
         let values = if let Some(values) = values {
             values
         } else {
-            let mut git = command::git(self);
+            let mut git = self.git_command();
             git.args(["check-attr", "-z"]).args(names).arg("--").arg(&full_path);
             let index = self.git_dir().join("index");
             let told = command::run_git(git, &[]).map_err(|error| unreadable(&index, error))?;

@@ -3,13 +3,13 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::error::AuditError;
-use super::repository::repository::Repository;
+use super::error::GitError;
 
 /// Long enough for the largest index, short enough not to hold the writer lock for ever.
 const GIT_TIMEOUT: Duration = Duration::from_mins(1);
@@ -138,8 +138,8 @@ fn kill(child: &mut std::process::Child, group: Group, timeout: Duration) -> io:
     io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {} s", timeout.as_secs()))
 }
 
-/// Returns a git command for this repository that runs no hook, no monitor, asks nothing and inherits no redirection.
-pub(crate) fn git(repository: &Repository) -> Command {
+/// Returns a git command for a repository that runs no hook, no monitor, asks nothing and inherits no redirection.
+pub(crate) fn git(git_dir: &Path, worktree: &Path) -> Command {
     let mut command = Command::new("git");
     for (name, _) in std::env::vars_os() {
         let keep = name.to_str().is_none_or(|name| {
@@ -150,9 +150,9 @@ pub(crate) fn git(repository: &Repository) -> Command {
         }
     }
     command
-        .current_dir(repository.worktree_root())
-        .env("GIT_DIR", repository.git_dir())
-        .env("GIT_WORK_TREE", repository.worktree_root())
+        .current_dir(worktree)
+        .env("GIT_DIR", git_dir)
+        .env("GIT_WORK_TREE", worktree)
         .env("GIT_OPTIONAL_LOCKS", "0")
         .env("GIT_TERMINAL_PROMPT", "0")
         .env("LC_ALL", "C")
@@ -169,7 +169,7 @@ pub(crate) fn git(repository: &Repository) -> Command {
 }
 
 /// Runs such a command and returns what it printed.
-pub(crate) fn run_git(command: Command, input: &[u8]) -> Result<Vec<u8>, AuditError> {
+pub(crate) fn run_git(command: Command, input: &[u8]) -> Result<Vec<u8>, GitError> {
     run_git_for(command, input, GIT_TIMEOUT)
 }
 
@@ -178,7 +178,7 @@ pub(crate) fn run_git_for(
     command: Command,
     input: &[u8],
     timeout: Duration,
-) -> Result<Vec<u8>, AuditError> {
+) -> Result<Vec<u8>, GitError> {
     let words = words_of(&command);
     output_of(&words, run(command, input, timeout))
 }
@@ -188,7 +188,7 @@ pub(crate) fn run_git_holding(
     command: Command,
     held: &File,
     timeout: Duration,
-) -> Result<(), AuditError> {
+) -> Result<(), GitError> {
     let words = words_of(&command);
     output_of(&words, run_holding(command, held, timeout)).map(drop)
 }
@@ -203,12 +203,12 @@ fn words_of(command: &Command) -> String {
     format!("git {}", words.join(" "))
 }
 
-fn output_of(command: &str, finished: io::Result<Finished>) -> Result<Vec<u8>, AuditError> {
+fn output_of(command: &str, finished: io::Result<Finished>) -> Result<Vec<u8>, GitError> {
     let command = command.to_owned();
     match finished {
-        Err(cause) => Err(AuditError::NotRun { command, cause }),
+        Err(cause) => Err(GitError::NotRun { command, cause }),
         Ok(finished) if finished.status.success() => Ok(finished.stdout),
-        Ok(Finished { stderr, .. }) => Err(AuditError::Command {
+        Ok(Finished { stderr, .. }) => Err(GitError::Command {
             command,
             detail: String::from_utf8_lossy(&stderr).trim().to_owned(),
         }),

@@ -4,14 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::objects::id::{CommitId, ObjectId};
-use super::repository::tracked_state::OwnFolder;
+use super::id::{CommitId, ObjectId};
 use crate::domain::age;
 use crate::system::shell::quoted;
 
 /// Everything that reading from or committing to the repository can fail with.
 #[derive(Debug, thiserror::Error)]
-pub enum AuditError {
+pub enum GitError {
     #[error("`{path}` is not in a git repository; run `aof init` or `git init` there")]
     NoRepository { path: PathBuf },
     #[error(
@@ -205,6 +204,19 @@ pub enum AuditError {
     },
 }
 
+/// What git has of aof's own folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnFolder {
+    /// As git has it, relative to the project.
+    pub name: String,
+    /// HEAD has it.
+    pub is_committed: bool,
+    /// The index has it.
+    pub is_staged: bool,
+    /// The folder of the checkout that has it, where it is the one around the project's worktree.
+    pub around: Option<PathBuf>,
+}
+
 /// A file that what came of an interrupted sync could not be taken out of, or brought to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsettled {
@@ -218,23 +230,23 @@ pub struct Unsettled {
 
 /// Puts what was being done, and where, to an i/o error.
 pub(crate) trait At<T> {
-    fn at(self, action: &'static str, path: &Path) -> Result<T, AuditError>;
+    fn at(self, action: &'static str, path: &Path) -> Result<T, GitError>;
 }
 
 impl<T> At<T> for io::Result<T> {
-    fn at(self, action: &'static str, path: &Path) -> Result<T, AuditError> {
-        self.map_err(|source| AuditError::Io { action, path: path.to_owned(), source })
+    fn at(self, action: &'static str, path: &Path) -> Result<T, GitError> {
+        self.map_err(|source| GitError::Io { action, path: path.to_owned(), source })
     }
 }
 
 /// Puts what was being done to an error of libgit2.
 pub(crate) trait During<T> {
-    fn during(self, action: impl FnOnce() -> String) -> Result<T, AuditError>;
+    fn during(self, action: impl FnOnce() -> String) -> Result<T, GitError>;
 }
 
 impl<T> During<T> for Result<T, git2::Error> {
-    fn during(self, action: impl FnOnce() -> String) -> Result<T, AuditError> {
-        self.map_err(|source| AuditError::Git { action: action(), source })
+    fn during(self, action: impl FnOnce() -> String) -> Result<T, GitError> {
+        self.map_err(|source| GitError::Git { action: action(), source })
     }
 }
 
@@ -279,7 +291,7 @@ fn unsettled_text(files: &[Unsettled]) -> String {
 }
 
 /// Says an error with what it comes from.
-pub(crate) fn with_cause(error: &AuditError) -> String {
+pub(crate) fn with_cause(error: &GitError) -> String {
     std::error::Error::source(error)
         .map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
 }

@@ -2,7 +2,7 @@
 
 use git2::{FileFavor, MergeFileInput, MergeFileOptions};
 
-use super::error::{AuditError, During};
+use super::error::{During, GitError};
 
 /// A merged text in two versions, which differ where both sides changed the same lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Default for Marks {
 }
 
 /// Merges two texts that came of a third one.
-pub(crate) fn merge_texts(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Both, AuditError> {
+pub(crate) fn merge_texts(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Both, GitError> {
     merge_texts_by(base, ours, theirs, Comparison::Shortest)
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn merge_texts_by(
     ours: &[u8],
     theirs: &[u8],
     by: Comparison,
-) -> Result<Both, AuditError> {
+) -> Result<Both, GitError> {
     if ours == theirs || theirs == base {
         return Ok(Both { ours: ours.to_vec(), theirs: ours.to_vec() });
     }
@@ -74,7 +74,7 @@ impl Both {
     }
 
     /// Returns the text with markers around the lines in which the two versions differ, and around no others.
-    pub(crate) fn marked(&self, marks: &Marks) -> Result<Vec<u8>, AuditError> {
+    pub(crate) fn marked(&self, marks: &Marks) -> Result<Vec<u8>, GitError> {
         if self.agree() {
             return Ok(self.ours.clone());
         }
@@ -94,7 +94,7 @@ impl Both {
     }
 
     /// Returns the text with one line, as it is given, in each place where the two versions differ.
-    pub(crate) fn undecided(&self, line: &str) -> Result<Vec<u8>, AuditError> {
+    pub(crate) fn undecided(&self, line: &str) -> Result<Vec<u8>, GitError> {
         // Longer than anything of the kind in the text itself.
         let longest =
             lines(&self.ours).chain(lines(&self.theirs)).map(arrows).max().unwrap_or_default();
@@ -149,7 +149,7 @@ fn merged(
     ours: &[u8],
     theirs: &[u8],
     options: &mut MergeFileOptions,
-) -> Result<Vec<u8>, AuditError> {
+) -> Result<Vec<u8>, GitError> {
     // A line break more at the end of each: a last line without one is a line like others then, and no text is empty.
     let end: &[u8] = if ours.windows(2).any(|pair| pair == b"\r\n") { b"\r\n" } else { b"\n" };
     let base = base.map(|base| [base, end].concat()).unwrap_or_default();

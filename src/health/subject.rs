@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::git::{AuditError, Head, ObjectId};
+use crate::git::{GitError, Head, ObjectId};
 use crate::history::stale_index::Apart;
 use crate::history::sync::remote_state::{RemoteStanding, remote_standing};
 use crate::project::active_rules::{InForce, in_force_and_seen};
@@ -11,9 +11,8 @@ use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::HeaderCache;
 use crate::storage::tasks::orphaned_companions::{Stayed, stayed};
-use crate::tasks::headers::header::{Header, SCHEMA};
 use crate::tasks::headers::listing::{Listing, Scope, read_all};
-use crate::tasks::headers::owed::is_drifted;
+use crate::tasks::headers::summary::{SCHEMA, TaskSummary};
 
 /// What a check found.
 pub(crate) type Found = Result<Vec<Issue>, OpsError>;
@@ -33,8 +32,8 @@ pub(crate) struct Subject<'w> {
     pub watcher: bool,
     pub head: Head,
     /// What keeps commands from committing: a merge, a rebase, a detached HEAD.
-    pub busy: Option<AuditError>,
-    pub index_fault: Option<AuditError>,
+    pub busy: Option<GitError>,
+    pub index_fault: Option<GitError>,
     /// Whether the header cache was damaged before it was read.
     pub cache_damaged: bool,
     /// What the checks need that is read by the rules; or why there are none.
@@ -64,7 +63,7 @@ impl<'w> Subject<'w> {
     ) -> Result<Self, OpsError> {
         let repository = &workspace.repository;
         // Reading the tasks writes the cache anew.
-        let cache_damaged = HeaderCache::<Header>::is_damaged(&workspace.paths, SCHEMA);
+        let cache_damaged = HeaderCache::<TaskSummary>::is_damaged(&workspace.paths, SCHEMA);
         let head = repository.look()?;
         let busy = workspace.head_now().err();
         let index_fault = repository.index_fault();
@@ -90,7 +89,7 @@ impl<'w> Subject<'w> {
     pub(crate) fn drifted(&self) -> usize {
         let drifted = |project: &Project| {
             let rules = &project.in_force.rules;
-            project.listing.tasks.iter().filter(|(header, _)| is_drifted(rules, header)).count()
+            project.listing.tasks.iter().filter(|(task, _)| task.is_drifted(rules)).count()
         };
         self.project().map_or(0, drifted)
     }

@@ -3,7 +3,7 @@
 use crate::domain::{AgentId, CompletionId, Signature, TaskId, Ticket};
 use crate::files::allowed_signers;
 use crate::git::CommitId;
-use crate::git::transaction::trailers;
+use crate::git::log::trailers;
 use crate::project::active_rules::rules_at;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;

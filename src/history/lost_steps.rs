@@ -1,22 +1,20 @@
-//! Steps that a git which was overtaken took off the branch: told, with what puts them back, and put back where nothing has happened
-//! since.
+//! Steps that git dropped from the branch though nobody meant it to: `git reset`, `git stash` and `git rebase --abort` move the branch to
+//! where HEAD was when they began. The steps are put back, or reported with the command that does so.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
 use crate::domain::issue::some;
-use crate::git::transaction::trailers;
-use crate::git::{AuditError, CommitId, Head, LogEntry, TakenBack};
+use crate::git::log::trailers;
+use crate::git::{CommitId, GitError, Head, LogEntry, SYNCED, TakenBack};
+use crate::history::sync::merge_tasks::{Sides, join, merge_projects};
 use crate::project::error::error::OpsError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files;
 use crate::storage::{FileStat, StoreError};
-use crate::tasks::recovery::checkout::{Brought, bring};
-
-/// More commits than that are named by where they begin and end.
-const FEW: usize = 3;
+use crate::tasks::recovery::bring::{Brought, bring};
 
 /// Returns what is to be put back. What the files still have is not: that is committed again like any edit.
 pub(crate) fn taken_back(workspace: &Workspace, head: &Head) -> Result<Vec<TakenBack>, OpsError> {
@@ -41,29 +39,26 @@ fn files_have(workspace: &Workspace, one: &TakenBack) -> Result<bool, OpsError> 
     }))
 }
 
-/// Says what was taken back, and what to do.
+/// Describes what was dropped, with the command that restores it.
 pub(crate) fn told(workspace: &Workspace, one: &TakenBack, head: &Head) -> Issue {
     let names: Vec<String> = tasks_of(&one.steps);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let count = one.steps.len();
     let steps = if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
-    let fix = if is_untouched(one, head) {
-        let bring = format!("`git merge --ff-only {}`; `aof doctor --fix` does it", short(one.had));
-        match workspace.repository.may_bring(head, one.had) {
-            Err(AuditError::InTheWay { files }) => {
-                let files: Vec<&str> = files.iter().map(String::as_str).collect();
-                format!(
-                    "put aside what you changed in {} (`git stash`); then {bring}",
-                    some(&files)
-                )
-            }
-            _ => bring,
+    let short = |commit: CommitId| commit.to_string()[..12].to_owned();
+    let how = if is_untouched(one, head) { "merge --ff-only" } else { "merge" };
+    let merge = format!("`git {how} {}`; `aof doctor --fix` does it", short(one.had));
+    let fix = match workspace.repository.may_bring(head, one.had) {
+        Err(GitError::InTheWay { files }) if is_untouched(one, head) => {
+            let files: Vec<&str> = files.iter().map(String::as_str).collect();
+            format!("put aside what you changed in {} (`git stash`); then {merge}", some(&files))
         }
-    } else if count > FEW && one.steps[0].parents.first() == Some(&one.has) {
-        format!("`git cherry-pick {}..{}`", short(one.has), short(one.had))
-    } else {
-        let commits: Vec<String> = one.steps.iter().map(|step| short(step.id)).collect();
-        format!("`git cherry-pick {}`", commits.join(" "))
+        // A merge would bring the picked ones in a second time.
+        _ if one.is_part => {
+            let commits: Vec<String> = one.steps.iter().map(|step| short(step.id)).collect();
+            format!("`git cherry-pick {}`", commits.join(" "))
+        }
+        _ => merge,
     };
     let problem =
         format!("git was overtaken and moved the branch back over {steps}: {}", some(&names));
@@ -71,12 +66,8 @@ pub(crate) fn told(workspace: &Workspace, one: &TakenBack, head: &Head) -> Issue
 }
 
 /// Returns whether the branch is still where it was moved to.
-pub(crate) fn is_untouched(one: &TakenBack, head: &Head) -> bool {
+fn is_untouched(one: &TakenBack, head: &Head) -> bool {
     head.commit == Some(one.has)
-}
-
-fn short(commit: CommitId) -> String {
-    commit.to_string()[..12].to_owned()
 }
 
 fn tasks_of(steps: &[LogEntry]) -> Vec<String> {
@@ -85,17 +76,37 @@ fn tasks_of(steps: &[LogEntry]) -> Vec<String> {
     named.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Puts back what was taken back, and returns which tasks that were; where the branch has gone on, that is for people.
+/// Puts the first dropped steps back onto the branch, and returns them. Where the branch has gone on since, they are merged by meaning, as the
+/// steps of another clone are. Returns nothing where people have to decide, or somebody commits meanwhile.
 pub(crate) fn put_back(workspace: &Workspace) -> Result<Option<PutBack>, OpsError> {
     let head = workspace.head_now()?;
     let found = taken_back(workspace, &head)?;
-    let Some(one) = found.iter().find(|one| is_untouched(one, &head)) else { return Ok(None) };
-    workspace.repository.may_bring(&head, one.had)?;
-    Ok(match bring(workspace, &head, one.had, "put back what an overtaken git took back")? {
+    let Some(one) = found.iter().find(|one| !one.is_part) else { return Ok(None) };
+    let to = if is_untouched(one, &head) { Some(one.had) } else { joined(workspace, &head, one)? };
+    let Some(to) = to else { return Ok(None) };
+    workspace.repository.may_bring(&head, to)?;
+    Ok(match bring(workspace, &head, to, "put back what an overtaken git took back")? {
         Brought::There => Some(PutBack { tasks: tasks_of(&one.steps), steps: one.steps.len() }),
         // Somebody has done something meanwhile: it is looked at again.
         Brought::Moved | Brought::Blocked(_) => None,
     })
+}
+
+/// Merges dropped steps into HEAD by meaning, and returns the merge commit, which is on no branch yet; nothing where both sides changed the
+/// same thing.
+fn joined(
+    workspace: &Workspace,
+    head: &Head,
+    one: &TakenBack,
+) -> Result<Option<CommitId>, OpsError> {
+    let repository = &workspace.repository;
+    let Some(remote) = head.commit else { return Ok(None) };
+    let Some(base) = repository.newest_common(remote, [one.had])? else { return Ok(None) };
+    let unshared = repository.unshared(Some(remote), one.had)?;
+    let sides = Sides { base, remote, local: one.had, unshared: &unshared };
+    let Ok(merged) = merge_projects(workspace, &sides)? else { return Ok(None) };
+    let subject = format!("{SYNCED}merge steps that git dropped from {}", head.branch());
+    Ok(Some(join(workspace, &sides, &subject, merged)?.commit))
 }
 
 /// Steps that are on the branch again.
@@ -127,7 +138,7 @@ pub(crate) fn tend_branch(
     seen: &mut BranchSeen,
 ) -> Result<Vec<Retaken>, OpsError> {
     let head = match workspace.head_now() {
-        Err(AuditError::Waiting { .. }) => return Ok(Vec::new()),
+        Err(GitError::Waiting { .. }) => return Ok(Vec::new()),
         head => head?,
     };
     let index = workspace.repository.git_dir().join("index");
@@ -139,7 +150,7 @@ pub(crate) fn tend_branch(
     }
     let found = taken_back(workspace, &now.0)?;
     let mut retaken = Vec::new();
-    if found.iter().any(|one| is_untouched(one, &now.0)) {
+    if found.iter().any(|one| !one.is_part) {
         workspace.restart_wait(Duration::ZERO);
         let put = put_back(workspace);
         workspace.restart_wait(wait);
@@ -147,13 +158,13 @@ pub(crate) fn tend_branch(
             Ok(Some(put)) => retaken.push(Retaken::Put(put)),
             Ok(None)
             | Err(
-                OpsError::Audit(AuditError::Locked { .. })
+                OpsError::Git(GitError::Locked { .. })
                 | OpsError::Store(StoreError::LockTimedOut { .. }),
             ) => {
                 return Ok(retaken);
             }
             // What a person has changed there is theirs; so they are told.
-            Err(OpsError::Audit(AuditError::InTheWay { .. })) => {}
+            Err(OpsError::Git(GitError::InTheWay { .. })) => {}
             Err(error) => return Err(error),
         }
     }

@@ -11,7 +11,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::domain::issue::some;
-use crate::git::{AuditError, CommitId, StagedFile};
+use crate::git::{CommitId, GitError, StagedFile};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::journal;
@@ -196,7 +196,7 @@ pub(crate) fn tend_index(
     workspace.restart_wait(wait);
     match caught_up {
         Err(
-            OpsError::Audit(AuditError::Locked { .. })
+            OpsError::Git(GitError::Locked { .. })
             | OpsError::Store(StoreError::LockTimedOut { .. }),
         ) => Ok(Vec::new()),
         caught_up => caught_up,

@@ -9,7 +9,7 @@ use super::branch_checkout::Patience;
 use super::error::error::OpsError;
 use super::git_hints::GitWords;
 use super::workspace::Workspace;
-use crate::git::{AuditError, Repository};
+use crate::git::{GitError, Repository};
 use crate::storage::{Paths, StoreError};
 
 impl Workspace {
@@ -46,7 +46,7 @@ impl Workspace {
 /// A bare repository has no project to be found: that is not for want of one.
 fn no_project(start: &Path, fault: StoreError) -> OpsError {
     match Repository::discover(start) {
-        Err(bare @ AuditError::Bare { .. }) => bare.into(),
+        Err(bare @ GitError::Bare { .. }) => bare.into(),
         _ => fault.into(),
     }
 }

@@ -12,7 +12,7 @@ use super::git_hints::GitWords;
 use super::rule_check::LastRules;
 use crate::domain::Timestamp;
 use crate::domain::histogram::Histogram;
-use crate::git::{AuditError, Head, Repository};
+use crate::git::{GitError, Head, Repository};
 use crate::storage::{Holder, Paths, WriterLock};
 
 /// How long others may have git's index before that is told: most are done at once.
@@ -235,7 +235,7 @@ impl Workspace {
         let mut told = false;
         loop {
             match self.repository.head() {
-                Err(AuditError::Waiting { reason }) if Instant::now() < self.deadline => {
+                Err(GitError::Waiting { reason }) if Instant::now() < self.deadline => {
                     if !told {
                         (self.tell)(Aside::Wait(&self.git_words.said(reason)));
                         told = true;
@@ -264,14 +264,14 @@ impl Workspace {
     }
 
     /// Returns the branch as it is now, or why nothing can be committed to it; never waits.
-    pub fn head_now(&self) -> Result<Head, AuditError> {
+    pub fn head_now(&self) -> Result<Head, GitError> {
         self.repository.head()
     }
 
     /// Returns what git is in the middle of, if it is. Until that is over HEAD is not what files are to be held against.
     pub(crate) fn underway(&self) -> Option<String> {
         match self.head_now() {
-            Err(AuditError::Waiting { reason }) => Some(reason),
+            Err(GitError::Waiting { reason }) => Some(reason),
             _ => None,
         }
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::agent_files::AgentFile;
-use crate::git::{AuditError, CommitId, Head, Repository};
+use crate::git::{CommitId, GitError, Head, Repository};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files::read;
@@ -120,10 +120,10 @@ pub(crate) fn wire_agents(workspace: &Workspace, dry_run: DryRun) -> Result<Wire
 /// Returns the file that git's index has another version of.
 fn staged_elsewise(error: &OpsError) -> Option<&str> {
     match error {
-        OpsError::Audit(
-            AuditError::StagedElsewise { path }
-            | AuditError::Unmerged { path }
-            | AuditError::IntentToAdd { path },
+        OpsError::Git(
+            GitError::StagedElsewise { path }
+            | GitError::Unmerged { path }
+            | GitError::IntentToAdd { path },
         ) => Some(path),
         _ => None,
     }
@@ -143,7 +143,7 @@ pub(crate) fn agents_to_wire(folder: &Path) -> Result<Wired, OpsError> {
         folder.ancestors().find(|folder| folder.is_dir() && !folder.as_os_str().is_empty());
     let repository = match Repository::discover(standing.unwrap_or(Path::new("."))) {
         Ok(repository) if folder.is_dir() => Some(repository),
-        Ok(_) | Err(AuditError::NoRepository { .. }) => None,
+        Ok(_) | Err(GitError::NoRepository { .. }) => None,
         Err(error) => return Err(error.into()),
     };
     let head = repository.as_ref().map(Repository::look).transpose()?;

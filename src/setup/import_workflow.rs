@@ -1,7 +1,7 @@
 //! Workflows of other systems, brought into the project: judged with the rules that are there, written, committed.
 
-use super::import::foreign_system::ForeignSystem;
 use super::import::import_file::{Imported, ImportedWorkflow, RoleNeed, import};
+use super::import::source::ForeignSystem;
 use crate::domain::{Org, Role, Severity, WorkflowName};
 use crate::files::config::configuration::{Reading, Source, WORKFLOWS_FOLDER, read};
 use crate::files::diagnostic::diagnostic::Diagnostic;

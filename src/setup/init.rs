@@ -7,7 +7,7 @@ use super::template::Founder;
 use super::template::Template;
 use crate::domain::{BranchName, Timestamp};
 use crate::files::config::configuration::{ORG_FILE, PROJECT_FILE, Source};
-use crate::git::{AuditError, CommitId, Head, Person, Repository};
+use crate::git::{CommitId, GitError, Head, Person, Repository};
 use crate::history::merge_driver::attributes::{ATTRIBUTES, attributes_after, is_as_committed};
 use crate::history::merge_driver::setup::{SetUp, install_here, to_set_up};
 use crate::project::active_rules::InForce;
@@ -224,7 +224,7 @@ pub(crate) fn repository_around(folder: &Path) -> Result<Option<Repository>, Ops
         standing.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match Repository::discover(standing) {
         Ok(repository) => Ok(Some(repository)),
-        Err(AuditError::NoRepository { .. }) => Ok(None),
+        Err(GitError::NoRepository { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

@@ -12,11 +12,10 @@ use crate::project::workspace::Workspace;
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::apply::change::Next;
 use crate::tasks::automatic::rule_changes::{Settled, settle_each, settle_rules};
-use crate::tasks::headers::header::NEW;
 use crate::tasks::headers::listing::{Scope, read_all};
 use crate::tasks::plan::due::choose;
 use crate::tasks::recovery::recover::heal_if_pending;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// What became of the task files.
 pub(crate) struct Migrated {
@@ -41,10 +40,10 @@ pub(crate) fn add_gates(
     let in_force = in_force(workspace, &workspace.head()?)?;
     let mut listing = read_all(workspace, &in_force, Scope::Active);
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
-    let new = listing.tasks.iter().filter(|(header, _)| header.status == NEW);
-    let ids: Vec<TaskId> = new.filter_map(|(header, _)| header.id.parse().ok()).collect();
+    let new = listing.tasks.iter().filter(|(task, _)| task.is_new);
+    let ids: Vec<TaskId> = new.map(|(task, _)| task.id.clone()).collect();
     let begin =
-        |workspace: &Workspace, standing: &mut Standing| beginning(workspace, standing, workflow);
+        |workspace: &Workspace, standing: &mut TaskState| beginning(workspace, standing, workflow);
     let mut adopted = Settled { unreadable: listing.unreadable, ..Settled::default() };
     let mut on = |_| ControlFlow::Continue(());
     settle_each(workspace, wait, &ids, dry_run, &begin, &mut adopted, &mut on)?;
@@ -54,7 +53,7 @@ pub(crate) fn add_gates(
 
 fn beginning(
     workspace: &Workspace,
-    standing: &mut Standing,
+    standing: &mut TaskState,
     workflow: Option<&WorkflowName>,
 ) -> Result<Next, OpsError> {
     standing.ensure_unfrozen()?;

@@ -116,7 +116,7 @@ pub(crate) fn diff_rules(
         diagnostics,
     };
     for (header, path) in listing.tasks.iter().filter(|(header, _)| header.gate.is_some()) {
-        let Ok(id) = header.id.parse::<TaskId>() else { continue };
+        let id = header.id.clone();
         let file = match task_files::read(&workspace.paths, path) {
             Ok(snapshot) => parse(&in_force, &id, path, &snapshot.bytes, now),
             Err(StoreError::Gone { .. }) => continue,

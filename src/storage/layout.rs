@@ -37,6 +37,8 @@ pub const DROPPED: &str = ".aof/outbox/dropped";
 /// What writers of the event stream know of it.
 pub const EVENTS: &str = ".aof/events";
 /// What agents did that were run.
+/// Where stale task files are kept that were brought up to HEAD's version.
+pub const STALE: &str = ".aof/stale";
 pub const RUNS: &str = ".aof/runs";
 
 /// The places of one project on this machine.

@@ -7,24 +7,24 @@
 /// Every point there is, in the order in which one transition passes them.
 pub const POINTS: &[&str] = &[
     "ops.prepared",
-    "audit.temps-made",
+    "git.temps-made",
     "ops.intent-written",
-    "audit.intent-told",
-    "audit.objects-written",
-    "audit.index-locked",
-    "audit.objects-named",
+    "git.intent-told",
+    "git.objects-written",
+    "git.index-locked",
+    "git.objects-named",
     "ops.file-written",
-    "audit.index-written",
-    "audit.ref-locked",
-    "audit.reflog-written",
-    "audit.index-moved",
-    "audit.ref-moved",
+    "git.index-written",
+    "git.ref-locked",
+    "git.reflog-written",
+    "git.index-moved",
+    "git.ref-moved",
     "ops.committed",
     "ops.settled",
 ];
 
 /// Those that a sync passes besides when it brings in what others did: the locks are taken; a file has its place; all are there.
-pub const BRING_POINTS: &[&str] = &["audit.bring-begun", "audit.bring-placed", "audit.bring-files"];
+pub const BRING_POINTS: &[&str] = &["git.bring-begun", "git.bring-placed", "git.bring-files"];
 
 /// Those that a message passes behind it, in order: it is written, and the cursor not moved; it is delivered, and not removed.
 pub const OUTBOX_POINTS: &[&str] = &["outbox.written", "outbox.delivered"];

@@ -10,12 +10,12 @@ use crate::tasks::apply::change::{Next, apply, change};
 use crate::tasks::plan::choice::{Changed, Choice, DryRun};
 use crate::tasks::plan::due::due_first;
 use crate::tasks::state::commit_message;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// Decides that the agent takes the task, or the branch that the ticket names.
 pub(crate) fn choose_claim(
     workspace: &Workspace,
-    standing: &Standing,
+    standing: &TaskState,
     ticket: &Ticket,
     agent: &AgentId,
 ) -> Result<Choice, OpsError> {
@@ -183,7 +183,7 @@ fn by_actor(
 
 fn chosen_by(
     workspace: &Workspace,
-    standing: &Standing,
+    standing: &TaskState,
     ticket: &Ticket,
     agent: Option<&AgentId>,
     act: &dyn Fn(Actor) -> Act,
@@ -198,7 +198,7 @@ fn chosen_by(
 /// Decides the act.
 pub(crate) fn choose(
     workspace: &Workspace,
-    standing: &Standing,
+    standing: &TaskState,
     act: &Act,
     author: Person,
 ) -> Result<Choice, OpsError> {
@@ -208,7 +208,7 @@ pub(crate) fn choose(
 
 /// Says how the commit of what was decided is to speak of it.
 pub(crate) fn decided(
-    standing: &Standing,
+    standing: &TaskState,
     act: &Act,
     decision: Decision,
     author: Person,

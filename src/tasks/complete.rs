@@ -18,14 +18,8 @@ use crate::tasks::apply::change::{Next, Planned, apply, planned};
 use crate::tasks::headers::list::held_by;
 use crate::tasks::plan::choice::{Changed, DryRun};
 use crate::tasks::plan::due::due_first;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 use crate::tasks::uncommitted_events::leave_conflict;
-
-/// A completion that counts.
-pub struct Completed {
-    /// The change, or the task as it stands if the completion had counted before.
-    pub changed: Changed,
-}
 
 /// Adds a text to a completion. Frontmatter in it that says the verdict speaks of the outputs, too; what was said outside
 /// counts.
@@ -47,12 +41,13 @@ pub fn note_run(completion: &mut Completion, run: &str) {
 
 /// Ends the visit that the completion means. Without a ticket that is the one open when the task is first read: of two
 /// completions of one visit the second is a conflict, not a completion of the next. At a fork the same is true of a branch; two
-/// completions of two branches both count, whichever is first. What is only shown need not be signed yet.
+/// completions of two branches both count, whichever is first. What is only shown need not be signed yet. If the completion had counted
+/// before, the change is the task as it stands.
 pub fn complete(
     workspace: &Workspace,
     completion: &Completion,
     dry_run: DryRun,
-) -> Result<Completed, OpsError> {
+) -> Result<Changed, OpsError> {
     let signing = if dry_run == DryRun::Yes { Signed::Later } else { Signed::Now };
     let outcome = complete_bound(workspace, &mut completion.clone(), signing, dry_run);
     if let Err(OpsError::Refused(refusal)) = &outcome
@@ -65,15 +60,13 @@ pub fn complete(
     outcome
 }
 
-/// Completes different tasks, as many as can in one move of the branch. `before` is told of which it is now decided, before anybody
-/// can see that it counts; `each` what became of which. Those it is not told of when there is trouble that all would meet have not
-/// been tried.
+/// Completes different tasks, as many as can in one move of the branch. `each` is told what became of which. Those it is not told of
+/// when there is trouble that all would meet have not been tried.
 pub(crate) fn complete_together(
     workspace: &mut Workspace,
     wait: Duration,
     completions: &mut [Completion],
-    before: &mut dyn FnMut(usize) -> Result<(), OpsError>,
-    each: &mut dyn FnMut(usize, Result<Completed, OpsError>),
+    each: &mut dyn FnMut(usize, Result<Changed, OpsError>),
 ) -> Result<(), OpsError> {
     let tasks: Vec<TaskId> =
         completions.iter().map(|completion| completion.ticket.task.clone()).collect();
@@ -83,14 +76,13 @@ pub(crate) fn complete_together(
         &tasks.iter().collect::<Vec<_>>(),
         DryRun::No,
         &mut |workspace, place, standing| {
-            before(place)?;
             let completion = &mut completions[place];
             next(workspace, standing, completion, Signed::Now)
                 .map_err(|error| taught(workspace, completion, error))
         },
         &mut |place, result| {
             if let Some(result) = result.transpose() {
-                each(place, result.map(|changed| Completed { changed }));
+                each(place, result);
             }
         },
     )
@@ -137,20 +129,19 @@ fn complete_bound(
     completion: &mut Completion,
     signed: Signed,
     dry_run: DryRun,
-) -> Result<Completed, OpsError> {
+) -> Result<Changed, OpsError> {
     let id = completion.ticket.task.clone();
     let changed = apply(workspace, &id, dry_run, &mut |standing| {
         next(workspace, standing, completion, signed)
     })
     .map_err(|error| taught(workspace, completion, error))?;
-    let changed = changed.ok_or(OpsError::Restless { id })?;
-    Ok(Completed { changed })
+    changed.ok_or(OpsError::Restless { id })
 }
 
 /// Decides a completion of a task that nobody froze. It counts for the visit that is open when the task is first read.
 fn next(
     workspace: &Workspace,
-    standing: &Standing,
+    standing: &TaskState,
     completion: &mut Completion,
     signed: Signed,
 ) -> Result<Next, OpsError> {
@@ -173,7 +164,7 @@ fn next(
 }
 
 /// Has a completion without a ticket mean the visit that is open, and its agent's branch of a fork; unless it has counted already.
-fn bind(completion: &mut Completion, standing: &Standing) {
+fn bind(completion: &mut Completion, standing: &TaskState) {
     let task = &standing.file.task;
     let open = task.gate.as_ref().map(|open| open.visit);
     if !is_settled(completion, standing) {
@@ -194,7 +185,7 @@ fn taught(workspace: &Workspace, completion: &Completion, error: OpsError) -> Op
     }
 }
 
-fn is_settled(completion: &Completion, standing: &Standing) -> bool {
+fn is_settled(completion: &Completion, standing: &TaskState) -> bool {
     let id = &completion.id;
     standing
         .file

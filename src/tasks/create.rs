@@ -8,7 +8,7 @@ use crate::domain::{
 };
 use crate::files::task_file;
 use crate::files::task_file::Defaults;
-use crate::git::{AuditError, CommitId, Head, Person};
+use crate::git::{CommitId, GitError, Head, Person};
 use crate::project::author::{actor, actor_author};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -20,7 +20,7 @@ use crate::storage::random::random_local;
 use crate::storage::tasks::task_files::is_taken;
 use crate::tasks::apply::commit::commit;
 use crate::tasks::edit::{check_dependencies, check_title};
-use crate::tasks::lookup::workflow_named;
+use crate::tasks::headers::lookup::workflow_named;
 use crate::tasks::plan::choice::{Changed, DryRun};
 use crate::tasks::plan::gates::pass_on;
 use crate::tasks::plan::write::Write;
@@ -163,9 +163,9 @@ fn commit_new(
     match commit(workspace, &lock, head, writes) {
         Ok(commits) => Ok(Some(commits)),
         // An id that was taken in the meantime: another is drawn.
-        Err(
-            OpsError::Store(StoreError::Exists { .. }) | OpsError::Audit(AuditError::Moved { .. }),
-        ) => Ok(None),
+        Err(OpsError::Store(StoreError::Exists { .. }) | OpsError::Git(GitError::Moved { .. })) => {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }

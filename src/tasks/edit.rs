@@ -11,7 +11,7 @@ use crate::tasks::apply::change::change;
 use crate::tasks::headers::dependencies::refuse_circle;
 use crate::tasks::plan::choice::{Changed, Choice, DryRun};
 use crate::tasks::state::commit_message;
-use crate::tasks::state::task_state::{Standing, find};
+use crate::tasks::state::task_state::{TaskState, find};
 
 /// What is to change of what people say of a task. Whatever is not given stays.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -184,7 +184,7 @@ fn rewrite(
     id: &TaskId,
     agent: Option<&AgentId>,
     dry_run: DryRun,
-    rewritten: &dyn Fn(&Standing) -> Result<TaskFile, OpsError>,
+    rewritten: &dyn Fn(&TaskState) -> Result<TaskFile, OpsError>,
 ) -> Result<Changed, OpsError> {
     change(workspace, id, dry_run, &mut |standing| {
         let rules = &standing.in_force.rules;
@@ -211,7 +211,7 @@ fn rewrite(
 }
 
 /// People may edit; an agent may edit the task it holds, and others if org.yaml lets it.
-fn permit(standing: &Standing, by: &Actor) -> Result<(), OpsError> {
+fn permit(standing: &TaskState, by: &Actor) -> Result<(), OpsError> {
     let Actor::Agent(agent) = by else { return Ok(()) };
     let holds = standing.file.task.is_held_by(agent);
     let org = &standing.in_force.rules.org;

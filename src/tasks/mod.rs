@@ -8,7 +8,7 @@ pub mod create;
 pub(crate) mod edit;
 pub(crate) mod headers;
 pub(crate) mod inbox;
-pub(crate) mod lookup;
+pub(crate) mod merge;
 pub mod plan;
 pub(crate) mod publish;
 pub(crate) mod recovery;

@@ -102,18 +102,13 @@ impl Looks {
     ) -> Result<(), OpsError> {
         let tended =
             tend(workspace, wait, QUIET, &mut self.tasks, &mut |worked| desk.rest(worked))?;
-        schedule.tended(tended.waiting, Instant::now());
+        schedule.looked_at_tasks(tended.waiting > 0, Instant::now());
         tell_changes(tended.adopted, WatchReport::Adopted, desk);
         tell_changes(tended.passed, WatchReport::Passed, desk);
         tell_changes(tended.followed, WatchReport::Followed, desk);
         tell_changes(tended.moved, WatchReport::Moved, desk);
         tell_changes(tended.committed, WatchReport::Committed, desk);
-        let mut troubled = tended.troubled;
-        troubled.sort_by(|(a, _), (b, _)| a.cmp(b));
-        for (task, error) in troubled {
-            desk.failed = true;
-            desk.tell(WatchReport::Troubled { task, error });
-        }
+        desk.tell_troubled(tended.troubled);
         for stray in tended.strays.iter().take(STRAYS) {
             let (path, reason) = (stray.path.display().to_string(), stray.reason.to_string());
             if desk.told.is_news(format!("{path}: {reason}")) {
@@ -180,7 +175,7 @@ impl Looks {
 }
 
 /// Ends what has run out, and learns when the next thing does.
-pub(crate) fn look_at_clocks(
+pub(crate) fn look_at_limits(
     workspace: &mut Workspace,
     wait: Duration,
     schedule: &mut Schedule,
@@ -188,7 +183,8 @@ pub(crate) fn look_at_clocks(
 ) -> Result<(), OpsError> {
     let start = Instant::now();
     let ran_out = run_out(workspace, wait, DryRun::No, &mut |worked| desk.rest(worked))?;
-    schedule.read_clocks(start, Instant::now(), ran_out.next.map(|next| workspace.until(next)));
+    let next = ran_out.next.map(|next| workspace.until(next));
+    schedule.looked_at_limits(start, Instant::now(), next);
     tell_changes(ran_out.timed_out, WatchReport::TimedOut, desk);
     tell_changes(ran_out.lapsed, WatchReport::Lapsed, desk);
     desk.tell_troubled(ran_out.troubled);

@@ -12,7 +12,7 @@ use crate::history::lost_steps::PutBack;
 use crate::history::sync::outcome::Synced;
 use crate::project::error::error::OpsError;
 use crate::tasks::apply::change::Changed;
-use crate::tasks::inbox::recipient::Delivered;
+use crate::tasks::inbox::deliver::Delivered;
 
 /// Something that the watcher did, or met.
 pub(crate) enum WatchReport {

@@ -7,7 +7,7 @@ use super::backlog::Backlog;
 use super::desk::Desk;
 use super::events::StreamKeeper;
 use super::file_events::FileEvents;
-use super::looks::{Looks, look_at_clocks};
+use super::looks::{Looks, look_at_limits};
 use super::metrics::Metrics;
 use super::notices::Notices;
 use super::pause::Pause;
@@ -16,7 +16,7 @@ use super::schedule::{POLL, Schedule};
 use super::sync::{SyncRequests, hand_out_now};
 use super::wakeup::{Hints, Wakeup, WatchedPaths, WatchedPlace};
 use crate::files::config::configuration::WORKFLOWS_FOLDER;
-use crate::git::AuditError;
+use crate::git::GitError;
 use crate::history::new_commits::unreported::Left;
 use crate::observability::endpoint::server::Endpoint;
 use crate::project::error::error::OpsError;
@@ -25,10 +25,10 @@ use crate::storage::inbox::QUIET;
 use crate::storage::watcher_presence::Presence;
 use crate::storage::{Paths, StoreError};
 use crate::system::signals;
+use crate::tasks::inbox::deliver::Delivered;
 use crate::tasks::inbox::deliver::deliver;
-use crate::tasks::inbox::intended_visit::Heard;
-use crate::tasks::inbox::open_files::unclosed;
-use crate::tasks::inbox::recipient::Delivered;
+use crate::tasks::inbox::pending::unclosed;
+use crate::tasks::inbox::visits::DeliveredVisits;
 
 /// How soon a file that is still being written is looked at again.
 const GROWING: Duration = Duration::from_millis(250);
@@ -79,7 +79,7 @@ struct Watcher<'t> {
     desk: Desk<'t>,
     looks: Looks,
     backlog: Backlog,
-    heard: Heard,
+    visits: DeliveredVisits,
     schedule: Schedule,
     pause: Pause,
     notices: Notices,
@@ -126,8 +126,8 @@ impl<'t> Watcher<'t> {
             places,
             desk: Desk::new(wakeup, tell),
             looks: Looks::default(),
-            backlog: Backlog::default(),
-            heard: Heard::default(),
+            backlog: Backlog::new(),
+            visits: DeliveredVisits::default(),
             schedule: Schedule::new(Instant::now()),
             pause: Pause::default(),
             notices: Notices::default(),
@@ -177,7 +177,7 @@ impl<'t> Watcher<'t> {
             if !is_paused {
                 self.events.keep(&self.workspace, self.wait, &mut self.desk);
                 until = match self.notices.send(&self.workspace, &mut self.desk) {
-                    Left::Nothing => until.min(self.schedule.clocks_at()),
+                    Left::Nothing => until.min(self.schedule.limits_at()),
                     Left::Commits => Instant::now(),
                 };
             }
@@ -256,7 +256,7 @@ impl<'t> Watcher<'t> {
         if touched(WatchedPlace::Repository) || touched(WatchedPlace::Anywhere) {
             self.pause.cut_short(now);
         }
-        if self.schedule.begins_round(file_events, now) {
+        if self.schedule.begins_round(file_events.see(), now) {
             self.looks.forget_hand_out();
             self.backlog.try_all();
         }
@@ -298,22 +298,23 @@ impl<'t> Watcher<'t> {
     fn back_off(&mut self, error: OpsError) -> Instant {
         self.backlog.forget();
         let text = error.to_string();
-        if self.pause.is_news(&text) {
-            self.desk.tell(WatchReport::Trouble(error));
-        }
         // The folder, or the repository in it, may be another one by now.
         if let Ok(again) = self.workspace.reopened(self.wait) {
             self.workspace = again;
         }
-        self.pause.meet(text, Instant::now())
+        let (until, is_new) = self.pause.back_off(text, Instant::now());
+        if is_new {
+            self.desk.tell(WatchReport::Trouble(error));
+        }
+        until
     }
 
     fn look(&mut self) -> Result<LookResult, OpsError> {
-        let Self { workspace, wait, desk, looks, backlog, heard, schedule, .. } = self;
+        let Self { workspace, wait, desk, looks, backlog, visits, schedule, .. } = self;
         let wait = *wait;
         let head = match workspace.head_now() {
             Ok(head) => head,
-            Err(AuditError::Waiting { reason }) => return Ok(LookResult::Paused(reason)),
+            Err(GitError::Waiting { reason }) => return Ok(LookResult::Paused(reason)),
             Err(error) => return Err(error.into()),
         };
         if self.pause.end_pause() {
@@ -321,26 +322,27 @@ impl<'t> Watcher<'t> {
         }
         workspace.own_folder_is_ours()?;
         looks.look_at_rules(workspace, &head, desk)?;
-        if schedule.is_index_due(Instant::now()) {
+        if schedule.index.is_due(Instant::now()) {
             // Dropped steps come first: commits made before would be in their way.
             looks.look_at_branch(workspace, wait, desk);
         }
-        let tending = schedule.is_tending_due(Instant::now());
+        let tending = schedule.tasks.is_due(Instant::now());
         let taken = backlog.begin(workspace, desk)?;
-        let growing = deliver(workspace, wait, taken, heard, desk)?;
+        let growing = deliver(workspace, wait, taken, visits, desk)?;
         backlog.begun(desk);
-        backlog.go_on(workspace, wait, heard, desk, tending)?;
+        backlog.go_on(workspace, wait, visits, desk, tending)?;
         if tending {
             looks.look_at_tasks(workspace, wait, schedule, desk)?;
         }
-        if schedule.is_index_due(Instant::now()) {
+        if schedule.index.is_due(Instant::now()) {
             looks.look_at_index(workspace, wait, schedule, desk);
         }
-        if schedule.are_clocks_due(Instant::now()) {
-            look_at_clocks(workspace, wait, schedule, desk)?;
+        if schedule.limits.is_due(Instant::now()) {
+            look_at_limits(workspace, wait, schedule, desk)?;
         }
         let start = Instant::now();
-        if schedule.may_hand_out(start) {
+        schedule.hand_out.hint(start);
+        if schedule.hand_out.is_due(start) {
             let to_share = looks.hand_out(workspace, wait, desk)?;
             match &mut self.sync {
                 _ if !to_share => {}

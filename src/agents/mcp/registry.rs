@@ -31,7 +31,7 @@ const ALL: &[(&Tool, Run)] = &[
 
 /// Returns the tools that this server has.
 fn listed(setup: &ServerSetup) -> impl Iterator<Item = &'static (&'static Tool, Run)> {
-    let only_looks = setup.only_looks();
+    let only_looks = setup.read_only;
     ALL.iter().filter(move |(tool, _)| !only_looks || tool.effect == Effect::Looks)
 }
 

@@ -8,7 +8,8 @@ pub(crate) struct Tool {
     pub(crate) title: &'static str,
     pub(crate) description: &'static str,
     pub(crate) arguments: &'static [Argument],
-    pub(crate) answer: &'static [(&'static str, Field)],
+    /// The fields of the answer, each with its JSON types: `object|null`.
+    pub(crate) answer: &'static [(&'static str, &'static str)],
     pub(crate) effect: Effect,
 }
 
@@ -152,45 +153,18 @@ fn input(arguments: &[Argument]) -> Map<String, Value> {
     map
 }
 
-/// What a field of an answer is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Field {
-    Text,
-    MaybeText,
-    Count,
-    Flag,
-    List,
-    Object,
-    MaybeObject,
-    /// A task with its brief, or none; in a refusal, the id of the task that it is about.
-    Task,
-}
-
-impl Field {
-    fn schema(self) -> Value {
-        let any = |kinds: &[&str]| json!({"anyOf": kinds.iter().map(|kind| json!({"type": kind})).collect::<Vec<_>>()});
-        match self {
-            Self::Text => json!({"type": "string"}),
-            Self::MaybeText => any(&["string", "null"]),
-            Self::Count => json!({"type": "integer"}),
-            Self::Flag => json!({"type": "boolean"}),
-            Self::List => json!({"type": "array"}),
-            Self::Object => json!({"type": "object"}),
-            Self::MaybeObject => any(&["object", "null"]),
-            Self::Task => any(&["object", "string", "null"]),
-        }
-    }
-}
-
 /// Returns the schema of what a tool answers: these fields, or what every refusal has.
-fn output(fields: &[(&str, Field)]) -> Map<String, Value> {
-    let properties = fields.iter().map(|(name, field)| ((*name).to_owned(), field.schema()));
+fn output(fields: &[(&str, &str)]) -> Map<String, Value> {
+    let one = |kind: &str| json!({"type": kind});
+    let schema = |kinds: &str| {
+        let several = || json!({"anyOf": kinds.split('|').map(one).collect::<Vec<_>>()});
+        if kinds.contains('|') { several() } else { one(kinds) }
+    };
+    let properties = fields.iter().map(|(name, kinds)| ((*name).to_owned(), schema(kinds)));
     let mut map = object(properties.collect());
     let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
-    map.insert(
-        "anyOf".to_owned(),
-        json!([{"required": names}, {"required": ["error", "message"]}]),
-    );
+    let either = json!([{"required": names}, {"required": ["error", "message"]}]);
+    map.insert("anyOf".to_owned(), either);
     map
 }
 

@@ -1,5 +1,6 @@
-//! What is going on, told while it goes on. Whoever shows it decides how.
+//! What happens during a run, told while it happens. Whoever shows it decides how.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::domain::{AgentId, RoleId, Station, Status, Task, Ticket, Visit};
@@ -95,6 +96,23 @@ pub enum Why {
     Held(AgentId),
     /// Another runner is at it, or this one has tried.
     Tried(String),
+}
+
+/// The connection of a run with whoever started it.
+#[derive(Clone, Copy)]
+pub(crate) struct RunControl<'a> {
+    pub stop: &'a AtomicBool,
+    pub news: &'a dyn Fn(News),
+}
+
+impl RunControl<'_> {
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn remark(&self, ticket: &Ticket, text: impl Into<String>) {
+        (self.news)(News::remark(ticket, text));
+    }
 }
 
 impl News {

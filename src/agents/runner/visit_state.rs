@@ -1,4 +1,4 @@
-//! The state of a visit that an agent is run for: open, completed by the agent itself, or gone. Reads only.
+//! A visit that an agent is run for: its state now, and how a run of it ends. Reads only.
 
 use crate::dispatch::openings::{Opening, openings};
 use crate::domain::{AgentId, Station, Ticket, Visit};
@@ -11,6 +11,32 @@ use crate::rules::brief::context::GateContext;
 use crate::storage::ProjectPath;
 use crate::tasks::view::task_view::brief_of;
 use crate::tasks::view::task_view::show;
+
+/// Who is to work at what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Assignment {
+    /// The visit, or the branch of it.
+    pub ticket: Ticket,
+    pub agent: AgentId,
+    /// Whether this run claimed it already: then it is given back if nothing comes of it.
+    pub claimed_here: bool,
+}
+
+/// How the run of a visit ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum VisitEnd {
+    Completed,
+    /// All attempts came to nothing, and the completion says so: why the last one did.
+    GivenUp(String),
+    /// It is not this runner's any more, or another runner works at it: why.
+    Overtaken(String),
+    /// Something is wrong with this task, or with the files of this visit: what.
+    Broken(String),
+    /// The agent cannot be started, or cannot work: why, and what to do.
+    Unavailable(String),
+    /// The runner was asked to stop.
+    Stopped,
+}
 
 /// The state of a visit.
 pub(crate) enum VisitState {

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::script::{ORG, PROJECT};
 use crate::cli::error::CliError;
-use crate::git::AuditError;
+use crate::git::GitError;
 use crate::storage::Paths;
 use crate::storage::watcher_presence::is_watched;
 
@@ -146,7 +146,7 @@ impl DemoStage {
         let output = command.stdin(Stdio::null()).output().map_err(|cause| match cause.kind() {
             // Another run would be no better, and there is nothing to look at.
             ErrorKind::NotFound if name == "git" => {
-                AuditError::NotRun { command: words.clone(), cause }.into()
+                GitError::NotRun { command: words.clone(), cause }.into()
             }
             _ => self.stuck(&format!("cannot run `{words}`: {cause}")),
         })?;

@@ -8,8 +8,7 @@ use crate::cli::output::{RED, YELLOW, styled};
 use crate::cli::session::Session;
 use crate::domain::AgentId;
 use crate::files::printable::inert;
-use crate::git::{AuditError, Marks, Repository};
-use crate::history::merge::outcome::{Conflict, FileMerge, Versions};
+use crate::git::{GitError, Marks, Repository};
 use crate::history::merge_driver::commit_check::broken_histories;
 use crate::history::merge_driver::driver::{drive, is_virtual_base};
 use crate::history::merge_driver::settle::settle;
@@ -18,6 +17,7 @@ use crate::project::error::error::OpsError;
 use crate::rules::merge::{Dropped, Superseded};
 use crate::system::shell::{all_quoted, quoted};
 use crate::tasks::apply::change::DryRun;
+use crate::tasks::merge::outcome::{Conflict, FileMerge, Versions};
 
 /// Merge two versions of a task file by their meaning, for git
 #[derive(Debug, clap::Args)]
@@ -219,7 +219,7 @@ fn check_staged(session: &Session) -> ExitCode {
     let paths = match broken {
         Ok(paths) if paths.is_empty() => return ExitCode::SUCCESS,
         // `git --git-dir` keeps git's folder where no project is found.
-        Err(OpsError::Audit(AuditError::NoRepository { .. })) => return ExitCode::SUCCESS,
+        Err(OpsError::Git(GitError::NoRepository { .. })) => return ExitCode::SUCCESS,
         Err(error) => {
             let why = inert(&session.git_said(error.problem())).replace('\n', " ");
             session.output.say(format!(

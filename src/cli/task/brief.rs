@@ -17,7 +17,7 @@ use crate::files::task_file::{Origin, TaskFile};
 use crate::rules::brief::context::GateContext;
 use crate::rules::{Rules, Workplace};
 use crate::tasks::apply::change::{Changed, DryRun};
-use crate::tasks::lookup::known_worker;
+use crate::tasks::headers::lookup::known_worker;
 use crate::tasks::view::brief::{brief_value, briefed};
 use crate::tasks::view::brief_markdown::{brief_markdown, output_lines, verdict_in_words};
 use crate::tasks::view::changed::{changed_value, warnings_value};

@@ -15,7 +15,7 @@ use crate::files::json::{json::said_twice, numbers};
 use crate::project::error::error::OpsError;
 use crate::rules::Rules;
 use crate::tasks::create::{NewTask, check_new, create};
-use crate::tasks::lookup::workflow_named;
+use crate::tasks::headers::lookup::workflow_named;
 use crate::tasks::view::changed::changed_value;
 
 #[derive(Debug, clap::Args)]

@@ -12,7 +12,7 @@ use crate::domain::{
 };
 use crate::files::task_file::Origin;
 use crate::rules::{Passage, Rules, TooOften, is_looping, lost_dependencies};
-use crate::tasks::headers::header::NEW;
+use crate::tasks::headers::summary::NEW;
 use crate::tasks::view::why::{Consequence, Effect, Reason, reason_value, why};
 
 #[derive(Debug, clap::Args)]

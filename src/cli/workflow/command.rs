@@ -19,7 +19,7 @@ use crate::project::author::viewer;
 use crate::project::rule_check::check_worktree;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::tasks::lookup::{startable, workflows_value};
+use crate::tasks::headers::lookup::{startable, workflows_value};
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]

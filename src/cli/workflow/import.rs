@@ -14,11 +14,11 @@ use crate::cli::text_input;
 use crate::domain::{FieldFate, ImportRemark, WorkflowName};
 use crate::files::diagnostic::diagnostic::render_all;
 use crate::files::printable::inert;
-use crate::git::AuditError;
+use crate::git::GitError;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::setup::import::foreign_system::ForeignSystem;
 use crate::setup::import::import_file::Imported;
+use crate::setup::import::source::ForeignSystem;
 use crate::setup::import_workflow::{Brought, Fidelity, bring_in, read_foreign, roles_snippet};
 use crate::storage::{ProjectPath, StoreError};
 use crate::tasks::apply::change::DryRun;
@@ -82,7 +82,7 @@ fn workspace(session: &Session, mode: DryRun) -> Result<Option<Workspace>, CliEr
         opened.as_ref().err().and_then(CliError::ops),
         Some(
             OpsError::Store(StoreError::NoProject { .. })
-                | OpsError::Audit(AuditError::NoRepository { .. })
+                | OpsError::Git(GitError::NoRepository { .. })
         )
     );
     if mode == DryRun::Yes && is_missing { Ok(None) } else { opened.map(Some) }

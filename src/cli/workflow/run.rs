@@ -25,7 +25,7 @@ use crate::setup::create_workflow::{Fate, NewWorkflow, create_workflow};
 use crate::setup::template::Template;
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::create::{NewTask, check_new, create};
-use crate::tasks::lookup::workflow_named;
+use crate::tasks::headers::lookup::workflow_named;
 
 /// The longest title that is made of an input, in characters.
 const TITLE: usize = 80;

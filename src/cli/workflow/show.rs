@@ -13,7 +13,7 @@ use crate::cli::session::Session;
 use crate::domain::{Branch, Gate, Workflow, WorkflowName};
 use crate::observability::gate_report::{GateReport, gate_report_value, gate_status};
 use crate::rules::{Edge, Limits, Rules, Way, Workplace, edges, reads};
-use crate::tasks::lookup::workflow_named;
+use crate::tasks::headers::lookup::workflow_named;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct WorkflowShowArgs {

@@ -21,16 +21,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::git::command;
-use crate::git::error::{At, AuditError};
+use crate::git::error::{At, GitError};
+use crate::git::id::{CommitId, ObjectId};
 use crate::git::index::user_index::Index;
 use crate::git::log::tree_diff::{Changes, Sides};
-use crate::git::objects::id::{CommitId, ObjectId};
 use crate::git::objects::loose::{Kind, Temp, name, sync_files, unsynced_folder};
 use crate::git::objects::tree::{Leaf, MODE_EXECUTABLE, MODE_FILE, text};
+use crate::git::repository::handle::Repository;
 use crate::git::repository::head::Head;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::references::ReflogEntry;
 use crate::git::transaction::locks::{BranchLock, Files, Held, Locks, Unlocked};
-use crate::git::transaction::prepare::Step;
 use crate::git::transaction::publish::{Intent, Published, tell};
 use crate::system::crash_points;
 use crate::system::disk;
@@ -50,14 +50,14 @@ pub(crate) struct Bringing {
 
 impl Repository {
     /// Fails where `bring` would refuse, and changes nothing.
-    pub fn may_bring(&self, base: &Head, to: CommitId) -> Result<(), AuditError> {
+    pub fn may_bring(&self, base: &Head, to: CommitId) -> Result<(), GitError> {
         let changes = self.changes(base.commit, to)?;
         self.check_incoming(&changes)?;
         self.checked_copy(base.commit, to, &changes).map(drop)
     }
 
     /// Fails where something in these changes may not come into any clone.
-    pub fn may_come(&self, from: Option<CommitId>, to: CommitId) -> Result<(), AuditError> {
+    pub fn may_come(&self, from: Option<CommitId>, to: CommitId) -> Result<(), GitError> {
         self.check_incoming(&self.changes(from, to)?)
     }
 
@@ -69,22 +69,22 @@ impl Repository {
         subject: &str,
         deadline: Instant,
         intent: Intent<'_>,
-    ) -> Result<Published, AuditError> {
+    ) -> Result<Published, GitError> {
         let changes = self.changes(base.commit, to)?;
         // Recovery trusts that a recorded move has passed this check.
         self.check_incoming(&changes)?;
         let mut lock = self.begin_bringing(base, to, Files::Untouched, deadline, &mut *intent)?;
         let now = self.head()?;
         if now != *base {
-            return Err(AuditError::Moved { reference: now.reference, found: now.commit });
+            return Err(GitError::Moved { reference: now.reference, found: now.commit });
         }
         let copy = self.checked_copy(base.commit, to, &changes)?;
         // Without this record, recovery leaves all files as they are.
         lock.locks.files = Files::Coming;
         sync_files(intent(&lock.locks).at("record what comes to", self.worktree_root())?)?;
-        crash_points::point("audit.bring-begun");
+        crash_points::point("git.bring-begun");
         self.check_out(&copy, base.commit, to, &changes, PATIENCE)?;
-        crash_points::point("audit.bring-files");
+        crash_points::point("git.bring-files");
         self.land(lock, &copy, base, to, subject, deadline)
     }
 
@@ -94,7 +94,7 @@ impl Repository {
         from: Option<CommitId>,
         to: CommitId,
         changes: &Changes,
-    ) -> Result<Temp, AuditError> {
+    ) -> Result<Temp, GitError> {
         let copy = self.index_copy()?;
         self.refresh_known(&copy.path, changes, PATIENCE);
         self.check_overwrites(&copy.path, from, to, changes)?;
@@ -109,7 +109,7 @@ impl Repository {
         files: Files,
         deadline: Instant,
         intent: Intent<'_>,
-    ) -> Result<Bringing, AuditError> {
+    ) -> Result<Bringing, GitError> {
         let mode = Index::read(self, &[])?.mode();
         let index = self.temp_index(mode)?;
         let branch = self.branch_temp(to)?;
@@ -124,7 +124,7 @@ impl Repository {
         waiting.push(branch.temp.unsynced()?);
         sync_files(waiting)?;
         let index = index.lock(self.git_dir().join("index.lock"), deadline)?;
-        crash_points::point("audit.index-locked");
+        crash_points::point("git.index-locked");
         Ok(Bringing { index, branch, locks })
     }
 
@@ -137,30 +137,34 @@ impl Repository {
         to: CommitId,
         subject: &str,
         deadline: Instant,
-    ) -> Result<Published, AuditError> {
+    ) -> Result<Published, GitError> {
         lock.index.write_all_of(copy)?;
-        crash_points::point("audit.index-written");
+        crash_points::point("git.index-written");
         let reference = &base.reference;
         let branch =
             lock.branch.lock(self.common_dir().join(format!("{reference}.lock")), deadline)?;
-        crash_points::point("audit.ref-locked");
+        crash_points::point("git.ref-locked");
         let found = self.read_reference(reference)?;
         if found != base.commit {
-            return Err(AuditError::Moved { reference: reference.clone(), found });
+            return Err(GitError::Moved { reference: reference.clone(), found });
         }
         let entry = self.log_entry(to)?;
         let committer = self.identity().unwrap_or(entry.committer);
-        let step =
-            Step { commit: to, subject: subject.to_owned(), committer, committed: entry.committed };
+        let step = ReflogEntry {
+            commit: to,
+            subject: subject.to_owned(),
+            committer,
+            committed: entry.committed,
+        };
         self.write_reflogs(reference, base.commit, &[step])?;
         let index_place = self.git_dir().join("index");
         let index = lock.index.unsynced(&index_place)?;
         lock.index.rename_to(&index_place).at("replace", &index_place)?;
-        crash_points::point("audit.index-moved");
+        crash_points::point("git.index-moved");
         let place = self.reference_path(reference);
         let folder = unsynced_folder(place.parent().expect("a branch lies in a folder"))?;
         branch.rename_to(&place).at("move the branch", &place)?;
-        crash_points::point("audit.ref-moved");
+        crash_points::point("git.ref-moved");
         Ok(Published { commit: to, not_synced: disk::sync(vec![folder, index]).err() })
     }
 
@@ -172,7 +176,7 @@ impl Repository {
         to: CommitId,
         changes: &Changes,
         patience: Duration,
-    ) -> Result<(), AuditError> {
+    ) -> Result<(), GitError> {
         // Only git knows what a sparse checkout leaves out.
         let is_whole = !self.is_checked_out_in_part();
         let tasks: Vec<(&[u8], Sides)> = changes
@@ -196,9 +200,9 @@ impl Repository {
         from: Option<CommitId>,
         to: CommitId,
         patience: Duration,
-    ) -> Result<(), AuditError> {
+    ) -> Result<(), GitError> {
         let sign = self.sign_of_life()?;
-        let failed = |detail| AuditError::NotBrought { detail };
+        let failed = |detail| GitError::NotBrought { detail };
         let finished =
             command::run_holding(self.read_tree(&copy.path, from, to), &sign.file, patience)
                 .map_err(|error| failed(error.to_string()))?;
@@ -220,7 +224,7 @@ impl Repository {
     }
 
     /// Writes task files, each over what stood there before. What somebody changed meanwhile is `NotBrought`.
-    pub(crate) fn write_task_files(&self, files: &[(&[u8], Sides)]) -> Result<(), AuditError> {
+    pub(crate) fn write_task_files(&self, files: &[(&[u8], Sides)]) -> Result<(), GitError> {
         for files in files.chunks(OPEN_AT_ONCE) {
             let (mut written, mut waiting) = (Vec::new(), Vec::new());
             for (path, (before, after)) in files {
@@ -242,11 +246,11 @@ impl Repository {
             for (mut temp, place, path, before) in written {
                 if blob_at(&place).at("read", &place)? != before {
                     let detail = format!("`{}` was changed at that moment", text(path.to_vec()));
-                    return Err(AuditError::NotBrought { detail });
+                    return Err(GitError::NotBrought { detail });
                 }
                 fs::rename(&temp.path, &place).at("write", &place)?;
                 temp.named = true;
-                crash_points::point("audit.bring-placed");
+                crash_points::point("git.bring-placed");
             }
         }
         Ok(())
@@ -256,7 +260,7 @@ impl Repository {
     pub(crate) fn sync_worktree<'p>(
         &self,
         paths: impl Iterator<Item = &'p [u8]>,
-    ) -> Result<(), AuditError> {
+    ) -> Result<(), GitError> {
         let root = self.worktree_root();
         let mut places = BTreeSet::from([root.to_owned()]);
         for path in paths {

@@ -10,27 +10,21 @@ use std::path::Path;
 use crate::domain::listed;
 use crate::git::command;
 use crate::git::command::PATHS_A_COMMAND;
-use crate::git::error::{At, AuditError};
+use crate::git::error::{At, GitError};
+use crate::git::id::CommitId;
+use crate::git::index::own_folder::is_own_folder;
 use crate::git::log::tree_diff::Changes;
-use crate::git::objects::id::CommitId;
 use crate::git::objects::tree::text;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 use crate::system::shell::quoted;
 
-/// What each clone has for itself: locks, records, what is dropped there. Whoever could put files there would act for its user.
-pub(crate) const OWN_FOLDER: &str = ".aof";
 /// So many files in the way are told.
 const MOST_TOLD: usize = 20;
-
-/// Returns whether a folder of that name is aof's own. Where names differ by case alone they may mean the same one.
-pub(crate) fn is_own_folder(name: &[u8]) -> bool {
-    name.eq_ignore_ascii_case(OWN_FOLDER.as_bytes())
-}
 
 impl Repository {
     /// Refuses changes of aof's own folder, of whichever project, and files below `tasks/` whose names are not UTF-8. What only goes from
     /// aof's folder would go from here as well, where it may be in use.
-    pub(crate) fn check_incoming(&self, changes: &Changes) -> Result<(), AuditError> {
+    pub(crate) fn check_incoming(&self, changes: &Changes) -> Result<(), GitError> {
         let is_own = |path: &[u8]| path.split(|byte| *byte == b'/').any(is_own_folder);
         let own = |comes: bool| {
             let files = changes.iter().filter(|(path, _)| is_own(path));
@@ -39,17 +33,17 @@ impl Repository {
         };
         let (come, go) = (own(true), own(false));
         if !come.is_empty() {
-            return Err(AuditError::OwnFolder { files: come });
+            return Err(GitError::OwnFolder { files: come });
         }
         if !go.is_empty() {
-            return Err(AuditError::OwnFolderTakenOut { files: go });
+            return Err(GitError::OwnFolderTakenOut { files: go });
         }
         let tasks = self.full_path("tasks/");
         let mut coming = changes.iter().filter(|(_, (_, after))| after.is_some());
         let is_odd =
             |path: &[u8]| path.starts_with(tasks.as_bytes()) && str::from_utf8(path).is_err();
         match coming.find(|(path, _)| is_odd(path)) {
-            Some((path, _)) => Err(AuditError::NotBrought {
+            Some((path, _)) => Err(GitError::NotBrought {
                 detail: format!(
                     "the name of `{}` is not UTF-8, which is not allowed below `tasks/`; rename it where it was committed, with `git mv`",
                     text(path.clone())
@@ -66,17 +60,17 @@ impl Repository {
         from: Option<CommitId>,
         to: CommitId,
         changes: &Changes,
-    ) -> Result<(), AuditError> {
+    ) -> Result<(), GitError> {
         let files = self.untracked_in_the_way(index, changes)?;
         if !files.is_empty() {
-            return Err(AuditError::InTheWay { files });
+            return Err(GitError::InTheWay { files });
         }
         let mut git = self.read_tree(index, from, to);
         git.arg("-n");
         let Err(error) = command::run_git(git, &[]) else { return Ok(()) };
         let files = self.changed_in_the_way(changes)?;
         if !files.is_empty() {
-            return Err(AuditError::InTheWay { files });
+            return Err(GitError::InTheWay { files });
         }
         let marked = self.marked_in_the_way(changes)?;
         let detail = if marked.is_empty() {
@@ -87,15 +81,15 @@ impl Repository {
                 listed(&marked)
             )
         };
-        Err(AuditError::NotBrought { detail })
+        Err(GitError::NotBrought { detail })
     }
 
     /// Returns what takes back that git takes files for unchanged.
-    fn marked_in_the_way(&self, changes: &Changes) -> Result<Vec<String>, AuditError> {
+    fn marked_in_the_way(&self, changes: &Changes) -> Result<Vec<String>, GitError> {
         let mut commands = Vec::new();
         let paths: Vec<&OsStr> = changes.keys().map(|path| OsStr::from_bytes(path)).collect();
         for paths in paths.chunks(PATHS_A_COMMAND) {
-            let mut git = command::git(self);
+            let mut git = self.git_command();
             git.args(["--literal-pathspecs", "ls-files", "-v", "-z", "--full-name", "--"])
                 .args(paths);
             for line in command::run_git(git, &[])?.split(|byte| *byte == 0) {
@@ -123,7 +117,7 @@ impl Repository {
         &self,
         index: &Path,
         changes: &Changes,
-    ) -> Result<Vec<String>, AuditError> {
+    ) -> Result<Vec<String>, GitError> {
         let root = self.worktree_root();
         let mut found = BTreeSet::new();
         for (path, _) in
@@ -155,11 +149,11 @@ impl Repository {
     }
 
     /// Returns what people staged, changed or left untracked where something is to change.
-    fn changed_in_the_way(&self, changes: &Changes) -> Result<Vec<String>, AuditError> {
+    fn changed_in_the_way(&self, changes: &Changes) -> Result<Vec<String>, GitError> {
         let mut files = Vec::new();
         let paths: Vec<&OsStr> = changes.keys().map(|path| OsStr::from_bytes(path)).collect();
         for paths in paths.chunks(PATHS_A_COMMAND) {
-            let mut git = command::git(self);
+            let mut git = self.git_command();
             git.args([
                 "--literal-pathspecs",
                 "status",
@@ -180,7 +174,7 @@ impl Repository {
 }
 
 /// Adds the file at a path, or all those below it; what is a repository of its own is git's to judge.
-fn files_at(root: &Path, path: &[u8], found: &mut BTreeSet<Vec<u8>>) -> Result<(), AuditError> {
+fn files_at(root: &Path, path: &[u8], found: &mut BTreeSet<Vec<u8>>) -> Result<(), GitError> {
     let place = root.join(OsStr::from_bytes(path));
     let Ok(data) = fs::symlink_metadata(&place) else { return Ok(()) };
     if !data.is_dir() {

@@ -19,13 +19,13 @@ use std::time::{Duration, Instant};
 use super::bring::Bringing;
 use crate::domain::listed;
 use crate::git::command;
-use crate::git::error::{At, AuditError, Unsettled, with_cause};
+use crate::git::error::{At, GitError, Unsettled, with_cause};
+use crate::git::id::CommitId;
 use crate::git::log::tree_diff::{Changes, Sides};
-use crate::git::objects::id::CommitId;
 use crate::git::objects::loose::Temp;
 use crate::git::objects::tree::{Leaf, MODE_TREE, text};
+use crate::git::repository::handle::Repository;
 use crate::git::repository::head::Head;
-use crate::git::repository::repository::Repository;
 use crate::git::transaction::locks::{BranchLock, Files, INDEX_COPY};
 use crate::git::transaction::publish::Intent;
 use crate::system::shell::quoted;
@@ -123,12 +123,12 @@ impl Repository {
         deadline: Instant,
         patience: Duration,
         intent: Intent<'_>,
-    ) -> Result<Finished, AuditError> {
+    ) -> Result<Finished, GitError> {
         self.wait_for_left_git(deadline)?;
         let changes = match self.changes(was.from, was.to) {
             Ok(changes) => changes,
             // Nothing of the kind is ever begun.
-            Err(AuditError::Forbidden { .. }) => return Ok(Finished::default()),
+            Err(GitError::Forbidden { .. }) => return Ok(Finished::default()),
             Err(error) => return self.without_commits(was, error),
         };
         let until = Instant::now() + patience;
@@ -142,14 +142,14 @@ impl Repository {
                 self.begin_bringing(&start, was.to, Files::Coming, deadline, &mut *intent)?;
             match self.settle(was, &changes, lock, deadline, until) {
                 // Somebody has committed, or switched branches: decide again.
-                Err(AuditError::Moved { .. }) if Instant::now() < deadline => {}
+                Err(GitError::Moved { .. }) if Instant::now() < deadline => {}
                 settled => return settled,
             }
         }
     }
 
     /// Git has pruned one of the commits, so nobody knows what came, or from where: the files stay as they are.
-    fn without_commits(&self, was: &BranchLock, error: AuditError) -> Result<Finished, AuditError> {
+    fn without_commits(&self, was: &BranchLock, error: GitError) -> Result<Finished, GitError> {
         let mut commits = [Some(was.to), was.from].into_iter().flatten();
         let Some(lost) = commits.find(|commit| !self.has_commit(*commit)) else {
             return Err(error);
@@ -168,7 +168,7 @@ impl Repository {
         lock: Bringing,
         deadline: Instant,
         until: Instant,
-    ) -> Result<Finished, AuditError> {
+    ) -> Result<Finished, GitError> {
         let head = self.head()?;
         let mut known = self.known(changes, head.commit, until)?;
         let may_come = self.check_incoming(changes).is_ok();
@@ -219,7 +219,7 @@ impl Repository {
         head: &Head,
         changes: &Changes,
         entries: &BTreeMap<Vec<u8>, Entry>,
-    ) -> Result<Stand, AuditError> {
+    ) -> Result<Stand, GitError> {
         let is_on_it = head.reference == was.reference;
         if is_on_it && head.commit == was.from {
             return Ok(Stand::Before);
@@ -244,7 +244,7 @@ impl Repository {
         changes: &Changes,
         known: &[Known],
         patience: Duration,
-    ) -> Result<(), AuditError> {
+    ) -> Result<(), GitError> {
         self.refresh_known(&copy.path, changes, patience);
         let came = known.iter().filter(|known| known.file == Version::After);
         let came = came.filter(|known| known.sides.1.is_some());
@@ -261,7 +261,7 @@ impl Repository {
         known: &[Known],
         lock: Bringing,
         until: Instant,
-    ) -> Result<Vec<Unsettled>, AuditError> {
+    ) -> Result<Vec<Unsettled>, GitError> {
         let going: Vec<&Known> = known.iter().filter(|known| known.goes(aim).0).collect();
         let sides = |known: &Known| match aim {
             Version::Before => (known.sides.1, known.sides.0),
@@ -298,7 +298,7 @@ impl Repository {
     }
 
     /// Has git move these files from one version to the other. It looks at all of them before it changes one.
-    fn move_files(&self, files: &[(&[u8], Sides)], until: Instant) -> Result<(), AuditError> {
+    fn move_files(&self, files: &[(&[u8], Sides)], until: Instant) -> Result<(), GitError> {
         if files.is_empty() {
             return Ok(());
         }
@@ -317,7 +317,7 @@ impl Repository {
         command::run_git_for(git, &[], left(until)).map(drop)
     }
 
-    fn unsettled(&self, path: &[u8], (_, after): Sides, error: &AuditError) -> Unsettled {
+    fn unsettled(&self, path: &[u8], (_, after): Sides, error: &GitError) -> Unsettled {
         let path = text(path.to_vec());
         let fix = match after {
             Some(_) => format!("git checkout -- {}", quoted(&format!(":/{path}"))),
@@ -327,7 +327,7 @@ impl Repository {
     }
 
     /// Marks again the entries that a sparse checkout leaves out.
-    fn leave_out(&self, copy: &Temp, aim: Version, entries: &[&Known]) -> Result<(), AuditError> {
+    fn leave_out(&self, copy: &Temp, aim: Version, entries: &[&Known]) -> Result<(), GitError> {
         let left_out: Vec<u8> = entries
             .iter()
             .filter(|known| known.is_left_out && known.side(aim).is_some())
@@ -347,7 +347,7 @@ impl Repository {
         changes: &Changes,
         head: Option<CommitId>,
         until: Instant,
-    ) -> Result<Vec<Known>, AuditError> {
+    ) -> Result<Vec<Known>, GitError> {
         let entries = self.entries_at(changes)?;
         let standing_as = |side: fn(Sides) -> Option<Leaf>| {
             let there = changes.iter().filter_map(|(path, sides)| Some((&path[..], side(*sides)?)));
@@ -392,7 +392,7 @@ impl Repository {
         &self,
         files: &[(&[u8], Leaf)],
         until: Instant,
-    ) -> Result<BTreeSet<Vec<u8>>, AuditError> {
+    ) -> Result<BTreeSet<Vec<u8>>, GitError> {
         if files.is_empty() {
             return Ok(BTreeSet::new());
         }
@@ -409,7 +409,7 @@ impl Repository {
     }
 
     /// Makes an index of these files alone that knows which of them stand so.
-    fn index_of(&self, files: &[(&[u8], Leaf)], until: Instant) -> Result<Temp, AuditError> {
+    fn index_of(&self, files: &[(&[u8], Leaf)], until: Instant) -> Result<Temp, GitError> {
         let index = Temp::create(self.git_dir(), INDEX_COPY, 0o600)?;
         // Git takes an empty file for a broken index, and none for an empty one.
         fs::remove_file(&index.path).at("remove", &index.path)?;
@@ -425,9 +425,9 @@ impl Repository {
     }
 
     /// Returns what the index has at these paths, which is read once as a whole.
-    fn entries_at(&self, changes: &Changes) -> Result<BTreeMap<Vec<u8>, Entry>, AuditError> {
+    fn entries_at(&self, changes: &Changes) -> Result<BTreeMap<Vec<u8>, Entry>, GitError> {
         const THEIRS: Entry = Entry { leaf: None, is_left_out: false };
-        let mut git = command::git(self);
+        let mut git = self.git_command();
         git.args(["ls-files", "-t", "--stage", "-z", "--full-name"]);
         let listed = command::run_git(git, &[])?;
         let (mut found, mut around) = (BTreeMap::new(), Vec::new());

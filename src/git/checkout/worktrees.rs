@@ -6,11 +6,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::git::command;
-use crate::git::error::{AuditError, During};
-use crate::git::objects::id::{CommitId, ObjectId};
-use crate::git::repository::git_file;
-use crate::git::repository::repository::Repository;
-use crate::git::transaction::identity::Person;
+use crate::git::error::{During, GitError};
+use crate::git::id::{CommitId, ObjectId};
+use crate::git::objects::git_file;
+use crate::git::objects::person::Person;
+use crate::git::repository::handle::Repository;
+use crate::git::repository::open::link_of;
 
 /// How long checking out a branch may take: it may be large, and the disk slow.
 const CHECKOUT_TIMEOUT: Duration = Duration::from_mins(30);
@@ -90,7 +91,7 @@ impl Repository {
         &self,
         branch: &str,
         remote: Option<&str>,
-    ) -> Result<Option<BranchSource>, AuditError> {
+    ) -> Result<Option<BranchSource>, GitError> {
         if self.resolve(&format!("refs/heads/{branch}"))?.is_some() {
             return Ok(Some(BranchSource::Here));
         }
@@ -113,7 +114,7 @@ impl Repository {
         branch: &str,
         source: &BranchSource,
         held: &File,
-    ) -> Result<(), AuditError> {
+    ) -> Result<(), GitError> {
         let mut git = self.worktree_git();
         // What is remembered of a folder that somebody removed is no hindrance.
         git.args(["worktree", "add", "--force", "--quiet"]);
@@ -128,7 +129,7 @@ impl Repository {
     }
 
     /// Begins a branch with a commit of that message that holds nothing.
-    pub fn begin_branch(&self, branch: &str, message: &str) -> Result<CommitId, AuditError> {
+    pub fn begin_branch(&self, branch: &str, message: &str) -> Result<CommitId, GitError> {
         let doing = || format!("begin the branch `{branch}`");
         let (author, committer) = (self.author_identity()?, self.identity()?);
         let signature = |person: &Person| git2::Signature::now(person.name(), person.email());
@@ -145,7 +146,7 @@ impl Repository {
 
     /// Returns git for commands that look for the repository themselves, and run none of its hooks.
     fn worktree_git(&self) -> Command {
-        let mut git = command::git(self);
+        let mut git = self.git_command();
         // The folder of this worktree may be the very one that is taken away and made again.
         git.current_dir(self.common_dir())
             .env_remove("GIT_WORK_TREE")
@@ -179,14 +180,6 @@ pub(crate) fn folder_of(record: &Path) -> Option<PathBuf> {
     let link = record.join(link.trim_end_matches(['\n', '\r']));
     let folder = link.parent()?;
     Some(fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned()))
-}
-
-/// Returns the folder of git's that a worktree says that it belongs to.
-pub(crate) fn link_of(folder: &Path) -> Option<PathBuf> {
-    let file = folder.join(".git");
-    let is_file = fs::symlink_metadata(&file).ok()?.is_file();
-    let text = is_file.then(|| fs::read_to_string(&file).ok()).flatten()?;
-    Some(folder.join(text.strip_prefix("gitdir: ")?.trim_end_matches(['\n', '\r'])))
 }
 
 /// Returns whether both are one folder that is there.

@@ -3,8 +3,8 @@
 //! A folder's tree may be carried forward only if the index held exactly the parent commit's tree there; if a person
 //! staged something in it, its node says so (or holds another tree, after `git write-tree`) and becomes unknown.
 
-use super::user_index::{FolderChange, PathChange};
-use crate::git::objects::id::ObjectId;
+use super::entries::{FolderChange, PathChange};
+use crate::git::id::ObjectId;
 
 /// A folder; `known` is its tree and how many entries of the index lie in it.
 #[derive(Debug, Clone, PartialEq, Eq)]

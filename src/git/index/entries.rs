@@ -6,9 +6,10 @@ use std::path::Path;
 use git2::{Index, IndexEntry, IndexTime};
 
 use crate::git::command;
-use crate::git::error::{AuditError, During};
+use crate::git::error::{During, GitError};
+use crate::git::id::ObjectId;
 use crate::git::objects::tree::Leaf;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 
 /// The variable that names an index to git.
 pub(crate) const INDEX: &str = "GIT_INDEX_FILE";
@@ -16,6 +17,34 @@ pub(crate) const INDEX: &str = "GIT_INDEX_FILE";
 /// Where an entry's flags say which side of a conflict it is; nothing stands there where it is merged.
 pub(crate) const STAGE: u16 = 0x3000;
 const STAGE_FROM: u32 = 12;
+
+/// What happens to one path between the commit the branch is at and the last one prepared.
+#[derive(Debug, Clone)]
+pub(crate) struct PathChange {
+    /// Relative to the worktree.
+    pub path: String,
+    pub before: Option<Leaf>,
+    pub after: Option<Leaf>,
+    /// What the commits between had, and what the last one has.
+    pub passed: Vec<ObjectId>,
+}
+
+/// What happens to one folder on the way to a changed path.
+#[derive(Debug, Clone)]
+pub(crate) struct FolderChange {
+    /// Relative to the worktree; `""` is its root.
+    pub path: String,
+    pub before: Option<ObjectId>,
+    pub after: Option<ObjectId>,
+}
+
+/// An entry of the index, as far as it matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Staged {
+    pub(crate) leaf: Leaf,
+    pub(crate) stage: u8,
+    pub(crate) intent_to_add: bool,
+}
 
 /// An entry as git lists it. One that is only meant to be added looks like an empty file.
 pub(crate) struct Listed {
@@ -27,21 +56,21 @@ pub(crate) struct Listed {
 }
 
 /// Returns what is wrong where git itself cannot read an index. A git that could not be asked says nothing of it.
-pub(crate) fn unreadable(file: &Path, error: AuditError) -> AuditError {
+pub(crate) fn unreadable(file: &Path, error: GitError) -> GitError {
     match error {
-        AuditError::Command { detail, .. } => AuditError::Index { path: file.to_owned(), detail },
+        GitError::Command { detail, .. } => GitError::Index { path: file.to_owned(), detail },
         other => other,
     }
 }
 
 impl Repository {
     /// Returns the worktree's index as it is now.
-    pub(crate) fn index_now(&self) -> Result<Index, AuditError> {
+    pub(crate) fn index_now(&self) -> Result<Index, GitError> {
         self.index_at(&self.git_dir().join("index"))
     }
 
     /// Returns the index in a file, as it is now.
-    pub(crate) fn index_at(&self, file: &Path) -> Result<Index, AuditError> {
+    pub(crate) fn index_at(&self, file: &Path) -> Result<Index, GitError> {
         if let Ok(index) = Index::open(file) {
             return Ok(index);
         }
@@ -55,8 +84,8 @@ impl Repository {
     }
 
     /// Has git list what the index in a file has at these paths, or all that it has where there are none.
-    pub(crate) fn listed(&self, file: &Path, paths: &[&str]) -> Result<Vec<Listed>, AuditError> {
-        let mut git = command::git(self);
+    pub(crate) fn listed(&self, file: &Path, paths: &[&str]) -> Result<Vec<Listed>, GitError> {
+        let mut git = self.git_command();
         git.env(INDEX, file)
             .args(["--literal-pathspecs", "ls-files", "--stage", "-z", "--full-name", "--"])
             .args(paths);

@@ -2,8 +2,8 @@
 
 use std::ops::{ControlFlow, Range};
 
-use super::user_index::Staged;
-use crate::git::objects::id::ObjectId;
+use super::entries::Staged;
+use crate::git::id::ObjectId;
 use crate::git::objects::tree::Leaf;
 
 pub(crate) const HEADER: usize = 12;

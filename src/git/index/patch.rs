@@ -6,9 +6,9 @@
 use sha1::{Digest, Sha1};
 
 use super::cache_tree;
+use super::entries::{FolderChange, PathChange};
 use super::parse::{FIXED, FLAG_EXTENDED, FLAG_VALID, Found, HEADER, Hit, NAME_MASK, Scan, padded};
 use super::stat::Stat;
-use super::user_index::{FolderChange, PathChange};
 use crate::git::objects::tree::Leaf;
 
 /// An index without entries, but for its checksum.

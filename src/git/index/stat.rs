@@ -4,10 +4,10 @@ use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime};
 
-use crate::git::objects::id::ObjectId;
+use crate::git::id::ObjectId;
+use crate::git::objects::git_file::read_to_end;
 use crate::git::objects::loose::{Kind, name};
-use crate::git::objects::reader::reader::read_to_end;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 
 /// The ten words that start an entry, but for the mode: git cuts each to 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
 use crate::git::command;
-use crate::git::error::AuditError;
+use crate::git::error::GitError;
 use crate::git::objects::tree::text;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 
 /// How many paths are told.
 const MOST: usize = 100;
@@ -25,8 +25,8 @@ pub struct LeftBehind {
 impl Repository {
     /// Returns the files that were changed, made or removed since then (in seconds of Unix time) and are not committed; a file
     /// that is gone has no time and is always told. What git ignores does not count, nor do aof's own files.
-    pub fn left_behind(&self, since: i64) -> Result<LeftBehind, AuditError> {
-        let mut git = command::git(self);
+    pub fn left_behind(&self, since: i64) -> Result<LeftBehind, GitError> {
+        let mut git = self.git_command();
         git.args([
             "status",
             "--porcelain",

@@ -8,10 +8,10 @@ use git2::IndexEntry;
 
 use super::entries::STAGE;
 use crate::git::command;
-use crate::git::error::{AuditError, During};
-use crate::git::objects::id::{CommitId, ObjectId};
-use crate::git::repository::git_file;
-use crate::git::repository::repository::Repository;
+use crate::git::error::{During, GitError};
+use crate::git::id::{CommitId, ObjectId};
+use crate::git::objects::git_file;
+use crate::git::repository::handle::Repository;
 
 const NAP: Duration = Duration::from_millis(10);
 
@@ -56,7 +56,7 @@ pub struct Unmerged {
 
 impl Repository {
     /// Returns the files of the project that git could not merge.
-    pub fn unmerged(&self) -> Result<Vec<Unmerged>, AuditError> {
+    pub fn unmerged(&self) -> Result<Vec<Unmerged>, GitError> {
         let index = self.index_now()?;
         let mut found = Vec::new();
         for conflict in index.conflicts().during(reading)? {
@@ -72,7 +72,7 @@ impl Repository {
     }
 
     /// Returns what git's index has of the files whose path ends like that, as far as it is merged.
-    pub fn staged(&self, end: &str) -> Result<Vec<(String, StagedVersion)>, AuditError> {
+    pub fn staged(&self, end: &str) -> Result<Vec<(String, StagedVersion)>, GitError> {
         let index = self.index_now()?;
         let merged = index.iter().filter(|entry| entry.flags & STAGE == 0);
         let named = merged.filter_map(|entry| {
@@ -87,14 +87,14 @@ impl Repository {
         &self,
         commit: CommitId,
         path: &str,
-    ) -> Result<Option<StagedVersion>, AuditError> {
+    ) -> Result<Option<StagedVersion>, GitError> {
         let leaf = self.trees().file(Some(self.root_tree(commit)?), &self.full_path(path))?;
         Ok(leaf.map(|leaf| StagedVersion { content: leaf.id, mode: leaf.mode }))
     }
 
     /// Returns what git itself wrote at this path when it could not merge, markers and all; nothing if it does not tell, or wrote
     /// nothing there.
-    pub fn written_unmerged(&self, path: &str) -> Result<Option<ObjectId>, AuditError> {
+    pub fn written_unmerged(&self, path: &str) -> Result<Option<ObjectId>, GitError> {
         let told = git_file::read_text(&self.git_dir().join("AUTO_MERGE")).ok();
         let Some(tree) = told.and_then(|text| text.trim_end().parse::<ObjectId>().ok()) else {
             return Ok(None);
@@ -110,7 +110,7 @@ impl Repository {
         sides: Sides,
         others: &[String],
         deadline: Instant,
-    ) -> Result<(), AuditError> {
+    ) -> Result<(), GitError> {
         let id = self.git().blob(bytes).during(|| format!("stage `{path}`"))?;
         let [base, ours, theirs] = sides.map(|side| side.map_or(FILE, |side| side.mode));
         let mode = if ours == base { theirs } else { ours };
@@ -129,7 +129,7 @@ impl Repository {
         [base, ours, theirs]: Sides,
         others: &[String],
         deadline: Instant,
-    ) -> Result<(), AuditError> {
+    ) -> Result<(), GitError> {
         let sides = [(1, base), (2, ours), (3, theirs)];
         let sides: Vec<(u8, StagedVersion)> =
             sides.into_iter().filter_map(|(stage, version)| Some((stage, version?))).collect();
@@ -144,7 +144,7 @@ impl Repository {
         stages: &[(u8, StagedVersion)],
         others: &[String],
         deadline: Instant,
-    ) -> Result<(), AuditError> {
+    ) -> Result<(), GitError> {
         let nothing = ObjectId::new([0; 20]);
         let mut lines = String::new();
         for gone in others.iter().map(String::as_str).chain([path]) {
@@ -154,11 +154,11 @@ impl Repository {
             lines.push_str(&format!("{mode:o} {content} {stage}\t{}\0", self.full_path(path)));
         }
         loop {
-            let mut git = command::git(self);
+            let mut git = self.git_command();
             git.args(["update-index", "-z", "--index-info"]);
             match command::run_git(git, lines.as_bytes()) {
                 // Any other trouble with that lock lasts: waiting helps only where it is there.
-                Err(AuditError::Command { detail, .. })
+                Err(GitError::Command { detail, .. })
                     if detail.contains("index.lock") && detail.contains("File exists") =>
                 {
                     let left = deadline.saturating_duration_since(Instant::now());
@@ -167,7 +167,7 @@ impl Repository {
                         let age = fs::metadata(&path)
                             .ok()
                             .and_then(|data| data.modified().ok()?.elapsed().ok());
-                        return Err(AuditError::Locked { path, age });
+                        return Err(GitError::Locked { path, age });
                     }
                     thread::sleep(NAP.min(left));
                 }

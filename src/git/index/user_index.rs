@@ -6,6 +6,7 @@
 //! The patched file keeps the modification time of the one it replaces. Git takes an entry's stat data on trust only
 //! if the file is older than the index, so a younger index would make it trust entries that it should look at again.
 
+use super::entries::{FolderChange, PathChange, Staged};
 use super::foreign;
 use super::parse;
 use super::patch;
@@ -16,32 +17,11 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use super::parse::{Layout, Scan};
-use crate::git::error::{At, AuditError};
-use crate::git::objects::id::ObjectId;
-use crate::git::objects::reader::reader::read_to_end;
+use crate::git::error::{At, GitError};
+use crate::git::objects::git_file;
+use crate::git::objects::git_file::read_to_end;
 use crate::git::objects::tree::Leaf;
-use crate::git::repository::git_file;
-use crate::git::repository::repository::Repository;
-
-/// What happens to one path between the commit the branch is at and the last one prepared.
-#[derive(Debug, Clone)]
-pub(crate) struct PathChange {
-    /// Relative to the worktree.
-    pub path: String,
-    pub before: Option<Leaf>,
-    pub after: Option<Leaf>,
-    /// What the commits between had, and what the last one has.
-    pub passed: Vec<ObjectId>,
-}
-
-/// What happens to one folder on the way to a changed path.
-#[derive(Debug, Clone)]
-pub(crate) struct FolderChange {
-    /// Relative to the worktree; `""` is its root.
-    pub path: String,
-    pub before: Option<ObjectId>,
-    pub after: Option<ObjectId>,
-}
+use crate::git::repository::handle::Repository;
 
 /// The index as it was at one moment.
 pub(crate) struct Index {
@@ -64,17 +44,9 @@ pub(crate) struct Patched {
     pub modified: Option<SystemTime>,
 }
 
-/// An entry of the index, as far as it matters here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Staged {
-    pub(crate) leaf: Leaf,
-    pub(crate) stage: u8,
-    pub(crate) intent_to_add: bool,
-}
-
 impl Repository {
     /// Returns why nobody can go by git's index; nothing where all is well with it.
-    pub fn index_fault(&self) -> Option<AuditError> {
+    pub fn index_fault(&self) -> Option<GitError> {
         let looked = Index::read(self, &[])
             .and_then(|index| index.is_there(self))
             .and_then(|()| self.index_now());
@@ -84,7 +56,7 @@ impl Repository {
 
 impl Index {
     /// Reads the index and finds these paths in it.
-    pub(crate) fn read(repository: &Repository, paths: &[&str]) -> Result<Self, AuditError> {
+    pub(crate) fn read(repository: &Repository, paths: &[&str]) -> Result<Self, GitError> {
         let path = repository.git_dir().join("index");
         let file = match git_file::open(&path) {
             Ok(file) => file,
@@ -98,12 +70,12 @@ impl Index {
         let bytes =
             read_to_end(&file, usize::try_from(metadata.len()).unwrap_or(0)).at("read", &path)?;
         let layout = parse::scan(&bytes, paths)
-            .map_err(|detail| AuditError::Index { path: path.clone(), detail })?;
+            .map_err(|detail| GitError::Index { path: path.clone(), detail })?;
         Ok(Self { path, bytes, file: Some(Opened { _file: file, metadata }), layout })
     }
 
     /// Says whether the file at the index's path still is the one that was read.
-    pub(crate) fn is_current(&self) -> Result<bool, AuditError> {
+    pub(crate) fn is_current(&self) -> Result<bool, GitError> {
         let now = match fs::metadata(&self.path) {
             Ok(now) => Some(now),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -129,23 +101,23 @@ impl Index {
         &self,
         repository: &Repository,
         changes: &[PathChange],
-    ) -> Result<(), AuditError> {
+    ) -> Result<(), GitError> {
         self.is_there(repository)?;
         let staged = self.staged(repository, changes)?;
         for (change, staged) in changes.iter().zip(staged) {
             if staged.iter().any(|entry| entry.stage > 0) {
-                return Err(AuditError::Unmerged { path: change.path.clone() });
+                return Err(GitError::Unmerged { path: change.path.clone() });
             }
             let entry = staged.first();
             if entry.is_some_and(|entry| entry.intent_to_add) {
-                return Err(AuditError::IntentToAdd { path: change.path.clone() });
+                return Err(GitError::IntentToAdd { path: change.path.clone() });
             }
             let entry = entry.map(|entry| entry.leaf);
             let ours = entry == change.before
                 || entry == change.after
                 || entry.is_some_and(|leaf| change.passed.contains(&leaf.id));
             if !ours && !is_left_behind(repository, &change.path, entry)? {
-                return Err(AuditError::StagedElsewise { path: change.path.clone() });
+                return Err(GitError::StagedElsewise { path: change.path.clone() });
             }
         }
         Ok(())
@@ -153,9 +125,9 @@ impl Index {
 
     /// Refuses where there is none although something was committed: one that is made for these changes alone would have git take all
     /// other files for deleted.
-    fn is_there(&self, repository: &Repository) -> Result<(), AuditError> {
+    fn is_there(&self, repository: &Repository) -> Result<(), GitError> {
         if self.file.is_none() && repository.look()?.commit.is_some() {
-            return Err(AuditError::NoIndex { path: self.path.clone() });
+            return Err(GitError::NoIndex { path: self.path.clone() });
         }
         Ok(())
     }
@@ -165,7 +137,7 @@ impl Index {
         &self,
         repository: &Repository,
         changes: Vec<PathChange>,
-    ) -> Result<Vec<PathChange>, AuditError> {
+    ) -> Result<Vec<PathChange>, GitError> {
         let staged = self.staged(repository, &changes)?;
         let is_behind = |change: &PathChange, staged: &[Staged]| {
             let entry = match staged {
@@ -189,7 +161,7 @@ impl Index {
         repository: &Repository,
         changes: &[PathChange],
         folders: &[FolderChange],
-    ) -> Result<Patched, AuditError> {
+    ) -> Result<Patched, GitError> {
         let stats: Vec<_> = changes
             .iter()
             .map(|change| {
@@ -211,7 +183,7 @@ impl Index {
         &self,
         repository: &Repository,
         changes: &[PathChange],
-    ) -> Result<Vec<Vec<Staged>>, AuditError> {
+    ) -> Result<Vec<Vec<Staged>>, GitError> {
         match &self.layout {
             Layout::Known(scan) => Ok(scan
                 .hits
@@ -229,7 +201,7 @@ fn is_left_behind(
     repository: &Repository,
     path: &str,
     entry: Option<Leaf>,
-) -> Result<bool, AuditError> {
+) -> Result<bool, GitError> {
     match (entry, repository.head()?.commit) {
         (Some(entry), Some(head)) => repository.full_path_is_left_behind(head, path, entry.id),
         _ => Ok(false),

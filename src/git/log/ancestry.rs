@@ -8,9 +8,9 @@
 use std::collections::BTreeSet;
 
 use super::commit_graph::{Colours, Paint, Painted};
-use crate::git::error::AuditError;
-use crate::git::objects::id::CommitId;
-use crate::git::repository::repository::Repository;
+use crate::git::error::GitError;
+use crate::git::id::CommitId;
+use crate::git::repository::handle::Repository;
 
 /// The commits of a stretch of history.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Sureness {
 impl Repository {
     /// Returns every commit that led to `until`, and to none of `since`, each behind those that it came from. Those whose parents are not
     /// here, as in a shallow clone, are told apart: there is nothing to compare them with.
-    pub fn all_since(&self, since: &[CommitId], until: CommitId) -> Result<Reach, AuditError> {
+    pub fn all_since(&self, since: &[CommitId], until: CommitId) -> Result<Reach, GitError> {
         let (paint, last) = self.painted(since, until, Sureness::Certain)?;
         let mut reach = Reach { commits: Vec::new(), ends: Vec::new() };
         for number in in_order(paint.commits(), last) {
@@ -82,7 +82,7 @@ impl Repository {
         &self,
         known: CommitId,
         head: CommitId,
-    ) -> Result<Option<Vec<CommitId>>, AuditError> {
+    ) -> Result<Option<Vec<CommitId>>, GitError> {
         if !self.has_commit(known) {
             return Ok(None);
         }
@@ -106,7 +106,7 @@ impl Repository {
 
     /// Counts what two commits have that the other has not, as far as history goes here. Tells people, and decides nothing: among what
     /// began by itself, and was merged in, it believes the clocks.
-    pub fn distance(&self, one: CommitId, other: CommitId) -> Result<Distance, AuditError> {
+    pub fn distance(&self, one: CommitId, other: CommitId) -> Result<Distance, GitError> {
         Ok(Distance {
             ahead: self.count_since(other, one, Sureness::Likely)?,
             behind: self.count_since(one, other, Sureness::Likely)?,
@@ -114,7 +114,7 @@ impl Repository {
     }
 
     /// Returns whether a commit led to another one, or is the same, as far as history goes here.
-    pub fn led_to(&self, commit: CommitId, later: CommitId) -> Result<bool, AuditError> {
+    pub fn led_to(&self, commit: CommitId, later: CommitId) -> Result<bool, GitError> {
         if commit == later {
             return Ok(true);
         }
@@ -129,7 +129,7 @@ impl Repository {
 
     /// Returns the commits at which two others parted, the newest first: several where both had merged the other before, and none where
     /// they never met, as far as history goes here.
-    pub fn merge_bases(&self, one: CommitId, other: CommitId) -> Result<Vec<CommitId>, AuditError> {
+    pub fn merge_bases(&self, one: CommitId, other: CommitId) -> Result<Vec<CommitId>, GitError> {
         let inherited =
             |colours| if colours & (ONE | OTHER) == ONE | OTHER { colours | OLD } else { colours };
         let mut paint = Paint::new(self, inherited);
@@ -151,7 +151,7 @@ impl Repository {
         for base in &bases {
             let mut others = bases.iter().filter(|other| *other != base);
             if !others.try_fold(false, |is_old, other| {
-                Ok::<_, AuditError>(is_old || self.led_to(*base, *other)?)
+                Ok::<_, GitError>(is_old || self.led_to(*base, *other)?)
             })? {
                 best.push(*base);
             }
@@ -164,7 +164,7 @@ impl Repository {
         &self,
         head: CommitId,
         others: impl IntoIterator<Item = CommitId>,
-    ) -> Result<Option<CommitId>, AuditError> {
+    ) -> Result<Option<CommitId>, GitError> {
         let mut bases = Vec::new();
         for other in others {
             let base = self.merge_bases(head, other)?.first().copied();
@@ -188,7 +188,7 @@ impl Repository {
         known: CommitId,
         until: CommitId,
         sureness: Sureness,
-    ) -> Result<usize, AuditError> {
+    ) -> Result<usize, GitError> {
         let (paint, _) = self.painted(&[known], until, sureness)?;
         Ok(paint.commits().iter().filter(|commit| !commit.has(KNOWN)).count())
     }
@@ -199,7 +199,7 @@ impl Repository {
         since: &[CommitId],
         until: CommitId,
         sureness: Sureness,
-    ) -> Result<(Paint<'_>, usize), AuditError> {
+    ) -> Result<(Paint<'_>, usize), GitError> {
         let (mut paint, last) = self.begun(since, until)?;
         let mut ruled_out = BTreeSet::new();
         loop {
@@ -222,7 +222,7 @@ impl Repository {
     }
 
     /// Reads until all that is left to read is known. Something that it came from might be among what is not, if a clock was wrong.
-    fn begun(&self, since: &[CommitId], until: CommitId) -> Result<(Paint<'_>, usize), AuditError> {
+    fn begun(&self, since: &[CommitId], until: CommitId) -> Result<(Paint<'_>, usize), GitError> {
         let mut paint = Paint::new(self, |colours| colours);
         let last = paint.give(until, 0)?;
         for known in since {
@@ -236,7 +236,7 @@ impl Repository {
 impl Paint<'_> {
     /// Reads until all that is left to read led to every commit that has one of these sets of parents, and so came from none, or until so
     /// many commits were read. What it came from then has the colour of what is known, if it is among what was read.
-    fn rule_out(&mut self, firsts: &[Box<[usize]>], most: usize) -> Result<(), AuditError> {
+    fn rule_out(&mut self, firsts: &[Box<[usize]>], most: usize) -> Result<(), GitError> {
         let mut all = 0;
         for (place, parents) in firsts.iter().enumerate() {
             let colour = 2 << place;
@@ -295,9 +295,9 @@ fn in_order(commits: &[Painted], last: usize) -> Vec<usize> {
 }
 
 /// A commit that is not here has no history here.
-fn here(number: Result<usize, AuditError>, commit: CommitId) -> Result<Option<usize>, AuditError> {
+fn here(number: Result<usize, GitError>, commit: CommitId) -> Result<Option<usize>, GitError> {
     match number {
-        Err(AuditError::Missing { id, .. }) if id == commit.object() => Ok(None),
+        Err(GitError::Missing { id, .. }) if id == commit.object() => Ok(None),
         number => number.map(Some),
     }
 }

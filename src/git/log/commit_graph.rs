@@ -7,9 +7,9 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use crate::git::error::AuditError;
-use crate::git::objects::id::CommitId;
-use crate::git::repository::repository::Repository;
+use crate::git::error::GitError;
+use crate::git::id::CommitId;
+use crate::git::repository::handle::Repository;
 
 /// A set of colours.
 pub(crate) type Colours = u64;
@@ -74,7 +74,7 @@ impl<'r> Paint<'r> {
     }
 
     /// Gives a commit colours, and all that led to it as far as that was gone through. Returns its number.
-    pub(crate) fn give(&mut self, id: CommitId, colours: Colours) -> Result<usize, AuditError> {
+    pub(crate) fn give(&mut self, id: CommitId, colours: Colours) -> Result<usize, GitError> {
         let number = match self.numbers.get(&id) {
             Some(number) => *number,
             None => self.reach(id)?,
@@ -118,7 +118,7 @@ impl<'r> Paint<'r> {
         &mut self,
         settling: Colours,
         is_enough: impl Fn(&[Painted]) -> bool,
-    ) -> Result<(), AuditError> {
+    ) -> Result<(), GitError> {
         self.settling = settling;
         let waiting = self.waiting.iter().map(|(_, Reverse(number))| &self.commits[*number]);
         self.unsettled = waiting.filter(|commit| !commit.has(settling)).count();
@@ -132,7 +132,7 @@ impl<'r> Paint<'r> {
     }
 
     /// Reaches the parents of a commit that was waiting, and gives them its colours.
-    fn go_through(&mut self, number: usize) -> Result<(), AuditError> {
+    fn go_through(&mut self, number: usize) -> Result<(), GitError> {
         let commit = &mut self.commits[number];
         let colours = (self.inherited)(commit.colours);
         let Parents::Named(names) =
@@ -148,7 +148,7 @@ impl<'r> Paint<'r> {
             match self.give(name, colours) {
                 Ok(parent) => parents.push(parent),
                 // Where history was cut off, not everything has to be here.
-                Err(AuditError::Missing { id, .. })
+                Err(GitError::Missing { id, .. })
                     if id == name.object() && self.repository.is_shallow()? =>
                 {
                     self.commits[number].is_end = true;
@@ -160,7 +160,7 @@ impl<'r> Paint<'r> {
         Ok(())
     }
 
-    fn reach(&mut self, id: CommitId) -> Result<usize, AuditError> {
+    fn reach(&mut self, id: CommitId) -> Result<usize, GitError> {
         let links = self.repository.links(id)?;
         let number = self.commits.len();
         self.commits.push(Painted {

@@ -5,13 +5,13 @@
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-use crate::git::error::{At, AuditError};
-use crate::git::objects::commit_object::LogEntry;
-use crate::git::objects::id::{CommitId, ObjectId};
-use crate::git::repository::git_file;
+use crate::git::error::{At, GitError};
+use crate::git::id::{CommitId, ObjectId};
+use crate::git::log::trailers;
+use crate::git::objects::commit::LogEntry;
+use crate::git::objects::git_file;
+use crate::git::repository::handle::Repository;
 use crate::git::repository::head::Head;
-use crate::git::repository::repository::Repository;
-use crate::git::transaction::trailers;
 
 /// So much of a reflog's end is read: well over a thousand moves of the branch.
 const TAIL: u64 = 256 * 1024;
@@ -25,6 +25,8 @@ pub struct TakenBack {
     pub has: CommitId,
     /// The commits that HEAD lacks for that, oldest first. All are the engine's.
     pub steps: Vec<LogEntry>,
+    /// Whether HEAD has others of those commits again, as a person picked them.
+    pub is_part: bool,
 }
 
 impl Repository {
@@ -34,14 +36,16 @@ impl Repository {
     }
 
     /// Returns what was taken back, the earliest first, as long as the reflog knows, and HEAD has it in no other way.
-    pub fn taken_back(&self, head: &Head) -> Result<Vec<TakenBack>, AuditError> {
+    pub fn taken_back(&self, head: &Head) -> Result<Vec<TakenBack>, GitError> {
         let Some(commit) = head.commit else { return Ok(Vec::new()) };
         let mut found: Vec<TakenBack> = Vec::new();
         for (had, has) in overtaken(&self.reflog_tail(head)?) {
             let is_known = found.iter().any(|one| one.had == had)
                 || !self.has_commit(had)
                 || !self.has_commit(has);
-            if is_known || self.led_to(had, commit)? || !self.led_to(has, had)? {
+            // A person may have moved the branch elsewhere since.
+            let is_before_both = || Ok(self.led_to(has, had)? && self.led_to(has, commit)?);
+            if is_known || self.led_to(had, commit)? || !is_before_both()? {
                 continue;
             }
             let reach = self.all_since(&[has], had)?;
@@ -53,19 +57,18 @@ impl Repository {
             if !reach.ends.is_empty() || !steps.iter().all(is_of_the_engine) {
                 continue;
             }
+            let dropped = steps.len();
             let steps = self.lacking(commit, has, steps)?;
             if !steps.is_empty() {
-                found.push(TakenBack { had, has, steps });
+                let is_part = steps.len() < dropped;
+                found.push(TakenBack { had, has, steps, is_part });
             }
         }
         Ok(found)
     }
 
     /// Returns the files that these steps changed, each with what it was behind the last of them.
-    pub fn came_to(
-        &self,
-        steps: &[LogEntry],
-    ) -> Result<Vec<(String, Option<ObjectId>)>, AuditError> {
+    pub fn came_to(&self, steps: &[LogEntry]) -> Result<Vec<(String, Option<ObjectId>)>, GitError> {
         let mut files: Vec<(String, Option<ObjectId>)> = Vec::new();
         for step in steps {
             for changed in self.changed_files(step.id)? {
@@ -84,7 +87,7 @@ impl Repository {
         head: CommitId,
         has: CommitId,
         steps: Vec<LogEntry>,
-    ) -> Result<Vec<LogEntry>, AuditError> {
+    ) -> Result<Vec<LogEntry>, GitError> {
         let since = self.all_since(&[has], head)?.commits;
         let files = self.came_to(&steps)?;
         for commit in &since {
@@ -106,7 +109,7 @@ impl Repository {
         Ok(steps.into_iter().filter(|step| !is_back(step)).collect())
     }
 
-    fn reflog_tail(&self, head: &Head) -> Result<String, AuditError> {
+    fn reflog_tail(&self, head: &Head) -> Result<String, GitError> {
         let path = self.reflog_place(head);
         let mut file = match git_file::open(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),

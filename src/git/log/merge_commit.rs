@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::git::error::AuditError;
-use crate::git::objects::commit_bytes::{encode, with_signature};
-use crate::git::objects::id::{CommitId, ObjectId};
+use crate::git::error::GitError;
+use crate::git::id::{CommitId, ObjectId};
+use crate::git::objects::commit::{encode, with_signature};
 use crate::git::objects::loose::{Kind, Object, sync_files};
+use crate::git::objects::person::Person;
 use crate::git::objects::tree::{Edit, Leaf, MODE_EXECUTABLE, MODE_FILE, MODE_SUBMODULE, text};
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 use crate::git::signing::sign::Signers;
-use crate::git::transaction::identity::Person;
 
 /// The file that makes a folder a project.
 const PROJECT_FILE: &str = "project.yaml";
@@ -48,11 +48,7 @@ pub struct MergeDraft {
 impl Repository {
     /// Tells what the commits are about that led to `head` and not to `known`. A merge counts for what is as none of its parents has
     /// it: what it brought in is told by the commits that it brought.
-    pub fn unshared(
-        &self,
-        known: Option<CommitId>,
-        head: CommitId,
-    ) -> Result<Unshared, AuditError> {
+    pub fn unshared(&self, known: Option<CommitId>, head: CommitId) -> Result<Unshared, GitError> {
         let reach = self.all_since(known.as_slice(), head)?;
         let commits = reach.commits.len() + reach.ends.len();
         let mut unshared = Unshared { commits, projects: BTreeSet::new(), stranger: None };
@@ -75,7 +71,7 @@ impl Repository {
     }
 
     /// Returns the folder of the project whose tasks folder a path lies in, as a commit has it.
-    fn project_of(&self, commit: CommitId, path: &str) -> Result<Option<String>, AuditError> {
+    fn project_of(&self, commit: CommitId, path: &str) -> Result<Option<String>, GitError> {
         let root = self.root_tree(commit)?;
         for (at, _) in
             path.match_indices("tasks/").filter(|(at, _)| *at == 0 || path[..*at].ends_with('/'))
@@ -95,7 +91,7 @@ impl Repository {
     }
 
     /// Returns what is otherwise in a commit than in each of its parents; of a first commit, all.
-    fn changed_paths(&self, commit: CommitId) -> Result<BTreeSet<Vec<u8>>, AuditError> {
+    fn changed_paths(&self, commit: CommitId) -> Result<BTreeSet<Vec<u8>>, GitError> {
         let root = self.root_tree(commit)?;
         let parents =
             self.log_entry(commit)?.parents.into_iter().filter(|parent| self.has_commit(*parent));
@@ -123,7 +119,7 @@ impl Repository {
         folder: &str,
         [from, to]: [CommitId; 2],
         unless_of: CommitId,
-    ) -> Result<Vec<(String, &'static str)>, AuditError> {
+    ) -> Result<Vec<(String, &'static str)>, GitError> {
         let (trees, full) = (self.trees(), self.full_path(folder));
         let below = |commit| trees.folder(Some(self.root_tree(commit)?), &full);
         let mut found = Vec::new();
@@ -152,10 +148,10 @@ impl Repository {
         &self,
         ours: CommitId,
         files: &BTreeMap<String, Option<Vec<u8>>>,
-    ) -> Result<Option<(String, &'static str)>, AuditError> {
+    ) -> Result<Option<(String, &'static str)>, GitError> {
         match self.merged_tree([ours, ours], files) {
             Ok(_) => Ok(None),
-            Err(AuditError::BadPath { path, reason }) => Ok(Some((path, reason))),
+            Err(GitError::BadPath { path, reason }) => Ok(Some((path, reason))),
             Err(error) => Err(error),
         }
     }
@@ -166,7 +162,7 @@ impl Repository {
         &self,
         [ours, theirs]: [CommitId; 2],
         files: &BTreeMap<String, Option<Vec<u8>>>,
-    ) -> Result<(ObjectId, Vec<Object>), AuditError> {
+    ) -> Result<(ObjectId, Vec<Object>), GitError> {
         let mut objects = Vec::new();
         let mut edits = Vec::new();
         let (trees, theirs) = (self.trees(), self.root_tree(theirs)?);
@@ -182,7 +178,7 @@ impl Repository {
     }
 
     /// Writes a merge commit that is on no branch yet, durably.
-    pub fn write_merge(&self, draft: &MergeDraft) -> Result<CommitId, AuditError> {
+    pub fn write_merge(&self, draft: &MergeDraft) -> Result<CommitId, GitError> {
         let (root, mut objects) = self.merged_tree([draft.ours, draft.theirs], &draft.files)?;
         let stamps = [(&draft.author, draft.at), (&draft.committer, draft.at)];
         let unsigned = encode(root, &[draft.ours, draft.theirs], stamps, &draft.message)?;

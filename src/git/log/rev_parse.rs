@@ -5,17 +5,17 @@
 
 use git2::ErrorCode;
 
-use crate::git::error::{AuditError, During};
-use crate::git::objects::id::{CommitId, ObjectId};
+use crate::git::error::{During, GitError};
+use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::loose::Kind;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 
 /// Fewer digits are no beginning of an id.
 const SHORTEST: usize = 4;
 
 impl Repository {
     /// Returns the commit that git knows by that name: a branch, a tag, `HEAD~3`, the beginning of an id.
-    pub fn commit_named(&self, name: &str) -> Result<Option<CommitId>, AuditError> {
+    pub fn commit_named(&self, name: &str) -> Result<Option<CommitId>, GitError> {
         let (base, steps) = name.split_at(name.find(['~', '^']).unwrap_or(name.len()));
         if base.is_empty() {
             return Ok(None);
@@ -46,12 +46,12 @@ impl Repository {
     }
 
     /// Returns the commit that an object is, or that it is a tag of; nothing where it is about something else.
-    pub fn commit_behind(&self, id: ObjectId) -> Result<Option<CommitId>, AuditError> {
+    pub fn commit_behind(&self, id: ObjectId) -> Result<Option<CommitId>, GitError> {
         self.peeled(id)
     }
 
     /// Returns the commits that any reference stands for: branches, tags, and whatever hosts keep besides.
-    pub fn named_commits(&self) -> Result<Vec<CommitId>, AuditError> {
+    pub fn named_commits(&self) -> Result<Vec<CommitId>, GitError> {
         let mut commits = Vec::new();
         for object in self.references_below("refs/")? {
             // One that is broken names nothing.
@@ -63,7 +63,7 @@ impl Repository {
     }
 
     /// Returns what the references name that begin so, as far as they lead to anything.
-    pub(crate) fn references_below(&self, prefix: &str) -> Result<Vec<ObjectId>, AuditError> {
+    pub(crate) fn references_below(&self, prefix: &str) -> Result<Vec<ObjectId>, GitError> {
         let doing = || "list the references".to_owned();
         self.check_reference("HEAD")?;
         let mut objects = Vec::new();
@@ -75,12 +75,12 @@ impl Repository {
     }
 
     /// Returns the object of that name, if that is all that the name says.
-    fn object_named(&self, name: &str) -> Result<Option<ObjectId>, AuditError> {
+    fn object_named(&self, name: &str) -> Result<Option<ObjectId>, GitError> {
         let doing = || format!("find the commit `{name}`");
         if let Ok(id) = name.to_ascii_lowercase().parse::<ObjectId>() {
             // Somebody may have mistyped it.
             return Ok(match self.reader().any(id) {
-                Err(AuditError::Missing { .. }) => None,
+                Err(GitError::Missing { .. }) => None,
                 _ => Some(id),
             });
         }
@@ -122,7 +122,7 @@ impl Repository {
     }
 
     /// Follows tags to a commit.
-    fn peeled(&self, mut id: ObjectId) -> Result<Option<CommitId>, AuditError> {
+    fn peeled(&self, mut id: ObjectId) -> Result<Option<CommitId>, GitError> {
         loop {
             let (kind, bytes) = self.reader().any(id)?;
             match kind {
@@ -139,7 +139,7 @@ impl Repository {
     }
 
     /// Leaves it to libgit2 what a name means that says more than where to go back to.
-    fn parsed(&self, name: &str) -> Result<Option<CommitId>, AuditError> {
+    fn parsed(&self, name: &str) -> Result<Option<CommitId>, GitError> {
         match self.git().revparse_single(name) {
             Ok(object) => self.peeled(ObjectId::from_git(object.id())),
             Err(error)

@@ -3,10 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::git::error::AuditError;
-use crate::git::objects::id::{CommitId, ObjectId};
+use git2::{DiffFile, DiffOptions};
+
+use crate::git::error::{During, GitError};
+use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::tree::{Leaf, MODE_SUBMODULE, text};
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 
 /// How a file of the project changed between a commit and its first parent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,13 +27,39 @@ pub(crate) type Sides = (Option<Leaf>, Option<Leaf>);
 pub(crate) type Changes = BTreeMap<Vec<u8>, Sides>;
 
 impl Repository {
+    /// Returns the files in which the next commit differs from this one, by their paths from the top of the repository.
+    pub fn about_to_change(&self, commit: CommitId) -> Result<Vec<ChangedFile>, GitError> {
+        let doing = || "read what git is about to commit".to_owned();
+        let git = self.git();
+        let before =
+            git.find_commit(commit.to_git()).and_then(|commit| commit.tree()).during(doing)?;
+        let index = self.index_at(&self.index_to_commit())?;
+        let mut options = DiffOptions::new();
+        options.context_lines(0).skip_binary_check(true);
+        let diff = git
+            .diff_tree_to_index(Some(&before), Some(&index), Some(&mut options))
+            .during(doing)?;
+        let changed = diff.deltas().filter_map(|delta| {
+            let (before, after) = (delta.old_file(), delta.new_file());
+            let path = after.path_bytes().or_else(|| before.path_bytes())?;
+            let content =
+                |file: &DiffFile<'_>| (!file.id().is_zero()).then(|| ObjectId::from_git(file.id()));
+            Some(ChangedFile {
+                path: String::from_utf8(path.to_vec()).ok()?,
+                before: content(&before),
+                after: content(&after),
+            })
+        });
+        Ok(changed.collect())
+    }
+
     /// Returns in what two commits differ. `Forbidden` where a path is one that git never writes: whoever made such a tree means a place
     /// outside of the worktree, or git's own folder.
     pub(crate) fn changes(
         &self,
         from: Option<CommitId>,
         to: CommitId,
-    ) -> Result<Changes, AuditError> {
+    ) -> Result<Changes, GitError> {
         let before = from.map(|commit| self.root_tree(commit)).transpose()?;
         let mut changes = Changes::new();
         self.trees().compare(
@@ -44,21 +72,21 @@ impl Repository {
         )?;
         let is_unfit = |path: &&Vec<u8>| String::from_utf8_lossy(path).split('/').any(is_forbidden);
         match changes.keys().find(is_unfit) {
-            Some(path) => Err(AuditError::Forbidden { path: text(path.clone()) }),
+            Some(path) => Err(GitError::Forbidden { path: text(path.clone()) }),
             None => Ok(changes),
         }
     }
 
     /// Returns what a commit changed in the project, compared with its first parent; sorted by path. Where a shallow clone ends, all
     /// that there is counts as new.
-    pub fn changed_files(&self, id: CommitId) -> Result<Vec<ChangedFile>, AuditError> {
+    pub fn changed_files(&self, id: CommitId) -> Result<Vec<ChangedFile>, GitError> {
         let (before, after) = self.own_trees(id)?;
         self.compare(self.prefix(), before, after)
     }
 
     /// Returns one of the things that a commit changed besides, if there is any, as it is shown from the project's folder: what lies
     /// outside of it, names that are no text, repositories of somebody else's. Compares the whole trees.
-    pub fn changed_besides(&self, id: CommitId) -> Result<Option<String>, AuditError> {
+    pub fn changed_besides(&self, id: CommitId) -> Result<Option<String>, GitError> {
         let (before, after) = self.own_trees(id)?;
         let mut first = None;
         self.trees().compare(before, Some(after), b"", &mut |path, before, after| {
@@ -74,7 +102,7 @@ impl Repository {
     }
 
     /// Returns the trees of a commit and of its first parent, that of the parent first.
-    fn own_trees(&self, id: CommitId) -> Result<(Option<ObjectId>, ObjectId), AuditError> {
+    fn own_trees(&self, id: CommitId) -> Result<(Option<ObjectId>, ObjectId), GitError> {
         let links = self.links(id)?;
         let is_shallow = self.is_shallow()?;
         let parent =
@@ -91,7 +119,7 @@ impl Repository {
 
     /// Returns the paths of all files of the repository that a commit has otherwise than one of its parents, those of other projects
     /// as well, from its top.
-    pub fn changed_anywhere(&self, id: CommitId) -> Result<BTreeSet<String>, AuditError> {
+    pub fn changed_anywhere(&self, id: CommitId) -> Result<BTreeSet<String>, GitError> {
         let links = self.links(id)?;
         let mut parents = Vec::new();
         for parent in &links.parents {
@@ -108,7 +136,7 @@ impl Repository {
     }
 
     /// Returns whether a commit has a file, by its path from the top of the repository.
-    pub fn has_anywhere(&self, commit: CommitId, path: &str) -> Result<bool, AuditError> {
+    pub fn has_anywhere(&self, commit: CommitId, path: &str) -> Result<bool, GitError> {
         Ok(self.trees().file(Some(self.root_tree(commit)?), path)?.is_some())
     }
 
@@ -117,7 +145,7 @@ impl Repository {
         &self,
         one: CommitId,
         other: CommitId,
-    ) -> Result<Vec<ChangedFile>, AuditError> {
+    ) -> Result<Vec<ChangedFile>, GitError> {
         self.compare(self.prefix(), Some(self.root_tree(one)?), self.root_tree(other)?)
     }
 
@@ -127,7 +155,7 @@ impl Repository {
         folder: &str,
         one: CommitId,
         other: CommitId,
-    ) -> Result<Vec<ChangedFile>, AuditError> {
+    ) -> Result<Vec<ChangedFile>, GitError> {
         let mut files = self.compare(
             &self.full_path(folder),
             Some(self.root_tree(one)?),
@@ -145,7 +173,7 @@ impl Repository {
         folder: &str,
         one: Option<ObjectId>,
         other: ObjectId,
-    ) -> Result<Vec<ChangedFile>, AuditError> {
+    ) -> Result<Vec<ChangedFile>, GitError> {
         let trees = self.trees();
         let (before, after) = (trees.folder(one, folder)?, trees.folder(Some(other), folder)?);
         let mut files = Vec::new();

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use sha1::{Digest, Sha1};
 
 use super::deflate::Deflater;
-use super::id::ObjectId;
-use crate::git::error::{At, AuditError};
+use crate::git::error::{At, GitError};
+use crate::git::id::ObjectId;
 use crate::system::crash_points;
 use crate::system::disk;
 use crate::system::disk::{Part, Unsynced};
@@ -92,7 +92,7 @@ pub(crate) struct ObjectFolder {
 }
 
 impl ObjectFolder {
-    pub(crate) fn open(path: PathBuf) -> Result<Self, AuditError> {
+    pub(crate) fn open(path: PathBuf) -> Result<Self, GitError> {
         let mode = fs::metadata(&path).at("read", &path)?.permissions().mode() & 0o7777;
         Ok(Self { path, mode })
     }
@@ -107,7 +107,7 @@ impl ObjectFolder {
     }
 
     /// Writes these objects as loose files that have no names yet.
-    pub(crate) fn stage_loose(&self, objects: &[Object]) -> Result<Staged, AuditError> {
+    pub(crate) fn stage_loose(&self, objects: &[Object]) -> Result<Staged, GitError> {
         let mut staged =
             Staged { files: Vec::with_capacity(objects.len()), kept: Vec::new(), shared: None };
         let mut deflater = Deflater::default();
@@ -123,7 +123,7 @@ impl ObjectFolder {
     }
 
     /// Gives synced objects their names. Done once, it does nothing more.
-    pub(crate) fn name_staged(&self, staged: &mut Staged) -> Result<(), AuditError> {
+    pub(crate) fn name_staged(&self, staged: &mut Staged) -> Result<(), GitError> {
         for (temp, place) in staged.unnamed() {
             match fs::rename(&temp.path, &*place) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -138,7 +138,7 @@ impl ObjectFolder {
         if let Some(folder) = staged.shared.take() {
             sync_folder(&folder)?;
         }
-        crash_points::point("audit.objects-named");
+        crash_points::point("git.objects-named");
         Ok(())
     }
 
@@ -147,7 +147,7 @@ impl ObjectFolder {
     }
 
     /// Creates a folder unless it is there.
-    fn create_folder(&self, folder: &Path) -> Result<(), AuditError> {
+    fn create_folder(&self, folder: &Path) -> Result<(), GitError> {
         match fs::create_dir(folder) {
             Ok(()) => fs::set_permissions(folder, fs::Permissions::from_mode(self.mode))
                 .at("open up", folder),
@@ -156,7 +156,7 @@ impl ObjectFolder {
         }
     }
 
-    fn write_temp(&self, object: &Object, deflater: &mut Deflater) -> Result<Temp, AuditError> {
+    fn write_temp(&self, object: &Object, deflater: &mut Deflater) -> Result<Temp, GitError> {
         let mut temp = Temp::create(&self.path, "tmp_obj_aof", self.file_mode())?;
         let whole = [object.header().as_bytes(), &object.bytes].concat();
         temp.write(&deflater.deflate(&whole))?;
@@ -175,7 +175,7 @@ pub(crate) struct Staged {
 
 impl Staged {
     /// Returns those that have no names yet. They are synced before they get them.
-    pub(crate) fn unsynced(&mut self) -> Result<Vec<Unsynced>, AuditError> {
+    pub(crate) fn unsynced(&mut self) -> Result<Vec<Unsynced>, GitError> {
         self.unnamed().map(|(temp, _)| temp.unsynced()).collect()
     }
 
@@ -201,14 +201,14 @@ pub(crate) struct Temp {
 
 impl Temp {
     /// Creates `PREFIX_RANDOM` in a folder, with this mode whatever the umask.
-    pub(crate) fn create(folder: &Path, prefix: &str, mode: u32) -> Result<Self, AuditError> {
+    pub(crate) fn create(folder: &Path, prefix: &str, mode: u32) -> Result<Self, GitError> {
         let temp = Self::create_new(folder, prefix, mode)?;
         temp.file.set_permissions(fs::Permissions::from_mode(mode)).at("open up", &temp.path)?;
         Ok(temp)
     }
 
     /// Creates such a file with this mode, as far as the umask allows it.
-    pub(crate) fn create_new(folder: &Path, prefix: &str, mode: u32) -> Result<Self, AuditError> {
+    pub(crate) fn create_new(folder: &Path, prefix: &str, mode: u32) -> Result<Self, GitError> {
         let path = folder.join(format!("{prefix}_{}", nonce()?));
         let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&path);
         // The name means nothing to anybody: it is the folder that it cannot be in.
@@ -218,14 +218,14 @@ impl Temp {
 
     /// Writes what the file is to hold, and has it start on its way to the disk: by the time that the first of several files is
     /// synced, the others are there as well.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), AuditError> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), GitError> {
         // As before, the name would mean nothing: the disk of that folder is full.
         self.file.write_all(bytes).at("write in", self.path.parent().unwrap_or(&self.path))?;
         disk::start(&self.file);
         Ok(())
     }
 
-    pub(crate) fn unsynced(&self) -> Result<Unsynced, AuditError> {
+    pub(crate) fn unsynced(&self) -> Result<Unsynced, GitError> {
         Unsynced::new(&self.file, &self.path, Part::Bytes).at("hold open", &self.path)
     }
 }
@@ -240,7 +240,7 @@ impl Drop for Temp {
 }
 
 /// Returns 16 random hexadecimal digits.
-pub(crate) fn nonce() -> Result<String, AuditError> {
+pub(crate) fn nonce() -> Result<String, GitError> {
     getrandom::u64()
         .map(|number| format!("{number:016x}"))
         .map_err(|error| io::Error::other(error.to_string()))
@@ -248,17 +248,17 @@ pub(crate) fn nonce() -> Result<String, AuditError> {
 }
 
 /// Has these files survive a power cut.
-pub(crate) fn sync_files(files: Vec<Unsynced>) -> Result<(), AuditError> {
+pub(crate) fn sync_files(files: Vec<Unsynced>) -> Result<(), GitError> {
     disk::sync(files).or_else(|fault| Err(fault.cause).at("sync", &fault.path))
 }
 
 /// Makes the names in a folder durable.
-pub(crate) fn sync_folder(folder: &Path) -> Result<(), AuditError> {
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), GitError> {
     sync_files(vec![unsynced_folder(folder)?])
 }
 
 /// Returns a folder as one whose names are still to be synced.
-pub(crate) fn unsynced_folder(folder: &Path) -> Result<Unsynced, AuditError> {
+pub(crate) fn unsynced_folder(folder: &Path) -> Result<Unsynced, GitError> {
     File::open(folder).and_then(|open| Unsynced::new(&open, folder, Part::Names)).at("open", folder)
 }
 

@@ -1,10 +1,12 @@
 //! Git objects: read, made in memory, written durably.
 
-pub(crate) mod commit_bytes;
-pub(crate) mod commit_object;
+pub(crate) mod alternates;
+pub(crate) mod commit;
 pub(crate) mod deflate;
-pub(crate) mod id;
+pub(crate) mod git_file;
 pub(crate) mod loose;
+pub(crate) mod pack_damage;
 pub(crate) mod pack_writer;
+pub(crate) mod person;
 pub(crate) mod reader;
 pub(crate) mod tree;

@@ -10,9 +10,9 @@ use flate2::Crc;
 use sha1::{Digest, Sha1};
 
 use super::deflate::Deflater;
-use super::id::ObjectId;
 use super::loose::{Kind, Object, ObjectFolder, Staged, Temp};
-use crate::git::error::{At, AuditError};
+use crate::git::error::{At, GitError};
+use crate::git::id::ObjectId;
 
 const PACK_VERSION: u32 = 2;
 const INDEX_MAGIC: [u8; 8] = *b"\xfftOc\0\0\0\x02";
@@ -26,7 +26,7 @@ struct Entry {
 
 impl ObjectFolder {
     /// Writes these objects, all different, as one pack that has no name yet.
-    pub(crate) fn stage_pack(&self, objects: &[Object]) -> Result<Staged, AuditError> {
+    pub(crate) fn stage_pack(&self, objects: &[Object]) -> Result<Staged, GitError> {
         let (pack, entries) = pack(objects).at("pack objects into", self.path())?;
         let checksum = &pack[pack.len() - 20..];
         let index = index(entries, checksum);

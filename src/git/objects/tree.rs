@@ -7,10 +7,10 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::id::ObjectId;
 use super::loose::{Kind, Object};
-use super::reader::reader::Reader;
-use crate::git::error::AuditError;
+use super::reader::Reader;
+use crate::git::error::GitError;
+use crate::git::id::ObjectId;
 use entries::{Entry, entries, entries_from, replace, same_end, same_entries, sort_key};
 
 pub(crate) const MODE_FILE: u32 = 0o100_644;
@@ -45,7 +45,7 @@ impl<'r> Trees<'r> {
         Self { reader, fresh: HashMap::new() }
     }
 
-    fn load(&self, id: ObjectId) -> Result<Arc<[u8]>, AuditError> {
+    fn load(&self, id: ObjectId) -> Result<Arc<[u8]>, GitError> {
         match self.fresh.get(&id) {
             Some(tree) => Ok(Arc::clone(tree)),
             None => self.reader.read(Kind::Tree, id),
@@ -57,7 +57,7 @@ impl<'r> Trees<'r> {
         &self,
         root: ObjectId,
         path: impl AsRef<[u8]>,
-    ) -> Result<Option<Leaf>, AuditError> {
+    ) -> Result<Option<Leaf>, GitError> {
         let mut at = Leaf { mode: MODE_TREE, id: root };
         for name in path.as_ref().split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
             if at.mode != MODE_TREE {
@@ -78,7 +78,7 @@ impl<'r> Trees<'r> {
         &self,
         root: ObjectId,
         folder: &str,
-    ) -> Result<HashMap<Box<[u8]>, Leaf>, AuditError> {
+    ) -> Result<HashMap<Box<[u8]>, Leaf>, GitError> {
         let Some(tree) = self.folder(Some(root), folder)? else { return Ok(HashMap::new()) };
         Ok(entries(&self.load(tree)?).map(|entry| (entry.name.into(), entry.leaf())).collect())
     }
@@ -88,7 +88,7 @@ impl<'r> Trees<'r> {
         &self,
         root: Option<ObjectId>,
         path: &str,
-    ) -> Result<Option<ObjectId>, AuditError> {
+    ) -> Result<Option<ObjectId>, GitError> {
         let Some(root) = root else { return Ok(None) };
         Ok(self.lookup(root, path)?.filter(|leaf| leaf.mode == MODE_TREE).map(|leaf| leaf.id))
     }
@@ -98,7 +98,7 @@ impl<'r> Trees<'r> {
         &self,
         root: Option<ObjectId>,
         path: &str,
-    ) -> Result<Option<Leaf>, AuditError> {
+    ) -> Result<Option<Leaf>, GitError> {
         let Some(root) = root else { return Ok(None) };
         Ok(self.lookup(root, path)?.filter(|leaf| matches!(leaf.mode, MODE_FILE | MODE_EXECUTABLE)))
     }
@@ -109,7 +109,7 @@ impl<'r> Trees<'r> {
         tree: ObjectId,
         below: &str,
         found: &mut impl FnMut(String, ObjectId),
-    ) -> Result<(), AuditError> {
+    ) -> Result<(), GitError> {
         let raw = self.load(tree)?;
         for entry in entries(&raw) {
             let Ok(name) = str::from_utf8(entry.name) else {
@@ -133,7 +133,7 @@ impl<'r> Trees<'r> {
         name: &[u8],
         without: Option<&[u8]>,
         found: &mut impl FnMut(String),
-    ) -> Result<(), AuditError> {
+    ) -> Result<(), GitError> {
         let raw = self.load(tree)?;
         for entry in entries(&raw).filter(|entry| entry.is_tree() || entry.name == name) {
             let Ok(own) = str::from_utf8(entry.name) else { continue };
@@ -164,7 +164,7 @@ impl<'r> Trees<'r> {
         after: Option<ObjectId>,
         below: &[u8],
         found: &mut impl FnMut(Vec<u8>, Option<Leaf>, Option<Leaf>),
-    ) -> Result<(), AuditError> {
+    ) -> Result<(), GitError> {
         let load =
             |tree: Option<ObjectId>| tree.map_or_else(|| Ok(Arc::from([])), |tree| self.load(tree));
         let (before, after) = (load(before)?, load(after)?);
@@ -215,7 +215,7 @@ impl<'r> Trees<'r> {
         root: Option<ObjectId>,
         edits: &[Edit<'_>],
         objects: &mut Vec<Object>,
-    ) -> Result<ObjectId, AuditError> {
+    ) -> Result<ObjectId, GitError> {
         let edits: Vec<_> = edits.iter().map(|edit| (edit.path, edit)).collect();
         match self.splice_folder(root, &edits, objects)? {
             Some(root) => Ok(root),
@@ -229,7 +229,7 @@ impl<'r> Trees<'r> {
         folder: Option<ObjectId>,
         edits: &[(&str, &Edit<'_>)],
         objects: &mut Vec<Object>,
-    ) -> Result<Option<ObjectId>, AuditError> {
+    ) -> Result<Option<ObjectId>, GitError> {
         let mut raw = match folder {
             Some(id) => self.load(id)?.to_vec(),
             None => Vec::new(),
@@ -239,7 +239,7 @@ impl<'r> Trees<'r> {
         for group in rest.chunk_by(|(a, _), (b, _)| first(a) == first(b)) {
             let (path, edit) = group[0];
             let name = first(path);
-            let refuse = |reason| Err(AuditError::BadPath { path: edit.path.to_owned(), reason });
+            let refuse = |reason| Err(GitError::BadPath { path: edit.path.to_owned(), reason });
             let old = entries(&raw)
                 .find(|entry| entry.name == name.as_bytes())
                 .map(|entry| (entry.start..entry.end, entry.leaf()));
@@ -284,9 +284,9 @@ impl<'r> Trees<'r> {
 }
 
 /// Returns the path of a name in a folder. A name with a slash in it would pass for something elsewhere.
-fn path_of(below: &[u8], name: &[u8]) -> Result<Vec<u8>, AuditError> {
+fn path_of(below: &[u8], name: &[u8]) -> Result<Vec<u8>, GitError> {
     let path = if below.is_empty() { name.to_owned() } else { [below, b"/", name].concat() };
-    if name.contains(&b'/') { Err(AuditError::Forbidden { path: text(path) }) } else { Ok(path) }
+    if name.contains(&b'/') { Err(GitError::Forbidden { path: text(path) }) } else { Ok(path) }
 }
 
 /// Returns a path as it can be shown.

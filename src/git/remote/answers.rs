@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use super::upstream::{Pushed, RemoteError, Upstream};
-use crate::git::error::AuditError;
+use crate::git::error::GitError;
 
 /// So much of what git or a hook said is shown.
 const WORDS: usize = 2000;
@@ -120,14 +120,14 @@ fn is_away(said: &str) -> bool {
 
 /// Returns why what came was not taken in: git looked at it, as `transfer.fsckObjects` asks for, and found it wrong; or something here kept it
 /// from that, as a full disk does. Where the line broke, git says that of a pack as well.
-pub(crate) fn not_taken(remote: &str, said: &str) -> Option<AuditError> {
+pub(crate) fn not_taken(remote: &str, said: &str) -> Option<GitError> {
     const FAILED: [&str; 3] = ["fsck error", "index-pack failed", "unpack-objects failed"];
     let failed = FAILED.iter().any(|word| said.contains(word)) && !is_unreachable(said);
     let (is_refused, remote, said) = (said.contains(FAILED[0]), remote.to_owned(), words(said, ""));
     let refusal = if is_refused {
-        AuditError::NotTaken { remote, said }
+        GitError::NotTaken { remote, said }
     } else {
-        AuditError::NotStored { remote, said }
+        GitError::NotStored { remote, said }
     };
     failed.then_some(refusal)
 }

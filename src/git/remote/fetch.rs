@@ -7,11 +7,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::answers::{Obstacle, not_taken, obstacle, trouble, words};
-use super::remote::{Prompts, speak, text};
+use super::transport::{Prompts, speak, text};
 use super::upstream::{RemoteError, Upstream};
-use crate::git::error::AuditError;
-use crate::git::objects::id::CommitId;
-use crate::git::repository::repository::Repository;
+use crate::git::error::GitError;
+use crate::git::id::CommitId;
+use crate::git::repository::handle::Repository;
 
 const NAP: Duration = Duration::from_millis(20);
 
@@ -23,7 +23,7 @@ impl Repository {
         upstream: &Upstream,
         prompts: Prompts,
         deadline: Instant,
-    ) -> Result<Result<Option<CommitId>, RemoteError>, AuditError> {
+    ) -> Result<Result<Option<CommitId>, RemoteError>, GitError> {
         // However long git itself took: what was only in the way a moment ago is tried once more.
         let mut is_last = false;
         loop {
@@ -40,7 +40,7 @@ impl Repository {
                 Some(Obstacle::Lock(_)) => is_last = Instant::now() >= deadline,
                 Some(Obstacle::Race) if Instant::now() < deadline => thread::sleep(NAP),
                 Some(Obstacle::Race | Obstacle::Other) => {
-                    return Err(AuditError::NotStored {
+                    return Err(GitError::NotStored {
                         remote: remote.clone(),
                         said: words(&said, ""),
                     });
@@ -60,7 +60,7 @@ impl Repository {
         &self,
         upstream: &Upstream,
         prompts: Prompts,
-    ) -> Result<Result<(), String>, AuditError> {
+    ) -> Result<Result<(), String>, GitError> {
         let Upstream { remote, reference, tracking, .. } = upstream;
         let mut git = self.speaking_git(prompts)?;
         git.args([
@@ -97,7 +97,7 @@ fn is_let_go(lock: &Path, deadline: Instant) -> bool {
     true
 }
 
-fn locked(path: PathBuf) -> AuditError {
+fn locked(path: PathBuf) -> GitError {
     let made = fs::symlink_metadata(&path).and_then(|data| data.modified());
-    AuditError::Locked { age: made.ok().and_then(|made| made.elapsed().ok()), path }
+    GitError::Locked { age: made.ok().and_then(|made| made.elapsed().ok()), path }
 }

@@ -2,5 +2,5 @@
 
 pub(crate) mod answers;
 pub(crate) mod fetch;
-pub(crate) mod remote;
+pub(crate) mod transport;
 pub(crate) mod upstream;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use git2::{Config, ConfigLevel};
 
-use crate::git::error::{AuditError, During};
+use crate::git::error::{During, GitError};
 
 /// All that is ever asked for.
 const TEXTS: [&str; 15] = [
@@ -37,7 +37,7 @@ pub(crate) struct Configuration {
 
 impl Configuration {
     /// Takes out of a configuration what is asked for here.
-    pub(crate) fn of(mut config: Config) -> Result<Self, AuditError> {
+    pub(crate) fn of(mut config: Config) -> Result<Self, GitError> {
         let config = config.snapshot().during(|| "read git's configuration".to_owned())?;
         let texts = TEXTS
             .into_iter()
@@ -54,7 +54,7 @@ impl Configuration {
 }
 
 /// Reads the configuration. libgit2 follows `GIT_CONFIG_GLOBAL` and its like only when it opens a repository.
-pub(crate) fn outside_repositories() -> Result<Configuration, AuditError> {
+pub(crate) fn outside_repositories() -> Result<Configuration, GitError> {
     let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let is_off = |value: PathBuf| {
         ["", "0", "false", "no", "off"].iter().any(|word| value.as_os_str() == *word)

@@ -7,12 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use super::repository::Repository;
+use super::handle::Repository;
 use crate::git::command;
-use crate::git::error::{AuditError, During};
-use crate::git::signing::sign::Signer;
-use crate::git::signing::ssh;
-use crate::git::signing::ssh::SshKey;
+use crate::git::error::{During, GitError};
 
 /// Git tells its version at once, or hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -30,61 +27,21 @@ impl Repository {
     }
 
     /// Returns what git's configuration says of a name, as it is now.
-    pub fn setting(&self, name: &str) -> Result<Option<String>, AuditError> {
+    pub fn setting(&self, name: &str) -> Result<Option<String>, GitError> {
         let doing = || "read git's configuration".to_owned();
         let config = self.git().config().and_then(|mut config| config.snapshot()).during(doing)?;
         Ok(config.get_string(name).ok())
     }
 
     /// Returns whether git's configuration says yes or no to a name, in whichever of its words; nothing where it says neither.
-    pub(crate) fn switch(&self, name: &str) -> Result<Option<bool>, AuditError> {
+    pub(crate) fn switch(&self, name: &str) -> Result<Option<bool>, GitError> {
         let doing = || "read git's configuration".to_owned();
         let config = self.git().config().and_then(|mut config| config.snapshot()).during(doing)?;
         Ok(config.get_bool(name).ok())
     }
 
-    /// Returns why commits that are to be signed cannot be, as far as that shows before one is made.
-    pub fn signing_trouble(&self) -> Result<Option<String>, AuditError> {
-        let Ok(committer) = self.identity() else { return Ok(None) };
-        match Signer::configured(self, &committer) {
-            Ok(None) => Ok(None),
-            Ok(Some(signer)) => {
-                if !is_program_there(signer.program()) {
-                    return Ok(Some(format!("there is no program `{}`", signer.program())));
-                }
-                let missing = signer.ssh_key().and_then(|key| self.missing_key_file(key));
-                Ok(missing.map(|file| {
-                    format!("there is no key `{}` (`user.signingKey`)", file.display())
-                }))
-            }
-            Err(AuditError::Signing { detail, .. }) => Ok(Some(detail)),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Returns the file of the SSH key that git would sign with, where it is not there.
-    pub fn missing_ssh_key(&self) -> Result<Option<PathBuf>, AuditError> {
-        let is_ssh = self.config()?.text("gpg.format") == Some("ssh");
-        Ok(self.ssh_key()?.filter(|_| is_ssh).and_then(|key| self.missing_key_file(key)))
-    }
-
-    fn missing_key_file(&self, key: SshKey) -> Option<PathBuf> {
-        match key {
-            SshKey::File(file) => {
-                Some(file).filter(|file| !self.worktree_root().join(file).is_file())
-            }
-            SshKey::Agent(_) => None,
-        }
-    }
-
-    /// Returns the program that would sign completions, where there is none of that name.
-    pub fn missing_ssh_program(&self) -> Result<Option<String>, AuditError> {
-        let program = ssh::program(self.config()?.text("gpg.ssh.program"));
-        Ok(Some(program).filter(|program| !is_program_there(program)))
-    }
-
     /// Returns the locks of git's that are taken, each with its age.
-    pub fn lock_files(&self) -> Result<Vec<(PathBuf, Duration)>, AuditError> {
+    pub fn lock_files(&self) -> Result<Vec<(PathBuf, Duration)>, GitError> {
         let own = |folder: &Path, name: &str| folder.join(format!("{name}.lock"));
         let mut places =
             BTreeSet::from([own(self.git_dir(), "index"), own(self.git_dir(), "HEAD")]);

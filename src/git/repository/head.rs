@@ -5,11 +5,12 @@ use std::path::Path;
 use git2::{Reference, RepositoryState};
 use rustix::fs::{Dir, Mode, OFlags};
 
-use super::git_file;
-use super::repository::Repository;
-use crate::git::error::{At, AuditError, During};
-use crate::git::objects::id::{CommitId, ObjectId};
-use crate::git::objects::reader::reader::read_to_end;
+use super::handle::Repository;
+use crate::git::error::{At, During, GitError};
+use crate::git::id::{CommitId, ObjectId};
+use crate::git::objects::git_file;
+use crate::git::objects::git_file::read_to_end;
+use crate::system::shell::quoted;
 
 /// The checked-out branch and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,11 +30,11 @@ impl Head {
 
 impl Repository {
     /// Returns the checked-out branch; `Waiting` while git is in the middle of something or no branch is checked out.
-    pub fn head(&self) -> Result<Head, AuditError> {
+    pub fn head(&self) -> Result<Head, GitError> {
         if may_be_unfinished(self.git_dir())
             && let Some(reason) = self.unfinished()
         {
-            return Err(AuditError::Waiting { reason });
+            return Err(GitError::Waiting { reason });
         }
         self.checked_out()
     }
@@ -65,6 +66,29 @@ impl Repository {
         self.give_up_rebase().or_else(|| taken_back_by(self.git().state()).map(str::to_owned))
     }
 
+    /// Returns the command that gives up a rebase that can neither go on nor be taken back; nothing where there is none. Git has lost
+    /// what it knew of it, or the branch has moved since it began, as one with `--autostash` lets it: `--continue` fails for ever, and
+    /// `--abort` moves the branch back over what was committed meanwhile.
+    fn give_up_rebase(&self) -> Option<String> {
+        let folder = self.git_dir().join("rebase-merge");
+        let read = |name: &str| {
+            git_file::read_text(&folder.join(name)).ok().map(|text| text.trim_end().to_owned())
+        };
+        let quit = "git rebase --quit";
+        let Some(reference) = read("head-name") else {
+            // Before it writes that, it has only put aside what was changed, and gone nowhere.
+            return (folder.is_dir() && !folder.join("head-name").exists())
+                .then(|| quit.to_owned());
+        };
+        let begun: CommitId = read("orig-head")?.parse().ok()?;
+        let now = reference
+            .starts_with("refs/heads/")
+            .then(|| self.read_reference(&reference).ok())
+            .flatten()??;
+        let branch = Head { reference, commit: Some(now) };
+        (now != begun).then(|| format!("{quit} && git switch {}", quoted(branch.branch())))
+    }
+
     /// Says what git is in the middle of, and how to end it.
     fn unfinished(&self) -> Option<String> {
         let reason = unfinished(self.git().state())?;
@@ -77,16 +101,16 @@ impl Repository {
     }
 
     /// Returns what is checked out, whatever git is in the middle of: enough to read by, never to commit to.
-    pub fn look(&self) -> Result<Head, AuditError> {
+    pub fn look(&self) -> Result<Head, GitError> {
         match self.checked_out() {
-            Err(AuditError::Waiting { .. }) => {
+            Err(GitError::Waiting { .. }) => {
                 Ok(Head { reference: "HEAD".to_owned(), commit: self.resolve("HEAD")? })
             }
             other => other,
         }
     }
 
-    fn checked_out(&self) -> Result<Head, AuditError> {
+    fn checked_out(&self) -> Result<Head, GitError> {
         if let Some(head) = self.plain_branch() {
             return Ok(head);
         }
@@ -107,7 +131,7 @@ impl Repository {
     }
 
     /// Follows HEAD to the name of a branch.
-    fn branch(&self) -> Result<String, AuditError> {
+    fn branch(&self) -> Result<String, GitError> {
         let mut name = "HEAD".to_owned();
         loop {
             self.check_reference(&name)?;
@@ -122,7 +146,7 @@ impl Repository {
                 Some(target) => target.clone_into(&mut name),
                 None if name == "HEAD" => {
                     let reason = "no branch is checked out (detached HEAD), so commits would be lost; check one out, as `git switch main`";
-                    return Err(AuditError::Waiting { reason: reason.to_owned() });
+                    return Err(GitError::Waiting { reason: reason.to_owned() });
                 }
                 None => return Ok(name),
             }
@@ -130,7 +154,7 @@ impl Repository {
     }
 
     /// Fails where something stands in the place of a reference that nobody can read.
-    pub(crate) fn check_reference(&self, name: &str) -> Result<(), AuditError> {
+    pub(crate) fn check_reference(&self, name: &str) -> Result<(), GitError> {
         let folder = if name == "HEAD" { self.git_dir() } else { self.common_dir() };
         for path in [folder.join(name), self.common_dir().join("packed-refs")] {
             git_file::check(&path).at("read", &path)?;
@@ -138,7 +162,7 @@ impl Repository {
         Ok(())
     }
 
-    pub(crate) fn resolve(&self, reference: &str) -> Result<Option<CommitId>, AuditError> {
+    pub(crate) fn resolve(&self, reference: &str) -> Result<Option<CommitId>, GitError> {
         self.check_reference(reference)?;
         match self.git().refname_to_id(reference) {
             Ok(id) => Ok(Some(CommitId::new(ObjectId::from_git(id)))),

@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::git_file;
-use super::repository::Repository;
-use crate::git::attributes::Attribute;
-use crate::git::error::{AuditError, During};
-use crate::git::objects::id::CommitId;
+use super::handle::Repository;
+use crate::git::error::{During, GitError};
+use crate::git::id::CommitId;
+use crate::git::objects::git_file;
 
 /// The names under which git knows the driver.
 const DRIVER: &str = "merge.aof.driver";
@@ -28,16 +27,8 @@ impl Repository {
         text.lines().filter_map(|line| line.trim().parse().ok()).collect()
     }
 
-    /// Returns which driver merges a file of the project, by `.gitattributes`.
-    pub fn merge_attribute(&self, path: &str) -> Result<Option<String>, AuditError> {
-        Ok(match self.attribute(path, "merge")? {
-            Attribute::Value(driver) => Some(driver),
-            Attribute::Set | Attribute::Unset | Attribute::Unspecified => None,
-        })
-    }
-
     /// Returns the command that git's configuration names for our driver.
-    pub fn merge_driver(&self) -> Result<Option<String>, AuditError> {
+    pub fn merge_driver(&self) -> Result<Option<String>, GitError> {
         let config = self.git().config().during(reading)?;
         match config.get_string(DRIVER) {
             Ok(command) => Ok(Some(command)),
@@ -47,7 +38,7 @@ impl Repository {
     }
 
     /// Names the driver in the repository's own configuration.
-    pub fn set_merge_driver(&self, name: &str, command: &str) -> Result<(), AuditError> {
+    pub fn set_merge_driver(&self, name: &str, command: &str) -> Result<(), GitError> {
         let doing = || format!("write git's configuration in `{}`", self.common_dir().display());
         let mut config = self
             .git()
@@ -60,7 +51,7 @@ impl Repository {
     }
 
     /// Returns where git looks for hooks.
-    pub fn hooks(&self) -> Result<Hooks, AuditError> {
+    pub fn hooks(&self) -> Result<Hooks, GitError> {
         let config = self.git().config().during(reading)?;
         match config.get_path("core.hooksPath") {
             Ok(path) => Ok(Hooks::Elsewhere(self.worktree_root().join(path))),

@@ -1,14 +1,13 @@
 //! The repository: opened, configured, its state.
 
-pub(crate) mod abandoned_rebase;
+pub(crate) mod commits;
 pub(crate) mod configuration;
 pub(crate) mod environment;
-pub(crate) mod git_file;
+pub(crate) mod handle;
 pub(crate) mod head;
+pub(crate) mod identity;
 pub(crate) mod merge_config;
-pub(crate) mod merge_context;
 pub(crate) mod object_storage;
 pub(crate) mod open;
-pub(crate) mod quarantine;
-pub(crate) mod repository;
-pub(crate) mod tracked_state;
+pub(crate) mod references;
+pub(crate) mod shallow;

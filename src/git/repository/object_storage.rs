@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use super::repository::Repository;
+use super::handle::Repository;
 use crate::git::command;
-use crate::git::error::{At, AuditError};
+use crate::git::error::{At, GitError};
 
 /// As long as it takes for the largest repository.
 const PATIENCE: Duration = Duration::from_hours(1);
@@ -22,7 +22,7 @@ pub struct Storage {
 
 impl Repository {
     /// Counts the files that objects are kept in.
-    pub fn storage(&self) -> Result<Storage, AuditError> {
+    pub fn storage(&self) -> Result<Storage, GitError> {
         let mut storage = Storage { loose: 0, packs: 0 };
         let folder = self.objects().path();
         for entry in fs::read_dir(folder).at("list", folder)? {
@@ -40,14 +40,14 @@ impl Repository {
     }
 
     /// Has git put what is loose into packs, and many packs into one.
-    pub fn repack(&self) -> Result<(), AuditError> {
-        let mut git = command::git(self);
+    pub fn repack(&self) -> Result<(), GitError> {
+        let mut git = self.git_command();
         git.args(["gc", "--quiet"]);
         command::run_git_for(git, &[], PATIENCE).map(drop)
     }
 }
 
-fn count(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<usize, AuditError> {
+fn count(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<usize, GitError> {
     let entries = fs::read_dir(folder).at("list", folder)?;
     Ok(entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(&wanted)).count())
 }

@@ -1,16 +1,16 @@
 //! Opening a repository by libgit2: which of the environment counts, what may be read without waiting for anybody, and why it does
 //! not open.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, RepositoryOpenFlags};
 
-use super::git_file;
-use crate::git::checkout::worktrees::link_of;
-use crate::git::error::{At, AuditError};
-use crate::git::log::shallow::read_ends;
+use crate::git::error::{At, During, GitError};
+use crate::git::id::CommitId;
+use crate::git::objects::git_file;
 
 /// The variables that would make libgit2 read from other places than this module writes to.
 const FOREIGN: [&str; 5] = [
@@ -33,7 +33,9 @@ fn common_folder(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Opens the nearest repository, from that folder upwards.
-pub(crate) fn open(folder: &Path) -> Result<git2::Repository, AuditError> {
+pub(crate) fn open(folder: &Path) -> Result<git2::Repository, GitError> {
+    // The reader checks the names of objects itself, and faster.
+    git2::opts::strict_hash_verification(false);
     // With `FROM_ENV`, libgit2 honours `GIT_CONFIG_GLOBAL` and its like, and still searches from the folder given.
     let flags = if FOREIGN.iter().any(|name| std::env::var_os(name).is_some()) {
         RepositoryOpenFlags::CROSS_FS
@@ -54,13 +56,13 @@ pub(crate) fn open(folder: &Path) -> Result<git2::Repository, AuditError> {
         let path = folder.to_owned();
         let says = |word: &str| error.message().to_lowercase().contains(word);
         match error.code() {
-            ErrorCode::NotFound => AuditError::NoRepository { path },
-            ErrorCode::Owner => AuditError::NotOwned { path: owned_root(folder) },
-            _ if says("refstorage") => AuditError::Reftable { path },
+            ErrorCode::NotFound => GitError::NoRepository { path },
+            ErrorCode::Owner => GitError::NotOwned { path: owned_root(folder) },
+            _ if says("refstorage") => GitError::Reftable { path },
             _ if says("object format") || says("objectformat") || says("sha256") => {
-                AuditError::Sha256 { path }
+                GitError::Sha256 { path }
             }
-            _ => AuditError::Git {
+            _ => GitError::Git {
                 action: format!("open the git repository of `{}`", folder.display()),
                 source: error,
             },
@@ -69,14 +71,56 @@ pub(crate) fn open(folder: &Path) -> Result<git2::Repository, AuditError> {
 }
 
 /// Returns the error of a folder of git's that nobody may look into: what is in it only seems not to be there.
-fn hidden(folder: &Path) -> Option<AuditError> {
+fn hidden(folder: &Path) -> Option<GitError> {
     let error = fs::metadata(folder.join("HEAD"))
         .err()
         .filter(|error| error.kind() == ErrorKind::PermissionDenied)?;
-    Some(AuditError::Io { action: "look into", path: folder.to_owned(), source: error })
+    Some(GitError::Io { action: "look into", path: folder.to_owned(), source: error })
 }
 
 /// The folder that git compares with `safe.directory`.
 fn owned_root(folder: &Path) -> PathBuf {
     folder.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(folder).to_owned()
+}
+
+/// Returns the folder of git's that a worktree says that it belongs to.
+pub(crate) fn link_of(folder: &Path) -> Option<PathBuf> {
+    let file = folder.join(".git");
+    let is_file = fs::symlink_metadata(&file).ok()?.is_file();
+    let text = is_file.then(|| fs::read_to_string(&file).ok()).flatten()?;
+    Some(folder.join(text.strip_prefix("gitdir: ")?.trim_end_matches(['\n', '\r'])))
+}
+
+/// The variable in which git names the folder to a hook.
+const QUARANTINE: &str = "GIT_QUARANTINE_PATH";
+
+/// Lets the repository, whose objects are in that folder, read what is in quarantine as well.
+pub(crate) fn see_through(git: &git2::Repository, objects: &Path) -> Result<(), GitError> {
+    let Some(named) = std::env::var_os(QUARANTINE) else { return Ok(()) };
+    let (Ok(folder), Ok(objects)) = (fs::canonicalize(&named), fs::canonicalize(objects)) else {
+        return Ok(());
+    };
+    let Some(text) = folder.to_str().filter(|_| folder.starts_with(&objects) && folder != objects)
+    else {
+        return Ok(());
+    };
+    let doing = || format!("read what was pushed, in `{text}`");
+    git.odb().during(doing)?.add_disk_alternate(text).during(doing)
+}
+
+/// Reads the names of the commits at which history was cut off. What cannot be read is not taken for none: all would be judged otherwise.
+pub(crate) fn read_ends(path: &Path) -> Result<HashSet<CommitId>, GitError> {
+    const FIX: &str = "make it a file that can be read, with the name of a commit a line; or move it elsewhere, and `git fetch --refetch` \
+                       brings the history that it cut off";
+    let unreadable = |detail| GitError::Unreadable { path: path.to_owned(), detail, fix: FIX };
+    let text = match git_file::read_text(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(HashSet::new()),
+        Err(error) => return Err(unreadable(error.to_string())),
+    };
+    let lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty());
+    let ends = lines.map(|(at, line)| {
+        line.parse().map_err(|_| unreadable(format!("line {} names no commit", at + 1)))
+    });
+    ends.collect()
 }

@@ -1,15 +1,17 @@
 //! Signatures as git makes them (`commit.gpgSign`, `gpg.format`, `user.signingKey`), by the program that git would
 //! run, with a deadline: a passphrase prompt must never hold the writer lock for ever.
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use super::ssh;
 use super::ssh::{Asking, SshKey, armored, expand_home, last_words};
 use crate::git::command;
-use crate::git::error::AuditError;
-use crate::git::repository::repository::Repository;
-use crate::git::transaction::identity::Person;
+use crate::git::error::GitError;
+use crate::git::objects::person::Person;
+use crate::git::repository::environment::is_program_there;
+use crate::git::repository::handle::Repository;
 
 /// Time enough to answer a passphrase dialog.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -40,7 +42,7 @@ impl Signer {
     pub(crate) fn configured(
         repository: &Repository,
         committer: &Person,
-    ) -> Result<Option<Self>, AuditError> {
+    ) -> Result<Option<Self>, GitError> {
         let config = repository.config()?;
         if !config.signs_commits {
             return Ok(None);
@@ -57,7 +59,7 @@ impl Signer {
             other => {
                 let detail =
                     format!("`gpg.format` is `{other}`; git knows `openpgp`, `x509` and `ssh`");
-                return Err(AuditError::Signing { program: "gpg".to_owned(), detail });
+                return Err(GitError::Signing { program: "gpg".to_owned(), detail });
             }
         };
         let program = expand_home(named.as_deref().unwrap_or(fallback));
@@ -68,7 +70,7 @@ impl Signer {
                 let detail =
                     "no key is named; run `git config user.signingKey ~/.ssh/id_ed25519.pub`"
                         .to_owned();
-                return Err(AuditError::Signing { program, detail });
+                return Err(GitError::Signing { program, detail });
             }
         };
         Ok(Some(Self { program, format, key }))
@@ -85,13 +87,13 @@ impl Signer {
     }
 
     /// Signs these bytes; returns the armored signature.
-    pub(crate) fn sign(&self, bytes: &[u8]) -> Result<String, AuditError> {
+    pub(crate) fn sign(&self, bytes: &[u8]) -> Result<String, GitError> {
         let signature = match self.format {
             Format::Gpg => self.sign_gpg(bytes),
             Format::Ssh => self.sign_ssh(bytes),
         };
         let signature = signature
-            .map_err(|detail| AuditError::Signing { program: self.program.clone(), detail })?;
+            .map_err(|detail| GitError::Signing { program: self.program.clone(), detail })?;
         Ok(signature.replace("\r\n", "\n"))
     }
 
@@ -113,13 +115,55 @@ impl Signer {
     }
 }
 
+impl Repository {
+    /// Returns why commits that are to be signed cannot be, as far as that shows before one is made.
+    pub fn signing_trouble(&self) -> Result<Option<String>, GitError> {
+        let Ok(committer) = self.identity() else { return Ok(None) };
+        match Signer::configured(self, &committer) {
+            Ok(None) => Ok(None),
+            Ok(Some(signer)) => {
+                if !is_program_there(signer.program()) {
+                    return Ok(Some(format!("there is no program `{}`", signer.program())));
+                }
+                let missing = signer.ssh_key().and_then(|key| self.missing_key_file(key));
+                Ok(missing.map(|file| {
+                    format!("there is no key `{}` (`user.signingKey`)", file.display())
+                }))
+            }
+            Err(GitError::Signing { detail, .. }) => Ok(Some(detail)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the file of the SSH key that git would sign with, where it is not there.
+    pub fn missing_ssh_key(&self) -> Result<Option<PathBuf>, GitError> {
+        let is_ssh = self.config()?.text("gpg.format") == Some("ssh");
+        Ok(self.ssh_key()?.filter(|_| is_ssh).and_then(|key| self.missing_key_file(key)))
+    }
+
+    fn missing_key_file(&self, key: SshKey) -> Option<PathBuf> {
+        match key {
+            SshKey::File(file) => {
+                Some(file).filter(|file| !self.worktree_root().join(file).is_file())
+            }
+            SshKey::Agent(_) => None,
+        }
+    }
+
+    /// Returns the program that would sign completions, where there is none of that name.
+    pub fn missing_ssh_program(&self) -> Result<Option<String>, GitError> {
+        let program = ssh::program(self.config()?.text("gpg.ssh.program"));
+        Ok(Some(program).filter(|program| !is_program_there(program)))
+    }
+}
+
 impl Signers {
     /// Returns the signer of that committer.
     pub(crate) fn of(
         &mut self,
         repository: &Repository,
         committer: &Person,
-    ) -> Result<Option<&Signer>, AuditError> {
+    ) -> Result<Option<&Signer>, GitError> {
         if self.found.as_ref().is_none_or(|(known, _)| known != committer) {
             self.found = Some((committer.clone(), Signer::configured(repository, committer)?));
         }

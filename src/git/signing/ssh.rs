@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::git::command;
-use crate::git::error::AuditError;
-use crate::git::repository::repository::Repository;
+use crate::git::error::GitError;
+use crate::git::repository::handle::Repository;
 
 /// Time enough to answer a passphrase dialog, or to touch a token.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -39,14 +39,14 @@ impl Repository {
         namespace: &str,
         text: &[u8],
         asking: Asking,
-    ) -> Result<String, AuditError> {
+    ) -> Result<String, GitError> {
         let program = program(self.config()?.text("gpg.ssh.program"));
         let made = signature(&program, key, namespace, text, asking);
-        made.map_err(|detail| AuditError::Signing { program, detail })
+        made.map_err(|detail| GitError::Signing { program, detail })
     }
 
     /// Returns the SSH key that git would sign with, if its configuration names one.
-    pub fn ssh_key(&self) -> Result<Option<SshKey>, AuditError> {
+    pub fn ssh_key(&self) -> Result<Option<SshKey>, GitError> {
         let named = self.config()?.text("user.signingKey").filter(|text| !text.is_empty());
         Ok(named.map(named_key))
     }

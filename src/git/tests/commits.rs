@@ -6,7 +6,7 @@ use std::path::Path;
 use super::environment::{
     TestRepository, commit, delete, draft, no_intent, put, soon, write_and_publish,
 };
-use crate::git::{AuditError, Repository};
+use crate::git::{GitError, Repository};
 use crate::system::disk::{Part, Unsynced};
 
 #[test]
@@ -120,9 +120,9 @@ fn a_change_that_changes_nothing_is_refused() {
     for changes in
         [vec![put("tasks/AOF-aaa.md", "task a\n")], vec![delete("tasks/AOF-zzz.md")], vec![]]
     {
-        assert!(matches!(repository.prepare(&head, &draft(changes)), Err(AuditError::Unchanged)));
+        assert!(matches!(repository.prepare(&head, &draft(changes)), Err(GitError::Unchanged)));
     }
-    assert!(matches!(repository.prepare_batch(&head, &[]), Err(AuditError::Unchanged)));
+    assert!(matches!(repository.prepare_batch(&head, &[]), Err(GitError::Unchanged)));
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn line_endings_settings_leave_no_file_dirty() {
                         assert_eq!(blob, repository.hash_blob(content.as_bytes()), "{case}");
                         assert_eq!(blob.to_string(), by_git.trim(), "{case}");
                     }
-                    Err(AuditError::Unchanged) => {
+                    Err(GitError::Unchanged) => {
                         assert_eq!(
                             test.git(&["rev-parse", &format!("HEAD:{path}")]),
                             by_git,
@@ -283,7 +283,7 @@ fn line_endings_settings_leave_no_file_dirty() {
                         continue;
                     }
                     // Git would commit other bytes, or might.
-                    Err(AuditError::Converted { .. }) if content.contains("\r\n") => continue,
+                    Err(GitError::Converted { .. }) if content.contains("\r\n") => continue,
                     Err(error) => panic!("{case}: {error}"),
                 }
                 let file = std::fs::File::open(test.path(path)).unwrap();

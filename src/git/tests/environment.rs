@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use crate::git::transaction::publish::Published;
-use crate::git::{AuditError, Change, Draft, Locks, Person, Prepared, Repository};
+use crate::git::{Change, Draft, GitError, Locks, Person, Prepared, Repository};
 use crate::system::disk::Unsynced;
 
 /// What `git fsck` may say about a sound repository.
@@ -189,7 +189,7 @@ pub(crate) fn commit(
     test: &TestRepository,
     repository: &Repository,
     changes: Vec<Change>,
-) -> Result<Published, AuditError> {
+) -> Result<Published, GitError> {
     let prepared = repository.prepare(&repository.head()?, &draft(changes.clone()))?;
     write_and_publish(test, repository, &changes, &prepared)
 }
@@ -199,7 +199,7 @@ pub(crate) fn write_and_publish(
     repository: &Repository,
     changes: &[Change],
     prepared: &Prepared,
-) -> Result<Published, AuditError> {
+) -> Result<Published, GitError> {
     let root = repository.prefix();
     let full =
         |path: &str| if root.is_empty() { path.to_owned() } else { format!("{root}/{path}") };

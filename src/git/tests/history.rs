@@ -1,7 +1,7 @@
 use super::environment::{TestRepository, commit, put};
 use crate::git::{ChangedFile, Repository};
 
-fn subjects(log: crate::git::log::log::Log<'_>) -> Vec<String> {
+fn subjects(log: crate::git::log::walk::Log<'_>) -> Vec<String> {
     log.map(|entry| entry.unwrap().message.lines().next().unwrap().to_owned()).collect()
 }
 

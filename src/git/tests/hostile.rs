@@ -1,7 +1,7 @@
 use std::fs;
 
 use super::environment::{TestRepository, commit, delete, draft, put};
-use crate::git::{AuditError, Person, Repository};
+use crate::git::{GitError, Person, Repository};
 
 #[test]
 fn paths_that_mean_another_place_are_refused() {
@@ -25,7 +25,7 @@ fn paths_that_mean_another_place_are_refused() {
         "a\\b",
     ] {
         let refused = repository.prepare(&head, &draft(vec![put(path, "x\n")]));
-        assert!(matches!(refused, Err(AuditError::BadPath { .. })), "{path:?}");
+        assert!(matches!(refused, Err(GitError::BadPath { .. })), "{path:?}");
     }
     for changes in [
         vec![put("tasks/AOF-aaa.md/x", "x\n")],
@@ -36,7 +36,7 @@ fn paths_that_mean_another_place_are_refused() {
     ] {
         assert!(matches!(
             repository.prepare(&head, &draft(changes)),
-            Err(AuditError::BadPath { .. })
+            Err(GitError::BadPath { .. })
         ));
     }
     test.assert_clean();
@@ -53,7 +53,7 @@ fn links_are_not_written_through() {
     let head = repository.head().unwrap();
     for path in ["link/AOF-aaa.md", "tasks/AOF-lnk.md"] {
         let refused = repository.prepare(&head, &draft(vec![put(path, "x\n")]));
-        assert!(matches!(refused, Err(AuditError::BadPath { .. })), "{path}");
+        assert!(matches!(refused, Err(GitError::BadPath { .. })), "{path}");
     }
     assert_eq!(repository.read(head.commit.unwrap(), "tasks/AOF-lnk.md").unwrap(), None);
 }
@@ -105,7 +105,7 @@ fn times_before_git_are_refused() {
     early.authored = jiff::Timestamp::from_second(-1).unwrap();
     assert!(matches!(
         repository.prepare(&repository.head().unwrap(), &early),
-        Err(AuditError::BadTime { .. })
+        Err(GitError::BadTime { .. })
     ));
 }
 
@@ -114,21 +114,17 @@ fn repositories_that_cannot_be_served_are_refused_in_words() {
     let test = TestRepository::empty();
     let refusal = |name: &str| Repository::discover(&test.beside(name)).map(|_| ()).unwrap_err();
     fs::create_dir(test.beside("none")).unwrap();
-    assert!(matches!(refusal("none"), AuditError::NoRepository { .. }));
-    assert!(matches!(refusal("absent"), AuditError::Io { .. }));
+    assert!(matches!(refusal("none"), GitError::NoRepository { .. }));
+    assert!(matches!(refusal("absent"), GitError::Io { .. }));
     test.git_in(&test.beside(""), &["init", "-q", "--bare", "bare"]);
-    assert!(matches!(refusal("bare"), AuditError::Bare { .. }));
+    assert!(matches!(refusal("bare"), GitError::Bare { .. }));
     test.git_in(&test.beside(""), &["init", "-q", "--object-format=sha256", "sha256"]);
-    assert!(matches!(refusal("sha256"), AuditError::Sha256 { .. }), "{:?}", refusal("sha256"));
+    assert!(matches!(refusal("sha256"), GitError::Sha256 { .. }), "{:?}", refusal("sha256"));
     test.git_in(&test.beside(""), &["init", "-q", "--ref-format=reftable", "reftable"]);
-    assert!(
-        matches!(refusal("reftable"), AuditError::Reftable { .. }),
-        "{:?}",
-        refusal("reftable")
-    );
+    assert!(matches!(refusal("reftable"), GitError::Reftable { .. }), "{:?}", refusal("reftable"));
     let inside = Repository::discover(&test.path(".git/refs")).map(|_| ()).unwrap_err();
     assert!(
-        matches!(inside, AuditError::OutsideWorktree { .. } | AuditError::Bare { .. }),
+        matches!(inside, GitError::OutsideWorktree { .. } | GitError::Bare { .. }),
         "{inside:?}"
     );
 }
@@ -138,7 +134,7 @@ fn a_detached_head_and_unfinished_operations_are_waited_for() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
     let waits = |word: &str| match repository.head() {
-        Err(AuditError::Waiting { reason }) => assert!(reason.contains(word), "{reason}"),
+        Err(GitError::Waiting { reason }) => assert!(reason.contains(word), "{reason}"),
         other => panic!("{other:?}"),
     };
     test.git(&["checkout", "-q", "--detach"]);

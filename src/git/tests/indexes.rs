@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 use super::environment::{
     TestRepository, commit, delete, draft, no_intent, put, soon, write_and_publish,
 };
-use crate::git::AuditError;
+use crate::git::GitError;
 
 /// Adds, changes and removes, with something staged all the while.
 fn exercise(test: &TestRepository) {
@@ -151,7 +151,7 @@ fn a_staged_version_in_a_foreign_layout_is_refused_too() {
     let repository = test.open();
     let refused = repository
         .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "engine\n")]));
-    assert!(matches!(refused, Err(AuditError::StagedElsewise { .. })));
+    assert!(matches!(refused, Err(GitError::StagedElsewise { .. })));
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn a_damaged_index_is_reported_and_left_alone() {
         fs::write(test.path(".git/index"), &bad).unwrap();
         let refused = repository
             .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "x\n")]));
-        assert!(matches!(refused, Err(AuditError::Index { .. })));
+        assert!(matches!(refused, Err(GitError::Index { .. })));
         assert_eq!(fs::read(test.path(".git/index")).unwrap(), bad);
     }
 }

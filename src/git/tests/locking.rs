@@ -9,7 +9,7 @@ use super::environment::{
     TestRepository, commit, delete, draft, no_intent, put, soon, write_and_publish,
 };
 use crate::git::transaction::locks::Cleared;
-use crate::git::{AuditError, End, Locks, Repository};
+use crate::git::{End, GitError, Locks, Repository};
 use crate::system::crash_points;
 
 #[test]
@@ -33,7 +33,7 @@ fn a_held_index_lock_is_waited_for_and_never_broken() {
         .publish(&prepared, soon_over(), &mut seen, &mut || Some(Vec::new()))
         .unwrap_err();
     assert!(
-        matches!(&error, AuditError::Locked { path, age: Some(_) } if path.ends_with("index.lock")),
+        matches!(&error, GitError::Locked { path, age: Some(_) } if path.ends_with("index.lock")),
         "{error}"
     );
     assert_eq!(ours(), 0);
@@ -44,7 +44,7 @@ fn a_held_index_lock_is_waited_for_and_never_broken() {
         .publish(&prepared, soon_over(), &mut taken, &mut || Some(Vec::new()))
         .unwrap_err();
     assert!(
-        matches!(&error, AuditError::Locked { path, age: Some(_) } if path.ends_with("index.lock")),
+        matches!(&error, GitError::Locked { path, age: Some(_) } if path.ends_with("index.lock")),
         "{error}"
     );
     assert_eq!(fs::read_to_string(&lock).unwrap(), "somebody's");
@@ -99,7 +99,7 @@ fn a_held_branch_lock_gives_the_index_back() {
         .publish(&prepared, Instant::now(), &mut no_intent, &mut || Some(Vec::new()))
         .unwrap_err();
     assert!(
-        matches!(&error, AuditError::Locked { path, .. } if path.ends_with("main.lock")),
+        matches!(&error, GitError::Locked { path, .. } if path.ends_with("main.lock")),
         "{error}"
     );
     assert!(lock.exists());
@@ -118,17 +118,17 @@ fn a_branch_that_moved_is_not_overwritten() {
     let error = repository
         .publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new()))
         .unwrap_err();
-    assert!(matches!(error, AuditError::Moved { .. }), "{error}");
+    assert!(matches!(error, GitError::Moved { .. }), "{error}");
     assert_eq!(test.git(&["log", "-1", "--format=%s"]), "person\n");
     test.git(&["checkout", "-q", "-b", "other", "HEAD~1"]);
     assert!(matches!(
         repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())),
-        Err(AuditError::Moved { .. })
+        Err(GitError::Moved { .. })
     ));
     test.git(&["checkout", "-q", "--detach"]);
     assert!(matches!(
         repository.publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new())),
-        Err(AuditError::Waiting { .. })
+        Err(GitError::Waiting { .. })
     ));
     test.assert_clean();
 }
@@ -146,7 +146,7 @@ fn an_intent_that_cannot_be_recorded_stops_everything() {
         &mut |_| Err(io::Error::other("disk full")),
         &mut || Some(Vec::new()),
     );
-    assert!(matches!(refused, Err(AuditError::Io { .. })));
+    assert!(matches!(refused, Err(GitError::Io { .. })));
     assert_eq!(repository.head().unwrap(), *prepared.base());
     test.assert_clean();
 }
@@ -260,7 +260,7 @@ fn kill_at(test: &TestRepository, point: &str) {
 #[test]
 fn locks_are_ours_also_if_the_disk_is_called_otherwise_after_a_restart() {
     let test = TestRepository::with_tasks();
-    kill_at(&test, "audit.ref-locked");
+    kill_at(&test, "git.ref-locked");
     let text = fs::read(test.beside("intent")).unwrap();
     let mut locks: Locks = serde_json::from_slice(&text).unwrap();
     locks.index.device += 1;
@@ -281,7 +281,7 @@ fn a_lock_that_a_power_cut_brought_back_is_told_from_one_that_is_held() {
     // When a file got its name cannot be set; but the folder that it is in can get another one.
     fs::create_dir(heads.join("before")).unwrap();
     fs::write(heads.join("before/one.lock"), "what the branch was\n").unwrap();
-    kill_at(&test, "audit.ref-moved");
+    kill_at(&test, "git.ref-moved");
     let locks: Locks = serde_json::from_slice(&fs::read(test.beside("intent")).unwrap()).unwrap();
     let clear = |end| test.open().clear_stale(&locks, end).unwrap().branch_lock;
     let lock = heads.join("topic/one.lock");
@@ -302,7 +302,7 @@ fn a_lock_that_a_power_cut_brought_back_is_told_from_one_that_is_held() {
 
 #[test]
 fn a_kill_at_any_point_leaves_nothing_that_recovery_cannot_clear() {
-    for point in crash_points::POINTS.iter().filter(|point| point.starts_with("audit.")) {
+    for point in crash_points::POINTS.iter().filter(|point| point.starts_with("git.")) {
         let test = TestRepository::with_tasks();
         test.write("src/x.txt", "staged\n");
         test.git(&["add", "src/x.txt"]);
@@ -315,7 +315,7 @@ fn a_kill_at_any_point_leaves_nothing_that_recovery_cannot_clear() {
             .map(|text| serde_json::from_slice::<Locks>(&text).unwrap());
         let landed =
             intent.is_some_and(|locks| repository.clear_stale(&locks, End::Kill).unwrap().landed);
-        assert_eq!(landed, *point == "audit.ref-moved", "{point}");
+        assert_eq!(landed, *point == "git.ref-moved", "{point}");
         let files = ["tasks/AOF-aaa.md", "tasks/AOF-new.md"];
         if landed {
             repository.settle_index(before.commit, &files, soon(), &mut no_intent).unwrap();
@@ -338,7 +338,7 @@ fn a_kill_at_any_point_leaves_nothing_that_recovery_cannot_clear() {
                 fs::File::open(entry.path()).unwrap().set_modified(old).unwrap();
             }
         }
-        let left = if *point == "audit.temps-made" { 2 } else { 0 };
+        let left = if *point == "git.temps-made" { 2 } else { 0 };
         assert_eq!(repository.sweep_temps().unwrap(), left, "{point}");
         test.assert_sound();
     }
@@ -365,7 +365,7 @@ fn git_and_the_engine_take_turns() {
                         .publish(&prepared, soon(), &mut no_intent, &mut || Some(Vec::new()))
                     {
                         Ok(_) => made += 1,
-                        Err(AuditError::Moved { .. } | AuditError::StagedElsewise { .. }) => {}
+                        Err(GitError::Moved { .. } | GitError::StagedElsewise { .. }) => {}
                         Err(error) => panic!("{error}"),
                     }
                 }

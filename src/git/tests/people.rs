@@ -1,7 +1,7 @@
 use std::process::Command;
 
 use super::environment::{TestRepository, commit, put};
-use crate::git::{AuditError, Person, Repository};
+use crate::git::{GitError, Person, Repository};
 
 /// Runs a test of this module in a process whose environment is its own.
 fn run(test: &TestRepository, name: &str, variables: &[(&str, &str)]) {
@@ -28,7 +28,7 @@ fn own() -> Option<Repository> {
 fn child_has_no_identity() {
     let Some(repository) = own() else { return };
     let error = repository.identity().unwrap_err();
-    assert!(matches!(error, AuditError::NoIdentity { missing: "`user.name`" }));
+    assert!(matches!(error, GitError::NoIdentity { missing: "`user.name`" }));
     let text = error.to_string();
     assert!(
         text.contains("git config --global user.name \"")
@@ -67,10 +67,7 @@ fn child_is_told_before_there_is_a_repository() {
 #[test]
 fn child_is_unknown_before_there_is_a_repository() {
     if own().is_some() {
-        assert!(matches!(
-            Repository::user(),
-            Err(AuditError::NoIdentity { missing: "`user.name`" })
-        ));
+        assert!(matches!(Repository::user(), Err(GitError::NoIdentity { missing: "`user.name`" })));
     }
 }
 
@@ -137,7 +134,7 @@ fn a_submodule_is_a_repository_of_its_own() {
         &into.head().unwrap(),
         &crate::git::tests::environment::draft(vec![put("inner/tasks/x.md", "x\n")]),
     );
-    assert!(matches!(refused, Err(AuditError::BadPath { .. })));
+    assert!(matches!(refused, Err(GitError::BadPath { .. })));
 }
 
 #[test]
@@ -146,7 +143,7 @@ fn child_does_not_own_the_repository() {
     let error = Repository::discover(root.as_ref()).map(|_| ()).unwrap_err();
     let line = format!("git config --global --add safe.directory {}", root.display());
     assert!(
-        matches!(error, AuditError::NotOwned { .. }) && error.to_string().contains(&line),
+        matches!(error, GitError::NotOwned { .. }) && error.to_string().contains(&line),
         "{error}"
     );
 }

@@ -3,7 +3,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use super::environment::{TestRepository, commit, draft, put};
-use crate::git::AuditError;
+use crate::git::GitError;
 
 /// A stand-in for `gpg` that checks its arguments and signs with a hash.
 fn fake_gpg(test: &TestRepository, body: &str) {
@@ -47,14 +47,14 @@ fn a_signature_that_fails_fails_the_preparation() {
         let error =
             repository.prepare(&head, &draft(vec![put("tasks/AOF-aaa.md", "x\n")])).err().unwrap();
         assert!(
-            matches!(&error, AuditError::Signing { .. }) && error.to_string().contains(word),
+            matches!(&error, GitError::Signing { .. }) && error.to_string().contains(word),
             "{error}"
         );
     }
     test.git(&["config", "gpg.program", "/nonexistent/gpg"]);
     assert!(matches!(
         repository.prepare(&head, &draft(vec![put("tasks/AOF-aaa.md", "x\n")])),
-        Err(AuditError::Signing { .. })
+        Err(GitError::Signing { .. })
     ));
     assert_eq!(repository.head().unwrap(), head);
 }
@@ -97,5 +97,5 @@ fn ssh_signatures_verify() {
     let repository = test.open();
     let refused = repository
         .prepare(&repository.head().unwrap(), &draft(vec![put("tasks/AOF-aaa.md", "asks\n")]));
-    assert!(matches!(refused, Err(AuditError::Signing { .. })));
+    assert!(matches!(refused, Err(GitError::Signing { .. })));
 }

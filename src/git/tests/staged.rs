@@ -1,5 +1,5 @@
 use super::environment::{TestRepository, commit, delete, draft, no_intent, put, soon};
-use crate::git::AuditError;
+use crate::git::GitError;
 
 /// Stages `x`, modifies `y` and leaves `z` untracked.
 fn busy_person(test: &TestRepository) {
@@ -62,7 +62,7 @@ fn a_staged_version_of_the_same_task_is_never_overwritten() {
     test.write("tasks/AOF-aaa.md", "person\n");
     test.git(&["add", "tasks/AOF-aaa.md"]);
 
-    let refused = |error: &AuditError| matches!(error, AuditError::StagedElsewise { path } if path == "tasks/AOF-aaa.md");
+    let refused = |error: &GitError| matches!(error, GitError::StagedElsewise { path } if path == "tasks/AOF-aaa.md");
     assert!(repository.prepare(&head, &change()).is_err_and(|error| refused(&error)));
     assert!(
         repository
@@ -86,10 +86,10 @@ fn staged_deletions_conflicts_and_intended_additions_are_refused() {
     let head = repository.head().unwrap();
     let prepare = |path: &str| repository.prepare(&head, &draft(vec![put(path, "engine\n")]));
     test.git(&["rm", "-q", "--cached", "tasks/AOF-aaa.md"]);
-    assert!(matches!(prepare("tasks/AOF-aaa.md"), Err(AuditError::StagedElsewise { .. })));
+    assert!(matches!(prepare("tasks/AOF-aaa.md"), Err(GitError::StagedElsewise { .. })));
     test.write("tasks/AOF-ita.md", "meant\n");
     test.git(&["add", "-N", "tasks/AOF-ita.md"]);
-    assert!(matches!(prepare("tasks/AOF-ita.md"), Err(AuditError::IntentToAdd { .. })));
+    assert!(matches!(prepare("tasks/AOF-ita.md"), Err(GitError::IntentToAdd { .. })));
     let blob = test.git(&["rev-parse", "HEAD:tasks/AOF-bbb.md"]);
     let stage = |number| format!("100644 {} {number}\ttasks/AOF-bbb.md", blob.trim());
     let stages = [stage(1), stage(2), stage(3)].join("\n");
@@ -100,7 +100,7 @@ fn staged_deletions_conflicts_and_intended_additions_are_refused() {
     .unwrap();
     let shell = format!("git update-index --index-info < '{}'", test.beside("stages").display());
     test.git(&["-c", &format!("alias.stages=!{shell}"), "stages"]);
-    assert!(matches!(prepare("tasks/AOF-bbb.md"), Err(AuditError::Unmerged { .. })));
+    assert!(matches!(prepare("tasks/AOF-bbb.md"), Err(GitError::Unmerged { .. })));
     assert!(prepare("tasks/ccc/AOF-ccc.md").is_ok());
 }
 

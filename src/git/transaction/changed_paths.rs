@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::git::error::AuditError;
-use crate::git::index::user_index::{FolderChange, PathChange};
-use crate::git::objects::id::ObjectId;
+use crate::git::error::GitError;
+use crate::git::id::ObjectId;
+use crate::git::index::entries::{FolderChange, PathChange};
 use crate::git::objects::tree::Trees;
 
 /// The paths in the order of the index.
@@ -18,7 +18,7 @@ pub(crate) fn path_changes(
     before: Option<ObjectId>,
     after: Option<ObjectId>,
     passed: BTreeMap<String, Vec<ObjectId>>,
-) -> Result<Vec<PathChange>, AuditError> {
+) -> Result<Vec<PathChange>, GitError> {
     passed
         .into_iter()
         .map(|(path, passed)| {
@@ -38,7 +38,7 @@ pub(crate) fn folder_changes(
     before: Option<ObjectId>,
     after: Option<ObjectId>,
     changes: &[PathChange],
-) -> Result<Vec<FolderChange>, AuditError> {
+) -> Result<Vec<FolderChange>, GitError> {
     let folders: BTreeSet<&str> =
         changes.iter().flat_map(|change| folders_above(&change.path)).collect();
     folders
@@ -64,8 +64,8 @@ pub(crate) fn can_be_committed(path: &str) -> bool {
 }
 
 /// Refuses paths that git would not check out again, or that mean another place.
-pub(crate) fn check_path(path: &str) -> Result<(), AuditError> {
-    let refuse = |reason| Err(AuditError::BadPath { path: path.to_owned(), reason });
+pub(crate) fn check_path(path: &str) -> Result<(), GitError> {
+    let refuse = |reason| Err(GitError::BadPath { path: path.to_owned(), reason });
     for name in path.split('/') {
         let lower = name.to_ascii_lowercase();
         match lower.as_str() {

@@ -12,16 +12,15 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{CWD, RenameFlags};
+use rustix::fs::{CWD, FlockOperation, RenameFlags, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::git::checkout::running_git::is_held;
-use crate::git::error::{At, AuditError};
-use crate::git::objects::id::CommitId;
+use crate::git::error::{At, GitError};
+use crate::git::id::CommitId;
+use crate::git::objects::git_file;
 use crate::git::objects::loose::{Temp, sync_files, sync_folder};
-use crate::git::repository::git_file;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 use crate::system::disk::{Part, Unsynced};
 
 const TEMP_PREFIX: &str = "aof-";
@@ -95,7 +94,7 @@ pub struct Cleared {
 impl Repository {
     /// Removes the locks that a killed process left, if they are provably the recorded ones, or provably nobody's. The caller holds
     /// the project's writer lock, so that process is gone. Those that are gone do not come back when the record is.
-    pub fn clear_stale(&self, locks: &Locks, end: End) -> Result<Cleared, AuditError> {
+    pub fn clear_stale(&self, locks: &Locks, end: End) -> Result<Cleared, GitError> {
         let index_lock = self.git_dir().join("index.lock");
         let mut cleared = Cleared {
             index_lock: locks.index.remove_if_same(&index_lock)?,
@@ -131,7 +130,7 @@ impl Repository {
     /// Removes temp files of ours that a kill left before their names were told to anybody; returns how many.
     ///
     /// They live for milliseconds, or are held locked, so an old one that nobody holds has no owner any more.
-    pub fn sweep_temps(&self) -> Result<usize, AuditError> {
+    pub fn sweep_temps(&self) -> Result<usize, GitError> {
         let abandoned = self.abandoned_temps()?;
         for path in &abandoned {
             fs::remove_file(path).at("remove", path)?;
@@ -140,7 +139,7 @@ impl Repository {
     }
 
     /// Returns those files.
-    pub fn abandoned_temps(&self) -> Result<Vec<PathBuf>, AuditError> {
+    pub fn abandoned_temps(&self) -> Result<Vec<PathBuf>, GitError> {
         let mut found = Vec::new();
         for folder in BTreeSet::from([self.git_dir(), self.common_dir()]) {
             for entry in fs::read_dir(folder).at("read", folder)? {
@@ -166,7 +165,7 @@ impl Repository {
 }
 
 impl LockFile {
-    fn describe(temp: &Temp) -> Result<Self, AuditError> {
+    fn describe(temp: &Temp) -> Result<Self, GitError> {
         let data = temp.file.metadata().at("read", &temp.path)?;
         let name =
             temp.path.file_name().expect("a temp file has a name").to_string_lossy().into_owned();
@@ -179,7 +178,7 @@ impl LockFile {
         data.ino() == self.inode && born(data) == self.born && (same_device || self.born.is_some())
     }
 
-    fn remove_if_same(&self, lock: &Path) -> Result<bool, AuditError> {
+    fn remove_if_same(&self, lock: &Path) -> Result<bool, GitError> {
         match fs::symlink_metadata(lock) {
             // Nobody can have put another file here in between: a lock's name is never replaced while it exists.
             Ok(data) if self.is(&data) => fs::remove_file(lock).at("remove", lock).map(|()| true),
@@ -191,7 +190,7 @@ impl LockFile {
 
     /// Removes a lock that was there before this one was taken. This one has got to the place that both of them lock, so whoever had
     /// the other had given it up by then: it is a name that was gone, and that a power cut has brought back (btrfs does that).
-    fn remove_if_before(&self, lock: &Path, place: &Path) -> Result<bool, AuditError> {
+    fn remove_if_before(&self, lock: &Path, place: &Path) -> Result<bool, GitError> {
         let look = |path: &Path| match fs::symlink_metadata(path) {
             Ok(data) => Ok(Some(data)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -211,7 +210,14 @@ impl LockFile {
     }
 }
 
-fn remove_temp(folder: &Path, name: &str) -> Result<(), AuditError> {
+/// Says whether anybody holds a file locked.
+pub(crate) fn is_held(path: &Path) -> bool {
+    let held =
+        |file: File| flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK);
+    File::open(path).is_ok_and(held)
+}
+
+fn remove_temp(folder: &Path, name: &str) -> Result<(), GitError> {
     // A record may be damaged, or somebody else's.
     if !name.starts_with(TEMP_PREFIX) || name.contains('/') {
         return Ok(());
@@ -235,14 +241,14 @@ pub(crate) struct Unlocked {
 }
 
 impl Unlocked {
-    pub(crate) fn create(folder: &Path, what: &str, mode: u32) -> Result<Self, AuditError> {
+    pub(crate) fn create(folder: &Path, what: &str, mode: u32) -> Result<Self, GitError> {
         let temp = Temp::create(folder, what, mode)?;
         let file = LockFile::describe(&temp)?;
         Ok(Self { temp, file })
     }
 
     /// Makes the file a lock; waits until the deadline while somebody else has it.
-    pub(crate) fn lock(mut self, place: PathBuf, deadline: Instant) -> Result<Held, AuditError> {
+    pub(crate) fn lock(mut self, place: PathBuf, deadline: Instant) -> Result<Held, GitError> {
         let mut nap = SHORTEST_NAP;
         let mut parent_made = false;
         loop {
@@ -270,7 +276,7 @@ impl Unlocked {
 }
 
 /// Waits until nobody has a lock, without taking it: whoever has it should not meet what is written before one takes it oneself.
-pub(crate) fn wait_while_held(place: &Path, deadline: Instant) -> Result<(), AuditError> {
+pub(crate) fn wait_while_held(place: &Path, deadline: Instant) -> Result<(), GitError> {
     let mut nap = SHORTEST_NAP;
     while place.exists() {
         nap = rest(place, nap, deadline)?;
@@ -279,11 +285,11 @@ pub(crate) fn wait_while_held(place: &Path, deadline: Instant) -> Result<(), Aud
 }
 
 /// Sleeps while somebody has that lock; returns how long the next time. It is a fault when the time is over.
-fn rest(place: &Path, nap: Duration, deadline: Instant) -> Result<Duration, AuditError> {
+fn rest(place: &Path, nap: Duration, deadline: Instant) -> Result<Duration, GitError> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
         let age = fs::metadata(place).ok().and_then(|data| data.modified().ok()?.elapsed().ok());
-        return Err(AuditError::Locked { path: place.to_owned(), age });
+        return Err(GitError::Locked { path: place.to_owned(), age });
     }
     thread::sleep(nap.min(left));
     Ok((nap * 2).min(LONGEST_NAP))
@@ -300,7 +306,7 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-fn create_parent(place: &Path) -> Result<(), AuditError> {
+fn create_parent(place: &Path) -> Result<(), GitError> {
     let folder = place.parent().expect("a lock lies in a folder");
     fs::create_dir_all(folder).at("create", folder)
 }
@@ -324,12 +330,12 @@ impl Held {
 
     /// Returns the file as one that waits for the disk, under the name that it is about to have. Without its bytes what has that name
     /// would be no index, for git either.
-    pub(crate) fn unsynced(&self, target: &Path) -> Result<Unsynced, AuditError> {
+    pub(crate) fn unsynced(&self, target: &Path) -> Result<Unsynced, GitError> {
         Unsynced::new(self.file(), target, Part::Everything).at("hold open", target)
     }
 
     /// Puts the file in the place of the one that it locks, for good.
-    pub(crate) fn replace(self, target: &Path) -> Result<(), AuditError> {
+    pub(crate) fn replace(self, target: &Path) -> Result<(), GitError> {
         sync_files(vec![self.unsynced(target)?])?;
         self.rename_to(target).at("replace", target)?;
         sync_folder(target.parent().expect("what is locked lies in a folder"))

@@ -1,9 +1,7 @@
-//! A commit: prepared, published under git's locks, signed.
+//! A commit: prepared, and published under git's locks.
 
 pub(crate) mod changed_paths;
-pub(crate) mod identity;
 pub(crate) mod locks;
 pub(crate) mod prepare;
 pub(crate) mod publish;
-pub(crate) mod reference;
-pub(crate) mod trailers;
+pub(crate) mod settle_index;

@@ -1,4 +1,4 @@
-//! Step 4 of a transition: everything that can fail before anything moves. Blobs, trees spliced from the parent's,
+//! Everything that can fail before anything moves. Blobs, trees spliced from the parent's,
 //! commits (signed if git's configuration says so), all written, but neither named nor on a branch yet.
 //!
 //! Blobs are the bytes that stand in the worktree. A file that git would convert by its attributes is refused.
@@ -11,15 +11,17 @@ use std::collections::{BTreeMap, HashSet};
 use jiff::Timestamp;
 
 use super::changed_paths::{check_path, folder_changes, path_changes, paths};
-use super::identity::Person;
-use crate::git::error::AuditError;
-use crate::git::index::user_index::{FolderChange, Index, PathChange};
-use crate::git::objects::commit_bytes::{encode, with_signature};
-use crate::git::objects::id::{CommitId, ObjectId};
+use crate::git::error::GitError;
+use crate::git::id::{CommitId, ObjectId};
+use crate::git::index::entries::{FolderChange, PathChange};
+use crate::git::index::user_index::Index;
+use crate::git::objects::commit::{encode, with_signature};
 use crate::git::objects::loose::{Kind, Object, Staged, name};
+use crate::git::objects::person::Person;
 use crate::git::objects::tree::{Edit, Trees};
+use crate::git::repository::handle::Repository;
 use crate::git::repository::head::Head;
-use crate::git::repository::repository::Repository;
+use crate::git::repository::references::ReflogEntry;
 use crate::git::signing::sign::Signers;
 
 /// From this many commits on, their objects go into one pack: fewer syncs, but a pack more for `git gc`.
@@ -65,27 +67,19 @@ pub struct Draft {
 pub struct Prepared {
     pub(crate) objects: RefCell<Staged>,
     pub(crate) base: Head,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<ReflogEntry>,
     pub(crate) changes: Vec<PathChange>,
     pub(crate) folders: Vec<FolderChange>,
     pub(crate) index: Index,
 }
 
-/// One of them, as the reflog tells it.
-pub(crate) struct Step {
-    pub commit: CommitId,
-    pub subject: String,
-    pub committer: Person,
-    pub committed: Timestamp,
-}
-
 /// Makes of a commit of that committer what is to be written.
-type Sign<'s> = dyn FnMut(&Person, Vec<u8>) -> Result<Vec<u8>, AuditError> + 's;
+type Sign<'s> = dyn FnMut(&Person, Vec<u8>) -> Result<Vec<u8>, GitError> + 's;
 
 /// Commits that nothing is written of yet.
 struct Composed {
     objects: Vec<Object>,
-    steps: Vec<Step>,
+    steps: Vec<ReflogEntry>,
     changes: Vec<PathChange>,
     folders: Vec<FolderChange>,
     index: Index,
@@ -110,12 +104,12 @@ impl Prepared {
 
 impl Repository {
     /// Prepares one commit on top of the branch.
-    pub fn prepare(&self, head: &Head, draft: &Draft) -> Result<Prepared, AuditError> {
+    pub fn prepare(&self, head: &Head, draft: &Draft) -> Result<Prepared, GitError> {
         self.prepare_batch(head, std::slice::from_ref(draft))
     }
 
     /// Prepares a chain of commits on top of the branch, the first of them first.
-    pub fn prepare_batch(&self, head: &Head, drafts: &[Draft]) -> Result<Prepared, AuditError> {
+    pub fn prepare_batch(&self, head: &Head, drafts: &[Draft]) -> Result<Prepared, GitError> {
         let mut signers = Signers::default();
         let sign = &mut |committer: &Person, unsigned: Vec<u8>| match signers.of(self, committer)? {
             Some(signer) => Ok(with_signature(&unsigned, &signer.sign(&unsigned)?)),
@@ -135,7 +129,7 @@ impl Repository {
     }
 
     /// Meets what would keep these commits from being prepared; writes nothing, and has nothing signed.
-    pub fn rehearse(&self, head: &Head, drafts: &[Draft]) -> Result<(), AuditError> {
+    pub fn rehearse(&self, head: &Head, drafts: &[Draft]) -> Result<(), GitError> {
         self.compose(head, drafts, &mut |_, unsigned| Ok(unsigned)).map(drop)
     }
 
@@ -144,7 +138,7 @@ impl Repository {
         head: &Head,
         drafts: &[Draft],
         sign: &mut Sign<'_>,
-    ) -> Result<Composed, AuditError> {
+    ) -> Result<Composed, GitError> {
         let base_root = head.commit.map(|commit| self.root_tree(commit)).transpose()?;
         let mut trees = self.trees();
         let mut objects = Vec::new();
@@ -154,14 +148,14 @@ impl Repository {
         for draft in drafts {
             let new_root = self.splice(&mut trees, root, draft, &mut objects, &mut passed)?;
             if Some(new_root) == root {
-                return Err(AuditError::Unchanged);
+                return Err(GitError::Unchanged);
             }
             let stamps = [(&draft.author, draft.authored), (&draft.committer, draft.committed)];
             let unsigned = encode(new_root, parent.as_slice(), stamps, &draft.message)?;
             let commit = Object::new(Kind::Commit, sign(&draft.committer, unsigned)?);
             let id = CommitId::new(commit.id);
             objects.push(commit);
-            steps.push(Step {
+            steps.push(ReflogEntry {
                 commit: id,
                 subject: subject(&draft.message),
                 committer: draft.committer.clone(),
@@ -170,7 +164,7 @@ impl Repository {
             (root, parent) = (Some(new_root), Some(id));
         }
         if steps.is_empty() {
-            return Err(AuditError::Unchanged);
+            return Err(GitError::Unchanged);
         }
 
         let changes = path_changes(&trees, base_root, root, passed)?;
@@ -187,7 +181,7 @@ impl Repository {
         draft: &Draft,
         objects: &mut Vec<Object>,
         passed: &mut BTreeMap<String, Vec<ObjectId>>,
-    ) -> Result<ObjectId, AuditError> {
+    ) -> Result<ObjectId, GitError> {
         for change in &draft.standing {
             let path = self.full_path(&change.path);
             if let Some(content) = &change.content {
@@ -206,7 +200,7 @@ impl Repository {
             passed.entry(path.clone()).or_default().extend(blob.as_ref().map(|blob| blob.id));
             let edit = (blob.as_ref().map(|blob| blob.id), change.is_program);
             if edits.insert(path, edit).is_some() {
-                return Err(AuditError::BadPath {
+                return Err(GitError::BadPath {
                     path: change.path.clone(),
                     reason: "the same change names it twice",
                 });

@@ -31,11 +31,11 @@ use std::time::Instant;
 use super::changed_paths::paths;
 use super::locks::{BranchLock, Files, Held, Locks, Unlocked, wait_while_held};
 use super::prepare::Prepared;
-use crate::git::error::{At, AuditError};
+use crate::git::error::{At, GitError};
+use crate::git::id::CommitId;
 use crate::git::index::user_index::{Index, Patched};
-use crate::git::objects::id::CommitId;
 use crate::git::objects::loose::{sync_files, unsynced_folder};
-use crate::git::repository::repository::Repository;
+use crate::git::repository::handle::Repository;
 use crate::system::crash_points;
 use crate::system::disk;
 use crate::system::disk::{NotSynced, Unsynced};
@@ -72,7 +72,7 @@ impl Repository {
         deadline: Instant,
         intent: Intent<'_>,
         write_files: WriteFiles<'_>,
-    ) -> Result<Published, AuditError> {
+    ) -> Result<Published, GitError> {
         let reference = &prepared.base.reference;
         let place = self.reference_path(reference);
         // `git add -A` holds it while it looks for new files, and would take in those that have no names yet.
@@ -93,20 +93,20 @@ impl Repository {
         waiting.push(branch_temp.temp.unsynced()?);
         // No lock has its name yet, no object and no file of the caller's: which of them gets there first does not matter.
         sync_files(waiting)?;
-        crash_points::point("audit.objects-written");
+        crash_points::point("git.objects-written");
 
         let index_lock = index_temp.lock(self.git_dir().join("index.lock"), deadline)?;
-        crash_points::point("audit.index-locked");
+        crash_points::point("git.index-locked");
         // The lock may have been waited for, and a pruning git takes what nothing leads to.
         let pruned =
-            || AuditError::Moved { reference: reference.clone(), found: prepared.base.commit };
+            || GitError::Moved { reference: reference.clone(), found: prepared.base.commit };
         if !objects.are_there() {
             return Err(pruned());
         }
         self.objects().name_staged(&mut objects)?;
         let now = self.head()?;
         if now != prepared.base {
-            return Err(AuditError::Moved { reference: now.reference, found: now.commit });
+            return Err(GitError::Moved { reference: now.reference, found: now.commit });
         }
         // It may have come with what git just brought, and what is about to be committed out of it.
         self.own_folder_is_ours_at(now.commit)?;
@@ -118,41 +118,41 @@ impl Repository {
             reread.check(self, &prepared.changes)?;
             &reread
         };
-        let Some(mut folders) = write_files() else { return Err(AuditError::NotWritten) };
+        let Some(mut folders) = write_files() else { return Err(GitError::NotWritten) };
         write_index(&index_lock, &index.patched(self, &prepared.changes, &prepared.folders)?)?;
-        crash_points::point("audit.index-written");
+        crash_points::point("git.index-written");
 
         let branch_lock =
             branch_temp.lock(self.common_dir().join(format!("{reference}.lock")), deadline)?;
-        crash_points::point("audit.ref-locked");
+        crash_points::point("git.ref-locked");
         let found = self.read_reference(reference)?;
         if found != prepared.base.commit {
-            return Err(AuditError::Moved { reference: reference.clone(), found });
+            return Err(GitError::Moved { reference: reference.clone(), found });
         }
         if !objects.are_there() {
             return Err(pruned());
         }
         self.write_reflogs(reference, prepared.base.commit, &prepared.steps)?;
-        crash_points::point("audit.reflog-written");
+        crash_points::point("git.reflog-written");
         folders.push(unsynced_folder(place.parent().expect("a branch lies in a folder"))?);
         let index_place = self.git_dir().join("index");
         folders.push(index_lock.unsynced(&index_place)?);
         index_lock.rename_to(&index_place).at("replace", &index_place)?;
-        crash_points::point("audit.index-moved");
+        crash_points::point("git.index-moved");
         branch_lock.rename_to(&place).at("move the branch", &place)?;
-        crash_points::point("audit.ref-moved");
+        crash_points::point("git.ref-moved");
         // The commit point is passed: from here on nothing may read as if the branch had not moved.
         Ok(Published { commit: prepared.last(), not_synced: disk::sync(folders).err() })
     }
 
     /// Has what was prepared survive, and moves nothing: for whoever asks a remote first.
-    pub fn keep(&self, prepared: &Prepared) -> Result<(), AuditError> {
+    pub fn keep(&self, prepared: &Prepared) -> Result<(), GitError> {
         let mut objects = prepared.objects.borrow_mut();
         sync_files(objects.unsynced()?)?;
         self.objects().name_staged(&mut objects)
     }
 
-    pub(crate) fn temp_index(&self, mode: Option<u32>) -> Result<Unlocked, AuditError> {
+    pub(crate) fn temp_index(&self, mode: Option<u32>) -> Result<Unlocked, GitError> {
         Unlocked::create(
             self.git_dir(),
             "aof-index",
@@ -160,7 +160,7 @@ impl Repository {
         )
     }
 
-    pub(crate) fn branch_temp(&self, commit: CommitId) -> Result<Unlocked, AuditError> {
+    pub(crate) fn branch_temp(&self, commit: CommitId) -> Result<Unlocked, GitError> {
         let mut unlocked =
             Unlocked::create(self.common_dir(), "aof-branch", self.shared_file_mode())?;
         unlocked.temp.write(format!("{commit}\n").as_bytes())?;
@@ -174,7 +174,7 @@ impl Repository {
     }
 }
 
-pub(crate) fn write_index(lock: &Held, patched: &Patched) -> Result<(), AuditError> {
+pub(crate) fn write_index(lock: &Held, patched: &Patched) -> Result<(), GitError> {
     let mut file = lock.file();
     file.write_all(&patched.bytes).at("write", lock.path())?;
     if let Some(modified) = patched.modified {
@@ -190,9 +190,9 @@ pub(crate) fn tell(
     intent: Intent<'_>,
     locks: &Locks,
     near: &Path,
-) -> Result<Vec<Unsynced>, AuditError> {
-    crash_points::point("audit.temps-made");
+) -> Result<Vec<Unsynced>, GitError> {
+    crash_points::point("git.temps-made");
     let waiting = intent(locks).at("record the intended locks on", near)?;
-    crash_points::point("audit.intent-told");
+    crash_points::point("git.intent-told");
     Ok(waiting)
 }

@@ -14,7 +14,7 @@ use crate::storage::tasks::walk::WalkEntry;
 use crate::tasks::apply::batch::{MOST, change_together};
 use crate::tasks::apply::change::Choice;
 use crate::tasks::state::commit_message;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// The listing of so many tasks is about as large as everything else that a transition adds to `.git`.
 const LARGE: usize = 1_000;
@@ -58,7 +58,7 @@ fn shard(workspace: &mut Workspace) -> Result<(), OpsError> {
         })
         .collect();
     let mut trouble = None;
-    let mut choose = |_: &Workspace, _: usize, standing: &Standing| {
+    let mut choose = |_: &Workspace, _: usize, standing: &TaskState| {
         let to = task_path(&standing.id, Layout::Sharded);
         if standing.snapshot.path.folder() != TASKS {
             return Ok(Choice::Settled);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Unit;
 
 use crate::domain::age;
-use crate::git::{AuditError, Storage};
+use crate::git::{GitError, Storage};
 use crate::health::subject::{Found, Subject};
 use crate::project::error::error::OpsError;
 use crate::project::issue::Issue;
@@ -38,7 +38,7 @@ pub(crate) fn busy(subject: &Subject<'_>) -> Found {
         )
     });
     let index = subject.workspace.repository.index_fault().map(|fault| match fault {
-        AuditError::NotRun { .. } => failing(&fault.into()),
+        GitError::NotRun { .. } => failing(&fault.into()),
         fault => Issue { code: "index_unreadable", ..failing(&fault.into()) },
     });
     Ok(busy.into_iter().chain(index).collect())
@@ -52,7 +52,7 @@ pub(crate) fn failing(error: &OpsError) -> Issue {
 
 /// Without a committer nothing can be committed.
 pub(crate) fn identity(subject: &Subject<'_>) -> Found {
-    let Err(AuditError::NoIdentity { missing }) = subject.workspace.repository.identity() else {
+    let Err(GitError::NoIdentity { missing }) = subject.workspace.repository.identity() else {
         return Ok(Vec::new());
     };
     let problem = format!(

@@ -2,9 +2,9 @@
 //! `git reset`.
 
 use crate::domain::issue::some;
-use crate::git::AuditError;
+use crate::git::GitError;
 use crate::health::subject::{Found, Subject, count};
-use crate::history::lost_steps::{is_untouched, put_back, taken_back, told};
+use crate::history::lost_steps::{put_back, taken_back, told};
 use crate::history::stale_index::{Apart, catch_up};
 use crate::project::issue::Issue;
 use crate::system::shell::all_quoted;
@@ -47,7 +47,7 @@ pub(crate) fn check(subject: &Subject<'_>) -> Found {
 /// Steps that a git which was overtaken took off the branch.
 pub(crate) fn lost_steps(subject: &Subject<'_>) -> Found {
     let workspace = subject.workspace;
-    if matches!(subject.busy, Some(AuditError::Waiting { .. })) {
+    if matches!(subject.busy, Some(GitError::Waiting { .. })) {
         return Ok(Vec::new());
     }
     let lost = match taken_back(workspace, &subject.head) {
@@ -57,11 +57,7 @@ pub(crate) fn lost_steps(subject: &Subject<'_>) -> Found {
     };
     let issues = lost.into_iter().map(|one| {
         let issue = told(workspace, &one, &subject.head);
-        if is_untouched(&one, &subject.head) {
-            issue.cured_by(|workspace| put_back(workspace).map(drop))
-        } else {
-            issue
-        }
+        if one.is_part { issue } else { issue.cured_by(|workspace| put_back(workspace).map(drop)) }
     });
     Ok(issues.collect())
 }

@@ -3,7 +3,7 @@
 use super::git::failing;
 use super::missing_files::is_gone;
 use crate::files::config::configuration::PROJECT_FILE;
-use crate::git::AuditError;
+use crate::git::GitError;
 use crate::health::subject::{Found, Subject, count};
 use crate::project::active_rules::{BRING_BACK, InForce, Remark};
 use crate::project::error::error::OpsError;
@@ -19,7 +19,7 @@ pub(crate) fn own_folder(subject: &Subject<'_>) -> Found {
         return Ok(Vec::new());
     }
     let issue = match subject.workspace.own_folder_is_ours() {
-        Err(error @ OpsError::Audit(AuditError::OwnFolderInGit(_))) => Some(of_error(&error)),
+        Err(error @ OpsError::Git(GitError::OwnFolderInGit(_))) => Some(of_error(&error)),
         asked => asked.err().map(|error| failing(&error)),
     };
     Ok(issue.into_iter().collect())

@@ -25,7 +25,7 @@ use crate::tasks::apply::change::Choice;
 use crate::tasks::headers::listing::{Scope, Unreadable, is_misplaced, read_all};
 use crate::tasks::plan::due::home;
 use crate::tasks::state::misplaced_files::moved_by_hand;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// How long each batch waits for the lock.
 const WAIT: Duration = Duration::from_secs(10);
@@ -162,13 +162,13 @@ pub(crate) fn misplaced(subject: &Subject<'_>) -> Found {
         let doubled = doubled_files(workspace);
         for (header, path) in read_all(workspace, in_force, Scope::All).tasks {
             if is_misplaced(&header, &path) {
-                ids.extend(header.id.parse().ok().filter(|id| !doubled.contains_key(id)));
+                ids.extend(Some(header.id.clone()).filter(|id| !doubled.contains_key(id)));
             }
         }
         ids.sort();
     } else if subject.busy.is_none() {
         let tasks = listing.tasks.iter().filter(|(header, path)| is_misplaced(header, path));
-        ids.extend(tasks.filter_map(|(header, _)| header.id.parse().ok()));
+        ids.extend(tasks.map(|(header, _)| header.id.clone()));
         // No list has those that were moved by hand since HEAD.
         let stands = |path: &ProjectPath| !is_gone(&path.below(workspace.paths.root()));
         ids.extend(moved_by_hand(workspace, committed, &stands).into_iter().map(|task| task.id));
@@ -188,7 +188,7 @@ pub(crate) fn misplaced(subject: &Subject<'_>) -> Found {
 
 fn put_in_place(workspace: &mut Workspace, misplaced: &[TaskId]) -> Result<(), OpsError> {
     let mut trouble = None;
-    let mut choose = |_: &Workspace, _: usize, standing: &Standing| {
+    let mut choose = |_: &Workspace, _: usize, standing: &TaskState| {
         Ok(home(standing).unwrap_or(Choice::Settled))
     };
     for batch in misplaced.chunks(MOST) {

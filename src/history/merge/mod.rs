@@ -1,8 +1,4 @@
-//! Merges two versions of a task file by meaning.
+//! The tasks of commits that are merged, in pairs.
 
 pub(crate) mod commit_tasks;
-pub(crate) mod file_merge;
-pub(crate) mod one_task;
-pub(crate) mod outcome;
 pub(crate) mod task_pairs;
-pub(crate) mod text;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::domain::{AgentId, Task, TaskId, Timestamp};
 use crate::git::CommitId;
-use crate::git::transaction::trailers::Trailer;
+use crate::git::log::trailers::Trailer;
 use crate::history::task_reader::KnownTasks;
 use crate::history::touched_tasks::{Touched, Version, touched};
 use crate::project::error::error::OpsError;

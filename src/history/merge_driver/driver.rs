@@ -6,14 +6,14 @@ use crate::domain::TaskId;
 use crate::files::config::configuration::PROJECT_FILE;
 use crate::git::{CommitId, Marks, Repository};
 use crate::history::merge::commit_tasks::id_of;
-use crate::history::merge::file_merge::{merge_files, merge_virtual_base};
-use crate::history::merge::one_task::{of_one_task, of_two_names};
-use crate::history::merge::outcome::{FileMerge, Versions};
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::error::OpsError;
 use crate::project::rule_sources::rules_mark;
 use crate::project::workspace::Workspace;
 use crate::storage::layout;
+use crate::tasks::merge::file_merge::{merge_files, merge_virtual_base};
+use crate::tasks::merge::one_task::{of_one_task, of_two_names};
+use crate::tasks::merge::outcome::{FileMerge, Versions};
 
 /// Opens the project in a folder.
 pub(crate) type Open<'o> = &'o dyn Fn(&Path) -> Result<Workspace, OpsError>;

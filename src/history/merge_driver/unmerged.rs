@@ -9,8 +9,6 @@ use std::rc::Rc;
 use crate::domain::TaskId;
 use crate::git::{CommitId, Marks, ObjectId, Sides, StagedVersion, UnderWay, Unmerged};
 use crate::history::merge::commit_tasks::{CommitTasks, id_of, place_of};
-use crate::history::merge::file_merge::merge_files;
-use crate::history::merge::outcome::{Conflict, FileMerge, Versions};
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::error::OpsError;
 use crate::project::rule_sources::rules_mark;
@@ -18,6 +16,8 @@ use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::tasks::task_files;
 use crate::storage::{ProjectPath, StoreError};
+use crate::tasks::merge::file_merge::merge_files;
+use crate::tasks::merge::outcome::{Conflict, FileMerge, Versions};
 
 /// A task file that git left unmerged, or staged as one side alone has it.
 pub(crate) struct UnmergedTask {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::unreported::News;
 use crate::domain::{AgentId, ChangeEvents, Event, Severity, Task, TaskId, Timestamp};
 use crate::files::config::configuration::Subject as RuleFile;
-use crate::git::transaction::trailers;
+use crate::git::log::trailers;
 use crate::git::{ChangedFile, CommitId, LogEntry, ObjectId};
 use crate::history::merge::task_pairs::Changes;
 use crate::history::task_reader::{KnownRules, KnownTasks};

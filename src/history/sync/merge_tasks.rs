@@ -9,17 +9,17 @@ use std::rc::Rc;
 
 use super::outcome::{LeftToPeople, Loss};
 use crate::domain::TaskId;
-use crate::git::transaction::trailers::{Trailer, message};
-use crate::git::{CommitId, Marks, MergeDraft, ObjectId, Unshared, Upstream};
+use crate::git::log::trailers::{Trailer, message};
+use crate::git::{CommitId, Marks, MergeDraft, ObjectId, Unshared};
 use crate::history::merge::commit_tasks::{CommitTasks, TaskPlace, id_of, place_of};
-use crate::history::merge::file_merge::merge_files;
-use crate::history::merge::outcome::{Conflict, Versions};
 use crate::history::merge::task_pairs::superseded_trailer;
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::rules::merge::{Dropped, Superseded};
+use crate::tasks::merge::file_merge::merge_files;
+use crate::tasks::merge::outcome::{Conflict, Versions};
 
 /// Both sides in one commit.
 pub(crate) struct Joined {
@@ -29,7 +29,6 @@ pub(crate) struct Joined {
 
 /// What two sides are made of.
 pub(crate) struct Sides<'s> {
-    pub upstream: &'s Upstream,
     pub base: CommitId,
     pub remote: CommitId,
     pub local: CommitId,
@@ -78,19 +77,17 @@ pub(crate) fn merge_projects(
 pub(crate) fn join(
     workspace: &Workspace,
     sides: &Sides<'_>,
+    subject: &str,
     mixed: MergedTasks,
 ) -> Result<Joined, OpsError> {
     let MergedTasks { files, losses: superseded, .. } = mixed;
-    let commits = sides.unshared.commits;
-    let noun = if commits == 1 { "commit" } else { "commits" };
-    let subject = format!("sync: merge {commits} {noun} into {}", sides.upstream.name());
     let trailers: Vec<Trailer> =
         superseded.iter().filter_map(|loss| loss.trailer.clone()).collect();
     let commit = workspace.repository.write_merge(&MergeDraft {
         ours: sides.remote,
         theirs: sides.local,
         files,
-        message: message(&subject, "", &trailers),
+        message: message(subject, "", &trailers),
         author: workspace.repository.author_identity()?,
         committer: workspace.repository.identity()?,
         at: workspace.now(),

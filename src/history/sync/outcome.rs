@@ -18,8 +18,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::domain::{TaskId, listed};
-use crate::git::transaction::trailers::Trailer;
-use crate::git::{AuditError, CommitId, RemoteError, Upstream};
+use crate::git::log::trailers::Trailer;
+use crate::git::{CommitId, GitError, RemoteError, Upstream};
 
 /// What a sync came to.
 #[derive(Debug)]
@@ -106,12 +106,12 @@ pub(crate) enum LeftToPeople {
 
 impl LeftToPeople {
     /// Returns what keeps the files of a commit from being checked out.
-    pub(crate) fn of(error: AuditError) -> Result<Self, AuditError> {
+    pub(crate) fn of(error: GitError) -> Result<Self, GitError> {
         Ok(match error {
-            AuditError::InTheWay { files } => Self::InTheWay { files },
-            AuditError::OwnFolder { files } => Self::OwnFolder { files },
-            AuditError::OwnFolderTakenOut { files } => Self::OwnFolderTakenOut { files },
-            AuditError::Forbidden { path } => Self::Forbidden { path },
+            GitError::InTheWay { files } => Self::InTheWay { files },
+            GitError::OwnFolder { files } => Self::OwnFolder { files },
+            GitError::OwnFolderTakenOut { files } => Self::OwnFolderTakenOut { files },
+            GitError::Forbidden { path } => Self::Forbidden { path },
             other => return Err(other),
         })
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::outcome::SyncEnd;
 use crate::domain::{Period, RemoteName, Timestamp};
-use crate::git::{AuditError, Distance, Head, Upstream};
+use crate::git::{Distance, GitError, Head, Upstream};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -85,14 +85,6 @@ pub(crate) fn remote_value(standing: &RemoteStanding) -> Value {
     })
 }
 
-/// Returns whether the remote could not be reached when it was spoken to last.
-pub(crate) fn is_cut_off(workspace: &Workspace) -> bool {
-    RemoteContact::load(&workspace.paths)
-        .unwrap_or_default()
-        .trouble
-        .is_some_and(|trouble| trouble.code == "offline")
-}
-
 impl RemoteStanding {
     /// Returns it in a line.
     pub(crate) fn line(&self) -> String {
@@ -164,14 +156,14 @@ pub(crate) fn note_contact(
         Err(OpsError::Remote(error)) => (error.code(), error.to_string()),
         // Something here is in the way: the remote may have gone on, and nobody knows how far. It is read later: no age of
         // a lock would be so any more.
-        Err(error @ OpsError::Audit(AuditError::Locked { path, .. })) => {
+        Err(error @ OpsError::Git(GitError::Locked { path, .. })) => {
             lock = Some(path.clone());
             let held = format!("`{}` is held by another git process", path.display());
             (error.code(), format!("{held}; if no git is running, delete that file"))
         }
-        Err(
-            error @ OpsError::Audit(AuditError::NotStored { .. } | AuditError::NotTaken { .. }),
-        ) => (error.code(), error.to_string()),
+        Err(error @ OpsError::Git(GitError::NotStored { .. } | GitError::NotTaken { .. })) => {
+            (error.code(), error.to_string())
+        }
         Ok(SyncEnd::Same | SyncEnd::Rehearsed) => ("", String::new()),
         // It says nothing of the remote.
         Err(_) => return Ok(()),

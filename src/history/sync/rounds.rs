@@ -8,14 +8,14 @@ use super::merge_tasks::{Sides, join, merge_projects};
 use super::outcome::{CommitLine, LeftToPeople, Loss, SyncEnd, Synced};
 use super::remote_state::note_contact;
 use crate::git::{
-    AuditError, CommitId, Distance, Head, Prompts, Pushed, RemoteError, SYNCED, Upstream,
+    CommitId, Distance, GitError, Head, Prompts, Pushed, RemoteError, SYNCED, Upstream,
 };
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::random::chance;
 use crate::system::shell::quoted;
 use crate::tasks::apply::change::DryRun;
-use crate::tasks::recovery::checkout::{Brought, bring};
+use crate::tasks::recovery::bring::{Brought, bring};
 use crate::tasks::recovery::recover;
 
 /// How often a commit is offered at most.
@@ -285,7 +285,7 @@ impl Rounds<'_> {
                 apart: true,
             })));
         }
-        let sides = Sides { upstream: &self.upstream, base, remote, local, unshared: &unshared };
+        let sides = Sides { base, remote, local, unshared: &unshared };
         let mixed = match merge_projects(self.workspace, &sides)? {
             Ok(mixed) => mixed,
             Err(left) => return Ok(Round::Over(SyncEnd::Left(left))),
@@ -295,7 +295,10 @@ impl Rounds<'_> {
             self.went = Some((Some(remote), local));
             return Ok(Round::Over(SyncEnd::Rehearsed));
         }
-        let joined = join(self.workspace, &sides, mixed)?;
+        let noun = if unshared.commits == 1 { "commit" } else { "commits" };
+        let subject =
+            format!("{SYNCED}merge {} {noun} into {}", unshared.commits, self.upstream.name());
+        let joined = join(self.workspace, &sides, &subject, mixed)?;
         if let Err(error) = self.workspace.repository.may_bring(head, joined.commit) {
             return Ok(Round::Over(left(error)?));
         }
@@ -363,7 +366,7 @@ impl Rounds<'_> {
 }
 
 /// Returns the end of a sync whose files cannot be checked out.
-fn left(error: AuditError) -> Result<SyncEnd, AuditError> {
+fn left(error: GitError) -> Result<SyncEnd, GitError> {
     LeftToPeople::of(error).map(SyncEnd::Left)
 }
 

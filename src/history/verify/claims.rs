@@ -3,8 +3,8 @@
 use super::finding::{BrokenRule, Finding, Judged};
 use super::words::{Told, breach_told, short};
 use crate::domain::{Task, TaskId, Visit};
-use crate::git::transaction::trailers;
-use crate::git::transaction::trailers::Trailer;
+use crate::git::log::trailers;
+use crate::git::log::trailers::Trailer;
 use crate::git::{ChangedFile, LogEntry};
 use crate::project::author::agent_author;
 use crate::rules::{Act, Found, Proof, Rules};

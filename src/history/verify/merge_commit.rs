@@ -14,7 +14,7 @@ use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::domain::{Status, Task, TaskId, Timestamp};
 use crate::files::task_file;
 use crate::files::task_file::Defaults;
-use crate::git::transaction::trailers;
+use crate::git::log::trailers;
 use crate::git::{CommitId, LogEntry, ObjectId, Repository};
 use crate::history::merge::task_pairs::{SUPERSEDED, superseded_trailer};
 use crate::history::touched_tasks::{Touched, Version, is_of_another_project, touched};

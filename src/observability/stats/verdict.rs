@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::domain::{Ending, Outcome};
 use crate::rules::Rules;
 use crate::tasks::headers::ended_visit::EndedVisit;
-use crate::tasks::headers::header::Header;
+use crate::tasks::headers::summary::TaskSummary;
 
 /// Returns the gate of a visit, without the branch.
 pub(crate) fn gate_of(stay: &EndedVisit) -> &str {
@@ -60,23 +60,27 @@ pub(crate) struct Judges<'a>(HashSet<(&'a str, &'a str)>);
 
 impl<'a> Judges<'a> {
     /// Returns those that the rules have, and those that did so under earlier rules.
-    pub(crate) fn of(rules: &'a Rules, tasks: &[&'a Header]) -> Self {
+    pub(crate) fn of(rules: &'a Rules, tasks: &[&'a TaskSummary]) -> Self {
         let gates = rules.project.workflows.iter().flat_map(|workflow| {
             let judges = workflow.gates.iter().filter(|gate| gate.can_reject());
             judges.map(|gate| (workflow.name.as_str(), gate.id.as_str()))
         });
         let seen = tasks.iter().flat_map(|task| {
             let rejections =
-                task.stays.iter().filter_map(gate_verdict).filter(|verdict| verdict.rejects);
-            rejections.map(|verdict| (task.workflow.as_str(), verdict.station))
+                task.visits.iter().filter_map(gate_verdict).filter(|verdict| verdict.rejects);
+            rejections.map(|verdict| (task.routing.workflow.as_str(), verdict.station))
         });
         Self(gates.chain(seen).collect())
     }
 
     /// Returns what the visit says, if it was at one of these gates.
-    pub(crate) fn verdict<'t>(&self, task: &Header, stay: &'t EndedVisit) -> Option<Verdict<'t>> {
+    pub(crate) fn verdict<'t>(
+        &self,
+        task: &TaskSummary,
+        stay: &'t EndedVisit,
+    ) -> Option<Verdict<'t>> {
         gate_verdict(stay)
-            .filter(|verdict| self.0.contains(&(task.workflow.as_str(), verdict.station)))
+            .filter(|verdict| self.0.contains(&(task.routing.workflow.as_str(), verdict.station)))
     }
 }
 

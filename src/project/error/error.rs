@@ -4,7 +4,7 @@ use crate::domain::ImportRemark;
 use crate::domain::{IdFault, TaskId, Ticket};
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::files::frontmatter::SpliceRefusal;
-use crate::git::{AuditError, RemoteError};
+use crate::git::{GitError, RemoteError};
 use crate::rules::Refusal;
 use crate::storage::fs::project_path::BadPath;
 use crate::storage::{ProjectPath, StoreError};
@@ -20,7 +20,7 @@ pub enum OpsError {
     Store(#[from] StoreError),
     /// The repository.
     #[error(transparent)]
-    Audit(#[from] AuditError),
+    Git(#[from] GitError),
     /// The remote.
     #[error(transparent)]
     Remote(#[from] RemoteError),

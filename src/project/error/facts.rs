@@ -4,7 +4,7 @@ use std::io::ErrorKind::{NotFound, QuotaExceeded, ReadOnlyFilesystem, StorageFul
 
 use super::error::{Named, OpsError};
 use crate::domain::{listed, nearest};
-use crate::git::{AuditError, OwnFolder};
+use crate::git::{GitError, OwnFolder};
 use crate::project::git_hints::{mend_unreadable, missing};
 use crate::storage::{ProjectPath, StoreError, io_hint};
 use crate::system::shell::quoted;
@@ -80,7 +80,7 @@ impl OpsError {
         match self {
             Self::Refused(refusal) => Facts::of(refusal.code()).fix(refusal.fix()),
             Self::Store(error) => of_files(error),
-            Self::Audit(error) => of_git(error),
+            Self::Git(error) => of_git(error),
             Self::Remote(error) => {
                 Facts::of(error.code()).fix(error.fix()).general().passes()
             }
@@ -188,8 +188,8 @@ fn of_files(error: &StoreError) -> Facts {
     facts.fix_if_any(error.hint())
 }
 
-fn of_git(error: &AuditError) -> Facts {
-    use AuditError as E;
+fn of_git(error: &GitError) -> Facts {
+    use GitError as E;
     let code = match error {
         E::Waiting { .. } => "git_busy",
         E::Locked { .. } => "git_locked",

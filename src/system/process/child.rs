@@ -4,8 +4,8 @@
 //! the group can reach no stranger.
 
 use std::io;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ExitStatus};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use super::Group;
 use super::pipes::{Passed, Stream, Streams};
 use super::process_group::signal;
-use super::program::{Obstacle, StartError};
+use super::program::{Obstacle, Program, StartError, obstacle};
 
 /// How often the clock and the attendant are asked when nothing is printed.
 const TICK: Duration = Duration::from_millis(20);
@@ -25,6 +25,26 @@ const SHORTEST_TICK: Duration = Duration::from_micros(250);
 const LAST_WORDS: Duration = Duration::from_millis(200);
 /// How long a killed program is waited for: one that waits for a broken disk ends when the disk does.
 const UNKILLABLE: Duration = Duration::from_secs(5);
+
+impl Program {
+    /// Starts it.
+    pub fn start(self) -> Result<Running, StartError> {
+        let name = self.name();
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).current_dir(&self.directory).process_group(0);
+        for removed in &self.removed {
+            command.env_remove(removed);
+        }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().map_err(|cause| StartError {
+            program: name.clone(),
+            obstacle: obstacle(&cause, &self.directory),
+            cause,
+        })?;
+        Running::attach(name, child, self.input)
+    }
+}
 
 /// How long a program may take, and what becomes of those that it leaves behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,6 @@ pub(crate) mod output_tail;
 pub(crate) mod pipes;
 pub(crate) mod process_group;
 pub(crate) mod program;
-pub(crate) mod secret_mask;
 pub(crate) mod secrets;
 pub(crate) mod transcript;
 

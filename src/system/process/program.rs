@@ -2,11 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
-use super::Running;
 
 /// A program, and what it is given.
 #[derive(Clone)]
@@ -80,24 +76,6 @@ impl Program {
     pub fn name(&self) -> String {
         self.program.to_string_lossy().into_owned()
     }
-
-    /// Starts it.
-    pub fn start(self) -> Result<Running, StartError> {
-        let name = self.name();
-        let mut command = Command::new(&self.program);
-        command.args(&self.arguments).current_dir(&self.directory).process_group(0);
-        for removed in &self.removed {
-            command.env_remove(removed);
-        }
-        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = command.spawn().map_err(|cause| StartError {
-            program: name.clone(),
-            obstacle: obstacle(&cause, &self.directory),
-            cause,
-        })?;
-        Running::attach(name, child, self.input)
-    }
 }
 
 /// Shows neither the environment nor the input: there may be secrets in them.
@@ -113,7 +91,7 @@ impl std::fmt::Debug for Program {
     }
 }
 
-fn obstacle(cause: &io::Error, directory: &Path) -> Obstacle {
+pub(crate) fn obstacle(cause: &io::Error, directory: &Path) -> Obstacle {
     if !directory.is_dir() {
         return Obstacle::NoDirectory;
     }

@@ -6,8 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::output_tail::{Kept, Tail};
 use super::pipes::Stream;
-use super::secret_mask::Mask;
-use super::secrets::Secrets;
+use super::secrets::{Mask, Secrets};
 
 /// More than a line has that anybody reads.
 const LONGEST_LINE: usize = 4096;

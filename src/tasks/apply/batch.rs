@@ -17,11 +17,11 @@ use crate::tasks::plan::choice::{Changed, Choice, DryRun, plan};
 use crate::tasks::plan::due::due_first;
 use crate::tasks::publish::commit::prepare;
 use crate::tasks::recovery::recover;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::{Pending, TaskState};
 
 /// Decides what is done with the task of that index.
 pub(crate) type DecideEach<'d> =
-    dyn FnMut(&Workspace, usize, &mut Standing) -> Result<Next, OpsError> + 'd;
+    dyn FnMut(&Workspace, usize, &mut TaskState) -> Result<Next, OpsError> + 'd;
 
 /// How many changes go together at most: more hardly pays, and others wait for the lock meanwhile.
 pub(crate) const MOST: usize = 50;
@@ -48,7 +48,11 @@ pub(crate) fn apply_together(
                 alone.push(place);
                 continue;
             }
-            let read = Standing::read_under(workspace, task, head.clone(), Rc::clone(&in_force));
+            let read = TaskState::read_under(workspace, task, head.clone(), Rc::clone(&in_force));
+            if read.as_ref().is_ok_and(|standing| matches!(standing.pending, Pending::Stale(_))) {
+                alone.push(place);
+                continue;
+            }
             let decided = read.and_then(|mut standing| {
                 decide(workspace, place, &mut standing).map(|next| (standing, next))
             });
@@ -89,7 +93,7 @@ pub(crate) fn change_together(
     workspace: &mut Workspace,
     wait: Duration,
     tasks: &[&TaskId],
-    choose: &mut dyn FnMut(&Workspace, usize, &Standing) -> Result<Choice, OpsError>,
+    choose: &mut dyn FnMut(&Workspace, usize, &TaskState) -> Result<Choice, OpsError>,
     each: &mut dyn FnMut(usize, Result<Changed, OpsError>),
 ) -> Result<(), OpsError> {
     workspace.restart_wait(wait);
@@ -117,7 +121,7 @@ pub(crate) fn change_together(
 pub(crate) fn carry_out_together(
     workspace: &Workspace,
     head: &Head,
-    chosen: Vec<(Standing, Choice)>,
+    chosen: Vec<(TaskState, Choice)>,
 ) -> Result<Vec<Result<Option<Changed>, OpsError>>, OpsError> {
     let mut results = Vec::with_capacity(chosen.len());
     let mut writes = Vec::new();

@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use super::commit::commit;
 use crate::domain::TaskId;
-use crate::git::{AuditError, CommitId, Head};
+use crate::git::{CommitId, GitError, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::StoreError;
@@ -29,8 +29,8 @@ use crate::tasks::plan::due::due_first;
 use crate::tasks::plan::write::Write;
 use crate::tasks::publish::commit::drafts;
 use crate::tasks::publish::file_writes::look_in_the_way;
-use crate::tasks::recovery::recover;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::recovery::{recover, stale_file};
+use crate::tasks::state::task_state::TaskState;
 
 /// How often an operation starts again at least because somebody else was faster; it goes on as long as one waits for a lock.
 const ATTEMPTS: usize = 100;
@@ -46,14 +46,14 @@ pub(crate) enum Next {
 }
 
 /// Decides what an operation does with a task that was read. It is asked again whenever somebody else was faster.
-pub(crate) type Decide<'d> = dyn FnMut(&mut Standing) -> Result<Next, OpsError> + 'd;
+pub(crate) type Decide<'d> = dyn FnMut(&mut TaskState) -> Result<Next, OpsError> + 'd;
 
 /// Changes a task that nobody froze. A hand-made task is adopted first; one that an automatic gate or changed rules move goes on first.
 pub(crate) fn change(
     workspace: &Workspace,
     id: &TaskId,
     dry_run: DryRun,
-    decide: &mut dyn FnMut(&Standing) -> Result<Choice, OpsError>,
+    decide: &mut dyn FnMut(&TaskState) -> Result<Choice, OpsError>,
 ) -> Result<Changed, OpsError> {
     let changed = apply(workspace, id, dry_run, &mut |standing| {
         standing.ensure_unfrozen()?;
@@ -84,7 +84,10 @@ pub(crate) fn apply(
             break;
         }
         recover::heal_if_pending(workspace)?;
-        let mut standing = Standing::read(workspace, id)?;
+        let mut standing = TaskState::read(workspace, id)?;
+        if stale_file::refresh(workspace, &standing)? {
+            continue;
+        }
         let (choice, is_first) = match decide(&mut standing)? {
             Next::Nothing => return Ok(None),
             Next::First(choice) => (choice, true),
@@ -127,7 +130,7 @@ pub(crate) fn planned(
     decide: &mut Decide<'_>,
 ) -> Result<Option<Planned>, OpsError> {
     recover::heal_if_pending(workspace)?;
-    let mut standing = Standing::read(workspace, id)?;
+    let mut standing = TaskState::read(workspace, id)?;
     let (mut writes, mut warnings) = (Vec::new(), Vec::new());
     loop {
         let (choice, is_first) = match decide(&mut standing)? {
@@ -153,7 +156,7 @@ pub(crate) fn planned(
 /// Carries a choice out; nothing if the task or the branch changed since they were read.
 pub(crate) fn carry_out(
     workspace: &Workspace,
-    standing: &Standing,
+    standing: &TaskState,
     choice: Choice,
 ) -> Result<Option<Changed>, OpsError> {
     let plan = plan(workspace, standing, choice)?;
@@ -165,7 +168,7 @@ pub(crate) fn carry_out(
 /// Commits the write under the lock, unless the task or the branch changed since they were read.
 fn commit_if_current(
     workspace: &Workspace,
-    standing: &Standing,
+    standing: &TaskState,
     write: Write,
 ) -> Result<Option<CommitId>, OpsError> {
     let lock = workspace.lock()?;
@@ -180,7 +183,7 @@ fn commit_if_current(
         // What was read is looked at once more under git's own lock. Whatever git is in the middle of by now is waited for when
         // the branch is read again.
         Err(
-            OpsError::Audit(AuditError::Moved { .. } | AuditError::Waiting { .. })
+            OpsError::Git(GitError::Moved { .. } | GitError::Waiting { .. })
             | OpsError::Store(StoreError::Changed { .. }),
         ) => Ok(None),
         Err(error) => Err(error),

@@ -1,6 +1,6 @@
 //! Files beside the tasks, written in one go: all of them, or none. New files of rules are never written over what is there.
 
-use crate::git::{AuditError, CommitId, Head};
+use crate::git::{CommitId, GitError, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::atomic_write;
@@ -58,7 +58,7 @@ pub(crate) fn commit_files(
             OpsError::Store(
                 StoreError::Exists { .. } | StoreError::Changed { .. } | StoreError::Gone { .. },
             )
-            | OpsError::Audit(AuditError::Moved { .. }),
+            | OpsError::Git(GitError::Moved { .. }),
         ) => Ok(None),
         Err(error) => Err(error),
     }

@@ -26,7 +26,7 @@ use crate::tasks::plan::choice::{Changed, Choice, DryRun};
 use crate::tasks::plan::due::{due_first, home};
 use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::state::misplaced_files::{moved_by_hand, open_in_archive};
-use crate::tasks::state::task_state::{Pending, Standing};
+use crate::tasks::state::task_state::{Pending, TaskState};
 
 /// What was done about the files that people made or edited.
 #[derive(Default)]
@@ -204,7 +204,7 @@ fn tend_batch(
 }
 
 /// Returns what is to be done with the file of a task that nobody froze.
-fn due(workspace: &Workspace, standing: &Standing) -> Result<Option<(Due, Choice)>, OpsError> {
+fn due(workspace: &Workspace, standing: &TaskState) -> Result<Option<(Due, Choice)>, OpsError> {
     standing.ensure_unfrozen()?;
     let (rules, origin) = (&standing.in_force.rules, standing.file.origin);
     if let Some(choice) = due_first(workspace, standing)? {

@@ -14,11 +14,10 @@ use crate::storage::StoreError;
 use crate::tasks::apply::batch::{MOST, apply_together};
 use crate::tasks::apply::change::Next;
 use crate::tasks::headers::listing::{Scope, Unreadable, read_all};
-use crate::tasks::headers::owed::is_owed;
 use crate::tasks::plan::choice::{Changed, DryRun};
 use crate::tasks::plan::due::owed_first;
 use crate::tasks::recovery::recover::heal_if_pending;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// What the rules in force did to tasks.
 #[derive(Default)]
@@ -48,7 +47,7 @@ pub(crate) fn settle_rules(
 }
 
 /// Decides what is done with a task that was read.
-pub(crate) type Choose<'c> = &'c dyn Fn(&Workspace, &mut Standing) -> Result<Next, OpsError>;
+pub(crate) type Choose<'c> = &'c dyn Fn(&Workspace, &mut TaskState) -> Result<Next, OpsError>;
 
 /// Does what `choose` says with each of the tasks, as many as can in one move of the branch.
 pub(crate) fn settle_each(
@@ -85,8 +84,8 @@ fn due(workspace: &Workspace) -> Result<(Vec<TaskId>, Vec<Unreadable>), OpsError
     let in_force = in_force(workspace, &workspace.head()?)?;
     let mut listing = read_all(workspace, &in_force, Scope::Active);
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
-    let due = listing.tasks.iter().filter(|(header, _)| is_owed(&in_force.rules, header));
-    Ok((due.filter_map(|(header, _)| header.id.parse().ok()).collect(), listing.unreadable))
+    let due = listing.tasks.iter().filter(|(task, _)| task.is_owed(&in_force.rules));
+    Ok((due.map(|(task, _)| task.id.clone()).collect(), listing.unreadable))
 }
 
 fn settle_batch(
@@ -111,7 +110,7 @@ fn settle_batch(
     )
 }
 
-fn owes(workspace: &Workspace, standing: &mut Standing) -> Result<Next, OpsError> {
+fn owes(workspace: &Workspace, standing: &mut TaskState) -> Result<Next, OpsError> {
     if standing.file.origin == Origin::HandMade {
         return Ok(Next::Nothing);
     }

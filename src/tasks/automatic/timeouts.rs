@@ -6,17 +6,17 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use crate::domain::{Duty, Gate, GateId, TaskId, Timestamp, Workflow};
+use crate::domain::{Branch, Duty, Gate, GateId, TaskId, Timestamp, Workflow};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Limit, Limits, Refusal, Rules};
 use crate::tasks::actions::choose;
 use crate::tasks::apply::batch::{MOST, change_together};
 use crate::tasks::apply::change::change;
-use crate::tasks::headers::header::{Header, Running};
 use crate::tasks::headers::listing::{Listing, Scope, Unreadable, read_all};
+use crate::tasks::headers::summary::{TaskSummary, gate_of};
 use crate::tasks::plan::choice::{Changed, Choice, DryRun};
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// What ran out.
 #[derive(Default)]
@@ -80,7 +80,7 @@ pub(crate) fn run_out(
     for batch in all.chunks(MOST) {
         let start = Instant::now();
         let tasks: Vec<&TaskId> = batch.iter().map(|due| &due.task).collect();
-        let mut choose = |workspace: &Workspace, place: usize, standing: &Standing| {
+        let mut choose = |workspace: &Workspace, place: usize, standing: &TaskState| {
             chosen_for(workspace, standing, &batch[place])
         };
         change_together(workspace, wait, &tasks, &mut choose, &mut |place, result| {
@@ -94,7 +94,7 @@ pub(crate) fn run_out(
 }
 
 /// Returns how the task goes on.
-fn chosen_for(workspace: &Workspace, standing: &Standing, due: &Due) -> Result<Choice, OpsError> {
+fn chosen_for(workspace: &Workspace, standing: &TaskState, due: &Due) -> Result<Choice, OpsError> {
     choose(workspace, standing, &due.act(), workspace.repository.author_identity()?)
 }
 
@@ -117,12 +117,11 @@ impl RanOut {
 
 /// Returns everything that runs, whether or not it has run out.
 fn limits_of(rules: &Rules, listing: &Listing) -> Vec<Due> {
-    let limited: Vec<&Workflow> =
-        rules.project.workflows.iter().filter(|workflow| is_limited(workflow)).collect();
-    if limited.is_empty() {
+    // Most projects have none.
+    if !rules.project.workflows.iter().any(is_limited) {
         return Vec::new();
     }
-    listing.tasks.iter().flat_map(|(header, _)| of_header(&limited, header)).collect()
+    listing.tasks.iter().flat_map(|(task, _)| limits_of_task(rules, task)).collect()
 }
 
 /// Returns whether anything in the workflow takes its time.
@@ -134,36 +133,27 @@ fn is_limited(workflow: &Workflow) -> bool {
     workflow.gates.iter().any(|gate| gate.duty().is_some_and(limited) || branches(gate))
 }
 
-fn of_header(workflows: &[&Workflow], header: &Header) -> Vec<Due> {
-    let found = workflows.iter().find(|workflow| workflow.name.as_str() == header.workflow);
-    let gate = header.gate.as_deref();
-    let found = found.and_then(|workflow| {
-        Some((workflow, workflow.gates.iter().find(|own| gate == Some(own.id.as_str()))?))
-    });
-    let (Some((workflow, gate)), Ok(task)) = (found, header.id.parse::<TaskId>()) else {
+fn limits_of_task(rules: &Rules, task: &TaskSummary) -> Vec<Due> {
+    let (Some(workflow), Some(gate)) = (rules.workflow_of(task), gate_of(rules, task)) else {
         return Vec::new();
     };
     let mut all = Vec::new();
-    let mut add =
-        |duty: &Duty, running: Option<Running>, agent: Option<&str>, branch: Option<&GateId>| {
-            let agent = agent.and_then(|agent| agent.parse().ok());
-            let Some(stay) = running.map(|running| running.stay(agent.as_ref())) else { return };
-            let due = |(at, limit)| Due { at, task: task.clone(), limit, branch: branch.cloned() };
-            all.extend(Limits::of(workflow, duty).of_stay(stay).map(due));
-        };
-    match gate.fork() {
-        None => gate
-            .duty()
-            .into_iter()
-            .for_each(|duty| add(duty, header.running, header.agent.as_deref(), None)),
-        Some(fork) => {
-            for part in &header.branches {
-                if let Some(own) = fork.branches.iter().find(|own| own.id().as_str() == part.branch)
-                {
-                    add(own.duty(), part.running, part.agent.as_deref(), Some(own.id()));
-                }
+    for clock in &task.clocks {
+        let duty = match (&clock.branch, gate.fork()) {
+            (None, _) => gate.duty(),
+            (Some(id), Some(fork)) => {
+                fork.branches.iter().find(|own| own.id() == id).map(Branch::duty)
             }
-        }
+            (Some(_), None) => None,
+        };
+        let Some(duty) = duty else { continue };
+        let limits = Limits::of(workflow, duty).of_stay(clock.stay());
+        all.extend(limits.into_iter().map(|(at, limit)| Due {
+            at,
+            task: task.id.clone(),
+            limit,
+            branch: clock.branch.clone(),
+        }));
     }
     all
 }

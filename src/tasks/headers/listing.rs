@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tracing::debug;
 
-use crate::domain::{Status, TaskId, Timestamp, WorkflowName, listed};
+use crate::domain::{TaskId, Timestamp, WorkflowName, listed};
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::files::task_file::Defaults;
 use crate::project::active_rules::InForce;
@@ -17,7 +17,7 @@ use crate::storage::layout::{ARCHIVE, is_archived};
 use crate::storage::tasks::task_files;
 use crate::storage::tasks::walk::{Stray, TaskEntry, WalkEntry};
 use crate::storage::{FileStat, HeaderCache, Paths, ProjectPath, StoreError, journal};
-use crate::tasks::headers::header::{Header, NEW, SCHEMA, follow, header};
+use crate::tasks::headers::summary::{SCHEMA, TaskSummary};
 use crate::tasks::state::misplaced_files::open_in_archive;
 use crate::tasks::state::task_state::parse_with;
 
@@ -28,7 +28,7 @@ const FEW: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     /// The tasks that were wanted, with their files.
-    pub tasks: Vec<(Header, ProjectPath)>,
+    pub tasks: Vec<(TaskSummary, ProjectPath)>,
     /// Tasks that wait for each other in circles, and are never handed out.
     pub circles: Vec<Vec<String>>,
     /// Files that cannot be read as tasks, with why.
@@ -70,14 +70,14 @@ pub(crate) enum Scope {
     All,
 }
 
-/// Reads the headers of all task files; only those that changed since they were last looked at are parsed.
+/// Reads the summaries of all tasks; only those that changed since they were last looked at are parsed.
 pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) -> Listing {
     let start = Instant::now();
     let paths = &workspace.paths;
     let looked = workspace.clock()();
     let mut listing = Listing::default();
     let entries = entries(workspace, scope, &mut listing);
-    let mut cache = HeaderCache::<Header>::load(paths, SCHEMA);
+    let mut cache = HeaderCache::<TaskSummary>::load(paths, SCHEMA);
     let (known, missed): (Vec<_>, Vec<_>) =
         entries.into_iter().partition(|entry| cache.get(&entry.path, &entry.stat).is_some());
     let (cached, read) = (known.len(), missed.len());
@@ -86,15 +86,15 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
         missed.iter().zip(read_missed(paths, &in_force.rules.project.default_workflow, &missed))
     {
         match read {
-            Ok((header, stat)) => {
+            Ok((task, stat)) => {
                 // What a hand-made file leaves open comes from the rules, which may change without it.
-                let back = if header.status == NEW {
-                    Some(header)
+                let back = if task.is_new {
+                    Some(task)
                 } else {
-                    cache.put(&entry.path, stat, header, looked)
+                    cache.put(&entry.path, stat, task, looked)
                 };
                 match back {
-                    Some(header) => listing.tasks.push((header, entry.path.clone())),
+                    Some(task) => listing.tasks.push((task, entry.path.clone())),
                     None => kept.push(entry.path.clone()),
                 }
             }
@@ -119,10 +119,10 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
     let _ = cache.save(paths);
     listing.tasks.extend(kept.into_iter().filter_map(|path| Some((cache.take(&path)?, path))));
     if scope == Scope::Active {
-        listing.tasks.retain(|(header, path)| !is_archived(path) || is_misplaced(header, path));
+        listing.tasks.retain(|(task, path)| !is_archived(path) || is_misplaced(task, path));
     }
-    for (header, _) in &mut listing.tasks {
-        follow(&in_force.rules, header);
+    for (task, _) in &mut listing.tasks {
+        task.follow(&in_force.rules);
     }
     let seconds = start.elapsed().as_secs_f64();
     debug!(cached, read, unreadable = listing.unreadable.len(), seconds, "looked at the tasks");
@@ -245,7 +245,7 @@ fn side(paths: &Paths, active: &[ProjectPath]) -> Side {
     }
 }
 
-type Read = Result<(Header, FileStat), OpsError>;
+type Read = Result<(TaskSummary, FileStat), OpsError>;
 
 /// Reads and parses files, with every core when there are many.
 fn read_missed(paths: &Paths, workflow: &WorkflowName, missed: &[TaskEntry]) -> Vec<Read> {
@@ -254,7 +254,7 @@ fn read_missed(paths: &Paths, workflow: &WorkflowName, missed: &[TaskEntry]) -> 
     let read = |share: &[TaskEntry]| {
         share
             .iter()
-            .map(|entry| read_header(paths, workflow, &entry.id, &entry.path))
+            .map(|entry| read_summary(paths, workflow, &entry.id, &entry.path))
             .collect::<Vec<_>>()
     };
     if missed.len() <= share {
@@ -276,24 +276,24 @@ fn read_moved(
     paths: &Paths,
     workflow: &WorkflowName,
     id: &TaskId,
-) -> Option<(Header, ProjectPath)> {
+) -> Option<(TaskSummary, ProjectPath)> {
     let path = task_files::find(paths, id).ok()?.path;
-    let (header, _) = read_header(paths, workflow, id, &path).ok()?;
-    Some((header, path))
+    let (task, _) = read_summary(paths, workflow, id, &path).ok()?;
+    Some((task, path))
 }
 
-fn read_header(paths: &Paths, workflow: &WorkflowName, id: &TaskId, path: &ProjectPath) -> Read {
+fn read_summary(paths: &Paths, workflow: &WorkflowName, id: &TaskId, path: &ProjectPath) -> Read {
     let snapshot = task_files::read(paths, path)?;
     // A file that does not say when it was made is as old as it was last written.
     let created =
         Timestamp::from_nanosecond(snapshot.stat.mtime.into()).unwrap_or(Timestamp::UNIX_EPOCH);
     let defaults = Defaults { workflow: workflow.clone(), created };
     let file = parse_with(&defaults, id, &snapshot.path, &snapshot.bytes)?;
-    Ok((header(&file), snapshot.stat))
+    Ok((TaskSummary::of(&file), snapshot.stat))
 }
 
 /// Forgets the files that are not there any more, as far as they were looked for.
-fn forget_missing(cache: &mut HeaderCache<Header>, standing: &HashSet<&str>, scope: Scope) {
+fn forget_missing(cache: &mut HeaderCache<TaskSummary>, standing: &HashSet<&str>, scope: Scope) {
     let looked_for = |path: &str| scope == Scope::All || !path.starts_with(&format!("{ARCHIVE}/"));
     cache.retain(|path| standing.contains(path) || !looked_for(path));
 }
@@ -317,7 +317,6 @@ pub(crate) fn unreadable_value(file: &Unreadable) -> Value {
 }
 
 /// Returns whether the task's file stands where it does not belong. One that nobody has taken up stands where people put it.
-pub(crate) fn is_misplaced(header: &Header, path: &ProjectPath) -> bool {
-    let finished = header.status.parse::<Status>().is_ok_and(Status::is_finished);
-    header.status != NEW && finished != is_archived(path)
+pub(crate) fn is_misplaced(task: &TaskSummary, path: &ProjectPath) -> bool {
+    !task.is_new && task.is_finished() != is_archived(path)
 }

@@ -14,7 +14,7 @@ use crate::storage::tasks::task_files;
 use crate::storage::tasks::task_files::TaskPlace;
 use crate::storage::{ProjectPath, StoreError};
 use crate::tasks::state::commit_message;
-use crate::tasks::state::task_state::{Pending, Standing, Version};
+use crate::tasks::state::task_state::{Pending, TaskState, Version};
 
 /// Whether an operation is carried out, or only shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub(crate) struct Plan {
 /// Returns what the choice would make of the task.
 pub(crate) fn plan(
     workspace: &Workspace,
-    standing: &Standing,
+    standing: &TaskState,
     choice: Choice,
 ) -> Result<Plan, OpsError> {
     let mut write = Write {
@@ -153,7 +153,7 @@ pub(crate) fn plan(
 
 /// A task that ends while another active file has its id would rise again: that file would be the task from then on. It is looked for here
 /// alone, since that takes the longer the more folders there are.
-fn refuse_doubled(workspace: &Workspace, standing: &Standing) -> Result<(), OpsError> {
+fn refuse_doubled(workspace: &Workspace, standing: &TaskState) -> Result<(), OpsError> {
     let own = &standing.snapshot.path;
     let mut paths = task_files::doubles(&workspace.paths, &standing.id, own)?;
     if paths.is_empty() {
@@ -165,7 +165,7 @@ fn refuse_doubled(workspace: &Workspace, standing: &Standing) -> Result<(), OpsE
 
 /// Returns where HEAD has the task besides: it would stand there in every clone. Whoever moved it by hand has not committed that it went
 /// from there; where anything stands there now, nobody can say so. Looked for here alone, as the others are.
-fn left_in_head(workspace: &Workspace, standing: &Standing) -> Result<Vec<ProjectPath>, OpsError> {
+fn left_in_head(workspace: &Workspace, standing: &TaskState) -> Result<Vec<ProjectPath>, OpsError> {
     let Some(commit) = standing.head.commit else { return Ok(Vec::new()) };
     let own = &standing.snapshot.path;
     let name = format!("{}.md", standing.id);
@@ -184,7 +184,7 @@ fn left_in_head(workspace: &Workspace, standing: &Standing) -> Result<Vec<Projec
 }
 
 /// Returns the commit of a person that says that the task went from there.
-fn moved_from(standing: &Standing, left: Vec<ProjectPath>) -> Option<ByHand> {
+fn moved_from(standing: &TaskState, left: Vec<ProjectPath>) -> Option<ByHand> {
     let message = commit_message::of_edit(&standing.file.task, "moved by hand");
     let files: Vec<_> = left.into_iter().map(|path| (path, None)).collect();
     (!files.is_empty()).then_some(ByHand { message, files })

@@ -12,10 +12,10 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Decision, Refusal, Rules, Warning, WorkflowStep, decide, owed};
 use crate::tasks::state::commit_message;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// Returns how a hand-made file is put at its first gate.
-pub(crate) fn choose(workspace: &Workspace, standing: &Standing) -> Result<Choice, OpsError> {
+pub(crate) fn choose(workspace: &Workspace, standing: &TaskState) -> Result<Choice, OpsError> {
     let step = begun(&standing.in_force.rules, &standing.file, workspace.now())?;
     Ok(Choice::Step {
         message: commit_message::of_adoption(&step.task),
@@ -63,7 +63,7 @@ fn opened(
 /// Returns what has to be done with the task before anything else can be.
 pub(crate) fn due_first(
     workspace: &Workspace,
-    standing: &Standing,
+    standing: &TaskState,
 ) -> Result<Option<Choice>, OpsError> {
     match standing.file.origin {
         Origin::HandMade => choose(workspace, standing).map(Some),
@@ -75,7 +75,7 @@ pub(crate) fn due_first(
 /// came there, or `git reset` may have taken back what a gate had decided.
 pub(crate) fn owed_first(
     workspace: &Workspace,
-    standing: &Standing,
+    standing: &TaskState,
 ) -> Result<Option<Choice>, OpsError> {
     let rules = &standing.in_force.rules;
     let task = &standing.file.task;
@@ -96,7 +96,7 @@ pub(crate) fn owed_first(
 }
 
 /// Returns how the file of a task is brought to where it belongs; nothing where it stands there.
-pub(crate) fn home(standing: &Standing) -> Option<Choice> {
+pub(crate) fn home(standing: &TaskState) -> Option<Choice> {
     let to = destination(standing, &standing.file);
     if to == standing.snapshot.path || standing.file.origin == Origin::HandMade {
         return None;

@@ -11,10 +11,10 @@ use crate::storage::tasks::task_files;
 use crate::storage::tasks::task_files::TaskPlace;
 use crate::storage::{ProjectPath, StoreError};
 use crate::tasks::plan::write::Companion;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// Finished tasks stand in the archive, active ones do not; otherwise a file stays where people put it.
-pub(crate) fn destination(standing: &Standing, after: &TaskFile) -> ProjectPath {
+pub(crate) fn destination(standing: &TaskState, after: &TaskFile) -> ProjectPath {
     let layout: Layout = standing.in_force.rules.project.layout;
     let here = &standing.snapshot.path;
     let finished = after.origin == Origin::Adopted && after.task.status.is_finished();
@@ -39,7 +39,7 @@ pub(crate) struct Following {
 /// commit can have, keeps no task from being finished: all these stay.
 pub(crate) fn following(
     workspace: &Workspace,
-    standing: &Standing,
+    standing: &TaskState,
     to: &ProjectPath,
 ) -> Result<Following, OpsError> {
     let (repository, head) = (&workspace.repository, standing.head.commit);

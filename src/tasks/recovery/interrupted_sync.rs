@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use crate::git::{AuditError, BranchLock, Finished, Locks, Unsettled};
+use crate::git::{BranchLock, Finished, GitError, Locks, Unsettled};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::WriterLock;
 use crate::storage::journal;
 use crate::storage::journal::{JournalRecord, RecoveryAim};
 use crate::storage::tasks::atomic_write;
+use crate::system::disk::Unsynced;
 use crate::system::process::boot;
 
 /// Finishes what a kill interrupted. Its locks are gone already. The record of it stays where it has to be tried again: a task's
@@ -38,14 +39,11 @@ pub(crate) fn finish(
     if !files.iter().any(is_of_tasks) {
         journal::clear(lock)?;
     }
-    if files.is_empty() { Ok(()) } else { Err(AuditError::NotSettled { files }.into()) }
+    if files.is_empty() { Ok(()) } else { Err(GitError::NotSettled { files }.into()) }
 }
 
 /// A record that names no files is that of a sync: the locks say from where to where it goes.
-pub(super) fn record(
-    lock: &WriterLock,
-    locks: &Locks,
-) -> std::io::Result<Vec<crate::system::disk::Unsynced>> {
+pub(crate) fn record(lock: &WriterLock, locks: &Locks) -> std::io::Result<Vec<Unsynced>> {
     let locks = serde_json::to_value(locks).ok();
     let record = JournalRecord {
         pid: std::process::id(),

@@ -4,7 +4,7 @@ use crate::domain::{
     AgentId, Destination, GateId, RoleId, Station, Status, Task, TaskId, Visit, WorkflowName,
 };
 use crate::git::BESIDE_A_TASK;
-use crate::git::transaction::trailers::{Trailer, message};
+use crate::git::log::trailers::{Trailer, message};
 use crate::rules::{Act, Actor, lost_dependencies};
 
 /// Returns the message of the commit that carries out the act and leads to `after`, of a task whose history had so many entries.

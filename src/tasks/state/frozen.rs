@@ -32,9 +32,20 @@ impl<'f> Frozen<'f> {
         Self { fields, problem: "says what only the engine says", fix }
     }
 
+    /// Returns what a stale file waits for.
+    pub(crate) fn stale(id: &TaskId) -> Self {
+        let fix = format!(
+            "`aof watch --once`, or the next command that changes {id}, puts your edits into HEAD's version and keeps the old file"
+        );
+        Self { fields: &[], problem: "is an earlier version of the task", fix }
+    }
+
     /// Returns the problem as a sentence about `subject`.
     pub(crate) fn of(&self, subject: impl Display) -> String {
-        format!("{subject} {}: {}", self.problem, self.fields.join(", "))
+        match self.fields {
+            [] => format!("{subject} {}", self.problem),
+            fields => format!("{subject} {}: {}", self.problem, fields.join(", ")),
+        }
     }
 }
 

@@ -22,9 +22,10 @@ use crate::tasks::state::commit_message;
 use crate::tasks::state::frozen::{
     Committed, Frozen, UNREADABLE_BEFORE, is_unreadable_before, thaw,
 };
+use crate::tasks::state::stale_file::refreshed;
 
 /// A task as it was read, with the rules of the same moment.
-pub(crate) struct Standing {
+pub(crate) struct TaskState {
     pub id: TaskId,
     pub head: Head,
     pub in_force: Rc<InForce>,
@@ -47,6 +48,8 @@ pub(crate) enum Pending {
     Versions(Vec<Version>),
     /// What nobody may have done.
     Foreign(Vec<String>),
+    /// The file is an earlier version of itself; these are the bytes of HEAD's version with the edits of a person.
+    Stale(Vec<u8>),
     /// What a task that stands at no gate yet says of itself, and only the engine may.
     Unearned(Vec<String>),
 }
@@ -61,7 +64,7 @@ pub(crate) struct Version {
     pub authored: Timestamp,
 }
 
-impl Standing {
+impl TaskState {
     /// Reads the task, the branch and the rules. Takes no lock.
     pub(crate) fn read(workspace: &Workspace, id: &TaskId) -> Result<Self, OpsError> {
         let head = workspace.head()?;
@@ -109,7 +112,9 @@ impl Standing {
             standing.thaw = thaw(&standing.snapshot.path, committed);
         }
         let unearned = standing.file.unearned();
-        if !unearned.is_empty() && !matches!(standing.pending, Pending::Foreign(_)) {
+        if !unearned.is_empty()
+            && !matches!(standing.pending, Pending::Foreign(_) | Pending::Stale(_))
+        {
             standing.pending = Pending::Unearned(unearned);
         }
         Ok(standing)
@@ -139,6 +144,7 @@ impl Standing {
                 problem: "was changed by hand in what the engine keeps",
                 fix: self.thaw.clone(),
             }),
+            Pending::Stale(_) => Some(Frozen::stale(&self.id)),
             Pending::Unearned(fields) => Some(Frozen::unearned(&self.id, fields)),
         }
     }
@@ -187,7 +193,7 @@ impl Standing {
                 if before.field("gateHistory").is_some() { "gateHistory" } else { "gate" }
                     .to_owned(),
             ];
-            return Ok(Pending::Foreign(fields));
+            return self.stale_or_foreign(workspace, before, fields);
         }
         let task_before = before.map(|file| &file.task);
         match explain(&self.in_force.rules, task_before, &self.file.task) {
@@ -212,9 +218,29 @@ impl Standing {
                 Ok(self.one_version(workspace, message))
             }
             Change::Foreign(fields) => {
-                Ok(Pending::Foreign(fields.into_iter().map(str::to_owned).collect()))
+                let fields = fields.into_iter().map(str::to_owned).collect();
+                match before {
+                    Some(before) => self.stale_or_foreign(workspace, before, fields),
+                    None => Ok(Pending::Foreign(fields)),
+                }
             }
         }
+    }
+
+    fn stale_or_foreign(
+        &self,
+        workspace: &Workspace,
+        before: &TaskFile,
+        fields: Vec<String>,
+    ) -> Result<Pending, OpsError> {
+        let path = &self.snapshot.path;
+        let refreshed = match self.head.commit {
+            Some(head) if self.head_path.as_ref() == Some(path) => {
+                refreshed(workspace, &self.in_force, path, head, [before, &self.file])?
+            }
+            _ => None,
+        };
+        Ok(refreshed.map_or(Pending::Foreign(fields), Pending::Stale))
     }
 
     fn has_flaw(&self, before: Option<&Task>) -> bool {

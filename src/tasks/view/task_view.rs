@@ -14,7 +14,7 @@ use crate::rules::brief::template_values::Body;
 use crate::rules::{Deadline, Limit, Rules, Workplace, deadlines, is_looping, may_complete};
 use crate::storage::ProjectPath;
 use crate::tasks::plan::due::begun;
-use crate::tasks::state::task_state::{Standing, find, parse};
+use crate::tasks::state::task_state::{TaskState, find, parse};
 
 /// A task as it is shown.
 pub(crate) struct View {
@@ -72,7 +72,7 @@ pub(crate) fn frozen(workspace: &Workspace, id: &TaskId) -> Option<FrozenFile> {
     }
     let head = workspace.repository.look().ok()?;
     let in_force = Rc::new(in_force(workspace, &head).ok()?);
-    let standing = Standing::read_under(workspace, id, head, in_force).ok()?;
+    let standing = TaskState::read_under(workspace, id, head, in_force).ok()?;
     let frozen = standing.frozen()?;
     let (problem, fields) = (frozen.of("it"), frozen.fields.to_vec());
     Some(FrozenFile { problem, fields, fix: workspace.git_words.said(frozen.fix) })

@@ -13,8 +13,8 @@ use crate::rules::{
     Act, LOOP_LIMIT, Passage, Rules, Workplace, owed, preview, unanswered, would_say,
 };
 use crate::tasks::headers::dependencies::{circle_around, round};
-use crate::tasks::headers::header::NEW;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::headers::summary::NEW;
+use crate::tasks::state::task_state::TaskState;
 use crate::tasks::view::deadlines::terms;
 use crate::tasks::view::reasons::{
     UNCLAIMED, because, beginning, drifted, waits_for, what_follows,
@@ -66,7 +66,7 @@ pub(crate) enum Effect {
 pub(crate) fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), OpsError> {
     let head = workspace.repository.look()?;
     let in_force = Rc::new(in_force_and_seen(workspace, &head)?);
-    let standing = Standing::read_under(workspace, id, head, in_force)?;
+    let standing = TaskState::read_under(workspace, id, head, in_force)?;
     let rules = &standing.in_force.rules;
     let task = &standing.file.task;
     let posts = Workplace::open(rules, task);

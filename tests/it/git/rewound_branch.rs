@@ -76,26 +76,49 @@ fn what_a_reset_or_an_abort_took_back_is_told_and_comes_back_by_the_command_that
 }
 
 #[test]
-fn where_the_branch_has_gone_on_the_steps_are_picked() {
-    for same in [false, true] {
+fn where_the_branch_has_gone_on_the_steps_are_merged() {
+    for (same, by_doctor) in [(false, false), (false, true), (true, false), (true, true)] {
         let (env, id) = scene();
         let other = env.new_task(&["Write docs"]);
         taken_back(&env, RESET, || {
             let _ = env.complete(&id, "agent-7").success();
         });
-        let _ = env.aof(&["task", "comment", if same { &id } else { &other }, "Look"]).success();
+        let commented = if same { &id } else { &other };
+        let _ = env.aof(&["task", "comment", commented, "Look"]).success();
         let points = told(&env);
-        assert!(points.len() == 1 && points[0].1.starts_with("`git cherry-pick "), "{points:?}");
-        follow(&env, &points[0].1);
+        assert!(points.len() == 1 && points[0].1.starts_with("`git merge "), "{points:?}");
+        if by_doctor {
+            assert!(env.aof(&["doctor", "--fix"]).stdout.contains("[taken_back]"));
+        } else {
+            follow(&env, &points[0].1);
+        }
         assert_eq!(told(&env), []);
         assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
-        assert!(env.task_text(if same { &id } else { &other }).contains("Look"));
+        assert!(env.task_text(commented).contains("Look"));
+        assert_eq!(env.git(&["status", "--porcelain"]), "");
         let _ = verified(&env).success();
     }
 }
 
 #[test]
-fn many_steps_are_picked_by_where_they_begin_and_end_and_what_is_back_already_is_not() {
+fn a_visit_that_was_done_again_supersedes_the_one_that_was_dropped() {
+    let (env, id) = scene();
+    taken_back(&env, ABORTED, || {
+        let _ = env.complete(&id, "agent-7").success();
+    });
+    let _ = env.complete(&id, "agent-8").success();
+    let said = env.aof(&["watch", "--once"]).success().stdout;
+    assert!(said.contains("1 step is on the branch again"), "{said}");
+    assert_eq!(told(&env), []);
+    let message = env.git(&["log", "-1", "--format=%B"]);
+    assert!(message.starts_with("sync: merge steps that git dropped from main\n"), "{message}");
+    assert!(message.contains("Aof-Superseded: ") && message.contains(" by agent-7 (complete)"));
+    assert_eq!(entries(&env, &id).len(), 1);
+    let _ = verified(&env).success();
+}
+
+#[test]
+fn steps_that_are_back_already_are_not_counted() {
     let (env, id) = scene();
     let other = env.new_task(&["Write docs"]);
     let mut picked = String::new();
@@ -107,15 +130,25 @@ fn many_steps_are_picked_by_where_they_begin_and_end_and_what_is_back_already_is
         }
     });
     let _ = env.aof(&["task", "comment", &other, "Look"]).success();
-    let range = told(&env)[0].1.clone();
-    assert!(range.contains("..") && range.starts_with("`git cherry-pick "), "{range}");
     env.git(&["cherry-pick", &picked]);
     let points = told(&env);
-    assert!(points[0].0.contains("over 3 steps") && !points[0].1.contains(".."), "{points:?}");
+    assert!(points[0].0.contains("over 3 steps"), "{points:?}");
     follow(&env, &points[0].1);
     assert_eq!(told(&env), []);
     assert!(["one", "two", "three"].iter().all(|word| env.task_text(&id).contains(word)));
     let _ = verified(&env).success();
+}
+
+#[test]
+fn a_branch_that_a_person_moved_elsewhere_gets_nothing_back() {
+    let (env, id) = scene();
+    let begun = env.head();
+    let _ = env.aof(&["task", "comment", &id, "Look"]).success();
+    taken_back(&env, RESET, || {
+        let _ = env.complete(&id, "agent-7").success();
+    });
+    env.git(&["reset", "--quiet", "--hard", &begun]);
+    assert_eq!(told(&env), []);
 }
 
 #[test]

@@ -245,7 +245,7 @@ fn the_hook_of_an_earlier_version_is_removed() {
 #[test]
 fn what_a_crash_left_is_finished() {
     let (env, id) = scene();
-    for point in ["ops.file-written", "audit.index-moved"] {
+    for point in ["ops.file-written", "git.index-moved"] {
         let mut command = env.aof_command(&["task", "comment", &id, "Almost there"]);
         command.env("AOF_STOP_AT", point);
         assert_eq!(env.run(command).code, None, "{point}");

@@ -140,7 +140,7 @@ fn what_was_dropped_before_the_first_word_counted_is_late_and_what_comes_after_i
 #[test]
 #[cfg(debug_assertions)]
 fn whoever_sees_that_the_first_word_counts_may_say_the_next_at_once() {
-    for point in ["ops.file-written", "audit.ref-moved", "ops.committed"] {
+    for point in ["ops.file-written", "git.ref-moved", "ops.committed"] {
         let env = TestEnvironment::with_rules(PROJECT, ALONE);
         let id = env.new_task(&["Add login"]);
         let pipe = env.home().join("pipe");

@@ -9,7 +9,7 @@ use crate::support::environment::TestEnvironment;
 use crate::support::kill_scene::{Act, Findings, Scene};
 
 /// Where the branch has moved: it counts.
-const LANDED: [&str; 3] = ["audit.ref-moved", "ops.committed", "ops.settled"];
+const LANDED: [&str; 3] = ["git.ref-moved", "ops.committed", "ops.settled"];
 
 /// Removes the locks that a kill left, as git advises.
 fn unlock(env: &TestEnvironment) {
@@ -56,7 +56,7 @@ fn what_was_written_for_rules_that_are_others_by_now_is_taken_back_and_counts_an
             if !LANDED.contains(point) {
                 findings.add(&how, unless_as(&scene, &before));
             }
-            let is_to_be_told = matches!(act, Act::Plain) && *point == "audit.index-written";
+            let is_to_be_told = matches!(act, Act::Plain) && *point == "git.index-written";
             if is_to_be_told && !next.stderr.contains("AOF-xxxxx is as it was before") {
                 findings.add(&how, vec![format!("nobody says so: {next}")]);
             }
@@ -71,10 +71,10 @@ fn what_was_written_for_rules_that_are_others_by_now_is_taken_back_and_counts_an
 fn what_healing_was_killed_in_is_taken_back_as_well() {
     let mut findings = Findings::default();
     let seconds =
-        ["ops.intent-written", "audit.objects-named", "audit.index-written", "audit.index-moved"];
+        ["ops.intent-written", "git.objects-named", "git.index-written", "git.index-moved"];
     for act in [Act::Plain, Act::AfterAnEdit, Act::Finishing] {
         let ready = Scene::new(act);
-        for first in ["ops.file-written", "audit.index-moved"] {
+        for first in ["ops.file-written", "git.index-moved"] {
             // Before the objects have their names, no commit has what a person had edited: that stays, frozen.
             for second in seconds.into_iter().skip(usize::from(matches!(act, Act::AfterAnEdit))) {
                 let how = format!("{act:?} killed at {first}, then at {second}");
@@ -102,7 +102,7 @@ fn a_file_that_was_dropped_counts_anew_under_the_new_rules() {
         format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: Done\n"),
     );
     let mut watch = env.aof_command(&["watch", "--once"]);
-    watch.env("AOF_STOP_AT", "audit.index-written");
+    watch.env("AOF_STOP_AT", "git.index-written");
     assert_eq!(env.run(watch).code, None);
     commit_other_rules(&env);
     let _ = env.aof(&["watch", "--once"]).success();
@@ -134,7 +134,7 @@ fn what_a_person_has_changed_since_is_frozen_and_shown() {
     let id = env.new_task(&["Add login", "--body", "The body"]);
     let mut command =
         env.aof_command(&["task", "complete", &id, "--agent", "agent-7", "--summary", "Done"]);
-    command.env("AOF_STOP_AT", "audit.index-written");
+    command.env("AOF_STOP_AT", "git.index-written");
     assert_eq!(env.run(command).code, None);
     let path = env.task_path(&id);
     env.edit(&path, "The body", "The better body");
@@ -164,7 +164,7 @@ fn what_was_meant_for_one_branch_is_not_committed_on_another() {
             let next = scene.touch_other(None);
             findings.expect(&how, Some(0), &next);
             findings.add(&how, unless_as(&scene, &before));
-            if *point == "audit.index-written"
+            if *point == "git.index-written"
                 && !next.stderr.contains("was for `main`: AOF-xxxxx is as it was before")
             {
                 findings.add(&how, vec![format!("nobody says so: {next}")]);
@@ -187,7 +187,7 @@ fn what_was_meant_for_one_branch_is_not_committed_on_another() {
 #[test]
 fn who_comes_back_to_the_branch_finds_it_finished_there() {
     let mut findings = Findings::default();
-    for point in ["ops.file-written", "audit.index-moved"] {
+    for point in ["ops.file-written", "git.index-moved"] {
         let scene = Scene::new(Act::Plain);
         scene.env.git(&["branch", "feature"]);
         findings.expect(point, None, &scene.deliver(Some(point)));

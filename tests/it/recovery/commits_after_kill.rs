@@ -30,7 +30,7 @@ fn commit(clones: &Clones, more: &[&str]) -> Output {
 #[test]
 fn such_a_commit_is_found_and_can_be_taken_back() {
     let (clones, _) = behind(false);
-    killed(&clones, "audit.index-moved");
+    killed(&clones, "git.index-moved");
     unlock(&clones);
     clones.env.write("own.txt", "own\n");
     clones.git(".", &["add", "own.txt"]);

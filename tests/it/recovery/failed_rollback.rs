@@ -62,7 +62,7 @@ fn stuck(env: &TestEnvironment, id: &str, meanwhile: impl FnOnce()) -> Output {
         "--wait",
         "0s",
     ]);
-    command.env("AOF_WAIT_AT", format!("audit.index-written:{}", pipe.display()));
+    command.env("AOF_WAIT_AT", format!("git.index-written:{}", pipe.display()));
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     eventually("it comes there", || pipe.with_extension("reached").exists());
     let limit = Rlimit { current: Some(16 * 1024), maximum: Some(16 * 1024) };
@@ -152,7 +152,7 @@ fn what_is_to_be_undone_is_undone_wherever_it_got_to() {
         Act::Join,
     ] {
         let ready = Scene::new(act);
-        let landed = ["audit.ref-moved", "ops.committed", "ops.settled"];
+        let landed = ["git.ref-moved", "ops.committed", "ops.settled"];
         for point in POINTS.iter().filter(|point| !landed.contains(point)) {
             let how = format!("{act:?} failed at {point}");
             let scene = ready.copy();

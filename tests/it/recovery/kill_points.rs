@@ -68,7 +68,7 @@ fn healing_that_is_killed_is_healed() {
     // The second process heals before its own change, so it passes each point once or twice.
     for act in [Act::Plain, Act::FinishingAfterAnEdit] {
         let ready = Scene::new(act);
-        for first in ["ops.file-written", "audit.ref-moved"] {
+        for first in ["ops.file-written", "git.ref-moved"] {
             for second in POINTS {
                 let how = format!("{act:?} killed at {first}, then at {second}");
                 let scene = ready.copy();
@@ -173,10 +173,10 @@ fn what_git_collected_in_the_meantime_is_not_needed() {
         let ready = Scene::new(act);
         for point in [
             "ops.intent-written",
-            "audit.intent-told",
-            "audit.index-locked",
+            "git.intent-told",
+            "git.index-locked",
             "ops.file-written",
-            "audit.index-moved",
+            "git.index-moved",
         ] {
             let how = format!("{act:?} killed at {point}");
             let scene = ready.copy();
@@ -193,7 +193,7 @@ fn what_git_collected_in_the_meantime_is_not_needed() {
 #[test]
 fn healing_that_meets_a_lock_of_somebody_s_ends_and_is_done_later() {
     let mut findings = Findings::default();
-    for point in ["ops.file-written", "audit.index-written"] {
+    for point in ["ops.file-written", "git.index-written"] {
         let scene = Scene::new(Act::Plain);
         findings.expect(point, None, &scene.deliver(Some(point)));
         let lock = scene.env.path(".git/index.lock");
@@ -213,7 +213,7 @@ fn healing_that_meets_a_lock_of_somebody_s_ends_and_is_done_later() {
 }
 
 /// Where the branch has moved, and the record of it is still there.
-const LANDED: [&str; 3] = ["audit.ref-moved", "ops.committed", "ops.settled"];
+const LANDED: [&str; 3] = ["git.ref-moved", "ops.committed", "ops.settled"];
 
 #[test]
 fn what_has_landed_on_one_branch_is_not_done_again_on_another() {

@@ -9,7 +9,7 @@ use crate::support::environment::TestEnvironment;
 use crate::support::kill_scene::{ACTS, Act, BOOT_BEFORE, Findings, Scene};
 
 /// Where the branch has moved, and nothing was confirmed by the disk.
-const MOVED: &str = "audit.ref-moved";
+const MOVED: &str = "git.ref-moved";
 
 /// What stands below `tasks/`, and git's index.
 struct Before {

@@ -73,7 +73,7 @@ fn has_none_of_it(clones: &Clones) {
 /// A sync that waits for a lock in vain, or is killed when it has it: not one file has come.
 fn begins(clones: &Clones, kill: bool) {
     if kill {
-        killed(clones, "audit.index-locked");
+        killed(clones, "git.index-locked");
         unlocks(clones);
         return;
     }
@@ -137,7 +137,7 @@ fn what_somebody_stages_after_a_sync_that_changed_nothing_stays_staged() {
 fn what_somebody_undoes_in_a_later_commit_stays_as_they_left_it() {
     for switches in [false, true] {
         let (clones, _) = behind();
-        killed(&clones, "audit.ref-moved");
+        killed(&clones, "git.ref-moved");
         if switches {
             clones.git(".", &["switch", "--quiet", "--create", "feature"]);
         }
@@ -169,7 +169,7 @@ fn what_is_kept_out_stays_out_whatever_fails() {
         let mut sync = clones.command(".", &["--wait", "1s", "sync"]);
         if kill {
             fs::remove_file(clones.env.path(".git/index.lock")).unwrap();
-            sync.env("AOF_STOP_AT", "audit.index-locked");
+            sync.env("AOF_STOP_AT", "git.index-locked");
         }
         // It is asked before anything is locked, or written down.
         assert_eq!(clones.env.run(sync).code, Some(5), "{kill}");
@@ -185,8 +185,7 @@ fn what_is_kept_out_stays_out_whatever_fails() {
 
 #[test]
 fn nothing_behind_a_link_is_removed_or_written() {
-    for point in ["audit.bring-placed", "audit.bring-files", "audit.index-moved", "audit.ref-moved"]
-    {
+    for point in ["git.bring-placed", "git.bring-files", "git.index-moved", "git.ref-moved"] {
         let (clones, id) = behind();
         killed(&clones, point);
         for (file, text) in [("new.md", "new\n"), ("one.md", "1b\n"), ("two.md", "my only copy\n")]
@@ -226,7 +225,7 @@ fn what_a_filter_fails_on_is_somebodys() {
     for (name, value) in [("required", "true"), ("clean", "cat"), ("smudge", "cat")] {
         clones.env.git(&["config", &format!("filter.far.{name}"), value]);
     }
-    killed(&clones, "audit.index-moved");
+    killed(&clones, "git.index-moved");
     clones.env.git(&["config", "filter.far.clean", "false"]);
     clones.env.write("docs/f.bin", "a day of work\n");
     clones.env.write("other/x", "mine\n");
@@ -246,7 +245,7 @@ fn what_came_through_a_filter_is_known_again_by_whatever_pattern_it_has() {
         for (name, value) in [("clean", "tr A-Z a-z"), ("smudge", "tr a-z A-Z")] {
             clones.env.git(&["config", &format!("filter.loud.{name}"), value]);
         }
-        killed(&clones, "audit.bring-files");
+        killed(&clones, "git.bring-files");
         clones.does(".", &["task", "comment", &id, "Still there"]);
         assert_eq!(clones.env.read("docs/f.bin"), "V2\n", "{pattern}");
         assert_eq!(
@@ -265,7 +264,7 @@ fn why_what_came_went_back_is_told_by_the_command_that_finds_it() {
     for (name, value) in [("required", "true"), ("clean", "cat"), ("smudge", "cat")] {
         clones.env.git(&["config", &format!("filter.far.{name}"), value]);
     }
-    killed(&clones, "audit.bring-begun");
+    killed(&clones, "git.bring-begun");
     clones.env.git(&["config", "filter.far.smudge", "echo no network >&2; false"]);
     let output = clones.aof(".", &["task", "comment", &id, "Still there"]).success();
     let start =
@@ -287,11 +286,11 @@ fn why_what_came_went_back_is_told_by_the_command_that_finds_it() {
 #[test]
 fn a_file_or_link_in_the_place_of_a_folder_stays_and_every_command_works() {
     for (point, attributes) in [
-        ("audit.bring-files", true),
-        ("audit.bring-placed", false),
-        ("audit.bring-files", false),
-        ("audit.index-moved", false),
-        ("audit.ref-moved", false),
+        ("git.bring-files", true),
+        ("git.bring-placed", false),
+        ("git.bring-files", false),
+        ("git.index-moved", false),
+        ("git.ref-moved", false),
     ] {
         for linked in [false, true] {
             let (clones, id) = behind();
@@ -315,7 +314,7 @@ fn a_file_or_link_in_the_place_of_a_folder_stays_and_every_command_works() {
                 "{point} {attributes}"
             );
             assert!(!clones.env.is_in_the_middle());
-            let landed = point == "audit.ref-moved";
+            let landed = point == "git.ref-moved";
             // The rest went back, or had come.
             assert_eq!(
                 clones.env.read("other/x"),
@@ -334,12 +333,12 @@ fn a_file_or_link_in_the_place_of_a_folder_stays_and_every_command_works() {
 #[test]
 fn a_commit_between_the_look_and_the_lock_is_seen() {
     let (clones, id) = behind();
-    killed(&clones, "audit.bring-files");
+    killed(&clones, "git.bring-files");
     let record = clones.env.read(".aof/intent");
     let pipe = clones.env.path("../pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let mut command = clones.command(".", &["task", "comment", &id, "Still there"]);
-    command.env("AOF_WAIT_AT", "audit.intent-told:../pipe").stdout(std::process::Stdio::null());
+    command.env("AOF_WAIT_AT", "git.intent-told:../pipe").stdout(std::process::Stdio::null());
     let mut comment = command.spawn().unwrap();
     // By then it has looked where the branch is.
     eventually("it is written down once more", || clones.env.read(".aof/intent") != record);
@@ -359,9 +358,7 @@ fn a_commit_between_the_look_and_the_lock_is_seen() {
 
 #[test]
 fn after_a_commit_or_on_another_branch_nothing_is_left_of_what_came() {
-    for point in
-        ["audit.bring-placed", "audit.bring-files", "audit.ref-locked", "audit.index-moved"]
-    {
+    for point in ["git.bring-placed", "git.bring-files", "git.ref-locked", "git.index-moved"] {
         for (switches, commits_too) in [(false, true), (true, false), (true, true)] {
             let (clones, id) = behind();
             let main = clones.head(".");
@@ -397,7 +394,7 @@ fn after_a_commit_or_on_another_branch_nothing_is_left_of_what_came() {
 
 #[test]
 fn what_somebody_removes_after_it_came_stays_removed() {
-    for (point, landed) in [("audit.ref-moved", true), ("audit.index-moved", false)] {
+    for (point, landed) in [("git.ref-moved", true), ("git.index-moved", false)] {
         let (clones, id) = behind();
         killed(&clones, point);
         fs::remove_file(clones.env.path("docs/one.md")).unwrap();
@@ -413,7 +410,7 @@ fn what_somebody_removes_after_it_came_stays_removed() {
     }
     // Also where the index says so.
     let (clones, id) = behind();
-    killed(&clones, "audit.ref-moved");
+    killed(&clones, "git.ref-moved");
     clones.git(".", &["rm", "--quiet", "docs/new.md"]);
     clones.does(".", &["task", "comment", &id, "Still there"]);
     assert_eq!(clones.status("."), "D  docs/new.md\n");
@@ -436,7 +433,7 @@ fn what_somebody_stages_where_a_file_and_a_folder_change_places_stays_staged() {
         clones.does("b", &["sync"]);
         clones.git("b", &["rm", "-r", "--quiet", "fold"]);
         comes(&clones, &[(new, "new\n"), ("other/x", "xc\n")]);
-        killed(&clones, "audit.index-moved");
+        killed(&clones, "git.index-moved");
         unlocks(&clones);
         if !becomes_folder {
             assert!(!clones.env.exists(old));
@@ -463,7 +460,7 @@ fn an_index_that_fell_behind_its_branch_is_brought_up() {
     for mine in [false, true] {
         let (clones, id) = behind();
         let index = fs::read(clones.env.path(".git/index")).unwrap();
-        killed(&clones, "audit.ref-moved");
+        killed(&clones, "git.ref-moved");
         fs::write(clones.env.path(".git/index"), index).unwrap();
         clones.env.write("docs/one.md", "one\n");
         fs::remove_file(clones.env.path("docs/new.md")).unwrap();
@@ -482,9 +479,7 @@ fn an_index_that_fell_behind_its_branch_is_brought_up() {
 /// These are left to git's own checkout, and go back all the same.
 #[test]
 fn folders_and_files_that_change_places_go_on_or_back() {
-    for point in
-        ["audit.bring-begun", "audit.bring-files", "audit.index-written", "audit.index-moved"]
-    {
+    for point in ["git.bring-begun", "git.bring-files", "git.index-written", "git.index-moved"] {
         for mine in [false, true] {
             let (clones, id) = behind();
             clones.does(".", &["sync"]);

@@ -306,11 +306,11 @@ fn a_sweep_tells_what_the_remote_had_first() {
 #[test]
 fn killed_anywhere_what_was_given_is_given_once() {
     for point in [
-        "audit.temps-made",
-        "audit.index-locked",
-        "audit.bring-begun",
-        "audit.bring-files",
-        "audit.index-moved",
+        "git.temps-made",
+        "git.index-locked",
+        "git.bring-begun",
+        "git.bring-files",
+        "git.index-moved",
     ] {
         let clones = handing_out(&["b"]);
         let ids = known_everywhere(&clones, 2, &["b"]);

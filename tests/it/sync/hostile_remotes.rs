@@ -120,7 +120,7 @@ fn what_git_was_told_not_to_look_at_is_named_and_wedges_nothing() {
 #[cfg(debug_assertions)]
 #[test]
 fn whoever_commits_after_a_kill_has_nothing_of_it_in_his_way() {
-    for point in ["audit.bring-placed", "audit.bring-files"] {
+    for point in ["git.bring-placed", "git.bring-files"] {
         let (clones, id) = crate::support::clones::behind(false);
         crate::support::clones::killed(&clones, point);
         // As git advises.
@@ -150,11 +150,11 @@ fn whoever_commits_after_a_kill_has_nothing_of_it_in_his_way() {
 #[test]
 fn what_is_edited_after_a_kill_stays_also_where_the_index_has_what_came() {
     for (point, pulled) in [
-        ("audit.intent-told", true),
-        ("audit.index-locked", true),
-        ("audit.bring-placed", true),
-        ("audit.index-moved", false),
-        ("audit.ref-moved", false),
+        ("git.intent-told", true),
+        ("git.index-locked", true),
+        ("git.bring-placed", true),
+        ("git.index-moved", false),
+        ("git.ref-moved", false),
     ] {
         let (clones, id) = crate::support::clones::behind(false);
         crate::support::clones::killed(&clones, point);

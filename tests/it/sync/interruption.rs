@@ -12,16 +12,16 @@ use crate::support::environment::{PROJECT, eventually};
 /// The points that a sync passes which brings something in.
 #[cfg(debug_assertions)]
 const POINTS: [&str; 10] = [
-    "audit.temps-made",
-    "audit.intent-told",
-    "audit.index-locked",
-    "audit.bring-begun",
-    "audit.bring-placed",
-    "audit.bring-files",
-    "audit.index-written",
-    "audit.ref-locked",
-    "audit.index-moved",
-    "audit.ref-moved",
+    "git.temps-made",
+    "git.intent-told",
+    "git.index-locked",
+    "git.bring-begun",
+    "git.bring-placed",
+    "git.bring-files",
+    "git.index-written",
+    "git.ref-locked",
+    "git.index-moved",
+    "git.ref-moved",
 ];
 
 #[cfg(debug_assertions)]
@@ -64,7 +64,7 @@ fn where_git_does_not_look_at_modes_what_was_killed_goes_on_all_the_same() {
         executable(&clones.env.path("gone.txt"));
         executable(&clones.env.path(&clones.env.task_path(&id)));
         assert_eq!(clones.status("."), "");
-        killed(&clones, "audit.bring-placed");
+        killed(&clones, "git.bring-placed");
         clones.env.new_task(&["Something else"]);
         assert_eq!(clones.git(".", &["rev-parse", "HEAD^"]), clones.head("b"), "{word}");
         assert_eq!(clones.status("."), "", "{word}");
@@ -77,7 +77,7 @@ fn what_somebody_changes_after_a_kill_stays_and_the_rest_goes_back() {
     let (clones, id) = behind(false);
     let path = format!("tasks/{id}.md");
     let (head, task) = (clones.head("."), clones.env.read(&path));
-    killed(&clones, "audit.bring-files");
+    killed(&clones, "git.bring-files");
     assert_ne!(clones.env.read(&path), task);
     clones.env.write("notes.txt", "mine\n");
     clones.does(".", &["task", "comment", &id, "Still there"]);
@@ -92,7 +92,7 @@ fn a_file_that_somebody_makes_after_a_kill_is_theirs() {
     // Empty, or the beginning of what was to come: who would know whose it is?
     for text in ["", "ne"] {
         let (clones, id) = behind(false);
-        killed(&clones, "audit.bring-begun");
+        killed(&clones, "git.bring-begun");
         clones.env.write("new/file.txt", text);
         clones.does(".", &["task", "comment", &id, "Still there"]);
         assert_eq!(clones.env.read("new/file.txt"), text);
@@ -179,7 +179,7 @@ fn what_cannot_even_go_back_is_told_and_keeps_nothing_else() {
     clones.git("b", &["commit", "--quiet", "--all", "--message", "bigger"]);
     clones.does("b", &["sync"]);
     let head = clones.head(".");
-    killed(&clones, "audit.bring-files");
+    killed(&clones, "git.bring-files");
     // All has come, and has to go back since somebody works at another one.
     assert_eq!(clones.env.read("0.big"), "two\n");
     clones.env.write("z.txt", "mine\n");

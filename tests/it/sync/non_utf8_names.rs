@@ -180,11 +180,11 @@ fn behind() -> (Clones, String) {
 #[test]
 fn killed_anywhere_the_next_command_brings_all_of_it() {
     for point in [
-        "audit.bring-begun",
-        "audit.bring-files",
-        "audit.index-written",
-        "audit.index-moved",
-        "audit.ref-moved",
+        "git.bring-begun",
+        "git.bring-files",
+        "git.index-written",
+        "git.index-moved",
+        "git.ref-moved",
     ] {
         let (clones, id) = behind();
         crate::support::clones::killed(&clones, point);
@@ -212,10 +212,10 @@ fn killed_anywhere_the_next_command_brings_all_of_it() {
 #[test]
 fn where_somebody_changed_something_after_a_kill_they_go_back_with_the_rest() {
     for (point, name) in [
-        ("audit.bring-files", "notes.txt"),
-        ("audit.index-moved", "notes.txt"),
-        ("audit.bring-files", "c%"),
-        ("audit.index-moved", "new%/x"),
+        ("git.bring-files", "notes.txt"),
+        ("git.index-moved", "notes.txt"),
+        ("git.bring-files", "c%"),
+        ("git.index-moved", "new%/x"),
     ] {
         let (clones, id) = behind();
         crate::support::clones::killed(&clones, point);

@@ -164,10 +164,10 @@ fn an_act_that_is_killed_anywhere_is_done_once_or_not_at_all() {
         // `kills` passes all the points; what differs from act to act is what is found of it afterwards.
         for point in [
             "ops.prepared",
-            "audit.index-locked",
+            "git.index-locked",
             "ops.file-written",
-            "audit.index-moved",
-            "audit.ref-moved",
+            "git.index-moved",
+            "git.ref-moved",
         ] {
             let (env, id) = scene(*before);
             let commits =

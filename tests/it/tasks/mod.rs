@@ -12,5 +12,6 @@ mod lossless_edits;
 mod manual_edits;
 mod moved_files;
 mod numbers;
+mod stale_files;
 mod time_limits;
 mod viewing;

@@ -745,7 +745,7 @@ fn what_is_killed_anywhere_is_finished_in_its_own_words_or_not_begun() {
         let was = ready.git(&["log", "--format=%B"]).matches(trailer).count();
         let act = words(act);
         // `kills` passes all the points; what differs from act to act is what is found of it afterwards.
-        for point in ["ops.prepared", "ops.file-written", "audit.index-moved", "audit.ref-moved"] {
+        for point in ["ops.prepared", "ops.file-written", "git.index-moved", "git.ref-moved"] {
             let env = ready.copy();
             let mut command = env.aof_command(&act.iter().map(String::as_str).collect::<Vec<_>>());
             command.env("AOF_STOP_AT", point);

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::complete::standing;
 use crate::agents::mcp::arguments::Arguments;
-use crate::agents::mcp::next_call::{call, next_task};
-use crate::agents::mcp::schema::{Argument, Effect, Field, Form, TASK, Tool};
+use crate::agents::mcp::next_call::{self, next_task};
+use crate::agents::mcp::schema::{Argument, Effect, Form, TASK, Tool};
 use crate::agents::mcp::session::OpenProject;
 use crate::agents::mcp::tool_error::ToolError;
 use crate::rules::{Limit, deadlines};
@@ -13,7 +13,7 @@ use crate::tasks::actions::{release, renew};
 use crate::tasks::apply::change::DryRun;
 use crate::tasks::create::{NewTask, create};
 use crate::tasks::edit::{Comment, comment};
-use crate::tasks::lookup::workflow_named;
+use crate::tasks::headers::lookup::workflow_named;
 use crate::tasks::view::changed::warnings_value;
 
 pub(crate) const RENEW: Tool = Tool {
@@ -22,10 +22,10 @@ pub(crate) const RENEW: Tool = Tool {
     description: "Say that you are still at work on your task, so that it stays yours. Needed only where the brief has `claimedUntil`.",
     arguments: &[TASK, Argument::optional("note", Form::Text, "How far you are")],
     answer: &[
-        ("task", Field::Text),
-        ("claimedUntil", Field::MaybeText),
-        ("message", Field::Text),
-        ("nextCall", Field::MaybeObject),
+        ("task", "string"),
+        ("claimedUntil", "string|null"),
+        ("message", "string"),
+        ("nextCall", "object|null"),
     ],
     effect: Effect::Settles,
 };
@@ -47,10 +47,8 @@ pub(crate) fn renew_claim(
         Some(until) => format!("{id} is yours until {until}"),
         None => format!("{id} is yours, without a limit"),
     };
-    let done = json!({"task": ticket.to_string(), "outcome": "<one of outcomes>", "summary": "<what you did>"});
-    Ok(
-        json!({"task": id.as_str(), "claimedUntil": until, "message": message, "nextCall": call("aof_task_complete", done)}),
-    )
+    let next = next_call::complete(&ticket);
+    Ok(json!({"task": id.as_str(), "claimedUntil": until, "message": message, "nextCall": next}))
 }
 
 pub(crate) const RELEASE: Tool = Tool {
@@ -60,10 +58,10 @@ pub(crate) const RELEASE: Tool = Tool {
                   aof_task_complete and outcome \"blocked\" instead.",
     arguments: &[TASK],
     answer: &[
-        ("task", Field::Text),
-        ("status", Field::Text),
-        ("message", Field::Text),
-        ("nextCall", Field::MaybeObject),
+        ("task", "string"),
+        ("status", "string"),
+        ("message", "string"),
+        ("nextCall", "object|null"),
     ],
     effect: Effect::Settles,
 };
@@ -88,7 +86,7 @@ pub(crate) const COMMENT: Tool = Tool {
     description: "Add a comment to a task's text, for whoever reads it later. It moves nothing: an outcome is said with \
                   aof_task_complete.",
     arguments: &[Argument::required("text", Form::Text, "What is to be said, as Markdown"), TASK],
-    answer: &[("task", Field::Text), ("commit", Field::MaybeText), ("message", Field::Text)],
+    answer: &[("task", "string"), ("commit", "string|null"), ("message", "string")],
     effect: Effect::Adds,
 };
 
@@ -125,16 +123,16 @@ pub(crate) const CREATE: Tool = Tool {
 };
 
 /// What is told of a new task.
-pub(crate) const MADE: &[(&str, Field)] = &[
-    ("task", Field::Text),
-    ("workflow", Field::Text),
-    ("gate", Field::MaybeText),
-    ("status", Field::Text),
-    ("path", Field::Text),
-    ("commit", Field::MaybeText),
-    ("message", Field::Text),
-    ("warnings", Field::List),
-    ("nextCall", Field::MaybeObject),
+pub(crate) const MADE: &[(&str, &str)] = &[
+    ("task", "string"),
+    ("workflow", "string"),
+    ("gate", "string|null"),
+    ("status", "string"),
+    ("path", "string"),
+    ("commit", "string|null"),
+    ("message", "string"),
+    ("warnings", "array"),
+    ("nextCall", "object|null"),
 ];
 
 pub(crate) fn create_task(

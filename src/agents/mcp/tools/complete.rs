@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::text_file;
 use crate::agents::mcp::arguments::Arguments;
 use crate::agents::mcp::next_call::{look, next_task};
-use crate::agents::mcp::schema::{Argument, Effect, Field, Form, TASK, Tool};
+use crate::agents::mcp::schema::{Argument, Effect, Form, TASK, Tool};
 use crate::agents::mcp::session::OpenProject;
 use crate::agents::mcp::tool_error::ToolError;
 use crate::domain::ssh::SshFault;
@@ -15,7 +15,7 @@ use crate::project::error::error::OpsError;
 use crate::rules::{Flaw, Refusal, Workplace};
 use crate::storage::random::ulid;
 use crate::tasks::apply::change::{Changed, DryRun};
-use crate::tasks::complete::{Completed, add_text, complete, note_run};
+use crate::tasks::complete::{add_text, complete, note_run};
 use crate::tasks::signing::{Signing, complete_signed};
 use crate::tasks::view::changed::{ended, warnings_value, way};
 use crate::tasks::view::task_view::who;
@@ -60,16 +60,16 @@ A refusal changes nothing and says how to put it right."#,
         ),
     ],
     answer: &[
-        ("task", Field::Text),
-        ("outcome", Field::Text),
-        ("way", Field::Text),
-        ("gate", Field::MaybeText),
-        ("status", Field::Text),
-        ("settled", Field::Flag),
-        ("commit", Field::MaybeText),
-        ("message", Field::Text),
-        ("warnings", Field::List),
-        ("nextCall", Field::MaybeObject),
+        ("task", "string"),
+        ("outcome", "string"),
+        ("way", "string"),
+        ("gate", "string|null"),
+        ("status", "string"),
+        ("settled", "boolean"),
+        ("commit", "string|null"),
+        ("message", "string"),
+        ("warnings", "array"),
+        ("nextCall", "object|null"),
     ],
     effect: Effect::Adds,
 };
@@ -104,7 +104,7 @@ pub(crate) fn complete_task(
     if let Some((_, run)) = project.run().filter(|(own, _)| own.task == completion.ticket.task) {
         note_run(&mut completion, run);
     }
-    let changed = completed(project, &completion)?.changed;
+    let changed = completed(project, &completion)?;
     let task = &changed.after.task;
     let said = ended(&changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
     let (now, _) = standing(project, &changed);
@@ -125,7 +125,7 @@ pub(crate) fn complete_task(
 }
 
 /// Completes; signs where that is wanted and nobody has to be asked. Else the refusal says what is to be signed.
-fn completed(project: &OpenProject<'_>, completion: &Completion) -> Result<Completed, OpsError> {
+fn completed(project: &OpenProject<'_>, completion: &Completion) -> Result<Changed, OpsError> {
     let refused = match complete(&project.workspace, completion, DryRun::No) {
         Err(OpsError::Refused(Refusal::Signature(wanted))) if wanted.flaw == Flaw::Missing => {
             wanted

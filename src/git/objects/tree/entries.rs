@@ -4,7 +4,7 @@ use std::iter;
 use std::ops::Range;
 
 use super::{Leaf, MODE_TREE};
-use crate::git::objects::id::ObjectId;
+use crate::git::id::ObjectId;
 
 /// So many bytes of two trees are compared at once.
 const SPAN: usize = 256;

@@ -124,7 +124,7 @@ fn calls_under_way_are_finished_whatever_the_client_does() {
 #[cfg(debug_assertions)]
 #[test]
 fn a_server_killed_in_the_middle_of_a_call_leaves_all_of_it_or_nothing() {
-    for point in ["ops.prepared", "ops.file-written", "audit.ref-moved"] {
+    for point in ["ops.prepared", "ops.file-written", "git.ref-moved"] {
         let env = TestEnvironment::new();
         let id = env.new_task(&["Add login"]);
         McpClient::of(&env, "agent-7").call("aof_task_next", json!({}));

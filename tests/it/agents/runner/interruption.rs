@@ -126,8 +126,8 @@ fn a_runner_that_is_killed_while_it_hands_in_an_answer_loses_nothing() {
     for point in [
         "ops.prepared",
         "ops.intent-written",
-        "audit.objects-written",
-        "audit.ref-moved",
+        "git.objects-written",
+        "git.ref-moved",
         "ops.settled",
     ] {
         let env = one_gate("", &format!("echo x >> \"$HOME/calls\"\n{DONE}"));

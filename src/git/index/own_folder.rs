@@ -1,0 +1,193 @@
+//! Whether git has anything in aof's own folder of the project, in HEAD or in the index. It is each clone's alone: what came there by
+//! git is anybody's. A worktree that itself stands in such a folder, as that of a project on a branch of its own, is written to by whatever
+//! the checkout around it has there: that one is asked as well. Only reads.
+
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::entries::unreadable;
+use super::parse::each_name;
+use crate::git::command;
+use crate::git::error::{At, GitError, OwnFolder};
+use crate::git::id::CommitId;
+use crate::git::objects::git_file;
+use crate::git::objects::tree::text;
+use crate::git::repository::handle::{Repository, Seen};
+
+/// How much of an index is read at first. The folder's name comes early in it, unless the project is far down in a large repository.
+const BEGINNING: u64 = 1 << 16;
+
+/// What each clone has for itself: locks, records, what is dropped there. Whoever could put files there would act for its user.
+pub(crate) const OWN_FOLDER: &str = ".aof";
+/// Returns whether a folder of that name is aof's own. Where names differ by case alone they may mean the same one.
+pub(crate) fn is_own_folder(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(OWN_FOLDER.as_bytes())
+}
+
+impl Repository {
+    /// Refuses where git has anything of aof's own folder.
+    pub fn own_folder_is_ours(&self) -> Result<(), GitError> {
+        self.own_folder_is_ours_at(self.look()?.commit)
+    }
+
+    /// Refuses where git has anything of it in that commit, which HEAD is at, or in the index, or has anything of the folder that this
+    /// worktree stands in.
+    pub(crate) fn own_folder_is_ours_at(&self, head: Option<CommitId>) -> Result<(), GitError> {
+        self.has_none_of_it(head)?;
+        let Some(around) = self.around()? else { return Ok(()) };
+        around.own_folder_is_ours().map_err(|error| match error {
+            GitError::OwnFolderInGit(OwnFolder { around: None, name, is_committed, is_staged }) => {
+                let around =
+                    Some(around.worktree_root().join(around.prefix()).components().collect());
+                GitError::OwnFolderInGit(OwnFolder { name, is_committed, is_staged, around })
+            }
+            other => other,
+        })
+    }
+
+    /// Returns the checkout whose own folder this worktree stands in, if it stands in one: git writes what it has there right through.
+    fn around(&self) -> Result<Option<&Repository>, GitError> {
+        if let Some(known) = self.around.get() {
+            return Ok(known.as_deref());
+        }
+        let is_own =
+            |folder: &&Path| folder.file_name().is_some_and(|name| is_own_folder(name.as_bytes()));
+        let project = self.worktree_root().ancestors().find(is_own).and_then(Path::parent);
+        let found = match project.map(Repository::discover).transpose() {
+            Err(
+                GitError::NoRepository { .. }
+                | GitError::Bare { .. }
+                | GitError::OutsideWorktree { .. },
+            ) => None,
+            found => found?.map(Box::new),
+        };
+        Ok(self.around.get_or_init(|| found).as_deref())
+    }
+
+    fn has_none_of_it(&self, head: Option<CommitId>) -> Result<(), GitError> {
+        // Git replaces the index whenever it changes.
+        let index = fs::metadata(self.git_dir().join("index")).ok();
+        let seen = Seen {
+            head,
+            index: index
+                .map(|file| (file.dev(), file.ino(), file.len(), file.ctime(), file.ctime_nsec())),
+        };
+        if self.own_folder_seen.get() == Some(seen) {
+            return Ok(());
+        }
+        let (committed, staged) = (self.own_folder_of(head)?, self.own_folder_of_index()?);
+        let (is_committed, is_staged) = (committed.is_some(), staged.is_some());
+        if let Some(name) = committed.or(staged) {
+            return Err(GitError::OwnFolderInGit(OwnFolder {
+                name,
+                is_committed,
+                is_staged,
+                around: None,
+            }));
+        }
+        self.own_folder_seen.set(Some(seen));
+        Ok(())
+    }
+
+    fn own_folder_of(&self, head: Option<CommitId>) -> Result<Option<String>, GitError> {
+        let Some(commit) = head else { return Ok(None) };
+        let names = self.trees().names(self.root_tree(commit)?, self.prefix())?;
+        Ok(names.into_keys().find(|name| is_own_folder(name)).map(|name| text(name.into_vec())))
+    }
+
+    fn own_folder_of_index(&self) -> Result<Option<String>, GitError> {
+        let path = self.git_dir().join("index");
+        let mut file = match git_file::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).at("read", &path),
+        };
+        let folder = self.full_path("");
+        let mut found = None;
+        if !self.is_split()? {
+            let mut bytes = Vec::new();
+            for most in [BEGINNING, u64::MAX] {
+                (&mut file).take(most).read_to_end(&mut bytes).at("read", &path)?;
+                let seen = each_name(&bytes, &mut |name| {
+                    found = own_name(&folder, name);
+                    if found.is_some() || is_behind(&folder, name) {
+                        ControlFlow::Break(())
+                    } else {
+                        ControlFlow::Continue(())
+                    }
+                });
+                if seen {
+                    return Ok(found);
+                }
+            }
+        }
+        // Only git knows what is in this one.
+        let mut git = self.git_command();
+        git.args(["ls-files", "-z", "--full-name", "--"]);
+        git.arg(format!(":(top,icase,literal){}", self.full_path(OWN_FOLDER)));
+        let told = command::run_git(git, &[]).map_err(|error| unreadable(&path, error))?;
+        Ok(told.split(|byte| *byte == 0).find_map(|path| own_name(&folder, path)))
+    }
+
+    /// Returns whether the index may be in two files, of which the other one has most.
+    fn is_split(&self) -> Result<bool, GitError> {
+        let git_dir = self.git_dir();
+        for entry in fs::read_dir(git_dir).at("read", git_dir)? {
+            if entry
+                .at("read", git_dir)?
+                .file_name()
+                .as_encoded_bytes()
+                .starts_with(b"sharedindex.")
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Returns what the folder is called by that path, if that is it, or something in it.
+fn own_name(project: &str, path: &[u8]) -> Option<String> {
+    let below = match project {
+        "" => path,
+        project => path.strip_prefix(project.as_bytes())?.strip_prefix(b"/")?,
+    };
+    let name = below.split(|byte| *byte == b'/').next()?;
+    is_own_folder(name).then(|| text(name.to_vec()))
+}
+
+/// Returns whether the folder, however it is written, would come before that path in an index.
+fn is_behind(project: &str, path: &[u8]) -> bool {
+    let last = if project.is_empty() { ".aof0".to_owned() } else { format!("{project}/.aof0") };
+    path >= last.as_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_is_known_however_it_is_written() {
+        for (project, path, name) in [
+            ("", ".aof/intent", Some(".aof")),
+            ("", ".aof", Some(".aof")),
+            ("", ".AOF/inbox/x", Some(".AOF")),
+            ("", ".aofx", None),
+            ("", "sub/.aof/x", None),
+            ("sub", "sub/.aof/x", Some(".aof")),
+            ("sub", "subs/.aof/x", None),
+            ("sub", ".aof/x", None),
+        ] {
+            assert_eq!(own_name(project, path.as_bytes()).as_deref(), name, "{project:?} {path}");
+            assert!(name.is_none() || !is_behind(project, path.as_bytes()));
+        }
+        assert!(is_behind("", b".aofx") && is_behind("", b"a") && !is_behind("", b".a"));
+        assert!(
+            is_behind("sub", b"sub/a") && is_behind("sub", b"subs/.aof") && !is_behind("sub", b"a")
+        );
+    }
+}

@@ -1,0 +1,183 @@
+//! Commit objects as bytes: read where they have the form that git gives them, and written.
+
+use jiff::Timestamp;
+
+use super::person::Person;
+use crate::git::error::GitError;
+use crate::git::id::{CommitId, ObjectId};
+
+/// A commit as history tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogEntry {
+    pub id: CommitId,
+    pub parents: Vec<CommitId>,
+    pub author: Person,
+    pub authored: Timestamp,
+    pub committer: Person,
+    pub committed: Timestamp,
+    /// Invalid UTF-8 is replaced.
+    pub message: String,
+}
+
+/// Where a commit stands in history, and what it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Links {
+    pub tree: ObjectId,
+    pub parents: Vec<CommitId>,
+    /// When it was committed, in seconds.
+    pub committed: i64,
+}
+
+/// Reads the parents of a commit that may be odd otherwise.
+pub(crate) fn named_parents(bytes: &[u8]) -> Vec<CommitId> {
+    let lines =
+        bytes.split(|byte| *byte == b'\n').skip(1).map_while(|line| line.strip_prefix(b"parent "));
+    lines.filter_map(|name| str::from_utf8(name).ok()?.to_ascii_lowercase().parse().ok()).collect()
+}
+
+pub(crate) fn entry(id: CommitId, commit: &git2::Commit<'_>) -> LogEntry {
+    let (author, committer) = (commit.author(), commit.committer());
+    LogEntry {
+        id,
+        parents: parents(commit),
+        author: Person::of_signature(author.name_bytes(), author.email_bytes()),
+        authored: timestamp(author.when().seconds()),
+        committer: Person::of_signature(committer.name_bytes(), committer.email_bytes()),
+        committed: timestamp(committer.when().seconds()),
+        message: String::from_utf8_lossy(commit.message_bytes()).into_owned(),
+    }
+}
+
+pub(crate) fn links(commit: &git2::Commit<'_>) -> Links {
+    let tree = ObjectId::from_git(commit.tree_id());
+    Links { tree, parents: parents(commit), committed: commit.time().seconds() }
+}
+
+fn parents(commit: &git2::Commit<'_>) -> Vec<CommitId> {
+    commit.parent_ids().map(|id| CommitId::new(ObjectId::from_git(id))).collect()
+}
+
+/// A commit in the form that git gives it.
+pub(crate) struct Plain<'b> {
+    tree: ObjectId,
+    parents: Vec<CommitId>,
+    author: Signature<'b>,
+    committer: Signature<'b>,
+    message: &'b [u8],
+}
+
+/// Who it was and when: `NAME <EMAIL> SECONDS +HHMM`.
+struct Signature<'b> {
+    name: &'b [u8],
+    email: &'b [u8],
+    seconds: i64,
+}
+
+impl<'b> Plain<'b> {
+    pub(crate) fn read(bytes: &'b [u8]) -> Option<Self> {
+        let mut rest = bytes;
+        let tree = object(b"tree ", &mut rest)?;
+        let mut parents = Vec::with_capacity(1);
+        while rest.starts_with(b"parent ") {
+            parents.push(CommitId::new(object(b"parent ", &mut rest)?));
+        }
+        let author = Signature::read(b"author ", &mut rest)?;
+        let committer = Signature::read(b"committer ", &mut rest)?;
+        // Other headers follow: an encoding, a signature. The first empty line ends them.
+        let message = match rest.strip_prefix(b"\n") {
+            Some(message) => message,
+            None => &rest[rest.windows(2).position(|pair| pair == b"\n\n")? + 2..],
+        };
+        // libgit2 leaves empty lines out at the beginning, and takes a zero for the end.
+        let message = &message[message.iter().take_while(|byte| **byte == b'\n').count()..];
+        (!message.contains(&0)).then_some(Self { tree, parents, author, committer, message })
+    }
+
+    pub(crate) fn entry(self, id: CommitId) -> LogEntry {
+        LogEntry {
+            id,
+            parents: self.parents,
+            author: Person::of_signature(self.author.name, self.author.email),
+            authored: timestamp(self.author.seconds),
+            committer: Person::of_signature(self.committer.name, self.committer.email),
+            committed: timestamp(self.committer.seconds),
+            message: String::from_utf8_lossy(self.message).into_owned(),
+        }
+    }
+
+    pub(crate) fn links(self) -> Links {
+        Links { tree: self.tree, parents: self.parents, committed: self.committer.seconds }
+    }
+}
+
+impl<'b> Signature<'b> {
+    fn read(word: &[u8], rest: &mut &'b [u8]) -> Option<Self> {
+        let (line, after) = rest.split_at(rest.iter().position(|byte| *byte == b'\n')?);
+        let line = line.strip_prefix(word)?;
+        let opens = line.iter().rposition(|byte| *byte == b'<')?;
+        let closes =
+            line.iter().rposition(|byte| *byte == b'>').filter(|closes| *closes > opens)?;
+        let (seconds, zone) =
+            str::from_utf8(&line[closes + 1..]).ok()?.strip_prefix(' ')?.split_once(' ')?;
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let zone = zone.strip_prefix(['+', '-']).filter(|zone| zone.len() == 4 && digits(zone));
+        let seconds = seconds.parse().ok().filter(|_| zone.is_some() && digits(seconds))?;
+        *rest = &after[1..];
+        Some(Self { name: &line[..opens], email: &line[opens + 1..closes], seconds })
+    }
+}
+
+fn object(word: &[u8], rest: &mut &[u8]) -> Option<ObjectId> {
+    let (name, after) = rest.strip_prefix(word)?.split_at_checked(40)?;
+    *rest = after.strip_prefix(b"\n")?;
+    str::from_utf8(name).ok()?.parse().ok()
+}
+
+/// A commit may claim a year that no calendar has; the nearest one stands for it.
+fn timestamp(seconds: i64) -> Timestamp {
+    let latest = if seconds < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    Timestamp::from_second(seconds).unwrap_or(latest)
+}
+
+/// Returns the bytes of a commit object; its author stands before its committer.
+pub(crate) fn encode(
+    tree: ObjectId,
+    parents: &[CommitId],
+    [(author, authored), (committer, committed)]: [(&Person, Timestamp); 2],
+    message: &str,
+) -> Result<Vec<u8>, GitError> {
+    let stamp = |role: &str, who: &Person, time: Timestamp| {
+        if time.as_second() < 0 {
+            return Err(GitError::BadTime { time });
+        }
+        Ok(format!("{role} {} <{}> {} +0000\n", who.name(), who.email(), time.as_second()))
+    };
+    let mut text = format!("tree {tree}\n");
+    for parent in parents {
+        text.push_str("parent ");
+        text.push_str(&parent.to_string());
+        text.push('\n');
+    }
+    text.push_str(&stamp("author", author, authored)?);
+    text.push_str(&stamp("committer", committer, committed)?);
+    text.push('\n');
+    text.push_str(message.trim_end().replace('\0', " ").as_str());
+    text.push('\n');
+    Ok(text.into_bytes())
+}
+
+/// Puts a signature into a commit's header.
+pub(crate) fn with_signature(commit: &[u8], signature: &str) -> Vec<u8> {
+    let body =
+        commit.windows(2).position(|pair| pair == b"\n\n").expect("a header ends in an empty line")
+            + 1;
+    let mut signed = commit[..body].to_vec();
+    signed.extend(b"gpgsig");
+    for line in signature.trim_end().lines() {
+        signed.push(b' ');
+        signed.extend(line.as_bytes());
+        signed.push(b'\n');
+    }
+    signed.extend(&commit[body..]);
+    signed
+}

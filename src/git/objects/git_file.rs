@@ -1,0 +1,80 @@
+//! Files below `.git`, opened without waiting: a pipe in the place of one would keep whoever opens it waiting for ever. Only reads.
+
+use std::fs::{File, FileType};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+/// Opens a file to read it.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    match what_else(file.metadata()?.file_type()) {
+        None => Ok(file),
+        Some(what) => Err(no_file(what)),
+    }
+}
+
+/// Returns all that a file says.
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let file = open(path)?;
+    let size = usize::try_from(file.metadata()?.len()).unwrap_or(0);
+    read_to_end(&file, size)
+}
+
+/// Returns the text of a file.
+pub(crate) fn read_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read(path)?)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Fails where something is in the place of a file that cannot be read as one: libgit2 would wait for what a pipe brings.
+pub(crate) fn check(path: &Path) -> io::Result<()> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_dir() => {
+            what_else(found.file_type()).map_or(Ok(()), |what| Err(no_file(what)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Reads a file on a local disk to its end, in one call if it has fewer bytes than that: a read that brings less than it may is
+/// the last one.
+pub(crate) fn read_to_end(file: impl AsFd, expected: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(expected + 1);
+    loop {
+        let room = bytes.capacity() - bytes.len();
+        match rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes)) {
+            Ok(read) if read < room => return Ok(bytes),
+            Ok(_) => bytes.reserve(bytes.len()),
+            Err(Errno::INTR) => {}
+            Err(cause) => return Err(cause.into()),
+        }
+    }
+}
+
+fn no_file(what: &str) -> io::Error {
+    let kind =
+        if what == FOLDER { io::ErrorKind::IsADirectory } else { io::ErrorKind::InvalidInput };
+    io::Error::new(kind, format!("it is {what}, and no file"))
+}
+
+const FOLDER: &str = "a folder";
+
+fn what_else(found: FileType) -> Option<&'static str> {
+    if found.is_file() {
+        None
+    } else if found.is_dir() {
+        Some(FOLDER)
+    } else if found.is_fifo() {
+        Some("a pipe")
+    } else if found.is_socket() {
+        Some("a socket")
+    } else {
+        Some("a device")
+    }
+}

@@ -1,0 +1,283 @@
+//! The repository that a project lies in: found, checked, read. Paths are the project's, with `/`, everywhere.
+//!
+//! The environment's `GIT_DIR` and `GIT_INDEX_FILE` are not followed: inside a hook they point at half-made things.
+
+use std::cell::{Cell, OnceCell};
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::configuration::{Configuration, outside_repositories};
+use super::open::{open, see_through};
+use crate::git::command;
+use crate::git::error::{At, During, GitError};
+use crate::git::id::{CommitId, ObjectId};
+use crate::git::objects::loose::{Kind, ObjectFolder, name};
+use crate::git::objects::reader::{Known, Reader};
+use crate::git::objects::tree::{MODE_EXECUTABLE, Trees};
+
+/// A file of a commit.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TreeFile {
+    /// Relative to the project.
+    pub path: String,
+    pub id: ObjectId,
+}
+
+/// A git repository, seen from a project in its worktree.
+pub struct Repository {
+    git: git2::Repository,
+    worktree_root: PathBuf,
+    prefix: String,
+    objects: ObjectFolder,
+    known: Known,
+    config: OnceCell<Configuration>,
+    walked: Walked,
+    pub(crate) own_folder_seen: Cell<Option<Seen>>,
+    pub(crate) around: OnceCell<Option<Box<Repository>>>,
+}
+
+/// How history is walked here, once that was asked for.
+#[derive(Default)]
+pub(crate) struct Walked {
+    /// The commits at which it was cut off.
+    pub ends: OnceCell<HashSet<CommitId>>,
+}
+
+/// Where git had nothing of it when it was last looked at: HEAD, and which file the index was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub head: Option<CommitId>,
+    pub index: Option<(u64, u64, u64, i64, i64)>,
+}
+
+impl Repository {
+    /// Finds the repository that a project folder lies in; refuses those that cannot be committed to safely.
+    pub fn discover(project: &Path) -> Result<Self, GitError> {
+        let folder = fs::canonicalize(project).at("find", project)?;
+        let git = open(&folder)?;
+        let Some(worktree_root) = git.workdir() else {
+            return Err(GitError::Bare { path: git.path().to_owned() });
+        };
+        // What a real path lies in is real as well.
+        let worktree_root = match folder.ancestors().find(|above| *above == worktree_root) {
+            Some(above) => above.to_owned(),
+            None => fs::canonicalize(worktree_root).at("find", worktree_root)?,
+        };
+        let outside = || GitError::OutsideWorktree { path: folder.clone() };
+        if folder.starts_with(git.path()) {
+            return Err(outside());
+        }
+        let prefix = folder.strip_prefix(&worktree_root).map_err(|_| outside())?;
+        let prefix = prefix.to_str().ok_or_else(|| GitError::BadPath {
+            path: prefix.to_string_lossy().into_owned(),
+            reason: "the name of the project's folder is not UTF-8",
+        })?;
+        let objects = ObjectFolder::open(git.commondir().join("objects"))?;
+        Ok(Self {
+            prefix: prefix.to_owned(),
+            worktree_root,
+            objects,
+            git,
+            known: Known::default(),
+            config: OnceCell::new(),
+            walked: Walked::default(),
+            own_folder_seen: Cell::default(),
+            around: OnceCell::new(),
+        })
+    }
+
+    /// Opens the nearest repository for its commits alone, with or without a worktree, as seen from a project in that folder of its
+    /// trees. Inside a hook that judges a push, what was pushed counts as well: git keeps it in quarantine until then.
+    pub fn of_commits(start: &Path, prefix: &str) -> Result<Self, GitError> {
+        let folder = fs::canonicalize(start).at("find", start)?;
+        let git = open(&folder)?;
+        let objects = ObjectFolder::open(git.commondir().join("objects"))?;
+        see_through(&git, objects.path())?;
+        Ok(Self {
+            prefix: prefix.to_owned(),
+            worktree_root: git.path().to_owned(),
+            objects,
+            git,
+            known: Known::default(),
+            config: OnceCell::new(),
+            walked: Walked::default(),
+            own_folder_seen: Cell::default(),
+            around: OnceCell::new(),
+        })
+    }
+
+    /// Returns whether a folder stands in a worktree: not in a bare repository, nor in a repository's own folder.
+    pub fn is_in_worktree(folder: &Path) -> Result<bool, GitError> {
+        let folder = fs::canonicalize(folder).at("find", folder)?;
+        let git = open(&folder)?;
+        Ok(git.workdir().is_some() && !folder.starts_with(git.path()))
+    }
+
+    /// Creates a repository in a folder, on the branch that `init.defaultBranch` names, else on `main`.
+    pub fn init(folder: &Path) -> Result<Self, GitError> {
+        let config = outside_repositories()?;
+        let mut options = git2::RepositoryInitOptions::new();
+        options
+            .external_template(false)
+            .initial_head(config.text("init.defaultBranch").unwrap_or("main"));
+        git2::Repository::init_opts(folder, &options)
+            .during(|| format!("create a git repository in `{}`", folder.display()))?;
+        Self::discover(folder)
+    }
+
+    /// The folder that git's paths start from. Where a repository was opened for its commits alone, it is the repository's own.
+    pub fn worktree_root(&self) -> &Path {
+        &self.worktree_root
+    }
+
+    /// The project's folder, relative to the worktree's; empty if it is the same.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// The folder with this worktree's HEAD and index.
+    pub fn git_dir(&self) -> &Path {
+        self.git.path()
+    }
+
+    /// The folder with objects and branches, shared between linked worktrees.
+    pub fn common_dir(&self) -> &Path {
+        self.git.commondir()
+    }
+
+    /// Reads a file as a commit has it.
+    pub fn read(&self, commit: CommitId, path: &str) -> Result<Option<Vec<u8>>, GitError> {
+        self.blob_id(commit, path)?.map(|id| self.read_blob(id)).transpose()
+    }
+
+    /// Reads a blob by its name.
+    pub fn read_blob(&self, id: ObjectId) -> Result<Vec<u8>, GitError> {
+        Ok(self.reader().read(Kind::Blob, id)?.to_vec())
+    }
+
+    /// Returns the name of a file's content in a commit.
+    pub fn blob_id(&self, commit: CommitId, path: &str) -> Result<Option<ObjectId>, GitError> {
+        let root = self.root_tree(commit)?;
+        Ok(self.trees().file(Some(root), &self.full_path(path))?.map(|leaf| leaf.id))
+    }
+
+    /// Returns whether a file of the project can be run: by what stands there, or, where git takes no heed of that here, by a commit.
+    pub fn is_program(&self, head: Option<CommitId>, path: &str) -> Result<bool, GitError> {
+        use std::os::unix::fs::PermissionsExt;
+        let full = self.full_path(path);
+        if self.switch("core.fileMode")?.unwrap_or(true) {
+            let standing = std::fs::metadata(self.worktree_root().join(full));
+            return Ok(standing.is_ok_and(|file| file.permissions().mode() & 0o100 != 0));
+        }
+        let Some(commit) = head else { return Ok(false) };
+        let leaf = self.trees().file(Some(self.root_tree(commit)?), &full)?;
+        Ok(leaf.is_some_and(|leaf| leaf.mode == MODE_EXECUTABLE))
+    }
+
+    /// Lists the files below a folder of the project in a commit; `""` is the whole project.
+    pub fn list(&self, commit: CommitId, folder: &str) -> Result<Vec<TreeFile>, GitError> {
+        let root = self.root_tree(commit)?;
+        let trees = self.trees();
+        let mut files = Vec::new();
+        if let Some(tree) = trees.folder(Some(root), &self.full_path(folder))? {
+            trees.walk(tree, folder, &mut |path, id| {
+                files.push(TreeFile { path, id });
+            })?;
+        }
+        Ok(files)
+    }
+
+    /// Returns the files of one name that a commit has below a folder, but for those in `without`, a folder in it.
+    pub fn named_below(
+        &self,
+        commit: CommitId,
+        folder: &str,
+        name: &str,
+        without: &str,
+    ) -> Result<Vec<String>, GitError> {
+        let trees = self.trees();
+        let mut files = Vec::new();
+        if let Some(tree) = trees.folder(Some(self.root_tree(commit)?), &self.full_path(folder))? {
+            trees.walk_named(
+                tree,
+                folder,
+                name.as_bytes(),
+                Some(without.as_bytes()),
+                &mut |path| files.push(path),
+            )?;
+        }
+        Ok(files)
+    }
+
+    /// Returns whether git leaves a file out that it does not have yet.
+    pub fn is_ignored(&self, path: &str) -> Result<bool, GitError> {
+        let full = self.full_path(path);
+        self.git.is_path_ignored(&full).during(|| format!("see whether `{full}` is ignored"))
+    }
+
+    /// Returns the name that git would give to these bytes as a file.
+    pub fn hash_blob(&self, bytes: &[u8]) -> ObjectId {
+        name(Kind::Blob, bytes)
+    }
+
+    /// Returns the absolute path of a file of the project.
+    pub fn worktree_path(&self, path: &str) -> PathBuf {
+        self.worktree_root.join(self.full_path(path))
+    }
+
+    /// Returns a git command for this repository; see `command::git`.
+    pub(crate) fn git_command(&self) -> Command {
+        command::git(self.git_dir(), self.worktree_root())
+    }
+
+    pub(crate) fn git(&self) -> &git2::Repository {
+        &self.git
+    }
+
+    /// Returns git's configuration as it was when it was first asked for.
+    pub(crate) fn config(&self) -> Result<&Configuration, GitError> {
+        if let Some(config) = self.config.get() {
+            return Ok(config);
+        }
+        let config =
+            Configuration::of(self.git.config().during(|| "read git's configuration".to_owned())?)?;
+        Ok(self.config.get_or_init(|| config))
+    }
+
+    /// Lets the next question about git's configuration, and about where history ends, be answered by what is so then.
+    pub fn look_anew(&mut self) {
+        self.config.take();
+        self.walked = Walked::default();
+    }
+
+    pub(crate) fn walked(&self) -> &Walked {
+        &self.walked
+    }
+
+    pub(crate) fn objects(&self) -> &ObjectFolder {
+        &self.objects
+    }
+
+    pub(crate) fn trees(&self) -> Trees<'_> {
+        Trees::new(self.reader())
+    }
+
+    pub(crate) fn root_tree(&self, commit: CommitId) -> Result<ObjectId, GitError> {
+        Ok(self.links(commit)?.tree)
+    }
+
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader::new(&self.git, &self.objects, &self.known)
+    }
+
+    /// Turns a path of the project into one of the worktree.
+    pub(crate) fn full_path(&self, path: &str) -> String {
+        match (self.prefix.as_str(), path) {
+            ("", path) => path.to_owned(),
+            (prefix, "") => prefix.to_owned(),
+            (prefix, path) => format!("{prefix}/{path}"),
+        }
+    }
+}
