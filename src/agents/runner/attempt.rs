@@ -8,13 +8,13 @@ use std::time::{Duration, Instant, SystemTime};
 use tracing::info;
 
 use super::launch::{LaunchFacts, command, has_mcp, mcp_config};
-use super::news::{RunControl, RunEvent};
 use super::output::{Exit, RunOutput};
 use super::prompt::{AttemptCount, EarlierAttempt, prompt, spelled};
 use super::report::agent_report::Report;
 use super::report::read::read;
 use super::report::trouble::TroubleKind;
 use super::request::RunnerSetup;
+use super::run_event::{RunControl, RunEvent};
 use super::secrets::{masked, masked_text, secrets};
 use super::verdict::judge::verdict;
 use super::verdict::question::{RunAnswer, RunQuestion};

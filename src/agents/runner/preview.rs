@@ -2,9 +2,9 @@
 
 use super::attempt::Attempt;
 use super::launch::command;
-use super::news::WaitingWork;
 use super::request::{RunTarget, RunnerSetup};
-use super::rounds::find_work::{AvailableWork, WorkFinder};
+use super::run_event::WaitingWork;
+use super::scheduling::find_work::{AvailableWork, WorkFinder};
 use super::visit_state::{RunnableVisit, VisitState, visit_state};
 use crate::dispatch::openings::Opening;
 use crate::domain::{AgentId, CompletionId, RunBounds, Station, Ticket};
@@ -22,7 +22,6 @@ pub struct Preview {
     pub ticket: Ticket,
     pub station: Station,
     pub agent: AgentId,
-    /// The program and its arguments.
     pub words: Vec<String>,
     /// The names of the variables that it would find besides those that are inherited.
     pub environment: Vec<String>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::news::{RunEvent, WaitingWork};
+use super::run_event::{RunEvent, WaitingWork};
 use crate::dispatch::openings::Opening;
 use crate::domain::{AgentId, Completion, RoleId, Status, TaskId, Ticket};
 use crate::files::task_file::TaskFile;
@@ -64,7 +64,6 @@ pub enum RunTarget {
 pub enum Pace {
     /// As far as it goes.
     Through,
-    /// One visit.
     OneVisit,
 }
 
@@ -73,7 +72,6 @@ pub enum Pace {
 pub enum RunOutcome {
     /// There is nothing that these agents could do.
     NothingLeft,
-    /// The task has ended.
     Finished(Status),
     /// The task goes no further without somebody else.
     Waiting(Vec<WaitingWork>),
@@ -98,9 +96,7 @@ pub struct RunSummary {
 
 /// What a person is asked about.
 pub struct PersonQuestion<'a> {
-    /// The place.
     pub opening: &'a Opening,
-    /// The task.
     pub file: &'a TaskFile,
     /// Where its file is.
     pub path: &'a ProjectPath,

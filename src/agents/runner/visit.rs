@@ -5,11 +5,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::attempt::{Attempt, Attempted, OUTPUT_LIMIT, note, run_end};
-use super::news::{RunControl, RunEvent};
 use super::output::{Exit, RunOutput};
 use super::prompt::EarlierAttempt;
 use super::report::agent_report::Report;
 use super::request::RunnerSetup;
+use super::run_event::{RunControl, RunEvent};
 use super::secrets::{masked, secrets};
 use super::verdict::judge::verdict;
 use super::verdict::question::{AnswerSource, RunAnswer};

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::attempt::{Attempt, note};
-use super::news::{RunControl, RunEvent, StartedAttempt};
 use super::request::RunnerSetup;
+use super::run_event::{RunControl, RunEvent, StartedAttempt};
 use super::verdict::question::{AnswerSource, RunAnswer};
 use super::visit_state::{Assignment, VisitEnd, VisitState, visit_state};
 use crate::domain::{Completion, CompletionId, Map, Outcome, Task, Visit};

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::agents::runner::news::{RunEvent, WaitReason, WaitingWork};
 use crate::agents::runner::request::{Audience, PersonQuestion, Refused, RunnerSetup};
+use crate::agents::runner::run_event::{RunEvent, WaitReason, WaitingWork};
 use crate::dispatch::openings::openings;
 use crate::domain::Completion;
 use crate::git::Asking;

@@ -12,11 +12,7 @@ pub enum RunEvent {
     /// An agent was started.
     StartedAttempt(StartedAttempt),
     /// It printed something; the last line of it.
-    Printed {
-        ticket: Ticket,
-        /// The line, as it came.
-        line: String,
-    },
+    Printed { ticket: Ticket, line: String },
     /// An attempt came to nothing.
     AttemptFailed {
         ticket: Ticket,
@@ -33,7 +29,6 @@ pub enum RunEvent {
         summary: Option<String>,
         /// Where the task is now.
         to: Option<Station>,
-        /// How the task stands now.
         status: Status,
         /// How long the agent was at it.
         took: Duration,
@@ -56,12 +51,10 @@ pub enum RunEvent {
 #[derive(Debug, Clone, PartialEq)]
 pub struct StartedAttempt {
     pub ticket: Ticket,
-    /// The gate, or the branch of it.
     pub station: Station,
     pub title: String,
     pub agent: AgentId,
     pub attempt: u32,
-    /// How many there are at most.
     pub attempts: u32,
     /// The gate's number in its workflow, from 1.
     pub step: usize,
@@ -72,10 +65,8 @@ pub struct StartedAttempt {
 /// A place that waits for somebody.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingWork {
-    /// The visit, or the branch of it.
     pub ticket: Ticket,
     pub station: Station,
-    /// Whose work it is.
     pub role: RoleId,
     /// Who could do it.
     pub agents: Vec<AgentId>,
@@ -86,9 +77,7 @@ pub struct WaitingWork {
 /// Why a place waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitReason {
-    /// It is for people.
     People,
-    /// It is blocked.
     Blocked(Vec<String>),
     /// Nobody who may work there can be started: org.yaml does not say how.
     NotStartable,

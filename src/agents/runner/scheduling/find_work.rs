@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::agents::runner::news::{WaitReason, WaitingWork};
 use crate::agents::runner::request::{RunTarget, RunnerSetup};
+use crate::agents::runner::run_event::{WaitReason, WaitingWork};
 use crate::agents::runner::visit_state::Assignment;
 use crate::dispatch::next::{Next, Wanted, next};
 use crate::dispatch::openings::{Opening, openings};

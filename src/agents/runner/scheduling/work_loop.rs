@@ -8,10 +8,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::ask_people::{LOOK, PeopleAnswer, TICK, ask};
 use super::find_work::{AvailableWork, WorkFinder};
-use crate::agents::runner::news::{RunControl, RunEvent};
 use crate::agents::runner::request::{
     Audience, Pace, RunOutcome, RunSummary, RunTarget, RunnerSetup,
 };
+use crate::agents::runner::run_event::{RunControl, RunEvent};
 use crate::agents::runner::visit;
 use crate::agents::runner::visit_state::{Assignment, VisitEnd};
 use crate::domain::Ticket;
