@@ -77,7 +77,7 @@ impl ToolError {
     }
 }
 
-/// What to do where it is unknown who acts: behind a server it is never git's person.
+/// The fix where the acting agent is unknown: a server never acts as git's person.
 pub(crate) const NAME_AGENT: &str = "whoever starts this server names the agent, with `aof mcp --agent ID` or `AOF_AGENT`; the ids are in org.yaml";
 
 /// The commands that a hint may name, and the tools that do the same.

@@ -52,7 +52,7 @@ pub fn preview(
             let attempt = Attempt::of(project, agent, &open, preview_id());
             previews.extend(attempt.ok().map(|attempt| preview_attempt(&attempt)));
         }
-        // An agent takes one task after the other: what it takes next depends on what comes of the first.
+        // An agent takes one task after the other: the next one depends on the result of the first.
         if !finder.running.insert(assignment.ticket) || matches!(wish, RunTarget::Agents { .. }) {
             return Ok((previews, Vec::new()));
         }

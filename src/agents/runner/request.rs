@@ -1,4 +1,4 @@
-//! What a runner is asked for, who listens to it, and what it answers.
+//! The input of a runner, its listener, and its result.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -73,11 +73,11 @@ pub enum RunOutcome {
     /// There is nothing that these agents could do.
     NothingLeft,
     Finished(Status),
-    /// The task goes no further without somebody else.
+    /// The task waits for somebody else.
     Waiting(Vec<WaitingWork>),
     /// One visit was wanted, and made.
     Stepped,
-    /// Somebody wanted it to stop.
+    /// The runner was asked to stop.
     Stopped,
 }
 
@@ -116,7 +116,7 @@ pub struct Refused {
     pub fix: String,
 }
 
-/// Who sits at the other end.
+/// The listener of a run, which may be a person at a terminal.
 pub trait Audience {
     /// Hears what happens.
     fn hear(&mut self, news: &RunEvent);
@@ -129,6 +129,6 @@ pub trait Audience {
         something();
     }
 
-    /// Says what it says at a gate for people; nothing where nobody sits there, or not now.
+    /// Returns the person's answer at a gate for people; nothing where there is none now.
     fn decide(&mut self, asked: &PersonQuestion<'_>) -> Option<Completion>;
 }

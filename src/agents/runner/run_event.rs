@@ -1,4 +1,4 @@
-//! What happens during a run, told while it happens. Whoever shows it decides how.
+//! The events of a run, reported while it goes on. The caller decides how to show them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub enum RunEvent {
     StartedAttempt(StartedAttempt),
     /// It printed something; the last line of it.
     Printed { ticket: Ticket, line: String },
-    /// An attempt came to nothing.
+    /// An attempt failed.
     AttemptFailed {
         ticket: Ticket,
         attempt: u32,
@@ -79,15 +79,15 @@ pub struct WaitingWork {
 pub enum WaitReason {
     People,
     Blocked(Vec<String>),
-    /// Nobody who may work there can be started: org.yaml does not say how.
+    /// org.yaml does not say how to start any of the agents that may work there.
     NotStartable,
-    /// Somebody has it whom nobody starts here.
+    /// An agent has it that this runner does not start.
     Held(AgentId),
     /// Another runner is at it, or this one has tried.
     Tried(String),
 }
 
-/// The connection of a run with whoever started it.
+/// The connection of a run with its caller.
 #[derive(Clone, Copy)]
 pub(crate) struct RunControl<'a> {
     pub stop: &'a AtomicBool,
@@ -109,7 +109,7 @@ impl RunEvent {
         Self::Remark { ticket: ticket.clone(), text: text.into() }
     }
 
-    /// Returns what is told of a visit that has ended.
+    /// Returns the event of a visit that has ended.
     pub(crate) fn moved(
         rules: &Rules,
         ticket: &Ticket,
