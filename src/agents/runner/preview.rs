@@ -13,7 +13,7 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Workplace;
 use crate::storage::ProjectPath;
-use crate::tasks::apply::change::DryRun;
+use crate::tasks::plan::choice::DryRun;
 use crate::tasks::view::task_view::{brief_of, who_at};
 
 /// A run that would be made.

@@ -25,7 +25,7 @@ use crate::storage::runs::{
     LatestRun, Ruling, RunAttempt, RunEnding, RunFile, RunRecord, RunRight, Runs,
 };
 use crate::tasks::actions::release;
-use crate::tasks::apply::change::DryRun;
+use crate::tasks::plan::choice::DryRun;
 use crate::tasks::view::task_view::show;
 
 /// How long giving back a claim is tried.

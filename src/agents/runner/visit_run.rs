@@ -20,7 +20,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::{RefusalKind, Rules};
 use crate::storage::random::ulid;
 use crate::storage::runs::{Ruling, RunAttempt, RunEnd, RunEnding, RunRecord, VisitRuns};
-use crate::tasks::apply::change::DryRun;
+use crate::tasks::plan::choice::DryRun;
 use crate::tasks::signing::{Signing, complete_signed};
 use crate::tasks::view::changed::ended;
 

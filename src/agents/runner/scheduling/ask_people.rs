@@ -12,7 +12,7 @@ use crate::domain::Completion;
 use crate::git::Asking;
 use crate::project::error::error::OpsError;
 use crate::rules::RefusalKind;
-use crate::tasks::apply::change::DryRun;
+use crate::tasks::plan::choice::DryRun;
 use crate::tasks::signing::{Signing, complete_signed};
 use crate::tasks::view::brief::briefed;
 use crate::tasks::view::changed::ended;

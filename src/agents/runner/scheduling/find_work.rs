@@ -12,7 +12,7 @@ use crate::domain::{AgentId, RoleId, Status, TaskId, Ticket};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::tasks::apply::change::DryRun;
+use crate::tasks::plan::choice::DryRun;
 use crate::tasks::view::task_view::show;
 
 /// Finds work for the agents of a runner.
