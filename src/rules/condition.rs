@@ -53,6 +53,7 @@ impl Condition {
 
     /// Returns whether the expression's value is truthy over the values in `scope`.
     pub fn evaluate(&self, scope: &[(&str, &Json)]) -> Result<bool, ConditionError> {
-        evaluate::evaluate(&self.source, scope, |value| value.is_truthy())
+        let is_truthy = |value: &value::Value<'_>| value.is_truthy();
+        evaluate::evaluate(&self.source, scope, is_truthy)
     }
 }

@@ -126,13 +126,14 @@ impl Template {
         for piece in &self.pieces {
             match piece {
                 Piece::Text(text) => rendered.text.push_str(text),
-                Piece::Hole(hole) => match look_up(hole) {
-                    Some(value) => rendered.fill(&hole.name, &as_text(&value)),
-                    None => {
+                Piece::Hole(hole) => {
+                    if let Some(value) = look_up(hole) {
+                        rendered.fill(&hole.name, &as_text(&value));
+                    } else {
                         rendered.text.push_str(&format!("[missing: {}]", hole.name));
                         note(&mut rendered.missing, &hole.name);
                     }
-                },
+                }
             }
         }
         rendered

@@ -38,13 +38,10 @@ impl Budget {
 
     /// Pays for so many expressions, or visits of an element.
     pub(crate) fn spend(&self, steps: usize) -> Outcome<()> {
-        match self.0.get().checked_sub(steps as u64) {
-            Some(left) => self.0.set(left),
-            None => {
-                let message = format!("the condition takes more than {MAX_STEPS} steps");
-                return Err(Raised::new(message));
-            }
-        }
+        let Some(left) = self.0.get().checked_sub(steps as u64) else {
+            return Err(Raised::new(format!("the condition takes more than {MAX_STEPS} steps")));
+        };
+        self.0.set(left);
         Ok(())
     }
 

@@ -120,11 +120,12 @@ impl Checker<'_> {
                     self.refuse(span, message, "leave the leading zero out");
                 }
             }
-            Expression::StringLiteral(literal) if literal.lone_surrogates => {
-                let message = "this escape is only half a character";
-                self.refuse(span, message, "write the character itself");
+            Expression::StringLiteral(literal) => {
+                if literal.lone_surrogates {
+                    let message = "this escape is only half a character";
+                    self.refuse(span, message, "write the character itself");
+                }
             }
-            Expression::StringLiteral(_) => {}
             Expression::ArrayExpression(list) => {
                 for element in &list.elements {
                     match element {

@@ -196,7 +196,7 @@ const OF_TEXTS: &str = "anchor at big blink bold charAt charCodeAt codePointAt c
 const OF_NUMBERS: &str = "toExponential toFixed toPrecision";
 
 /// Members and methods.
-impl<'a> Value<'a> {
+impl Value<'_> {
     /// Reads an own property. Where JavaScript would find more by inheritance, reading fails, so that no condition has two
     /// meanings and nothing leads from a value to a function or a prototype.
     pub(crate) fn member(&self, name: &str, budget: &Budget) -> Outcome<Self> {

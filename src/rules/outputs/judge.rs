@@ -210,7 +210,7 @@ impl Judge {
             });
             let sentence = format!("is not declared; {help}");
             self.inside(&format!(".{name}"), |judge| {
-                judge.say("unknown_field", sentence, expected)
+                judge.say("unknown_field", sentence, expected);
             });
         }
     }

@@ -50,7 +50,8 @@ pub(crate) fn complete(
         Some((fork, id)) => speak(rules, task, fork, &id, &outcome, &mut visit),
         None => Some(outcome),
     };
-    let mut step = end(transition, workflow, index, said, visit, completion.body.as_deref());
+    let mut step =
+        end(transition, workflow, index, said.as_ref(), visit, completion.body.as_deref());
     step.warnings.splice(0..0, warnings);
     Ok(step.into())
 }
@@ -93,7 +94,7 @@ pub(crate) fn pass(transition: &Transition<'_>) -> Result<WorkflowStep, Refusal>
     let (join, unfinished) = joined.unzip();
     let unfinished = unfinished.unwrap_or_default();
     let visit = Visit { join, unfinished, summary, ..blank(open, Ending::Said(outcome.clone())) };
-    let mut step = end(transition, workflow, index, Some(outcome), visit, None);
+    let mut step = end(transition, workflow, index, Some(&outcome), visit, None);
     step.met(trouble);
     Ok(step)
 }
@@ -147,7 +148,7 @@ fn end(
     transition: &Transition<'_>,
     workflow: &Workflow,
     index: usize,
-    said: Option<Outcome>,
+    said: Option<&Outcome>,
     mut visit: Visit,
     text: Option<&str>,
 ) -> WorkflowStep {
@@ -155,7 +156,7 @@ fn end(
     visit.exited = now.max(task.latest());
     visit.workflow = rules.hash(&workflow.name).map(str::to_owned);
     let mut trouble = Vec::new();
-    if let Some(outcome) = &said {
+    if let Some(outcome) = said {
         let mut history = task.history.clone();
         history.push(visit.clone());
         let passage = route::route(rules, workflow, task, &history, index, outcome);

@@ -3,7 +3,8 @@
 use super::finding::{Checker, Finding};
 use super::org;
 use crate::domain::{
-    Fork, Gate, GateKind, Org, Outcome, Place, Project, Severity, Workflow, did_you_mean, listed,
+    AgentId, Fork, Gate, GateKind, Org, Outcome, Place, Project, Severity, Workflow, did_you_mean,
+    listed,
 };
 use crate::rules::workflow::rules::{Conditions, Rules, hash};
 
@@ -159,7 +160,7 @@ impl Checker<'_> {
     fn visibility(&mut self) {
         let org = self.org;
         let roles = org.roles.iter().map(|(role, _)| role.as_str());
-        let agents = org.all_agents().into_iter().map(|agent| agent.as_str());
+        let agents = org.all_agents().into_iter().map(AgentId::as_str);
         let known: Vec<&str> = roles.chain(agents).collect();
         for name in &self.workflow.visible_to {
             if !known.contains(&name.as_str()) {

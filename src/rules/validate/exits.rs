@@ -203,9 +203,10 @@ impl Checker<'_> {
                     "gate `{}` has no outcome `{outcome}`: nobody would read what it means",
                     gate.id
                 );
-                let help = match gate.exits.decides() {
-                    true => format!("its decisions are {}", listed(gate.exits.decisions())),
-                    false => "remove it".to_owned(),
+                let help = if gate.exits.decides() {
+                    format!("its decisions are {}", listed(gate.exits.decisions()))
+                } else {
+                    "remove it".to_owned()
                 };
                 self.error("dead_field", field, message, help);
             }

@@ -77,7 +77,9 @@ impl Checker<'_> {
             GateKind::Condition => true,
             GateKind::Fork(fork) => fork.branches.iter().all(|branch| branch.gate().when.is_some()),
         };
-        leads.iter_mut().for_each(|gates| gates.retain(alone));
+        for gates in &mut leads {
+            gates.retain(alone);
+        }
         for index in (0..gates.len()).filter(alone) {
             let mut after = leads[index].clone();
             spread(&mut after, |index| &leads[index]);

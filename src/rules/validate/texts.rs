@@ -12,6 +12,19 @@ use crate::rules::outputs::shape_of;
 /// What is wrong with a name: how bad, what and what to do.
 type Fault = (Severity, String, String);
 
+/// The fields of a brief's texts.
+const ENTRY: [&str; 5] =
+    ["brief.role", "brief.instructions", "brief.expectations", "brief.tips", "brief.outcomes"];
+
+/// The same, for whoever comes back.
+const REENTRY: [&str; 5] = [
+    "brief.reentry.role",
+    "brief.reentry.instructions",
+    "brief.reentry.expectations",
+    "brief.reentry.tips",
+    "brief.reentry.outcomes",
+];
+
 impl Checker<'_> {
     pub(crate) fn texts(&mut self) {
         let gate = self.gate;
@@ -22,20 +35,6 @@ impl Checker<'_> {
             }
         }
         let Some(duty) = gate.duty() else { return };
-        const ENTRY: [&str; 5] = [
-            "brief.role",
-            "brief.instructions",
-            "brief.expectations",
-            "brief.tips",
-            "brief.outcomes",
-        ];
-        const REENTRY: [&str; 5] = [
-            "brief.reentry.role",
-            "brief.reentry.instructions",
-            "brief.reentry.expectations",
-            "brief.reentry.tips",
-            "brief.reentry.outcomes",
-        ];
         self.brief_texts(&duty.brief.entry, ENTRY);
         self.brief_texts(&duty.brief.reentry, REENTRY);
     }

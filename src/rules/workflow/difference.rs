@@ -124,7 +124,7 @@ fn of_gate(old: &Gate, new: &Gate) -> Vec<String> {
                 match old.branch(own.id()) {
                     Some((_, before)) => what.extend(of_branch(before, own)),
                     None => {
-                        what.push(format!("new branch {} (role {})", own.id(), own.duty().role))
+                        what.push(format!("new branch {} (role {})", own.id(), own.duty().role));
                     }
                 }
             }
