@@ -6,7 +6,7 @@ use crate::cli::{CliResult, Rehearsal, Session, bold, cyan, dim, green, indented
 use crate::files::printable::inert;
 use crate::git::Prompts;
 use crate::history::sync::outcome::{CommitLine, SyncEnd, Synced};
-use crate::history::sync::rounds::{ForeignCommits, SyncOptions, SyncStart, sync};
+use crate::history::sync::sync_run::{ForeignCommits, SyncOptions, SyncStart, sync};
 use crate::tasks::plan::choice::DryRun;
 
 /// How many commits are listed each way.

@@ -96,8 +96,8 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
     };
     let listing = list(&workspace, &in_force, &filter, args.sort);
     known_names(&filter, &in_force.rules, &listing)?;
-    let circles = listing.circles.iter().cloned().map(Warning::DependencyCircle);
-    let circles: Vec<Warning> = circles.collect();
+    let circles: Vec<Warning> =
+        listing.circles.iter().cloned().map(|tasks| Warning::DependencyCircle { tasks }).collect();
     if session.output.is_json() {
         let tasks = listing.tasks.iter().map(|(header, path)| summary_value(header, path));
         session.output.data(json!({
