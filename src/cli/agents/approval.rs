@@ -115,7 +115,7 @@ impl Terminal<'_> {
         let before = before.filter(|before| before.outcome.as_deref() == Some(outcome.as_str()));
         let blockers = match outcome {
             Outcome::NeedsReview | Outcome::Blocked => {
-                self.blockers(before.and_then(|before| before.blockers.clone()))?
+                self.blockers(before.and_then(|before| before.blockers.as_ref()))?
             }
             _ => Vec::new(),
         };
@@ -142,15 +142,15 @@ impl Terminal<'_> {
     }
 
     /// Returns what has to be fixed or waited for; `before` is what was said before.
-    fn blockers(&self, before: Option<Vec<String>>) -> Option<Vec<String>> {
+    fn blockers(&self, before: Option<&Vec<String>>) -> Option<Vec<String>> {
         self.output.say("What has to be fixed, or what does it wait for? A line for each; an empty line ends, `l` leaves it for later.");
-        if let Some(before) = &before {
+        if let Some(before) = before {
             let before = one_line(&before.join("; "));
             self.output.say(format!("An empty line now keeps: {before}"));
         }
         let mut blockers = Vec::new();
         loop {
-            match (self.answer("- ")?, &before) {
+            match (self.answer("- ")?, before) {
                 (line, _) if !line.is_empty() => blockers.push(line),
                 _ if !blockers.is_empty() => return Some(blockers),
                 (_, Some(before)) => return Some(before.clone()),

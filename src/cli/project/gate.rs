@@ -39,10 +39,7 @@ fn drawn(report: &GateReport) -> String {
     let several = report.rows.iter().any(|row| row.workflow != report.rows[0].workflow);
     let time = |seconds: Option<u64>| Cell::from(seconds.map_or("-".to_owned(), length));
     let table = Table::of(&report.rows)
-        .left("WORKFLOW", |row| match several {
-            true => Cell::from(&row.workflow),
-            false => Cell::from(""),
-        })
+        .left("WORKFLOW", |row| if several { Cell::from(&row.workflow) } else { Cell::from("") })
         .left("GATE", |row| Cell::styled(CYAN, &row.gate))
         .left("ROLE", |row| Cell::styled(DIM, row.role.as_deref().unwrap_or_default()))
         .extra(0)

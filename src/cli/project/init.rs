@@ -184,9 +184,10 @@ fn show_set_up(output: Output, folder: &Path, begun: &Begun) {
         item(path, what);
     }
     for path in &begun.set_up.foreign {
-        let what = match path.exists() {
-            true => "is yours, and stays as it is",
-            false => "is where git looks for hooks here, and is not made",
+        let what = if path.exists() {
+            "is yours, and stays as it is"
+        } else {
+            "is where git looks for hooks here, and is not made"
         };
         item(
             path,

@@ -109,7 +109,8 @@ fn show_agents(output: Output, wired: &Wired, mode: DryRun) {
         let is_text = matches!(file.file, AgentFile::Instructions | AgentFile::ClaudeInstructions);
         if obstacle.code == "ignored_file" || obstacle.code.ends_with("_file") && !is_text {
             let snippet = file.file.snippet();
-            let lines = snippet.lines().map(|line| format!("\n  {line}")).collect::<String>();
+            let lines = snippet.lines().map(|line| format!("\n  {line}"));
+            let lines = lines.collect::<Vec<_>>().concat();
             output.say(format!("or write it by hand into `{}`:{lines}", file.path));
         }
     }

@@ -112,9 +112,12 @@ fn one(rules: &Rules, load: &Workload, name: &str) -> CliResult<(Value, String)>
 }
 
 fn role_page(rules: &Rules, load: &Workload, id: &RoleId, role: &Role) -> String {
-    let name = |agent: &AgentId| match rules.org.is_registered(agent) {
-        true => agent.to_string(),
-        false => format!("{agent} (not under `agents:`)"),
+    let name = |agent: &AgentId| {
+        if rules.org.is_registered(agent) {
+            agent.to_string()
+        } else {
+            format!("{agent} (not under `agents:`)")
+        }
     };
     let work = load.of_role(id);
     let agents =

@@ -120,7 +120,9 @@ impl<'a, R> Table<'a, R> {
                 .map(|(column, cells, width)| padded(&cells[row], *width, column.is_right_aligned));
             lines.push(cells.collect());
         }
-        lines.iter().map(|line| format!("{}\n", line.join(&" ".repeat(GAP)).trim_end())).collect()
+        let lines =
+            lines.iter().map(|line| line.join(&" ".repeat(GAP)).trim_end().to_owned() + "\n");
+        lines.collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! A changed task: one line of what was done, one of what is next.
 
 use crate::cli::{Session, cyan, green, yellow};
-use crate::domain::{Event, Status, Task};
+use crate::domain::{AgentId, Event, Status, Task};
 use crate::files::printable::inert;
 use crate::rules::Rules;
 use crate::tasks::plan::choice::{Changed, DryRun};
@@ -69,7 +69,7 @@ fn turn(rules: &Rules, changed: &Changed, task: &Task) -> String {
         }
         _ => {
             let names = who(rules, &changed.after);
-            let names: Vec<&str> = names.iter().map(|agent| agent.as_str()).collect();
+            let names: Vec<&str> = names.iter().map(AgentId::as_str).collect();
             let anybody = task.routing.role.as_ref().is_some_and(|role| rules.is_open(role));
             match &names[..] {
                 [] if anybody => "ready for anybody".to_owned(),

@@ -174,5 +174,5 @@ fn destination(visit: &Visit) -> String {
 }
 
 fn blockers(list: &[String]) -> String {
-    list.iter().map(|blocker| format!("\n    - {}", one_line(blocker))).collect()
+    list.iter().map(|blocker| "\n    - ".to_owned() + &one_line(blocker)).collect()
 }

@@ -13,6 +13,7 @@ use crate::tasks::view::changed::way;
 use crate::watch::report::{EventSource, WatchReport};
 
 /// Returns a report in words. `retries` says whether what failed is tried again.
+#[expect(clippy::too_many_lines, reason = "an arm for each report")]
 pub(crate) fn report_text(session: &Session, report: &WatchReport, retries: bool) -> String {
     let git_said = |text: &str| inert(&session.git_said(text.to_owned()));
     let of = |changed: &Changed, text: String| {

@@ -82,7 +82,9 @@ pub(crate) fn rebuild_with(
     let mut rewriting = writer.rewrite()?;
     let mut kept = Kept::default();
     let mut write = |lines: &[StreamedLine]| -> Result<(), OpsError> {
-        lines.iter().for_each(|line| kept.counts.add(line));
+        for line in lines {
+            kept.counts.add(line);
+        }
         rebuilt.lines += lines.len();
         let text: String = lines.iter().map(|line| line.text.as_str()).collect();
         Ok(rewriting.add(text.as_bytes())?)

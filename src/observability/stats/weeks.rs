@@ -82,7 +82,7 @@ impl Trend {
 pub(crate) struct Weeks {
     span: Span,
     /// The last one first.
-    weeks: Vec<Week>,
+    counts: Vec<Week>,
     trend: Trend,
 }
 
@@ -95,7 +95,7 @@ impl Weeks {
             end = until.saturating_sub_unsigned(WEEK);
             Week { from: end.max(span.from), until, ..Week::default() }
         });
-        Self { span, weeks: weeks.collect(), trend: Trend::default() }
+        Self { span, counts: weeks.collect(), trend: Trend::default() }
     }
 
     /// Counts a task that was made then.
@@ -128,16 +128,16 @@ impl Weeks {
 
     fn week(&mut self, time: i64) -> Option<&mut Week> {
         let ago = self.span.weeks_ago(time);
-        self.weeks.get_mut(ago).filter(|_| self.span.holds(time))
+        self.counts.get_mut(ago).filter(|_| self.span.holds(time))
     }
 
     /// Returns the weeks, the last one last, and where rejections tend.
     pub(crate) fn close(mut self) -> (Vec<Week>, Trend) {
-        for week in &mut self.weeks {
+        for week in &mut self.counts {
             week.lead = Spread::of(std::mem::take(&mut week.leads));
         }
-        self.weeks.reverse();
-        (self.weeks, self.trend)
+        self.counts.reverse();
+        (self.counts, self.trend)
     }
 }
 

@@ -36,9 +36,12 @@ pub(crate) fn gates(stats: &Stats, most: Option<usize>) -> String {
     };
     let table = Table::of(&rows)
         .left("WORKFLOW", |gate| Cell::from(if several { gate.workflow.as_str() } else { "" }))
-        .left("GATE", |gate| match gate.in_force {
-            true => Cell::styled(CYAN, &gate.gate),
-            false => Cell::styled(DIM, format!("{} (gone)", gate.gate)),
+        .left("GATE", |gate| {
+            if gate.in_force {
+                Cell::styled(CYAN, &gate.gate)
+            } else {
+                Cell::styled(DIM, format!("{} (gone)", gate.gate))
+            }
         })
         .left("ROLE", |gate| in_full(Cell::styled(DIM, gate.role.as_deref().unwrap_or_default())))
         .extra(0)
@@ -48,16 +51,15 @@ pub(crate) fn gates(stats: &Stats, most: Option<usize>) -> String {
         .right("P95", |gate| point(gate.spread, |own| own.p95))
         .extra(3)
         // A branch has no share of all time: its time is that of the fork above it.
-        .right("TIME", |gate| match gate.gate.contains('/') {
-            true => Cell::from(""),
-            false => percent(gate.time).into(),
+        .right("TIME", |gate| {
+            if gate.gate.contains('/') { Cell::from("") } else { percent(gate.time).into() }
         })
         .left("", |gate| share(gate))
         .extra(2)
-        .right("REJECTED", |gate| match gate.can_reject {
-            true => rejected(gate.rejections),
-            false => or_dash(None),
-        })
+        .right(
+            "REJECTED",
+            |gate| if gate.can_reject { rejected(gate.rejections) } else { or_dash(None) },
+        )
         .right("FIRST PASS", |gate| {
             in_full(or_dash(gate.can_reject.then(|| percent(gate.first_pass))))
         })
