@@ -15,7 +15,7 @@ use crate::cli::session::Session;
 use crate::cli::time::{PastTime, now};
 use crate::domain::{AgentId, EventKind, Level, TaskId};
 use crate::files::event::line::EventLine;
-use crate::files::event::summary::event_words;
+use crate::files::event::words::event_words;
 use crate::files::printable::inert;
 use crate::observability::events::read::{EventReader, StreamLine, WantedEvents};
 use crate::observability::events::rebuild::{Rebuilt, rebuild_events};
