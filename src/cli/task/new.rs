@@ -11,7 +11,7 @@ use crate::cli::error::CliError;
 use crate::cli::session::Session;
 use crate::cli::text_input;
 use crate::domain::{IdFault, TaskId, WorkflowName, nearest};
-use crate::files::json::{json::said_twice, numbers};
+use crate::files::json;
 use crate::project::error::error::OpsError;
 use crate::rules::Rules;
 use crate::tasks::create::{NewTask, check_new, create};
@@ -123,8 +123,8 @@ fn listed(name: &str, text: &str, rules: &Rules) -> Result<Vec<NewTask>, CliErro
     let fix = "give a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`";
     let refused = |problem: String| CliError::refused("invalid_tasks", problem, fix);
     let value: Value =
-        numbers::read(text).map_err(|error| refused(format!("{name} is no JSON: {error}")))?;
-    if let Some(twice) = said_twice(text) {
+        json::read(text).map_err(|error| refused(format!("{name} is no JSON: {error}")))?;
+    if let Some(twice) = json::said_twice(text) {
         return Err(refused(format!("{name} cannot be taken: {twice}")));
     }
     let Value::Array(entries) = &value else {
