@@ -20,9 +20,9 @@ use super::synced_claims::{Claims, What, settled};
 use crate::domain::TaskId;
 use crate::git::{Head, Prepared, Prompts, Pushed, RemoteError, SYNCED, Upstream};
 use crate::history::sync::outcome::{SyncEnd, Synced};
-use crate::history::sync::rounds::{First, Strangers};
+use crate::history::sync::rounds::{ForeignCommits, SyncStart};
 use crate::history::sync::rounds::{ROUNDS, pause};
-use crate::history::sync::rounds::{Wish, sync};
+use crate::history::sync::rounds::{SyncOptions, sync};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -94,10 +94,11 @@ impl Giving {
     ) -> Result<(), OpsError> {
         for round in 0..ROUNDS {
             workspace.restart_wait(wait);
-            let (first, strangers, prompts) = (First::Fetch, Strangers::Kept, self.prompts);
+            let (first, strangers, prompts) =
+                (SyncStart::Fetch, ForeignCommits::Kept, self.prompts);
             let synced = sync(
                 workspace,
-                &Wish { remote: None, first, strangers, prompts, dry_run: DryRun::No },
+                &SyncOptions { remote: None, first, strangers, prompts, dry_run: DryRun::No },
             )?;
             let is_in_step = synced.end == SyncEnd::Same;
             self.done.unconfirmed = settled(&synced, What::HandedOut).err();
@@ -264,7 +265,6 @@ impl Giving {
     fn refused(&mut self, upstream: &Upstream, end: SyncEnd) -> Outcome {
         let nothing = Synced {
             upstream: upstream.clone(),
-            again: "aof sync".to_owned(),
             came: Vec::new(),
             went: Vec::new(),
             merge: None,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::domain::issue::some;
 use crate::git::log::trailers;
 use crate::git::{CommitId, GitError, Head, LogEntry, SYNCED, TakenBack};
-use crate::history::sync::merge_tasks::{Sides, join, merge_projects};
+use crate::history::sync::merge_tasks::{MergeSides, join, merge_projects};
 use crate::project::error::error::OpsError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
@@ -103,7 +103,7 @@ fn joined(
     let Some(remote) = head.commit else { return Ok(None) };
     let Some(base) = repository.newest_common(remote, [one.had])? else { return Ok(None) };
     let unshared = repository.unshared(Some(remote), one.had)?;
-    let sides = Sides { base, remote, local: one.had, unshared: &unshared };
+    let sides = MergeSides { base, remote, local: one.had, unshared: &unshared };
     let Ok(merged) = merge_projects(workspace, &sides)? else { return Ok(None) };
     let subject = format!("{SYNCED}merge steps that git dropped from {}", head.branch());
     Ok(Some(join(workspace, &sides, &subject, merged)?.commit))

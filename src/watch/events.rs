@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::desk::Desk;
 use super::report::{ReportedErrors, WatchReport};
 use super::worker::{NextRun, Worker};
-use crate::history::new_commits::unreported::Left;
+use crate::history::new_commits::unreported::Remaining;
 use crate::observability::events::catch_up::{are_events_kept, catch_up_events, keep_events};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -18,7 +18,7 @@ const LAST: Duration = Duration::from_secs(10);
 #[derive(Default)]
 pub(crate) struct StreamKeeper {
     told: ReportedErrors,
-    worker: Option<Worker<Result<Left, OpsError>>>,
+    worker: Option<Worker<Result<Remaining, OpsError>>>,
 }
 
 impl StreamKeeper {
@@ -66,7 +66,7 @@ impl StreamKeeper {
         }
     }
 
-    fn note(&mut self, outcome: Result<Left, OpsError>, desk: &mut Desk<'_>) {
+    fn note(&mut self, outcome: Result<Remaining, OpsError>, desk: &mut Desk<'_>) {
         match outcome {
             Ok(_) => self.told.forget_the_rest(),
             Err(error) => self.tell(error.to_string(), desk),

@@ -17,7 +17,7 @@ use super::sync::{SyncRequests, hand_out_now};
 use super::wakeup::{Hints, Wakeup, WatchedPaths, WatchedPlace};
 use crate::files::config::configuration::WORKFLOWS_FOLDER;
 use crate::git::GitError;
-use crate::history::new_commits::unreported::Left;
+use crate::history::new_commits::unreported::Remaining;
 use crate::observability::endpoint::server::Endpoint;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -177,8 +177,8 @@ impl<'t> Watcher<'t> {
             if !is_paused {
                 self.events.keep(&self.workspace, self.wait, &mut self.desk);
                 until = match self.notices.send(&self.workspace, &mut self.desk) {
-                    Left::Nothing => until.min(self.schedule.limits_at()),
-                    Left::Commits => Instant::now(),
+                    Remaining::Nothing => until.min(self.schedule.limits_at()),
+                    Remaining::Commits => Instant::now(),
                 };
             }
         }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::schema::{Form, Tool};
+use super::schema::{ArgForm, Tool};
 use super::tool_error::ToolError;
 use crate::domain::{AgentId, Map, Outcome, nearest};
 use crate::project::error::error::Named;
@@ -249,13 +249,13 @@ impl CorrectedCall<'_> {
         };
         let given = self.map.get(name).and_then(Value::as_str);
         let value = match (known.form, given) {
-            (Form::Texts, Some(text)) => json!([text]),
-            (Form::Texts, None) => json!([format!("<{name}>")]),
-            (Form::Text, _) => json!(format!("<{name}>")),
-            (Form::Count, _) => json!(0),
-            (Form::Flag, given) => json!(given.is_none_or(|text| text == "true")),
-            (Form::Object, _) => json!({}),
-            (Form::Word(words), given) => {
+            (ArgForm::Texts, Some(text)) => json!([text]),
+            (ArgForm::Texts, None) => json!([format!("<{name}>")]),
+            (ArgForm::Text, _) => json!(format!("<{name}>")),
+            (ArgForm::Count, _) => json!(0),
+            (ArgForm::Flag, given) => json!(given.is_none_or(|text| text == "true")),
+            (ArgForm::Object, _) => json!({}),
+            (ArgForm::Word(words), given) => {
                 match given.and_then(|given| nearest(given, words.iter().copied())) {
                     Some(near) => json!(near),
                     None => return self.without(name),

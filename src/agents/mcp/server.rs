@@ -15,8 +15,8 @@ use std::thread::{self, Scope};
 use serde_json::{Value, json};
 
 use super::json_rpc::{
-    INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Message, RESOURCE_NOT_FOUND, Request,
-    RpcError, UNSUPPORTED_VERSION, answer, next_line, parse,
+    INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, RpcError, RpcMessage,
+    RpcRequest, UNSUPPORTED_VERSION, answer, next_line, parse,
 };
 use super::session::ServerSetup;
 use super::{prompts, registry, resources};
@@ -84,11 +84,11 @@ fn start(setup: ServerSetup) -> io::Result<()> {
                 return;
             }
             match line.map_err(|error| (Value::Null, error)).and_then(|line| parse(&line)) {
-                Ok(Message::Request(request)) => server.take_in(scope, request, &mut lifecycle),
-                Ok(Message::Cancelled(id)) => {
+                Ok(RpcMessage::Request(request)) => server.take_in(scope, request, &mut lifecycle),
+                Ok(RpcMessage::Cancelled(id)) => {
                     lock(&server.open).entry(id.to_string()).and_modify(|wanted| *wanted = false);
                 }
-                Ok(Message::Ignored) => {}
+                Ok(RpcMessage::Ignored) => {}
                 Err((id, error)) => server.write(&id, &Err(error)),
             }
         }
@@ -130,7 +130,7 @@ impl Server {
     fn take_in<'s>(
         &'s self,
         scope: &'s Scope<'s, '_>,
-        request: Request,
+        request: RpcRequest,
         lifecycle: &mut Lifecycle,
     ) {
         let id = request.id.to_string();
@@ -178,7 +178,7 @@ impl Server {
     }
 
     /// Returns the result of a request as the version shows it.
-    fn result(&self, request: &Request, version: &'static str) -> Result<Value, RpcError> {
+    fn result(&self, request: &RpcRequest, version: &'static str) -> Result<Value, RpcError> {
         let result = self.plain_result(request, version);
         if version != SELF_CONTAINED {
             return result;
@@ -200,7 +200,7 @@ impl Server {
         Ok(whole)
     }
 
-    fn plain_result(&self, request: &Request, version: &'static str) -> Result<Value, RpcError> {
+    fn plain_result(&self, request: &RpcRequest, version: &'static str) -> Result<Value, RpcError> {
         let setup = &self.setup;
         let server = json!({"name": "aof", "title": "Tasks and gates", "version": env!("CARGO_PKG_VERSION")});
         let capabilities = json!({"prompts": {}, "resources": {}, "tools": {}});
@@ -250,7 +250,7 @@ enum Lifecycle {
 
 impl Lifecycle {
     /// Returns the protocol version of a request. Fails where it is not said, or not supported.
-    fn version_of(&mut self, request: &Request) -> Result<&'static str, RpcError> {
+    fn version_of(&mut self, request: &RpcRequest) -> Result<&'static str, RpcError> {
         if request.method == "initialize" {
             let asked = request.text("protocolVersion")?;
             let version = HANDSHAKE_VERSIONS.into_iter().find(|version| *version == asked);

@@ -8,17 +8,17 @@ use std::time::{Duration, Instant, SystemTime};
 use tracing::info;
 
 use super::launch::{LaunchFacts, command, has_mcp, mcp_config};
-use super::news::{News, RunControl};
+use super::news::{RunControl, RunEvent};
 use super::output::{Exit, RunOutput};
-use super::prompt::{Count, EarlierAttempt, prompt, spelled};
+use super::prompt::{AttemptCount, EarlierAttempt, prompt, spelled};
 use super::report::agent_report::Report;
 use super::report::read::read;
 use super::report::trouble::TroubleKind;
 use super::request::RunnerSetup;
 use super::secrets::{masked, masked_text, secrets};
 use super::verdict::judge::verdict;
-use super::verdict::question::{Question, RunAnswer};
-use super::visit_state::{OpenVisit, VisitEnd, VisitState, visit_state};
+use super::verdict::question::{RunAnswer, RunQuestion};
+use super::visit_state::{RunnableVisit, VisitEnd, VisitState, visit_state};
 use crate::domain::{AgentId, CompletionId, Launch, RunBounds, Ticket, Timestamp};
 use crate::project::error::error::OpsError;
 use crate::rules::Workplace;
@@ -45,7 +45,7 @@ const TELL: Duration = Duration::from_millis(100);
 pub(crate) struct Attempt<'a> {
     pub project: &'a RunnerSetup,
     pub agent: &'a AgentId,
-    pub open: &'a OpenVisit,
+    pub open: &'a RunnableVisit,
     pub post: Workplace<'a>,
     pub launch: &'a Launch,
     pub bounds: RunBounds,
@@ -72,7 +72,7 @@ impl<'a> Attempt<'a> {
     pub(crate) fn of(
         project: &'a RunnerSetup,
         agent: &'a AgentId,
-        open: &'a OpenVisit,
+        open: &'a RunnableVisit,
         run: CompletionId,
     ) -> Result<Self, VisitEnd> {
         let branch = open.opening.station.branch.as_ref();
@@ -85,7 +85,7 @@ impl<'a> Attempt<'a> {
     pub(crate) fn at(
         project: &'a RunnerSetup,
         agent: &'a AgentId,
-        open: &'a OpenVisit,
+        open: &'a RunnableVisit,
         post: Workplace<'a>,
         run: CompletionId,
     ) -> Result<Self, VisitEnd> {
@@ -107,7 +107,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Returns the question that the agent is asked with that prompt.
-    pub(crate) fn question(&self, prompt: &str) -> Question<'_> {
+    pub(crate) fn question(&self, prompt: &str) -> RunQuestion<'_> {
         let (open, post) = (self.open, &self.post);
         let possible = post.outcomes(&open.in_force.rules);
         let workflow = open.in_force.rules.workflow_of(&open.file.task);
@@ -120,7 +120,7 @@ impl<'a> Attempt<'a> {
             }
             [program, ..] => program.clone(),
         };
-        Question {
+        RunQuestion {
             ticket: self.ticket(),
             agent: self.agent,
             back: possible.iter().filter(sends_back).cloned().collect(),
@@ -137,9 +137,9 @@ impl<'a> Attempt<'a> {
     /// Returns what the attempt is about, with its files at those places.
     pub(crate) fn facts(&self, path_of: impl Fn(RunFile) -> PathBuf) -> LaunchFacts {
         let output_file = path_of(RunFile::Output);
-        let count = Count { attempt: self.number, attempts: self.bounds.attempts };
+        let count = AttemptCount { attempt: self.number, attempts: self.bounds.attempts };
         let asked = self.question("");
-        let OpenVisit { file, context, opening, .. } = self.open;
+        let RunnableVisit { file, context, opening, .. } = self.open;
         LaunchFacts {
             ticket: opening.ticket.clone(),
             station: opening.station.clone(),
@@ -393,7 +393,7 @@ impl<W: Write> Attendant for Watch<'_, W> {
             self.told = Instant::now();
             let line = self.transcript.last_line();
             let ticket = self.attempt.ticket().clone();
-            (self.control.news)(News::Printed { ticket, line });
+            (self.control.news)(RunEvent::Printed { ticket, line });
         }
     }
 

@@ -8,9 +8,9 @@ use crate::rules::Rules;
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
-pub enum News {
+pub enum RunEvent {
     /// An agent was started.
-    Started(Started),
+    StartedAttempt(StartedAttempt),
     /// It printed something; the last line of it.
     Printed {
         ticket: Ticket,
@@ -39,7 +39,7 @@ pub enum News {
         took: Duration,
     },
     /// A place waits, and this runner does nothing about it.
-    Waits(Waits),
+    WaitingWork(WaitingWork),
     /// An agent cannot be started.
     Unavailable {
         agent: AgentId,
@@ -54,7 +54,7 @@ pub enum News {
 
 /// An agent that was started.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Started {
+pub struct StartedAttempt {
     pub ticket: Ticket,
     /// The gate, or the branch of it.
     pub station: Station,
@@ -71,7 +71,7 @@ pub struct Started {
 
 /// A place that waits for somebody.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waits {
+pub struct WaitingWork {
     /// The visit, or the branch of it.
     pub ticket: Ticket,
     pub station: Station,
@@ -80,12 +80,12 @@ pub struct Waits {
     /// Who could do it.
     pub agents: Vec<AgentId>,
     /// Why this runner does nothing about it.
-    pub why: Why,
+    pub why: WaitReason,
 }
 
 /// Why a place waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Why {
+pub enum WaitReason {
     /// It is for people.
     People,
     /// It is blocked.
@@ -102,7 +102,7 @@ pub enum Why {
 #[derive(Clone, Copy)]
 pub(crate) struct RunControl<'a> {
     pub stop: &'a AtomicBool,
-    pub news: &'a dyn Fn(News),
+    pub news: &'a dyn Fn(RunEvent),
 }
 
 impl RunControl<'_> {
@@ -111,11 +111,11 @@ impl RunControl<'_> {
     }
 
     pub(crate) fn remark(&self, ticket: &Ticket, text: impl Into<String>) {
-        (self.news)(News::remark(ticket, text));
+        (self.news)(RunEvent::remark(ticket, text));
     }
 }
 
-impl News {
+impl RunEvent {
     pub(crate) fn remark(ticket: &Ticket, text: impl Into<String>) -> Self {
         Self::Remark { ticket: ticket.clone(), text: text.into() }
     }

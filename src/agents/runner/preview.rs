@@ -2,10 +2,10 @@
 
 use super::attempt::Attempt;
 use super::launch::command;
-use super::news::Waits;
-use super::request::{RunnerSetup, Wish};
+use super::news::WaitingWork;
+use super::request::{RunTarget, RunnerSetup};
 use super::rounds::find_work::{AvailableWork, WorkFinder};
-use super::visit_state::{OpenVisit, VisitState, visit_state};
+use super::visit_state::{RunnableVisit, VisitState, visit_state};
 use crate::dispatch::openings::Opening;
 use crate::domain::{AgentId, CompletionId, RunBounds, Station, Ticket};
 use crate::files::task_file::TaskFile;
@@ -33,7 +33,10 @@ pub struct Preview {
 }
 
 /// Returns the runs that could be made now, and what waits.
-pub fn preview(project: &RunnerSetup, wish: &Wish) -> Result<(Vec<Preview>, Vec<Waits>), OpsError> {
+pub fn preview(
+    project: &RunnerSetup,
+    wish: &RunTarget,
+) -> Result<(Vec<Preview>, Vec<WaitingWork>), OpsError> {
     let mut finder = WorkFinder::new(project, wish)?;
     let mut previews: Vec<Preview> = Vec::new();
     loop {
@@ -51,7 +54,7 @@ pub fn preview(project: &RunnerSetup, wish: &Wish) -> Result<(Vec<Preview>, Vec<
             previews.extend(attempt.ok().map(|attempt| preview_attempt(&attempt)));
         }
         // An agent takes one task after the other: what it takes next depends on what comes of the first.
-        if !finder.running.insert(assignment.ticket) || matches!(wish, Wish::Agents { .. }) {
+        if !finder.running.insert(assignment.ticket) || matches!(wish, RunTarget::Agents { .. }) {
             return Ok((previews, Vec::new()));
         }
     }
@@ -88,7 +91,7 @@ pub fn preview_of(
                 blockers: None,
             };
             let (file, path, in_force) = (file.clone(), path.clone(), workspace.rules()?);
-            let open = OpenVisit { in_force, file, path, opening, context };
+            let open = RunnableVisit { in_force, file, path, opening, context };
             let attempt = Attempt::at(project, &agent, &open, post, preview_id());
             previews.extend(attempt.ok().map(|attempt| preview_attempt(&attempt)));
         }

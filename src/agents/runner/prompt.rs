@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::agents::runner::verdict::question::Question;
+use crate::agents::runner::verdict::question::RunQuestion;
 use crate::domain::{Outcome, Outputs};
 use crate::files::printable::one_line;
 use crate::files::task_file::TaskFile;
@@ -25,7 +25,7 @@ pub(crate) struct EarlierAttempt {
 
 /// Which attempt it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Count {
+pub(crate) struct AttemptCount {
     /// From 1.
     pub attempt: u32,
     /// How many there are at most.
@@ -36,10 +36,10 @@ pub(crate) struct Count {
 pub(crate) fn prompt(
     file: &TaskFile,
     context: &GateContext,
-    asked: &Question<'_>,
+    asked: &RunQuestion<'_>,
     has_mcp: bool,
     output: &Path,
-    count: Count,
+    count: AttemptCount,
     earlier: Option<&EarlierAttempt>,
 ) -> String {
     let again = earlier.map_or_else(String::new, |earlier| {
@@ -63,7 +63,7 @@ fn left_behind(left: &LeftBehind) -> String {
 
 /// Returns how to answer. `output` is what `AOF_OUTPUT` names. The example names no outcome that a gate can have: an agent that
 /// only copies it has said nothing.
-fn answer_format(asked: &Question<'_>, has_mcp: bool, output: &Path) -> String {
+fn answer_format(asked: &RunQuestion<'_>, has_mcp: bool, output: &Path) -> String {
     let mut ways = vec![
         format!(
             "write the file `{}` (it is also in `$AOF_OUTPUT`) as JSON, YAML, or Markdown with frontmatter",
@@ -107,7 +107,7 @@ What you say of it elsewhere does not count. Saying nothing is a failed attempt.
 }
 
 /// Returns the opening of a prompt for another attempt: what happened, and that work goes on where it stands.
-fn again(earlier: &EarlierAttempt, count: Count) -> String {
+fn again(earlier: &EarlierAttempt, count: AttemptCount) -> String {
     let happened = match earlier.how {
         RunEnding::Timeout | RunEnding::Idle => "was stopped",
         RunEnding::Crash => "came to no good end",
@@ -119,7 +119,7 @@ fn again(earlier: &EarlierAttempt, count: Count) -> String {
     } else {
         "Do not begin anew: look at what is there, keep what is good, and finish it."
     };
-    let Count { attempt, attempts } = count;
+    let AttemptCount { attempt, attempts } = count;
     let why = earlier.why.trim().trim_end_matches('.');
     format!(
         "This is attempt {attempt} of {attempts}. The attempt before {happened}: {why}.\n{next}\n"
@@ -127,7 +127,7 @@ fn again(earlier: &EarlierAttempt, count: Count) -> String {
 }
 
 /// Returns what has to come with the outcome.
-fn needs(asked: &Question<'_>, outcome: &Outcome) -> String {
+fn needs(asked: &RunQuestion<'_>, outcome: &Outcome) -> String {
     let mut needs = match outcome {
         Outcome::NeedsReview => {
             vec!["`blockers`, a list of what must be mended, each fault by itself".to_owned()]
@@ -192,7 +192,7 @@ mod tests {
         let node = yaml::parse(&declared, &yaml::Limits::default()).unwrap();
         let outputs = shape_file::read(&node, &crate::files::config::decode::Faults::default());
         let signal = Signal { mark: Mark::Key("VERDICT".to_owned()), missing: None };
-        let asked = Question {
+        let asked = RunQuestion {
             ticket: &ticket,
             agent: &agent,
             possible,
@@ -228,7 +228,7 @@ mod tests {
         // Who only repeats what it was told has not answered.
         let echo = told.rfind("```").map(|at| &told[..at + 3]).unwrap();
         let printed = RunOutput { stdout: echo.as_bytes(), stderr: b"", exit: Exit::SUCCESS };
-        let without = Question { signal: None, ..asked };
+        let without = RunQuestion { signal: None, ..asked };
         let why = verdict(&without, &all_text(&printed), &printed, None).unwrap_err().why;
         assert!(why.contains("`<one of the above>`, which is none here"), "{why}");
         let silent = Report::default();
@@ -246,7 +246,7 @@ mod tests {
         let told = told.map(|(how, why)| {
             let left = LeftBehind::default();
             let earlier = EarlierAttempt { how, why: why.to_owned(), left };
-            again(&earlier, Count { attempt: 2, attempts: 3 })
+            again(&earlier, AttemptCount { attempt: 2, attempts: 3 })
         });
         insta::assert_snapshot!(told.join("\n"), @"
         This is attempt 2 of 3. The attempt before was stopped: it was not done after 30 min.

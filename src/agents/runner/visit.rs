@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::attempt::{Attempt, Attempted, OUTPUT_LIMIT, note, run_end};
-use super::news::{News, RunControl};
+use super::news::{RunControl, RunEvent};
 use super::output::{Exit, RunOutput};
 use super::prompt::EarlierAttempt;
 use super::report::agent_report::Report;
@@ -14,7 +14,7 @@ use super::secrets::{masked, secrets};
 use super::verdict::judge::verdict;
 use super::verdict::question::{AnswerSource, RunAnswer};
 use super::visit_run::{KILLED, PAUSE, RETRY, VisitRun, has_failed, why_of};
-use super::visit_state::{Assignment, EndedVisit, VisitEnd, VisitState};
+use super::visit_state::{Assignment, CompletedVisit, VisitEnd, VisitState};
 use crate::dispatch::claim::claim;
 use crate::dispatch::openings::left_behind;
 use crate::domain::RunBounds;
@@ -189,7 +189,7 @@ impl VisitRun<'_> {
             _ => {}
         }
         let (failed, bounds) = (self.failed()?, &attempt.bounds);
-        (self.control.news)(News::AttemptFailed {
+        (self.control.news)(RunEvent::AttemptFailed {
             ticket: self.assignment.ticket.clone(),
             attempt: attempt.number,
             why,
@@ -205,14 +205,14 @@ impl VisitRun<'_> {
         Ok(EarlierAttempt { how, why: why_of(record), left })
     }
 
-    fn tell_completed(&self, ended: &EndedVisit, took: Duration) {
+    fn tell_completed(&self, ended: &CompletedVisit, took: Duration) {
         self.tell_moved(&ended.in_force.rules, &ended.visit, &ended.file.task, took);
     }
 
     /// Notes the completion that the agent made itself, and tells what speaks against it.
     fn keep_own_completion(
         &self,
-        ended: &EndedVisit,
+        ended: &CompletedVisit,
         answer: Option<&RunAnswer>,
         record: &mut RunRecord,
         folder: &RunAttempt,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::attempt::{Attempt, note};
-use super::news::{News, RunControl, Started};
+use super::news::{RunControl, RunEvent, StartedAttempt};
 use super::request::RunnerSetup;
 use super::verdict::question::{AnswerSource, RunAnswer};
 use super::visit_state::{Assignment, VisitEnd, VisitState, visit_state};
@@ -86,7 +86,7 @@ impl VisitRun<'_> {
         let workflow = open.in_force.rules.workflow_of(task);
         let gates = workflow.map(|workflow| workflow.gates.as_slice()).unwrap_or_default();
         let index = gates.iter().position(|gate| gate.id == station.gate);
-        (self.control.news)(News::Started(Started {
+        (self.control.news)(RunEvent::StartedAttempt(StartedAttempt {
             ticket: self.assignment.ticket.clone(),
             station,
             title: task.title.clone(),
@@ -101,7 +101,7 @@ impl VisitRun<'_> {
     /// Tells of the visit that it has ended.
     pub(crate) fn tell_moved(&self, rules: &Rules, visit: &Visit, task: &Task, took: Duration) {
         let (ticket, from) = (&self.assignment.ticket, visit.station());
-        (self.control.news)(News::moved(rules, ticket, &from, Some(visit), task, took));
+        (self.control.news)(RunEvent::moved(rules, ticket, &from, Some(visit), task, took));
     }
 
     /// Completes the visit with an answer, and keeps in the record what became of it. Returns nothing where it was refused.

@@ -40,15 +40,15 @@ pub(crate) enum VisitEnd {
 
 /// The state of a visit.
 pub(crate) enum VisitState {
-    Open(Box<OpenVisit>),
+    Open(Box<RunnableVisit>),
     /// The agent has completed it.
-    Completed(Box<EndedVisit>),
+    Completed(Box<CompletedVisit>),
     /// It is not the agent's any more: why.
     Gone(String),
 }
 
 /// A visit that is open.
-pub(crate) struct OpenVisit {
+pub(crate) struct RunnableVisit {
     pub in_force: InForce,
     pub file: TaskFile,
     pub path: ProjectPath,
@@ -58,7 +58,7 @@ pub(crate) struct OpenVisit {
 }
 
 /// A visit that has ended.
-pub(crate) struct EndedVisit {
+pub(crate) struct CompletedVisit {
     /// Its entry.
     pub visit: Visit,
     /// The task as it is now.
@@ -85,7 +85,7 @@ pub(crate) fn visit_state(
     if let Some(visit) = task.history.iter().skip(since).find(is_this).cloned() {
         // A time limit that ran out names whoever had it, too: only a completion is a word of the agent's.
         return Ok(if visit.agent.as_ref() == Some(agent) && visit.completion.is_some() {
-            VisitState::Completed(Box::new(EndedVisit { visit, file: view.file, in_force }))
+            VisitState::Completed(Box::new(CompletedVisit { visit, file: view.file, in_force }))
         } else {
             let who = visit.agent.as_ref().filter(|_| visit.completion.is_some());
             let who = who.map_or_else(String::new, |agent| format!(" by `{agent}`"));
@@ -103,7 +103,7 @@ pub(crate) fn visit_state(
     });
     if let (Some(opening), Some(context)) = (found, context) {
         let (file, path) = (view.file, view.path);
-        let open = OpenVisit { in_force, file, path, opening, context };
+        let open = RunnableVisit { in_force, file, path, opening, context };
         return Ok(VisitState::Open(Box::new(open)));
     }
     let station = task.gate.as_ref().map(|open| Station::from(&open.current));

@@ -144,14 +144,13 @@ impl RemoteStanding {
 /// Notes for `aof status` when the remote was reached, and what has been in the way since when.
 pub(crate) fn note_contact(
     workspace: &Workspace,
-    upstream: &Upstream,
     end: &Result<SyncEnd, OpsError>,
 ) -> Result<(), OpsError> {
     let mut lock = None;
     let (code, said) = match end {
         Ok(SyncEnd::Offline { said }) => ("offline", said.clone()),
         Ok(SyncEnd::Rejected { said }) => ("rejected", said.clone()),
-        Ok(SyncEnd::Left(left)) => (left.code(), left.problem(upstream)),
+        Ok(SyncEnd::Left(left)) => (left.code, left.problem.clone()),
         Ok(SyncEnd::Unsettled) => ("unsettled", "the remote went on each time".to_owned()),
         Err(OpsError::Remote(error)) => (error.code(), error.to_string()),
         // Something here is in the way: the remote may have gone on, and nobody knows how far. It is read later: no age of

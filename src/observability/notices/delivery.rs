@@ -12,7 +12,7 @@ use tracing::info;
 use super::compose::tell_of_dropped;
 use super::put_out::put_out;
 use crate::domain::{Channel, ChannelKey, Timestamp};
-use crate::history::new_commits::unreported::Left;
+use crate::history::new_commits::unreported::Remaining;
 use crate::observability::delivery::deliver::deliver;
 use crate::observability::delivery::message::{Failure, Message};
 use crate::project::active_rules::in_force;
@@ -100,7 +100,7 @@ pub(crate) fn deliver_notices(
     time: Duration,
 ) -> Result<Vec<Round>, OpsError> {
     let until = Instant::now() + time;
-    while put_out(workspace)?.left == Left::Commits && Instant::now() < until {}
+    while put_out(workspace)?.left == Remaining::Commits && Instant::now() < until {}
     let stop = AtomicBool::new(false);
     let receivers = receivers(workspace)?;
     let rounds = std::thread::scope(|scope| {

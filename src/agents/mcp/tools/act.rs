@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::complete::standing;
 use crate::agents::mcp::arguments::Arguments;
 use crate::agents::mcp::next_call::{self, next_task};
-use crate::agents::mcp::schema::{Argument, Effect, Form, TASK, Tool};
+use crate::agents::mcp::schema::{ArgForm, Argument, TASK, Tool, ToolEffect};
 use crate::agents::mcp::session::OpenProject;
 use crate::agents::mcp::tool_error::ToolError;
 use crate::rules::{Limit, deadlines};
@@ -20,14 +20,14 @@ pub(crate) const RENEW: Tool = Tool {
     name: "aof_task_renew",
     title: "Say that work goes on",
     description: "Say that you are still at work on your task, so that it stays yours. Needed only where the brief has `claimedUntil`.",
-    arguments: &[TASK, Argument::optional("note", Form::Text, "How far you are")],
+    arguments: &[TASK, Argument::optional("note", ArgForm::Text, "How far you are")],
     answer: &[
         ("task", "string"),
         ("claimedUntil", "string|null"),
         ("message", "string"),
         ("nextCall", "object|null"),
     ],
-    effect: Effect::Settles,
+    effect: ToolEffect::Settles,
 };
 
 pub(crate) fn renew_claim(
@@ -63,7 +63,7 @@ pub(crate) const RELEASE: Tool = Tool {
         ("message", "string"),
         ("nextCall", "object|null"),
     ],
-    effect: Effect::Settles,
+    effect: ToolEffect::Settles,
 };
 
 pub(crate) fn release_task(
@@ -85,9 +85,12 @@ pub(crate) const COMMENT: Tool = Tool {
     title: "Comment on a task",
     description: "Add a comment to a task's text, for whoever reads it later. It moves nothing: an outcome is said with \
                   aof_task_complete.",
-    arguments: &[Argument::required("text", Form::Text, "What is to be said, as Markdown"), TASK],
+    arguments: &[
+        Argument::required("text", ArgForm::Text, "What is to be said, as Markdown"),
+        TASK,
+    ],
     answer: &[("task", "string"), ("commit", "string|null"), ("message", "string")],
-    effect: Effect::Adds,
+    effect: ToolEffect::Adds,
 };
 
 pub(crate) fn comment_task(
@@ -111,15 +114,15 @@ pub(crate) const CREATE: Tool = Tool {
     description: "Create a task for whoever's turn it then is, in the project's default workflow. For a named workflow use \
                   aof_workflow_start. It does not become yours: aof_task_next hands out work.",
     arguments: &[
-        Argument::required("title", Form::Text, "What is to be done, in a few words"),
-        Argument::optional("description", Form::Text, "In a sentence"),
-        Argument::optional("body", Form::Text, "At length, as Markdown"),
-        Argument::optional("tags", Form::Texts, ""),
-        Argument::optional("metadata", Form::Object, "Facts, as in {\"priority\": \"high\"}"),
-        Argument::optional("dependsOn", Form::Texts, "Ids of tasks that must be complete first"),
+        Argument::required("title", ArgForm::Text, "What is to be done, in a few words"),
+        Argument::optional("description", ArgForm::Text, "In a sentence"),
+        Argument::optional("body", ArgForm::Text, "At length, as Markdown"),
+        Argument::optional("tags", ArgForm::Texts, ""),
+        Argument::optional("metadata", ArgForm::Object, "Facts, as in {\"priority\": \"high\"}"),
+        Argument::optional("dependsOn", ArgForm::Texts, "Ids of tasks that must be complete first"),
     ],
     answer: MADE,
-    effect: Effect::Adds,
+    effect: ToolEffect::Adds,
 };
 
 /// What is told of a new task.
@@ -185,23 +188,23 @@ pub(crate) const START: Tool = Tool {
                   to add X\", this one call does it: {\"workflow\": \"feature\", \"title\": \"Add X\", \"input\": \"all that was said of \
                   X\"}. aof_workflow_list has the names.",
     arguments: &[
-        Argument::required("workflow", Form::Text, "Its name"),
-        Argument::required("title", Form::Text, "What is to be done, in a few words"),
+        Argument::required("workflow", ArgForm::Text, "Its name"),
+        Argument::required("title", ArgForm::Text, "What is to be done, in a few words"),
         Argument::optional(
             "input",
-            Form::Text,
+            ArgForm::Text,
             "What is to be done, at length, as Markdown: all that whoever does it has to know",
         ),
         Argument::optional(
             "context",
-            Form::Object,
+            ArgForm::Object,
             "The values that the workflow begins with: `input` in aof_workflow_list",
         ),
-        Argument::optional("tags", Form::Texts, ""),
-        Argument::optional("metadata", Form::Object, "Facts, as in {\"priority\": \"high\"}"),
+        Argument::optional("tags", ArgForm::Texts, ""),
+        Argument::optional("metadata", ArgForm::Object, "Facts, as in {\"priority\": \"high\"}"),
     ],
     answer: MADE,
-    effect: Effect::Adds,
+    effect: ToolEffect::Adds,
 };
 
 pub(crate) fn start_workflow(

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::text_file;
 use crate::agents::mcp::arguments::Arguments;
 use crate::agents::mcp::next_call::{look, next_task};
-use crate::agents::mcp::schema::{Argument, Effect, Form, TASK, Tool};
+use crate::agents::mcp::schema::{ArgForm, Argument, TASK, Tool, ToolEffect};
 use crate::agents::mcp::session::OpenProject;
 use crate::agents::mcp::tool_error::ToolError;
 use crate::domain::ssh::SshFault;
@@ -39,23 +39,23 @@ Examples:
 
 A refusal changes nothing and says how to put it right."#,
     arguments: &[
-        Argument::by_rule("summary", Form::Text, "What you did"),
-        Argument::optional("outcome", Form::Text, "How it went; needed unless `text` says it"),
-        Argument::optional("blockers", Form::Texts, "Needed with needs_review and blocked"),
-        Argument::optional("rejectionNotes", Form::Text, "A word to whoever mends it"),
+        Argument::by_rule("summary", ArgForm::Text, "What you did"),
+        Argument::optional("outcome", ArgForm::Text, "How it went; needed unless `text` says it"),
+        Argument::optional("blockers", ArgForm::Texts, "Needed with needs_review and blocked"),
+        Argument::optional("rejectionNotes", ArgForm::Text, "A word to whoever mends it"),
         TASK,
-        Argument::optional("outputs", Form::Object, "What the brief asks you to hand on"),
-        Argument::optional("metadata", Form::Object, "Facts for the record"),
-        Argument::optional("text", Form::Text, "Markdown of up to 64 KiB for the task's body"),
-        Argument::optional("file", Form::Text, "The same from a file below the project"),
+        Argument::optional("outputs", ArgForm::Object, "What the brief asks you to hand on"),
+        Argument::optional("metadata", ArgForm::Object, "Facts for the record"),
+        Argument::optional("text", ArgForm::Text, "Markdown of up to 64 KiB for the task's body"),
+        Argument::optional("file", ArgForm::Text, "The same from a file below the project"),
         Argument::optional(
             "id",
-            Form::Text,
+            ArgForm::Text,
             "Any id of your own: however often it is sent, it counts once",
         ),
         Argument::optional(
             "signature",
-            Form::Text,
+            ArgForm::Text,
             "Only where a refusal asks for it: your SSH signature of its `toSign`",
         ),
     ],
@@ -71,7 +71,7 @@ A refusal changes nothing and says how to put it right."#,
         ("warnings", "array"),
         ("nextCall", "object|null"),
     ],
-    effect: Effect::Adds,
+    effect: ToolEffect::Adds,
 };
 
 pub(crate) fn complete_task(

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::agents::mcp::arguments::Arguments;
 use crate::agents::mcp::brief::cut_body;
 use crate::agents::mcp::next_call::call;
-use crate::agents::mcp::schema::{Argument, Effect, Form, TASK, Tool};
+use crate::agents::mcp::schema::{ArgForm, Argument, TASK, Tool, ToolEffect};
 use crate::agents::mcp::session::OpenProject;
 use crate::agents::mcp::tool_error::{ToolError, in_tools};
 use crate::dispatch::next::claimed;
@@ -39,8 +39,8 @@ pub(crate) const GET: Tool = Tool {
                   follows.",
     arguments: &[
         TASK,
-        Argument::optional("history", Form::Flag, "Also who did what at which gate"),
-        Argument::optional("offset", Form::Count, "Begin `body` at this byte"),
+        Argument::optional("history", ArgForm::Flag, "Also who did what at which gate"),
+        Argument::optional("offset", ArgForm::Count, "Begin `body` at this byte"),
     ],
     answer: &[
         ("id", "string"),
@@ -50,7 +50,7 @@ pub(crate) const GET: Tool = Tool {
         ("body", "string"),
         ("available", "object"),
     ],
-    effect: Effect::Looks,
+    effect: ToolEffect::Looks,
 };
 
 pub(crate) fn get(project: &OpenProject<'_>, given: &Arguments) -> Result<Value, ToolError> {
@@ -89,17 +89,17 @@ pub(crate) const LIST: Tool = Tool {
     description: "List tasks, the most urgent first. Only active ones, unless you ask for `all` or a finished status. To get work, \
                   use aof_task_next instead: it chooses, and makes the task yours.",
     arguments: &[
-        Argument::optional("mine", Form::Flag, "Only yours, and those that you may take"),
-        Argument::optional("ready", Form::Flag, "Only what can be handed out now"),
-        Argument::optional("status", Form::Word(STATES), ""),
-        Argument::optional("gate", Form::Text, ""),
-        Argument::optional("role", Form::Text, ""),
-        Argument::optional("workflow", Form::Text, ""),
-        Argument::optional("tag", Form::Text, ""),
-        Argument::optional("search", Form::Text, "Words in id, title or tags"),
-        Argument::optional("all", Form::Flag, "Finished ones, too"),
-        Argument::optional("limit", Form::Count, "How many at most; 20"),
-        Argument::optional("offset", Form::Count, "How many to pass over"),
+        Argument::optional("mine", ArgForm::Flag, "Only yours, and those that you may take"),
+        Argument::optional("ready", ArgForm::Flag, "Only what can be handed out now"),
+        Argument::optional("status", ArgForm::Word(STATES), ""),
+        Argument::optional("gate", ArgForm::Text, ""),
+        Argument::optional("role", ArgForm::Text, ""),
+        Argument::optional("workflow", ArgForm::Text, ""),
+        Argument::optional("tag", ArgForm::Text, ""),
+        Argument::optional("search", ArgForm::Text, "Words in id, title or tags"),
+        Argument::optional("all", ArgForm::Flag, "Finished ones, too"),
+        Argument::optional("limit", ArgForm::Count, "How many at most; 20"),
+        Argument::optional("offset", ArgForm::Count, "How many to pass over"),
     ],
     answer: &[
         ("tasks", "array"),
@@ -107,7 +107,7 @@ pub(crate) const LIST: Tool = Tool {
         ("truncated", "boolean"),
         ("nextCall", "object|null"),
     ],
-    effect: Effect::Looks,
+    effect: ToolEffect::Looks,
 };
 
 pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result<Value, ToolError> {
@@ -178,7 +178,7 @@ pub(crate) const WORKFLOWS: Tool = Tool {
                   must be given in `context`, anything else is what it is unless you say.",
     arguments: &[],
     answer: &[("workflows", "array"), ("nextCall", "object|null")],
-    effect: Effect::Looks,
+    effect: ToolEffect::Looks,
 };
 
 #[expect(clippy::unnecessary_wraps, reason = "every tool is run in the same way")]
@@ -213,7 +213,7 @@ pub(crate) const STATUS: Tool = Tool {
         ("counts", "object"),
         ("attention", "array"),
     ],
-    effect: Effect::Looks,
+    effect: ToolEffect::Looks,
 };
 
 pub(crate) fn status(project: &OpenProject<'_>, _: &Arguments) -> Result<Value, ToolError> {

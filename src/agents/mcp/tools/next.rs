@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::agents::mcp::arguments::Arguments;
 use crate::agents::mcp::brief;
 use crate::agents::mcp::next_call;
-use crate::agents::mcp::schema::{Argument, Effect, Form, Tool};
+use crate::agents::mcp::schema::{ArgForm, Argument, Tool, ToolEffect};
 use crate::agents::mcp::session::OpenProject;
 use crate::agents::mcp::tool_error::ToolError;
 use crate::dispatch::next::{Next, Wanted, next};
@@ -27,8 +27,8 @@ pub(crate) const NEXT: Tool = Tool {
                   and when. `task.reviewContext` is what a reviewer wants mended: do that first. `task` is null when there is nothing \
                   to do: stop then.",
     arguments: &[
-        Argument::optional("role", Form::Text, "Only work of this role"),
-        Argument::optional("another", Form::Flag, "One more, besides what you have"),
+        Argument::optional("role", ArgForm::Text, "Only work of this role"),
+        Argument::optional("another", ArgForm::Flag, "One more, besides what you have"),
     ],
     answer: &[
         ("task", "object|string|null"),
@@ -36,7 +36,7 @@ pub(crate) const NEXT: Tool = Tool {
         ("warnings", "array"),
         ("nextCall", "object|null"),
     ],
-    effect: Effect::Settles,
+    effect: ToolEffect::Settles,
 };
 
 pub(crate) fn next_task(project: &OpenProject<'_>, given: &Arguments) -> Result<Value, ToolError> {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::agents::runner::news::{News, Waits, Why};
-use crate::agents::runner::request::{Asked, Audience, Refused, RunnerSetup};
+use crate::agents::runner::news::{RunEvent, WaitReason, WaitingWork};
+use crate::agents::runner::request::{Audience, PersonQuestion, Refused, RunnerSetup};
 use crate::dispatch::openings::openings;
 use crate::domain::Completion;
 use crate::git::Asking;
@@ -35,11 +35,11 @@ pub(crate) enum PeopleAnswer {
 /// Asks the audience about the gates for people among those that wait.
 pub(crate) fn ask(
     project: &RunnerSetup,
-    waits: &[Waits],
+    waits: &[WaitingWork],
     stop: &AtomicBool,
     audience: &mut dyn Audience,
 ) -> Result<PeopleAnswer, OpsError> {
-    for wait in waits.iter().filter(|wait| wait.why == Why::People) {
+    for wait in waits.iter().filter(|wait| wait.why == WaitReason::People) {
         let mut refused = None;
         loop {
             let workspace = project.open()?;
@@ -54,7 +54,7 @@ pub(crate) fn ask(
             };
             let (file, context, _) = briefed(&workspace, &wait.ticket)?;
             let (file, context, path) = (&file, &context, &view.path);
-            let asked = Asked { opening, file, path, context, refused: refused.as_ref() };
+            let asked = PersonQuestion { opening, file, path, context, refused: refused.as_ref() };
             let Some(completion) = audience.decide(&asked) else { break };
             match complete(project, wait, completion, stop, audience)? {
                 Ok(answer) => return Ok(answer),
@@ -68,12 +68,12 @@ pub(crate) fn ask(
 /// Completes the visit with a person's answer. Waits while a merge or a lock stands in the way; the inner error says what was refused.
 fn complete(
     project: &RunnerSetup,
-    wait: &Waits,
+    wait: &WaitingWork,
     completion: Completion,
     stop: &AtomicBool,
     audience: &mut dyn Audience,
 ) -> Result<Result<PeopleAnswer, Refused>, OpsError> {
-    let remark = |text: String| News::remark(&wait.ticket, text);
+    let remark = |text: String| RunEvent::remark(&wait.ticket, text);
     let mut is_told = false;
     loop {
         let workspace = project.open()?;
@@ -90,7 +90,7 @@ fn complete(
                 let last = ended(&done).last().cloned();
                 let task = &done.after.task;
                 let (ticket, from, took) = (&wait.ticket, &wait.station, Duration::ZERO);
-                audience.hear(&News::moved(&rules, ticket, from, last.as_ref(), task, took));
+                audience.hear(&RunEvent::moved(&rules, ticket, from, last.as_ref(), task, took));
                 return Ok(Ok(PeopleAnswer::Completed));
             }
             Err(OpsError::Refused(refusal)) if refusal.kind() == RefusalKind::Conflict => {

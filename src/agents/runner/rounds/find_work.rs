@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::agents::runner::news::{Waits, Why};
-use crate::agents::runner::request::{RunnerSetup, Wish};
+use crate::agents::runner::news::{WaitReason, WaitingWork};
+use crate::agents::runner::request::{RunTarget, RunnerSetup};
 use crate::agents::runner::visit_state::Assignment;
 use crate::dispatch::next::{Next, Wanted, next};
 use crate::dispatch::openings::{Opening, openings};
@@ -18,7 +18,7 @@ use crate::tasks::view::task_view::show;
 /// Finds work for the agents of a runner.
 pub(crate) struct WorkFinder<'a> {
     pub(crate) project: &'a RunnerSetup,
-    pub(crate) wish: &'a Wish,
+    pub(crate) wish: &'a RunTarget,
     pub(crate) workspace: Workspace,
     pub(crate) running: BTreeSet<Ticket>,
     /// What came to nothing here, and is not tried again: why.
@@ -32,12 +32,12 @@ pub(crate) struct WorkFinder<'a> {
 pub(crate) enum AvailableWork {
     Work(Assignment),
     /// Nothing now; with the reasons, where it is about a task.
-    Nothing(Vec<Waits>),
+    Nothing(Vec<WaitingWork>),
     Finished(Status),
 }
 
 impl<'a> WorkFinder<'a> {
-    pub(crate) fn new(project: &'a RunnerSetup, wish: &'a Wish) -> Result<Self, OpsError> {
+    pub(crate) fn new(project: &'a RunnerSetup, wish: &'a RunTarget) -> Result<Self, OpsError> {
         Ok(Self {
             project,
             wish,
@@ -53,8 +53,8 @@ impl<'a> WorkFinder<'a> {
     pub(crate) fn find(&mut self, dry_run: DryRun) -> Result<AvailableWork, OpsError> {
         self.workspace.restart_wait(self.project.wait);
         match self.wish {
-            Wish::Agents { agents, role } => self.of_agents(agents, role.as_ref(), dry_run),
-            Wish::Task(id) => self.of_task(id),
+            RunTarget::Agents { agents, role } => self.of_agents(agents, role.as_ref(), dry_run),
+            RunTarget::Task(id) => self.of_task(id),
         }
     }
 
@@ -108,7 +108,7 @@ impl<'a> WorkFinder<'a> {
                     let (ticket, claimed_here) = (opening.ticket, false);
                     return Ok(AvailableWork::Work(Assignment { ticket, agent, claimed_here }));
                 }
-                Err(why) => waits.push(Waits {
+                Err(why) => waits.push(WaitingWork {
                     ticket: opening.ticket,
                     station: opening.station,
                     role: opening.role,
@@ -121,16 +121,16 @@ impl<'a> WorkFinder<'a> {
     }
 
     /// Returns who is started for the place. Fails with why nobody is.
-    fn agent_for(&self, rules: &Rules, opening: &Opening) -> Result<AgentId, Why> {
+    fn agent_for(&self, rules: &Rules, opening: &Opening) -> Result<AgentId, WaitReason> {
         let Opening { agents, holder, blockers, .. } = opening;
         if let Some(blockers) = blockers {
-            return Err(Why::Blocked(blockers.clone()));
+            return Err(WaitReason::Blocked(blockers.clone()));
         }
         if let Some(why) = self.tried.get(&opening.ticket) {
-            return Err(Why::Tried(why.clone()));
+            return Err(WaitReason::Tried(why.clone()));
         }
         if opening.people_only || !agents.is_empty() && agents.iter().all(AgentId::is_human) {
-            return Err(Why::People);
+            return Err(WaitReason::People);
         }
         let startable = |agent: &&AgentId| {
             let run = rules.org.agent(agent).and_then(|known| known.run.as_ref());
@@ -141,9 +141,9 @@ impl<'a> WorkFinder<'a> {
         }
         let unavailable = agents.iter().find_map(|agent| self.unavailable.get(agent));
         Err(match (holder, unavailable) {
-            (Some(holder), _) => Why::Held(holder.clone()),
-            (None, Some(why)) => Why::Tried(why.clone()),
-            (None, None) => Why::NotStartable,
+            (Some(holder), _) => WaitReason::Held(holder.clone()),
+            (None, Some(why)) => WaitReason::Tried(why.clone()),
+            (None, None) => WaitReason::NotStartable,
         })
     }
 }

@@ -8,8 +8,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::ask_people::{LOOK, PeopleAnswer, TICK, ask};
 use super::find_work::{AvailableWork, WorkFinder};
-use crate::agents::runner::news::{News, RunControl};
-use crate::agents::runner::request::{Account, Audience, End, Pace, RunnerSetup, Wish};
+use crate::agents::runner::news::{RunControl, RunEvent};
+use crate::agents::runner::request::{
+    Audience, Pace, RunOutcome, RunSummary, RunTarget, RunnerSetup,
+};
 use crate::agents::runner::visit;
 use crate::agents::runner::visit_state::{Assignment, VisitEnd};
 use crate::domain::Ticket;
@@ -23,12 +25,12 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// Works until nothing is left, or `stop` is set.
 pub fn work(
     project: &RunnerSetup,
-    wish: &Wish,
+    wish: &RunTarget,
     jobs: usize,
     pace: Pace,
     stop: &AtomicBool,
     audience: &mut dyn Audience,
-) -> Result<Account, OpsError> {
+) -> Result<RunSummary, OpsError> {
     let (sender, messages) = mpsc::channel();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -50,13 +52,13 @@ pub fn work(
         over.store(true, Ordering::Relaxed);
         let end = end.and_then(|end| outcome.map(|()| end))?;
         let unavailable = run.finder.unavailable;
-        Ok(Account { visits: run.visits, unavailable, given_up: run.given_up, end })
+        Ok(RunSummary { visits: run.visits, unavailable, given_up: run.given_up, end })
     })
 }
 
 /// A message of a worker.
 enum WorkerMessage {
-    News(News),
+    RunEvent(RunEvent),
     Ended(Assignment, Result<VisitEnd, OpsError>),
 }
 
@@ -79,7 +81,7 @@ impl<'a> RunLoop<'a> {
         scope: &'s Scope<'s, 'a>,
         sender: &Sender<WorkerMessage>,
         audience: &mut dyn Audience,
-    ) -> Result<End, OpsError> {
+    ) -> Result<RunOutcome, OpsError> {
         let is_stopped = || self.stop.load(Ordering::Relaxed);
         let mut looked: Option<Instant> = None;
         // When something that passes was met last, and the pause before the next try.
@@ -103,7 +105,7 @@ impl<'a> RunLoop<'a> {
                     // A merge, or whoever has the lock, ends some time; nobody who is at work is ended for it.
                     Err(error) if error.passes() => {
                         if self.told.insert(error.problem()) {
-                            audience.hear(&News::Obstacle(error.problem()));
+                            audience.hear(&RunEvent::Obstacle(error.problem()));
                         }
                         let pause = obstacle.map_or(TICK, |(_, pause)| pause * 2);
                         obstacle = Some((Instant::now(), pause.min(LONGEST_PAUSE)));
@@ -121,10 +123,10 @@ impl<'a> RunLoop<'a> {
                 continue;
             }
             if is_stopped() {
-                return Ok(End::Stopped);
+                return Ok(RunOutcome::Stopped);
             }
             if self.pace == Pace::OneVisit && self.begun > 0 {
-                return Ok(End::Stepped);
+                return Ok(RunOutcome::Stepped);
             }
             if obstacle.is_some() {
                 audience.tick();
@@ -133,7 +135,7 @@ impl<'a> RunLoop<'a> {
             }
             let waits = match found {
                 AvailableWork::Work(_) => continue,
-                AvailableWork::Finished(status) => return Ok(End::Finished(status)),
+                AvailableWork::Finished(status) => return Ok(RunOutcome::Finished(status)),
                 AvailableWork::Nothing(waits) => waits,
             };
             match ask(self.finder.project, &waits, self.stop, audience)? {
@@ -145,11 +147,11 @@ impl<'a> RunLoop<'a> {
                 PeopleAnswer::None if is_stopped() => {}
                 PeopleAnswer::None => {
                     for wait in &waits {
-                        audience.hear(&News::Waits(wait.clone()));
+                        audience.hear(&RunEvent::WaitingWork(wait.clone()));
                     }
                     return Ok(match self.finder.wish {
-                        Wish::Agents { .. } => End::NothingLeft,
-                        Wish::Task(_) => End::Waiting(waits),
+                        RunTarget::Agents { .. } => RunOutcome::NothingLeft,
+                        RunTarget::Task(_) => RunOutcome::Waiting(waits),
                     });
                 }
             }
@@ -174,7 +176,7 @@ impl<'a> RunLoop<'a> {
         let (project, stop) = (self.finder.project, self.stop);
         scope.spawn(move || {
             // The loop waits for the end of every visit, so that all is received.
-            let news = |news: News| drop(sender.send(WorkerMessage::News(news)));
+            let news = |news: RunEvent| drop(sender.send(WorkerMessage::RunEvent(news)));
             let end = visit::work(project, &assignment, RunControl { stop, news: &news });
             drop(sender.send(WorkerMessage::Ended(assignment, end)));
         });
@@ -183,7 +185,7 @@ impl<'a> RunLoop<'a> {
     /// Hears one message of a worker, if one comes soon. Fails where a visit ended with an error that is not only its own.
     fn hear(&mut self, audience: &mut dyn Audience) -> Result<(), OpsError> {
         let (Assignment { ticket, agent, .. }, end) = match self.messages.recv_timeout(TICK) {
-            Ok(WorkerMessage::News(news)) => {
+            Ok(WorkerMessage::RunEvent(news)) => {
                 audience.hear(&news);
                 return Ok(());
             }
@@ -202,8 +204,8 @@ impl<'a> RunLoop<'a> {
             }
             VisitEnd::Overtaken(why) | VisitEnd::Broken(why) => {
                 // Of a task that is driven, it is told why it goes no further.
-                if let Wish::Agents { .. } = self.finder.wish {
-                    audience.hear(&News::remark(&ticket, why.clone()));
+                if let RunTarget::Agents { .. } = self.finder.wish {
+                    audience.hear(&RunEvent::remark(&ticket, why.clone()));
                 }
                 self.finder.tried.insert(ticket, why);
             }
@@ -211,7 +213,7 @@ impl<'a> RunLoop<'a> {
                 self.finder.tried.insert(ticket, "it was stopped".to_owned());
             }
             VisitEnd::Unavailable(why) => {
-                audience.hear(&News::Unavailable { agent: agent.clone(), why: why.clone() });
+                audience.hear(&RunEvent::Unavailable { agent: agent.clone(), why: why.clone() });
                 // Somebody else may be able to.
                 self.finder.unavailable.insert(agent, why);
             }

@@ -1,6 +1,6 @@
 //! The answers that are data: the file that `AOF_OUTPUT` names, and a JSON object in what was printed.
 
-use super::question::{AnswerSource, Question, RunAnswer};
+use super::question::{AnswerSource, RunAnswer, RunQuestion};
 use crate::agents::runner::output::{plain_text, shortened};
 use crate::agents::runner::report::agent_report::Report;
 use crate::domain::{Map, Outputs, Ticket, listed};
@@ -17,7 +17,7 @@ pub(crate) const NO_BLOCK: &str = "the last message has no such block";
 
 /// Returns the answer in the file, or what is wrong with it. An empty file is no answer.
 pub(crate) fn in_file(
-    asked: &Question<'_>,
+    asked: &RunQuestion<'_>,
     bytes: Option<&[u8]>,
 ) -> Result<Option<RunAnswer>, String> {
     let bytes = bytes.filter(|bytes| !bytes.trim_ascii().is_empty());
@@ -28,7 +28,7 @@ pub(crate) fn in_file(
 /// Returns the answer in an object that was printed: apart from the text, as the whole last message, or as the fenced block that
 /// ends it. The inner error says what stands in its place.
 pub(crate) fn in_output(
-    asked: &Question<'_>,
+    asked: &RunQuestion<'_>,
     report: &Report,
 ) -> Result<Result<RunAnswer, &'static str>, String> {
     match found(asked, report) {
@@ -42,7 +42,7 @@ pub(crate) fn in_output(
 
 /// Compares an answer with the question. Fails with what is wrong, and its fix.
 fn checked(
-    asked: &Question<'_>,
+    asked: &RunQuestion<'_>,
     read: Result<Answer, Vec<Fault>>,
     source: AnswerSource,
     fix: &str,
@@ -100,7 +100,7 @@ fn means(said: &Ticket, own: &Ticket) -> bool {
 }
 
 fn found(
-    asked: &Question<'_>,
+    asked: &RunQuestion<'_>,
     report: &Report,
 ) -> Result<Result<Answer, Vec<Fault>>, &'static str> {
     let has_variants = matches!(asked.outputs, Outputs::Variants(_));

@@ -15,7 +15,7 @@
 mod tests;
 
 use super::answers::{NO_BLOCK, in_file, in_output};
-use super::question::{AnswerSource, Question, RunAnswer};
+use super::question::{AnswerSource, RunAnswer, RunQuestion};
 use crate::agents::runner::output::{Exit, RunOutput, last_line, last_lines, plain, tail};
 use crate::agents::runner::report::agent_report::Report;
 use crate::agents::runner::report::trouble::{Trouble, TroubleKind};
@@ -34,7 +34,7 @@ const TEXT_LIMIT: usize = 60 * 1024;
 
 /// Returns the answer of a run. `file` is the content of the file that `AOF_OUTPUT` names, if it is there.
 pub(crate) fn verdict(
-    asked: &Question<'_>,
+    asked: &RunQuestion<'_>,
     report: &Report,
     output: &RunOutput<'_>,
     file: Option<&[u8]>,
@@ -55,7 +55,7 @@ pub(crate) fn verdict(
 
 /// A run that is over, and what it left.
 struct EndedRun<'a> {
-    asked: &'a Question<'a>,
+    asked: &'a RunQuestion<'a>,
     report: &'a Report,
     output: &'a RunOutput<'a>,
     /// What the exit status means at the gate.

@@ -7,7 +7,7 @@ use crate::files::completion_file::Answer;
 
 /// What a run was asked, and how it can say it.
 #[derive(Debug, Clone)]
-pub(crate) struct Question<'a> {
+pub(crate) struct RunQuestion<'a> {
     /// The visit that it works at.
     pub ticket: &'a Ticket,
     /// Who works.
@@ -30,7 +30,7 @@ pub(crate) struct Question<'a> {
     pub prompt: String,
 }
 
-impl Question<'_> {
+impl RunQuestion<'_> {
     /// Returns whether the outcome passes the gate: it needs a run without trouble.
     pub(crate) fn passes(&self, outcome: &Outcome) -> bool {
         match outcome {

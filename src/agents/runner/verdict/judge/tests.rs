@@ -52,8 +52,8 @@ impl Gate {
         self
     }
 
-    fn asked(&self) -> Question<'_> {
-        Question {
+    fn asked(&self) -> RunQuestion<'_> {
+        RunQuestion {
             ticket: &self.ticket,
             agent: &self.agent,
             possible: self.possible.clone(),
