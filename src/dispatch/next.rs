@@ -2,18 +2,18 @@
 
 use super::claim::{Taken, taken};
 use super::claim_errors::is_offline;
-use super::synced_claims::{Claims, look_around};
+use super::synced_claims::{ClaimMode, look_around};
 use super::workplaces::{held_by, waiting};
 use crate::domain::{AgentId, RoleId, TaskId, Ticket, listed};
 use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Waiting;
-use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::automatic::rule_changes::follow;
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::list::{Filter, Sort, is_ready, list};
 use crate::tasks::headers::summary::TaskSummary;
+use crate::tasks::plan::choice::{Changed, DryRun};
 
 /// How often everything is looked at anew at most because somebody else was faster.
 const ATTEMPTS: usize = 100;
@@ -57,12 +57,12 @@ pub(crate) fn next(
     dry_run: DryRun,
 ) -> Result<Next, OpsError> {
     if dry_run == DryRun::No
-        && Claims::of(workspace, in_force) == Claims::Shared
+        && ClaimMode::of(workspace, in_force) == ClaimMode::Shared
         && let Err(error) = look_around(workspace)
     {
         // What it has, and the remote knows of, is its own.
         if is_offline(&error)
-            && let Found::Next(next @ Next::Task { .. }) =
+            && let NextSearch::Next(next @ Next::Task { .. }) =
                 search(workspace, in_force, agent, role, (wanted, Among::Held), dry_run)?
         {
             return Ok(next);
@@ -73,9 +73,9 @@ pub(crate) fn next(
     loop {
         attempts += 1;
         match search(workspace, in_force, agent, role, (wanted, Among::All), dry_run)? {
-            Found::Next(next) => return Ok(next),
-            Found::Moved(id) if attempts == ATTEMPTS => return Err(OpsError::Restless { id }),
-            Found::Moved(_) => {}
+            NextSearch::Next(next) => return Ok(next),
+            NextSearch::Moved(id) if attempts == ATTEMPTS => return Err(OpsError::Restless { id }),
+            NextSearch::Moved(_) => {}
         }
     }
 }
@@ -90,7 +90,7 @@ enum Among {
 }
 
 /// What a search came to.
-enum Found {
+enum NextSearch {
     Next(Next),
     /// What it went by held no more when that task was about to be claimed.
     Moved(TaskId),
@@ -104,7 +104,7 @@ fn search(
     role: Option<&RoleId>,
     (wanted, among): (Wanted<'_>, Among),
     dry_run: DryRun,
-) -> Result<Found, OpsError> {
+) -> Result<NextSearch, OpsError> {
     let rules = &in_force.rules;
     let limit = rules.org.agent(agent).and_then(|known| known.max_tasks);
     // How much an agent with a limit has is known of one commit only.
@@ -139,11 +139,11 @@ fn search(
     };
     for ticket in own {
         if let Taken::Claimed(changed) = taken(workspace, None, &ticket, agent, dry_run)? {
-            return Ok(Found::Next(Next::Task { changed, ticket }));
+            return Ok(NextSearch::Next(Next::Task { changed, ticket }));
         }
     }
     if among == Among::Held {
-        return Ok(Found::Next(Next::Nothing { roles: Vec::new(), waiting: 0 }));
+        return Ok(NextSearch::Next(Next::Nothing { roles: Vec::new(), waiting: 0 }));
     }
     has_room(limit, agent, &held)?;
     let dependencies = Dependencies::of(workspace, in_force, &listing);
@@ -161,8 +161,8 @@ fn search(
     free.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| a.urgency().cmp(&b.urgency())));
     for Waiting { ticket, .. } in free {
         match taken(workspace, seen, &ticket, agent, dry_run)? {
-            Taken::Claimed(changed) => return Ok(Found::Next(Next::Task { changed, ticket })),
-            Taken::Moved => return Ok(Found::Moved(ticket.task)),
+            Taken::Claimed(changed) => return Ok(NextSearch::Next(Next::Task { changed, ticket })),
+            Taken::Moved => return Ok(NextSearch::Moved(ticket.task)),
             Taken::Gone => {}
         }
     }
@@ -172,7 +172,7 @@ fn search(
     };
     let own = |of: &RoleId| roles.contains(of) || role.is_none() && rules.is_open(of);
     let waiting = headers().filter(|header| header.roles().any(own)).count();
-    Ok(Found::Next(Next::Nothing { roles, waiting }))
+    Ok(NextSearch::Next(Next::Nothing { roles, waiting }))
 }
 
 /// Returns whether the agent may have one more than what it holds.

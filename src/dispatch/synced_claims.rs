@@ -9,24 +9,24 @@ use crate::domain::{AgentId, Ticket};
 use crate::files::task_file;
 use crate::git::{CommitId, Prompts};
 use crate::history::sync::outcome::{SyncEnd, Synced};
-use crate::history::sync::rounds::{ForeignCommits, SyncStart};
-use crate::history::sync::rounds::{SyncOptions, sync};
+use crate::history::sync::sync_run::{ForeignCommits, SyncStart};
+use crate::history::sync::sync_run::{SyncOptions, sync};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::{Network, Workspace};
 use crate::tasks::actions::release;
-use crate::tasks::apply::change::{Changed, DryRun};
+use crate::tasks::plan::choice::{Changed, DryRun};
 
 /// Whether claims of a project are confirmed by its remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Claims {
+pub(crate) enum ClaimMode {
     /// They count once they are committed.
     Local,
     /// They count once the remote has them.
     Shared,
 }
 
-impl Claims {
+impl ClaimMode {
     /// Returns how claims are made under these rules, in this run.
     pub(crate) fn of(workspace: &Workspace, in_force: &InForce) -> Self {
         match workspace.network {

@@ -8,13 +8,13 @@ use super::workplaces::ticket;
 use crate::domain::{AgentId, RoleId, Status};
 use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
-use crate::tasks::headers::listing::{Scope, Unreadable, read_all};
+use crate::tasks::headers::listing::{ListScope, Unreadable, read_all};
 
 /// What there is to do, by role and by agent. Work is named as tickets are: `AOF-7qk`, or `AOF-7qk@3/security` for a branch.
 #[derive(Debug, Default)]
 pub(crate) struct Workload {
     /// What each role has; a role without work has no entry.
-    pub roles: BTreeMap<String, Work>,
+    pub roles: BTreeMap<String, RoleWork>,
     /// What each agent has claimed.
     pub agents: BTreeMap<String, Vec<String>>,
     /// Files that could not be counted.
@@ -24,7 +24,7 @@ pub(crate) struct Workload {
 /// The work of one role.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Work {
+pub(crate) struct RoleWork {
     /// What waits for somebody.
     pub waiting: Vec<String>,
     /// What somebody has.
@@ -35,7 +35,7 @@ pub(crate) struct Work {
 
 /// Returns what there is to do.
 pub(crate) fn workload(workspace: &Workspace, in_force: &InForce) -> Workload {
-    let mut listing = read_all(workspace, in_force, Scope::Active);
+    let mut listing = read_all(workspace, in_force, ListScope::Active);
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
     let mut load = Workload { unreadable: listing.unreadable, ..Workload::default() };
     for (task, _) in listing.tasks.iter().filter(|(task, _)| task.gate.is_some()) {
@@ -67,7 +67,7 @@ impl Workload {
     }
 
     /// Returns the work of a role.
-    pub(crate) fn of_role(&self, role: &RoleId) -> Work {
+    pub(crate) fn of_role(&self, role: &RoleId) -> RoleWork {
         self.roles.get(role.as_str()).cloned().unwrap_or_default()
     }
 

@@ -11,7 +11,7 @@ use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::HeaderCache;
 use crate::storage::tasks::orphaned_companions::{Stayed, stayed};
-use crate::tasks::headers::listing::{Listing, Scope, read_all};
+use crate::tasks::headers::listing::{ListScope, Listing, read_all};
 use crate::tasks::headers::summary::{SCHEMA, TaskSummary};
 
 /// What a check found.
@@ -111,7 +111,7 @@ impl Project {
         head: &Head,
         can_ask: bool,
     ) -> Result<Self, OpsError> {
-        let mut listing = read_all(workspace, &in_force, Scope::Active);
+        let mut listing = read_all(workspace, &in_force, ListScope::Active);
         listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
         let stayed = stayed(&workspace.paths);
         // A file beside the tasks that never was a companion may be a task, by a wrong name.

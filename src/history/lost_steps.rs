@@ -14,7 +14,7 @@ use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files;
 use crate::storage::{FileStat, StoreError};
-use crate::tasks::recovery::bring::{Brought, bring};
+use crate::tasks::recovery::bring::{BringOutcome, bring};
 
 /// Returns what is to be put back. What the files still have is not: that is committed again like any edit.
 pub(crate) fn taken_back(workspace: &Workspace, head: &Head) -> Result<Vec<TakenBack>, OpsError> {
@@ -86,9 +86,11 @@ pub(crate) fn put_back(workspace: &Workspace) -> Result<Option<PutBack>, OpsErro
     let Some(to) = to else { return Ok(None) };
     workspace.repository.may_bring(&head, to)?;
     Ok(match bring(workspace, &head, to, "put back what an overtaken git took back")? {
-        Brought::There => Some(PutBack { tasks: tasks_of(&one.steps), steps: one.steps.len() }),
+        BringOutcome::There => {
+            Some(PutBack { tasks: tasks_of(&one.steps), steps: one.steps.len() })
+        }
         // Somebody has done something meanwhile: it is looked at again.
-        Brought::Moved | Brought::Blocked(_) => None,
+        BringOutcome::Moved | BringOutcome::Blocked(_) => None,
     })
 }
 

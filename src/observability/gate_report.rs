@@ -10,7 +10,7 @@ use super::stats::verdict::verdicts;
 use crate::domain::{Gate, GateId, Status, Workflow};
 use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
-use crate::tasks::headers::listing::{Scope, Unreadable, read_all, unreadable_value};
+use crate::tasks::headers::listing::{ListScope, Unreadable, read_all, unreadable_value};
 use crate::tasks::headers::lookup::stations;
 use crate::tasks::headers::summary::TaskSummary;
 
@@ -51,7 +51,7 @@ pub(crate) struct GateReport {
 
 /// Returns the numbers of every gate in force; finished tasks count where times and rejections are concerned.
 pub(crate) fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateReport {
-    let listing = read_all(workspace, in_force, Scope::All);
+    let listing = read_all(workspace, in_force, ListScope::All);
     let now = workspace.now().as_second();
     let workflows = &in_force.rules.project.workflows;
     let mut counts: HashMap<(&str, String), StationCount> = HashMap::new();

@@ -10,7 +10,7 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files::read;
 use crate::storage::{Paths, ProjectPath, StoreError};
-use crate::tasks::apply::change::DryRun;
+use crate::tasks::plan::choice::DryRun;
 use crate::tasks::plan::write::Beside;
 
 /// The files of coding agents, and what became of them.

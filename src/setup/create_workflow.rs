@@ -13,8 +13,8 @@ use crate::project::rule_check::compiled;
 use crate::project::rule_sources::committed;
 use crate::project::workspace::Workspace;
 use crate::storage::ProjectPath;
-use crate::tasks::apply::change::DryRun;
-use crate::tasks::apply::commit_files::standing;
+use crate::tasks::apply::commit::existing_file;
+use crate::tasks::plan::choice::DryRun;
 use crate::tasks::state::commit_message;
 
 /// A workflow that is to be made of a template.
@@ -94,7 +94,7 @@ fn free_path(
     };
     let paths = ["yaml", "yml"].map(|suffix| format!("{WORKFLOWS_FOLDER}/{name}.{suffix}").parse());
     let paths = paths.into_iter().collect::<Result<Vec<ProjectPath>, _>>()?;
-    if let Some(path) = standing(workspace, head, &paths)? {
+    if let Some(path) = existing_file(workspace, head, &paths)? {
         return Err(taken(path.as_str()));
     }
     let project = &before.rules.project;

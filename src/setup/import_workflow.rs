@@ -13,8 +13,8 @@ use crate::project::rule_sources::{RULES_LIMIT, standing_files};
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::ProjectPath;
-use crate::tasks::apply::change::DryRun;
-use crate::tasks::apply::commit_files::standing;
+use crate::tasks::apply::commit::existing_file;
+use crate::tasks::plan::choice::DryRun;
 use crate::tasks::plan::write::Beside;
 
 /// Whether a workflow may be brought in that sends tasks another way than its source.
@@ -83,7 +83,11 @@ fn write(
     message: &str,
     is_committed: bool,
 ) -> Result<Option<CommitId>, OpsError> {
-    let plan = |head: &Head| match standing(workspace, head, files.iter().map(|file| &file.path))? {
+    let plan = |head: &Head| match existing_file(
+        workspace,
+        head,
+        files.iter().map(|file| &file.path),
+    )? {
         Some(path) => Err(OpsError::Unfit {
             code: "file_exists",
             problem: format!("there is a `{path}` already"),

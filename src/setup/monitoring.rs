@@ -9,8 +9,8 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files::read;
 use crate::storage::{Paths, ProjectPath, StoreError};
-use crate::tasks::apply::change::DryRun;
-use crate::tasks::apply::commit_files::standing;
+use crate::tasks::apply::commit::existing_file;
+use crate::tasks::plan::choice::DryRun;
 
 const MESSAGE: &str = "Add alerts, a dashboard and a runbook";
 
@@ -103,7 +103,7 @@ pub(crate) fn add_monitoring(
         let (mut outcome, mut files) = (Vec::new(), Vec::new());
         for file in MonitoringFile::ALL {
             let path: ProjectPath = file.place().parse()?;
-            let fate = match standing(workspace, head, [&path])? {
+            let fate = match existing_file(workspace, head, [&path])? {
                 Some(_) => fate_of_standing(workspace.paths.root(), file, &path),
                 None if workspace.repository.is_ignored(path.as_str())? => Equipment::Ignored,
                 None => {

@@ -4,8 +4,8 @@ use crate::git::{CommitId, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::ProjectPath;
-use crate::tasks::apply::change::DryRun;
-use crate::tasks::apply::commit_files::{NewFile, commit_files, write_new};
+use crate::tasks::apply::commit::{NewFile, commit_files, write_new};
+use crate::tasks::plan::choice::DryRun;
 use crate::tasks::plan::write::Beside;
 use crate::tasks::recovery::recover::heal_if_pending;
 
@@ -43,8 +43,7 @@ pub(crate) fn write_planned<T>(
             return Ok((outcome, None));
         }
         if is_committed {
-            let lock = workspace.lock()?;
-            if let Some(commit) = commit_files(workspace, &lock, &head, &files, message)? {
+            if let Some(commit) = commit_files(workspace, &head, &files, message)? {
                 return Ok((outcome, Some(commit)));
             }
         } else {

@@ -16,7 +16,7 @@ use super::schedule::{POLL, Schedule};
 use super::sync::{SyncRequests, hand_out_now};
 use super::wakeup::{Hints, Wakeup, WatchedPaths, WatchedPlace};
 use crate::files::config::configuration::WORKFLOWS_FOLDER;
-use crate::git::GitError;
+use crate::git::{GitError, Head};
 use crate::history::new_commits::unreported::Remaining;
 use crate::observability::endpoint::server::Endpoint;
 use crate::project::error::error::OpsError;
@@ -87,14 +87,6 @@ struct Watcher<'t> {
     metrics: Option<Metrics>,
     /// None with `--once`, which syncs without a worker.
     sync: Option<SyncRequests>,
-}
-
-/// What came of a look.
-enum LookResult {
-    /// All was done; `growing` says whether files are still being written.
-    Done { growing: bool },
-    /// Nothing can be committed at the moment.
-    Paused(String),
 }
 
 impl<'t> Watcher<'t> {
@@ -268,29 +260,31 @@ impl<'t> Watcher<'t> {
             return until;
         }
         self.desk.busy = false;
-        match self.look() {
-            Ok(LookResult::Done { growing }) => {
-                if self.pause.end() {
-                    self.desk.tell(WatchReport::Resumed);
-                }
-                let now = Instant::now();
-                let next = self.schedule.next();
-                // What arrived during the work may have been missed.
-                if self.desk.busy || self.backlog.is_due() {
-                    next.min(now)
-                } else if growing {
-                    next.min(now + GROWING)
-                } else {
-                    next
-                }
-            }
-            Ok(LookResult::Paused(reason)) => {
+        let looked = match self.workspace.head_now() {
+            Ok(head) => self.look(&head),
+            Err(GitError::Waiting { reason }) => {
                 if self.pause.pause(&reason) {
                     self.desk.tell(WatchReport::Paused { reason });
                 }
-                Instant::now() + POLL
+                return Instant::now() + POLL;
             }
-            Err(error) => self.back_off(error),
+            Err(error) => Err(error.into()),
+        };
+        let growing = match looked {
+            Ok(growing) => growing,
+            Err(error) => return self.back_off(error),
+        };
+        if self.pause.end() {
+            self.desk.tell(WatchReport::Resumed);
+        }
+        let (now, next) = (Instant::now(), self.schedule.next());
+        // What arrived during the work may have been missed.
+        if self.desk.busy || self.backlog.is_due() {
+            next.min(now)
+        } else if growing {
+            next.min(now + GROWING)
+        } else {
+            next
         }
     }
 
@@ -309,19 +303,15 @@ impl<'t> Watcher<'t> {
         until
     }
 
-    fn look(&mut self) -> Result<LookResult, OpsError> {
+    /// Looks at everything that is due; returns whether files are still being written.
+    fn look(&mut self, head: &Head) -> Result<bool, OpsError> {
         let Self { workspace, wait, desk, looks, backlog, visits, schedule, .. } = self;
         let wait = *wait;
-        let head = match workspace.head_now() {
-            Ok(head) => head,
-            Err(GitError::Waiting { reason }) => return Ok(LookResult::Paused(reason)),
-            Err(error) => return Err(error.into()),
-        };
         if self.pause.end_pause() {
             desk.tell(WatchReport::Resumed);
         }
         workspace.own_folder_is_ours()?;
-        looks.look_at_rules(workspace, &head, desk)?;
+        looks.look_at_rules(workspace, head, desk)?;
         if schedule.index.is_due(Instant::now()) {
             // Dropped steps come first: commits made before would be in their way.
             looks.look_at_branch(workspace, wait, desk);
@@ -351,7 +341,7 @@ impl<'t> Watcher<'t> {
             }
             schedule.handed_out(start, Instant::now());
         }
-        Ok(LookResult::Done { growing })
+        Ok(growing)
     }
 }
 

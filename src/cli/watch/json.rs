@@ -8,8 +8,8 @@ use crate::cli::render::changes::{change_value, dependent_value, given_value, ti
 use crate::cli::render::findings::diagnostic_values;
 use crate::cli::session::Session;
 use crate::project::error::reason::reason_of;
-use crate::tasks::apply::change::Changed;
 use crate::tasks::inbox::deliver::Delivered;
+use crate::tasks::plan::choice::Changed;
 use crate::tasks::view::changed::warnings_value;
 use crate::watch::report::WatchReport;
 

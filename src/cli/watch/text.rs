@@ -9,8 +9,8 @@ use crate::files::diagnostic::diagnostic::{Diagnostic, render_all};
 use crate::files::printable::inert;
 use crate::project::error::error::OpsError;
 use crate::storage::layout::{BRANCH, INBOX};
-use crate::tasks::apply::change::Changed;
 use crate::tasks::inbox::deliver::Delivered;
+use crate::tasks::plan::choice::Changed;
 use crate::tasks::view::changed::way;
 use crate::watch::report::{EventSource, WatchReport};
 

@@ -23,9 +23,9 @@ use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::setup::create_workflow::{Fate, NewWorkflow, create_workflow};
 use crate::setup::template::Template;
-use crate::tasks::apply::change::DryRun;
 use crate::tasks::create::{NewTask, check_new, create};
 use crate::tasks::headers::lookup::workflow_named;
+use crate::tasks::plan::choice::DryRun;
 
 /// The longest title that is made of an input, in characters.
 const TITLE: usize = 80;

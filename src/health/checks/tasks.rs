@@ -8,10 +8,10 @@ use crate::domain::{LostDependency, Status, TaskId};
 use crate::health::subject::{Found, Project, Subject};
 use crate::project::issue::Issue;
 use crate::rules::{Rules, is_nobody};
-use crate::tasks::apply::change::DryRun;
-use crate::tasks::automatic::rule_changes::settle_rules;
+use crate::tasks::automatic::rule_changes::follow_rules;
 use crate::tasks::headers::dependencies::{Dependencies, round, waiting_in_circles};
 use crate::tasks::headers::summary::TaskSummary;
+use crate::tasks::plan::choice::DryRun;
 
 /// How long each batch waits for the lock.
 const WAIT: Duration = Duration::from_secs(10);
@@ -109,7 +109,7 @@ pub(crate) fn behind_rules(subject: &Subject<'_>) -> Found {
     );
     Ok(vec![issue.cured_by(|workspace| {
         let go_on = &mut |_: Duration| ControlFlow::Continue(());
-        let settled = settle_rules(workspace, WAIT, DryRun::No, go_on)?;
+        let settled = follow_rules(workspace, WAIT, DryRun::No, go_on)?;
         settled.troubled.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     })])
 }

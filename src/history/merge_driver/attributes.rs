@@ -5,7 +5,7 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files::read;
 use crate::storage::{ProjectPath, StoreError};
-use crate::tasks::apply::commit_files::commit_files;
+use crate::tasks::apply::commit::commit_files;
 use crate::tasks::plan::write::Beside;
 
 /// The file that says which files our driver merges.
@@ -78,16 +78,8 @@ pub(crate) fn commit_attributes(workspace: &Workspace) -> Result<bool, OpsError>
         // Git may have written CRLF here, and would convert it.
         let bytes = with_lf(&bytes).into_owned();
         let file = Beside { path: path.clone(), before: standing, bytes };
-        let lock = workspace.lock()?;
-        if commit_files(
-            workspace,
-            &lock,
-            &head,
-            &[file],
-            "Merge tasks by their meaning, and keep their line ends",
-        )?
-        .is_some()
-        {
+        let message = "Merge tasks by their meaning, and keep their line ends";
+        if commit_files(workspace, &head, &[file], message)?.is_some() {
             return Ok(true);
         }
     }

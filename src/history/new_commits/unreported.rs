@@ -7,7 +7,7 @@ use crate::domain::Timestamp;
 use crate::git::{ChangedFile, CommitId, Head, LogEntry, Repository};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::Cursor;
+use crate::storage::ToldCursor;
 
 /// How many commits are reported in one go where that must not take long.
 pub(crate) const MOST_COMMITS: usize = 200;
@@ -44,7 +44,7 @@ impl UnreportedCommits {
     /// Returns the commit up to which all was reported on the branch: the noted one, or, for a new branch, where it left the known ones.
     pub(crate) fn begin(
         workspace: &Workspace,
-        known: &Cursor,
+        known: &ToldCursor,
         head: &Head,
         newest: CommitId,
     ) -> Result<Option<CommitId>, OpsError> {
@@ -68,7 +68,7 @@ impl UnreportedCommits {
     /// Returns the commits since the last reported one, or the first `most` of them; nothing where history no longer leads there.
     pub(crate) fn since(
         workspace: &Workspace,
-        known: &Cursor,
+        known: &ToldCursor,
         (last, newest): (CommitId, CommitId),
         most: usize,
     ) -> Result<Option<Self>, OpsError> {
@@ -121,7 +121,7 @@ impl UnreportedCommits {
     }
 
     /// Notes in the cursor that these were reported.
-    pub(crate) fn note_in(&self, cursor: &mut Cursor, branch: &str) {
+    pub(crate) fn note_in(&self, cursor: &mut ToldCursor, branch: &str) {
         cursor.lose(&self.gone.iter().map(ToString::to_string).collect::<Vec<_>>());
         cursor.set(branch, &self.reached.to_string());
     }
@@ -200,6 +200,6 @@ impl UnreportedCommits {
     }
 }
 
-fn known_commits(known: &Cursor) -> impl Iterator<Item = CommitId> {
+fn known_commits(known: &ToldCursor) -> impl Iterator<Item = CommitId> {
     known.commits().filter_map(|text| text.parse().ok())
 }

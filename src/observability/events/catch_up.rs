@@ -18,7 +18,7 @@ use crate::project::parallel_map::side_by_side;
 use crate::project::workspace::Workspace;
 use crate::storage::event_log::StreamWriter;
 use crate::storage::event_log::{StreamRecord, StreamState};
-use crate::storage::{Cursor, EventStream};
+use crate::storage::{EventStream, ToldCursor};
 
 /// How long whoever else writes is waited for: they are about to write the same.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -198,7 +198,7 @@ fn write(
 /// Returns the commits that are to be told of; nothing where history does not lead to what was told any more.
 fn news(
     workspace: &Workspace,
-    cursor: &Cursor,
+    cursor: &ToldCursor,
     ground: &Ground,
     most: usize,
 ) -> Result<Option<UnreportedCommits>, OpsError> {

@@ -13,7 +13,7 @@ use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::{ProjectPath, layout};
-use crate::tasks::headers::listing::{Listing, Scope, Unreadable, read_all};
+use crate::tasks::headers::listing::{ListScope, Listing, Unreadable, read_all};
 use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::inbox::pending::pending;
 use crate::tasks::state::task_state::parse_with;
@@ -45,7 +45,7 @@ impl Numbers {
 
 /// Counts the project.
 pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbers, OpsError> {
-    let listing = read_all(workspace, in_force, Scope::All);
+    let listing = read_all(workspace, in_force, ListScope::All);
     let hidden = unreadable_tasks(workspace, in_force, &listing)?;
     let known = known_series::of(&in_force.rules);
     let counts = count::of(&known, listing.tasks.iter().map(|(header, _)| header).chain(&hidden));

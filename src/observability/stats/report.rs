@@ -15,7 +15,7 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::tasks::headers::list::Filter;
-use crate::tasks::headers::listing::{Scope, Unreadable, read_all, unreadable_value};
+use crate::tasks::headers::listing::{ListScope, Unreadable, read_all, unreadable_value};
 use crate::tasks::headers::lookup::known_names;
 use crate::tasks::headers::summary::{TaskSummary, time};
 
@@ -143,7 +143,7 @@ pub(crate) fn stats(
     in_force: &InForce,
     question: &Question,
 ) -> Result<Stats, OpsError> {
-    let mut listing = read_all(workspace, in_force, Scope::All);
+    let mut listing = read_all(workspace, in_force, ListScope::All);
     if let Some(workflow) = &question.workflow {
         let filter = Filter { workflows: vec![workflow.clone()], ..Filter::default() };
         known_names(&filter, &in_force.rules, &listing)?;

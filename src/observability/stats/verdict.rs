@@ -88,7 +88,7 @@ impl<'a> Judges<'a> {
 mod tests {
     use super::*;
     use crate::observability::stats::report::tests::{passed, sent_back};
-    use crate::tasks::headers::ended_visit::Joined;
+    use crate::tasks::headers::ended_visit::JoinedFork;
 
     fn said(stay: &EndedVisit) -> Vec<(&str, bool)> {
         verdicts(stay).map(|verdict| (verdict.station, verdict.rejects)).collect()
@@ -120,7 +120,7 @@ mod tests {
         let mut stay = passed("checks/security", "");
         assert_eq!(said(&stay), [("checks/security", false)]);
         assert_eq!(gate_verdict(&stay), None);
-        stay.join = Some(Box::new(Joined { fork: "checks".into(), failed: true }));
+        stay.join = Some(Box::new(JoinedFork { fork: "checks".into(), failed: true }));
         stay.retry = Some(1);
         assert_eq!(said(&stay), [("checks/security", false), ("checks", true)]);
         assert_eq!(gate_verdict(&stay), Some(Verdict { station: "checks", rejects: true }));

@@ -11,11 +11,11 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Limit, Limits, Refusal, Rules};
 use crate::tasks::actions::choose;
-use crate::tasks::apply::batch::{MOST, change_together};
-use crate::tasks::apply::change::change;
-use crate::tasks::headers::listing::{Listing, Scope, Unreadable, read_all};
+use crate::tasks::apply::batch::{MOST, apply_together};
+use crate::tasks::apply::change::due_or;
+use crate::tasks::headers::listing::{ListScope, Listing, Unreadable, read_all};
 use crate::tasks::headers::summary::{TaskSummary, gate_of};
-use crate::tasks::plan::choice::{Changed, Choice, DryRun};
+use crate::tasks::plan::choice::{Changed, DryRun};
 use crate::tasks::state::task_state::TaskState;
 
 /// What ran out.
@@ -60,42 +60,34 @@ pub(crate) fn run_out(
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
 ) -> Result<RanOut, OpsError> {
     let in_force = workspace.rules()?;
-    let listing = read_all(workspace, &in_force, Scope::Active);
+    let listing = read_all(workspace, &in_force, ListScope::Active);
     let mut all = limits_of(&in_force.rules, &listing);
     all.sort_by_key(|due| due.at);
     let now = workspace.now();
     let ahead = all.split_off(all.partition_point(|due| due.at <= now));
     let next = ahead.first().map(|due| due.at);
     let mut ran_out = RanOut { next, unreadable: listing.unreadable, ..RanOut::default() };
-    if dry_run == DryRun::Yes {
-        for due in &all {
-            let result = change(workspace, &due.task, dry_run, &mut |standing| {
-                chosen_for(workspace, standing, due)
-            });
-            ran_out.note(due, result);
-        }
-        return Ok(ran_out);
-    }
     // A visit that ended has no claim any more: of one task, what ran out first comes first.
     for batch in all.chunks(MOST) {
         let start = Instant::now();
         let tasks: Vec<&TaskId> = batch.iter().map(|due| &due.task).collect();
-        let mut choose = |workspace: &Workspace, place: usize, standing: &TaskState| {
-            chosen_for(workspace, standing, &batch[place])
+        workspace.restart_wait(wait);
+        let mut decide = |workspace: &Workspace, place: usize, state: &mut TaskState| {
+            due_or(workspace, state, |state| {
+                let author = workspace.repository.author_identity()?;
+                choose(workspace, state, &batch[place].act(), author)
+            })
         };
-        change_together(workspace, wait, &tasks, &mut choose, &mut |place, result| {
-            ran_out.note(&batch[place], result);
+        apply_together(workspace, &tasks, dry_run, &mut decide, &mut |place, result| {
+            if let Some(result) = result.transpose() {
+                ran_out.note(&batch[place], result);
+            }
         })?;
         if rest(start.elapsed()).is_break() {
             break;
         }
     }
     Ok(ran_out)
-}
-
-/// Returns how the task goes on.
-fn chosen_for(workspace: &Workspace, standing: &TaskState, due: &Due) -> Result<Choice, OpsError> {
-    choose(workspace, standing, &due.act(), workspace.repository.author_identity()?)
 }
 
 impl RanOut {

@@ -10,7 +10,7 @@ use crate::rules::{Waits, circle_of, circles};
 use crate::storage::ProjectPath;
 use crate::storage::tasks::task_files;
 use crate::storage::tasks::walk::WalkEntry;
-use crate::tasks::headers::listing::{Listing, Scope, read_all};
+use crate::tasks::headers::listing::{ListScope, Listing, read_all};
 use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::state::task_state::parse;
 
@@ -139,7 +139,7 @@ pub(crate) fn circle_around(
     in_force: &InForce,
     id: &TaskId,
 ) -> Option<Vec<String>> {
-    let listing = read_all(workspace, in_force, Scope::Active);
+    let listing = read_all(workspace, in_force, ListScope::Active);
     circle_of(&waits(&listing), id.as_str()).map(owned)
 }
 
@@ -150,7 +150,7 @@ pub(crate) fn refuse_circle(
     id: &TaskId,
     depends_on: &[TaskId],
 ) -> Result<(), OpsError> {
-    let listing = read_all(workspace, in_force, Scope::Active);
+    let listing = read_all(workspace, in_force, ListScope::Active);
     let mut waits = waits(&listing);
     waits.insert(id.as_str(), depends_on.iter().map(TaskId::as_str).collect());
     let Some(circle) = circle_of(&waits, id.as_str()) else { return Ok(()) };

@@ -7,7 +7,7 @@ use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::tasks::headers::dependencies::{Dependencies, waiting_in_circles};
-use crate::tasks::headers::listing::{Listing, Scope, read_all};
+use crate::tasks::headers::listing::{ListScope, Listing, read_all};
 use crate::tasks::headers::summary::TaskSummary;
 
 /// Which tasks are wanted. Everything that is given must hold.
@@ -61,8 +61,11 @@ pub(crate) fn list(
     sort: Sort,
 ) -> Listing {
     let wants_finished = filter.all || filter.statuses.iter().any(|status| status.is_finished());
-    let mut listing =
-        read_all(workspace, in_force, if wants_finished { Scope::All } else { Scope::Active });
+    let mut listing = read_all(
+        workspace,
+        in_force,
+        if wants_finished { ListScope::All } else { ListScope::Active },
+    );
     let dependencies = if filter.ready {
         Dependencies::of(workspace, in_force, &listing)
     } else {

@@ -50,6 +50,10 @@ pub(crate) struct Unreadable {
 }
 
 impl Unreadable {
+    fn whole(path: String, reason: String) -> Self {
+        Self { path, reason, diagnostics: Vec::new() }
+    }
+
     /// Returns the file, with line and column where its text is what is wrong.
     pub(crate) fn place(&self) -> String {
         match self.diagnostics.first() {
@@ -61,7 +65,7 @@ impl Unreadable {
 
 /// Which files are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum ListScope {
     /// Those of active tasks, wherever git put them.
     Active,
     /// Those of the tasks that finished on the last day there is, too.
@@ -71,7 +75,7 @@ pub(crate) enum Scope {
 }
 
 /// Reads the summaries of all tasks; only those that changed since they were last looked at are parsed.
-pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) -> Listing {
+pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListScope) -> Listing {
     let start = Instant::now();
     let paths = &workspace.paths;
     let looked = workspace.clock()();
@@ -100,7 +104,7 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
             }
             // It went away since the folder was listed: finished, or moved by a person. Who wants all of them misses none.
             Err(OpsError::Store(StoreError::Gone { .. })) => {
-                let wanted = Some(entry).filter(|_| scope == Scope::All);
+                let wanted = Some(entry).filter(|_| scope == ListScope::All);
                 let default = &in_force.rules.project.default_workflow;
                 listing
                     .tasks
@@ -118,7 +122,7 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
     // The cache only saves time: a project that cannot be written to is listed all the same.
     let _ = cache.save(paths);
     listing.tasks.extend(kept.into_iter().filter_map(|path| Some((cache.take(&path)?, path))));
-    if scope == Scope::Active {
+    if scope == ListScope::Active {
         listing.tasks.retain(|(task, path)| !is_archived(path) || is_misplaced(task, path));
     }
     for (task, _) in &mut listing.tasks {
@@ -132,10 +136,10 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
 
 /// Returns the task files, and says which cannot be any. Two active files of one id are neither: a list would show one task twice,
 /// or only what one of them says.
-fn entries(workspace: &Workspace, scope: Scope, listing: &mut Listing) -> Vec<TaskEntry> {
+fn entries(workspace: &Workspace, scope: ListScope, listing: &mut Listing) -> Vec<TaskEntry> {
     let paths = &workspace.paths;
     // Before the active ones are gone through: one that is brought back meanwhile is among those then.
-    let open = if scope == Scope::All { Vec::new() } else { open_in_archive(workspace) };
+    let open = if scope == ListScope::All { Vec::new() } else { open_in_archive(workspace) };
     let mut strays = Vec::new();
     let mut task = |entry: WalkEntry| match entry {
         WalkEntry::Task(entry) => Some(entry),
@@ -146,9 +150,9 @@ fn entries(workspace: &Workspace, scope: Scope, listing: &mut Listing) -> Vec<Ta
     };
     let mut active: Vec<TaskEntry> = task_files::walk_active(paths).filter_map(&mut task).collect();
     let mut archived: Vec<TaskEntry> = match scope {
-        Scope::Active => Vec::new(),
-        Scope::Recent => task_files::walk_latest(paths).filter_map(&mut task).collect(),
-        Scope::All => task_files::walk_archived(paths).filter_map(&mut task).collect(),
+        ListScope::Active => Vec::new(),
+        ListScope::Recent => task_files::walk_latest(paths).filter_map(&mut task).collect(),
+        ListScope::All => task_files::walk_archived(paths).filter_map(&mut task).collect(),
     };
     tell_apart(strays, &archived, listing);
     let unreadable = &mut listing.unreadable;
@@ -163,29 +167,25 @@ fn entries(workspace: &Workspace, scope: Scope, listing: &mut Listing) -> Vec<Ta
         is_new
     });
     active.retain(|entry| files[&entry.id].len() == 1);
+    let stands = |path: &ProjectPath| path.below(paths.root()).exists();
     let mut arrived = HashSet::new();
     let mut both = Vec::new();
     for entry in archived {
-        match files.get(&entry.id).map(|others| side(paths, others)) {
-            None => both.push(entry),
-            Some(Side::Active) => {}
-            Some(Side::Archived) => {
-                arrived.insert(entry.id.clone());
+        let others = files.get(&entry.id).map(Vec::as_slice).unwrap_or_default();
+        match others.iter().find(|path| stands(path)) {
+            None => {
+                if !others.is_empty() {
+                    arrived.insert(entry.id.clone());
+                }
                 both.push(entry);
             }
-            // It was brought back meanwhile.
-            Some(Side::Both) if !entry.path.below(paths.root()).exists() => {}
-            Some(Side::Both) => {
-                let other = &files[&entry.id][0];
-                let reason = format!(
-                    "task `{}` is active as `{other}` too: remove one of the two",
-                    entry.id
-                );
-                unreadable.push(Unreadable {
-                    path: entry.path.to_string(),
-                    reason,
-                    diagnostics: Vec::new(),
-                });
+            // On its way into the archive a task is in both places for a moment; or it was brought back meanwhile.
+            Some(_) if journal::is_pending(paths) || !stands(&entry.path) => {}
+            Some(_) => {
+                let (id, other) = (&entry.id, &others[0]);
+                let reason =
+                    format!("task `{id}` is active as `{other}` too: remove one of the two");
+                unreadable.push(Unreadable::whole(entry.path.to_string(), reason));
             }
         }
     }
@@ -204,7 +204,7 @@ fn entries(workspace: &Workspace, scope: Scope, listing: &mut Listing) -> Vec<Ta
             "task `{id}` has {count} files, {}: {counts}; remove all but one",
             listed(&paths)
         );
-        unreadable.push(Unreadable { path: paths[0].to_string(), reason, diagnostics: Vec::new() });
+        unreadable.push(Unreadable::whole(paths[0].to_string(), reason));
     }
     active
 }
@@ -221,27 +221,7 @@ fn tell_apart(strays: Vec<Stray>, archived: &[TaskEntry], listing: &mut Listing)
         let is_beside =
             task.is_some_and(|task| !path.starts_with(ARCHIVE) || finished.contains(task.as_str()));
         let among = if is_beside { &mut listing.beside } else { &mut listing.unreadable };
-        let (path, reason) = (path.display().to_string(), reason.to_string());
-        among.push(Unreadable { path, reason, diagnostics: Vec::new() });
-    }
-}
-
-/// Where a task stands that was listed among the active ones and in the archive.
-enum Side {
-    Active,
-    Archived,
-    Both,
-}
-
-/// On its way into the archive a task is in both places for a moment; by now it may have arrived.
-fn side(paths: &Paths, active: &[ProjectPath]) -> Side {
-    let stands = || active.iter().any(|path| path.below(paths.root()).exists());
-    if stands() && journal::is_pending(paths) {
-        Side::Active
-    } else if stands() {
-        Side::Both
-    } else {
-        Side::Archived
+        among.push(Unreadable::whole(path.display().to_string(), reason.to_string()));
     }
 }
 
@@ -293,8 +273,13 @@ fn read_summary(paths: &Paths, workflow: &WorkflowName, id: &TaskId, path: &Proj
 }
 
 /// Forgets the files that are not there any more, as far as they were looked for.
-fn forget_missing(cache: &mut HeaderCache<TaskSummary>, standing: &HashSet<&str>, scope: Scope) {
-    let looked_for = |path: &str| scope == Scope::All || !path.starts_with(&format!("{ARCHIVE}/"));
+fn forget_missing(
+    cache: &mut HeaderCache<TaskSummary>,
+    standing: &HashSet<&str>,
+    scope: ListScope,
+) {
+    let looked_for =
+        |path: &str| scope == ListScope::All || !path.starts_with(&format!("{ARCHIVE}/"));
     cache.retain(|path| standing.contains(path) || !looked_for(path));
 }
 
@@ -304,9 +289,7 @@ pub(crate) fn unreadable(path: &str, error: OpsError) -> Unreadable {
             let reason = diagnostics.first().map(|first| first.message.clone()).unwrap_or_default();
             Unreadable { path: path.to_owned(), reason, diagnostics }
         }
-        other => {
-            Unreadable { path: path.to_owned(), reason: other.to_string(), diagnostics: Vec::new() }
-        }
+        other => Unreadable::whole(path.to_owned(), other.to_string()),
     }
 }
 

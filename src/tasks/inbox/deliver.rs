@@ -23,7 +23,7 @@ use crate::project::error::reason::reason_of;
 use crate::project::workspace::Workspace;
 use crate::rules::Refusal;
 use crate::storage::inbox::{FileClass, InboxFile, OpenInboxFile, Witnessed};
-use crate::storage::random::{UlidSequence, ulid};
+use crate::storage::random::ulid;
 use crate::storage::{Inbox, StoreError};
 use crate::system::crash_points;
 use crate::tasks::apply::batch::MOST;
@@ -132,8 +132,8 @@ pub(crate) fn deliver(
         }
     }
     let mut failed = Vec::new();
-    // Whoever takes them up after a kill goes by the order of their ids.
-    let mut ids = UlidSequence::default();
+    // Whoever takes them up after a kill goes by the order of their ids: each is of a later millisecond.
+    let mut time = clock();
     let (mut ready, mut taken) = (ready.into_iter(), taken.into_iter());
     let done = work_off(workspace, &inbox, wait, visits, recipient, &mut |room| {
         let mut batch: Vec<TakenFile> =
@@ -142,7 +142,8 @@ pub(crate) fn deliver(
             return Ok(batch);
         }
         for (file, first_seen) in ready.by_ref().take(room) {
-            match inbox.take(&file, &ids.next(clock())?) {
+            time += Duration::from_millis(1);
+            match inbox.take(&file, &ulid(time)?) {
                 Ok(taken) => batch.extend(taken.map(|taken| (taken, first_seen))),
                 Err(fault) => failed.push((file.name, fault)),
             }
@@ -159,7 +160,7 @@ pub(crate) fn deliver(
 }
 
 /// A completion that was read from its file.
-struct Work {
+struct DeliveredFile {
     file: InboxFile,
     /// Held for as long as it is worked on.
     open: OpenInboxFile,
@@ -178,7 +179,7 @@ fn work_off(
     recipient: &mut dyn Recipient,
     more: &mut dyn FnMut(usize) -> Result<Vec<TakenFile>, OpsError>,
 ) -> Result<(), OpsError> {
-    let mut pending: Vec<Work> = Vec::new();
+    let mut pending: Vec<DeliveredFile> = Vec::new();
     loop {
         let start = Instant::now();
         let files = more(MOST.saturating_sub(pending.len()))?;
@@ -217,7 +218,7 @@ fn open(
     file: InboxFile,
     first_seen: u64,
     recipient: &mut dyn Recipient,
-) -> Result<Option<Work>, OpsError> {
+) -> Result<Option<DeliveredFile>, OpsError> {
     let open = match inbox.open(&file) {
         Ok(Some(open)) => open,
         // Another watcher has it, or was faster.
@@ -236,7 +237,7 @@ fn open(
         Ok(completion) => {
             // A file that was marked does not say so itself.
             let names_visit = file.visit.is_none() && completion.ticket.visit.is_some();
-            Ok(Some(Work { file, open, completion, names_visit, first_seen }))
+            Ok(Some(DeliveredFile { file, open, completion, names_visit, first_seen }))
         }
         Err(reason) => {
             refuse(inbox, &file, &open, reason, recipient)?;
@@ -250,7 +251,7 @@ fn work_on(
     workspace: &mut Workspace,
     inbox: &Inbox<'_>,
     wait: Duration,
-    batch: &[Work],
+    batch: &[DeliveredFile],
     recipient: &mut dyn Recipient,
     note: &mut dyn FnMut(&Completion, bool),
 ) -> Result<(), OpsError> {
@@ -261,7 +262,7 @@ fn work_on(
     let mut waits = vec![true; batch.len()];
     let mut refused = vec![false; batch.len()];
     let done = complete_together(workspace, wait, &mut completions, &mut |place, result| {
-        let Work { file, open, .. } = &batch[place];
+        let DeliveredFile { file, open, .. } = &batch[place];
         waits[place] = result.as_ref().is_err_and(is_passing);
         refused[place] = result.is_err() && !waits[place];
         let settled = match result {
@@ -288,7 +289,7 @@ fn work_on(
     }
     done.and(trouble)?;
     for (place, refusal) in late {
-        let Work { file, open, .. } = &batch[place];
+        let DeliveredFile { file, open, .. } = &batch[place];
         // Whoever was late may not look here again, so it is told before the file is settled; but no file waits for notices.
         let digest = Digest::of(&open.bytes);
         if let Err(error) = recipient.late(workspace, &refusal, &digest) {

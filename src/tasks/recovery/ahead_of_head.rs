@@ -18,7 +18,7 @@ use crate::tasks::plan::write::Write;
 use crate::tasks::publish::commit::publish;
 use crate::tasks::recovery::interrupted_write::{InterruptedWrite, tell_unfinished};
 use crate::tasks::recovery::table::{RecoveryStep, step};
-use crate::tasks::state::task_state::{Pending, TaskState, Version};
+use crate::tasks::state::task_state::{FileVersion, Pending, TaskState};
 
 impl InterruptedWrite<'_> {
     /// Commits what is ahead of HEAD in one go: the record is replaced by that commit's own, so a kill in it is healed like the first.
@@ -123,7 +123,7 @@ impl InterruptedWrite<'_> {
         &self,
         state: &TaskState,
         intended: &IntendedWrite,
-    ) -> Result<Vec<Version>, OpsError> {
+    ) -> Result<Vec<FileVersion>, OpsError> {
         let Some(branch) = &self.branch else { return Ok(Vec::new()) };
         let repository = &self.workspace.repository;
         // The last of them may be what moves the file.
@@ -154,7 +154,7 @@ impl InterruptedWrite<'_> {
             }
             if let Some(other) = blob {
                 let bytes = repository.read_blob(other)?;
-                versions.push(Version { bytes, message, author: Some(author), authored });
+                versions.push(FileVersion { bytes, message, author: Some(author), authored });
             }
             later = blob;
         }

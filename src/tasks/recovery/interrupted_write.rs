@@ -7,7 +7,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::journal::{FileBefore, IntendedWrite, JournalRecord, RecoveryAim};
 use crate::storage::tasks::task_files;
 use crate::storage::{ProjectPath, StoreError, WriterLock};
-use crate::tasks::recovery::table::{FileState, RecoveryFacts, Verdict};
+use crate::tasks::recovery::table::{EngineVerdict, FileState, RecoveryFacts};
 use crate::tasks::state::task_state::{Pending, TaskState};
 
 /// What a command has left.
@@ -109,11 +109,11 @@ impl InterruptedWrite<'_> {
         state: Option<&TaskState>,
     ) -> Result<RecoveryFacts, OpsError> {
         let verdict = match state.map(|state| &state.pending) {
-            None => Verdict::Unknown,
-            Some(Pending::Nothing) => Verdict::Same,
-            Some(Pending::Versions(_)) => Verdict::Made,
+            None => EngineVerdict::Unknown,
+            Some(Pending::Nothing) => EngineVerdict::Same,
+            Some(Pending::Versions(_)) => EngineVerdict::Made,
             Some(Pending::Foreign(_) | Pending::Unearned(_) | Pending::Stale(_)) => {
-                Verdict::Foreign
+                EngineVerdict::Foreign
             }
         };
         Ok(RecoveryFacts {

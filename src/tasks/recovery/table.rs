@@ -34,7 +34,7 @@ pub(crate) enum FileState {
 
 /// What the engine says of the file and HEAD's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum EngineVerdict {
     /// There is no difference.
     Same,
     /// It would have made that, or anybody may.
@@ -54,7 +54,7 @@ pub(crate) struct RecoveryFacts {
     pub file: FileState,
     /// Whether HEAD has of the file what it had when the record was made.
     pub is_head_unchanged: bool,
-    pub verdict: Verdict,
+    pub verdict: EngineVerdict,
 }
 
 /// What is done with it.
@@ -76,12 +76,14 @@ pub(crate) fn step(facts: RecoveryFacts) -> RecoveryStep {
     let is_to_be_finished = is_own_branch && aim == RecoveryAim::Finish;
     let is_intact = file == FileState::AsIntended && is_head_unchanged;
     match (is_to_be_finished, verdict) {
-        (true, Verdict::Made) => RecoveryStep::Commit,
-        (true, Verdict::Foreign) if is_intact => RecoveryStep::PutBack,
-        (_, Verdict::Same) | (true, Verdict::Foreign | Verdict::Unknown) => RecoveryStep::Leave,
+        (true, EngineVerdict::Made) => RecoveryStep::Commit,
+        (true, EngineVerdict::Foreign) if is_intact => RecoveryStep::PutBack,
+        (_, EngineVerdict::Same) | (true, EngineVerdict::Foreign | EngineVerdict::Unknown) => {
+            RecoveryStep::Leave
+        }
         (false, verdict) => match (file, verdict) {
             (FileState::AsIntended, _) => RecoveryStep::PutBack,
-            (FileState::Stuck | FileState::Other, Verdict::Made) => RecoveryStep::Tell,
+            (FileState::Stuck | FileState::Other, EngineVerdict::Made) => RecoveryStep::Tell,
             _ => RecoveryStep::Leave,
         },
     }
@@ -91,8 +93,8 @@ pub(crate) fn step(facts: RecoveryFacts) -> RecoveryStep {
 mod tests {
     use super::*;
 
-    const VERDICTS: [Verdict; 4] =
-        [Verdict::Same, Verdict::Made, Verdict::Foreign, Verdict::Unknown];
+    const VERDICTS: [EngineVerdict; 4] =
+        [EngineVerdict::Same, EngineVerdict::Made, EngineVerdict::Foreign, EngineVerdict::Unknown];
 
     fn everything() -> Vec<RecoveryFacts> {
         let mut all = Vec::new();
@@ -123,7 +125,7 @@ mod tests {
     #[test]
     fn what_is_committed_is_what_the_engine_made_for_that_branch_and_nobody_was_told_failed() {
         for facts in everything() {
-            let is_ours = is_to_be_finished(facts) && facts.verdict == Verdict::Made;
+            let is_ours = is_to_be_finished(facts) && facts.verdict == EngineVerdict::Made;
             assert_eq!(step(facts) == RecoveryStep::Commit, is_ours, "{facts:?}");
         }
     }
@@ -133,7 +135,7 @@ mod tests {
         for facts in everything().into_iter().filter(|facts| step(*facts) == RecoveryStep::PutBack)
         {
             assert_eq!(facts.file, FileState::AsIntended, "{facts:?}");
-            assert_ne!(facts.verdict, Verdict::Same, "{facts:?}: somebody committed it");
+            assert_ne!(facts.verdict, EngineVerdict::Same, "{facts:?}: somebody committed it");
             assert!(!is_to_be_finished(facts) || facts.is_head_unchanged, "{facts:?}");
         }
     }
@@ -142,7 +144,7 @@ mod tests {
     fn nothing_of_a_stopped_command_is_frozen_where_nobody_changed_anything_but_the_rules() {
         for facts in everything() {
             let is_as_left = facts.file == FileState::AsIntended && facts.is_head_unchanged;
-            if is_as_left && facts.verdict == Verdict::Foreign {
+            if is_as_left && facts.verdict == EngineVerdict::Foreign {
                 assert_eq!(step(facts), RecoveryStep::PutBack, "{facts:?}");
             }
         }
@@ -152,7 +154,7 @@ mod tests {
     fn what_is_not_to_be_committed_is_put_back_or_told_as_long_as_anybody_could_commit_it() {
         for facts in everything().into_iter().filter(|facts| !is_to_be_finished(*facts)) {
             let could_be_committed =
-                facts.verdict == Verdict::Made && facts.file != FileState::Before;
+                facts.verdict == EngineVerdict::Made && facts.file != FileState::Before;
             let step = step(facts);
             assert!(
                 !could_be_committed || matches!(step, RecoveryStep::PutBack | RecoveryStep::Tell),

@@ -48,8 +48,8 @@ pub(crate) fn drifted(rules: &Rules, task: &Task) -> Option<String> {
 }
 
 /// Says where a hand-made task would begin, or why it cannot.
-pub(crate) fn beginning(workspace: &Workspace, standing: &TaskState) -> String {
-    match begun(&standing.in_force.rules, &standing.file, workspace.now()) {
+pub(crate) fn beginning(workspace: &Workspace, state: &TaskState) -> String {
+    match begun(&state.in_force.rules, &state.file, workspace.now()) {
         Ok(WorkflowStep { task, warnings, .. }) => {
             let at = task
                 .gate

@@ -10,10 +10,10 @@ use crate::agents::mcp::session::OpenProject;
 use crate::agents::mcp::tool_error::ToolError;
 use crate::rules::{Limit, deadlines};
 use crate::tasks::actions::{release, renew};
-use crate::tasks::apply::change::DryRun;
 use crate::tasks::create::{NewTask, create};
 use crate::tasks::edit::{Comment, comment};
 use crate::tasks::headers::lookup::workflow_named;
+use crate::tasks::plan::choice::DryRun;
 use crate::tasks::view::changed::warnings_value;
 
 pub(crate) const RENEW: Tool = Tool {
@@ -125,7 +125,7 @@ pub(crate) const CREATE: Tool = Tool {
     effect: ToolEffect::Adds,
 };
 
-/// What is told of a new task.
+/// The fields of the answer about a new task.
 pub(crate) const MADE: &[(&str, &str)] = &[
     ("task", "string"),
     ("workflow", "string"),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::files::config::configuration::{Source, load};
 use crate::files::task_file::{Defaults, parse};
-use crate::tasks::headers::ended_visit::{EndedVisit, Joined};
+use crate::tasks::headers::ended_visit::{EndedVisit, JoinedFork};
 use crate::tasks::headers::summary::TaskSummary;
 
 /// A task in the making.
@@ -184,7 +184,7 @@ fn an_agent_is_measured_by_the_gates_it_works_at() {
 #[test]
 fn a_fork_is_counted_once_and_each_branch_for_itself() {
     let mut closing = EndedVisit { seconds: 90, retry: Some(1), ..passed("checks/b", "work") };
-    closing.join = Some(Box::new(Joined { fork: "checks".into(), failed: true }));
+    closing.join = Some(Box::new(JoinedFork { fork: "checks".into(), failed: true }));
     let story = Story::new("a")
         .lasting(10, passed("work", "checks"))
         .lasting(30, EndedVisit { rejected: true, ..passed("checks/a", "") })

@@ -15,8 +15,8 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::random::chance;
 use crate::system::shell::quoted;
-use crate::tasks::apply::change::DryRun;
-use crate::tasks::recovery::bring::{Brought, bring};
+use crate::tasks::plan::choice::DryRun;
+use crate::tasks::recovery::bring::{BringOutcome, bring};
 use crate::tasks::recovery::recover;
 
 /// How often a commit is offered at most.
@@ -211,9 +211,9 @@ impl SyncRun<'_> {
         }
         let subject = format!("{SYNCED}fast-forward to {}", self.upstream.name());
         Ok(match bring(self.workspace, head, remote, &subject)? {
-            Brought::There => Some(SyncEnd::Same),
-            Brought::Moved => None,
-            Brought::Blocked(error) => Some(self.blocked(error)?),
+            BringOutcome::There => Some(SyncEnd::Same),
+            BringOutcome::Moved => None,
+            BringOutcome::Blocked(error) => Some(self.blocked(error)?),
         })
     }
 
@@ -276,9 +276,9 @@ impl SyncRun<'_> {
         (self.merge, self.superseded) = (Some(joined.commit), joined.superseded);
         let subject = format!("{SYNCED}merge with {}", self.upstream.name());
         Ok(match bring(self.workspace, head, joined.commit, &subject)? {
-            Brought::Moved if end == SyncEnd::Same => None,
-            Brought::There | Brought::Moved => Some(end),
-            Brought::Blocked(error) => Some(self.blocked(error)?),
+            BringOutcome::Moved if end == SyncEnd::Same => None,
+            BringOutcome::There | BringOutcome::Moved => Some(end),
+            BringOutcome::Blocked(error) => Some(self.blocked(error)?),
         })
     }
 
