@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use aof::agents::runner::{Asked, Audience, News, Pace, RunnerSetup, Wish, work};
+use aof::agents::runner::{Audience, Pace, PersonQuestion, RunEvent, RunTarget, RunnerSetup, work};
 use aof::domain::Completion;
 use aof::project::workspace::{Network, Workspace};
 use aof::system::process::{Attendant, Limits, Orphans, Program, Stream};
@@ -48,7 +48,7 @@ fn main() {
 fn report(size: usize) {
     let folder = tempfile::TempDir::new().expect("a folder");
     let project = project(folder.path(), size);
-    let wish = Wish::Agents { agents: vec!["noop".parse().expect("an id")], role: None };
+    let wish = RunTarget::Agents { agents: vec!["noop".parse().expect("an id")], role: None };
     let (mut visits, mut starts) = (Vec::new(), Vec::new());
     for round in 0..=SAMPLES {
         let begun = Instant::now();
@@ -117,9 +117,9 @@ fn bare(root: &Path) -> Duration {
 struct Nobody;
 
 impl Audience for Nobody {
-    fn hear(&mut self, _: &News) {}
+    fn hear(&mut self, _: &RunEvent) {}
 
-    fn decide(&mut self, _: &Asked<'_>) -> Option<Completion> {
+    fn decide(&mut self, _: &PersonQuestion<'_>) -> Option<Completion> {
         None
     }
 }

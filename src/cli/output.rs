@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::files::diagnostic::diagnostic::Paint;
 use crate::files::printable::inert;
-use crate::tasks::apply::change::DryRun;
+use crate::tasks::plan::choice::DryRun;
 
 /// The version of what `--json` prints. It changes when a field is removed or changes its meaning.
 pub(crate) const JSON_VERSION: u64 = 1;

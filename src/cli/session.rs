@@ -19,7 +19,7 @@ use super::time::now;
 use crate::domain::AgentId;
 use crate::files::diagnostic::diagnostic::render_all;
 use crate::files::printable::inert;
-use crate::history::verify::project_commits::Past;
+use crate::history::verify::project_commits::CommitArchive;
 use crate::project::active_rules::{InForce, Remark};
 use crate::project::aside::{Aside, Tell, warn_in_log};
 use crate::project::author::acting_agent;
@@ -147,14 +147,14 @@ impl Session {
     }
 
     /// Opens the commits of the repository, for a command that reads no files.
-    pub(crate) fn past(&self, command: &str) -> Result<Past, CliError> {
-        let opened = Past::open(&self.directory, format!("aof {command}"), now);
+    pub(crate) fn past(&self, command: &str) -> Result<CommitArchive, CliError> {
+        let opened = CommitArchive::open(&self.directory, format!("aof {command}"), now);
         opened.map_err(|error| self.unopened(error))
     }
 
     /// Returns whether the repository has a worktree.
     pub(crate) fn is_in_worktree(&self) -> Result<bool, CliError> {
-        Past::has_files(&self.directory).map_err(|error| self.unopened(error))
+        CommitArchive::has_files(&self.directory).map_err(|error| self.unopened(error))
     }
 
     /// Opens the project in this folder for `aof init`.

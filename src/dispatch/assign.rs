@@ -1,7 +1,7 @@
 //! Giving a task to an agent. In a synced project that counts once the remote has it, like a claim.
 
 use super::openings::openings;
-use super::synced_claims::{Claims, confirm_or, look_around};
+use super::synced_claims::{ClaimMode, confirm_or, look_around};
 use crate::domain::{AgentId, Ticket};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -16,7 +16,7 @@ pub(crate) fn assign(
     agent: &AgentId,
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
-    let is_shared = dry_run == DryRun::No && Claims::here(workspace)? == Claims::Shared;
+    let is_shared = dry_run == DryRun::No && ClaimMode::here(workspace)? == ClaimMode::Shared;
     if is_shared {
         look_around(workspace)?;
     }

@@ -1,33 +1,15 @@
 //! Claims and assignments of one task, or of a branch of one. In a synced project the remote has to confirm them.
 
-use super::claim_errors::{is_of_the_task, is_offline};
-use super::synced_claims::{Claims, confirm, look_around};
+use super::claim_errors::is_of_the_task;
+use super::synced_claims::{ClaimMode, confirm, look_around};
 use crate::domain::{AgentId, Ticket};
 use crate::git::CommitId;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::tasks::actions::choose_claim;
-use crate::tasks::apply::change::{Changed, DryRun, change};
-use crate::tasks::state::task_state::Standing;
-
-/// Claims what an earlier look showed; nothing where it is not to be had any more.
-pub(crate) fn take(
-    workspace: &Workspace,
-    ticket: &Ticket,
-    agent: &AgentId,
-) -> Result<Option<Box<Changed>>, OpsError> {
-    if Claims::here(workspace)? == Claims::Shared {
-        match look_around(workspace) {
-            // What it has is found by `next`.
-            Err(error) if is_offline(&error) => return Ok(None),
-            looked => looked?,
-        }
-    }
-    Ok(match taken(workspace, None, ticket, agent, DryRun::No)? {
-        Taken::Claimed(changed) => Some(changed),
-        Taken::Gone | Taken::Moved => None,
-    })
-}
+use crate::tasks::apply::change::change;
+use crate::tasks::plan::choice::{Changed, DryRun};
+use crate::tasks::state::task_state::TaskState;
 
 /// What became of a claim.
 pub(crate) enum Taken {
@@ -48,15 +30,15 @@ pub(crate) fn taken(
     dry_run: DryRun,
 ) -> Result<Taken, OpsError> {
     let mut moved = false;
-    let claimed = change(workspace, &ticket.task, dry_run, &mut |standing| {
-        moved = seen.is_some() && standing.head.commit != seen;
+    let claimed = change(workspace, &ticket.task, dry_run, &mut |state| {
+        moved = seen.is_some() && state.head.commit != seen;
         if moved {
             return Err(OpsError::Restless { id: ticket.task.clone() });
         }
-        choose_claim(workspace, standing, ticket, agent)
+        choose_claim(workspace, state, ticket, agent)
     });
     let claimed = claimed.and_then(|changed| {
-        if dry_run == DryRun::No && Claims::here(workspace)? == Claims::Shared {
+        if dry_run == DryRun::No && ClaimMode::here(workspace)? == ClaimMode::Shared {
             confirm(workspace, ticket, agent, &changed)?;
         }
         Ok(changed)
@@ -76,11 +58,11 @@ pub(crate) fn claim(
     agent: &AgentId,
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
-    let shared = dry_run == DryRun::No && Claims::here(workspace)? == Claims::Shared;
+    let shared = dry_run == DryRun::No && ClaimMode::here(workspace)? == ClaimMode::Shared;
     if shared {
         look_around(workspace)?;
     }
-    let mut choose = |standing: &Standing| choose_claim(workspace, standing, ticket, agent);
+    let mut choose = |state: &TaskState| choose_claim(workspace, state, ticket, agent);
     let changed = change(workspace, &ticket.task, dry_run, &mut choose)?;
     if shared {
         confirm(workspace, ticket, agent, &changed)?;

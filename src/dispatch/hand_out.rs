@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::claim_errors::is_of_the_task;
-use super::synced_claims::Claims;
+use super::synced_claims::ClaimMode;
 use super::workplaces::{hands, waiting};
 use crate::domain::{AgentId, HandOut, LostDependency, TaskId, Ticket};
 use crate::git::{CommitId, GitError, Head};
@@ -23,14 +23,14 @@ use crate::project::workspace::Workspace;
 use crate::rules::{Act, Rules, Waiting, dispatch};
 use crate::tasks::actions::choose;
 use crate::tasks::apply::batch::{MOST, carry_out_together};
-use crate::tasks::apply::change::{Changed, Choice, DryRun};
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::list::is_ready;
-use crate::tasks::headers::listing::{Scope, read_all};
-use crate::tasks::plan::due::due_first;
+use crate::tasks::headers::listing::{ListScope, read_all};
+use crate::tasks::plan::choice::{Changed, Choice, DryRun};
+use crate::tasks::plan::due::first_due_step;
 use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::state::commit_message;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// How often everything is decided anew at most because somebody else was faster.
 const ATTEMPTS: usize = 100;
@@ -78,7 +78,7 @@ pub(crate) struct Dependent {
 /// The commit under which nothing was left to hand out. As long as it is the branch's there is hardly anything new: what people
 /// have not committed may be, so whoever keeps this forgets it now and then.
 #[derive(Debug, Default)]
-pub(crate) struct Exhausted(Option<CommitId>);
+pub(crate) struct NothingToHandOut(Option<CommitId>);
 
 /// Returns whether the rules have anything handed out.
 pub(crate) fn hands_out(rules: &Rules) -> bool {
@@ -105,7 +105,7 @@ impl Want {
 pub(crate) fn hand_out(
     workspace: &mut Workspace,
     wait: Duration,
-    exhausted: &mut Exhausted,
+    exhausted: &mut NothingToHandOut,
     dry_run: DryRun,
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
 ) -> Result<HandedOut, OpsError> {
@@ -122,7 +122,7 @@ pub(crate) fn hand_out(
         done.hands_out = hands_out(&in_force.rules);
         let (mut wants, left) = wanted(workspace, &in_force, &passed_over);
         done.left = left;
-        if dry_run == DryRun::No && Claims::of(workspace, &in_force) == Claims::Shared {
+        if dry_run == DryRun::No && ClaimMode::of(workspace, &in_force) == ClaimMode::Shared {
             let all = wants.len();
             wants.retain(|want| matches!(want, Want::Depend(..)));
             done.to_share = wants.len() < all;
@@ -162,13 +162,13 @@ pub(crate) fn wanted(
     in_force: &InForce,
     passed_over: &HashSet<TaskId>,
 ) -> (Vec<Want>, usize) {
-    let listing = read_all(workspace, in_force, Scope::Recent);
+    let listing = read_all(workspace, in_force, ListScope::Recent);
     let dependencies = Dependencies::of(workspace, in_force, &listing);
     let headers = || listing.tasks.iter().map(|(header, _)| header);
-    let considered = |id: &str| passed_over.iter().all(|passed| passed.as_str() != id);
-    let depend = headers().filter(|header| considered(&header.id)).filter_map(|header| {
-        Some(Want::Depend(header.id.parse().ok()?, dependencies.news_for(header)?))
-    });
+    let considered = |id: &TaskId| !passed_over.contains(id);
+    let depend = headers()
+        .filter(|task| considered(&task.id))
+        .filter_map(|task| Some(Want::Depend(task.id.clone(), dependencies.changes_for(task)?)));
     let mut wants: Vec<Want> = depend.collect();
     let rules = &in_force.rules;
     if !hands_out(rules) {
@@ -211,9 +211,9 @@ fn carry_out(
     let mut as_decided = true;
     for want in batch {
         match chosen_for(workspace, head, in_force, &want) {
-            Ok((standing, choice)) => {
+            Ok((state, choice)) => {
                 wants.push(want);
-                chosen.push((standing, choice));
+                chosen.push((state, choice));
             }
             Err(error) => {
                 as_decided = false;
@@ -245,16 +245,16 @@ pub(crate) fn chosen_for(
     head: &Head,
     in_force: &Rc<InForce>,
     want: &Want,
-) -> Result<(Standing, Choice), OpsError> {
-    let standing = Standing::read_under(workspace, want.task(), head.clone(), Rc::clone(in_force))?;
-    standing.ensure_unfrozen()?;
-    if due_first(workspace, &standing)?.is_some() {
+) -> Result<(TaskState, Choice), OpsError> {
+    let state = TaskState::read_under(workspace, want.task(), head.clone(), Rc::clone(in_force))?;
+    state.ensure_unfrozen()?;
+    if first_due_step(workspace, &state)?.is_some() {
         return Err(OpsError::Restless { id: want.task().clone() });
     }
     let choice = match want {
         Want::Give(ticket, agent) => {
             let act = Act::Claim { agent: agent.clone(), branch: ticket.branch.clone() };
-            match choose(workspace, &standing, &act, agent_author(&in_force.rules.org, agent)?)? {
+            match choose(workspace, &state, &act, agent_author(&in_force.rules.org, agent)?)? {
                 Choice::Step { step, author, authored, .. } => {
                     let message =
                         commit_message::of_gift(agent, ticket.branch.as_ref(), &step.task);
@@ -265,10 +265,10 @@ pub(crate) fn chosen_for(
         }
         Want::Depend(_, lost) => {
             let act = Act::Depend { lost: lost.clone() };
-            choose(workspace, &standing, &act, workspace.repository.author_identity()?)?
+            choose(workspace, &state, &act, workspace.repository.author_identity()?)?
         }
     };
-    Ok((standing, choice))
+    Ok((state, choice))
 }
 
 /// Returns whether the task waits until a person has seen to what is staged of its file: whoever asks for work gets another one, but

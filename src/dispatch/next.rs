@@ -1,22 +1,19 @@
 //! The next task of an agent: the one it has, else the most urgent one that it may take, which it then claims.
 
-use std::collections::{HashSet, VecDeque};
-
 use super::claim::{Taken, taken};
 use super::claim_errors::is_offline;
-use super::synced_claims::{Claims, look_around};
+use super::synced_claims::{ClaimMode, look_around};
 use super::workplaces::{held_by, waiting};
 use crate::domain::{AgentId, RoleId, TaskId, Ticket, listed};
 use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Waiting;
-use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::automatic::rule_changes::follow;
 use crate::tasks::headers::dependencies::Dependencies;
-use crate::tasks::headers::header::Header;
 use crate::tasks::headers::list::{Filter, Sort, is_ready, list};
-use crate::tasks::headers::owed::is_owed;
+use crate::tasks::headers::summary::TaskSummary;
+use crate::tasks::plan::choice::{Changed, DryRun};
 
 /// How often everything is looked at anew at most because somebody else was faster.
 const ATTEMPTS: usize = 100;
@@ -29,8 +26,6 @@ pub(crate) enum Next {
         changed: Box<Changed>,
         /// What was claimed: the task, or a branch of it.
         ticket: Ticket,
-        /// What else the agent could do.
-        besides: Besides,
     },
     /// Nothing.
     Nothing {
@@ -39,16 +34,6 @@ pub(crate) enum Next {
         /// How many tasks of these roles are there but blocked, waiting for others, or taken.
         waiting: usize,
     },
-}
-
-/// What else a look at all tasks showed that an agent could do. It grows old; [`crate::dispatch::claim()`] sees whether it still holds.
-#[derive(Debug, Default)]
-pub(crate) struct Besides {
-    /// What it has already, then what it could take, the most urgent first. Nothing for an agent that may have so many at once only,
-    /// and where no visits were named that are not wanted: nobody asks twice there.
-    pub tickets: VecDeque<Ticket>,
-    /// The tasks that others wait for: once one of them is done, there may be something more urgent.
-    pub awaited: HashSet<TaskId>,
 }
 
 /// Which task is wanted.
@@ -72,12 +57,12 @@ pub(crate) fn next(
     dry_run: DryRun,
 ) -> Result<Next, OpsError> {
     if dry_run == DryRun::No
-        && Claims::of(workspace, in_force) == Claims::Shared
+        && ClaimMode::of(workspace, in_force) == ClaimMode::Shared
         && let Err(error) = look_around(workspace)
     {
         // What it has, and the remote knows of, is its own.
         if is_offline(&error)
-            && let Found::Next(next @ Next::Task { .. }) =
+            && let NextSearch::Next(next @ Next::Task { .. }) =
                 search(workspace, in_force, agent, role, (wanted, Among::Held), dry_run)?
         {
             return Ok(next);
@@ -88,9 +73,9 @@ pub(crate) fn next(
     loop {
         attempts += 1;
         match search(workspace, in_force, agent, role, (wanted, Among::All), dry_run)? {
-            Found::Next(next) => return Ok(next),
-            Found::Moved(id) if attempts == ATTEMPTS => return Err(OpsError::Restless { id }),
-            Found::Moved(_) => {}
+            NextSearch::Next(next) => return Ok(next),
+            NextSearch::Moved(id) if attempts == ATTEMPTS => return Err(OpsError::Restless { id }),
+            NextSearch::Moved(_) => {}
         }
     }
 }
@@ -105,7 +90,7 @@ enum Among {
 }
 
 /// What a search came to.
-enum Found {
+enum NextSearch {
     Next(Next),
     /// What it went by held no more when that task was about to be claimed.
     Moved(TaskId),
@@ -119,7 +104,7 @@ fn search(
     role: Option<&RoleId>,
     (wanted, among): (Wanted<'_>, Among),
     dry_run: DryRun,
-) -> Result<Found, OpsError> {
+) -> Result<NextSearch, OpsError> {
     let rules = &in_force.rules;
     let limit = rules.org.agent(agent).and_then(|known| known.max_tasks);
     // How much an agent with a limit has is known of one commit only.
@@ -128,33 +113,23 @@ fn search(
         Ok((seen, list(workspace, in_force, &Filter::default(), Sort::Priority)))
     };
     let (mut seen, mut listing) = look()?;
-    if dry_run == DryRun::No && listing.tasks.iter().any(|(header, _)| is_owed(rules, header)) {
+    if dry_run == DryRun::No && listing.tasks.iter().any(|(task, _)| task.is_owed(rules)) {
         // Where the rules have changed, tasks wait for others than it seems.
         follow(workspace)?;
         (seen, listing) = look()?;
     }
     let headers = || listing.tasks.iter().map(|(header, _)| header);
     let held: Vec<Ticket> = headers().flat_map(|header| held_by(header, agent, None)).collect();
-    let is_other = |header: &Header, ticket: &Ticket| {
+    let is_other = |header: &TaskSummary, ticket: &Ticket| {
         let same = |other: &Ticket| (&other.task, &other.branch) == (&ticket.task, &ticket.branch);
         let Wanted::But(others) = wanted else { return true };
-        !others.iter().any(|other| same(other) && other.visit == Some(header.visit))
-    };
-    let besides = |tickets: VecDeque<Ticket>| match (limit, wanted) {
-        (None, Wanted::But(_)) => Besides {
-            tickets,
-            awaited: headers()
-                .flat_map(|header| &header.depends_on)
-                .filter_map(|id| id.parse().ok())
-                .collect(),
-        },
-        _ => Besides::default(),
+        !others.iter().any(|other| same(other) && other.visit == Some(header.visit()))
     };
     let own: Vec<Ticket> = match wanted {
         Wanted::Another => Vec::new(),
         // What a person holds is kept for the agent, and nothing can be done with it now.
         Wanted::Next | Wanted::But(_) => headers()
-            .filter(|header| !header.held)
+            .filter(|header| !header.is_held())
             .flat_map(|header| {
                 held_by(header, agent, role)
                     .into_iter()
@@ -162,14 +137,13 @@ fn search(
             })
             .collect(),
     };
-    for (at, ticket) in own.iter().enumerate() {
-        if let Taken::Claimed(changed) = taken(workspace, None, ticket, agent, dry_run)? {
-            let besides = besides(own[at + 1..].iter().cloned().collect());
-            return Ok(Found::Next(Next::Task { changed, ticket: ticket.clone(), besides }));
+    for ticket in own {
+        if let Taken::Claimed(changed) = taken(workspace, None, &ticket, agent, dry_run)? {
+            return Ok(NextSearch::Next(Next::Task { changed, ticket }));
         }
     }
     if among == Among::Held {
-        return Ok(Found::Next(Next::Nothing { roles: Vec::new(), waiting: 0 }));
+        return Ok(NextSearch::Next(Next::Nothing { roles: Vec::new(), waiting: 0 }));
     }
     has_room(limit, agent, &held)?;
     let dependencies = Dependencies::of(workspace, in_force, &listing);
@@ -185,14 +159,10 @@ fn search(
     // Of what is equally urgent, whatever comes back to the agent is first.
     let order = |place: &Waiting| (place.priority, place.before.as_ref() != Some(agent));
     free.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| a.urgency().cmp(&b.urgency())));
-    for (at, Waiting { ticket, .. }) in free.iter().enumerate() {
-        match taken(workspace, seen, ticket, agent, dry_run)? {
-            Taken::Claimed(changed) => {
-                let besides =
-                    besides(free[at + 1..].iter().map(|place| place.ticket.clone()).collect());
-                return Ok(Found::Next(Next::Task { changed, ticket: ticket.clone(), besides }));
-            }
-            Taken::Moved => return Ok(Found::Moved(ticket.task.clone())),
+    for Waiting { ticket, .. } in free {
+        match taken(workspace, seen, &ticket, agent, dry_run)? {
+            Taken::Claimed(changed) => return Ok(NextSearch::Next(Next::Task { changed, ticket })),
+            Taken::Moved => return Ok(NextSearch::Moved(ticket.task)),
             Taken::Gone => {}
         }
     }
@@ -200,11 +170,9 @@ fn search(
         Some(role) => vec![role.clone()],
         None => rules.org.roles_of(agent).cloned().collect(),
     };
-    let own = |of: &&str| {
-        of.parse().is_ok_and(|of| roles.contains(&of) || role.is_none() && rules.is_open(&of))
-    };
-    let waiting = headers().filter(|header| header.roles().iter().any(&own)).count();
-    Ok(Found::Next(Next::Nothing { roles, waiting }))
+    let own = |of: &RoleId| roles.contains(of) || role.is_none() && rules.is_open(of);
+    let waiting = headers().filter(|header| header.roles().any(own)).count();
+    Ok(NextSearch::Next(Next::Nothing { roles, waiting }))
 }
 
 /// Returns whether the agent may have one more than what it holds.
@@ -251,8 +219,8 @@ pub(crate) fn claimed(
 ) -> Vec<Claim> {
     let filter = Filter { agent: Some(agent.clone()), ..Filter::default() };
     let listing = list(workspace, in_force, &filter, Sort::Priority);
-    let claims = |header: &Header| {
-        let claim = |ticket| Claim { ticket, title: header.title.clone(), held: header.held };
+    let claims = |header: &TaskSummary| {
+        let claim = |ticket| Claim { ticket, title: header.title.clone(), held: header.is_held() };
         held_by(header, agent, role).into_iter().map(claim).collect::<Vec<_>>()
     };
     listing.tasks.iter().flat_map(|(header, _)| claims(header)).collect()

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::hand_out::{Exhausted, HandedOut, hand_out, hands_out};
+use super::hand_out::{HandedOut, NothingToHandOut, hand_out, hands_out};
 use super::synced_assignment::sync_and_hand_out;
 use crate::domain::Timestamp;
 use crate::git::Prompts;
@@ -16,9 +16,9 @@ use crate::history::sync::outcome::Loss;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::{DueHorizon, Hint, journal};
-use crate::tasks::apply::change::DryRun;
-use crate::tasks::automatic::rule_changes::{Settled, settle_rules};
+use crate::tasks::automatic::rule_changes::{RuleChanges, follow_rules};
 use crate::tasks::automatic::timeouts::{RanOut, run_out};
+use crate::tasks::plan::choice::DryRun;
 
 /// So long what was found is believed: what people change in files, and have not committed, changes no commit.
 const BELIEVED: SignedDuration = SignedDuration::from_secs(50);
@@ -27,7 +27,7 @@ const BELIEVED: SignedDuration = SignedDuration::from_secs(50);
 #[derive(Default)]
 pub(crate) struct Swept {
     /// Tasks that follow rules which have changed.
-    pub settled: Settled,
+    pub settled: RuleChanges,
     /// What had run out.
     pub ran_out: RanOut,
     /// What was handed out.
@@ -58,9 +58,9 @@ pub(crate) fn sweep(
         return Ok(Swept { ran_out, handed_out, ..Swept::default() });
     }
     let mut swept = Swept {
-        settled: settle_rules(workspace, wait, dry_run, rest)?,
+        settled: follow_rules(workspace, wait, dry_run, rest)?,
         ran_out: run_out(workspace, wait, dry_run, rest)?,
-        handed_out: hand_out(workspace, wait, &mut Exhausted::default(), dry_run, rest)?,
+        handed_out: hand_out(workspace, wait, &mut NothingToHandOut::default(), dry_run, rest)?,
         superseded: Vec::new(),
     };
     if swept.handed_out.to_share {

@@ -16,13 +16,13 @@ use std::time::Duration;
 use tracing::info;
 
 use super::hand_out::{HandedOut, Want, chosen_for, first_of_each, hands_out, wanted};
-use super::synced_claims::{Claims, What, settled};
+use super::synced_claims::{ClaimMode, What, settled};
 use crate::domain::TaskId;
 use crate::git::{Head, Prepared, Prompts, Pushed, RemoteError, SYNCED, Upstream};
 use crate::history::sync::outcome::{SyncEnd, Synced};
-use crate::history::sync::rounds::{First, Strangers};
+use crate::history::sync::rounds::{ForeignCommits, SyncStart};
 use crate::history::sync::rounds::{ROUNDS, pause};
-use crate::history::sync::rounds::{Wish, sync};
+use crate::history::sync::rounds::{SyncOptions, sync};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -30,7 +30,7 @@ use crate::tasks::apply::batch::carry_out_together;
 use crate::tasks::plan::choice::{Changed, Choice, DryRun, plan};
 use crate::tasks::plan::write::Write;
 use crate::tasks::publish::commit::{last_of_each, prepare};
-use crate::tasks::recovery::checkout::{Brought, bring};
+use crate::tasks::recovery::bring::{BringOutcome, bring};
 use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::state::task_state::Pending;
 
@@ -69,7 +69,7 @@ struct Giving {
 
 /// What a try came to.
 #[derive(PartialEq, Eq)]
-enum Outcome {
+enum OfferOutcome {
     /// There is nothing more to give, or the remote takes nothing.
     Over,
     /// The remote has it, and so has this clone.
@@ -79,7 +79,7 @@ enum Outcome {
 }
 
 /// A commit to be, and what for.
-struct Gift {
+struct OfferedClaim {
     want: Want,
     changed: Changed,
 }
@@ -94,16 +94,17 @@ impl Giving {
     ) -> Result<(), OpsError> {
         for round in 0..ROUNDS {
             workspace.restart_wait(wait);
-            let (first, strangers, prompts) = (First::Fetch, Strangers::Kept, self.prompts);
+            let (first, strangers, prompts) =
+                (SyncStart::Fetch, ForeignCommits::Kept, self.prompts);
             let synced = sync(
                 workspace,
-                &Wish { remote: None, first, strangers, prompts, dry_run: DryRun::No },
+                &SyncOptions { remote: None, first, strangers, prompts, dry_run: DryRun::No },
             )?;
             let is_in_step = synced.end == SyncEnd::Same;
             self.done.unconfirmed = settled(&synced, What::HandedOut).err();
             let upstream = synced.upstream.clone();
             syncs.push(synced);
-            if !is_in_step || self.give(workspace, wait, &upstream)? == Outcome::Over {
+            if !is_in_step || self.give(workspace, wait, &upstream)? == OfferOutcome::Over {
                 break;
             }
             // Should this have been the last round, that is what is told.
@@ -126,28 +127,28 @@ impl Giving {
         workspace: &mut Workspace,
         wait: Duration,
         upstream: &Upstream,
-    ) -> Result<Outcome, OpsError> {
+    ) -> Result<OfferOutcome, OpsError> {
         loop {
             workspace.restart_wait(wait);
             heal_if_pending(workspace)?;
             let head = workspace.head()?;
             let in_force = Rc::new(in_force(workspace, &head)?);
             self.done.hands_out = hands_out(&in_force.rules);
-            if !self.done.hands_out || Claims::of(workspace, &in_force) != Claims::Shared {
-                return Ok(Outcome::Over);
+            if !self.done.hands_out || ClaimMode::of(workspace, &in_force) != ClaimMode::Shared {
+                return Ok(OfferOutcome::Over);
             }
             if head.commit != workspace.repository.remembered(upstream)? {
-                return Ok(Outcome::Behind);
+                return Ok(OfferOutcome::Behind);
             }
             let (wants, left) = wanted(workspace, &in_force, &self.passed_over);
             self.done.left = left;
             let mut gifts: Vec<Want> =
                 wants.into_iter().filter(|want| matches!(want, Want::Give(..))).collect();
             if gifts.is_empty() {
-                return Ok(Outcome::Over);
+                return Ok(OfferOutcome::Over);
             }
             match self.offer(workspace, &head, &in_force, upstream, first_of_each(&mut gifts))? {
-                Outcome::Given => {}
+                OfferOutcome::Given => {}
                 other => return Ok(other),
             }
         }
@@ -161,7 +162,7 @@ impl Giving {
         in_force: &Rc<InForce>,
         upstream: &Upstream,
         batch: Vec<Want>,
-    ) -> Result<Outcome, OpsError> {
+    ) -> Result<OfferOutcome, OpsError> {
         let (mut gifts, mut writes, mut edited) = (Vec::new(), Vec::new(), Vec::new());
         for want in batch {
             let chosen =
@@ -176,7 +177,7 @@ impl Giving {
                 }
                 Ok((_, plan)) => match plan.write {
                     Some(write) => {
-                        gifts.push(Gift { want, changed: plan.changed });
+                        gifts.push(OfferedClaim { want, changed: plan.changed });
                         writes.push(write);
                     }
                     // Somebody has it already.
@@ -196,11 +197,11 @@ impl Giving {
                     self.done.troubled.push((task, error));
                 }
             }
-            return Ok(Outcome::Behind);
+            return Ok(OfferOutcome::Behind);
         }
         let Some(prepared) = self.prepared(workspace, head, &mut gifts, &mut writes)? else {
             // What could not be prepared is passed over from here on.
-            return Ok(Outcome::Given);
+            return Ok(OfferOutcome::Given);
         };
         workspace.repository.keep(&prepared)?;
         match workspace.repository.push(upstream, prepared.last(), self.prompts)? {
@@ -210,7 +211,7 @@ impl Giving {
                     remote = upstream.name(),
                     "somebody was faster: what was to be handed out is decided anew"
                 );
-                return Ok(Outcome::Behind);
+                return Ok(OfferOutcome::Behind);
             }
             Ok(Pushed::Rejected { said }) => {
                 return Ok(self.refused(upstream, SyncEnd::Rejected { said }));
@@ -226,9 +227,9 @@ impl Giving {
         }
         let subject = format!("{SYNCED}handed out with {}", upstream.name());
         Ok(match bring(workspace, head, prepared.last(), &subject)? {
-            Brought::There => Outcome::Given,
+            BringOutcome::There => OfferOutcome::Given,
             // The next sync joins what was committed here meanwhile, or tells what is in the way.
-            Brought::Moved | Brought::Blocked(_) => Outcome::Behind,
+            BringOutcome::Moved | BringOutcome::Blocked(_) => OfferOutcome::Behind,
         })
     }
 
@@ -237,7 +238,7 @@ impl Giving {
         &mut self,
         workspace: &Workspace,
         head: &Head,
-        gifts: &mut Vec<Gift>,
+        gifts: &mut Vec<OfferedClaim>,
         writes: &mut Vec<Write>,
     ) -> Result<Option<Prepared>, OpsError> {
         if writes.is_empty() {
@@ -261,10 +262,9 @@ impl Giving {
         if writes.is_empty() { Ok(None) } else { prepare(workspace, head, writes).map(Some) }
     }
 
-    fn refused(&mut self, upstream: &Upstream, end: SyncEnd) -> Outcome {
+    fn refused(&mut self, upstream: &Upstream, end: SyncEnd) -> OfferOutcome {
         let nothing = Synced {
             upstream: upstream.clone(),
-            again: "aof sync".to_owned(),
             came: Vec::new(),
             went: Vec::new(),
             merge: None,
@@ -275,6 +275,6 @@ impl Giving {
             end,
         };
         self.done.unconfirmed = settled(&nothing, What::HandedOut).err();
-        Outcome::Over
+        OfferOutcome::Over
     }
 }

@@ -9,24 +9,24 @@ use crate::domain::{AgentId, Ticket};
 use crate::files::task_file;
 use crate::git::{CommitId, Prompts};
 use crate::history::sync::outcome::{SyncEnd, Synced};
-use crate::history::sync::rounds::{First, Strangers};
-use crate::history::sync::rounds::{Wish, sync};
+use crate::history::sync::rounds::{ForeignCommits, SyncStart};
+use crate::history::sync::rounds::{SyncOptions, sync};
 use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::{Network, Workspace};
 use crate::tasks::actions::release;
-use crate::tasks::apply::change::{Changed, DryRun};
+use crate::tasks::plan::choice::{Changed, DryRun};
 
 /// Whether claims of a project are confirmed by its remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Claims {
+pub(crate) enum ClaimMode {
     /// They count once they are committed.
     Local,
     /// They count once the remote has them.
     Shared,
 }
 
-impl Claims {
+impl ClaimMode {
     /// Returns how claims are made under these rules, in this run.
     pub(crate) fn of(workspace: &Workspace, in_force: &InForce) -> Self {
         match workspace.network {
@@ -43,7 +43,7 @@ impl Claims {
 
 /// Gets what others did before something is claimed; refuses where no claim could be confirmed.
 pub(crate) fn look_around(workspace: &Workspace) -> Result<(), OpsError> {
-    settled(&sync(workspace, &wish(First::Fetch))?, What::Claimed)
+    settled(&sync(workspace, &wish(SyncStart::Fetch))?, What::Claimed)
 }
 
 /// Has a claim confirmed by the remote; gives back what it would not take.
@@ -71,7 +71,7 @@ pub(crate) fn confirm_or(
     }
     let visit = changed.after.task.gate.as_ref().map(|open| open.visit);
     let lost = || OpsError::ClaimLost { ticket: ticket.clone() };
-    let confirmed = sync(workspace, &wish(First::Push)).and_then(|synced| {
+    let confirmed = sync(workspace, &wish(SyncStart::Push)).and_then(|synced| {
         settled(&synced, What::Claimed)?;
         Ok(synced.merge)
     });
@@ -140,12 +140,12 @@ fn first_parent(
     Ok(entry.and_then(|entry| entry.parents.first().copied()))
 }
 
-fn wish(first: First) -> Wish<'static> {
-    Wish {
+fn wish(first: SyncStart) -> SyncOptions<'static> {
+    SyncOptions {
         remote: None,
         prompts: Prompts::AtTerminal,
         first,
-        strangers: Strangers::Kept,
+        strangers: ForeignCommits::Kept,
         dry_run: DryRun::No,
     }
 }
@@ -193,9 +193,9 @@ pub(crate) fn settled(synced: &Synced, what: What) -> Result<(), OpsError> {
             "try again".to_owned(),
         ),
         SyncEnd::Left(left) => unconfirmed(
-            left.code(),
-            format!("nothing can be {what} before this clone is synced: {}", left.problem(&synced.upstream)),
-            left.fix(&synced.upstream, &synced.again),
+            left.code,
+            format!("nothing can be {what} before this clone is synced: {}", left.problem),
+            left.fix.clone(),
         ),
     }
 }

@@ -1,12 +1,13 @@
 //! A task: what people wrote of it, where it stands, and every gate it went through.
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::words::words;
 use super::{AgentId, GateId, Map, RoleId, Station, Status, TaskId, Ticket, Visit, WorkflowName};
 
-/// A task as its file says it.
-#[derive(Debug, Clone, PartialEq)]
+/// A task as its file says it. Its JSON has neither its history nor what a review wants.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// Its id; the file is named after it.
     pub id: TaskId,
@@ -22,8 +23,10 @@ pub struct Task {
     /// The open visit; absent in a task that has ended, and in one that has not been adopted yet.
     pub gate: Option<OpenVisit>,
     /// The visits that have ended, oldest first.
+    #[serde(skip)]
     pub history: Vec<Visit>,
     /// What the last rejection wants, until the gate that sent the task back has passed it.
+    #[serde(skip)]
     pub review: Option<ReviewContext>,
     pub blockers: Vec<String>,
     /// What the task started with, and each gate's latest outputs under the gate's name.
@@ -104,7 +107,7 @@ words!(
 );
 
 /// Which workflow a task follows, and whose it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Routing {
     pub workflow: WorkflowName,
     /// The role of the open visit's gate; absent when no visit is open, and at a fork, where it is the branches'.
@@ -125,7 +128,7 @@ impl Routing {
 }
 
 /// The stay of a task at a gate that has not ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenVisit {
     pub current: GateId,
     /// When the task came to it.
@@ -166,7 +169,7 @@ impl OpenVisit {
 }
 
 /// One branch of an open fork.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenBranch {
     pub id: GateId,
     pub role: RoleId,

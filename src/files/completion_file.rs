@@ -1,10 +1,10 @@
 //! Completion files: what agents drop, as YAML, JSON, or Markdown with frontmatter.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::config::decode::Fields;
+use super::config::decode::{Faults, Fields};
 use super::frontmatter;
-use super::json::json;
+use super::json::json as json_file;
 use super::yaml;
 use super::yaml::{Fault, Limits, Node};
 use crate::domain::{AgentId, Completion, CompletionId, Map, Signature, Ticket};
@@ -36,16 +36,34 @@ impl Syntax {
 /// Returns the completion that the bytes say, or everything that is wrong with them. `id` counts where the file has none of
 /// its own.
 pub fn parse(bytes: &[u8], syntax: Syntax, id: &CompletionId) -> Result<Completion, Vec<Fault>> {
-    if syntax == Syntax::Markdown {
-        let front = frontmatter::parse(bytes)?;
-        let body = Some(front.body().to_owned()).filter(|body| !body.trim().is_empty());
-        return read_with(front.root(), body, id, Strangers::AreOutputs);
-    }
-    let text = utf8(bytes)?;
-    match syntax {
-        Syntax::Json => read(&json::parse(text).map_err(|fault| vec![fault])?, None, id),
-        _ => read(&yaml::parse(text, &Limits::default())?, None, id),
-    }
+    let faults = Faults::default();
+    let answer = match syntax {
+        Syntax::Markdown => {
+            let front = frontmatter::parse(bytes)?;
+            fields(front.root(), Some(front.body()), &faults, true)
+        }
+        Syntax::Json => fields(&json_tree(utf8(bytes)?)?, None, &faults, true),
+        Syntax::Yaml => {
+            let root = yaml::parse(utf8(bytes)?, &Limits::default())?;
+            fields(&root, None, &faults, true)
+        }
+    };
+    let completion = answer.and_then(|answer| {
+        Some(Completion {
+            ticket: answer.ticket?,
+            agent: answer.agent?,
+            outcome: answer.outcome,
+            summary: answer.summary,
+            blockers: answer.blockers,
+            rejection_notes: answer.rejection_notes,
+            outputs: answer.outputs,
+            metadata: answer.metadata,
+            body: answer.body,
+            id: answer.id.unwrap_or_else(|| id.clone()),
+            signature: answer.signature,
+        })
+    });
+    faults.or_value(completion)
 }
 
 /// A completion whose task and agent are known from elsewhere: what a program says that was started for one visit.
@@ -101,19 +119,22 @@ pub fn answer(bytes: &[u8]) -> Result<Answer, Vec<Fault>> {
 
 /// Returns the answer that a JSON text says, or everything that is wrong with it.
 pub fn json_answer(text: &str) -> Result<Answer, Vec<Fault>> {
-    answer_in(&json::parse(text).map_err(|fault| vec![fault])?, None)
+    answer_in(&json_tree(text)?, None)
 }
 
 /// Returns the answer that an object says, or everything that is wrong with it.
 pub fn answer_of(object: Map) -> Result<Answer, Vec<Fault>> {
-    answer_in(&json::placeless(Value::Object(object)), None)
+    answer_in(&json_file::placeless(Value::Object(object)), None)
 }
 
 fn answer_in(node: &Node<'_>, body: Option<&str>) -> Result<Answer, Vec<Fault>> {
-    let mut faults = Vec::new();
-    let answer = fields(node, Strangers::AreOutputs, Names::MayBeLeftOut, &mut faults);
-    let answer = answer.filter(|_| faults.is_empty()).ok_or(faults)?;
-    Ok(Answer { body: body.filter(|body| !body.trim().is_empty()).map(str::to_owned), ..answer })
+    let faults = Faults::default();
+    let answer = fields(node, body, &faults, false);
+    faults.or_value(answer)
+}
+
+fn json_tree(text: &str) -> Result<Node<'_>, Vec<Fault>> {
+    json_file::parse(text).map_err(|fault| vec![fault])
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str, Vec<Fault>> {
@@ -124,24 +145,6 @@ fn utf8(bytes: &[u8]) -> Result<&str, Vec<Fault>> {
         ]
     })?;
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
-}
-
-/// Whether a completion says whose it is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Names {
-    /// Without task and agent nobody knows what is meant.
-    AreNeeded,
-    /// They are known.
-    MayBeLeftOut,
-}
-
-/// What keys mean that no completion has.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Strangers {
-    /// They are refused.
-    AreFaults,
-    /// They are outputs, where `$status` stands beside them: an agent that writes a document says all in its frontmatter.
-    AreOutputs,
 }
 
 /// Returns what the frontmatter of a text hands on, and the text behind it, if it says a `$status`.
@@ -155,101 +158,55 @@ pub fn front_of(text: &str) -> Option<(Map, String)> {
 /// The key that says the outcome among outputs.
 const STATUS: &str = "$status";
 
-fn read(
-    node: &Node<'_>,
-    body: Option<String>,
-    id: &CompletionId,
-) -> Result<Completion, Vec<Fault>> {
-    read_with(node, body, id, Strangers::AreFaults)
-}
-
-fn read_with(
-    node: &Node<'_>,
-    body: Option<String>,
-    id: &CompletionId,
-    strangers: Strangers,
-) -> Result<Completion, Vec<Fault>> {
-    let mut faults = Vec::new();
-    let answer = fields(node, strangers, Names::AreNeeded, &mut faults);
-    let completion = answer.and_then(|answer| {
-        Some(Completion {
-            ticket: answer.ticket?,
-            agent: answer.agent?,
-            outcome: answer.outcome,
-            summary: answer.summary,
-            blockers: answer.blockers,
-            rejection_notes: answer.rejection_notes,
-            outputs: answer.outputs,
-            metadata: answer.metadata,
-            body,
-            id: answer.id.unwrap_or_else(|| id.clone()),
-            signature: answer.signature,
-        })
-    });
-    completion.filter(|_| faults.is_empty()).ok_or(faults)
-}
-
-fn fields(
-    node: &Node<'_>,
-    strangers: Strangers,
-    names: Names,
-    faults: &mut Vec<Fault>,
-) -> Option<Answer> {
-    let mut fields = Fields::of(node, "a completion", faults)?;
+/// Reads the fields; a file has to say whose it is. Other keys are refused, but in a text that an agent wrote: with `$status` it
+/// says all in its frontmatter, so they are outputs.
+fn fields(node: &Node<'_>, body: Option<&str>, faults: &Faults, is_file: bool) -> Option<Answer> {
+    let fields = Fields::of(node, "a completion", faults)?;
     let mut answer = Answer {
-        ticket: fields.parsed("task", faults),
-        agent: fields.parsed("agent", faults),
-        id: fields.parsed("id", faults),
-        outcome: fields.text("outcome", faults),
-        summary: fields.text("summary", faults),
-        blockers: fields.list("blockers", faults),
-        rejection_notes: fields.text("rejectionNotes", faults),
-        outputs: fields.object("outputs", faults).unwrap_or_default(),
-        metadata: fields.object("metadata", faults).unwrap_or_default(),
-        body: None,
-        signature: fields.parsed("signature", faults),
+        ticket: fields.parsed("task"),
+        agent: fields.parsed("agent"),
+        id: fields.parsed("id"),
+        outcome: fields.text("outcome"),
+        summary: fields.text("summary"),
+        blockers: fields.list("blockers"),
+        rejection_notes: fields.text("rejectionNotes"),
+        outputs: fields.object("outputs").unwrap_or_default(),
+        metadata: fields.object("metadata").unwrap_or_default(),
+        body: body.filter(|body| !body.trim().is_empty()).map(str::to_owned),
+        signature: fields.parsed("signature"),
     };
-    if names == Names::AreNeeded {
-        answer.ticket = fields.require("task", answer.ticket, faults);
-        answer.agent = fields.require("agent", answer.agent, faults);
+    if is_file {
+        answer.ticket = fields.require("task", answer.ticket);
+        answer.agent = fields.require("agent", answer.agent);
     }
-    if strangers == Strangers::AreOutputs && fields.has(STATUS) {
+    if (body.is_some() || !is_file) && fields.has(STATUS) {
         for entry in fields.unknown() {
             answer.outputs.insert(entry.key.text.clone().into_owned(), entry.value.to_value());
         }
     } else {
-        fields.refuse_unknown(faults);
+        fields.refuse_unknown();
     }
     Some(answer)
 }
 
 /// Returns the completion as a value, for files and JSON.
 pub fn write(completion: &Completion) -> Value {
-    let mut map = Map::new();
-    map.insert("task".to_owned(), completion.ticket.to_string().into());
-    map.insert("agent".to_owned(), completion.agent.as_str().into());
-    let texts = [
-        ("outcome", &completion.outcome),
-        ("summary", &completion.summary),
-        ("rejectionNotes", &completion.rejection_notes),
-    ];
-    for (key, text) in texts {
-        if let Some(text) = text {
-            map.insert(key.to_owned(), text.as_str().into());
-        }
-    }
-    if let Some(blockers) = &completion.blockers {
-        map.insert("blockers".to_owned(), blockers.clone().into());
-    }
-    for (key, object) in [("outputs", &completion.outputs), ("metadata", &completion.metadata)] {
-        if !object.is_empty() {
-            map.insert(key.to_owned(), object.clone().into());
-        }
-    }
-    map.insert("id".to_owned(), completion.id.as_str().into());
-    if let Some(signature) = &completion.signature {
-        map.insert("signature".to_owned(), format!("{signature}\n").into());
-    }
+    let given = |map: &Map| Some(map.clone()).filter(|map| !map.is_empty());
+    let Value::Object(mut map) = json!({
+        "task": completion.ticket.to_string(),
+        "agent": completion.agent,
+        "outcome": completion.outcome,
+        "summary": completion.summary,
+        "rejectionNotes": completion.rejection_notes,
+        "blockers": completion.blockers,
+        "outputs": given(&completion.outputs),
+        "metadata": given(&completion.metadata),
+        "id": completion.id.as_str(),
+        "signature": completion.signature.as_ref().map(|signature| format!("{signature}\n")),
+    }) else {
+        unreachable!("an object was written")
+    };
+    map.retain(|_, value| !value.is_null());
     Value::Object(map)
 }
 

@@ -13,7 +13,6 @@ pub(crate) mod printable;
 pub(crate) mod schema;
 pub(crate) mod signed_completion;
 pub mod task_file;
-pub(crate) mod timestamp;
 pub(crate) mod toml_tree;
 pub(crate) mod workflow_text;
 pub(crate) mod yaml;

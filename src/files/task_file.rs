@@ -15,7 +15,7 @@ pub(crate) mod nouns;
 
 use std::sync::Arc;
 
-use super::config::decode::Fields;
+use super::config::decode::{Faults, Fields};
 use super::frontmatter;
 use super::frontmatter::{Edit, Frontmatter, Path, SpliceRefusal};
 use super::yaml::{Fault, Node};
@@ -215,10 +215,10 @@ pub fn create(task: &Task, body: &str) -> String {
 /// Returns which task a file says that it is; nothing where it does not say so. A file whose frontmatter cannot be read says neither.
 pub fn stated_id(bytes: &[u8]) -> Result<Option<TaskId>, Vec<Fault>> {
     let source = frontmatter::parse(bytes)?;
-    let mut faults = Vec::new();
-    let stated = Fields::of(source.root(), "a task", &mut faults)
-        .and_then(|mut fields| fields.parsed("id", &mut faults));
-    if faults.is_empty() { Ok(stated) } else { Err(faults) }
+    let faults = Faults::default();
+    let fields = Fields::of(source.root(), "a task", &faults);
+    let stated = fields.map(|fields| fields.parsed("id"));
+    faults.or_value(stated)
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub(crate) fn overview(workspace: &Workspace, watcher: bool) -> Result<Overview,
     let attention = examine(&subject)?;
     let mut counts = BTreeMap::new();
     for (header, _) in subject.project().into_iter().flat_map(|project| &project.listing.tasks) {
-        *counts.entry(header.status.clone()).or_default() += 1;
+        *counts.entry(header.state().to_owned()).or_default() += 1;
     }
     let (branch, drifted) = (subject.branch().map(str::to_owned), subject.drifted());
     let (name, remote) = match subject.project {

@@ -11,9 +11,8 @@ use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::HeaderCache;
 use crate::storage::tasks::orphaned_companions::{Stayed, stayed};
-use crate::tasks::headers::header::{Header, SCHEMA};
-use crate::tasks::headers::listing::{Listing, Scope, read_all};
-use crate::tasks::headers::owed::is_drifted;
+use crate::tasks::headers::listing::{ListScope, Listing, read_all};
+use crate::tasks::headers::summary::{SCHEMA, TaskSummary};
 
 /// What a check found.
 pub(crate) type Found = Result<Vec<Issue>, OpsError>;
@@ -64,7 +63,7 @@ impl<'w> Subject<'w> {
     ) -> Result<Self, OpsError> {
         let repository = &workspace.repository;
         // Reading the tasks writes the cache anew.
-        let cache_damaged = HeaderCache::<Header>::is_damaged(&workspace.paths, SCHEMA);
+        let cache_damaged = HeaderCache::<TaskSummary>::is_damaged(&workspace.paths, SCHEMA);
         let head = repository.look()?;
         let busy = workspace.head_now().err();
         let index_fault = repository.index_fault();
@@ -90,7 +89,7 @@ impl<'w> Subject<'w> {
     pub(crate) fn drifted(&self) -> usize {
         let drifted = |project: &Project| {
             let rules = &project.in_force.rules;
-            project.listing.tasks.iter().filter(|(header, _)| is_drifted(rules, header)).count()
+            project.listing.tasks.iter().filter(|(task, _)| task.is_drifted(rules)).count()
         };
         self.project().map_or(0, drifted)
     }
@@ -112,7 +111,7 @@ impl Project {
         head: &Head,
         can_ask: bool,
     ) -> Result<Self, OpsError> {
-        let mut listing = read_all(workspace, &in_force, Scope::Active);
+        let mut listing = read_all(workspace, &in_force, ListScope::Active);
         listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
         let stayed = stayed(&workspace.paths);
         // A file beside the tasks that never was a companion may be a task, by a wrong name.

@@ -8,13 +8,13 @@ use std::time::Duration;
 use crate::domain::issue::some;
 use crate::git::log::trailers;
 use crate::git::{CommitId, GitError, Head, LogEntry, SYNCED, TakenBack};
-use crate::history::sync::merge_tasks::{Sides, join, merge_projects};
+use crate::history::sync::merge_tasks::{MergeSides, join, merge_projects};
 use crate::project::error::error::OpsError;
 use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files;
 use crate::storage::{FileStat, StoreError};
-use crate::tasks::recovery::checkout::{Brought, bring};
+use crate::tasks::recovery::bring::{BringOutcome, bring};
 
 /// Returns what is to be put back. What the files still have is not: that is committed again like any edit.
 pub(crate) fn taken_back(workspace: &Workspace, head: &Head) -> Result<Vec<TakenBack>, OpsError> {
@@ -86,9 +86,11 @@ pub(crate) fn put_back(workspace: &Workspace) -> Result<Option<PutBack>, OpsErro
     let Some(to) = to else { return Ok(None) };
     workspace.repository.may_bring(&head, to)?;
     Ok(match bring(workspace, &head, to, "put back what an overtaken git took back")? {
-        Brought::There => Some(PutBack { tasks: tasks_of(&one.steps), steps: one.steps.len() }),
+        BringOutcome::There => {
+            Some(PutBack { tasks: tasks_of(&one.steps), steps: one.steps.len() })
+        }
         // Somebody has done something meanwhile: it is looked at again.
-        Brought::Moved | Brought::Blocked(_) => None,
+        BringOutcome::Moved | BringOutcome::Blocked(_) => None,
     })
 }
 
@@ -103,7 +105,7 @@ fn joined(
     let Some(remote) = head.commit else { return Ok(None) };
     let Some(base) = repository.newest_common(remote, [one.had])? else { return Ok(None) };
     let unshared = repository.unshared(Some(remote), one.had)?;
-    let sides = Sides { base, remote, local: one.had, unshared: &unshared };
+    let sides = MergeSides { base, remote, local: one.had, unshared: &unshared };
     let Ok(merged) = merge_projects(workspace, &sides)? else { return Ok(None) };
     let subject = format!("{SYNCED}merge steps that git dropped from {}", head.branch());
     Ok(Some(join(workspace, &sides, &subject, merged)?.commit))

@@ -10,20 +10,20 @@ use crate::project::workspace::Workspace;
 use crate::storage::layout;
 
 /// A version of a file: where it stands, and its content.
-pub(crate) type Version = (String, ObjectId);
+pub(crate) type FileVersion = (String, ObjectId);
 
 /// A task whose files were changed.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
     /// Its files before, as far as they were changed.
-    pub before: Vec<Version>,
+    pub before: Vec<FileVersion>,
     /// The same after.
-    pub after: Vec<Version>,
+    pub after: Vec<FileVersion>,
 }
 
 impl Touched {
     /// Takes in what stands in a commit that has none of the changed files: what went from one place may stand in another.
-    pub(crate) fn take_in(&mut self, left: &[Version]) {
+    pub(crate) fn take_in(&mut self, left: &[FileVersion]) {
         self.before.extend_from_slice(left);
         self.after.extend_from_slice(left);
     }
@@ -56,7 +56,7 @@ pub(crate) fn doubled(
 /// The files of all tasks in a commit. A commit may take thousands away, and where each of them still stands is asked of each: the tree
 /// is listed once for them all.
 #[derive(Default)]
-pub(crate) struct KnownFiles(Option<(CommitId, HashMap<TaskId, Vec<Version>>)>);
+pub(crate) struct KnownFiles(Option<(CommitId, HashMap<TaskId, Vec<FileVersion>>)>);
 
 impl KnownFiles {
     /// Returns the files of a task in a commit.
@@ -65,9 +65,9 @@ impl KnownFiles {
         repository: &Repository,
         commit: CommitId,
         id: &TaskId,
-    ) -> Result<&[Version], OpsError> {
+    ) -> Result<&[FileVersion], OpsError> {
         if self.0.as_ref().is_none_or(|(known, _)| *known != commit) {
-            let mut files: HashMap<TaskId, Vec<Version>> = HashMap::new();
+            let mut files: HashMap<TaskId, Vec<FileVersion>> = HashMap::new();
             for file in repository.list(commit, layout::TASKS)? {
                 if let Some(id) = task_of(&file.path) {
                     files.entry(id).or_default().push((file.path, file.id));
@@ -85,7 +85,7 @@ fn files_of(
     repository: &Repository,
     commit: CommitId,
     id: &TaskId,
-) -> Result<Vec<Version>, OpsError> {
+) -> Result<Vec<FileVersion>, OpsError> {
     let files = repository.list(commit, layout::TASKS)?.into_iter();
     Ok(files
         .filter(|file| task_of(&file.path).as_ref() == Some(id))
@@ -129,8 +129,7 @@ pub(crate) fn is_of_another_project(
         if path.rsplit('/').next().and_then(|name| name.strip_suffix(".md")) != Some(named) {
             continue;
         }
-        let above = path.match_indices("tasks/").map(|(at, _)| &path[..at]);
-        for above in above.filter(|above| above.is_empty() || above.ends_with('/')) {
+        for above in project_folders(path) {
             let rules = format!("{above}{PROJECT_FILE}");
             let parents = entry.parents.iter().filter(|parent| repository.has_commit(**parent));
             for commit in [entry.id].iter().chain(parents) {
@@ -141,6 +140,12 @@ pub(crate) fn is_of_another_project(
         }
     }
     Ok(false)
+}
+
+/// Returns the folders that may be the project of a file below `tasks/`, the outermost first: empty for the top, else with a slash.
+pub(crate) fn project_folders(path: &str) -> impl DoubleEndedIterator<Item = &str> {
+    let above = path.match_indices("tasks/").map(|(at, _)| &path[..at]);
+    above.collect::<Vec<_>>().into_iter().filter(|above| above.is_empty() || above.ends_with('/'))
 }
 
 fn task_of(path: &str) -> Option<TaskId> {

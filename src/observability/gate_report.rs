@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use super::stats::numbers::{Share, Spread};
 use super::stats::verdict::verdicts;
-use crate::domain::{Gate, Status, Workflow};
+use crate::domain::{Gate, GateId, Status, Workflow};
 use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
-use crate::tasks::headers::header::Header;
-use crate::tasks::headers::listing::{Scope, Unreadable, read_all, unreadable_value};
+use crate::tasks::headers::listing::{ListScope, Unreadable, read_all, unreadable_value};
 use crate::tasks::headers::lookup::stations;
+use crate::tasks::headers::summary::TaskSummary;
 
 /// One gate's numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -51,7 +51,7 @@ pub(crate) struct GateReport {
 
 /// Returns the numbers of every gate in force; finished tasks count where times and rejections are concerned.
 pub(crate) fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateReport {
-    let listing = read_all(workspace, in_force, Scope::All);
+    let listing = read_all(workspace, in_force, ListScope::All);
     let now = workspace.now().as_second();
     let workflows = &in_force.rules.project.workflows;
     let mut counts: HashMap<(&str, String), StationCount> = HashMap::new();
@@ -62,12 +62,13 @@ pub(crate) fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateRepo
     }
     let mut elsewhere = Vec::new();
     for (header, _) in &listing.tasks {
+        let workflow = header.routing.workflow.as_str();
         let mut count_at = |station: &str, count: &dyn Fn(&mut StationCount)| {
-            if let Some(own) = counts.get_mut(&(header.workflow.as_str(), station.to_owned())) {
+            if let Some(own) = counts.get_mut(&(workflow, station.to_owned())) {
                 count(own);
             }
         };
-        for stay in &header.stays {
+        for stay in &header.visits {
             let fork = stay.join.as_ref().map(|join| join.fork.as_str());
             for station in [stay.gate.as_str()].into_iter().chain(fork).filter(|_| stay.completed) {
                 count_at(station, &|count| count.lengths.push(stay.seconds));
@@ -76,18 +77,16 @@ pub(crate) fn gate_status(workspace: &Workspace, in_force: &InForce) -> GateRepo
                 count_at(verdict.station, &|count| count.rejections.count(verdict.rejects));
             }
         }
-        let at = header.gate.as_deref().unwrap_or_default();
-        for part in &header.branches {
-            if let Some(count) =
-                counts.get_mut(&(header.workflow.as_str(), format!("{at}/{}", part.branch)))
-            {
-                count.stand(&part.status, header, now);
+        let at = header.current_gate().map(GateId::as_str).unwrap_or_default();
+        for branch in &header.open_branches {
+            if let Some(count) = counts.get_mut(&(workflow, format!("{at}/{}", branch.id))) {
+                count.stand(branch.status.as_str(), header, now);
             }
         }
-        match counts.get_mut(&(header.workflow.as_str(), at.to_owned())) {
-            Some(count) => count.stand(&header.status, header, now),
-            None if header.status.parse::<Status>().is_ok_and(Status::is_finished) => {}
-            None => elsewhere.push(header.id.clone()),
+        match counts.get_mut(&(workflow, at.to_owned())) {
+            Some(count) => count.stand(header.status.as_str(), header, now),
+            None if header.is_finished() => {}
+            None => elsewhere.push(header.id.to_string()),
         }
     }
     let mut rows = Vec::new();
@@ -120,13 +119,13 @@ struct StationCount {
 }
 
 impl StationCount {
-    fn stand(&mut self, status: &str, header: &Header, now: i64) {
+    fn stand(&mut self, status: &str, header: &TaskSummary, now: i64) {
         match status.parse() {
             Ok(Status::InProgress) => self.in_progress += 1,
             Ok(Status::Blocked) => self.blocked += 1,
             _ => self.waiting += 1,
         }
-        let age = header.entered.map(|since| u64::try_from(now - since).unwrap_or(0));
+        let age = header.entered().map(|since| u64::try_from(now - since).unwrap_or(0));
         self.oldest = self.oldest.max(age);
     }
 

@@ -10,10 +10,10 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files::read;
 use crate::storage::{Paths, ProjectPath, StoreError};
-use crate::tasks::apply::change::DryRun;
-use crate::tasks::apply::commit_files::commit_files;
+use crate::tasks::apply::commit::commit_files;
+use crate::tasks::plan::choice::DryRun;
 use crate::tasks::plan::write::Beside;
-use crate::tasks::recovery::recover::{heal, heal_if_pending};
+use crate::tasks::recovery::recover::heal_if_pending;
 
 /// The files of coding agents, and what became of them.
 pub(crate) struct Wired {
@@ -97,11 +97,7 @@ pub(crate) fn wire_agents(workspace: &Workspace, dry_run: DryRun) -> Result<Wire
             workspace.own_folder_is_ours()?;
             return Ok(wired);
         }
-        let lock = workspace.lock()?;
-        if heal(workspace, &lock)? {
-            continue;
-        }
-        match commit_files(workspace, &lock, &head, &files, MESSAGE) {
+        match commit_files(workspace, &head, &files, MESSAGE) {
             Ok(Some(commit)) => return Ok(Wired { commit: Some(commit), ..wired }),
             Ok(None) => {}
             Err(error) => {

@@ -13,8 +13,8 @@ use crate::project::rule_check::compiled;
 use crate::project::rule_sources::committed;
 use crate::project::workspace::Workspace;
 use crate::storage::ProjectPath;
-use crate::tasks::apply::change::DryRun;
-use crate::tasks::apply::commit_files::{commit_new, standing, write_new};
+use crate::tasks::apply::commit::{commit_new, existing_file, write_new};
+use crate::tasks::plan::choice::DryRun;
 use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::state::commit_message;
 
@@ -92,7 +92,7 @@ fn free_path(
     };
     let paths = ["yaml", "yml"].map(|suffix| format!("{WORKFLOWS_FOLDER}/{name}.{suffix}").parse());
     let paths = paths.into_iter().collect::<Result<Vec<ProjectPath>, _>>()?;
-    if let Some(path) = standing(workspace, head, &paths)? {
+    if let Some(path) = existing_file(workspace, head, &paths)? {
         return Err(taken(path.as_str()));
     }
     let project = &before.rules.project;

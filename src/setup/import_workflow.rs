@@ -1,7 +1,7 @@
 //! Workflows of other systems, brought into the project: judged with the rules that are there, written, committed.
 
-use super::import::foreign_system::ForeignSystem;
 use super::import::import_file::{Imported, ImportedWorkflow, RoleNeed, import};
+use super::import::source::ForeignSystem;
 use crate::domain::{Org, Role, Severity, WorkflowName};
 use crate::files::config::configuration::{Reading, Source, WORKFLOWS_FOLDER, read};
 use crate::files::diagnostic::diagnostic::Diagnostic;
@@ -12,8 +12,8 @@ use crate::project::rule_sources::{RULES_LIMIT, standing_files};
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::ProjectPath;
-use crate::tasks::apply::change::DryRun;
-use crate::tasks::apply::commit_files::{NewFile, commit_new, standing, write_new};
+use crate::tasks::apply::commit::{NewFile, commit_new, existing_file, write_new};
+use crate::tasks::plan::choice::DryRun;
 
 /// Whether a workflow may be brought in that sends tasks another way than its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +83,7 @@ fn write(
 ) -> Result<Option<CommitId>, OpsError> {
     loop {
         let head = workspace.head()?;
-        if let Some(path) = standing(workspace, &head, files.iter().map(|(path, _)| path))? {
+        if let Some(path) = existing_file(workspace, &head, files.iter().map(|(path, _)| path))? {
             return Err(OpsError::Unfit {
                 code: "file_exists",
                 problem: format!("there is a `{path}` already"),

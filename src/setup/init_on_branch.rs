@@ -13,7 +13,7 @@ use crate::project::branch_checkout::{FOLDER, Patience, check_out, check_out_new
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::{Paths, ProjectPath};
-use crate::tasks::apply::commit_files::commit_new;
+use crate::tasks::apply::commit::commit_new;
 use crate::tasks::plan::choice::DryRun;
 
 /// Begins a project on a branch of its own, in a repository that there is. The branch that is checked out gets one commit, with a

@@ -9,21 +9,20 @@ use crate::files::task_file::{Origin, TaskFile};
 use crate::project::active_rules::in_force;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::tasks::apply::change::DryRun;
-use crate::tasks::apply::change::Next;
-use crate::tasks::automatic::rule_changes::{Settled, settle_each, settle_rules};
-use crate::tasks::headers::header::NEW;
-use crate::tasks::headers::listing::{Scope, read_all};
-use crate::tasks::plan::due::choose;
+use crate::tasks::apply::change::NextStep;
+use crate::tasks::automatic::rule_changes::{RuleChanges, apply_to_each, follow_rules};
+use crate::tasks::headers::listing::{ListScope, read_all};
+use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::due::adoption;
 use crate::tasks::recovery::recover::heal_if_pending;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// What became of the task files.
 pub(crate) struct Migrated {
     /// Those that stand at a gate now, those in trouble, and files that cannot be read as tasks.
-    pub adopted: Settled,
+    pub adopted: RuleChanges,
     /// Tasks that had a gate already, and stood where the rules have changed.
-    pub settled: Settled,
+    pub settled: RuleChanges,
 }
 
 /// Puts every task file without a gate at the first gate of its workflow; those that name none follow `workflow`, or the project's
@@ -39,32 +38,32 @@ pub(crate) fn add_gates(
         heal_if_pending(workspace)?;
     }
     let in_force = in_force(workspace, &workspace.head()?)?;
-    let mut listing = read_all(workspace, &in_force, Scope::Active);
+    let mut listing = read_all(workspace, &in_force, ListScope::Active);
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
-    let new = listing.tasks.iter().filter(|(header, _)| header.status == NEW);
-    let ids: Vec<TaskId> = new.filter_map(|(header, _)| header.id.parse().ok()).collect();
+    let new = listing.tasks.iter().filter(|(task, _)| task.is_new);
+    let ids: Vec<TaskId> = new.map(|(task, _)| task.id.clone()).collect();
     let begin =
-        |workspace: &Workspace, standing: &mut Standing| beginning(workspace, standing, workflow);
-    let mut adopted = Settled { unreadable: listing.unreadable, ..Settled::default() };
+        |workspace: &Workspace, state: &mut TaskState| beginning(workspace, state, workflow);
+    let mut adopted = RuleChanges { unreadable: listing.unreadable, ..RuleChanges::default() };
     let mut on = |_| ControlFlow::Continue(());
-    settle_each(workspace, wait, &ids, dry_run, &begin, &mut adopted, &mut on)?;
-    let settled = settle_rules(workspace, wait, dry_run, &mut on)?;
+    apply_to_each(workspace, wait, &ids, dry_run, &begin, &mut adopted, &mut on)?;
+    let settled = follow_rules(workspace, wait, dry_run, &mut on)?;
     Ok(Migrated { adopted, settled })
 }
 
 fn beginning(
     workspace: &Workspace,
-    standing: &mut Standing,
+    state: &mut TaskState,
     workflow: Option<&WorkflowName>,
-) -> Result<Next, OpsError> {
-    standing.ensure_unfrozen()?;
-    if standing.file.origin == Origin::Adopted {
-        return Ok(Next::Nothing);
+) -> Result<NextStep, OpsError> {
+    state.ensure_unfrozen()?;
+    if state.file.origin == Origin::Adopted {
+        return Ok(NextStep::Nothing);
     }
-    if let Some(name) = workflow.filter(|_| !names_workflow(&standing.file)) {
-        standing.file.task.routing.workflow = name.clone();
+    if let Some(name) = workflow.filter(|_| !names_workflow(&state.file)) {
+        state.file.task.routing.workflow = name.clone();
     }
-    Ok(Next::Do(choose(workspace, standing)?))
+    Ok(NextStep::Do(adoption(workspace, state)?))
 }
 
 fn names_workflow(file: &TaskFile) -> bool {

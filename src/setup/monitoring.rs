@@ -8,8 +8,8 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files::read;
 use crate::storage::{Paths, ProjectPath, StoreError};
-use crate::tasks::apply::change::DryRun;
-use crate::tasks::apply::commit_files::{NewFile, commit_new, standing};
+use crate::tasks::apply::commit::{NewFile, commit_new, existing_file};
+use crate::tasks::plan::choice::DryRun;
 use crate::tasks::recovery::recover::heal_if_pending;
 
 const MESSAGE: &str = "Add alerts, a dashboard and a runbook";
@@ -107,7 +107,7 @@ pub(crate) fn add_monitoring(
         let mut files = Vec::new();
         for file in MonitoringFile::ALL {
             let path: ProjectPath = file.place().parse()?;
-            let fate = match standing(workspace, &head, [&path])? {
+            let fate = match existing_file(workspace, &head, [&path])? {
                 Some(_) => fate_of_standing(workspace.paths.root(), file, &path),
                 None if workspace.repository.is_ignored(path.as_str())? => Equipment::Ignored,
                 None => Equipment::New,

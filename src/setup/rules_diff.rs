@@ -13,7 +13,7 @@ use crate::rules::{
 };
 use crate::storage::StoreError;
 use crate::storage::tasks::task_files;
-use crate::tasks::headers::listing::{Scope, Unreadable, read_all, unreadable};
+use crate::tasks::headers::listing::{ListScope, Unreadable, read_all, unreadable};
 use crate::tasks::state::commit_message::rule_effect;
 use crate::tasks::state::task_state::parse;
 
@@ -90,7 +90,7 @@ pub(crate) fn diff_rules(
     revision: Option<&str>,
 ) -> Result<RulesDiff, OpsError> {
     let in_force = workspace.rules()?;
-    let mut listing = read_all(workspace, &in_force, Scope::Active);
+    let mut listing = read_all(workspace, &in_force, ListScope::Active);
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
     let now = workspace.now();
     let other;
@@ -116,7 +116,7 @@ pub(crate) fn diff_rules(
         diagnostics,
     };
     for (header, path) in listing.tasks.iter().filter(|(header, _)| header.gate.is_some()) {
-        let Ok(id) = header.id.parse::<TaskId>() else { continue };
+        let id = header.id.clone();
         let file = match task_files::read(&workspace.paths, path) {
             Ok(snapshot) => parse(&in_force, &id, path, &snapshot.bytes, now),
             Err(StoreError::Gone { .. }) => continue,

@@ -9,7 +9,7 @@ const MOST_GONE: usize = 200;
 
 /// Up to which commit all is told, by branch; the branch that moved last stands last.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Cursor {
+pub struct ToldCursor {
     branches: Vec<(String, String)>,
     /// The commits that were told and are gone from their branch; those that went last stand last, each behind its parent.
     #[serde(default)]
@@ -18,7 +18,7 @@ pub struct Cursor {
     pub told: usize,
 }
 
-impl Cursor {
+impl ToldCursor {
     /// Returns up to which commit all is told on a branch.
     pub(crate) fn commit(&self, branch: &str) -> Option<&str> {
         self.branches.iter().find(|(known, _)| known == branch).map(|(_, commit)| commit.as_str())
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn of_many_branches_those_that_moved_last_are_known() {
-        let mut cursor = Cursor::default();
+        let mut cursor = ToldCursor::default();
         for branch in 0..MOST_BRANCHES {
             cursor.set(&branch.to_string(), "old");
         }
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn of_many_commits_that_are_gone_those_that_went_last_are_known() {
-        let mut cursor = Cursor::default();
+        let mut cursor = ToldCursor::default();
         let commits: Vec<String> = (0..=MOST_GONE).map(|number| number.to_string()).collect();
         cursor.lose(&commits);
         assert_eq!(cursor.gone().next(), Some("1"));

@@ -18,7 +18,7 @@ pub(crate) mod runs;
 pub(crate) mod tasks;
 pub(crate) mod watcher_presence;
 
-pub use cursor::Cursor;
+pub use cursor::ToldCursor;
 pub use event_log::EventStream;
 pub(crate) use fs::error::io_hint;
 pub use fs::error::{Holder, StoreError};

@@ -5,7 +5,6 @@
 //!   lock                    whoever writes messages has it
 //!   CHANNEL/NAME.json       a message that waits; NAME sorts by when it was made
 //!   CHANNEL/rest            why the channel is left alone, and until when
-//!   CHANNEL/next            nothing there is tried before that time; gone as soon as a message is added
 //!   CHANNEL/lock            whoever delivers there has it
 //!   untold/NAME.json        a message that was given up, with the reason, before others are told of that
 //!   dropped/NAME.json       the same, afterwards
@@ -13,7 +12,6 @@
 //! Messages are durable before the cursor moves past what they tell, and are removed after they were delivered. So a kill or
 //! a power cut at any point delivers at least once, and a message that is delivered twice has the same id both times.
 
-use std::collections::HashSet;
 use std::ffi::OsStr;
 
 use jiff::Timestamp;
@@ -25,7 +23,7 @@ use super::fs::folder::list;
 use super::fs::lock_file::FileLock;
 use super::fs::temporary_file::TemporaryFile;
 use super::layout::{DROPPED, OUTBOX, UNTOLD};
-use super::{Cursor, Durability, Folder, Paths, StoreError};
+use super::{Durability, Folder, Paths, StoreError, ToldCursor};
 use crate::domain::ChannelKey;
 use crate::system::{crash_points, disk};
 
@@ -41,12 +39,6 @@ const SUFFIX: &str = ".json";
 #[derive(Debug, Clone)]
 pub struct Outbox {
     paths: Paths,
-}
-
-/// The right to write messages, or to deliver those of a channel, until it is dropped.
-#[derive(Debug)]
-pub(crate) struct OutboxLock {
-    _lock: FileLock,
 }
 
 /// A message that waits, or was given up.
@@ -98,29 +90,26 @@ impl Outbox {
     }
 
     /// Takes the right to write messages; nothing if somebody else has it.
-    pub(crate) fn writing(&self) -> Result<Option<OutboxLock>, StoreError> {
+    pub(crate) fn writing(&self) -> Result<Option<FileLock>, StoreError> {
         self.paths.prepare_local()?;
-        self.lock(OUTBOX)
+        FileLock::in_folder(&self.make(OUTBOX)?)
     }
 
     /// Takes the right to deliver the messages of a channel; nothing if somebody else has it.
-    pub(crate) fn delivering(
-        &self,
-        channel: &ChannelKey,
-    ) -> Result<Option<OutboxLock>, StoreError> {
-        self.lock(&folder_of(channel))
+    pub(crate) fn delivering(&self, channel: &ChannelKey) -> Result<Option<FileLock>, StoreError> {
+        FileLock::in_folder(&self.make(&folder_of(channel))?)
     }
 
     /// Returns the cursor; one that cannot be read is none.
-    pub(crate) fn cursor(&self) -> Result<Option<Cursor>, StoreError> {
+    pub(crate) fn cursor(&self) -> Result<Option<ToldCursor>, StoreError> {
         self.read_json(OUTBOX, "cursor")
     }
 
     /// Moves the cursor, durably.
     pub(crate) fn set_cursor(
         &self,
-        _right: &OutboxLock,
-        cursor: &Cursor,
+        _right: &FileLock,
+        cursor: &ToldCursor,
     ) -> Result<(), StoreError> {
         self.make(OUTBOX)?.replace_json("cursor", cursor, Durability::Durable)
     }
@@ -138,8 +127,7 @@ impl Outbox {
     ) -> Result<(), StoreError> {
         let folder = self.make(&folder_of(channel))?;
         messages.chunks(BATCH).try_for_each(|batch| write(&folder, batch))?;
-        folder.sync()?;
-        folder.remove("next")
+        folder.sync()
     }
 
     /// Returns the channels with messages.
@@ -218,7 +206,7 @@ impl Outbox {
     /// Notes that whoever wants to know was told that these messages were given up.
     pub(crate) fn note_told(
         &self,
-        _right: &OutboxLock,
+        _right: &FileLock,
         messages: &[OutboxMessage],
     ) -> Result<(), StoreError> {
         let Some(untold) = self.open(UNTOLD)? else { return Ok(()) };
@@ -253,27 +241,6 @@ impl Outbox {
         Ok(count)
     }
 
-    /// Returns before when nothing of a channel is tried, if that is known.
-    pub(crate) fn next(&self, channel: &ChannelKey) -> Result<Option<Timestamp>, StoreError> {
-        self.read_json(&folder_of(channel), "next")
-    }
-
-    /// Notes before when nothing of a channel is tried, unless there are messages that `seen` does not have.
-    pub(crate) fn set_next(
-        &self,
-        channel: &ChannelKey,
-        next: Option<Timestamp>,
-        seen: &[String],
-    ) -> Result<(), StoreError> {
-        self.keep(channel, "next", next.as_ref())?;
-        // In this order: whoever adds a message removes the file afterwards.
-        let seen: HashSet<&String> = seen.iter().collect();
-        if self.names(channel)?.iter().any(|name| !seen.contains(name)) {
-            self.remove(&folder_of(channel), "next")?;
-        }
-        Ok(())
-    }
-
     /// Returns why a channel is left alone, if it is.
     pub(crate) fn rest(&self, channel: &ChannelKey) -> Result<Option<ChannelRest>, StoreError> {
         self.read_json(&folder_of(channel), "rest")
@@ -285,19 +252,10 @@ impl Outbox {
         channel: &ChannelKey,
         rest: Option<&ChannelRest>,
     ) -> Result<(), StoreError> {
-        self.keep(channel, "rest", rest)
-    }
-
-    fn keep<T: Serialize>(
-        &self,
-        channel: &ChannelKey,
-        name: &str,
-        value: Option<&T>,
-    ) -> Result<(), StoreError> {
         let folder = self.make(&folder_of(channel))?;
-        match value {
-            Some(value) => folder.replace_json(name, value, Durability::Volatile),
-            None => folder.remove(name),
+        match rest {
+            Some(rest) => folder.replace_json("rest", rest, Durability::Volatile),
+            None => folder.remove("rest"),
         }
     }
 
@@ -311,11 +269,8 @@ impl Outbox {
     }
 
     fn read_all(&self, folder: &str) -> Result<Vec<OutboxMessage>, StoreError> {
-        let mut messages = Vec::new();
-        for name in self.names_in(folder)? {
-            messages.extend(self.read_json::<OutboxMessage>(folder, &name)?);
-        }
-        Ok(messages)
+        let read = |name: String| self.read_json(folder, &name).transpose();
+        self.names_in(folder)?.into_iter().filter_map(read).collect()
     }
 
     fn read_json<T: DeserializeOwned>(
@@ -328,11 +283,6 @@ impl Outbox {
 
     fn remove(&self, folder: &str, name: &str) -> Result<(), StoreError> {
         self.open(folder)?.map_or(Ok(()), |folder| folder.remove(name))
-    }
-
-    fn lock(&self, folder: &str) -> Result<Option<OutboxLock>, StoreError> {
-        let lock = FileLock::in_folder(&self.make(folder)?)?;
-        Ok(lock.map(|lock| OutboxLock { _lock: lock }))
     }
 
     fn make(&self, folder: &str) -> Result<Folder, StoreError> {
@@ -440,31 +390,11 @@ mod tests {
         assert!(
             outbox.writing().unwrap().is_none() && outbox.delivering(&key()).unwrap().is_none()
         );
-        let mut cursor = Cursor::default();
+        let mut cursor = ToldCursor::default();
         cursor.set("refs/heads/main", "abc");
         outbox.set_cursor(&right.unwrap(), &cursor).unwrap();
         assert_eq!(outbox.cursor().unwrap(), Some(cursor));
         assert!(outbox.writing().unwrap().is_some());
-    }
-
-    #[test]
-    fn what_is_tried_later_is_forgotten_when_a_message_comes() {
-        let home = TempDir::new().unwrap();
-        let outbox = Outbox::of(&Paths::at(home.path()));
-        let later = Some(Timestamp::UNIX_EPOCH);
-        outbox.put(&key(), &[waiting(1, "a")]).unwrap();
-        let seen = outbox.names(&key()).unwrap();
-        outbox.set_next(&key(), later, &seen).unwrap();
-        assert_eq!(outbox.next(&key()).unwrap(), later);
-        let many: Vec<OutboxMessage> =
-            (0..150).map(|number| waiting(2, &format!("b{number}"))).collect();
-        outbox.put(&key(), &many).unwrap();
-        assert_eq!(
-            (outbox.next(&key()).unwrap(), outbox.names(&key()).unwrap().len()),
-            (None, 151)
-        );
-        outbox.set_next(&key(), later, &seen).unwrap();
-        assert_eq!(outbox.next(&key()).unwrap(), None, "messages came that were not seen");
     }
 
     #[test]

@@ -6,25 +6,24 @@ use crate::project::author::{actor, actor_author, agent_author};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Actor, Decision, Refusal, branch_of, decide, may_mean};
-use crate::tasks::apply::change::{Next, apply, change};
+use crate::tasks::apply::change::{apply, change, due_or};
 use crate::tasks::plan::choice::{Changed, Choice, DryRun};
-use crate::tasks::plan::due::due_first;
 use crate::tasks::state::commit_message;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// Decides that the agent takes the task, or the branch that the ticket names.
 pub(crate) fn choose_claim(
     workspace: &Workspace,
-    standing: &Standing,
+    state: &TaskState,
     ticket: &Ticket,
     agent: &AgentId,
 ) -> Result<Choice, OpsError> {
-    let rules = &standing.in_force.rules;
-    let task = &standing.file.task;
+    let rules = &state.in_force.rules;
+    let task = &state.file.task;
     may_mean(task, ticket, Some(agent))?;
     let branch = ticket.branch.clone().or_else(|| branch_of(rules, task, agent));
     let author = agent_author(&rules.org, agent)?;
-    choose(workspace, standing, &Act::Claim { agent: agent.clone(), branch }, author)
+    choose(workspace, state, &Act::Claim { agent: agent.clone(), branch }, author)
 }
 
 /// Gives the task back, or the branch of it that the ticket names. Without an agent it is a person who does.
@@ -63,15 +62,15 @@ pub(crate) fn renew(
     note: Option<&str>,
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
-    change(workspace, &ticket.task, dry_run, &mut |standing| {
-        may_mean(&standing.file.task, ticket, Some(agent))?;
-        let author = agent_author(&standing.in_force.rules.org, agent)?;
+    change(workspace, &ticket.task, dry_run, &mut |state| {
+        may_mean(&state.file.task, ticket, Some(agent))?;
+        let author = agent_author(&state.in_force.rules.org, agent)?;
         let act = Act::Renew {
             agent: agent.clone(),
             branch: ticket.branch.clone(),
             note: note.map(str::to_owned),
         };
-        choose(workspace, standing, &act, author)
+        choose(workspace, state, &act, author)
     })
 }
 
@@ -98,19 +97,17 @@ pub(crate) fn unblock(
     let act =
         |by| Act::Unblock { by, branch: ticket.branch.clone(), reason: reason.map(str::to_owned) };
     let mut was_blocked = false;
-    let changed = apply(workspace, &ticket.task, dry_run, &mut |standing| {
-        standing.ensure_unfrozen()?;
-        was_blocked |= standing.file.task.status == Status::Blocked;
-        if let Some(first) = due_first(workspace, standing)? {
-            return Ok(Next::First(first));
-        }
-        match chosen_by(workspace, standing, ticket, agent, &act) {
-            // The rules set it going meanwhile: that is what was wanted.
-            Err(OpsError::Refused(Refusal::NotBlocked { .. })) if was_blocked => {
-                Ok(Next::Do(Choice::Settled))
+    let changed = apply(workspace, &ticket.task, dry_run, &mut |state| {
+        was_blocked |= state.file.task.status == Status::Blocked;
+        due_or(workspace, state, |state| {
+            match chosen_by(workspace, state, ticket, agent, &act) {
+                // The rules set it going meanwhile: that is what was wanted.
+                Err(OpsError::Refused(Refusal::NotBlocked { .. })) if was_blocked => {
+                    Ok(Choice::Settled)
+                }
+                chosen => chosen,
             }
-            chosen => Ok(Next::Do(chosen?)),
-        }
+        })
     })?;
     changed.ok_or_else(|| OpsError::Restless { id: ticket.task.clone() })
 }
@@ -176,48 +173,43 @@ fn by_actor(
     dry_run: DryRun,
     act: &dyn Fn(Actor) -> Act,
 ) -> Result<Changed, OpsError> {
-    change(workspace, &ticket.task, dry_run, &mut |standing| {
-        chosen_by(workspace, standing, ticket, agent, act)
+    change(workspace, &ticket.task, dry_run, &mut |state| {
+        chosen_by(workspace, state, ticket, agent, act)
     })
 }
 
 fn chosen_by(
     workspace: &Workspace,
-    standing: &Standing,
+    state: &TaskState,
     ticket: &Ticket,
     agent: Option<&AgentId>,
     act: &dyn Fn(Actor) -> Act,
 ) -> Result<Choice, OpsError> {
-    let org = &standing.in_force.rules.org;
+    let org = &state.in_force.rules.org;
     let by = actor(workspace, org, agent);
-    may_mean(&standing.file.task, ticket, by.agent())?;
+    may_mean(&state.file.task, ticket, by.agent())?;
     let author = actor_author(workspace, org, &by)?;
-    choose(workspace, standing, &act(by), author)
+    choose(workspace, state, &act(by), author)
 }
 
 /// Decides the act.
 pub(crate) fn choose(
     workspace: &Workspace,
-    standing: &Standing,
+    state: &TaskState,
     act: &Act,
     author: Person,
 ) -> Result<Choice, OpsError> {
-    let decision = decide(&standing.in_force.rules, &standing.file.task, act, workspace.now())?;
-    Ok(decided(standing, act, decision, author))
+    let decision = decide(&state.in_force.rules, &state.file.task, act, workspace.now())?;
+    Ok(decided(state, act, decision, author))
 }
 
 /// Says how the commit of what was decided is to speak of it.
-pub(crate) fn decided(
-    standing: &Standing,
-    act: &Act,
-    decision: Decision,
-    author: Person,
-) -> Choice {
+pub(crate) fn decided(state: &TaskState, act: &Act, decision: Decision, author: Person) -> Choice {
     match decision {
         Decision::Settled { .. } => Choice::Settled,
         Decision::Step(step) => {
             let authored = step.task.updated;
-            let known = standing.file.task.history.len();
+            let known = state.file.task.history.len();
             Choice::Step {
                 message: commit_message::of_act(act, known, &step.task),
                 step,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tracing::warn;
 
-use crate::domain::{AgentId, Completion, TaskId};
+use crate::domain::{Completion, TaskId};
 use crate::files::completion_file::front_of;
 use crate::files::task_file::Origin;
 use crate::project::author::agent_author;
@@ -14,18 +14,12 @@ use crate::project::workspace::Workspace;
 use crate::rules::{Act, Refusal, ToSign, branch_of, decide, rehearse};
 use crate::tasks::actions::decided;
 use crate::tasks::apply::batch::apply_together;
-use crate::tasks::apply::change::{Next, Planned, apply, planned};
+use crate::tasks::apply::change::{NextStep, Planned, apply, planned};
 use crate::tasks::headers::list::held_by;
 use crate::tasks::plan::choice::{Changed, DryRun};
-use crate::tasks::plan::due::due_first;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::plan::due::first_due_step;
+use crate::tasks::state::task_state::TaskState;
 use crate::tasks::uncommitted_events::leave_conflict;
-
-/// A completion that counts.
-pub struct Completed {
-    /// The change, or the task as it stands if the completion had counted before.
-    pub changed: Changed,
-}
 
 /// Adds a text to a completion. Frontmatter in it that says the verdict speaks of the outputs, too; what was said outside
 /// counts.
@@ -47,14 +41,15 @@ pub fn note_run(completion: &mut Completion, run: &str) {
 
 /// Ends the visit that the completion means. Without a ticket that is the one open when the task is first read: of two
 /// completions of one visit the second is a conflict, not a completion of the next. At a fork the same is true of a branch; two
-/// completions of two branches both count, whichever is first. What is only shown need not be signed yet.
+/// completions of two branches both count, whichever is first. What is only shown need not be signed yet. If the completion had counted
+/// before, the change is the task as it stands.
 pub fn complete(
     workspace: &Workspace,
     completion: &Completion,
     dry_run: DryRun,
-) -> Result<Completed, OpsError> {
-    let signing = if dry_run == DryRun::Yes { Signed::Later } else { Signed::Now };
-    let outcome = complete_bound(workspace, &mut completion.clone(), signing, dry_run);
+) -> Result<Changed, OpsError> {
+    let is_signed = dry_run == DryRun::No;
+    let outcome = complete_bound(workspace, &mut completion.clone(), is_signed, dry_run);
     if let Err(OpsError::Refused(refusal)) = &outcome
         && dry_run == DryRun::No
         && let Err(error) = leave_conflict(workspace, refusal, completion.id.as_str())
@@ -65,15 +60,13 @@ pub fn complete(
     outcome
 }
 
-/// Completes different tasks, as many as can in one move of the branch. `before` is told of which it is now decided, before anybody
-/// can see that it counts; `each` what became of which. Those it is not told of when there is trouble that all would meet have not
-/// been tried.
+/// Completes different tasks, as many as can in one move of the branch. `each` is told what became of which. Those it is not told of
+/// when there is trouble that all would meet have not been tried.
 pub(crate) fn complete_together(
     workspace: &mut Workspace,
     wait: Duration,
     completions: &mut [Completion],
-    before: &mut dyn FnMut(usize) -> Result<(), OpsError>,
-    each: &mut dyn FnMut(usize, Result<Completed, OpsError>),
+    each: &mut dyn FnMut(usize, Result<Changed, OpsError>),
 ) -> Result<(), OpsError> {
     let tasks: Vec<TaskId> =
         completions.iter().map(|completion| completion.ticket.task.clone()).collect();
@@ -82,15 +75,14 @@ pub(crate) fn complete_together(
         workspace,
         &tasks.iter().collect::<Vec<_>>(),
         DryRun::No,
-        &mut |workspace, place, standing| {
-            before(place)?;
+        &mut |workspace, place, state| {
             let completion = &mut completions[place];
-            next(workspace, standing, completion, Signed::Now)
-                .map_err(|error| taught(workspace, completion, error))
+            next_step(workspace, state, completion, true)
+                .map_err(|error| point_to_own_task(workspace, completion, error))
         },
         &mut |place, result| {
             if let Some(result) = result.transpose() {
-                each(place, result.map(|changed| Completed { changed }));
+                each(place, result);
             }
         },
     )
@@ -103,7 +95,7 @@ pub(crate) fn to_sign(
     completion: &Completion,
 ) -> Result<Option<ToSign>, OpsError> {
     let mut unsigned = Completion { signature: None, ..completion.clone() };
-    match complete_bound(workspace, &mut unsigned, Signed::Now, DryRun::Yes) {
+    match complete_bound(workspace, &mut unsigned, true, DryRun::Yes) {
         Err(OpsError::Refused(Refusal::Signature(wanted))) => Ok(Some(*wanted)),
         Err(error) => Err(error),
         Ok(_) => Ok(None),
@@ -117,113 +109,82 @@ pub(crate) fn would_complete(
     completion: &Completion,
 ) -> Result<Planned, OpsError> {
     let (id, mut completion) = (&completion.ticket.task, completion.clone());
-    let planned = planned(workspace, id, &mut |standing| {
-        next(workspace, standing, &mut completion, Signed::Now)
-    })?;
+    let planned =
+        planned(workspace, id, &mut |state| next_step(workspace, state, &mut completion, true))?;
     planned.ok_or_else(|| OpsError::Restless { id: id.clone() })
 }
 
-/// When a completion is signed that has to be.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Signed {
-    /// It has to be by now.
-    Now,
-    /// It is only looked at.
-    Later,
-}
-
+/// `is_signed` says whether the completion has to have its signature by now, if it needs one.
 fn complete_bound(
     workspace: &Workspace,
     completion: &mut Completion,
-    signed: Signed,
+    is_signed: bool,
     dry_run: DryRun,
-) -> Result<Completed, OpsError> {
+) -> Result<Changed, OpsError> {
     let id = completion.ticket.task.clone();
-    let changed = apply(workspace, &id, dry_run, &mut |standing| {
-        next(workspace, standing, completion, signed)
-    })
-    .map_err(|error| taught(workspace, completion, error))?;
-    let changed = changed.ok_or(OpsError::Restless { id })?;
-    Ok(Completed { changed })
+    let mut decide = |state: &mut TaskState| next_step(workspace, state, completion, is_signed);
+    let changed = apply(workspace, &id, dry_run, &mut decide);
+    let changed = changed.map_err(|error| point_to_own_task(workspace, completion, error))?;
+    changed.ok_or(OpsError::Restless { id })
 }
 
 /// Decides a completion of a task that nobody froze. It counts for the visit that is open when the task is first read.
-fn next(
+fn next_step(
     workspace: &Workspace,
-    standing: &Standing,
+    state: &TaskState,
     completion: &mut Completion,
-    signed: Signed,
-) -> Result<Next, OpsError> {
-    standing.ensure_unfrozen()?;
-    if let Some(first) = due_first(workspace, standing)? {
-        if standing.file.origin == Origin::Adopted {
-            bind(completion, standing);
-        }
-        return Ok(Next::First(first));
+    is_signed: bool,
+) -> Result<NextStep, OpsError> {
+    state.ensure_unfrozen()?;
+    let first = first_due_step(workspace, state)?;
+    if first.is_none() || state.file.origin == Origin::Adopted {
+        bind(completion, state);
     }
-    bind(completion, standing);
-    let (rules, task) = (&standing.in_force.rules, &standing.file.task);
+    if let Some(first) = first {
+        return Ok(NextStep::First(first));
+    }
+    let (rules, task) = (&state.in_force.rules, &state.file.task);
     let author = agent_author(&rules.org, &completion.agent)?;
     let act = Act::Complete(completion.clone());
-    let decision = match signed {
-        Signed::Now => decide(rules, task, &act, workspace.now())?,
-        Signed::Later => rehearse(rules, task, completion, workspace.now())?,
+    let decision = if is_signed {
+        decide(rules, task, &act, workspace.now())?
+    } else {
+        rehearse(rules, task, completion, workspace.now())?
     };
-    Ok(Next::Do(decided(standing, &act, decision, author)))
+    Ok(NextStep::Do(decided(state, &act, decision, author)))
 }
 
 /// Has a completion without a ticket mean the visit that is open, and its agent's branch of a fork; unless it has counted already.
-fn bind(completion: &mut Completion, standing: &Standing) {
-    let task = &standing.file.task;
+fn bind(completion: &mut Completion, state: &TaskState) {
+    let task = &state.file.task;
+    let mut counted = task.history.iter().filter_map(|visit| visit.completion.as_ref());
+    if counted.any(|stamp| stamp.id == completion.id) {
+        return;
+    }
     let open = task.gate.as_ref().map(|open| open.visit);
-    if !is_settled(completion, standing) {
-        completion.ticket.visit = completion.ticket.visit.or(open);
-        // Whatever else is said at a fork meanwhile, this stays the same branch.
-        if completion.ticket.branch.is_none() && completion.ticket.visit == open {
-            completion.ticket.branch = branch_of(&standing.in_force.rules, task, &completion.agent);
-        }
+    completion.ticket.visit = completion.ticket.visit.or(open);
+    // Whatever else is said at a fork meanwhile, this stays the same branch.
+    if completion.ticket.branch.is_none() && completion.ticket.visit == open {
+        completion.ticket.branch = branch_of(&state.in_force.rules, task, &completion.agent);
     }
-}
-
-fn taught(workspace: &Workspace, completion: &Completion, error: OpsError) -> OpsError {
-    match error {
-        OpsError::Refused(refusal) => {
-            point_to_own_task(workspace, &completion.ticket.task, &completion.agent, refusal).into()
-        }
-        other => other,
-    }
-}
-
-fn is_settled(completion: &Completion, standing: &Standing) -> bool {
-    let id = &completion.id;
-    standing
-        .file
-        .task
-        .history
-        .iter()
-        .any(|visit| visit.completion.as_ref().is_some_and(|stamp| stamp.id == *id))
 }
 
 /// Whoever completes somebody else's task while holding one of its own has mixed them up (spec 1, 9.6).
-fn point_to_own_task(
-    workspace: &Workspace,
-    attempted: &TaskId,
-    agent: &AgentId,
-    refusal: Refusal,
-) -> Refusal {
-    if !matches!(
-        refusal,
-        Refusal::WrongRole { .. }
-            | Refusal::NotYourBranch { .. }
-            | Refusal::AssignedToAnother { .. }
-    ) {
-        return refusal;
-    }
-    match held_by(workspace, agent) {
+fn point_to_own_task(workspace: &Workspace, completion: &Completion, error: OpsError) -> OpsError {
+    let OpsError::Refused(
+        refusal @ (Refusal::WrongRole { .. }
+        | Refusal::NotYourBranch { .. }
+        | Refusal::AssignedToAnother { .. }),
+    ) = error
+    else {
+        return error;
+    };
+    let attempted = &completion.ticket.task;
+    match held_by(workspace, &completion.agent) {
         Ok(Some(assigned)) if assigned != *attempted => {
             let role = matches!(refusal, Refusal::WrongRole { .. }).then(|| Box::new(refusal));
-            Refusal::WrongTask { assigned, attempted: attempted.clone(), role }
+            Refusal::WrongTask { assigned, attempted: attempted.clone(), role }.into()
         }
-        _ => refusal,
+        _ => refusal.into(),
     }
 }

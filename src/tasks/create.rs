@@ -8,25 +8,24 @@ use crate::domain::{
 };
 use crate::files::task_file;
 use crate::files::task_file::Defaults;
-use crate::git::{CommitId, GitError, Head, Person};
+use crate::git::Person;
 use crate::project::author::{actor, actor_author};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Actor, Decision, Refusal, Rules, Warning, WorkflowStep, begin, decide};
 use crate::storage::Paths;
-use crate::storage::StoreError;
 use crate::storage::layout::task_path;
 use crate::storage::random::random_local;
 use crate::storage::tasks::task_files::is_taken;
-use crate::tasks::apply::commit::commit;
+use crate::tasks::apply::commit::commit_unless_changed;
 use crate::tasks::edit::{check_dependencies, check_title};
 use crate::tasks::headers::lookup::workflow_named;
 use crate::tasks::plan::choice::{Changed, DryRun};
 use crate::tasks::plan::gates::pass_on;
 use crate::tasks::plan::write::Write;
-use crate::tasks::recovery::recover::{heal, heal_if_pending};
+use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::state::commit_message;
-use crate::tasks::state::task_state::{Version, parse_with};
+use crate::tasks::state::task_state::{FileVersion, parse_with};
 
 /// What people say of a new task.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -103,7 +102,8 @@ fn create_batch(
             workspace.own_folder_is_ours()?;
             return Ok(made);
         }
-        if let Some(commits) = commit_new(workspace, &head, &writes)? {
+        let is_current = || Ok(workspace.head()? == head);
+        if let Some(commits) = commit_unless_changed(workspace, &head, &writes, is_current)? {
             made.iter_mut().zip(commits).for_each(|(made, commit)| made.commit = Some(commit));
             return Ok(made);
         }
@@ -124,7 +124,7 @@ pub(crate) fn opened(
     let bytes = task_file::create(&step.task, body).into_bytes();
     let to = task_path(&task.id, rules.project.layout);
     let message = commit_message::of_act(&Act::Open, 0, &step.task);
-    let first = Version { bytes, message, author: Some(author.clone()), authored: now };
+    let first = FileVersion { bytes, message, author: Some(author.clone()), authored: now };
     let defaults = Defaults { workflow: task.routing.workflow.clone(), created: now };
     let file = parse_with(&defaults, &task.id, &to, &first.bytes)?;
     let passed = pass_on(rules, &to, file, author, now)?;
@@ -136,38 +136,8 @@ pub(crate) fn opened(
     let (before, commit, settled) = (None, None, false);
     let changed =
         Changed { before, after: passed.file, path: to.clone(), commit, events, warnings, settled };
-    let write = Write {
-        id: Some(task.id.clone()),
-        head_path: None,
-        from: None,
-        to,
-        is_program: false,
-        versions,
-        companions: Vec::new(),
-        beside: Vec::new(),
-        by_hand: Vec::new(),
-        recorded: None,
-    };
+    let write = Write::of_new_file(Some(task.id.clone()), to, versions);
     Ok((write, changed))
-}
-
-fn commit_new(
-    workspace: &Workspace,
-    head: &Head,
-    writes: &[Write],
-) -> Result<Option<Vec<CommitId>>, OpsError> {
-    let lock = workspace.lock()?;
-    if heal(workspace, &lock)? || workspace.head()? != *head {
-        return Ok(None);
-    }
-    match commit(workspace, &lock, head, writes) {
-        Ok(commits) => Ok(Some(commits)),
-        // An id that was taken in the meantime: another is drawn.
-        Err(OpsError::Store(StoreError::Exists { .. }) | OpsError::Git(GitError::Moved { .. })) => {
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    }
 }
 
 /// Returns a new task that stands nowhere yet.

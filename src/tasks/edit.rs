@@ -1,6 +1,6 @@
 //! What people write in a task: title, description, body, tags, metadata, dependencies; and comments.
 
-use crate::domain::{AgentId, BODY_LIMIT, Map, Permission, TaskId, Timestamp};
+use crate::domain::{AgentId, BODY_LIMIT, Map, Permission, Task, TaskId};
 use crate::files::task_file::TaskFile;
 use crate::project::author::{actor, actor_author};
 use crate::project::error::error::OpsError;
@@ -11,11 +11,11 @@ use crate::tasks::apply::change::change;
 use crate::tasks::headers::dependencies::refuse_circle;
 use crate::tasks::plan::choice::{Changed, Choice, DryRun};
 use crate::tasks::state::commit_message;
-use crate::tasks::state::task_state::{Standing, find};
+use crate::tasks::state::task_state::{TaskState, find, parse};
 
 /// What is to change of what people say of a task. Whatever is not given stays.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Fields {
+pub(crate) struct EditedFields {
     /// What it is called from now on.
     pub title: Option<String>,
     /// What is to be done, in short; an empty text takes it away.
@@ -53,11 +53,11 @@ pub(crate) fn open_manuscript(
     dry_run: DryRun,
 ) -> Result<Manuscript, OpsError> {
     let mut found = None;
-    change(workspace, id, dry_run, &mut |standing| {
-        permit(standing, &actor(workspace, &standing.in_force.rules.org, agent))?;
-        let snapshot = &standing.snapshot;
+    change(workspace, id, dry_run, &mut |state| {
+        permit(state, &actor(workspace, &state.in_force.rules.org, agent))?;
+        let snapshot = &state.snapshot;
         found =
-            Some(Manuscript { path: snapshot.path.clone(), bytes: standing.file.bytes().to_vec() });
+            Some(Manuscript { path: snapshot.path.clone(), bytes: state.file.bytes().to_vec() });
         Ok(Choice::Settled)
     })?;
     found.ok_or_else(|| OpsError::Restless { id: id.clone() })
@@ -72,25 +72,19 @@ pub(crate) fn edit_text(
     edited: &[u8],
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
-    rewrite(workspace, id, agent, dry_run, &|standing| {
-        if standing.file.bytes() != manuscript.bytes {
+    rewrite(workspace, id, agent, dry_run, &|state| {
+        if state.file.bytes() != manuscript.bytes {
             return Err(OpsError::Unfit {
                 code: "edit_conflict",
                 problem: format!("task `{id}` changed while you were at it"),
                 fix: format!(
                     "see what changed with `git log -p -1 -- {}`, then edit it again",
-                    standing.snapshot.path
+                    state.snapshot.path
                 ),
             });
         }
-        let path = &standing.snapshot.path;
-        crate::tasks::state::task_state::parse(
-            &standing.in_force,
-            id,
-            path,
-            edited,
-            workspace.now(),
-        )
+        let path = &state.snapshot.path;
+        parse(&state.in_force, id, path, edited, workspace.now())
     })
 }
 
@@ -99,28 +93,28 @@ pub(crate) fn edit_fields(
     workspace: &Workspace,
     id: &TaskId,
     agent: Option<&AgentId>,
-    fields: &Fields,
+    fields: &EditedFields,
     dry_run: DryRun,
 ) -> Result<Changed, OpsError> {
     if let Some(title) = &fields.title {
         check_title(title)?;
     }
     check_dependencies(workspace, Some(id), &fields.depends_on)?;
-    let mut changed = rewrite(workspace, id, agent, dry_run, &|standing| {
-        let file = &standing.file;
+    let mut changed = rewrite(workspace, id, agent, dry_run, &|state| {
+        let file = &state.file;
         let after = fields.applied_to(&file.task);
         let changed = match &fields.body {
             Some(body) => file.update_with_body(&after, body),
             None => file.update(&after),
         };
-        standing.changed(workspace, changed)
+        state.changed(workspace, changed)
     })?;
     changed.warnings.extend(Warning::of_priority(&fields.metadata));
     Ok(changed)
 }
 
-impl Fields {
-    fn applied_to(&self, task: &crate::domain::Task) -> crate::domain::Task {
+impl EditedFields {
+    fn applied_to(&self, task: &Task) -> Task {
         let mut after = task.clone();
         if let Some(title) = &self.title {
             title.trim().clone_into(&mut after.title);
@@ -184,25 +178,25 @@ fn rewrite(
     id: &TaskId,
     agent: Option<&AgentId>,
     dry_run: DryRun,
-    rewritten: &dyn Fn(&Standing) -> Result<TaskFile, OpsError>,
+    rewritten: &dyn Fn(&TaskState) -> Result<TaskFile, OpsError>,
 ) -> Result<Changed, OpsError> {
-    change(workspace, id, dry_run, &mut |standing| {
-        let rules = &standing.in_force.rules;
+    change(workspace, id, dry_run, &mut |state| {
+        let rules = &state.in_force.rules;
         let by = actor(workspace, &rules.org, agent);
-        permit(standing, &by)?;
-        let after = rewritten(standing)?;
-        if after.bytes() == standing.file.bytes() {
+        permit(state, &by)?;
+        let after = rewritten(state)?;
+        if after.bytes() == state.file.bytes() {
             return Ok(Choice::Settled);
         }
-        let unchanged_history = after.has_history_of(&standing.file);
-        match explain(rules, Some(&standing.file.task), &after.task) {
+        let unchanged_history = after.has_history_of(&state.file);
+        match explain(rules, Some(&state.file.task), &after.task) {
             Change::Same | Change::Edit if unchanged_history => {}
             Change::Foreign(fields) => return Err(not_yours(&fields.join(", "))),
             _ => return Err(not_yours("gate, status, gateHistory")),
         }
         let depends_on = &after.task.depends_on;
-        if depends_on.iter().any(|other| !standing.file.task.depends_on.contains(other)) {
-            refuse_circle(workspace, &standing.in_force, id, depends_on)?;
+        if depends_on.iter().any(|other| !state.file.task.depends_on.contains(other)) {
+            refuse_circle(workspace, &state.in_force, id, depends_on)?;
         }
         let message = commit_message::of_edit(&after.task, "edited");
         let author = actor_author(workspace, &rules.org, &by)?;
@@ -211,10 +205,10 @@ fn rewrite(
 }
 
 /// People may edit; an agent may edit the task it holds, and others if org.yaml lets it.
-fn permit(standing: &Standing, by: &Actor) -> Result<(), OpsError> {
+fn permit(state: &TaskState, by: &Actor) -> Result<(), OpsError> {
     let Actor::Agent(agent) = by else { return Ok(()) };
-    let holds = standing.file.task.is_held_by(agent);
-    let org = &standing.in_force.rules.org;
+    let holds = state.file.task.is_held_by(agent);
+    let org = &state.in_force.rules.org;
     if holds || org.agent(agent).is_some_and(|known| known.may.contains(&Permission::Edit)) {
         return Ok(());
     }
@@ -262,15 +256,14 @@ pub(crate) fn comment(
             fix: format!("give its text, as in `aof task comment {id} \"...\"`"),
         });
     }
-    change(workspace, id, dry_run, &mut |standing| {
-        let org = &standing.in_force.rules.org;
+    change(workspace, id, dry_run, &mut |state| {
+        let org = &state.in_force.rules.org;
         let by = actor(workspace, org, comment.agent.as_ref());
         let author = actor_author(workspace, org, &by)?;
         let name = by.agent().map_or_else(|| author.name().to_owned(), ToString::to_string);
-        let now: Timestamp = workspace.now();
-        let file =
-            standing.changed(workspace, standing.file.with_comment(&name, now, &comment.text))?;
-        let message = commit_message::of_comment(&standing.file.task, &by, &comment.text);
+        let commented = state.file.with_comment(&name, workspace.now(), &comment.text);
+        let file = state.changed(workspace, commented)?;
+        let message = commit_message::of_comment(&state.file.task, &by, &comment.text);
         Ok(Choice::File { file: Box::new(file), message, author })
     })
 }
@@ -279,18 +272,18 @@ pub(crate) fn comment(
 mod tests {
     use super::*;
     use crate::files::frontmatter::SpliceRefusal;
-    use crate::files::task_file::{Defaults, parse};
+    use crate::files::task_file::{Defaults, parse as read_file};
 
     const FILE: &str = "---\r\ntitle: Login   # short\r\ntags: [a, b] # keep\r\nmetadata:\r\n  priority: low\r\n  # why\r\n  n: 3\r\n---\r\nbody";
 
-    fn edited(fields: &Fields) -> Result<String, SpliceRefusal> {
+    fn edited(fields: &EditedFields) -> Result<String, SpliceRefusal> {
         let defaults = Defaults {
             workflow: "default".parse().unwrap(),
             created: "2026-02-16T12:00:00Z".parse().unwrap(),
         };
         let gate = "gate:\r\n  current: work\r\n  entered: 2026-02-16T12:00:00Z\r\n  visit: 0\r\nstatus: ready\r\n";
         let text = FILE.replacen("---\r\n", &format!("---\r\n{gate}"), 1);
-        let file = parse(text.as_bytes(), &"AOF-abc".parse().unwrap(), &defaults).unwrap();
+        let file = read_file(text.as_bytes(), &"AOF-abc".parse().unwrap(), &defaults).unwrap();
         let after = fields.applied_to(&file.task);
         let changed = match &fields.body {
             Some(body) => file.update_with_body(&after, body),
@@ -301,14 +294,14 @@ mod tests {
 
     #[test]
     fn only_what_is_named_changes() {
-        assert_eq!(edited(&Fields::default()).unwrap(), FILE);
-        let fields = Fields {
+        assert_eq!(edited(&EditedFields::default()).unwrap(), FILE);
+        let fields = EditedFields {
             title: Some(" Login page ".to_owned()),
             tags: vec!["c".to_owned(), "b".to_owned()],
             untags: vec!["a".to_owned()],
             unset: vec!["n".to_owned()],
             metadata: Map::from_iter([("priority".to_owned(), "high".into())]),
-            ..Fields::default()
+            ..EditedFields::default()
         };
         let text = edited(&fields).unwrap();
         assert!(text.contains("title: Login page   # short\r\ntags: [b, c] # keep\r\n"), "{text}");
@@ -322,7 +315,8 @@ mod tests {
     #[test]
     fn another_body_takes_the_line_endings_of_the_file() {
         let body = |text: &str| {
-            edited(&Fields { body: Some(text.to_owned()), ..Fields::default() }).unwrap()
+            edited(&EditedFields { body: Some(text.to_owned()), ..EditedFields::default() })
+                .unwrap()
         };
         assert!(body("one\n---\ntwo").ends_with("---\r\n\r\none\r\n---\r\ntwo\r\n"));
         assert!(body("").ends_with("  n: 3\r\n---\r\n"));

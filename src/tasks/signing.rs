@@ -12,8 +12,8 @@ use crate::git::{Asking, GitError, SshKey};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Flaw, NAMESPACE, Refusal, ToSign};
-use crate::tasks::complete::{Completed, complete, to_sign};
-use crate::tasks::plan::choice::DryRun;
+use crate::tasks::complete::{complete, to_sign};
+use crate::tasks::plan::choice::{Changed, DryRun};
 
 /// How often it is signed again because the rules changed meanwhile.
 const ATTEMPTS: usize = 5;
@@ -34,7 +34,7 @@ pub(crate) fn complete_signed(
     completion: &Completion,
     signing: Signing<'_>,
     dry_run: DryRun,
-) -> Result<Completed, OpsError> {
+) -> Result<Changed, OpsError> {
     let mut completion = completion.clone();
     if completion.signature.is_some() {
         return complete(workspace, &completion, dry_run);

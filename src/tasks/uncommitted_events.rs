@@ -9,7 +9,7 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Refusal;
 use crate::storage::EventStream;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// Leaves the event of a completion that came after another one of the same visit. `delivery` tells repeated refusals apart.
 pub(crate) fn leave_conflict(
@@ -21,7 +21,7 @@ pub(crate) fn leave_conflict(
         return Ok(());
     };
     let project = in_force(workspace, &workspace.repository.look()?)?.rules.project.name.clone();
-    let task = Standing::read(workspace, &ticket.task)?.file.task;
+    let task = TaskState::read(workspace, &ticket.task)?.file.task;
     let event =
         Event::Conflict { gate: gate.clone(), winner: winner.clone(), loser: loser.clone() };
     let subject =

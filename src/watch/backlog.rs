@@ -1,5 +1,5 @@
-//! Completion files that were taken and wait: left by a killed watcher, or kept back by an error. They are tried again in small shares,
-//! behind what arrives meanwhile.
+//! Completion files that were taken and wait: left by a killed watcher, or kept back by an error. They are tried again a few at a
+//! time, behind what arrives meanwhile.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use super::desk::Desk;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::inbox::TakenFile;
-use crate::tasks::inbox::deliver::{leftovers, resume};
-use crate::tasks::inbox::intended_visit::Heard;
+use crate::storage::inbox::InboxFile;
+use crate::tasks::inbox::deliver::{Recipient, leftovers, resume};
+use crate::tasks::inbox::visits::DeliveredVisits;
 
 /// How long waiting files are tried before new ones are looked for.
 const SHARE: Duration = Duration::from_millis(40);
@@ -22,13 +22,13 @@ pub(crate) struct Backlog {
     unknown: bool,
     /// Whether files wait for a task file.
     waits: bool,
-    /// Whether all of them are to be tried again, as everything is looked at.
+    /// Whether all of them are to be tried again. Errors that are met no more are over then.
     retry: Retry,
     /// Those that are to be tried now, the oldest first.
-    due: VecDeque<TakenFile>,
+    due: VecDeque<InboxFile>,
 }
 
-/// Whether all files that wait are to be tried again.
+/// Whether all files that wait are tried again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Retry {
     No,
@@ -36,13 +36,11 @@ enum Retry {
     Begun,
 }
 
-impl Default for Backlog {
-    fn default() -> Self {
+impl Backlog {
+    pub(crate) fn new() -> Self {
         Self { unknown: true, waits: false, retry: Retry::No, due: VecDeque::new() }
     }
-}
 
-impl Backlog {
     /// Has the files looked for again.
     pub(crate) fn forget(&mut self) {
         self.unknown = true;
@@ -65,7 +63,7 @@ impl Backlog {
         &mut self,
         workspace: &Workspace,
         desk: &mut Desk<'_>,
-    ) -> Result<Vec<TakenFile>, OpsError> {
+    ) -> Result<Vec<InboxFile>, OpsError> {
         desk.waiting = false;
         if !self.unknown {
             return Ok(Vec::new());
@@ -88,51 +86,35 @@ impl Backlog {
         &mut self,
         workspace: &mut Workspace,
         wait: Duration,
-        heard: &mut Heard,
+        visits: &mut DeliveredVisits,
         desk: &mut Desk<'_>,
         changed: bool,
     ) -> Result<(), OpsError> {
-        let is_round = self.retry == Retry::Due;
-        if self.due.is_empty() && (is_round || changed && self.waits) {
+        let is_due = self.retry == Retry::Due;
+        if self.due.is_empty() && (is_due || changed && self.waits) {
             self.due = leftovers(workspace, desk)?.into();
-            self.retry = if is_round { Retry::Begun } else { Retry::No };
+            self.retry = if is_due { Retry::Begun } else { Retry::No };
             self.waits = false;
         }
         if !self.due.is_empty() {
-            self.try_some(workspace, wait, heard, desk)?;
+            let (start, due) = (Instant::now(), &mut self.due);
+            let mut more = |room: usize| {
+                let most = if start.elapsed() < SHARE { room.min(TOGETHER) } else { 0 };
+                due.drain(..due.len().min(most)).collect()
+            };
+            desk.waiting = false;
+            let done = resume(workspace, wait, &mut more, visits, desk);
+            self.waits |= desk.waiting;
+            if !self.due.is_empty() {
+                // The loop looks next whether to end.
+                let _ = desk.rest(start.elapsed());
+            }
+            done?;
         }
         if self.due.is_empty() && self.retry == Retry::Begun {
             desk.told.forget_the_rest();
             self.retry = Retry::No;
         }
         Ok(())
-    }
-
-    fn try_some(
-        &mut self,
-        workspace: &mut Workspace,
-        wait: Duration,
-        heard: &mut Heard,
-        desk: &mut Desk<'_>,
-    ) -> Result<(), OpsError> {
-        let start = Instant::now();
-        let due = &mut self.due;
-        desk.waiting = false;
-        let done = resume(
-            workspace,
-            wait,
-            &mut |room| {
-                let most = if start.elapsed() < SHARE { room.min(TOGETHER) } else { 0 };
-                due.drain(..due.len().min(most)).collect()
-            },
-            heard,
-            desk,
-        );
-        self.waits |= desk.waiting;
-        if !self.due.is_empty() {
-            // The loop looks next whether to end.
-            let _ = desk.rest(start.elapsed());
-        }
-        done
     }
 }

@@ -14,7 +14,7 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Refusal;
 use crate::storage::inbox::Witnessed;
-use crate::tasks::inbox::recipient::{Delivered, Recipient};
+use crate::tasks::inbox::deliver::{Delivered, Recipient};
 
 /// Git does not wait for its index: others get a third of the time while there is much to do.
 const REST_SHARE: u32 = 2;

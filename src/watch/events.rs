@@ -1,12 +1,13 @@
 //! The event stream, brought up to date beside everything else: a long history that has no stream yet holds up nothing.
 
+use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::desk::Desk;
 use super::report::{ReportedErrors, WatchReport};
 use super::worker::{NextRun, Worker};
-use crate::history::new_commits::unreported::Left;
+use crate::history::new_commits::unreported::Remaining;
 use crate::observability::events::catch_up::{are_events_kept, catch_up_events, keep_events};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -18,7 +19,7 @@ const LAST: Duration = Duration::from_secs(10);
 #[derive(Default)]
 pub(crate) struct StreamKeeper {
     told: ReportedErrors,
-    worker: Option<Worker<Result<Left, OpsError>>>,
+    worker: Option<Worker<Result<Remaining, OpsError>>>,
 }
 
 impl StreamKeeper {
@@ -31,27 +32,29 @@ impl StreamKeeper {
         match are_events_kept(workspace) {
             Ok(true) => {}
             Err(error) => self.note(Err(error), desk),
-            Ok(false) => {
-                if self.worker.is_none() {
-                    let project = workspace.seed(wait);
-                    let started = Worker::start("events", move |stop| {
-                        let goes_on = || !stop.load(Ordering::Relaxed);
-                        let kept = project.open().and_then(|own| keep_events(&own, &goes_on));
-                        (kept, NextRun::default())
-                    });
-                    match started {
-                        Ok(worker) => self.worker = Some(worker),
-                        Err(cause) => {
-                            let problem = format!("no thread can be started: {cause}");
-                            self.tell(problem, desk);
-                        }
-                    }
-                }
-                if let Some(worker) = &self.worker {
-                    worker.ask();
-                }
-            }
+            Ok(false) => match self.started(workspace, wait) {
+                Ok(worker) => worker.ask(),
+                Err(cause) => self.tell(format!("no thread can be started: {cause}"), desk),
+            },
         }
+    }
+
+    /// Returns the worker, which is started when there is something to do for the first time.
+    fn started(
+        &mut self,
+        workspace: &Workspace,
+        wait: Duration,
+    ) -> io::Result<&Worker<Result<Remaining, OpsError>>> {
+        if let Some(worker) = self.worker.take() {
+            return Ok(self.worker.insert(worker));
+        }
+        let project = workspace.seed(wait);
+        let worker = Worker::start("events", move |stop| {
+            let goes_on = || !stop.load(Ordering::Relaxed);
+            let kept = project.open().and_then(|own| keep_events(&own, &goes_on));
+            (kept, NextRun::default())
+        })?;
+        Ok(self.worker.insert(worker))
     }
 
     /// Writes it all before it returns.
@@ -66,7 +69,7 @@ impl StreamKeeper {
         }
     }
 
-    fn note(&mut self, outcome: Result<Left, OpsError>, desk: &mut Desk<'_>) {
+    fn note(&mut self, outcome: Result<Remaining, OpsError>, desk: &mut Desk<'_>) {
         match outcome {
             Ok(_) => self.told.forget_the_rest(),
             Err(error) => self.tell(error.to_string(), desk),

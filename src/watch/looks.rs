@@ -7,7 +7,7 @@ use tracing::warn;
 use super::desk::Desk;
 use super::report::WatchReport;
 use super::schedule::Schedule;
-use crate::dispatch::hand_out::{Exhausted, HandedOut, hand_out};
+use crate::dispatch::hand_out::{HandedOut, NothingToHandOut, hand_out};
 use crate::git::{CommitId, Head, TreeFile};
 use crate::history::lost_steps::{BranchSeen, Retaken, tend_branch};
 use crate::history::stale_index::{IndexSeen, tend_index};
@@ -16,9 +16,9 @@ use crate::project::error::error::OpsError;
 use crate::project::rule_sources::rules_mark;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::QUIET;
-use crate::tasks::apply::change::{Changed, DryRun};
-use crate::tasks::automatic::adopt::{Seen, tend};
+use crate::tasks::automatic::adopt::{SeenFiles, TendReason, tend};
 use crate::tasks::automatic::timeouts::run_out;
+use crate::tasks::plan::choice::DryRun;
 
 /// How many files that only look like tasks are reported.
 const STRAYS: usize = 20;
@@ -29,9 +29,9 @@ pub(crate) struct Looks {
     /// The rule files of a commit; no commit where they are to be looked at again.
     rules: Option<(Option<CommitId>, Vec<TreeFile>)>,
     uncommitted: Vec<String>,
-    tasks: Seen,
+    tasks: SeenFiles,
     /// The commit at which nothing was left to hand out.
-    exhausted: Exhausted,
+    exhausted: NothingToHandOut,
     index: IndexSeen,
     branch: BranchSeen,
 }
@@ -44,7 +44,7 @@ impl Looks {
 
     /// Has handing out tried again at the same commit.
     pub(crate) fn forget_hand_out(&mut self) {
-        self.exhausted = Exhausted::default();
+        self.exhausted = NothingToHandOut::default();
     }
 
     /// Reports when other rules are in force than before, or than those in the worktree.
@@ -102,18 +102,18 @@ impl Looks {
     ) -> Result<(), OpsError> {
         let tended =
             tend(workspace, wait, QUIET, &mut self.tasks, &mut |worked| desk.rest(worked))?;
-        schedule.tended(tended.waiting, Instant::now());
-        tell_changes(tended.adopted, WatchReport::Adopted, desk);
-        tell_changes(tended.passed, WatchReport::Passed, desk);
-        tell_changes(tended.followed, WatchReport::Followed, desk);
-        tell_changes(tended.moved, WatchReport::Moved, desk);
-        tell_changes(tended.committed, WatchReport::Committed, desk);
-        let mut troubled = tended.troubled;
-        troubled.sort_by(|(a, _), (b, _)| a.cmp(b));
-        for (task, error) in troubled {
-            desk.failed = true;
-            desk.tell(WatchReport::Troubled { task, error });
+        schedule.looked_at_tasks(tended.waiting > 0, Instant::now());
+        for (reason, changed) in tended.changed {
+            let report = match reason {
+                TendReason::Adopt => WatchReport::Adopted,
+                TendReason::Pass => WatchReport::Passed,
+                TendReason::Follow => WatchReport::Followed,
+                TendReason::Move => WatchReport::Moved,
+                TendReason::Commit => WatchReport::Committed,
+            };
+            desk.tell(report(Box::new(changed)));
         }
+        desk.tell_troubled(tended.troubled);
         for stray in tended.strays.iter().take(STRAYS) {
             let (path, reason) = (stray.path.display().to_string(), stray.reason.to_string());
             if desk.told.is_news(format!("{path}: {reason}")) {
@@ -180,7 +180,7 @@ impl Looks {
 }
 
 /// Ends what has run out, and learns when the next thing does.
-pub(crate) fn look_at_clocks(
+pub(crate) fn look_at_limits(
     workspace: &mut Workspace,
     wait: Duration,
     schedule: &mut Schedule,
@@ -188,9 +188,11 @@ pub(crate) fn look_at_clocks(
 ) -> Result<(), OpsError> {
     let start = Instant::now();
     let ran_out = run_out(workspace, wait, DryRun::No, &mut |worked| desk.rest(worked))?;
-    schedule.read_clocks(start, Instant::now(), ran_out.next.map(|next| workspace.until(next)));
-    tell_changes(ran_out.timed_out, WatchReport::TimedOut, desk);
-    tell_changes(ran_out.lapsed, WatchReport::Lapsed, desk);
+    let next = ran_out.next.map(|next| workspace.until(next));
+    schedule.looked_at_limits(start, Instant::now(), next);
+    let timed_out = ran_out.timed_out.into_iter().map(Box::new).map(WatchReport::TimedOut);
+    let lapsed = ran_out.lapsed.into_iter().map(Box::new).map(WatchReport::Lapsed);
+    timed_out.chain(lapsed).for_each(|report| desk.tell(report));
     desk.tell_troubled(ran_out.troubled);
     Ok(())
 }
@@ -204,14 +206,4 @@ pub(crate) fn tell_handed_out(done: HandedOut, desk: &mut Desk<'_>) {
         desk.tell(WatchReport::Given(given));
     }
     desk.tell_troubled(done.troubled);
-}
-
-fn tell_changes(
-    changes: Vec<Changed>,
-    report: fn(Box<Changed>) -> WatchReport,
-    desk: &mut Desk<'_>,
-) {
-    for changed in changes {
-        desk.tell(report(Box::new(changed)));
-    }
 }

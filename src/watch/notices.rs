@@ -8,7 +8,7 @@ use super::desk::Desk;
 use super::report::{ReportedErrors, WatchReport};
 use super::worker::{NextRun, Worker};
 use crate::domain::ChannelKey;
-use crate::history::new_commits::unreported::Left;
+use crate::history::new_commits::unreported::Remaining;
 use crate::observability::notices::delivery::{
     Receiver, Round, Tried, deliver_channel, deliver_notices, receivers,
 };
@@ -34,9 +34,9 @@ pub(crate) struct Notices {
 impl Notices {
     /// Writes notices, or a part of them, and has them delivered; returns what is left to be written. An error is reported once
     /// while it lasts.
-    pub(crate) fn send(&mut self, workspace: &Workspace, desk: &mut Desk<'_>) -> Left {
+    pub(crate) fn send(&mut self, workspace: &Workspace, desk: &mut Desk<'_>) -> Remaining {
         self.take_outcomes(desk);
-        let mut left = Left::Nothing;
+        let mut left = Remaining::Nothing;
         match put_out(workspace) {
             Ok(put) => {
                 left = put.left;

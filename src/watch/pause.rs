@@ -7,13 +7,12 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
 
 /// What stops the watcher, if anything does.
 #[derive(Default)]
-pub(crate) struct Pause(Option<Cause>);
+pub(crate) struct Pause(Option<Standstill>);
 
-enum Cause {
-    /// Git is busy, or has no branch checked out.
-    Paused(String),
-    /// An error, which is tried again later.
-    Trouble { text: String, backoff: Duration, until: Instant },
+struct Standstill {
+    reason: String,
+    /// How long an error is left alone, and until when; nothing where git is busy, or has no branch checked out.
+    backoff: Option<(Duration, Instant)>,
 }
 
 impl Pause {
@@ -24,31 +23,28 @@ impl Pause {
 
     /// Returns until when nothing is tried, if that is in the future.
     pub(crate) fn lasts(&self, now: Instant) -> Option<Instant> {
-        match self.0 {
-            Some(Cause::Trouble { until, .. }) if now < until => Some(until),
-            _ => None,
-        }
+        let (_, until) = self.0.as_ref()?.backoff?;
+        (now < until).then_some(until)
     }
 
     /// Has the next try made at once.
     pub(crate) fn cut_short(&mut self, now: Instant) {
-        if let Some(Cause::Trouble { until, .. }) = &mut self.0 {
+        if let Some(Standstill { backoff: Some((_, until)), .. }) = &mut self.0 {
             *until = now;
         }
     }
 
     /// Pauses; returns whether the reason is new.
     pub(crate) fn pause(&mut self, reason: &str) -> bool {
-        let is_news = !matches!(&self.0, Some(Cause::Paused(before)) if before == reason);
-        if is_news {
-            self.0 = Some(Cause::Paused(reason.to_owned()));
-        }
-        is_news
+        let known = self.0.as_ref().filter(|known| known.backoff.is_none());
+        let is_new = known.is_none_or(|known| known.reason != reason);
+        self.0 = Some(Standstill { reason: reason.to_owned(), backoff: None });
+        is_new
     }
 
     /// Ends a pause; returns whether there was one. An error remains until a try succeeds.
     pub(crate) fn end_pause(&mut self) -> bool {
-        matches!(self.0, Some(Cause::Paused(_))) && self.end()
+        self.0.take_if(|known| known.backoff.is_none()).is_some()
     }
 
     /// Ends it; returns whether anything stopped the watcher.
@@ -56,20 +52,14 @@ impl Pause {
         self.0.take().is_some()
     }
 
-    /// Returns whether an error differs from the last one.
-    pub(crate) fn is_news(&self, trouble: &str) -> bool {
-        !matches!(&self.0, Some(Cause::Trouble { text, .. }) if text == trouble)
-    }
-
-    /// Backs off after an error, longer each time in a row; returns until when.
-    pub(crate) fn meet(&mut self, text: String, now: Instant) -> Instant {
-        let backoff = match &self.0 {
-            Some(Cause::Trouble { backoff, .. }) => (*backoff * 2).min(LONGEST_BACKOFF),
-            _ => SHORTEST_BACKOFF,
-        };
+    /// Backs off after an error, longer each time in a row; returns until when, and whether the error is new.
+    pub(crate) fn back_off(&mut self, reason: String, now: Instant) -> (Instant, bool) {
+        let known = self.0.as_ref().and_then(|known| Some((&known.reason, known.backoff?.0)));
+        let is_new = known.is_none_or(|(before, _)| *before != reason);
+        let backoff = known.map_or(SHORTEST_BACKOFF, |(_, last)| (last * 2).min(LONGEST_BACKOFF));
         let until = now + backoff;
-        self.0 = Some(Cause::Trouble { text, backoff, until });
-        until
+        self.0 = Some(Standstill { reason, backoff: Some((backoff, until)) });
+        (until, is_new)
     }
 }
 
@@ -81,19 +71,19 @@ mod tests {
     fn trouble_is_tried_again_ever_later_and_at_once_where_something_has_changed() {
         let now = Instant::now();
         let mut pause = Pause::default();
-        assert!(pause.is_news("full") && !pause.end());
-        assert_eq!(pause.meet("full".to_owned(), now), now + SHORTEST_BACKOFF);
-        assert!(pause.stands() && !pause.is_news("full") && pause.is_news("locked"));
-        assert_eq!(pause.meet("locked".to_owned(), now), now + SHORTEST_BACKOFF * 2);
+        let meet = |pause: &mut Pause, text: &str| pause.back_off(text.to_owned(), now);
+        assert_eq!(meet(&mut pause, "full"), (now + SHORTEST_BACKOFF, true));
+        assert_eq!(meet(&mut pause, "full"), (now + SHORTEST_BACKOFF * 2, false));
+        assert!(meet(&mut pause, "locked").1);
         for _ in 0..10 {
-            pause.meet("locked".to_owned(), now);
+            meet(&mut pause, "locked");
         }
         assert_eq!(pause.lasts(now), Some(now + LONGEST_BACKOFF));
         assert_eq!(pause.lasts(now + LONGEST_BACKOFF), None);
         pause.cut_short(now);
         assert_eq!(pause.lasts(now), None);
         assert!(!pause.end_pause() && pause.end() && !pause.stands());
-        assert_eq!(pause.meet("locked".to_owned(), now), now + SHORTEST_BACKOFF);
+        assert_eq!(meet(&mut pause, "locked"), (now + SHORTEST_BACKOFF, true));
     }
 
     #[test]

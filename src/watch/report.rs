@@ -11,8 +11,8 @@ use crate::git::CommitId;
 use crate::history::lost_steps::PutBack;
 use crate::history::sync::outcome::Synced;
 use crate::project::error::error::OpsError;
-use crate::tasks::apply::change::Changed;
-use crate::tasks::inbox::recipient::Delivered;
+use crate::tasks::inbox::deliver::Delivered;
+use crate::tasks::plan::choice::Changed;
 
 /// Something that the watcher did, or met.
 pub(crate) enum WatchReport {

@@ -24,7 +24,7 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(15);
 const LAST: Duration = Duration::from_secs(3);
 
 /// Nothing where the project is not synced.
-type SyncOutcome = Result<Option<Box<Errand>>, OpsError>;
+type SyncOutcome = Result<Option<Errand>, OpsError>;
 
 /// Syncs of a watcher.
 pub(crate) struct SyncRequests {
@@ -49,8 +49,7 @@ impl SyncRequests {
             let mut every = None;
             let outcome = once(&project, wait, &mut every);
             debug!(seconds = start.elapsed().as_secs_f64(), failed = outcome.is_err(), "synced");
-            let is_done =
-                outcome.as_ref().is_ok_and(|errand| errand.as_deref().is_none_or(is_done));
+            let is_done = outcome.as_ref().is_ok_and(|errand| errand.as_ref().is_none_or(is_done));
             failed = if is_done { 0 } else { failed + 1 };
             (outcome, next(every, failed))
         })?;
@@ -82,12 +81,12 @@ impl SyncRequests {
             }
         }
         for outcome in self.worker.outcomes() {
-            let errand = match outcome {
+            let trouble = match outcome {
                 Ok(None) => continue,
-                Ok(Some(errand)) => Ok(*errand),
-                Err(error) => Err(error),
+                Ok(Some(errand)) => report(errand, workspace, desk),
+                Err(error) => Some(in_words(&error, workspace)),
             };
-            let Some((problem, fix)) = report(errand, workspace, desk) else {
+            let Some((problem, fix)) = trouble else {
                 (self.told, self.waits) = (ReportedErrors::default(), false);
                 continue;
             };
@@ -110,8 +109,7 @@ fn once(project: &Seed, wait: Duration, every: &mut Option<Duration>) -> SyncOut
     let mut workspace = project.open()?;
     let period = owed_to_remote(&workspace)?.0;
     *every = period.map(|period| Duration::from_secs(period.seconds()));
-    let errand = every.map(|_| sync_and_hand_out(&mut workspace, wait, Prompts::Never));
-    Ok(errand.map(Box::new))
+    Ok(every.map(|_| sync_and_hand_out(&mut workspace, wait, Prompts::Never)))
 }
 
 /// Returns whether the remote has all commits, and accepted all that was handed out.
@@ -148,14 +146,10 @@ pub(crate) fn hand_out_now(workspace: &mut Workspace, wait: Duration, desk: &mut
 
 /// Reports what was done; returns what prevents more, and what to do about it.
 fn report(
-    outcome: Result<Errand, OpsError>,
+    Errand { synced, handed_out }: Errand,
     workspace: &Workspace,
     desk: &mut Desk<'_>,
 ) -> Option<(String, Option<String>)> {
-    let Errand { synced, handed_out } = match outcome {
-        Ok(errand) => errand,
-        Err(error) => return Some(in_words(&error, workspace)),
-    };
     let trouble = synced.last().and_then(Synced::trouble);
     tell_synced(synced, desk);
     let refused = handed_out.unconfirmed.as_ref().map(|error| in_words(error, workspace));

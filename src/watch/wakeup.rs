@@ -124,56 +124,42 @@ impl Hints {
         for (at, path) in event.paths.iter().enumerate() {
             // One event may carry a rename's both ends.
             let seen = if at < last { FileSign::Gone } else { seen };
-            any |= self.note_path(places, path, seen);
+            let name = path.file_name().unwrap_or_default();
+            if path.parent() == Some(&places.inbox) {
+                if !is_ours(name) {
+                    self.inbox.push((name.to_owned(), seen));
+                    // A file that is gone is no reason to look.
+                    any |= seen != FileSign::Gone;
+                }
+            } else if let Some(place) = places.place_of(path, name, seen) {
+                self.places.insert(place);
+                any = true;
+            }
         }
         any
     }
-
-    fn note_path(&mut self, places: &WatchedPaths, path: &Path, seen: FileSign) -> bool {
-        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return false };
-        if folder == places.inbox {
-            if is_ours(name) {
-                return false;
-            }
-            self.inbox.push((name.to_owned(), seen));
-            // A file that is gone is no reason to look.
-            return seen != FileSign::Gone;
-        }
-        if let Some(place) = place_of(places, path, folder, name, seen) {
-            self.places.insert(place);
-            return true;
-        }
-        false
-    }
 }
 
-fn place_of(
-    places: &WatchedPaths,
-    path: &Path,
-    folder: &Path,
-    name: &OsStr,
-    seen: FileSign,
-) -> Option<WatchedPlace> {
-    if path == places.inbox
-        || path == places.local
-        || path == places.tasks
-        || path == places.workflows
-    {
-        return Some(WatchedPlace::Anywhere)
-            .filter(|_| !matches!(seen, FileSign::Renamed | FileSign::Closed));
+impl WatchedPaths {
+    fn place_of(&self, path: &Path, name: &OsStr, seen: FileSign) -> Option<WatchedPlace> {
+        if [&self.inbox, &self.local, &self.tasks, &self.workflows].iter().any(|own| *own == path) {
+            let is_written = matches!(seen, FileSign::Renamed | FileSign::Closed);
+            return (!is_written).then_some(WatchedPlace::Anywhere);
+        }
+        let is_in = |folder: &Path| path.parent() == Some(folder);
+        if path.starts_with(&self.local) {
+            None
+        } else if path.starts_with(&self.tasks) {
+            (!is_ours(name)).then_some(WatchedPlace::Tasks)
+        } else if is_in(&self.workflows)
+            || is_in(&self.root) && (name == "project.yaml" || name == "org.yaml")
+        {
+            Some(WatchedPlace::Rules)
+        } else {
+            let is_of_git = path.starts_with(&self.git) && tells_of_git(name);
+            is_of_git.then_some(WatchedPlace::Repository)
+        }
     }
-    if path.starts_with(&places.local) {
-        return None;
-    }
-    if path.starts_with(&places.tasks) {
-        return Some(WatchedPlace::Tasks).filter(|_| !is_ours(name));
-    }
-    let is_rule = folder == places.workflows
-        || (folder == places.root && matches!(name.to_str(), Some("project.yaml" | "org.yaml")));
-    if is_rule {
-        return Some(WatchedPlace::Rules);
-    }
-    Some(WatchedPlace::Repository).filter(|_| path.starts_with(&places.git) && tells_of_git(name))
 }
 
 /// Returns what an event says of its file; nothing for events that change nothing, such as our own reading.

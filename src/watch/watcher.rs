@@ -7,7 +7,7 @@ use super::backlog::Backlog;
 use super::desk::Desk;
 use super::events::StreamKeeper;
 use super::file_events::FileEvents;
-use super::looks::{Looks, look_at_clocks};
+use super::looks::{Looks, look_at_limits};
 use super::metrics::Metrics;
 use super::notices::Notices;
 use super::pause::Pause;
@@ -16,8 +16,8 @@ use super::schedule::{POLL, Schedule};
 use super::sync::{SyncRequests, hand_out_now};
 use super::wakeup::{Hints, Wakeup, WatchedPaths, WatchedPlace};
 use crate::files::config::configuration::WORKFLOWS_FOLDER;
-use crate::git::GitError;
-use crate::history::new_commits::unreported::Left;
+use crate::git::{GitError, Head};
+use crate::history::new_commits::unreported::Remaining;
 use crate::observability::endpoint::server::Endpoint;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -25,10 +25,10 @@ use crate::storage::inbox::QUIET;
 use crate::storage::watcher_presence::Presence;
 use crate::storage::{Paths, StoreError};
 use crate::system::signals;
+use crate::tasks::inbox::deliver::Delivered;
 use crate::tasks::inbox::deliver::deliver;
-use crate::tasks::inbox::intended_visit::Heard;
-use crate::tasks::inbox::open_files::unclosed;
-use crate::tasks::inbox::recipient::Delivered;
+use crate::tasks::inbox::pending::unclosed;
+use crate::tasks::inbox::visits::DeliveredVisits;
 
 /// How soon a file that is still being written is looked at again.
 const GROWING: Duration = Duration::from_millis(250);
@@ -79,7 +79,7 @@ struct Watcher<'t> {
     desk: Desk<'t>,
     looks: Looks,
     backlog: Backlog,
-    heard: Heard,
+    visits: DeliveredVisits,
     schedule: Schedule,
     pause: Pause,
     notices: Notices,
@@ -87,14 +87,6 @@ struct Watcher<'t> {
     metrics: Option<Metrics>,
     /// None with `--once`, which syncs without a worker.
     sync: Option<SyncRequests>,
-}
-
-/// What came of a look.
-enum LookResult {
-    /// All was done; `growing` says whether files are still being written.
-    Done { growing: bool },
-    /// Nothing can be committed at the moment.
-    Paused(String),
 }
 
 impl<'t> Watcher<'t> {
@@ -126,8 +118,8 @@ impl<'t> Watcher<'t> {
             places,
             desk: Desk::new(wakeup, tell),
             looks: Looks::default(),
-            backlog: Backlog::default(),
-            heard: Heard::default(),
+            backlog: Backlog::new(),
+            visits: DeliveredVisits::default(),
             schedule: Schedule::new(Instant::now()),
             pause: Pause::default(),
             notices: Notices::default(),
@@ -177,8 +169,8 @@ impl<'t> Watcher<'t> {
             if !is_paused {
                 self.events.keep(&self.workspace, self.wait, &mut self.desk);
                 until = match self.notices.send(&self.workspace, &mut self.desk) {
-                    Left::Nothing => until.min(self.schedule.clocks_at()),
-                    Left::Commits => Instant::now(),
+                    Remaining::Nothing => until.min(self.schedule.limits_at()),
+                    Remaining::Commits => Instant::now(),
                 };
             }
         }
@@ -256,7 +248,7 @@ impl<'t> Watcher<'t> {
         if touched(WatchedPlace::Repository) || touched(WatchedPlace::Anywhere) {
             self.pause.cut_short(now);
         }
-        if self.schedule.begins_round(file_events, now) {
+        if self.schedule.begins_round(file_events.see(), now) {
             self.looks.forget_hand_out();
             self.backlog.try_all();
         }
@@ -268,29 +260,31 @@ impl<'t> Watcher<'t> {
             return until;
         }
         self.desk.busy = false;
-        match self.look() {
-            Ok(LookResult::Done { growing }) => {
-                if self.pause.end() {
-                    self.desk.tell(WatchReport::Resumed);
-                }
-                let now = Instant::now();
-                let next = self.schedule.next();
-                // What arrived during the work may have been missed.
-                if self.desk.busy || self.backlog.is_due() {
-                    next.min(now)
-                } else if growing {
-                    next.min(now + GROWING)
-                } else {
-                    next
-                }
-            }
-            Ok(LookResult::Paused(reason)) => {
+        let looked = match self.workspace.head_now() {
+            Ok(head) => self.look(&head),
+            Err(GitError::Waiting { reason }) => {
                 if self.pause.pause(&reason) {
                     self.desk.tell(WatchReport::Paused { reason });
                 }
-                Instant::now() + POLL
+                return Instant::now() + POLL;
             }
-            Err(error) => self.back_off(error),
+            Err(error) => Err(error.into()),
+        };
+        let growing = match looked {
+            Ok(growing) => growing,
+            Err(error) => return self.back_off(error),
+        };
+        if self.pause.end() {
+            self.desk.tell(WatchReport::Resumed);
+        }
+        let (now, next) = (Instant::now(), self.schedule.next());
+        // What arrived during the work may have been missed.
+        if self.desk.busy || self.backlog.is_due() {
+            next.min(now)
+        } else if growing {
+            next.min(now + GROWING)
+        } else {
+            next
         }
     }
 
@@ -298,49 +292,47 @@ impl<'t> Watcher<'t> {
     fn back_off(&mut self, error: OpsError) -> Instant {
         self.backlog.forget();
         let text = error.to_string();
-        if self.pause.is_news(&text) {
-            self.desk.tell(WatchReport::Trouble(error));
-        }
         // The folder, or the repository in it, may be another one by now.
         if let Ok(again) = self.workspace.reopened(self.wait) {
             self.workspace = again;
         }
-        self.pause.meet(text, Instant::now())
+        let (until, is_new) = self.pause.back_off(text, Instant::now());
+        if is_new {
+            self.desk.tell(WatchReport::Trouble(error));
+        }
+        until
     }
 
-    fn look(&mut self) -> Result<LookResult, OpsError> {
-        let Self { workspace, wait, desk, looks, backlog, heard, schedule, .. } = self;
+    /// Looks at everything that is due; returns whether files are still being written.
+    fn look(&mut self, head: &Head) -> Result<bool, OpsError> {
+        let Self { workspace, wait, desk, looks, backlog, visits, schedule, .. } = self;
         let wait = *wait;
-        let head = match workspace.head_now() {
-            Ok(head) => head,
-            Err(GitError::Waiting { reason }) => return Ok(LookResult::Paused(reason)),
-            Err(error) => return Err(error.into()),
-        };
         if self.pause.end_pause() {
             desk.tell(WatchReport::Resumed);
         }
         workspace.own_folder_is_ours()?;
-        looks.look_at_rules(workspace, &head, desk)?;
-        if schedule.is_index_due(Instant::now()) {
+        looks.look_at_rules(workspace, head, desk)?;
+        if schedule.index.is_due(Instant::now()) {
             // Dropped steps come first: commits made before would be in their way.
             looks.look_at_branch(workspace, wait, desk);
         }
-        let tending = schedule.is_tending_due(Instant::now());
+        let tending = schedule.tasks.is_due(Instant::now());
         let taken = backlog.begin(workspace, desk)?;
-        let growing = deliver(workspace, wait, taken, heard, desk)?;
+        let growing = deliver(workspace, wait, taken, visits, desk)?;
         backlog.begun(desk);
-        backlog.go_on(workspace, wait, heard, desk, tending)?;
+        backlog.go_on(workspace, wait, visits, desk, tending)?;
         if tending {
             looks.look_at_tasks(workspace, wait, schedule, desk)?;
         }
-        if schedule.is_index_due(Instant::now()) {
+        if schedule.index.is_due(Instant::now()) {
             looks.look_at_index(workspace, wait, schedule, desk);
         }
-        if schedule.are_clocks_due(Instant::now()) {
-            look_at_clocks(workspace, wait, schedule, desk)?;
+        if schedule.limits.is_due(Instant::now()) {
+            look_at_limits(workspace, wait, schedule, desk)?;
         }
         let start = Instant::now();
-        if schedule.may_hand_out(start) {
+        schedule.hand_out.hint(start);
+        if schedule.hand_out.is_due(start) {
             let to_share = looks.hand_out(workspace, wait, desk)?;
             match &mut self.sync {
                 _ if !to_share => {}
@@ -349,7 +341,7 @@ impl<'t> Watcher<'t> {
             }
             schedule.handed_out(start, Instant::now());
         }
-        Ok(LookResult::Done { growing })
+        Ok(growing)
     }
 }
 

@@ -2,29 +2,19 @@
 //! walks hold up a completion.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
-use std::thread;
-use std::time::Duration;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 /// A running worker. It ends when it is dropped, after the job under way.
 pub(crate) struct Worker<T> {
-    shared: Arc<Shared>,
-    outcomes: mpsc::Receiver<T>,
-}
-
-#[derive(Default)]
-struct Shared {
-    state: Mutex<WorkerState>,
-    changed: Condvar,
+    asks: Sender<()>,
+    outcomes: Receiver<T>,
+    thread: JoinHandle<()>,
     /// Jobs look at it, so that long ones end early.
-    stop: AtomicBool,
-}
-
-#[derive(Default)]
-struct WorkerState {
-    asked: bool,
-    busy: bool,
+    stop: Arc<AtomicBool>,
 }
 
 /// When a job runs again.
@@ -42,28 +32,40 @@ impl<T: Send + 'static> Worker<T> {
         name: &str,
         mut job: impl FnMut(&AtomicBool) -> (T, NextRun) + Send + 'static,
     ) -> io::Result<Self> {
-        let shared = Arc::new(Shared::default());
+        let stop = Arc::new(AtomicBool::new(false));
+        let (asks, asked) = mpsc::channel();
         let (sender, outcomes) = mpsc::channel();
-        let own = Arc::clone(&shared);
-        thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let own = Arc::clone(&stop);
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
             let mut latest = None;
-            while own.begin(latest) {
-                let (outcome, next) = job(&own.stop);
-                own.end();
+            while wait(&asked, latest) {
+                // What was asked for until now is done by this run.
+                while asked.try_recv().is_ok() {}
+                if own.load(Ordering::Relaxed) {
+                    return;
+                }
+                let (outcome, next) = job(&own);
                 if sender.send(outcome).is_err() {
                     return;
                 }
-                own.rest(next.earliest);
-                latest = next.latest.map(|latest| latest.saturating_sub(next.earliest));
+                let mut rest = next.earliest;
+                let end = Instant::now() + rest;
+                let mut is_asked = false;
+                while !rest.is_zero() && !own.load(Ordering::Relaxed) {
+                    is_asked |= matches!(asked.recv_timeout(rest), Ok(()));
+                    rest = end.saturating_duration_since(Instant::now());
+                }
+                let idle = next.latest.map(|latest| latest.saturating_sub(next.earliest));
+                latest = if is_asked { Some(Duration::ZERO) } else { idle };
             }
         })?;
-        Ok(Self { shared, outcomes })
+        Ok(Self { asks, outcomes, thread, stop })
     }
 
     /// Asks for the job to be done. A job under way is done once more afterwards.
     pub(crate) fn ask(&self) {
-        self.shared.lock().asked = true;
-        self.shared.changed.notify_all();
+        // A worker that has ended does nothing any more.
+        let _ = self.asks.send(());
     }
 
     /// Returns the outcomes since the last call.
@@ -75,10 +77,13 @@ impl<T: Send + 'static> Worker<T> {
 impl<T> Worker<T> {
     /// Ends the worker, and waits so long at most for the job under way.
     pub(crate) fn stop(&self, patience: Duration) {
-        let state = self.shared.lock();
-        self.shared.stop.store(true, Ordering::Relaxed);
-        self.shared.changed.notify_all();
-        drop(self.shared.changed.wait_timeout_while(state, patience, |state| state.busy));
+        const STEP: Duration = Duration::from_millis(2);
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.asks.send(());
+        let end = Instant::now() + patience;
+        while !self.thread.is_finished() && Instant::now() < end {
+            thread::sleep(STEP);
+        }
     }
 }
 
@@ -88,45 +93,16 @@ impl<T> Drop for Worker<T> {
     }
 }
 
-impl Shared {
-    /// Waits until the job is asked for, or its time has come; returns whether to do it.
-    fn begin(&self, latest: Option<Duration>) -> bool {
-        let idle = |state: &mut WorkerState| !state.asked && !self.is_stopped();
-        let state = self.lock();
-        let mut state = match latest {
-            Some(latest) => {
-                let waited = self.changed.wait_timeout_while(state, latest, idle);
-                waited.unwrap_or_else(PoisonError::into_inner).0
-            }
-            None => self.changed.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner),
-        };
-        *state = WorkerState { asked: false, busy: !self.is_stopped() };
-        state.busy
-    }
-
-    fn end(&self) {
-        self.lock().busy = false;
-        self.changed.notify_all();
-    }
-
-    fn rest(&self, time: Duration) {
-        drop(self.changed.wait_timeout_while(self.lock(), time, |_| !self.is_stopped()));
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, WorkerState> {
-        // Plain values: a thread that died with the lock left them whole.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+/// Waits until the job is asked for, or its time has come; returns whether to do it.
+fn wait(asked: &Receiver<()>, latest: Option<Duration>) -> bool {
+    match latest {
+        None => asked.recv().is_ok(),
+        Some(latest) => asked.recv_timeout(latest) != Err(RecvTimeoutError::Disconnected),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
 
     fn first<T: Send + 'static>(worker: &Worker<T>) -> T {
@@ -151,18 +127,18 @@ mod tests {
     #[test]
     fn a_job_under_way_is_done_again_and_ends_early() {
         let (sender, go) = mpsc::channel();
+        let (begin, begun) = mpsc::channel();
         let worker = Worker::start("test", move |stop| {
-            let _ = go.recv();
+            let _ = (begin.send(()), go.recv());
             (stop.load(Ordering::Relaxed), NextRun::default())
         });
         let worker = worker.unwrap();
         worker.ask();
+        begun.recv().unwrap();
+        worker.ask();
         sender.send(()).unwrap();
         assert!(!first(&worker));
-        worker.ask();
-        while !worker.shared.lock().busy {
-            thread::yield_now();
-        }
+        begun.recv().unwrap();
         let before = Instant::now();
         worker.stop(Duration::from_millis(1));
         assert!(before.elapsed() < Duration::from_secs(5));

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use super::schema::{Argument, Need, Tool};
+use super::schema::{ArgNeed, Argument, Tool};
 use super::session::OpenProject;
 use super::tool_error::ToolError;
 use crate::domain::{IdFault, Map, Ticket, listed, nearest};
@@ -39,7 +39,7 @@ impl Arguments {
                         shown(value)
                     ),
                 ),
-                None if *need == Need::Required => {
+                None if *need == ArgNeed::Required => {
                     ("missing_argument", format!("`{}` needs `{name}`", tool.name))
                 }
                 _ => continue,

@@ -20,8 +20,8 @@ pub(crate) const UNSUPPORTED_VERSION: i32 = -32022;
 
 /// What a client sent.
 #[derive(Debug)]
-pub(crate) enum Message {
-    Request(Request),
+pub(crate) enum RpcMessage {
+    Request(RpcRequest),
     /// The request with this id was cancelled.
     Cancelled(Value),
     /// A blank line, an answer, or a notification that means nothing to this server.
@@ -30,7 +30,7 @@ pub(crate) enum Message {
 
 /// A request. Its id is a text or a whole number.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct RpcRequest {
     pub(crate) id: Value,
     pub(crate) method: String,
     pub(crate) params: Map,
@@ -59,7 +59,7 @@ impl RpcError {
     }
 }
 
-impl Request {
+impl RpcRequest {
     /// Returns a parameter that must be a text.
     pub(crate) fn text(&self, name: &str) -> Result<&str, RpcError> {
         self.params.get(name).and_then(Value::as_str).ok_or_else(|| {
@@ -89,10 +89,10 @@ pub(crate) fn answer(id: &Value, result: &Result<Value, RpcError>) -> String {
 }
 
 /// Reads a line as a message. Fails with the error to answer, and the id it goes to.
-pub(crate) fn parse(line: &[u8]) -> Result<Message, (Value, RpcError)> {
+pub(crate) fn parse(line: &[u8]) -> Result<RpcMessage, (Value, RpcError)> {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
     if line.trim_ascii().is_empty() {
-        return Ok(Message::Ignored);
+        return Ok(RpcMessage::Ignored);
     }
     // What is not UTF-8 is not JSON either, and serde_json says where.
     let value = std::str::from_utf8(line)
@@ -109,15 +109,15 @@ pub(crate) fn parse(line: &[u8]) -> Result<Message, (Value, RpcError)> {
     let Some(method) = value["method"].as_str() else {
         let is_answer = value.get("result").or(value.get("error")).is_some();
         if is_answer && value.get("method").is_none() {
-            return Ok(Message::Ignored);
+            return Ok(RpcMessage::Ignored);
         }
         let problem = "this is no JSON-RPC message: it has no `method` that is a text";
         return refused(RpcError::new(INVALID_REQUEST, problem));
     };
     if value.get("id").is_none() {
         return Ok(match (method, value["params"].get("requestId")) {
-            ("notifications/cancelled", Some(id)) => Message::Cancelled(id.clone()),
-            _ => Message::Ignored,
+            ("notifications/cancelled", Some(id)) => RpcMessage::Cancelled(id.clone()),
+            _ => RpcMessage::Ignored,
         });
     }
     let Some(id) = &id else {
@@ -129,7 +129,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<Message, (Value, RpcError)> {
         Value::Object(params) => params.clone(),
         _ => return refused(RpcError::malformed(method, "`params` is not an object")),
     };
-    Ok(Message::Request(Request { id: id.clone(), method: method.to_owned(), params }))
+    Ok(RpcMessage::Request(RpcRequest { id: id.clone(), method: method.to_owned(), params }))
 }
 
 /// Reads the next line, without its end; an error where it is too long. Returns nothing at the end of the input.

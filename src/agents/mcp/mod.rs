@@ -2,7 +2,6 @@
 
 pub(crate) mod arguments;
 pub(crate) mod brief;
-pub(crate) mod check_client;
 pub(crate) mod json_rpc;
 pub(crate) mod next_call;
 pub(crate) mod prompts;

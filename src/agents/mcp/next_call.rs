@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::schema::{Form, Tool};
+use super::schema::{ArgForm, Tool};
 use super::tool_error::ToolError;
 use crate::domain::{AgentId, Map, Outcome, nearest};
 use crate::project::error::error::Named;
@@ -21,6 +21,12 @@ pub(crate) fn call(tool: &str, arguments: impl Into<Value>) -> Value {
 /// Returns the call that takes the next task.
 pub(crate) fn next_task() -> Value {
     call("aof_task_next", json!({}))
+}
+
+/// Returns the call that completes a visit.
+pub(crate) fn complete(ticket: impl std::fmt::Display) -> Value {
+    let said = json!({"task": ticket.to_string(), "outcome": "<one of outcomes>", "summary": "<what you did>"});
+    call("aof_task_complete", said)
 }
 
 /// Returns the call that looks at a task.
@@ -74,15 +80,16 @@ fn after_error(error: &OpsError, corrected: CorrectedCall<'_>) -> Option<Value> 
 }
 
 fn after_refusal(refusal: &Refusal, corrected: CorrectedCall<'_>) -> Option<Value> {
-    match refusal {
-        // Nobody but the caller knows how it went: what it is to say is not put into its mouth.
+    let (no_outcome, is_meant) = match refusal {
         Refusal::MissingOutcome { valid, .. } | Refusal::SkipNotAllowed { valid, .. } => {
-            return Some(corrected.with("outcome", one_of(valid)));
+            (Some(valid), false)
         }
-        Refusal::InvalidOutcome { valid, .. } if refusal.meant().is_none() => {
-            return Some(corrected.with("outcome", one_of(valid)));
-        }
-        _ => {}
+        Refusal::InvalidOutcome { valid, .. } => (Some(valid), refusal.meant().is_some()),
+        _ => (None, false),
+    };
+    // Only the caller knows how it went: what it is to say is not put into its mouth.
+    if let Some(valid) = no_outcome.filter(|_| !is_meant) {
+        return Some(corrected.with("outcome", one_of(valid)));
     }
     if let Some(example) = refusal.example() {
         return Some(corrected.like(&example));
@@ -94,9 +101,8 @@ fn after_refusal(refusal: &Refusal, corrected: CorrectedCall<'_>) -> Option<Valu
         }
         Refusal::WrongTask { assigned, .. } => corrected.with_task(assigned.as_str()),
         Refusal::BranchNeeded { open, .. } | Refusal::NoSuchBranch { open, .. } => {
-            let ticket = corrected
-                .own_branch()
-                .or_else(|| open.first().map(|(ticket, _)| ticket.to_string()))?;
+            let first = || open.first().map(|(ticket, _)| ticket.to_string());
+            let ticket = corrected.own_branch().or_else(first)?;
             corrected.with_task(&ticket)
         }
         Refusal::VisitAhead { task, .. } => look(task),
@@ -199,17 +205,12 @@ impl CorrectedCall<'_> {
         let name = match field {
             "body" if of_file || self.map.contains_key("text") => "text",
             "comment" => "text",
-            "rejectionNotes" | "notes" => "rejectionNotes",
+            "notes" => "rejectionNotes",
             field => field,
         };
         let words = json!("<the same, shorter; the rest belongs into a file that it names>");
-        let value = if matches!(self.map.get(name), Some(Value::Array(_))) {
-            json!([words])
-        } else {
-            words
-        };
-        let name = name.to_owned();
-        self.with(&name, value)
+        let is_list = self.map.get(name).is_some_and(Value::is_array);
+        self.with(name, if is_list { json!([words]) } else { words })
     }
 
     fn with_input(mut self, missing: &[String]) -> Value {
@@ -246,25 +247,21 @@ impl CorrectedCall<'_> {
             }
             return self.done();
         };
-        let value = match (known.form, self.map.get(name)) {
-            (Form::Texts, Some(Value::String(text))) => json!([text]),
-            (Form::Texts, _) => json!([format!("<{name}>")]),
-            (Form::Text, _) => json!(format!("<{name}>")),
-            (Form::Count, _) => json!(0),
-            (Form::Flag, Some(Value::String(text))) => json!(text == "true"),
-            (Form::Flag, _) => json!(true),
-            (Form::Word(words), given) => {
-                let near = given
-                    .and_then(Value::as_str)
-                    .and_then(|given| nearest(given, words.iter().copied()));
-                match near {
+        let given = self.map.get(name).and_then(Value::as_str);
+        let value = match (known.form, given) {
+            (ArgForm::Texts, Some(text)) => json!([text]),
+            (ArgForm::Texts, None) => json!([format!("<{name}>")]),
+            (ArgForm::Text, _) => json!(format!("<{name}>")),
+            (ArgForm::Count, _) => json!(0),
+            (ArgForm::Flag, given) => json!(given.is_none_or(|text| text == "true")),
+            (ArgForm::Object, _) => json!({}),
+            (ArgForm::Word(words), given) => {
+                match given.and_then(|given| nearest(given, words.iter().copied())) {
                     Some(near) => json!(near),
                     None => return self.without(name),
                 }
             }
-            (Form::Object, _) => json!({}),
         };
-        let name = name.to_owned();
-        self.with(&name, value)
+        self.with(name, value)
     }
 }

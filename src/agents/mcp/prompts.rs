@@ -13,7 +13,7 @@ const REVIEW: &str = "review-task";
 
 /// Returns the prompts. A server that only looks has none: both end with a completion.
 pub(crate) fn listed(setup: &ServerSetup) -> Value {
-    if setup.only_looks() {
+    if setup.read_only {
         return json!([]);
     }
     let task = json!({"name": "task", "description": "The task, as in AOF-7qk", "required": true});
@@ -29,7 +29,7 @@ pub(crate) fn listed(setup: &ServerSetup) -> Value {
 
 /// Returns a prompt, filled in.
 pub(crate) fn get(setup: &ServerSetup, name: &str, arguments: &Map) -> Result<Value, RpcError> {
-    if setup.only_looks() || ![WORK, REVIEW].contains(&name) {
+    if setup.read_only || ![WORK, REVIEW].contains(&name) {
         let problem = format!("there is no prompt `{name}`; there are `{WORK}` and `{REVIEW}`");
         return Err(RpcError::new(INVALID_PARAMS, problem));
     }

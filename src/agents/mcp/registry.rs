@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::arguments::Arguments;
 use super::json_rpc::{INVALID_PARAMS, RpcError};
 use super::next_call::next_call;
-use super::schema::{Effect, Tool};
+use super::schema::{Tool, ToolEffect};
 use super::session::{OpenProject, ServerSetup};
 use super::tool_error::{ToolError, in_tools};
 use super::tools::{act, complete, look, next};
@@ -31,8 +31,8 @@ const ALL: &[(&Tool, Run)] = &[
 
 /// Returns the tools that this server has.
 fn listed(setup: &ServerSetup) -> impl Iterator<Item = &'static (&'static Tool, Run)> {
-    let only_looks = setup.only_looks();
-    ALL.iter().filter(move |(tool, _)| !only_looks || tool.effect == Effect::Looks)
+    let only_looks = setup.read_only;
+    ALL.iter().filter(move |(tool, _)| !only_looks || tool.effect == ToolEffect::Looks)
 }
 
 /// Returns the tools of this server as clients see them.

@@ -8,13 +8,14 @@ pub(crate) struct Tool {
     pub(crate) title: &'static str,
     pub(crate) description: &'static str,
     pub(crate) arguments: &'static [Argument],
-    pub(crate) answer: &'static [(&'static str, Field)],
-    pub(crate) effect: Effect,
+    /// The fields of the answer, each with its JSON types: `object|null`.
+    pub(crate) answer: &'static [(&'static str, &'static str)],
+    pub(crate) effect: ToolEffect,
 }
 
 /// What a call does to the project, for clients that ask a person first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effect {
+pub(crate) enum ToolEffect {
     /// Nothing.
     Looks,
     /// Something, which a second call of the same kind does not do again.
@@ -33,9 +34,9 @@ impl Tool {
             "inputSchema": input(self.arguments),
             "outputSchema": output(self.answer),
             "annotations": {
-                "readOnlyHint": self.effect == Effect::Looks,
+                "readOnlyHint": self.effect == ToolEffect::Looks,
                 "destructiveHint": false,
-                "idempotentHint": self.effect != Effect::Adds,
+                "idempotentHint": self.effect != ToolEffect::Adds,
                 "openWorldHint": false,
             },
         })
@@ -49,7 +50,7 @@ impl Tool {
 /// The task that is meant, in tools that mean one.
 pub(crate) const TASK: Argument = Argument::optional(
     "task",
-    Form::Text,
+    ArgForm::Text,
     "As in AOF-7qk, or a ticket, as in AOF-7qk@3; left out: the one that you have",
 );
 
@@ -57,14 +58,14 @@ pub(crate) const TASK: Argument = Argument::optional(
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Argument {
     pub(crate) name: &'static str,
-    pub(crate) form: Form,
-    pub(crate) need: Need,
+    pub(crate) form: ArgForm,
+    pub(crate) need: ArgNeed,
     pub(crate) about: &'static str,
 }
 
 /// Whether an argument may be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Need {
+pub(crate) enum ArgNeed {
     Required,
     /// It is required, and the rules say so themselves when it is missing.
     ByRule,
@@ -73,7 +74,7 @@ pub(crate) enum Need {
 
 /// What an argument looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum ArgForm {
     Text,
     Texts,
     Count,
@@ -83,20 +84,20 @@ pub(crate) enum Form {
 }
 
 impl Argument {
-    pub(crate) const fn required(name: &'static str, form: Form, about: &'static str) -> Self {
-        Self { name, form, need: Need::Required, about }
+    pub(crate) const fn required(name: &'static str, form: ArgForm, about: &'static str) -> Self {
+        Self { name, form, need: ArgNeed::Required, about }
     }
 
-    pub(crate) const fn by_rule(name: &'static str, form: Form, about: &'static str) -> Self {
-        Self { name, form, need: Need::ByRule, about }
+    pub(crate) const fn by_rule(name: &'static str, form: ArgForm, about: &'static str) -> Self {
+        Self { name, form, need: ArgNeed::ByRule, about }
     }
 
-    pub(crate) const fn optional(name: &'static str, form: Form, about: &'static str) -> Self {
-        Self { name, form, need: Need::Optional, about }
+    pub(crate) const fn optional(name: &'static str, form: ArgForm, about: &'static str) -> Self {
+        Self { name, form, need: ArgNeed::Optional, about }
     }
 }
 
-impl Form {
+impl ArgForm {
     fn schema(self) -> Value {
         match self {
             Self::Text => json!({"type": "string"}),
@@ -142,7 +143,7 @@ fn input(arguments: &[Argument]) -> Map<String, Value> {
         }
         properties.insert(argument.name.to_owned(), schema);
     }
-    let needed = arguments.iter().filter(|argument| argument.need != Need::Optional);
+    let needed = arguments.iter().filter(|argument| argument.need != ArgNeed::Optional);
     let required: Vec<&str> = needed.map(|argument| argument.name).collect();
     let mut map = object(properties);
     if !required.is_empty() {
@@ -152,45 +153,18 @@ fn input(arguments: &[Argument]) -> Map<String, Value> {
     map
 }
 
-/// What a field of an answer is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Field {
-    Text,
-    MaybeText,
-    Count,
-    Flag,
-    List,
-    Object,
-    MaybeObject,
-    /// A task with its brief, or none; in a refusal, the id of the task that it is about.
-    Task,
-}
-
-impl Field {
-    fn schema(self) -> Value {
-        let any = |kinds: &[&str]| json!({"anyOf": kinds.iter().map(|kind| json!({"type": kind})).collect::<Vec<_>>()});
-        match self {
-            Self::Text => json!({"type": "string"}),
-            Self::MaybeText => any(&["string", "null"]),
-            Self::Count => json!({"type": "integer"}),
-            Self::Flag => json!({"type": "boolean"}),
-            Self::List => json!({"type": "array"}),
-            Self::Object => json!({"type": "object"}),
-            Self::MaybeObject => any(&["object", "null"]),
-            Self::Task => any(&["object", "string", "null"]),
-        }
-    }
-}
-
 /// Returns the schema of what a tool answers: these fields, or what every refusal has.
-fn output(fields: &[(&str, Field)]) -> Map<String, Value> {
-    let properties = fields.iter().map(|(name, field)| ((*name).to_owned(), field.schema()));
+fn output(fields: &[(&str, &str)]) -> Map<String, Value> {
+    let one = |kind: &str| json!({"type": kind});
+    let schema = |kinds: &str| {
+        let several = || json!({"anyOf": kinds.split('|').map(one).collect::<Vec<_>>()});
+        if kinds.contains('|') { several() } else { one(kinds) }
+    };
+    let properties = fields.iter().map(|(name, kinds)| ((*name).to_owned(), schema(kinds)));
     let mut map = object(properties.collect());
     let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
-    map.insert(
-        "anyOf".to_owned(),
-        json!([{"required": names}, {"required": ["error", "message"]}]),
-    );
+    let either = json!([{"required": names}, {"required": ["error", "message"]}]);
+    map.insert("anyOf".to_owned(), either);
     map
 }
 

@@ -1,5 +1,5 @@
 //! The server of the Model Context Protocol on stdin and stdout. It translates calls of tools into operations and prints nothing
-//! but the protocol. Who acts is settled when the server starts, never by what a call says.
+//! but the protocol. The start of the server decides who acts, never what a call says.
 //!
 //! One thread reads stdin, the main thread answers what needs no project, and each call that opens the project has a thread of its
 //! own: pings and cancellations are heard meanwhile. When the client is gone or the process is asked to stop, no more is taken in,
@@ -8,19 +8,19 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, SyncSender};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Scope};
 
 use serde_json::{Value, json};
 
 use super::json_rpc::{
-    INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Message, RESOURCE_NOT_FOUND, Request,
-    RpcError, UNSUPPORTED_VERSION, answer, next_line, parse,
+    INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, RpcError, RpcMessage,
+    RpcRequest, UNSUPPORTED_VERSION, answer, next_line, parse,
 };
-use super::session::{McpError, ServerSetup};
+use super::session::ServerSetup;
 use super::{prompts, registry, resources};
-use crate::domain::Map;
+use crate::project::error::error::OpsError;
 use crate::system::signals;
 
 /// How many calls may be under way at once.
@@ -29,11 +29,12 @@ const MOST_CALLS: usize = 32;
 const READ_AHEAD: usize = 4;
 
 /// The versions in which a conversation begins with `initialize`, oldest first.
-const HANDSHAKE_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+const HANDSHAKE_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", NEWEST_HANDSHAKE];
+pub(crate) const NEWEST_HANDSHAKE: &str = "2025-11-25";
 /// The version in which each request names its version itself, in `_meta`.
-const SELF_CONTAINED_VERSION: &str = "2026-07-28";
-const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(crate) const SELF_CONTAINED: &str = "2026-07-28";
+pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+pub(crate) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// What every model is told of the server, whatever its client shows of the tools.
 const INSTRUCTIONS: &str = "\
@@ -51,8 +52,16 @@ const READ_ONLY_INSTRUCTIONS: &str = "\
 This server only shows the tasks of a project: aof_status, aof_task_list, aof_task_get, aof_workflow_list. It changes nothing.";
 
 /// Serves one client until it is gone, or until the process is asked to stop.
-pub(crate) fn serve(setup: ServerSetup) -> Result<(), McpError> {
+pub(crate) fn serve(setup: ServerSetup) -> Result<(), OpsError> {
     setup.refuse_people()?;
+    start(setup).map_err(|cause| OpsError::Unfit {
+        code: "files",
+        problem: format!("the server cannot run: {cause}"),
+        fix: "see whether this process may start threads and handle signals".to_owned(),
+    })
+}
+
+fn start(setup: ServerSetup) -> io::Result<()> {
     let (lines, incoming) = mpsc::sync_channel(READ_AHEAD);
     let stop = Stop { is_asked: Arc::default(), wake: lines.clone() };
     let on_signal = stop.clone();
@@ -66,7 +75,8 @@ pub(crate) fn serve(setup: ServerSetup) -> Result<(), McpError> {
         }
         let _ = lines.send(None);
     })?;
-    let server = Server { setup, stop, calls: CallsInFlight::default() };
+    let (room, leavers) = mpsc::sync_channel(MOST_CALLS);
+    let server = Server { setup, stop, open: Mutex::default(), room, leavers: Mutex::new(leavers) };
     let mut lifecycle = Lifecycle::NotBegun;
     thread::scope(|scope| {
         while let Ok(Some(line)) = incoming.recv() {
@@ -74,14 +84,20 @@ pub(crate) fn serve(setup: ServerSetup) -> Result<(), McpError> {
                 return;
             }
             match line.map_err(|error| (Value::Null, error)).and_then(|line| parse(&line)) {
-                Ok(Message::Request(request)) => server.take_in(scope, request, &mut lifecycle),
-                Ok(Message::Cancelled(id)) => server.calls.cancel(&id),
-                Ok(Message::Ignored) => {}
+                Ok(RpcMessage::Request(request)) => server.take_in(scope, request, &mut lifecycle),
+                Ok(RpcMessage::Cancelled(id)) => {
+                    lock(&server.open).entry(id.to_string()).and_modify(|wanted| *wanted = false);
+                }
+                Ok(RpcMessage::Ignored) => {}
                 Err((id, error)) => server.write(&id, &Err(error)),
             }
         }
     });
     Ok(())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Ends the reading: nothing that was read ahead is begun any more.
@@ -94,7 +110,7 @@ struct Stop {
 impl Stop {
     fn ask(&self) {
         self.is_asked.store(true, Ordering::Relaxed);
-        // Where there is no room, the main thread has something to read, and looks at the flag then.
+        // Where there is no room, the main thread has something to read, and sees the flag then.
         let _ = self.wake.try_send(None);
     }
 }
@@ -102,7 +118,11 @@ impl Stop {
 struct Server {
     setup: ServerSetup,
     stop: Stop,
-    calls: CallsInFlight,
+    /// The calls without an answer, by their ids, and whether each still wants one.
+    open: Mutex<HashMap<String, bool>>,
+    /// Has one entry for each call that has a thread; a call takes one out when its answer is written.
+    room: SyncSender<()>,
+    leavers: Mutex<Receiver<()>>,
 }
 
 impl Server {
@@ -110,14 +130,13 @@ impl Server {
     fn take_in<'s>(
         &'s self,
         scope: &'s Scope<'s, '_>,
-        request: Request,
+        request: RpcRequest,
         lifecycle: &mut Lifecycle,
     ) {
-        if self.calls.is_open(&request.id) {
-            let problem = format!(
-                "a request with the id {} has no answer yet: give each an id of its own",
-                request.id
-            );
+        let id = request.id.to_string();
+        if lock(&self.open).contains_key(&id) {
+            let problem =
+                format!("a request with the id {id} has no answer yet: give each an id of its own");
             // With the id of the first request, the refusal would be taken for its answer.
             return self.write(&Value::Null, &Err(RpcError::new(INVALID_REQUEST, problem)));
         }
@@ -132,16 +151,20 @@ impl Server {
         if !opens_project {
             return self.write(&request.id, &self.result(&request, version));
         }
-        self.calls.begin(&request.id);
+        // Waits until there is room.
+        let _ = self.room.send(());
+        lock(&self.open).insert(id.clone(), true);
         if self.stop.is_asked.load(Ordering::Relaxed) {
             return;
         }
         scope.spawn(move || {
             let result = self.result(&request, version);
-            if self.calls.finish(&request.id) {
+            // The id is free before the client reads the answer: it may use it again then.
+            let is_wanted = lock(&self.open).remove(&id).unwrap_or(false);
+            if is_wanted {
                 self.write(&request.id, &result);
             }
-            self.calls.leave();
+            let _ = lock(&self.leavers).try_recv();
         });
     }
 
@@ -155,10 +178,9 @@ impl Server {
     }
 
     /// Returns the result of a request as the version shows it.
-    fn result(&self, request: &Request, version: &'static str) -> Result<Value, RpcError> {
-        let is_self_contained = version == SELF_CONTAINED_VERSION;
+    fn result(&self, request: &RpcRequest, version: &'static str) -> Result<Value, RpcError> {
         let result = self.plain_result(request, version);
-        if !is_self_contained {
+        if version != SELF_CONTAINED {
             return result;
         }
         let result = result.map_err(|error| match error.code {
@@ -178,11 +200,11 @@ impl Server {
         Ok(whole)
     }
 
-    fn plain_result(&self, request: &Request, version: &'static str) -> Result<Value, RpcError> {
+    fn plain_result(&self, request: &RpcRequest, version: &'static str) -> Result<Value, RpcError> {
         let setup = &self.setup;
         let server = json!({"name": "aof", "title": "Tasks and gates", "version": env!("CARGO_PKG_VERSION")});
         let capabilities = json!({"prompts": {}, "resources": {}, "tools": {}});
-        let instructions = if setup.only_looks() { READ_ONLY_INSTRUCTIONS } else { INSTRUCTIONS };
+        let instructions = if setup.read_only { READ_ONLY_INSTRUCTIONS } else { INSTRUCTIONS };
         Ok(match request.method.as_str() {
             "initialize" => json!({
                 "protocolVersion": version,
@@ -190,17 +212,13 @@ impl Server {
                 "serverInfo": server,
                 "instructions": instructions,
             }),
-            "server/discover" => {
-                let mut versions = HANDSHAKE_VERSIONS.to_vec();
-                versions.push(SELF_CONTAINED_VERSION);
-                json!({
-                    "supportedVersions": versions,
-                    "capabilities": capabilities,
-                    "instructions": instructions,
-                    "_meta": {"io.modelcontextprotocol/serverInfo": server},
-                })
-            }
-            "ping" if version != SELF_CONTAINED_VERSION => json!({}),
+            "server/discover" => json!({
+                "supportedVersions": all_versions().collect::<Vec<_>>(),
+                "capabilities": capabilities,
+                "instructions": instructions,
+                "_meta": {"io.modelcontextprotocol/serverInfo": server},
+            }),
+            "ping" if version != SELF_CONTAINED => json!({}),
             "tools/list" => json!({"tools": registry::shown(setup)}),
             "tools/call" => {
                 registry::call(setup, request.text("name")?, &request.object("arguments")?)?
@@ -232,137 +250,53 @@ enum Lifecycle {
 
 impl Lifecycle {
     /// Returns the protocol version of a request. Fails where it is not said, or not supported.
-    fn version_of(&mut self, request: &Request) -> Result<&'static str, RpcError> {
-        let [.., newest] = HANDSHAKE_VERSIONS;
+    fn version_of(&mut self, request: &RpcRequest) -> Result<&'static str, RpcError> {
         if request.method == "initialize" {
             let asked = request.text("protocolVersion")?;
             let version = HANDSHAKE_VERSIONS.into_iter().find(|version| *version == asked);
-            *self = Self::Handshake(version.unwrap_or(newest));
-            return Ok(version.unwrap_or(newest));
+            let version = version.unwrap_or(NEWEST_HANDSHAKE);
+            *self = Self::Handshake(version);
+            return Ok(version);
         }
+        let is_discovery = request.method == "server/discover";
         let meta = request.object("_meta")?;
         let named = meta.get(META_VERSION).and_then(Value::as_str);
         let settled = match self {
-            Self::NotBegun if request.method == "ping" => Some(newest),
-            Self::Handshake(version) if request.method != "server/discover" => Some(*version),
+            Self::NotBegun if request.method == "ping" => Some(NEWEST_HANDSHAKE),
+            Self::Handshake(version) if !is_discovery => Some(*version),
             _ => None,
         };
-        let is_self_contained = named.is_some_and(|named| named >= SELF_CONTAINED_VERSION);
-        if settled.is_none() || is_self_contained {
-            require(&meta)?;
+        if settled.is_none() || named.is_some_and(|named| named >= SELF_CONTAINED) {
+            let has_capabilities = meta.get(META_CAPABILITIES).is_some_and(Value::is_object);
+            let missing = [(META_VERSION, named.is_some()), (META_CAPABILITIES, has_capabilities)];
+            let missing = missing.iter().filter(|(_, is_there)| !is_there).map(|(name, _)| *name);
+            let missing: Vec<&str> = missing.collect();
+            if !missing.is_empty() {
+                let missing = missing.join(", ");
+                let problem =
+                    format!("request _meta is missing or has malformed required fields: {missing}");
+                return Err(RpcError::new(INVALID_PARAMS, problem));
+            }
         }
         let version = match (named, settled) {
             (None, Some(settled)) => settled,
             (named, _) => supported(named.unwrap_or_default())?,
         };
-        if matches!(self, Self::NotBegun)
-            && settled.is_none()
-            && request.method != "server/discover"
-        {
+        if matches!(self, Self::NotBegun) && settled.is_none() && !is_discovery {
             *self = Self::SelfContained;
         }
         Ok(version)
     }
 }
 
-fn require(meta: &Map) -> Result<(), RpcError> {
-    let is_there = [
-        (META_VERSION, meta.get(META_VERSION).is_some_and(Value::is_string)),
-        (META_CAPABILITIES, meta.get(META_CAPABILITIES).is_some_and(Value::is_object)),
-    ];
-    let missing: Vec<&str> =
-        is_there.iter().filter(|(_, is_there)| !is_there).map(|(name, _)| *name).collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let problem = format!(
-        "request _meta is missing or has malformed required fields: {}",
-        missing.join(", ")
-    );
-    Err(RpcError::new(INVALID_PARAMS, problem))
+fn all_versions() -> impl Iterator<Item = &'static str> {
+    HANDSHAKE_VERSIONS.into_iter().chain([SELF_CONTAINED])
 }
 
 fn supported(named: &str) -> Result<&'static str, RpcError> {
-    let mut versions = HANDSHAKE_VERSIONS.to_vec();
-    versions.push(SELF_CONTAINED_VERSION);
-    versions.iter().find(|version| **version == named).copied().ok_or_else(|| {
+    all_versions().find(|version| *version == named).ok_or_else(|| {
+        let supported: Vec<&str> = all_versions().collect();
         RpcError::new(UNSUPPORTED_VERSION, "Unsupported protocol version")
-            .with_data(json!({"requested": named, "supported": versions}))
+            .with_data(json!({"requested": named, "supported": supported}))
     })
-}
-
-/// The calls that have a thread, and which of them still want an answer.
-#[derive(Default)]
-struct CallsInFlight {
-    state: Mutex<CallState>,
-    left: Condvar,
-}
-
-#[derive(Default)]
-struct CallState {
-    /// Whether each request without an answer still wants one.
-    open: HashMap<String, bool>,
-    /// How many threads work at a call or write its answer.
-    threads: usize,
-}
-
-impl CallsInFlight {
-    fn state(&self) -> MutexGuard<'_, CallState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_open(&self, id: &Value) -> bool {
-        self.state().open.contains_key(&id.to_string())
-    }
-
-    /// Waits until there is room for one more call, and takes it.
-    fn begin(&self, id: &Value) {
-        let mut state = self
-            .left
-            .wait_while(self.state(), |state| state.threads >= MOST_CALLS)
-            .unwrap_or_else(PoisonError::into_inner);
-        state.threads += 1;
-        state.open.insert(id.to_string(), true);
-    }
-
-    fn cancel(&self, id: &Value) {
-        if let Some(is_wanted) = self.state().open.get_mut(&id.to_string()) {
-            *is_wanted = false;
-        }
-    }
-
-    /// Frees the id of a call: a client may use it again as soon as it has read the answer. Returns whether the answer is wanted.
-    fn finish(&self, id: &Value) -> bool {
-        self.state().open.remove(&id.to_string()).unwrap_or(false)
-    }
-
-    /// Gives up the room of a call whose answer is written.
-    fn leave(&self) {
-        self.state().threads -= 1;
-        self.left.notify_one();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn room_is_held_until_the_answer_is_written_and_ids_are_free_before() {
-        let calls = CallsInFlight::default();
-        for id in 0..MOST_CALLS {
-            calls.begin(&json!(id));
-        }
-        calls.cancel(&json!(1));
-        assert!(calls.is_open(&json!(1)), "a cancelled call is worked on still");
-        assert!(calls.finish(&json!(0)) && !calls.finish(&json!(1)));
-        assert!(!calls.is_open(&json!(0)));
-        thread::scope(|scope| {
-            let waiting = scope.spawn(|| calls.begin(&json!("more")));
-            thread::sleep(std::time::Duration::from_millis(20));
-            assert!(!waiting.is_finished());
-            calls.leave();
-        });
-        assert!(calls.is_open(&json!("more")));
-    }
 }

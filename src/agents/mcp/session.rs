@@ -1,7 +1,6 @@
 //! How a server was started, and the project as each call finds it. It is opened anew each time: rules, tasks and git's user may
 //! have changed since the last call.
 
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,57 +23,14 @@ pub(crate) struct ServerSetup {
     pub agent: Option<AgentId>,
     /// The visit that it was started for, and the run; a runner names them.
     pub run: Option<(Ticket, String)>,
-    /// What the tools may do.
-    pub access: Access,
+    /// Whether it has only the tools that change nothing.
+    pub read_only: bool,
     /// Whether the remote of a synced project is asked before something is claimed.
     pub network: Network,
     /// How long one call waits for another command.
     pub wait: Duration,
     /// What tells the time.
     pub clock: Clock,
-}
-
-/// What the tools of a server may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// Everything that the agent may.
-    Full,
-    ReadOnly,
-}
-
-/// Why a server did not start, or did not end well.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum McpError {
-    #[error("`{agent}` is a person's, and behind a server is a program")]
-    Human { agent: AgentId },
-    #[error("the server cannot run")]
-    System(#[from] io::Error),
-    #[error(transparent)]
-    Ops(#[from] OpsError),
-}
-
-impl McpError {
-    /// Returns what to do about it.
-    pub(crate) fn fix(&self) -> Option<String> {
-        match self {
-            Self::Human { .. } => Some(
-                "name the agent of the program with `--agent ID` or `AOF_AGENT`, or let it only look with `--read-only`; \
-                 what a person has to say is said at a terminal, with `aof task complete`"
-                    .to_owned(),
-            ),
-            Self::System(_) => None,
-            Self::Ops(error) => error.fix(),
-        }
-    }
-
-    /// Returns the code that stands for it in JSON.
-    pub(crate) fn code(&self) -> &'static str {
-        match self {
-            Self::Human { .. } => "human_identity",
-            Self::System(_) => "files",
-            Self::Ops(error) => error.code(),
-        }
-    }
 }
 
 /// The project during one call.
@@ -85,10 +41,6 @@ pub(crate) struct OpenProject<'s> {
 }
 
 impl ServerSetup {
-    pub(crate) fn only_looks(&self) -> bool {
-        self.access == Access::ReadOnly
-    }
-
     /// Opens the project for a call of that tool.
     pub(crate) fn open(&self, tool: &str) -> Result<OpenProject<'_>, OpsError> {
         let Self { directory, wait, clock, network, .. } = self;
@@ -101,15 +53,21 @@ impl ServerSetup {
     }
 
     /// Refuses to act for a person: anybody may be behind the program that sends the calls.
-    pub(crate) fn refuse_people(&self) -> Result<(), McpError> {
-        if self.only_looks() {
+    pub(crate) fn refuse_people(&self) -> Result<(), OpsError> {
+        if self.read_only {
             return Ok(());
         }
         // Each call tells what keeps the project from being opened.
         let of_git = || self.open("start").ok().and_then(|project| project.viewer());
         match self.agent.clone().or_else(of_git).filter(AgentId::is_human) {
-            Some(agent) => Err(McpError::Human { agent }),
             None => Ok(()),
+            Some(agent) => Err(OpsError::Unfit {
+                code: "human_identity",
+                problem: format!("`{agent}` is a person's, and behind a server is a program"),
+                fix: "name the agent of the program with `--agent ID` or `AOF_AGENT`, or let it only look with `--read-only`; \
+                      what a person has to say is said at a terminal, with `aof task complete`"
+                    .to_owned(),
+            }),
         }
     }
 }

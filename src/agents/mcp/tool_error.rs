@@ -58,10 +58,8 @@ impl ToolError {
             Self::SeveralCurrent { agent, claims } => {
                 let tickets: Vec<String> =
                     claims.iter().map(|claim| claim.ticket.to_string()).collect();
-                let lines: Vec<String> = claims
-                    .iter()
-                    .map(|claim| format!("  `{}`  {}", claim.ticket, claim.title))
-                    .collect();
+                let line = |claim: &Claim| format!("  `{}`  {}", claim.ticket, claim.title);
+                let lines: Vec<String> = claims.iter().map(line).collect();
                 json!({
                     "error": "several_current_tasks",
                     "message": format!("`{agent}` has {} tasks, and the call names none\n\nname one in `task`: {}\n{}", claims.len(), listed(&tickets), lines.join("\n")),

@@ -1,19 +1,25 @@
-//! Proves the wiring: starts the server as a client would, speaks to it in both versions of the protocol, and looks at who it is
-//! that acts.
+//! `aof mcp --check`: starts the server as a client would, speaks to it in both versions of the protocol, and finds out who acts.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::time::Duration;
+use std::{env, io, iter};
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::check_client::{Conversation, Era};
-use super::session::{McpError, ServerSetup};
+use super::server::{META_CAPABILITIES, META_VERSION, NEWEST_HANDSHAKE, SELF_CONTAINED};
+use super::session::ServerSetup;
 use super::tool_error::NAME_AGENT;
+use crate::agents::runner::doctor::run_and_listen;
 use crate::domain::{AgentId, Gate, listed};
 use crate::project::error::error::OpsError;
 use crate::rules::Rules;
+use crate::system::process::{How, Program, Secrets};
 use crate::tasks::headers::lookup::known_worker;
+
+/// A server that has not ended by then is taken for broken.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What was found, as JSON shows it.
 #[derive(Debug, Default, Serialize)]
@@ -55,59 +61,51 @@ impl WiringReport {
             self.problems.push(problem);
         }
     }
+
+    fn add_error(&mut self, error: &OpsError) {
+        self.add(error.code(), error.problem(), fix_of(error));
+    }
 }
 
 /// Checks the wiring. `words` start the server, after the program's name.
 pub(crate) fn check(setup: &ServerSetup, words: &[OsString]) -> WiringReport {
     let mut report = WiringReport::default();
-    look(setup, words, &mut report);
-    report.ok = report.problems.is_empty();
-    report
-}
-
-fn look(setup: &ServerSetup, words: &[OsString], report: &mut WiringReport) {
-    identify(setup, report);
-    if let Err(error @ McpError::Human { .. }) = setup.refuse_people() {
-        report.add("human_identity", error.to_string(), error.fix().unwrap_or_default());
-        return;
-    }
-    for era in Era::ALL {
-        match converse(era, words, report) {
-            Ok(()) => report.protocols.push(era.version()),
-            Err(problem) => report.add(
-                "no_conversation",
-                format!("no conversation in protocol {}: {problem}", era.version()),
-                "run `aof mcp` with the same words by hand, and see what it says",
-            ),
+    identify(setup, &mut report);
+    if let Err(error) = setup.refuse_people() {
+        report.add_error(&error);
+    } else {
+        for version in [NEWEST_HANDSHAKE, SELF_CONTAINED] {
+            match converse(version, words, &mut report) {
+                Ok(()) => report.protocols.push(version),
+                Err(problem) => report.add(
+                    "no_conversation",
+                    format!("no conversation in protocol {version}: {problem}"),
+                    "run `aof mcp` with the same words by hand, and see what it says",
+                ),
+            }
         }
     }
+    report.ok = report.problems.is_empty();
+    report
 }
 
 /// Finds out where the project is and who acts in it.
 fn identify(setup: &ServerSetup, report: &mut WiringReport) {
     let project = match setup.open("check") {
         Ok(project) => project,
-        Err(error) => return report.add(error.code(), error.problem(), fix_of(&error)),
+        Err(error) => return report.add_error(&error),
     };
     if let Err(error) = project.workspace.own_folder_is_ours() {
-        report.add(error.code(), error.problem(), fix_of(&error));
+        report.add_error(&error);
     }
     report.root = Some(project.workspace.paths.root().display().to_string());
     let rules = project.rules();
     let Some(agent) = project.viewer() else {
-        if !setup.only_looks() {
-            let known: Vec<_> =
-                rules.org.all_agents().into_iter().filter(|agent| !agent.is_human()).collect();
-            let known = if known.is_empty() {
-                String::new()
-            } else {
-                format!("; it has {}", listed(known))
-            };
-            report.add(
-                "no_agent",
-                "it is not known which agent acts",
-                format!("{NAME_AGENT}{known}"),
-            );
+        if !setup.read_only {
+            let all = rules.org.all_agents().into_iter();
+            let known = listed(all.filter(|agent| !agent.is_human()));
+            let fix = format!("{NAME_AGENT}; it has {known}");
+            report.add("no_agent", "it is not known which agent acts", fix);
         }
         return;
     };
@@ -156,24 +154,45 @@ fn gates(rules: &Rules, agent: &AgentId) -> Vec<String> {
     found
 }
 
-/// Has a whole conversation: the beginning, the list of tools, a call, the end.
-fn converse(era: Era, words: &[OsString], report: &mut WiringReport) -> Result<(), String> {
-    let mut conversation = Conversation::start(era, words)?;
-    conversation.begin()?;
-    let listed = conversation.ask("tools/list", json!({}))?;
+/// Has a whole conversation with a new server: the beginning, the list of tools, a call, the end. No request depends on an answer, so
+/// all of them are its input.
+fn converse(version: &str, words: &[OsString], report: &mut WiringReport) -> Result<(), String> {
+    let client = json!({"name": "aof mcp --check", "version": env!("CARGO_PKG_VERSION")});
+    let is_self_contained = version == SELF_CONTAINED;
+    let first = if is_self_contained {
+        ("server/discover", json!({}))
+    } else {
+        let hello = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
+        ("initialize", hello)
+    };
+    let status = json!({"name": "aof_status", "arguments": {}});
+    let requests = [first, ("tools/list", json!({})), ("tools/call", status)];
+    let mut input = String::new();
+    for ((method, mut params), id) in requests.clone().into_iter().zip(0..) {
+        if is_self_contained {
+            let named = "io.modelcontextprotocol/clientInfo";
+            params["_meta"] = json!({META_VERSION: version, named: client, META_CAPABILITIES: {}});
+        }
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        input.push_str(&format!("{request}\n"));
+        if method == "initialize" {
+            let begun = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+            input.push_str(&format!("{begun}\n"));
+        }
+    }
+    let [_, listed, status] = ask_server(words, &input, requests.map(|(method, _)| method))?;
     let names =
         listed["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str());
     report.tools = names.map(str::to_owned).collect();
     report.tools_bytes = listed["tools"].to_string().len();
-    let status = conversation.ask("tools/call", json!({"name": "aof_status", "arguments": {}}))?;
     let told = &status["structuredContent"];
     if status["isError"] == true {
-        // The reason is told already: the project was looked at from here as well.
+        // The reason is told already: the project was opened from here as well.
         if report.problems.is_empty() {
             let message = told["message"].as_str().unwrap_or_default();
             return Err(message.lines().next().unwrap_or_default().to_owned());
         }
-        return conversation.end();
+        return Ok(());
     }
     report.project = told["project"].as_str().map(str::to_owned);
     report.branch = told["branch"].as_str().map(str::to_owned);
@@ -183,5 +202,50 @@ fn converse(era: Era, words: &[OsString], report: &mut WiringReport) -> Result<(
             told["agent"]
         ));
     }
-    conversation.end()
+    Ok(())
+}
+
+/// Starts this program anew as a server with that input, and returns the results of the requests, whose ids count from 0.
+fn ask_server<const N: usize>(
+    words: &[OsString],
+    input: &str,
+    methods: [&str; N],
+) -> Result<[Value; N], String> {
+    let cannot = |cause: io::Error| format!("cannot tell which program this is: {cause}");
+    let this = env::current_exe().map_err(cannot)?;
+    let here = env::current_dir().map_err(cannot)?;
+    let words = iter::once(this.into_os_string()).chain(words.iter().cloned());
+    let mut program = Program::of(words, &here).ok_or("there is no program")?;
+    program.input = input.as_bytes().to_vec();
+    let (how, printed) = run_and_listen(program, PATIENCE, PATIENCE, &Secrets::default())?;
+    let complaint = String::from_utf8_lossy(&printed.stderr.bytes);
+    let complaint = complaint.trim().trim_start_matches("error: ");
+    match how {
+        How::Exited(0) => {}
+        How::Exited(code) => {
+            return Err(format!("the server ended with exit code {code}: {complaint}"));
+        }
+        How::Signalled(signal) => {
+            return Err(format!("signal {signal} ended the server: {complaint}"));
+        }
+        _ => return Err("the server did not end within 30 s of its client".to_owned()),
+    }
+    let mut answers = vec![None; N];
+    for line in String::from_utf8_lossy(&printed.stdout.bytes).lines() {
+        let answer: Value = serde_json::from_str(line)
+            .map_err(|_| format!("the server wrote what is not JSON: {line}"))?;
+        let id = answer["id"].as_u64().and_then(|id| usize::try_from(id).ok());
+        if let Some(place) = id.and_then(|id| answers.get_mut(id)) {
+            *place = Some(answer);
+        }
+    }
+    let mut results = [const { Value::Null }; N];
+    for ((answer, method), result) in answers.into_iter().zip(methods).zip(&mut results) {
+        let mut answer = answer.ok_or_else(|| format!("no answer to `{method}`: {complaint}"))?;
+        if let Some(message) = answer["error"]["message"].as_str() {
+            return Err(format!("`{method}` was answered with an error: {message}"));
+        }
+        *result = answer["result"].take();
+    }
+    Ok(results)
 }

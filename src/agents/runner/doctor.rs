@@ -1,4 +1,4 @@
-//! Whether the agents that org.yaml says how to start can be started, and answer. Changes no task.
+//! `aof runner doctor`: whether the agents that org.yaml says how to start can be started, and answer. Changes no task.
 
 use std::env;
 use std::fs;
@@ -6,35 +6,31 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::launch::{Facts, command, mcp_config};
+use super::launch::{LaunchFacts, command, mcp_config};
 use super::output::{Exit, RunOutput, last_line, plain, shortened};
 use super::report::agent_report::Report;
 use super::report::read::read;
 use super::request::RunnerSetup;
+use super::secrets::{missing, secrets};
 use crate::domain::{AgentId, Launch, Preset, RoleId, RunBounds};
 use crate::files::printable::one_line;
 use crate::project::error::error::OpsError;
 use crate::system::process::{
-    Attendant, How, Limits, Orphans, Program, Room, Secrets, Stream, Transcript,
+    Attendant, How, Limits, Orphans, Printed, Program, Room, Secrets, Stream, Transcript,
 };
 
-/// How long a program has to tell its version.
+/// How long a program has to tell its version, and at most to answer.
 const VERSION: Duration = Duration::from_secs(20);
-/// How long it has to answer at most.
 const ANSWER: Duration = Duration::from_mins(2);
-/// How much of its answer is shown, in characters.
+/// How many characters of its answer are shown.
 const LONGEST: usize = 200;
-/// What it is asked.
 const QUESTION: &str = "This only checks that you can be reached. Use no tools, change no files. Answer with the word `ready`.\n";
 
 /// What was found out about one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkup {
-    /// Who.
     pub agent: AgentId,
-    /// Its roles.
     pub roles: Vec<RoleId>,
-    /// How it is started.
     pub preset: Preset,
     /// The program, or why there is none.
     pub program: Result<PathBuf, String>,
@@ -47,13 +43,13 @@ pub struct Checkup {
 }
 
 impl Checkup {
-    /// Returns whether nothing stands in the way of a run, as far as was looked.
+    /// Returns whether nothing stands in the way of a run, as far as was checked.
     pub fn is_well(&self) -> bool {
         self.program.is_ok() && self.missing.is_empty() && !matches!(self.answer, Some(Err(_)))
     }
 }
 
-/// How far to look.
+/// How far to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// Whether it can be started.
@@ -62,7 +58,7 @@ pub enum Depth {
     Answer,
 }
 
-/// Looks at each of the agents that can be started; at those that are named alone, where some are.
+/// Checks each agent that can be started, or only the named ones.
 pub fn checkups(
     project: &RunnerSetup,
     named: &[AgentId],
@@ -70,13 +66,12 @@ pub fn checkups(
 ) -> Result<Vec<Checkup>, OpsError> {
     let in_force = project.open()?.rules()?;
     let org = &in_force.rules.org;
-    let agents = org.agents.iter().flatten();
-    let wanted = agents.filter(|(id, _)| named.is_empty() || named.contains(id));
+    let wanted =
+        org.agents.iter().flatten().filter(|(id, _)| named.is_empty() || named.contains(id));
     let started = wanted.filter_map(|(id, agent)| Some((id, agent.run.as_ref()?)));
     Ok(started
         .map(|(id, launch)| {
-            let roles = org.roles_of(id).cloned().collect();
-            checkup(project, id, roles, launch, depth)
+            checkup(project, id, org.roles_of(id).cloned().collect(), launch, depth)
         })
         .collect())
 }
@@ -88,55 +83,38 @@ fn checkup(
     launch: &Launch,
     depth: Depth,
 ) -> Checkup {
-    let facts = facts(project, agent, launch, Path::new("/nowhere"));
-    let name = command(launch, &facts).words.into_iter().next().unwrap_or_default();
-    let program = found(&name, &project.root);
-    let is_set = |name: &&String| env::var_os(name).is_some_and(|value| !value.is_empty());
-    let missing: Vec<String> =
-        launch.secrets.iter().filter(|name| !is_set(name)).cloned().collect();
+    let words = command(launch, &facts(project, agent, launch, Path::new("/nowhere"))).words;
+    let program = found(words.first().map_or("", String::as_str), &project.root);
+    let missing: Vec<String> = missing(launch).cloned().collect();
     // What a program of somebody's own makes of `--version` nobody knows.
-    let version = program
-        .as_ref()
-        .ok()
-        .filter(|_| launch.preset != Preset::Command)
-        .and_then(|path| version(project, path));
-    let ready = program.is_ok() && missing.is_empty();
-    let answer = (depth == Depth::Answer && ready).then(|| answer(project, agent, launch));
-    Checkup {
-        agent: agent.clone(),
-        roles,
-        preset: launch.preset,
-        program,
-        version,
-        missing,
-        answer,
-    }
+    let asked = program.as_ref().ok().filter(|_| launch.preset != Preset::Command);
+    let version = asked.and_then(|path| version(project, path));
+    let ready = depth == Depth::Answer && program.is_ok() && missing.is_empty();
+    let answer = ready.then(|| answer(project, agent, launch));
+    let (agent, preset) = (agent.clone(), launch.preset);
+    Checkup { agent, roles, preset, program, version, missing, answer }
 }
 
 /// Returns where the program is, as the system looks for it.
 fn found(name: &str, project: &Path) -> Result<PathBuf, String> {
-    let is_program = |path: &Path| {
+    let is_program = |path: &PathBuf| {
         fs::metadata(path)
             .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
     };
     if name.contains('/') {
-        let path = project.join(name);
-        return if is_program(&path) {
-            Ok(path)
-        } else {
-            Err(format!("`{name}` is no program that can be run"))
-        };
+        return Some(project.join(name))
+            .filter(is_program)
+            .ok_or_else(|| format!("`{name}` is no program that can be run"));
     }
     let folders = env::var_os("PATH").unwrap_or_default();
-    let mut places = env::split_paths(&folders).map(|folder| folder.join(name));
-    places.find(|path| is_program(path)).ok_or_else(|| {
+    env::split_paths(&folders).map(|folder| folder.join(name)).find(is_program).ok_or_else(|| {
         format!("`{name}` is in no folder of `PATH`; install it, or give its path in `command`")
     })
 }
 
 fn version(project: &RunnerSetup, program: &Path) -> Option<String> {
     let program = Program::of([program.as_os_str(), "--version".as_ref()], &project.root)?;
-    let (_, printed) = run(program, VERSION, VERSION, &[]).ok()?;
+    let (_, printed) = run_and_listen(program, VERSION, VERSION, &Secrets::new([])).ok()?;
     last_line(&plain(&printed.stdout.bytes)).filter(|line| line.len() < 100)
 }
 
@@ -144,53 +122,44 @@ fn answer(project: &RunnerSetup, agent: &AgentId, launch: &Launch) -> Result<Str
     let folder =
         tempfile::TempDir::new().map_err(|cause| format!("no folder for its files: {cause}"))?;
     let facts = facts(project, agent, launch, folder.path());
-    let write = |path: &Path, text: &str| {
-        fs::write(path, text).map_err(|cause| format!("`{}`: {cause}", path.display()))
-    };
-    write(&facts.prompt_file, &facts.prompt)?;
-    write(&facts.mcp_config, &mcp_config(&facts))?;
-    let command = command(launch, &facts);
-    let mut program = Program::of(command.words, &project.root).ok_or("its command is empty")?;
-    program.environment =
-        command.environment.into_iter().map(|(name, value)| (name, value.into())).collect();
-    program.input = command.stdin.into_bytes();
-    let secrets: Vec<(String, String)> = launch
-        .secrets
-        .iter()
-        .filter_map(|name| Some((name.clone(), env::var(name).ok()?)))
-        .collect();
+    for (path, text) in
+        [(&facts.prompt_file, &facts.prompt), (&facts.mcp_config, &mcp_config(&facts))]
+    {
+        fs::write(path, text).map_err(|cause| format!("`{}`: {cause}", path.display()))?;
+    }
+    let program = command(launch, &facts).program(&project.root).ok_or("its command is empty")?;
     let bounds = RunBounds::of(&[&launch.limits]);
     let time = Duration::from_secs(bounds.timeout.seconds()).min(ANSWER);
-    let (how, printed) = run(program, time, Duration::from_secs(bounds.idle.seconds()), &secrets)?;
+    let idle = Duration::from_secs(bounds.idle.seconds());
+    let (how, printed) = run_and_listen(program, time, idle, &secrets(launch, agent)?)?;
     let exit = match how {
-        How::Exited(status) => Exit::Status(u8::try_from(status).unwrap_or(u8::MAX)),
+        How::Exited(status) => Exit::of(status),
         How::Signalled(signal) => Exit::Signal(signal),
         How::TimedOut | How::Idle | How::Stopped(()) => {
             return Err(format!("it did not answer within {} s", time.as_secs()));
         }
     };
-    let printed = RunOutput { stdout: &printed.stdout.bytes, stderr: &printed.stderr.bytes, exit };
-    let Report { text, structured, trouble, .. } = read(launch.reads(), &printed);
-    let words = shortened(&one_line(&text), LONGEST);
-    let said = Some(words)
+    let output = RunOutput { stdout: &printed.stdout.bytes, stderr: &printed.stderr.bytes, exit };
+    let Report { text, structured, trouble, .. } = read(launch.reads(), &output);
+    let in_file = || last_line(&plain(&fs::read(&facts.output_file).ok()?));
+    let said = Some(shortened(&one_line(&text), LONGEST))
         .filter(|text| !text.is_empty())
-        .or_else(|| structured.map(|object| serde_json::Value::Object(object).to_string()));
-    let file = fs::read(&facts.output_file).ok().and_then(|bytes| last_line(&plain(&bytes)));
-    match (trouble, exit, said.or(file)) {
-        (Some(trouble), _, _) => Err(trouble.why),
-        (None, Exit::SUCCESS, Some(said)) => Ok(said),
-        (None, Exit::SUCCESS, None) => Err("it ended well, and said nothing".to_owned()),
+        .or_else(|| structured.map(|object| serde_json::Value::Object(object).to_string()))
+        .or_else(in_file);
+    match (trouble, exit, said) {
+        (Some(trouble), ..) => Err(trouble.why),
+        (None, Exit::SUCCESS, said) => said.ok_or("it ended well, and said nothing".to_owned()),
         (None, exit, said) => {
-            let last =
-                said.or_else(|| last_line(&plain(printed.stderr))).map(|line| format!(": {line}"));
-            Err(format!("it {exit}{}", last.unwrap_or_default()))
+            let last = said.or_else(|| last_line(&plain(output.stderr)));
+            let last = last.map(|line| format!(": {line}")).unwrap_or_default();
+            Err(format!("it {exit}{last}"))
         }
     }
 }
 
-fn facts(project: &RunnerSetup, agent: &AgentId, launch: &Launch, folder: &Path) -> Facts {
+fn facts(project: &RunnerSetup, agent: &AgentId, launch: &Launch, folder: &Path) -> LaunchFacts {
     let name = "it is letters";
-    Facts {
+    LaunchFacts {
         ticket: "AOF-doctor@0".parse().expect(name),
         station: "doctor".parse().expect(name),
         workflow: "doctor".parse().expect(name),
@@ -207,7 +176,7 @@ fn facts(project: &RunnerSetup, agent: &AgentId, launch: &Launch, folder: &Path)
     }
 }
 
-/// Listens, and lets it be.
+/// Keeps what a program prints, and never ends it.
 struct Listener(Transcript<std::io::Sink>);
 
 impl Attendant for Listener {
@@ -222,15 +191,15 @@ impl Attendant for Listener {
     }
 }
 
-fn run(
+/// Runs a program, and returns how it ended and what it printed.
+pub(crate) fn run_and_listen(
     program: Program,
     time: Duration,
     idle: Duration,
-    secrets: &[(String, String)],
-) -> Result<(How<()>, crate::system::process::Printed), String> {
+    secrets: &Secrets,
+) -> Result<(How<()>, Printed), String> {
     let running = program.start().map_err(|error| error.to_string())?;
-    let secrets = Secrets::new(secrets.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-    let mut listener = Listener(Transcript::new(std::io::sink(), &secrets, Room::default()));
+    let mut listener = Listener(Transcript::new(std::io::sink(), secrets, Room::default()));
     let limits =
         Limits { time, idle: Some(idle), grace: Duration::from_secs(2), orphans: Orphans::Killed };
     let ended = running.wait(&limits, &mut listener).map_err(|lost| lost.to_string())?;

@@ -1,23 +1,20 @@
-//! From what org.yaml says of an agent to the program, its arguments, its environment, and its way to our MCP server. Starts nothing.
+//! From an agent's `run` in org.yaml to its program, arguments and environment, and its way to our MCP server. Starts nothing.
 //!
-//! Values are put into arguments once: what stands in a value is never looked at again, and nothing is ever read by a shell.
+//! Values are put into arguments once: a value is never searched for placeholders, and no shell reads it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
 use crate::domain::{AgentId, Launch, Placeholder, Preset, Station, Ticket, WorkflowName};
+use crate::system::process::Program;
 
 /// What one attempt is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Facts {
-    /// The visit, or the branch of it.
+pub(crate) struct LaunchFacts {
     pub ticket: Ticket,
-    /// The gate, or the branch of it.
     pub station: Station,
-    /// The task's workflow.
     pub workflow: WorkflowName,
-    /// Who is started.
     pub agent: AgentId,
     /// The folder of the project.
     pub project: PathBuf,
@@ -25,13 +22,10 @@ pub(crate) struct Facts {
     pub aof: PathBuf,
     /// Which attempt it is, from 1.
     pub attempt: u32,
-    /// The name of the run: it goes into the completion's metadata.
+    /// The name of the run, for the completion's metadata.
     pub run: String,
-    /// The model.
     pub model: Option<String>,
-    /// What the agent is told.
     pub prompt: String,
-    /// The file with the prompt.
     pub prompt_file: PathBuf,
     /// The file that the agent may write its completion to.
     pub output_file: PathBuf,
@@ -41,29 +35,37 @@ pub(crate) struct Facts {
 
 /// A program as it is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Command {
+pub(crate) struct LaunchCommand {
     /// The program and its arguments.
     pub words: Vec<String>,
-    /// What it reads on stdin.
     pub stdin: String,
     /// What is added to the environment.
     pub environment: Vec<(String, String)>,
 }
 
-impl Command {
+impl LaunchCommand {
     /// Returns the words with the prompt as a placeholder, for people.
     pub(crate) fn shown_words(&self, prompt: &str) -> Vec<String> {
         let shown = |word: &String| if word == prompt { "{prompt}" } else { word }.to_owned();
         self.words.iter().map(shown).collect()
     }
+
+    /// Returns the program in that directory; nothing where the command is empty.
+    pub(crate) fn program(self, directory: &Path) -> Option<Program> {
+        let mut program = Program::of(self.words, directory)?;
+        program.environment =
+            self.environment.into_iter().map(|(name, value)| (name, value.into())).collect();
+        program.input = self.stdin.into_bytes();
+        Some(program)
+    }
 }
 
 /// Returns the program, its arguments and its environment.
-pub(crate) fn command(launch: &Launch, facts: &Facts) -> Command {
+pub(crate) fn command(launch: &Launch, facts: &LaunchFacts) -> LaunchCommand {
     let template = template(launch, facts.model.is_some());
     let on_stdin =
         !mentions(&template, Placeholder::Prompt) && !mentions(&template, Placeholder::PromptFile);
-    Command {
+    LaunchCommand {
         words: template.iter().map(|word| filled(word, facts)).collect(),
         stdin: if on_stdin { facts.prompt.clone() } else { String::new() },
         environment: environment(launch, facts),
@@ -110,7 +112,7 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
 }
 
 /// Puts the values where the word names them in braces; what is no placeholder stays as it is.
-fn filled(word: &str, facts: &Facts) -> String {
+fn filled(word: &str, facts: &LaunchFacts) -> String {
     let mut text = String::with_capacity(word.len());
     let mut rest = word;
     while let Some((before, after)) = rest.split_once('{') {
@@ -128,8 +130,8 @@ fn filled(word: &str, facts: &Facts) -> String {
     text + rest
 }
 
-fn value(name: Placeholder, facts: &Facts) -> String {
-    let path = |path: &PathBuf| path.to_string_lossy().into_owned();
+fn value(name: Placeholder, facts: &LaunchFacts) -> String {
+    let path = |path: &Path| path.to_string_lossy().into_owned();
     match name {
         Placeholder::Task => facts.ticket.task.to_string(),
         Placeholder::Ticket => facts.ticket.to_string(),
@@ -147,37 +149,38 @@ fn value(name: Placeholder, facts: &Facts) -> String {
     }
 }
 
-/// Returns what every agent finds in its environment, and what org.yaml adds.
-fn environment(launch: &Launch, facts: &Facts) -> Vec<(String, String)> {
-    let path = |path: &PathBuf| path.to_string_lossy().into_owned();
+/// Returns the variables that org.yaml adds, and behind them those that every agent has.
+fn environment(launch: &Launch, facts: &LaunchFacts) -> Vec<(String, String)> {
+    let value = |name| value(name, facts);
     let own = [
-        ("AOF_TASK", facts.ticket.to_string()),
-        ("AOF_AGENT", facts.agent.to_string()),
-        ("AOF_GATE", facts.station.to_string()),
-        ("AOF_WORKFLOW", facts.workflow.to_string()),
-        ("AOF_PROJECT", path(&facts.project)),
-        ("AOF_ATTEMPT", facts.attempt.to_string()),
+        ("AOF_TASK", value(Placeholder::Ticket)),
+        ("AOF_AGENT", value(Placeholder::Agent)),
+        ("AOF_GATE", value(Placeholder::Gate)),
+        ("AOF_WORKFLOW", value(Placeholder::Workflow)),
+        ("AOF_PROJECT", value(Placeholder::Project)),
+        ("AOF_ATTEMPT", value(Placeholder::Attempt)),
         ("AOF_RUN", facts.run.clone()),
-        ("AOF_PROMPT", path(&facts.prompt_file)),
-        ("AOF_OUTPUT", path(&facts.output_file)),
-        ("AOF_MCP_CONFIG", path(&facts.mcp_config)),
+        ("AOF_PROMPT", value(Placeholder::PromptFile)),
+        ("AOF_OUTPUT", value(Placeholder::OutputFile)),
+        ("AOF_MCP_CONFIG", value(Placeholder::McpConfig)),
     ];
-    let own = own.map(|(name, value)| (name.to_owned(), value));
+    let mut all = launch.env.clone();
     // In a folder that it does not trust, Gemini CLI edits nothing and starts no server; its flag for that comes too late for servers.
-    let trust = launch.preset == Preset::Gemini && launch.command.is_empty();
-    let trust = trust.then(|| ("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned()));
-    trust.into_iter().chain(launch.env.iter().cloned()).chain(own).collect()
+    if launch.preset == Preset::Gemini && launch.command.is_empty() {
+        all.insert(0, ("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned()));
+    }
+    all.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    all
 }
 
 /// Returns whether the agent has the tools of our MCP server.
 pub(crate) fn has_mcp(launch: &Launch) -> bool {
-    let by_preset =
-        launch.command.is_empty() && matches!(launch.preset, Preset::Claude | Preset::Codex);
-    by_preset || mentions(&launch.command, Placeholder::McpConfig)
+    mentions(&launch.command, Placeholder::McpConfig)
+        || launch.command.is_empty() && matches!(launch.preset, Preset::Claude | Preset::Codex)
 }
 
 /// Returns the file that tells an MCP client of our server, as this agent.
-pub(crate) fn mcp_config(facts: &Facts) -> String {
+pub(crate) fn mcp_config(facts: &LaunchFacts) -> String {
     let server = json!({
         "command": facts.aof.to_string_lossy(),
         "args": ["-C", facts.project.to_string_lossy(), "mcp"],
@@ -197,8 +200,8 @@ mod tests {
     use super::*;
     use crate::domain::{Reads, RunLimits};
 
-    fn facts() -> Facts {
-        Facts {
+    fn facts() -> LaunchFacts {
+        LaunchFacts {
             ticket: "AOF-abc@3/security".parse().unwrap(),
             station: "review/security".parse().unwrap(),
             workflow: "feature".parse().unwrap(),
@@ -275,9 +278,9 @@ mod tests {
 
     #[test]
     fn a_model_is_told_to_the_presets_that_have_one() {
-        let with = Facts { model: Some("small".to_owned()), ..facts() };
+        let with = LaunchFacts { model: Some("small".to_owned()), ..facts() };
         for preset in [Preset::Claude, Preset::Codex, Preset::Gemini, Preset::Opencode] {
-            let words = |facts: &Facts| command(&launch(preset, &[]), facts).words;
+            let words = |facts: &LaunchFacts| command(&launch(preset, &[]), facts).words;
             assert!(words(&with).windows(2).any(|pair| pair == ["--model", "small"]), "{preset}");
             assert!(!words(&facts()).contains(&"--model".to_owned()), "{preset}");
         }

@@ -21,7 +21,9 @@ pub(crate) mod visit_run;
 pub(crate) mod visit_state;
 
 pub use doctor::{Checkup, Depth, checkups};
-pub use news::{News, Started, Waits, Why};
+pub use news::{RunEvent, StartedAttempt, WaitReason, WaitingWork};
 pub use preview::{Preview, preview, preview_of};
-pub use request::{Account, Asked, Audience, End, Pace, Refused, RunnerSetup, Wish};
+pub use request::{
+    Audience, Pace, PersonQuestion, Refused, RunOutcome, RunSummary, RunTarget, RunnerSetup,
+};
 pub use rounds::work_loop::work;

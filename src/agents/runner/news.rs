@@ -1,5 +1,6 @@
-//! What is going on, told while it goes on. Whoever shows it decides how.
+//! What happens during a run, told while it happens. Whoever shows it decides how.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::domain::{AgentId, RoleId, Station, Status, Task, Ticket, Visit};
@@ -7,9 +8,9 @@ use crate::rules::Rules;
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
-pub enum News {
+pub enum RunEvent {
     /// An agent was started.
-    Started(Started),
+    StartedAttempt(StartedAttempt),
     /// It printed something; the last line of it.
     Printed {
         ticket: Ticket,
@@ -38,7 +39,7 @@ pub enum News {
         took: Duration,
     },
     /// A place waits, and this runner does nothing about it.
-    Waits(Waits),
+    WaitingWork(WaitingWork),
     /// An agent cannot be started.
     Unavailable {
         agent: AgentId,
@@ -53,7 +54,7 @@ pub enum News {
 
 /// An agent that was started.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Started {
+pub struct StartedAttempt {
     pub ticket: Ticket,
     /// The gate, or the branch of it.
     pub station: Station,
@@ -70,7 +71,7 @@ pub struct Started {
 
 /// A place that waits for somebody.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waits {
+pub struct WaitingWork {
     /// The visit, or the branch of it.
     pub ticket: Ticket,
     pub station: Station,
@@ -79,12 +80,12 @@ pub struct Waits {
     /// Who could do it.
     pub agents: Vec<AgentId>,
     /// Why this runner does nothing about it.
-    pub why: Why,
+    pub why: WaitReason,
 }
 
 /// Why a place waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Why {
+pub enum WaitReason {
     /// It is for people.
     People,
     /// It is blocked.
@@ -97,7 +98,24 @@ pub enum Why {
     Tried(String),
 }
 
-impl News {
+/// The connection of a run with whoever started it.
+#[derive(Clone, Copy)]
+pub(crate) struct RunControl<'a> {
+    pub stop: &'a AtomicBool,
+    pub news: &'a dyn Fn(RunEvent),
+}
+
+impl RunControl<'_> {
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn remark(&self, ticket: &Ticket, text: impl Into<String>) {
+        (self.news)(RunEvent::remark(ticket, text));
+    }
+}
+
+impl RunEvent {
     pub(crate) fn remark(ticket: &Ticket, text: impl Into<String>) -> Self {
         Self::Remark { ticket: ticket.clone(), text: text.into() }
     }

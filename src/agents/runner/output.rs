@@ -18,6 +18,10 @@ pub(crate) enum Exit {
 impl Exit {
     /// The status that says that all went well.
     pub(crate) const SUCCESS: Self = Self::Status(0);
+
+    pub(crate) fn of(status: i32) -> Self {
+        Self::Status(u8::try_from(status).unwrap_or(u8::MAX))
+    }
 }
 
 impl fmt::Display for Exit {

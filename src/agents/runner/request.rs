@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::news::{News, Waits};
+use super::news::{RunEvent, WaitingWork};
 use crate::dispatch::openings::Opening;
 use crate::domain::{AgentId, Completion, RoleId, Status, TaskId, Ticket};
 use crate::files::task_file::TaskFile;
@@ -47,7 +47,7 @@ impl RunnerSetup {
 
 /// What is to be worked at.
 #[derive(Debug, Clone)]
-pub enum Wish {
+pub enum RunTarget {
     /// Whatever there is for these agents.
     Agents {
         /// The agents, in the order in which they are served.
@@ -70,13 +70,13 @@ pub enum Pace {
 
 /// Why a runner has stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
+pub enum RunOutcome {
     /// There is nothing that these agents could do.
     NothingLeft,
     /// The task has ended.
     Finished(Status),
     /// The task goes no further without somebody else.
-    Waiting(Vec<Waits>),
+    Waiting(Vec<WaitingWork>),
     /// One visit was wanted, and made.
     Stepped,
     /// Somebody wanted it to stop.
@@ -85,7 +85,7 @@ pub enum End {
 
 /// What a runner did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Account {
+pub struct RunSummary {
     /// How many visits it ended.
     pub visits: usize,
     /// The agents that could not be started, each with why.
@@ -93,11 +93,11 @@ pub struct Account {
     /// How many of them came to nothing, each with why.
     pub given_up: Vec<(Ticket, String)>,
     /// Why it stopped.
-    pub end: End,
+    pub end: RunOutcome,
 }
 
 /// What a person is asked about.
-pub struct Asked<'a> {
+pub struct PersonQuestion<'a> {
     /// The place.
     pub opening: &'a Opening,
     /// The task.
@@ -123,7 +123,7 @@ pub struct Refused {
 /// Who sits at the other end.
 pub trait Audience {
     /// Hears what happens.
-    fn hear(&mut self, news: &News);
+    fn hear(&mut self, news: &RunEvent);
 
     /// Has time to show that time passes.
     fn tick(&mut self) {}
@@ -134,5 +134,5 @@ pub trait Audience {
     }
 
     /// Says what it says at a gate for people; nothing where nobody sits there, or not now.
-    fn decide(&mut self, asked: &Asked<'_>) -> Option<Completion>;
+    fn decide(&mut self, asked: &PersonQuestion<'_>) -> Option<Completion>;
 }

@@ -1,52 +1,60 @@
 //! The secrets of an agent: which values must not be seen, and its answer without them. What it printed was masked as it stood; a
 //! value that JSON or YAML spells in some other way comes out only when that is read.
 
+use std::env;
+use std::ffi::OsString;
+
 use serde_json::Value;
 
-use super::verdict::question::Said;
+use super::verdict::question::RunAnswer;
 use crate::domain::{AgentId, Launch, Map};
+use crate::files::completion_file::Answer;
 use crate::system::process::Secrets;
 
 /// The endings of names of variables whose values are secrets, whoever says so.
 const SECRET_ENDINGS: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
 
-/// Returns the values that must not be seen; an error where one that is needed is not there.
+/// Returns the values that must not be seen. Fails where one that the agent needs is not set.
 pub(crate) fn secrets(launch: &Launch, agent: &AgentId) -> Result<Secrets, String> {
-    let mut secrets = Vec::new();
-    for name in &launch.secrets {
-        match std::env::var(name) {
-            Ok(value) if !value.is_empty() => secrets.push((name.clone(), value)),
-            _ => {
-                return Err(format!(
-                    "`{agent}` needs `{name}`, and the environment has no such variable; set it where `aof` is started"
-                ));
-            }
-        }
+    if let Some(name) = missing(launch).next() {
+        return Err(format!(
+            "`{agent}` needs `{name}`, and the environment has no such variable; set it where `aof` is started"
+        ));
     }
-    let is_secret =
-        |name: &str| SECRET_ENDINGS.iter().any(|ending| name.to_uppercase().ends_with(ending));
-    secrets.extend(std::env::vars_os().filter_map(|(name, value)| {
-        let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
-        (is_secret(&name) && !launch.secrets.contains(&name)).then_some((name, value))
-    }));
-    Ok(Secrets::new(secrets.iter().map(|(name, value)| (name.as_str(), value.as_str()))))
+    let is_secret = |name: &String| {
+        let has_ending = SECRET_ENDINGS.iter().any(|end| name.to_uppercase().ends_with(end));
+        has_ending || launch.secrets.contains(name)
+    };
+    let text = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    let all = env::vars_os().filter_map(text).filter(|(name, _)| is_secret(name));
+    let all: Vec<(String, String)> = all.collect();
+    Ok(Secrets::new(all.iter().map(|(name, value)| (name.as_str(), value.as_str()))))
 }
 
-/// Returns what was said with every secret masked.
-pub(crate) fn masked(secrets: &Secrets, said: Said) -> Said {
+/// Returns the variables that the agent needs and that are not set.
+pub(crate) fn missing(launch: &Launch) -> impl Iterator<Item = &String> {
+    launch.secrets.iter().filter(|name| env::var(name).unwrap_or_default().is_empty())
+}
+
+/// Returns the answer with every secret masked.
+pub(crate) fn masked(secrets: &Secrets, answer: RunAnswer) -> RunAnswer {
     if secrets.is_empty() {
-        return said;
+        return answer;
     }
     let text = |text: String| masked_text(secrets, &text);
-    Said {
-        summary: said.summary.map(text),
-        blockers: said.blockers.map(|blockers| blockers.into_iter().map(text).collect()),
-        rejection_notes: said.rejection_notes.map(text),
-        outputs: masked_map(secrets, said.outputs),
-        metadata: masked_map(secrets, said.metadata),
-        body: said.body.map(text),
-        ..said
-    }
+    let fields = answer.fields;
+    let fields = Answer {
+        summary: fields.summary.map(text),
+        blockers: fields.blockers.map(|blockers| blockers.into_iter().map(text).collect()),
+        rejection_notes: fields.rejection_notes.map(text),
+        outputs: masked_map(secrets, fields.outputs),
+        metadata: masked_map(secrets, fields.metadata),
+        body: fields.body.map(text),
+        ..Answer::default()
+    };
+    RunAnswer { fields, ..answer }
 }
 
 /// Returns a text with every secret masked.
@@ -74,26 +82,26 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::agents::runner::verdict::question::Source;
+    use crate::agents::runner::verdict::question::AnswerSource;
 
     #[test]
     fn a_secret_that_json_spells_otherwise_is_seen_when_it_is_read() {
         let secret = "a\"b\\c-and-more";
         let secrets = Secrets::new([("DB_PASSWORD", secret)]);
         let map = json!({"k": [{secret: secret}, 1]}).as_object().cloned().unwrap();
-        let said = Said {
-            source: Source::Structured,
-            outcome: None,
+        let fields = Answer {
             summary: Some(format!("it is {secret}")),
             blockers: Some(vec![secret.to_owned()]),
             rejection_notes: Some(secret.to_owned()),
             outputs: map.clone(),
             metadata: map,
             body: Some(format!("{secret}\n")),
+            ..Answer::default()
         };
+        let said = RunAnswer { source: AnswerSource::Structured, outcome: None, fields };
         let masked = masked(&secrets, said);
         let all = format!("{masked:?}");
         assert!(!all.contains("and-more"), "{all}");
-        assert_eq!(masked.summary.as_deref(), Some("it is [secret DB_PASSWORD]"));
+        assert_eq!(masked.fields.summary.as_deref(), Some("it is [secret DB_PASSWORD]"));
     }
 }

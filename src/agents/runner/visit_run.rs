@@ -1,88 +1,46 @@
-//! A visit that is being run, and from a verdict to a completion: it goes the way that all completions go, and the entry keeps what
-//! is known of its run.
+//! A visit that is being run, and from an answer to a completion: it goes the way that all completions go, and the entry keeps
+//! what is known of its run.
 
-use std::cell::{Cell, Ref, RefCell};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::cell::{Ref, RefCell};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::attempt::note;
-use super::news::{News, Started};
-use super::prompt::{Before, Count, Earlier};
+use super::attempt::{Attempt, note};
+use super::news::{RunControl, RunEvent, StartedAttempt};
 use super::request::RunnerSetup;
-use super::verdict::question::{Said, Source};
-use super::visit_state::{EndedVisit, OpenVisit, VisitState, visit_state};
-use crate::domain::{AgentId, Completion, CompletionId, Map, Outcome, Ticket};
+use super::verdict::question::{AnswerSource, RunAnswer};
+use super::visit_state::{Assignment, VisitEnd, VisitState, visit_state};
+use crate::domain::{Completion, CompletionId, Map, Outcome, Task, Visit};
+use crate::files::completion_file::Answer;
 use crate::git::Asking;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::rules::{RefusalKind, Workplace};
+use crate::rules::{RefusalKind, Rules};
 use crate::storage::random::ulid;
 use crate::storage::runs::{Ruling, RunAttempt, RunEnd, RunEnding, RunRecord, VisitRuns};
-use crate::tasks::apply::change::DryRun;
+use crate::tasks::plan::choice::DryRun;
 use crate::tasks::signing::{Signing, complete_signed};
 use crate::tasks::view::changed::ended;
 
-/// How often a pause looks whether the runner is to stop.
+/// How often a pause checks whether the runner is to stop.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 /// The wait before another try where somebody else stood in the way.
 pub(crate) const RETRY: Duration = Duration::from_secs(1);
 /// Why an attempt ended whose runner is gone.
 pub(crate) const KILLED: &str = "its runner was killed";
 
-/// Who is to work at what.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Assignment {
-    /// The visit, or the branch of it.
-    pub ticket: Ticket,
-    pub agent: AgentId,
-    /// Whether it was claimed for this run already: then it is given back if nothing comes of it.
-    pub claimed_here: bool,
-}
-
-/// What came of a visit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum VisitEnd {
-    Completed,
-    /// All attempts came to nothing, and the completion says so: why the last one did.
-    GivenUp(String),
-    /// It is not the agent's any more: why.
-    Overtaken(String),
-    /// Something is wrong with this task, or with the files of this visit, and with nothing else: what.
-    Broken(String),
-    /// Another runner is at it: who.
-    Busy(String),
-    /// The agent cannot be started, or cannot work: why, and what to do.
-    Unavailable(String),
-    /// Somebody wanted the runner to stop.
-    Stopped,
-}
-
-/// What became of a completion.
-enum HandedIn {
-    Done(String),
-    Refused(String),
-    Overtaken(String),
-    Stopped,
-}
-
 /// A visit that is being run.
 pub(crate) struct VisitRun<'a> {
     pub project: &'a RunnerSetup,
-    /// The project, opened once: each look begins with [`VisitRun::workspace`].
+    /// The project, opened once: each use begins with [`VisitRun::workspace`].
     pub open_workspace: RefCell<Workspace>,
     pub assignment: &'a Assignment,
     pub runs: VisitRuns,
     /// How long the history was when it began.
     pub since: usize,
-    pub stop: &'a AtomicBool,
-    pub news: &'a dyn Fn(News),
-    /// What the next attempt is to know of the one before.
-    pub earlier: Option<Earlier>,
-    /// Whether the claim was made here.
-    pub claimed: Cell<bool>,
+    pub control: RunControl<'a>,
 }
 
 impl VisitRun<'_> {
@@ -97,11 +55,11 @@ impl VisitRun<'_> {
         visit_state(&self.workspace(), ticket, agent, self.since)
     }
 
-    /// Returns whether it slept through.
+    /// Sleeps, and returns whether nobody stopped the runner meanwhile.
     pub(crate) fn sleep(&self, time: Duration) -> bool {
         let begun = Instant::now();
         while begun.elapsed() < time {
-            if self.stop.load(Ordering::Relaxed) {
+            if self.control.is_stopped() {
                 return false;
             }
             thread::sleep(PAUSE.min(time.saturating_sub(begun.elapsed())));
@@ -119,75 +77,68 @@ impl VisitRun<'_> {
     }
 
     pub(crate) fn remark(&self, text: impl Into<String>) {
-        (self.news)(News::remark(&self.assignment.ticket, text));
+        self.control.remark(&self.assignment.ticket, text);
     }
 
-    /// Tells of an attempt that begins.
-    pub(crate) fn tell_started(&self, open: &OpenVisit, count: Count) {
-        let task = &open.file.task;
+    pub(crate) fn tell_started(&self, attempt: &Attempt<'_>) {
+        let (open, task) = (attempt.open, &attempt.open.file.task);
         let station = open.opening.station.clone();
         let workflow = open.in_force.rules.workflow_of(task);
         let gates = workflow.map(|workflow| workflow.gates.as_slice()).unwrap_or_default();
         let index = gates.iter().position(|gate| gate.id == station.gate);
-        (self.news)(News::Started(Started {
+        (self.control.news)(RunEvent::StartedAttempt(StartedAttempt {
             ticket: self.assignment.ticket.clone(),
             station,
             title: task.title.clone(),
             agent: self.assignment.agent.clone(),
-            attempt: count.attempt,
-            attempts: count.attempts,
+            attempt: attempt.number,
+            attempts: attempt.bounds.attempts,
             step: index.map_or(0, |index| index + 1),
             steps: gates.len(),
         }));
     }
 
-    /// Tells of a visit that the agent has completed itself.
-    pub(crate) fn tell_completed(&self, ended: &EndedVisit, took: Duration) {
-        let EndedVisit { visit, file, in_force } = ended;
+    /// Tells of the visit that it has ended.
+    pub(crate) fn tell_moved(&self, rules: &Rules, visit: &Visit, task: &Task, took: Duration) {
         let (ticket, from) = (&self.assignment.ticket, visit.station());
-        (self.news)(News::moved(&in_force.rules, ticket, &from, Some(visit), &file.task, took));
+        (self.control.news)(RunEvent::moved(rules, ticket, &from, Some(visit), task, took));
     }
 
-    /// Hands in what an attempt has said, and keeps in its record what became of it.
+    /// Completes the visit with an answer, and keeps in the record what became of it. Returns nothing where it was refused.
     pub(crate) fn hand_in(
         &self,
-        said: Said,
+        answer: RunAnswer,
         run: &CompletionId,
         record: &mut RunRecord,
         folder: &RunAttempt,
         took: Duration,
-    ) -> Result<Result<VisitEnd, Before>, OpsError> {
-        let source = said.source.word().to_owned();
-        let handed = self.complete(said, run, record.end.as_ref(), took)?;
-        let (result, how, reason, verdict) = match handed {
-            HandedIn::Done(outcome) => {
+    ) -> Result<Option<VisitEnd>, OpsError> {
+        let source = answer.source.word().to_owned();
+        let completed = self.complete(answer, run, record.end.as_ref(), took)?;
+        let (how, reason, verdict) = match completed {
+            Ok(outcome) => {
                 let ruling = Ruling { source, outcome, completion: run.clone() };
-                (Ok(VisitEnd::Completed), RunEnding::Verdict, None, Some(ruling))
+                (RunEnding::Verdict, None, Some(ruling))
             }
-            HandedIn::Refused(why) => {
-                let before = Before::Refused(why);
-                let (how, reason) = before.ending();
-                (Err(before), how, reason, None)
+            Err(VisitEnd::Broken(why)) => {
+                let why = format!("what it said was refused: {why}");
+                (RunEnding::BadVerdict, Some(why), None)
             }
-            HandedIn::Overtaken(why) => return Ok(Ok(VisitEnd::Overtaken(why))),
-            HandedIn::Stopped => return Ok(Ok(VisitEnd::Stopped)),
+            Err(end) => return Ok(Some(end)),
         };
+        let is_completed = verdict.is_some();
         if let Some(end) = &mut record.end {
             (end.how, end.reason, end.verdict) = (how, reason, verdict);
         }
-        note(folder, record, &self.assignment.ticket, self.news);
-        Ok(result)
+        note(folder, record, self.control);
+        Ok(is_completed.then_some(VisitEnd::Completed))
     }
 
     /// Ends the visit with what came of all attempts: nothing.
-    pub(crate) fn give_up(
-        &self,
-        open: &OpenVisit,
-        post: &Workplace<'_>,
-    ) -> Result<VisitEnd, OpsError> {
+    pub(crate) fn give_up(&self, attempt: &Attempt<'_>) -> Result<VisitEnd, OpsError> {
         let failures: Vec<String> = self.failures()?.iter().map(why_of).collect();
-        let can_fail = post.outcomes(&open.in_force.rules).contains(&Outcome::Failed);
-        let outcome = if can_fail { Outcome::Failed } else { Outcome::Blocked };
+        let outcomes = attempt.post.outcomes(&attempt.open.in_force.rules);
+        let can_fail = outcomes.contains(&Outcome::Failed);
         let attempts = match failures.len() {
             1 => "1 attempt".to_owned(),
             count => format!("{count} attempts"),
@@ -196,57 +147,55 @@ impl VisitRun<'_> {
         let agent = &self.assignment.agent;
         let blockers =
             failures.iter().zip(1..).map(|(why, number)| format!("attempt {number}: {why}"));
-        let said = Said {
+        let fields = Answer {
             summary: Some(format!("{attempts} of `{agent}` came to nothing; the last one: {last}")),
             blockers: Some(blockers.collect()),
-            ..Said::alone(Source::Attempts, Some(outcome))
+            ..Answer::default()
         };
+        let outcome = Some(if can_fail { Outcome::Failed } else { Outcome::Blocked });
+        let answer = RunAnswer { source: AnswerSource::Attempts, outcome, fields };
         let end = self.runs.records()?.pop().and_then(|record| record.end);
-        Ok(match self.complete(said, &self.fresh_id()?, end.as_ref(), Duration::ZERO)? {
-            HandedIn::Done(_) => VisitEnd::GivenUp(last),
-            HandedIn::Refused(why) => VisitEnd::Unavailable(why),
-            HandedIn::Overtaken(why) => VisitEnd::Overtaken(why),
-            HandedIn::Stopped => VisitEnd::Stopped,
+        Ok(match self.complete(answer, &self.fresh_id()?, end.as_ref(), Duration::ZERO)? {
+            Ok(_) => VisitEnd::GivenUp(last),
+            Err(VisitEnd::Broken(why)) => VisitEnd::Unavailable(why),
+            Err(end) => end,
         })
     }
 
-    /// Completes the visit. What stands in the way for a while, a merge or a lock, is waited for: no verdict is lost to it.
+    /// Completes the visit, and returns its outcome. Waits while a merge or a lock stands in the way: no verdict is lost to it. The
+    /// inner error says how the visit ended instead; where the completion was refused, that something is broken.
     fn complete(
         &self,
-        said: Said,
+        answer: RunAnswer,
         run: &CompletionId,
         end: Option<&RunEnd>,
         took: Duration,
-    ) -> Result<HandedIn, OpsError> {
-        let completion = self.completion(said, run, end, took);
+    ) -> Result<Result<String, VisitEnd>, OpsError> {
+        let completion = self.completion(answer, run, end, took);
         let mut is_told = false;
         loop {
             let signing = Signing { key_file: None, asking: Asking::Window };
             // The project is borrowed no longer than this.
             let done = complete_signed(&self.workspace(), &completion, signing, DryRun::No);
             match done {
-                Ok(done) => {
-                    let changed = done.changed;
+                Ok(changed) => {
                     for warning in &changed.warnings {
                         self.remark(warning.message());
                     }
                     let visits = ended(&changed);
-                    let Some(visit) = visits.first() else {
-                        return Ok(HandedIn::Done(String::new()));
-                    };
+                    let Some(visit) = visits.first() else { return Ok(Ok(String::new())) };
                     let rules = self.workspace().rules()?.rules;
-                    let (ticket, task) = (&self.assignment.ticket, &changed.after.task);
-                    let from = visit.station();
-                    (self.news)(News::moved(&rules, ticket, &from, Some(visit), task, took));
-                    return Ok(HandedIn::Done(visit.outcome.to_string()));
+                    self.tell_moved(&rules, visit, &changed.after.task, took);
+                    return Ok(Ok(visit.outcome.to_string()));
                 }
                 Err(OpsError::Refused(refusal)) if refusal.kind() != RefusalKind::Conflict => {
                     // Whoever tries again has to know all that is wrong.
                     let fix = refusal.fix();
-                    return Ok(HandedIn::Refused(format!("{}; {fix}", OpsError::Refused(refusal))));
+                    let why = format!("{}; {fix}", OpsError::Refused(refusal));
+                    return Ok(Err(VisitEnd::Broken(why)));
                 }
                 Err(error @ OpsError::Refused(_)) => {
-                    return Ok(HandedIn::Overtaken(error.to_string()));
+                    return Ok(Err(VisitEnd::Overtaken(error.to_string())));
                 }
                 Err(error) if error.passes() => {
                     if !is_told {
@@ -254,7 +203,7 @@ impl VisitRun<'_> {
                         self.remark(error.to_string());
                     }
                     if !self.sleep(RETRY) {
-                        return Ok(HandedIn::Stopped);
+                        return Ok(Err(VisitEnd::Stopped));
                     }
                 }
                 Err(error) => return Err(error),
@@ -264,13 +213,14 @@ impl VisitRun<'_> {
 
     fn completion(
         &self,
-        said: Said,
+        answer: RunAnswer,
         run: &CompletionId,
         end: Option<&RunEnd>,
         took: Duration,
     ) -> Completion {
-        let mut metadata = said.metadata;
-        metadata.insert("run".to_owned(), run_value(run, said.source, end, took));
+        let fields = answer.fields;
+        let mut metadata = fields.metadata;
+        metadata.insert("run".to_owned(), run_value(run, answer.source, end, took));
         // What keeps workers apart is not for them to say.
         if let Some(session) = end.and_then(|end| end.told.session.clone()) {
             metadata.insert("session".to_owned(), session.into());
@@ -278,13 +228,13 @@ impl VisitRun<'_> {
         Completion {
             ticket: self.assignment.ticket.clone(),
             agent: self.assignment.agent.clone(),
-            outcome: said.outcome.as_ref().map(ToString::to_string),
-            summary: said.summary,
-            blockers: said.blockers,
-            rejection_notes: said.rejection_notes,
-            outputs: said.outputs,
+            outcome: answer.outcome.as_ref().map(ToString::to_string),
+            summary: fields.summary,
+            blockers: fields.blockers,
+            rejection_notes: fields.rejection_notes,
+            outputs: fields.outputs,
             metadata,
-            body: said.body,
+            body: fields.body,
             // An id of the agent's own could be one that has counted already.
             id: run.clone(),
             signature: None,
@@ -293,26 +243,25 @@ impl VisitRun<'_> {
 }
 
 /// Returns what an entry keeps of its run.
-fn run_value(run: &CompletionId, source: Source, end: Option<&RunEnd>, took: Duration) -> Value {
-    let mut map = Map::new();
-    let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
-    put("id", json!(run.as_str()));
-    put("verdict", json!(source.word()));
-    put("seconds", json!(took.as_secs()));
-    if let Some(RunEnd { transcript, told, .. }) = end {
-        if let Some(mark) = transcript {
-            put("transcript", json!(format!("sha256:{}", mark.sha256)));
-        }
-        let of_agent = [
-            ("model", json!(told.model)),
-            ("costUsd", json!(told.cost_usd)),
-            ("tokens", json!(told.tokens)),
-        ];
-        for (key, value) in of_agent.into_iter().filter(|(_, value)| !value.is_null()) {
-            put(key, value);
-        }
-    }
-    Value::Object(map)
+fn run_value(
+    run: &CompletionId,
+    source: AnswerSource,
+    end: Option<&RunEnd>,
+    took: Duration,
+) -> Value {
+    let transcript = end.and_then(|end| end.transcript.as_ref());
+    let told = end.map(|end| end.told.clone()).unwrap_or_default();
+    let all = [
+        ("id", json!(run.as_str())),
+        ("verdict", json!(source.word())),
+        ("seconds", json!(took.as_secs())),
+        ("transcript", json!(transcript.map(|mark| format!("sha256:{}", mark.sha256)))),
+        ("model", json!(told.model)),
+        ("costUsd", json!(told.cost_usd)),
+        ("tokens", json!(told.tokens)),
+    ];
+    let known = all.into_iter().filter(|(_, value)| !value.is_null());
+    Value::Object(known.map(|(key, value)| (key.to_owned(), value)).collect::<Map>())
 }
 
 /// Returns whether the attempt counts: it had its chance, and nothing came of it.
@@ -327,12 +276,6 @@ pub(crate) fn has_failed(record: &RunRecord) -> bool {
 /// Returns why it came to nothing.
 pub(crate) fn why_of(record: &RunRecord) -> String {
     let Some(end) = &record.end else { return String::new() };
-    let usual = match end.how {
-        RunEnding::Timeout => "it took too long, and was stopped",
-        RunEnding::Idle => "it printed nothing for too long, and was stopped",
-        RunEnding::Lost | RunEnding::Verdict => KILLED,
-        RunEnding::Stopped => "somebody stopped it",
-        _ => "it came to nothing",
-    };
+    let usual = if end.how == RunEnding::Stopped { "somebody stopped it" } else { KILLED };
     end.reason.clone().unwrap_or_else(|| usual.to_owned())
 }

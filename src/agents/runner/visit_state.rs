@@ -1,4 +1,4 @@
-//! The state of a visit that an agent is run for: open, completed by the agent itself, or gone. Reads only.
+//! A visit that an agent is run for: its state now, and how a run of it ends. Reads only.
 
 use crate::dispatch::openings::{Opening, openings};
 use crate::domain::{AgentId, Station, Ticket, Visit};
@@ -12,17 +12,43 @@ use crate::storage::ProjectPath;
 use crate::tasks::view::task_view::brief_of;
 use crate::tasks::view::task_view::show;
 
+/// Who is to work at what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Assignment {
+    /// The visit, or the branch of it.
+    pub ticket: Ticket,
+    pub agent: AgentId,
+    /// Whether this run claimed it already: then it is given back if nothing comes of it.
+    pub claimed_here: bool,
+}
+
+/// How the run of a visit ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum VisitEnd {
+    Completed,
+    /// All attempts came to nothing, and the completion says so: why the last one did.
+    GivenUp(String),
+    /// It is not this runner's any more, or another runner works at it: why.
+    Overtaken(String),
+    /// Something is wrong with this task, or with the files of this visit: what.
+    Broken(String),
+    /// The agent cannot be started, or cannot work: why, and what to do.
+    Unavailable(String),
+    /// The runner was asked to stop.
+    Stopped,
+}
+
 /// The state of a visit.
 pub(crate) enum VisitState {
-    Open(Box<OpenVisit>),
+    Open(Box<RunnableVisit>),
     /// The agent has completed it.
-    Completed(Box<EndedVisit>),
+    Completed(Box<CompletedVisit>),
     /// It is not the agent's any more: why.
     Gone(String),
 }
 
 /// A visit that is open.
-pub(crate) struct OpenVisit {
+pub(crate) struct RunnableVisit {
     pub in_force: InForce,
     pub file: TaskFile,
     pub path: ProjectPath,
@@ -32,7 +58,7 @@ pub(crate) struct OpenVisit {
 }
 
 /// A visit that has ended.
-pub(crate) struct EndedVisit {
+pub(crate) struct CompletedVisit {
     /// Its entry.
     pub visit: Visit,
     /// The task as it is now.
@@ -59,7 +85,7 @@ pub(crate) fn visit_state(
     if let Some(visit) = task.history.iter().skip(since).find(is_this).cloned() {
         // A time limit that ran out names whoever had it, too: only a completion is a word of the agent's.
         return Ok(if visit.agent.as_ref() == Some(agent) && visit.completion.is_some() {
-            VisitState::Completed(Box::new(EndedVisit { visit, file: view.file, in_force }))
+            VisitState::Completed(Box::new(CompletedVisit { visit, file: view.file, in_force }))
         } else {
             let who = visit.agent.as_ref().filter(|_| visit.completion.is_some());
             let who = who.map_or_else(String::new, |agent| format!(" by `{agent}`"));
@@ -77,7 +103,7 @@ pub(crate) fn visit_state(
     });
     if let (Some(opening), Some(context)) = (found, context) {
         let (file, path) = (view.file, view.path);
-        let open = OpenVisit { in_force, file, path, opening, context };
+        let open = RunnableVisit { in_force, file, path, opening, context };
         return Ok(VisitState::Open(Box::new(open)));
     }
     let station = task.gate.as_ref().map(|open| Station::from(&open.current));

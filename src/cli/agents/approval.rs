@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use crate::agents::runner::Asked;
+use crate::agents::runner::PersonQuestion;
 use crate::cli::arguments::value_of;
 use crate::cli::output::{Output, bold, cyan, dim, red, yellow};
 use crate::cli::time::now;
@@ -33,7 +33,7 @@ pub(crate) fn ask(
     output: Output,
     person: &AgentId,
     project: &Path,
-    asked: &Asked<'_>,
+    asked: &PersonQuestion<'_>,
     stop: &AtomicBool,
 ) -> Option<Completion> {
     if !asked.opening.agents.contains(person) {
@@ -61,7 +61,7 @@ pub(crate) fn ask(
     }
 }
 
-fn show_task(output: Output, asked: &Asked<'_>) {
+fn show_task(output: Output, asked: &PersonQuestion<'_>) {
     let (task, opening) = (&asked.file.task, asked.opening);
     output.say(format!("\n{} {}", cyan(&opening.ticket), bold(one_line(&task.title))));
     output.say(format!("  {}: {}", opening.station, one_line(&asked.context.role)));
@@ -105,7 +105,7 @@ fn answer(outcomes: &[Outcome], line: &str) -> Option<PromptAnswer> {
 fn completion(
     output: Output,
     person: &AgentId,
-    asked: &Asked<'_>,
+    asked: &PersonQuestion<'_>,
     outcome: &Outcome,
     stop: &AtomicBool,
 ) -> Option<Completion> {
@@ -162,7 +162,7 @@ fn blockers(output: Output, before: Vec<String>, stop: &AtomicBool) -> Option<Ve
 /// Returns the outputs that the gate requires with the outcome; nothing when that is left for later.
 fn outputs(
     output: Output,
-    asked: &Asked<'_>,
+    asked: &PersonQuestion<'_>,
     outcome: &Outcome,
     before: Option<&Map>,
     stop: &AtomicBool,

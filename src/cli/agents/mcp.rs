@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::agents::mcp::server::serve;
-use crate::agents::mcp::session::{Access, McpError, ServerSetup};
+use crate::agents::mcp::session::ServerSetup;
 use crate::agents::mcp::wiring_check::{WiringReport, check};
 use crate::cli::arguments::{ActingAgent, Away, run_under_way};
 use crate::cli::error::CliError;
@@ -41,7 +41,7 @@ pub(crate) fn run(session: &Session, args: &McpArgs) -> Result<ExitCode, CliErro
         directory: session.directory.clone(),
         agent: args.who.agent.clone(),
         run: run_under_way(),
-        access: if args.read_only { Access::ReadOnly } else { Access::Full },
+        read_only: args.read_only,
         network: args.away.network(),
         wait: session.wait,
         clock: now,
@@ -52,13 +52,7 @@ pub(crate) fn run(session: &Session, args: &McpArgs) -> Result<ExitCode, CliErro
     if Session::at_terminal() {
         session.output.say("serving the Model Context Protocol on stdin and stdout; `aof mcp --check` tries it out");
     }
-    serve(setup).map_err(|error| match error {
-        McpError::Ops(error) => error.into(),
-        error => {
-            let fix = error.fix().unwrap_or_default();
-            CliError::refused(error.code(), error.to_string(), fix)
-        }
-    })?;
+    serve(setup)?;
     Ok(ExitCode::SUCCESS)
 }
 

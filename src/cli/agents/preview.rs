@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::news::{waits_line, waits_value};
 use super::runner::project;
-use crate::agents::runner::{Preview, Waits, Wish, preview};
+use crate::agents::runner::{Preview, RunTarget, WaitingWork, preview};
 use crate::cli::error::CliError;
 use crate::cli::output::{bold, cyan, dim};
 use crate::cli::session::Session;
@@ -18,7 +18,7 @@ use crate::system::shell::all_quoted;
 pub(crate) fn show_next(
     session: &Session,
     workspace: &Workspace,
-    wish: &Wish,
+    wish: &RunTarget,
 ) -> Result<ExitCode, CliError> {
     let (previews, waits) = preview(&project(session, workspace)?, wish)?;
     show(session, &previews, &waits);
@@ -29,7 +29,7 @@ pub(crate) fn show_next(
 }
 
 /// Shows each command with its prompt, and what waits.
-pub(crate) fn show(session: &Session, previews: &[Preview], waits: &[Waits]) {
+pub(crate) fn show(session: &Session, previews: &[Preview], waits: &[WaitingWork]) {
     let output = session.output;
     if output.is_json() {
         let runs: Vec<Value> = previews.iter().map(value).collect();

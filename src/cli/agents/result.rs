@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::news::{waits_value, why};
-use crate::agents::runner::{Account, End, Wish};
+use crate::agents::runner::{RunOutcome, RunSummary, RunTarget};
 use crate::cli::error::CliError;
 use crate::cli::output::{counted, cyan, green, json_line, merged, red, yellow};
 use crate::cli::session::Session;
@@ -23,12 +23,12 @@ const WAITS: u8 = 7;
 pub(crate) fn show(
     session: &Session,
     workspace: &Workspace,
-    wish: &Wish,
-    account: &Account,
+    wish: &RunTarget,
+    account: &RunSummary,
 ) -> Result<ExitCode, CliError> {
     let mut value = json!({"visits": account.visits});
     let (mut subject, mut last) = (String::new(), String::new());
-    if let Wish::Task(id) = wish {
+    if let RunTarget::Task(id) = wish {
         let (view, in_force) = show_task(workspace, id)?;
         let task = &view.file.task;
         subject = format!("{}: ", cyan(id));
@@ -36,7 +36,7 @@ pub(crate) fn show(
         value["context"] = Value::Object(task.context.clone());
         value["task"] = task_value(&in_force.rules, &view.file, &view.path);
     }
-    if let End::Waiting(waits) = &account.end
+    if let RunOutcome::Waiting(waits) = &account.end
         && account.unavailable.is_empty()
     {
         value["waits"] = waits.iter().map(waits_value).collect();
@@ -52,7 +52,7 @@ pub(crate) fn show(
 }
 
 /// Returns the exit code, the error for programs, and the line for people.
-fn summary(account: &Account, last: &str) -> (u8, Option<String>, String) {
+fn summary(account: &RunSummary, last: &str) -> (u8, Option<String>, String) {
     let visits = counted(account.visits, "visit");
     let unavailable = account.unavailable.iter();
     let unavailable: Vec<String> =
@@ -64,12 +64,14 @@ fn summary(account: &Account, last: &str) -> (u8, Option<String>, String) {
         .collect();
     let given_up = given_up.join("; ");
     match &account.end {
-        End::Finished(Status::Complete) => (0, None, format!("{}, {visits}", green("complete"))),
-        End::Finished(status) => {
+        RunOutcome::Finished(Status::Complete) => {
+            (0, None, format!("{}, {visits}", green("complete")))
+        }
+        RunOutcome::Finished(status) => {
             let why = if last.is_empty() { String::new() } else { format!(": {last}") };
             (1, Some(format!("the task is {status}{why}")), format!("{}{why}", red(status)))
         }
-        End::Stopped => {
+        RunOutcome::Stopped => {
             let text = "stopped; the task files say where it goes on";
             (INTERRUPTED, Some("it was stopped".to_owned()), text.to_owned())
         }
@@ -77,7 +79,7 @@ fn summary(account: &Account, last: &str) -> (u8, Option<String>, String) {
             let text = format!("{visits}, and {unavailable}");
             (1, Some(unavailable), text)
         }
-        End::Waiting(waits) => {
+        RunOutcome::Waiting(waits) => {
             let whys: Vec<String> =
                 waits.iter().map(|waits| format!("{} {}", waits.station, why(waits))).collect();
             let whys = match &whys[..] {
@@ -90,7 +92,7 @@ fn summary(account: &Account, last: &str) -> (u8, Option<String>, String) {
             let text = format!("{visits}, and {given_up}");
             (1, Some(given_up), text)
         }
-        End::NothingLeft => (0, None, format!("nothing is left to do, {visits}")),
-        End::Stepped => (0, None, format!("{visits}; go on with the same command")),
+        RunOutcome::NothingLeft => (0, None, format!("nothing is left to do, {visits}")),
+        RunOutcome::Stepped => (0, None, format!("{visits}; go on with the same command")),
     }
 }

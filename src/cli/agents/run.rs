@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use super::runner::{HOW_TO_START, project};
 use super::view::RunView;
 use super::{preview, result};
-use crate::agents::runner::{Pace, RunnerSetup, Wish, work};
+use crate::agents::runner::{Pace, RunTarget, RunnerSetup, work};
 use crate::cli::arguments::{AGENT, Away};
 use crate::cli::error::CliError;
 use crate::cli::session::Session;
@@ -85,9 +85,9 @@ fn start(session: &Session, args: &RunArgs) -> Result<ExitCode, CliError> {
     let wish = match &args.task {
         Some(task) => {
             show(&workspace, task)?;
-            Wish::Task(task.clone())
+            RunTarget::Task(task.clone())
         }
-        None => Wish::Agents {
+        None => RunTarget::Agents {
             agents: agents(session, &workspace, &in_force, args)?,
             role: args.role.clone(),
         },
@@ -152,7 +152,7 @@ fn agent_of_shell() -> Result<Option<AgentId>, CliError> {
 pub(crate) fn go(
     session: &Session,
     workspace: &Workspace,
-    wish: &Wish,
+    wish: &RunTarget,
     pace: Pace,
     how: &RunOptions,
 ) -> Result<ExitCode, CliError> {

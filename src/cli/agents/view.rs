@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::approval;
 use super::news::{attempt, line, step, value};
-use crate::agents::runner::{Asked, Audience, News, Started, Wish};
+use crate::agents::runner::{Audience, PersonQuestion, RunEvent, RunTarget, StartedAttempt};
 use crate::cli::error::CliError;
 use crate::cli::output::{Output, cyan, dim, green, json_line, yellow};
 use crate::cli::session::Session;
@@ -38,7 +38,7 @@ impl RunView {
     pub(crate) fn new(
         session: &Session,
         workspace: &Workspace,
-        wish: &Wish,
+        wish: &RunTarget,
         may_ask: bool,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, CliError> {
@@ -58,11 +58,12 @@ impl RunView {
     }
 
     /// Returns a sentence of ours whose git commands work here; an agent's text stays as it is.
-    fn git_said(&self, news: &News, text: String) -> String {
+    fn git_said(&self, news: &RunEvent, text: String) -> String {
         match news {
-            News::Waits(_) | News::Unavailable { .. } | News::Obstacle(_) | News::Remark { .. } => {
-                self.git_words.said(text)
-            }
+            RunEvent::WaitingWork(_)
+            | RunEvent::Unavailable { .. }
+            | RunEvent::Obstacle(_)
+            | RunEvent::Remark { .. } => self.git_words.said(text),
             _ => text,
         }
     }
@@ -77,7 +78,7 @@ impl RunView {
 }
 
 impl Audience for RunView {
-    fn hear(&mut self, news: &News) {
+    fn hear(&mut self, news: &RunEvent) {
         if self.output.is_json() {
             let mut value = json_line(value(news));
             for key in ["text", "why"] {
@@ -108,7 +109,7 @@ impl Audience for RunView {
         }
     }
 
-    fn decide(&mut self, asked: &Asked<'_>) -> Option<Completion> {
+    fn decide(&mut self, asked: &PersonQuestion<'_>) -> Option<Completion> {
         let (person, root) = self.person.as_ref()?;
         let ask = || approval::ask(self.output, person, root, asked, &self.stop);
         match &self.live {
@@ -133,13 +134,13 @@ struct Live {
 
 impl Live {
     /// Returns the lines, unless stderr is no terminal or one without a cursor (`TERM=dumb`).
-    fn at_terminal(workspace: &Workspace, wish: &Wish) -> Result<Option<Self>, CliError> {
+    fn at_terminal(workspace: &Workspace, wish: &RunTarget) -> Result<Option<Self>, CliError> {
         let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
         if !std::io::stderr().is_terminal() || all.is_hidden() {
             return Ok(None);
         }
         let mut live = Self { all, gates: Vec::new(), running: BTreeMap::new() };
-        if let Wish::Task(id) = wish {
+        if let RunTarget::Task(id) = wish {
             let (view, in_force) = show(workspace, id)?;
             let workflow = in_force.rules.project.workflow(&view.file.task.routing.workflow);
             let gates = workflow.map(|workflow| &workflow.gates[..]).unwrap_or_default();
@@ -154,18 +155,20 @@ impl Live {
     }
 
     /// Shows a piece of news; `line` is its sentence.
-    fn hear(&mut self, news: &News, line: Option<String>) {
+    fn hear(&mut self, news: &RunEvent, line: Option<String>) {
         match news {
-            News::Started(started) => return self.start(started),
-            News::Printed { ticket, line } => return self.note(ticket, &dim(one_line(line))),
-            News::Moved { ticket, from, outcome, status, .. } => {
+            RunEvent::StartedAttempt(started) => return self.start(started),
+            RunEvent::Printed { ticket, line } => return self.note(ticket, &dim(one_line(line))),
+            RunEvent::Moved { ticket, from, outcome, status, .. } => {
                 self.end(ticket, from, outcome, *status);
             }
-            News::AttemptFailed { ticket, .. } => {
+            RunEvent::AttemptFailed { ticket, .. } => {
                 self.note(ticket, &yellow("waits for another attempt"));
             }
-            News::Waits(_) | News::Unavailable { .. } | News::Obstacle(_) | News::Remark { .. } => {
-            }
+            RunEvent::WaitingWork(_)
+            | RunEvent::Unavailable { .. }
+            | RunEvent::Obstacle(_)
+            | RunEvent::Remark { .. } => {}
         }
         if let Some(line) = line {
             // A terminal that cannot be drawn on any more hides nothing: the task files say it all.
@@ -173,7 +176,7 @@ impl Live {
         }
     }
 
-    fn start(&mut self, started: &Started) {
+    fn start(&mut self, started: &StartedAttempt) {
         let text = format!("{} {}{}", step(started), cyan(&started.agent), attempt(started));
         let own = self.gate(&started.station.gate).filter(|_| started.station.branch.is_none());
         let bar = own.unwrap_or_else(|| self.all.add(ProgressBar::new_spinner()));

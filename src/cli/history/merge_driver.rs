@@ -16,8 +16,8 @@ use crate::history::merge_driver::unmerged::{UnmergedState, UnmergedTask};
 use crate::project::error::error::OpsError;
 use crate::rules::merge::{Dropped, Superseded};
 use crate::system::shell::{all_quoted, quoted};
-use crate::tasks::apply::change::DryRun;
 use crate::tasks::merge::outcome::{Conflict, FileMerge, Versions};
+use crate::tasks::plan::choice::DryRun;
 
 /// Merge two versions of a task file by their meaning, for git
 #[derive(Debug, clap::Args)]

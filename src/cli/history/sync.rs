@@ -9,8 +9,8 @@ use crate::cli::session::Session;
 use crate::files::printable::inert;
 use crate::git::Prompts;
 use crate::history::sync::outcome::{CommitLine, SyncEnd, Synced};
-use crate::history::sync::rounds::{First, Strangers, Wish, sync};
-use crate::tasks::apply::change::DryRun;
+use crate::history::sync::rounds::{ForeignCommits, SyncOptions, SyncStart, sync};
+use crate::tasks::plan::choice::DryRun;
 
 /// How many commits are listed each way.
 const FEW: usize = 10;
@@ -38,10 +38,10 @@ pub(crate) struct SyncArgs {
 pub(crate) fn run(session: &Session, args: &SyncArgs) -> Result<ExitCode, CliError> {
     let workspace = session.workspace("sync")?;
     let mode = args.rehearsal.mode();
-    let wish = Wish {
+    let wish = SyncOptions {
         remote: args.remote.as_deref(),
-        first: First::Fetch,
-        strangers: Strangers::Offered,
+        first: SyncStart::Fetch,
+        strangers: ForeignCommits::Offered,
         prompts: Prompts::AtTerminal,
         dry_run: mode,
     };

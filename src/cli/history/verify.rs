@@ -13,10 +13,10 @@ use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::allowed_signers;
 use crate::files::printable::inert;
 use crate::git::Pretence;
-use crate::history::verify::finding::Finding;
+use crate::history::verify::finding::HistoryFinding;
 use crate::history::verify::history::{Range, RangeStart, Verified, verify};
 use crate::history::verify::project_commits::ProjectFolder;
-use crate::history::verify::pushed::{Pushed, Update, pushed_value, verify_pushed};
+use crate::history::verify::pushed::{JudgedPush, Update, pushed_value, verify_pushed};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -105,7 +105,7 @@ fn verify_push(
     } else if pushed.is_empty() {
         output.line("nothing of a project is pushed");
     } else {
-        for Pushed { reference, project, verified } in &pushed {
+        for JudgedPush { reference, project, verified } in &pushed {
             let place = match project.as_str() {
                 "" => String::new(),
                 folder => format!(" in {folder}"),
@@ -170,7 +170,7 @@ fn show(output: Output, verified: &Verified) {
     });
 }
 
-fn finding(wrong: &Finding) -> String {
+fn finding(wrong: &HistoryFinding) -> String {
     let head = match wrong.covered {
         None if !wrong.rule.is_fault() => yellow("note:"),
         None => red("wrong:"),

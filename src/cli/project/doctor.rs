@@ -9,7 +9,7 @@ use crate::cli::session::Session;
 use crate::health::doctor::{Outcome, Treated, doctor_value, leave, look_through, treat};
 use crate::project::issue::Weight;
 use crate::storage::watcher_presence::is_watched;
-use crate::tasks::apply::change::DryRun;
+use crate::tasks::plan::choice::DryRun;
 
 /// How many issues of one kind are shown.
 const FEW: usize = 5;

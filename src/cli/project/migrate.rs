@@ -16,8 +16,8 @@ use crate::files::printable::inert;
 use crate::project::error::error::OpsError;
 use crate::project::error::reason::reason_of;
 use crate::setup::migrate::{Migrated, add_gates};
-use crate::tasks::apply::change::{Changed, DryRun};
 use crate::tasks::headers::lookup::workflow_named;
+use crate::tasks::plan::choice::{Changed, DryRun};
 use crate::tasks::view::changed::warnings_value;
 
 /// How many tasks are named without `-v`.

@@ -19,8 +19,8 @@ use crate::files::printable::inert;
 use crate::project::error::reason::reason_of;
 use crate::project::rule_check::check_worktree;
 use crate::project::rules_report::{RulesReport, Since, rules_report};
-use crate::tasks::apply::change::DryRun;
-use crate::tasks::automatic::rule_changes::{Settled, settle_rules};
+use crate::tasks::automatic::rule_changes::{RuleChanges, follow_rules};
+use crate::tasks::plan::choice::DryRun;
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
@@ -75,7 +75,7 @@ fn reload(session: &Session, mode: DryRun) -> Result<ExitCode, CliError> {
     let mut workspace = session.workspace("org reload")?;
     let report = rules_report(&workspace)?;
     let settled =
-        settle_rules(&mut workspace, session.wait, mode, &mut |_| ControlFlow::Continue(()))?;
+        follow_rules(&mut workspace, session.wait, mode, &mut |_| ControlFlow::Continue(()))?;
     if session.output.is_json() {
         session.output.data_of_act(value(&report, &settled), mode);
     } else {
@@ -93,7 +93,7 @@ fn reload(session: &Session, mode: DryRun) -> Result<ExitCode, CliError> {
     })
 }
 
-fn show(session: &Session, report: &RulesReport, settled: &Settled, mode: DryRun) {
+fn show(session: &Session, report: &RulesReport, settled: &RuleChanges, mode: DryRun) {
     let output = session.output;
     if !report.diagnostics.is_empty() {
         output.say(format!("{}\n", render_all(&report.diagnostics, output.paint()).trim_end()));
@@ -132,7 +132,7 @@ fn rules_of(since: &Since) -> String {
     format!("the rules of commit {commit}, {at} by {author} ({})", inert(&since.subject))
 }
 
-fn value(report: &RulesReport, settled: &Settled) -> Value {
+fn value(report: &RulesReport, settled: &RuleChanges) -> Value {
     let changed = settled.changed.iter().map(|changed| {
         let task = &changed.after.task;
         json!({

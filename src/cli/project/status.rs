@@ -9,7 +9,7 @@ use crate::domain::Status;
 use crate::files::printable::inert;
 use crate::health::status::{Overview, overview, overview_value};
 use crate::storage::watcher_presence::is_watched;
-use crate::tasks::headers::header::NEW;
+use crate::tasks::headers::summary::NEW;
 
 /// How many points of one kind are shown.
 const FEW: usize = 5;

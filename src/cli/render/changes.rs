@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::cli::output::merged;
 use crate::dispatch::hand_out::{Dependent, Given};
 use crate::domain::{AgentId, Ending, OpenBranch, Task, Visit};
-use crate::tasks::apply::change::Changed;
+use crate::tasks::plan::choice::Changed;
 use crate::tasks::state::commit_message::{RuleEffect, rule_effect};
 use crate::tasks::view::changed::{ended, way};
 

@@ -12,7 +12,7 @@ use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::tasks::actions;
-use crate::tasks::apply::change::{Changed, DryRun};
+use crate::tasks::plan::choice::{Changed, DryRun};
 use crate::tasks::view::changed::way;
 
 // What each of these commands takes.

@@ -5,7 +5,7 @@ use crate::cli::session::Session;
 use crate::domain::{Event, OpenBranch, Status, Task};
 use crate::files::printable::inert;
 use crate::rules::Rules;
-use crate::tasks::apply::change::{Changed, DryRun};
+use crate::tasks::plan::choice::{Changed, DryRun};
 use crate::tasks::view::changed::changed_value;
 use crate::tasks::view::task_view::who;
 

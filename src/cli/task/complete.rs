@@ -12,8 +12,8 @@ use crate::domain::{AgentId, Completion, CompletionId, Ticket};
 use crate::project::workspace::Workspace;
 use crate::rules::{Rules, Workplace, branch_of};
 use crate::storage::random::ulid;
-use crate::tasks::apply::change::DryRun;
 use crate::tasks::complete::{add_text, complete, note_run};
+use crate::tasks::plan::choice::DryRun;
 use crate::tasks::signing::complete_signed;
 use crate::tasks::view::changed::{ended, way};
 use crate::tasks::view::task_view::show;
@@ -84,7 +84,7 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> Result<ExitCode, Cl
     if wants_editor(&completion) && Session::at_terminal() && !session.output.is_json() {
         // A completion that is refused for other reasons is refused before anybody writes a word.
         let seen = complete(&workspace, &with_any_text(&completion), DryRun::Yes);
-        let seen = seen.map_err(refused)?.changed;
+        let seen = seen.map_err(refused)?;
         // The text is for the visit that the person sees, whatever happens while they write.
         if let Some(file) = seen.before.filter(|_| completion.ticket.visit.is_none()) {
             completion.ticket =
@@ -101,7 +101,7 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> Result<ExitCode, Cl
             }
             refused(error)
         })?;
-    let changed = &completed.changed;
+    let changed = &completed;
     let outcome = ended(changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
     changed::show(session, rules, changed, &format!("{} ({outcome})", way(changed)), mode);
     Ok(ExitCode::SUCCESS)

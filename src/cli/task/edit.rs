@@ -12,8 +12,8 @@ use crate::cli::text_input;
 use crate::domain::{TaskId, Ticket};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::tasks::apply::change::{Changed, DryRun};
-use crate::tasks::edit::{self, Comment, Fields, edit_fields, edit_text, open_manuscript};
+use crate::tasks::edit::{self, Comment, EditedFields, edit_fields, edit_text, open_manuscript};
+use crate::tasks::plan::choice::{Changed, DryRun};
 use crate::tasks::view::task_view::show;
 
 #[derive(Debug, clap::Args)]
@@ -81,7 +81,7 @@ pub(crate) fn run(session: &Session, args: &EditArgs) -> Result<ExitCode, CliErr
     let mode = args.rehearsal.mode();
     let id = &args.ticket.task;
     let fields = fields(args)?;
-    let changed = if fields != Fields::default() {
+    let changed = if fields != EditedFields::default() {
         edit_fields(&workspace, id, args.who.agent.as_ref(), &fields, mode)?
     } else if Session::at_terminal() && !session.output.is_json() {
         match by_hand(session, &workspace, args, mode)? {
@@ -103,8 +103,8 @@ pub(crate) fn run(session: &Session, args: &EditArgs) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-fn fields(args: &EditArgs) -> Result<Fields, CliError> {
-    Ok(Fields {
+fn fields(args: &EditArgs) -> Result<EditedFields, CliError> {
+    Ok(EditedFields {
         title: args.title.clone(),
         description: args.description.clone(),
         body: args.body.as_deref().map(text_input::given).transpose()?,

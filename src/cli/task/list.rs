@@ -13,15 +13,15 @@ use crate::cli::render::findings;
 use crate::cli::render::table::{Cell, Column, Table};
 use crate::cli::session::Session;
 use crate::cli::time::length;
-use crate::domain::{AgentId, GateId, Priority, RoleId, Status, WorkflowName};
+use crate::domain::{AgentId, GateId, OpenBranch, Priority, RoleId, Status, WorkflowName};
 use crate::project::active_rules::InForce;
 use crate::project::author::acting_agent;
 use crate::project::workspace::Workspace;
 use crate::rules::Warning;
-use crate::tasks::headers::header::{Header, NEW, Part, header_value};
 use crate::tasks::headers::list::{Filter, Sort, list};
 use crate::tasks::headers::listing::Listing;
 use crate::tasks::headers::lookup::known_names;
+use crate::tasks::headers::summary::{NEW, TaskSummary, summary_value};
 use crate::tasks::view::changed::warnings_value;
 
 #[derive(Debug, clap::Args)]
@@ -135,7 +135,7 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> Result<ExitCode, CliErr
         listing.circles.iter().cloned().map(Warning::DependencyCircle).collect();
     if session.output.is_json() {
         let tasks: Vec<Value> =
-            listing.tasks.iter().map(|(header, path)| header_value(header, path)).collect();
+            listing.tasks.iter().map(|(header, path)| summary_value(header, path)).collect();
         let unreadable = findings::unreadable_values(&listing.unreadable);
         session.output.data(
             json!({"tasks": tasks, "unreadable": unreadable, "warnings": warnings_value(&circles)}),
@@ -179,14 +179,14 @@ fn table(listing: &Listing, now: i64) -> Table {
         Column::right("AGE").extra(1),
     ]);
     for (header, _) in &listing.tasks {
-        let age = header.entered.map(|since| length(u64::try_from(now - since).unwrap_or(0)));
+        let age = header.entered().map(|since| length(u64::try_from(now - since).unwrap_or(0)));
         table.row([
-            Cell::styled(CYAN, &header.id),
+            Cell::styled(CYAN, header.id.as_str()),
             Cell::from(&header.title),
-            Cell::from(header.gate.as_deref().unwrap_or_default()),
-            Cell::styled(style_of(&header.status), &header.status),
+            Cell::from(header.current_gate().map(GateId::as_str).unwrap_or_default()),
+            Cell::styled(style_of(header.state()), header.state()),
             who(header),
-            priority(&header.priority),
+            priority(header.priority()),
             Cell::styled(DIM, age.unwrap_or_default()),
         ]);
     }
@@ -205,24 +205,28 @@ fn style_of(status: &str) -> Style {
 }
 
 /// Returns the holder, else the role; at a fork for each open branch.
-fn who(header: &Header) -> Cell {
-    if !header.branches.is_empty() {
-        let turn = |part: &Part| part.agent.clone().unwrap_or_else(|| part.role.clone());
-        let all: Vec<String> = header.branches.iter().map(turn).collect();
+fn who(header: &TaskSummary) -> Cell {
+    if !header.open_branches.is_empty() {
+        let turn = |branch: &OpenBranch| match &branch.agent {
+            Some(agent) => agent.to_string(),
+            None => branch.role.to_string(),
+        };
+        let all: Vec<String> = header.open_branches.iter().map(turn).collect();
         return Cell::from(all.join(", "));
     }
-    match (&header.agent, &header.role) {
-        (Some(agent), _) => Cell::from(agent),
-        (None, Some(role)) => Cell::styled(DIM, role),
+    match (&header.routing.agent, &header.role) {
+        (Some(agent), _) => Cell::from(agent.as_str()),
+        (None, Some(role)) => Cell::styled(DIM, role.as_str()),
         (None, None) => Cell::from(""),
     }
 }
 
-fn priority(word: &str) -> Cell {
-    match word.parse() {
-        Ok(Priority::Critical) => Cell::styled(RED, word),
-        Ok(Priority::High) => Cell::styled(YELLOW, word),
-        Ok(Priority::Low) => Cell::styled(DIM, word),
-        Ok(Priority::Medium) | Err(_) => Cell::from(""),
-    }
+fn priority(priority: Priority) -> Cell {
+    let style = match priority {
+        Priority::Critical => RED,
+        Priority::High => YELLOW,
+        Priority::Low => DIM,
+        Priority::Medium => return Cell::from(""),
+    };
+    Cell::styled(style, priority.as_str())
 }

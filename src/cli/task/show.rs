@@ -13,7 +13,7 @@ use crate::domain::{Priority, TaskId, Ticket, Timestamp};
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::Origin;
 use crate::rules::Rules;
-use crate::tasks::view::task_view::{View, frozen, is_drifted, show, task_value};
+use crate::tasks::view::task_view::{TaskView, frozen, is_drifted, show, task_value};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
@@ -44,7 +44,7 @@ pub(crate) fn run(session: &Session, args: &ShowArgs) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-fn page(rules: &Rules, view: &View, now: Timestamp) -> String {
+fn page(rules: &Rules, view: &TaskView, now: Timestamp) -> String {
     let task = &view.file.task;
     let mut page = TaskPage::of(task);
     page.facts(&facts(rules, view, now));
@@ -62,7 +62,7 @@ fn page(rules: &Rules, view: &View, now: Timestamp) -> String {
     page.into_text()
 }
 
-fn facts(rules: &Rules, view: &View, now: Timestamp) -> Vec<(&'static str, String)> {
+fn facts(rules: &Rules, view: &TaskView, now: Timestamp) -> Vec<(&'static str, String)> {
     let task = &view.file.task;
     let mut facts = Vec::new();
     match view.file.origin {

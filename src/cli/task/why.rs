@@ -12,8 +12,8 @@ use crate::domain::{
 };
 use crate::files::task_file::Origin;
 use crate::rules::{Passage, Rules, TooOften, is_looping, lost_dependencies};
-use crate::tasks::headers::header::NEW;
-use crate::tasks::view::why::{Consequence, Effect, Reason, reason_value, why};
+use crate::tasks::headers::summary::NEW;
+use crate::tasks::view::why::{Consequence, OutcomeEffect, TaskExplanation, reason_value, why};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct WhyArgs {
@@ -33,7 +33,7 @@ pub(crate) fn run(session: &Session, args: &WhyArgs) -> Result<ExitCode, CliErro
     Ok(ExitCode::SUCCESS)
 }
 
-fn page(rules: &Rules, reason: &Reason, now: Timestamp) -> String {
+fn page(rules: &Rules, reason: &TaskExplanation, now: Timestamp) -> String {
     let task = &reason.file.task;
     let mut page = TaskPage::of(task);
     let mut facts = vec![match reason.file.origin {
@@ -57,7 +57,7 @@ fn page(rules: &Rules, reason: &Reason, now: Timestamp) -> String {
     page.into_text()
 }
 
-fn movers(rules: &Rules, reason: &Reason) -> Vec<String> {
+fn movers(rules: &Rules, reason: &TaskExplanation) -> Vec<String> {
     let task = &reason.file.task;
     let id = &task.id;
     if task.gate.is_none() {
@@ -81,14 +81,14 @@ fn movers(rules: &Rules, reason: &Reason) -> Vec<String> {
 }
 
 /// Returns what an outcome would do.
-fn effect(rules: &Rules, consequence: &Consequence, reason: &Reason) -> String {
+fn effect(rules: &Rules, consequence: &Consequence, reason: &TaskExplanation) -> String {
     let (passage, limit, answers) = match &consequence.effect {
-        Effect::Leads { passage, limit, answers } => (passage, *limit, *answers),
-        Effect::Holds if consequence.outcome == Outcome::Blocked => {
+        OutcomeEffect::Leads { passage, limit, answers } => (passage, *limit, *answers),
+        OutcomeEffect::Holds if consequence.outcome == Outcome::Blocked => {
             return "holds it here until a person unblocks it".to_owned();
         }
-        Effect::Holds => return "leaves it here for a person to decide".to_owned(),
-        Effect::Speaks(verdict) => return verdict_effect(*verdict).to_owned(),
+        OutcomeEffect::Holds => return "leaves it here for a person to decide".to_owned(),
+        OutcomeEffect::Speaks(verdict) => return verdict_effect(*verdict).to_owned(),
     };
     let mut text = match (&passage.exhausted, &passage.to) {
         (Some(often), _) => too_often(rules, passage, often, reason),
@@ -121,7 +121,12 @@ fn verdict_effect(verdict: Verdict) -> &'static str {
 }
 
 /// Returns what a route to a gate does. `retry` is the number of this way back, and how many are allowed.
-fn leads_to(rules: &Rules, retry: Option<(u32, u32)>, gate: &GateId, reason: &Reason) -> String {
+fn leads_to(
+    rules: &Rules,
+    retry: Option<(u32, u32)>,
+    gate: &GateId,
+    reason: &TaskExplanation,
+) -> String {
     let place = gate_of_role(rules, reason, gate);
     let found = rules.workflow_of(&reason.file.task).and_then(|workflow| workflow.gate(gate));
     let found = found.map(|(_, gate)| gate);
@@ -143,7 +148,12 @@ fn leads_to(rules: &Rules, retry: Option<(u32, u32)>, gate: &GateId, reason: &Re
 }
 
 /// Returns what happens in place of a way back that was taken too often.
-fn too_often(rules: &Rules, passage: &Passage, often: &TooOften, reason: &Reason) -> String {
+fn too_often(
+    rules: &Rules,
+    passage: &Passage,
+    often: &TooOften,
+    reason: &TaskExplanation,
+) -> String {
     let allowed = match often.limit {
         0 => "none is allowed".to_owned(),
         1 => "one is allowed".to_owned(),
@@ -165,7 +175,7 @@ fn too_often(rules: &Rules, passage: &Passage, often: &TooOften, reason: &Reason
     format!("would be the {count} way back to {to}; {allowed}: {then}")
 }
 
-fn gate_of_role(rules: &Rules, reason: &Reason, gate: &GateId) -> String {
+fn gate_of_role(rules: &Rules, reason: &TaskExplanation, gate: &GateId) -> String {
     let found = rules.workflow_of(&reason.file.task).and_then(|workflow| workflow.gate(gate));
     let role = found.and_then(|(_, gate)| gate.role()).map(|role| format!(" (role {role})"));
     format!("{}{}", cyan(gate), role.unwrap_or_default())

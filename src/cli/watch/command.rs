@@ -17,7 +17,7 @@ use crate::cli::time::now;
 use crate::domain::Timestamp;
 use crate::files::printable::one_line;
 use crate::observability::endpoint::server::{Address, Endpoint};
-use crate::tasks::inbox::recipient::Delivered;
+use crate::tasks::inbox::deliver::Delivered;
 use crate::watch::report::{EventSource, WatchReport};
 use crate::watch::watcher::{watch, watch_once};
 

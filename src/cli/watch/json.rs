@@ -8,8 +8,8 @@ use crate::cli::render::changes::{change_value, dependent_value, given_value, ti
 use crate::cli::render::findings::diagnostic_values;
 use crate::cli::session::Session;
 use crate::project::error::reason::reason_of;
-use crate::tasks::apply::change::Changed;
-use crate::tasks::inbox::recipient::Delivered;
+use crate::tasks::inbox::deliver::Delivered;
+use crate::tasks::plan::choice::Changed;
 use crate::tasks::view::changed::warnings_value;
 use crate::watch::report::WatchReport;
 
@@ -87,8 +87,7 @@ fn value(report: &WatchReport) -> Value {
 
 fn delivered_value(delivered: &Delivered) -> Value {
     match delivered {
-        Delivered::Completed { name, completed } => {
-            let changed = &completed.changed;
+        Delivered::Completed { name, changed } => {
             let event = if changed.settled { "settled" } else { "completed" };
             let more = json!({"file": name, "warnings": warnings_value(&changed.warnings)});
             let mut value = merged(of_change(event, changed), more);

@@ -22,7 +22,7 @@ use crate::history::sync::outcome::Loss;
 use crate::observability::events::catch_up::catch_up_events;
 use crate::observability::notices::delivery::{Tried, deliver_notices};
 use crate::project::error::reason::reason_of;
-use crate::tasks::apply::change::{Changed, DryRun};
+use crate::tasks::plan::choice::{Changed, DryRun};
 
 /// How long the delivery of notices may take.
 const NOTICES: Duration = Duration::from_mins(1);

@@ -9,8 +9,8 @@ use crate::files::diagnostic::diagnostic::{Diagnostic, render_all};
 use crate::files::printable::inert;
 use crate::project::error::error::OpsError;
 use crate::storage::layout::{BRANCH, INBOX};
-use crate::tasks::apply::change::Changed;
-use crate::tasks::inbox::recipient::Delivered;
+use crate::tasks::inbox::deliver::Delivered;
+use crate::tasks::plan::choice::Changed;
 use crate::tasks::view::changed::way;
 use crate::watch::report::{EventSource, WatchReport};
 
@@ -160,8 +160,7 @@ fn task_text(session: &Session, report: &WatchReport) -> String {
 
 fn delivered_text(session: &Session, delivered: &Delivered) -> String {
     match delivered {
-        Delivered::Completed { completed, name } => {
-            let changed = &completed.changed;
+        Delivered::Completed { changed, name } => {
             let id = cyan(&changed.after.task.id);
             if changed.settled {
                 return format!("{id}  `{}` had counted already", flat(name));

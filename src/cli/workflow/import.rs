@@ -17,11 +17,11 @@ use crate::files::printable::inert;
 use crate::git::GitError;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::setup::import::foreign_system::ForeignSystem;
 use crate::setup::import::import_file::Imported;
+use crate::setup::import::source::ForeignSystem;
 use crate::setup::import_workflow::{Brought, Fidelity, bring_in, read_foreign, roles_snippet};
 use crate::storage::{ProjectPath, StoreError};
-use crate::tasks::apply::change::DryRun;
+use crate::tasks::plan::choice::DryRun;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::create::missing_roles;
 use crate::agents::runner::output::shortened;
-use crate::agents::runner::{Pace, Wish, preview_of};
+use crate::agents::runner::{Pace, RunTarget, preview_of};
 use crate::cli::agents::preview;
 use crate::cli::agents::run::{RunOptions, ended, go};
 use crate::cli::agents::runner::project;
@@ -23,9 +23,9 @@ use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::setup::create_workflow::{Fate, NewWorkflow, create_workflow};
 use crate::setup::template::Template;
-use crate::tasks::apply::change::DryRun;
 use crate::tasks::create::{NewTask, check_new, create};
 use crate::tasks::headers::lookup::workflow_named;
+use crate::tasks::plan::choice::DryRun;
 
 /// The longest title that is made of an input, in characters.
 const TITLE: usize = 80;
@@ -105,7 +105,7 @@ fn start(session: &Session, args: &WorkflowRunArgs) -> Result<ExitCode, CliError
     }
     session.warn_all(&changed.warnings);
     let pace = if args.step { Pace::OneVisit } else { Pace::Through };
-    go(session, &workspace, &Wish::Task(id.clone()), pace, &args.how)
+    go(session, &workspace, &RunTarget::Task(id.clone()), pace, &args.how)
 }
 
 /// Returns the workflow of that name. The error names the templates as well.

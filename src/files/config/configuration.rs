@@ -5,9 +5,10 @@
 
 use std::ops::Range;
 
+use super::decode::Faults;
 use super::locate::{Step, find, within};
-use super::project_file::{ProjectFile, default_name};
-use super::workflow_file::definition::{self, Definition, Rank};
+use super::project_file::ProjectFile;
+use super::workflow_file::definition::{self, Definition, default_name};
 use super::{org_file, project_file};
 use crate::domain::{
     ContextRules, Duty, Exits, Gate, GateKind, HandOut, Layout, Map, OnConditionError, Org,
@@ -253,31 +254,27 @@ impl Loading {
             Some(fault) => Err(vec![fault]),
             None => yaml::parse(&text, &Limits::default()).map(Node::into_owned),
         };
-        let mut faults = Vec::new();
+        let faults = Faults::default();
         match parsed {
             Ok(root) => {
-                let definitions = self.read(&root, subject, &mut faults);
+                let definitions = self.read(&root, subject, &faults);
                 let file = self.files.len();
                 self.files.push(File { name: source.name.clone(), text: text.clone(), root });
                 for definition in definitions {
-                    self.define(file, definition, &mut faults);
+                    self.define(file, definition, &faults);
                 }
             }
             Err(found) => match conflict_markers::in_text(&text) {
                 Some(conflict) => faults.push(conflict),
-                None => faults.extend(found),
+                None => found.into_iter().for_each(|fault| faults.push(fault)),
             },
         }
+        let mut faults = faults.into_inner();
         faults.sort_by_key(|fault| fault.span.start);
         self.diagnostics.extend(Diagnostic::from_faults(&source.name, &text, &faults));
     }
 
-    fn read(
-        &mut self,
-        root: &Node<'_>,
-        subject: Subject,
-        faults: &mut Vec<Fault>,
-    ) -> Vec<Definition> {
+    fn read(&mut self, root: &Node<'_>, subject: Subject, faults: &Faults) -> Vec<Definition> {
         match subject {
             Subject::Project => {
                 self.project = project_file::read(root, faults);
@@ -293,7 +290,7 @@ impl Loading {
         }
     }
 
-    fn define(&mut self, file: usize, definition: Definition, faults: &mut Vec<Fault>) {
+    fn define(&mut self, file: usize, definition: Definition, faults: &Faults) {
         let name = &definition.workflow.name;
         if let Some((other, first)) =
             self.workflows.iter().find(|(_, other)| other.workflow.name == *name)
@@ -301,9 +298,11 @@ impl Loading {
             let other = &self.files[*other];
             let (line, _) = line_column(&other.text, first.span.start);
             let message = format!("there is already a workflow `{name}`, at {}:{line}", other.name);
-            faults.push(
-                Fault::new("duplicate_workflow", definition.span.clone(), message)
-                    .help("give each workflow a `name` of its own"),
+            faults.add(
+                "duplicate_workflow",
+                &definition.span,
+                message,
+                "give each workflow a `name` of its own",
             );
         }
         self.workflows.push((file, definition));
@@ -354,7 +353,7 @@ impl Loading {
             return Ok(name.clone());
         }
         let name = |(_, definition): &(usize, Definition)| definition.workflow.name.clone();
-        let own = self.workflows.iter().find(|(_, definition)| definition.rank == Rank::Own);
+        let own = self.workflows.iter().find(|(_, definition)| definition.is_own);
         match (own, self.workflows.as_slice()) {
             (Some(own), _) => Ok(name(own)),
             (None, []) => Ok(default_name()),

@@ -1,43 +1,99 @@
 //! From a tree to nouns: reads the fields of a mapping, says everything that is wrong with them, and everything nobody reads.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::fmt::Display;
 use std::ops::Range;
 use std::str::FromStr;
 
-use crate::domain::{Map, listed, nearest};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+use crate::domain::{Map, Timestamp, listed, nearest};
 use crate::files::yaml::{Entry, Fault, Key, Kind, Node};
 
-/// More fields than any shape has: what has been asked for is noted once a field.
-const FIELDS: usize = 32;
+/// What is wrong with a file, as it is found while the file is read.
+#[derive(Default)]
+pub(crate) struct Faults(RefCell<Vec<Fault>>);
+
+impl Faults {
+    pub(crate) fn push(&self, fault: Fault) {
+        self.0.borrow_mut().push(fault);
+    }
+
+    /// Reports a fault at a place; an empty `help` is none.
+    pub(crate) fn add(
+        &self,
+        code: &'static str,
+        span: &Range<usize>,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        let help = Some(help.into()).filter(|help| !help.is_empty());
+        self.push(Fault { help, ..Fault::new(code, span.clone(), message) });
+    }
+
+    /// Reports a value that is not what it should be.
+    pub(crate) fn invalid(
+        &self,
+        node: &Node<'_>,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.add("invalid_value", &node.span, message, help);
+    }
+
+    /// Reports what was wanted and what is there.
+    pub(crate) fn wrong_kind(&self, node: &Node<'_>, wanted: impl Display, help: &str) {
+        let message = format!("{wanted}, and this is {}", node.noun());
+        self.add("wrong_kind", &node.span, message, help);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.borrow().len()
+    }
+
+    pub(crate) fn into_inner(self) -> Vec<Fault> {
+        self.0.into_inner()
+    }
+
+    /// Returns what was read, if there is no fault.
+    pub(crate) fn or_value<T>(self, value: Option<T>) -> Result<T, Vec<Fault>> {
+        let faults = self.into_inner();
+        value.filter(|_| faults.is_empty()).ok_or(faults)
+    }
+}
 
 /// The fields of one mapping. What has been asked for is known; what remains at the end is refused.
 pub(crate) struct Fields<'n, 's> {
     node: &'n Node<'s>,
     what: &'static str,
-    known: Vec<&'static str>,
+    known: RefCell<Vec<&'static str>>,
+    pub(crate) faults: &'n Faults,
 }
 
 impl<'n, 's> Fields<'n, 's> {
     /// Returns the fields of the node. `what` names the mapping with its article: `a gate`.
-    pub(crate) fn of(
-        node: &'n Node<'s>,
-        what: &'static str,
-        faults: &mut Vec<Fault>,
-    ) -> Option<Self> {
+    pub(crate) fn of(node: &'n Node<'s>, what: &'static str, faults: &'n Faults) -> Option<Self> {
         if matches!(node.kind, Kind::Mapping(_)) {
-            return Some(Self { node, what, known: Vec::with_capacity(FIELDS) });
+            return Some(Self { node, what, known: RefCell::default(), faults });
         }
-        faults.push(wrong_kind(node, format_args!("{what} is a mapping of fields")));
+        faults.wrong_kind(node, format_args!("{what} is a mapping of fields"), "");
         None
     }
 
     /// Returns the value of a field; an absent value (`key:`) counts as no field.
-    pub(crate) fn take(&mut self, key: &'static str) -> Option<&'n Node<'s>> {
-        if !self.known.contains(&key) {
-            self.known.push(key);
+    pub(crate) fn take(&self, key: &'static str) -> Option<&'n Node<'s>> {
+        let mut known = self.known.borrow_mut();
+        if !known.contains(&key) {
+            known.push(key);
         }
         self.node.get(key).filter(|node| !node.is_null())
+    }
+
+    /// Returns the fields of a mapping below.
+    pub(crate) fn below(&self, key: &'static str, what: &'static str) -> Option<Self> {
+        Self::of(self.take(key)?, what, self.faults)
     }
 
     /// Tells whether the key is written, be it with nothing behind it.
@@ -47,46 +103,82 @@ impl<'n, 's> Fields<'n, 's> {
 
     /// Returns where the key stands, for faults about the field as a whole; the mapping's beginning where it is absent.
     pub(crate) fn key_span(&self, key: &str) -> Range<usize> {
-        self.node.entry(key).map_or_else(|| start_of(self.node), |entry| entry.key.span.clone())
+        self.node.entry(key).map_or_else(|| first_key(self.node), |entry| entry.key.span.clone())
+    }
+
+    /// Reports a fault about a field as a whole; an empty `help` is none.
+    pub(crate) fn fault(
+        &self,
+        key: &str,
+        code: &'static str,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.faults.add(code, &self.key_span(key), message, help);
     }
 
     /// Returns a text. Numbers count as what is written, yes or no as what it looks like.
-    pub(crate) fn text(&mut self, key: &'static str, faults: &mut Vec<Fault>) -> Option<String> {
+    pub(crate) fn text(&self, key: &'static str) -> Option<String> {
         let node = self.take(key)?;
         let text = text_of(node);
         if text.is_none() {
-            faults.push(wrong_kind(node, format_args!("`{key}` is a text")));
+            self.faults.wrong_kind(node, format_args!("`{key}` is a text"), "");
         }
         text.map(Cow::into_owned)
     }
 
     /// Returns a text that reads as a `T`.
-    pub(crate) fn parsed<T>(&mut self, key: &'static str, faults: &mut Vec<Fault>) -> Option<T>
-    where
-        T: FromStr,
-        T::Err: Display,
-    {
+    pub(crate) fn parsed<T: FromStr<Err: Display>>(&self, key: &'static str) -> Option<T> {
+        parse_node(self.take(key)?, format_args!("`{key}` is a text"), self.faults)
+    }
+
+    /// Returns a text that reads as a `T`; reports a field that is missing.
+    pub(crate) fn required<T: FromStr<Err: Display>>(&self, key: &'static str) -> Option<T> {
+        self.require(key, self.parsed(key))
+    }
+
+    /// Returns what a function reads from the value of a field.
+    pub(crate) fn with<T>(
+        &self,
+        key: &'static str,
+        read: impl FnOnce(&'n Node<'s>, &'n Faults) -> T,
+    ) -> Option<T> {
+        self.take(key).map(|node| read(node, self.faults))
+    }
+
+    /// Returns a point in time: RFC 3339, or a day, which is its first second in UTC.
+    pub(crate) fn time(&self, key: &'static str) -> Option<Timestamp> {
         let node = self.take(key)?;
-        parse_node(node, format_args!("`{key}` is a text"), faults)
+        let time = point_in_time(node.as_str().unwrap_or_default());
+        if time.is_none() {
+            let message = format!("`{key}` is not a point in time");
+            self.faults.add(
+                "invalid_time",
+                &node.span,
+                message,
+                "write it like `2026-02-16T10:00:00Z`",
+            );
+        }
+        time
     }
 
     /// Returns a yes or no.
-    pub(crate) fn flag(&mut self, key: &'static str, faults: &mut Vec<Fault>) -> Option<bool> {
+    pub(crate) fn flag(&self, key: &'static str) -> Option<bool> {
         let node = self.take(key)?;
         if let Kind::Bool(value) = node.kind {
             return Some(value);
         }
-        let fault = wrong_kind(node, format_args!("`{key}` is `true` or `false`"));
-        faults.push(match node.as_str() {
-            Some("yes" | "Yes" | "on" | "On") => fault.help(format!("write `{key}: true`")),
-            Some("no" | "No" | "off" | "Off") => fault.help(format!("write `{key}: false`")),
-            _ => fault,
-        });
+        let help = match node.as_str() {
+            Some("yes" | "Yes" | "on" | "On") => format!("write `{key}: true`"),
+            Some("no" | "No" | "off" | "Off") => format!("write `{key}: false`"),
+            _ => String::new(),
+        };
+        self.faults.wrong_kind(node, format_args!("`{key}` is `true` or `false`"), &help);
         None
     }
 
     /// Returns a whole number.
-    pub(crate) fn count(&mut self, key: &'static str, faults: &mut Vec<Fault>) -> Option<u32> {
+    pub(crate) fn count(&self, key: &'static str) -> Option<u32> {
         let node = self.take(key)?;
         let count = text_of(node).and_then(|text| text.parse().ok());
         if count.is_none() {
@@ -95,98 +187,71 @@ impl<'n, 's> Fields<'n, 's> {
                 |text| format!("`{}`", text.escape_debug()),
             );
             let message = format!("`{key}` is a whole number from 0 on, and this is {said}");
-            faults.push(
-                Fault::new("invalid_value", node.span.clone(), message)
-                    .help(format!("write it as in `{key}: 2`")),
-            );
+            self.faults.invalid(node, message, format!("write it as in `{key}: 2`"));
         }
         count
     }
 
     /// Returns a list whose items read as a `T`; one item alone counts as a list of one.
-    pub(crate) fn list<T>(&mut self, key: &'static str, faults: &mut Vec<Fault>) -> Option<Vec<T>>
-    where
-        T: FromStr,
-        T::Err: Display,
-    {
+    pub(crate) fn list<T: FromStr<Err: Display>>(&self, key: &'static str) -> Option<Vec<T>> {
         let node = self.take(key)?;
         if matches!(node.kind, Kind::Sequence(_) | Kind::String(_)) {
-            return Some(parse_text_list(node, format_args!("`{key}`"), faults));
+            return Some(parse_text_list(node, format_args!("`{key}`"), self.faults));
         }
-        faults.push(wrong_kind(node, format_args!("`{key}` is a list")));
+        self.faults.wrong_kind(node, format_args!("`{key}` is a list"), "");
         None
     }
 
     /// Returns a mapping as it stands.
-    pub(crate) fn object(&mut self, key: &'static str, faults: &mut Vec<Fault>) -> Option<Map> {
+    pub(crate) fn object(&self, key: &'static str) -> Option<Map> {
         let node = self.take(key)?;
         if let serde_json::Value::Object(map) = node.to_value() {
             return Some(map);
         }
-        faults.push(wrong_kind(node, format_args!("`{key}` is a mapping of keys and values")));
+        self.faults.wrong_kind(node, format_args!("`{key}` is a mapping of keys and values"), "");
         None
     }
 
     /// Returns the value, or says that the field is missing (unless a fault about it has been said).
-    pub(crate) fn require<T>(
-        &self,
-        key: &'static str,
-        value: Option<T>,
-        faults: &mut Vec<Fault>,
-    ) -> Option<T> {
+    pub(crate) fn require<T>(&self, key: &'static str, value: Option<T>) -> Option<T> {
         if value.is_none() && self.node.get(key).is_none_or(Node::is_null) {
-            let span = if self.node.entry(key).is_some() {
-                self.key_span(key)
-            } else {
-                start_of(self.node)
-            };
-            faults.push(Fault::new("missing_field", span, format!("{} needs `{key}`", self.what)));
+            self.fault(key, "missing_field", format!("{} needs `{key}`", self.what), "");
         }
         value
     }
 
     /// Returns the fields that nobody asked for.
     pub(crate) fn unknown(&self) -> impl Iterator<Item = &'n Entry<'s>> {
-        self.node.entries().iter().filter(|entry| !self.known.contains(&entry.key.text.as_ref()))
+        let known = self.known.borrow().clone();
+        self.node.entries().iter().filter(move |entry| !known.contains(&entry.key.text.as_ref()))
     }
 
     /// Refuses every field that nobody asked for: it would be ignored.
-    pub(crate) fn refuse_unknown(self, faults: &mut Vec<Fault>) {
-        self.refuse_unknown_but(faults, |_| None);
+    pub(crate) fn refuse_unknown(&self) {
+        self.refuse_unknown_but(|_| None);
     }
 
     /// Refuses every field that nobody asked for; `explain` may know what was meant by one that is no slip of the pen.
-    pub(crate) fn refuse_unknown_but(
-        self,
-        faults: &mut Vec<Fault>,
-        explain: impl Fn(&str) -> Option<String>,
-    ) {
-        for entry in self.node.entries() {
+    pub(crate) fn refuse_unknown_but(&self, explain: impl Fn(&str) -> Option<String>) {
+        let known = self.known.borrow();
+        for entry in self.unknown() {
             let key = entry.key.text.as_ref();
-            if self.known.contains(&key) {
-                continue;
-            }
             let message = format!("{} has no field `{key}`", self.what);
-            let help =
-                explain(key).unwrap_or_else(|| match nearest(key, self.known.iter().copied()) {
-                    Some(name) => format!("did you mean `{name}`?"),
-                    None => format!("its fields are {}", listed(&self.known)),
-                });
-            faults.push(Fault::new("unknown_field", entry.key.span.clone(), message).help(help));
+            let help = explain(key).unwrap_or_else(|| match nearest(key, known.iter().copied()) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => format!("its fields are {}", listed(known.iter())),
+            });
+            self.faults.add("unknown_field", &entry.key.span, message, help);
         }
     }
 }
 
 /// Returns the items of a list that read as a `T`, or the one text in its place.
-pub(crate) fn parse_text_list<T>(
+pub(crate) fn parse_text_list<T: FromStr<Err: Display>>(
     node: &Node<'_>,
     what: impl Display,
-    faults: &mut Vec<Fault>,
-) -> Vec<T>
-where
-    T: FromStr,
-    T::Err: Display,
-{
+    faults: &Faults,
+) -> Vec<T> {
     match &node.kind {
         Kind::Sequence(items) => {
             let wanted = |item| parse_node(item, format_args!("each of {what} is a text"), faults);
@@ -197,70 +262,49 @@ where
 }
 
 /// Returns the node as a `T`.
-pub(crate) fn parse_node<T>(
+pub(crate) fn parse_node<T: FromStr<Err: Display>>(
     node: &Node<'_>,
     wanted: impl Display,
-    faults: &mut Vec<Fault>,
-) -> Option<T>
-where
-    T: FromStr,
-    T::Err: Display,
-{
+    faults: &Faults,
+) -> Option<T> {
     let Some(text) = text_of(node) else {
-        let fault = wrong_kind(node, wanted);
-        faults.push(match node.kind {
-            Kind::Mapping(_) => fault.help("a text with `: ` in it needs quotes"),
-            _ => fault,
-        });
+        let is_mapping = matches!(node.kind, Kind::Mapping(_));
+        let help = if is_mapping { "a text with `: ` in it needs quotes" } else { "" };
+        faults.wrong_kind(node, wanted, help);
         return None;
     };
     parse_text(&text, &node.span, faults)
 }
 
-fn parse_text<T>(text: &str, span: &Range<usize>, faults: &mut Vec<Fault>) -> Option<T>
-where
-    T: FromStr,
-    T::Err: Display,
-{
-    match text.parse() {
-        Ok(value) => Some(value),
-        Err(error) => {
-            let (message, help) = advice(&error.to_string());
-            faults.push(Fault { help, ..Fault::new("invalid_value", span.clone(), message) });
-            None
-        }
-    }
+/// Returns a key as a `T`: the name of what stands under it.
+pub(crate) fn parse_key<T: FromStr<Err: Display>>(key: &Key<'_>, faults: &Faults) -> Option<T> {
+    parse_text(&key.text, &key.span, faults)
+}
+
+fn parse_text<T: FromStr<Err: Display>>(
+    text: &str,
+    span: &Range<usize>,
+    faults: &Faults,
+) -> Option<T> {
+    let report = |error: T::Err| {
+        let (message, help) = advice(&error.to_string());
+        faults.add("invalid_value", span, message, help);
+    };
+    text.parse().map_err(report).ok()
 }
 
 /// Splits what is wrong from what to do: an id's rule stands behind a colon, the words there are and a form behind a semicolon.
-fn advice(error: &str) -> (String, Option<String>) {
+fn advice(error: &str) -> (String, String) {
     // What a person wrote may hold either; it ends where the judgement begins.
     let from = error.rfind("` is ").unwrap_or(0);
     let split = |separator: &str| {
         let at = from + error[from..].find(separator)?;
-        Some((error[..at].to_owned(), &error[at + separator.len()..]))
+        Some((error[..at].to_owned(), error[at + separator.len()..].to_owned()))
     };
     if let Some((message, words)) = split("; known: ") {
-        return (message, Some(format!("it is one of {}", listed(words.split(", ")))));
+        return (message, format!("it is one of {}", listed(words.split(", "))));
     }
-    match split(": ").or_else(|| split("; ")) {
-        Some((message, help)) => (message, Some(help.to_owned())),
-        None => (error.to_owned(), None),
-    }
-}
-
-/// Returns a key as a `T`: the name of what stands under it.
-pub(crate) fn parse_key<T>(key: &Key<'_>, faults: &mut Vec<Fault>) -> Option<T>
-where
-    T: FromStr,
-    T::Err: Display,
-{
-    parse_text(&key.text, &key.span, faults)
-}
-
-/// Says what was wanted and what is there.
-pub(crate) fn wrong_kind(node: &Node<'_>, wanted: impl Display) -> Fault {
-    Fault::new("wrong_kind", node.span.clone(), format!("{wanted}, and this is {}", node.noun()))
+    split(": ").or_else(|| split("; ")).unwrap_or_else(|| (error.to_owned(), String::new()))
 }
 
 /// Returns a text, a number as it is written, or what a yes or no looks like.
@@ -273,7 +317,21 @@ pub(crate) fn text_of<'n>(node: &'n Node<'_>) -> Option<Cow<'n, str>> {
     }
 }
 
+/// Returns the items of a list, or the one value in its place.
+pub(crate) fn one_or_many<'n, 's>(node: &'n Node<'s>) -> &'n [Node<'s>] {
+    match &node.kind {
+        Kind::Sequence(items) => items,
+        _ => std::slice::from_ref(node),
+    }
+}
+
+/// Returns the point in time that a text says.
+pub(crate) fn point_in_time(text: &str) -> Option<Timestamp> {
+    let day = || Some(text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp());
+    text.parse().ok().or_else(day)
+}
+
 /// Returns the first key of a mapping: a place to point at when a field is not there.
-fn start_of(node: &Node<'_>) -> Range<usize> {
+pub(crate) fn first_key(node: &Node<'_>) -> Range<usize> {
     node.entries().first().map_or_else(|| node.span.clone(), |entry| entry.key.span.clone())
 }

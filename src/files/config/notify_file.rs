@@ -1,132 +1,86 @@
 //! `notify` of project.yaml, of a role and of an agent: who is told of what, and how.
 
-use super::decode::{Fields, parse_text_list, wrong_kind};
+use super::decode::{Faults, Fields, one_or_many, parse_text_list};
 use crate::domain::{Channel, EventKind, On, Reach, Subscription, Webhook, listed, nearest};
 use crate::files::yaml::{Fault, Kind, Node};
 
-/// Whose `notify` it is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Whose {
-    /// The project's: it has to say what it wants to be told.
-    Project,
-    /// A role's or an agent's: without `on`, what concerns it.
-    Own,
-}
-
-/// Returns the subscriptions that the field lists; one alone counts as a list of one.
-pub(crate) fn read(
-    fields: &mut Fields<'_, '_>,
-    whose: Whose,
-    faults: &mut Vec<Fault>,
-) -> Vec<Subscription> {
+/// Returns the subscriptions that the field lists; one alone counts as a list of one. A project has to say what it wants to be told,
+/// a role or an agent is told what concerns it.
+pub(crate) fn read(fields: &Fields<'_, '_>, is_project: bool) -> Vec<Subscription> {
     let Some(node) = fields.take("notify") else { return Vec::new() };
-    match &node.kind {
-        Kind::Sequence(items) => {
-            items.iter().filter_map(|item| read_one(item, whose, faults)).collect()
-        }
-        Kind::Mapping(_) => read_one(node, whose, faults).into_iter().collect(),
-        _ => {
-            faults.push(
-                wrong_kind(
-                    node,
-                    "`notify` is a list of mappings, each with a `command` or a `webhook`",
-                )
-                .help("write `notify: [{command: [notify-send, aof]}]`"),
-            );
-            Vec::new()
-        }
+    if !matches!(node.kind, Kind::Sequence(_) | Kind::Mapping(_)) {
+        let wanted = "`notify` is a list of mappings, each with a `command` or a `webhook`";
+        let help = "write `notify: [{command: [notify-send, aof]}]`";
+        fields.faults.wrong_kind(node, wanted, help);
+        return Vec::new();
     }
+    let one = |item| read_one(item, is_project, fields.faults);
+    one_or_many(node).iter().filter_map(one).collect()
 }
 
-fn read_one(node: &Node<'_>, whose: Whose, faults: &mut Vec<Fault>) -> Option<Subscription> {
-    let mut fields = Fields::of(node, "an item of `notify`", faults)?;
-    let on = match (fields.take("on"), whose) {
-        (Some(node), _) => read_on(node, faults),
-        (None, Whose::Own) => Some(On::Concerning),
-        (None, Whose::Project) => fields.require("on", None, faults),
+fn read_one(node: &Node<'_>, is_project: bool, faults: &Faults) -> Option<Subscription> {
+    let fields = Fields::of(node, "an item of `notify`", faults)?;
+    let on = match fields.with("on", read_on) {
+        Some(on) => on,
+        None if is_project => fields.require("on", None),
+        None => Some(On::Concerning),
     };
-    let command = fields.take("command").map(|node| read_command(node, faults));
-    let webhook = fields.take("webhook").map(|node| (node, node.as_str().unwrap_or_default()));
-    let secret =
-        fields.take("secretEnv").map(|node| (node, node.as_str().unwrap_or_default().to_owned()));
-    let private = fields.flag("allowPrivate", faults);
+    let command = fields.with("command", read_command);
+    let webhook = fields.take("webhook");
+    let secret = fields.take("secretEnv");
+    let private = fields.flag("allowPrivate");
     if command.is_some() {
         for key in ["secretEnv", "allowPrivate"].into_iter().filter(|key| fields.has(key)) {
-            faults.push(Fault::new(
-                "ignored_field",
-                fields.key_span(key),
-                format!("`{key}` is for a `webhook`"),
-            ));
+            fields.fault(key, "ignored_field", format!("`{key}` is for a `webhook`"), "");
         }
     }
-    if let Some((node, name)) = &secret
-        && !is_variable(name)
-    {
-        faults.push(
-            Fault::new("invalid_value", node.span.clone(), "`secretEnv` is the name of an environment variable").help(
-                "write the secret itself into that variable, and never into this file: `secretEnv: AOF_HOOK_SECRET`",
-            ),
-        );
+    let name = secret.map(|node| node.as_str().unwrap_or_default());
+    if let Some(node) = secret.filter(|_| name.is_some_and(|name| !is_variable(name))) {
+        let message = "`secretEnv` is the name of an environment variable";
+        let help = "write the secret itself into that variable, and never into this file: `secretEnv: AOF_HOOK_SECRET`";
+        faults.invalid(node, message, help);
     }
     let reach = if private == Some(true) { Reach::Private } else { Reach::Public };
     let channel = match (command, webhook) {
         (Some(words), None) => words.map(Channel::Command),
-        (None, Some((node, url))) => {
-            let url = read_url(node, url, reach, faults);
-            let secret_env = secret.map(|(_, name)| name);
-            url.map(|url| Channel::Webhook(Webhook { url, secret_env, reach }))
-        }
+        (None, Some(node)) => read_url(node, reach, faults).map(|url| {
+            Channel::Webhook(Webhook { url, secret_env: name.map(str::to_owned), reach })
+        }),
         (Some(_), Some(_)) => {
+            let message = "`command` and `webhook` exclude each other";
             faults.push(
-                Fault::new(
-                    "conflicting_fields",
-                    fields.key_span("webhook"),
-                    "`command` and `webhook` exclude each other",
-                )
-                .label(fields.key_span("command"), "the other is here")
-                .help("make two items of it"),
+                Fault::new("conflicting_fields", fields.key_span("webhook"), message)
+                    .label(fields.key_span("command"), "the other is here")
+                    .help("make two items of it"),
             );
             None
         }
         (None, None) => {
             // An unreadable one has been told of.
             if !fields.has("command") && !fields.has("webhook") {
-                let span = node
-                    .entries()
-                    .first()
-                    .map_or_else(|| node.span.clone(), |entry| entry.key.span.clone());
-                faults.push(
-                    Fault::new(
-                        "missing_field",
-                        span,
-                        "an item of `notify` needs `command` or `webhook`",
-                    )
-                    .help("write `command: [program, argument]` or `webhook: https://...`"),
-                );
+                let help = "write `command: [program, argument]` or `webhook: https://...`";
+                let message = "an item of `notify` needs `command` or `webhook`";
+                fields.fault("command", "missing_field", message, help);
             }
             None
         }
     };
-    fields.refuse_unknown(faults);
+    fields.refuse_unknown();
     Some(Subscription { on: on?, channel: channel? })
 }
 
-fn read_on(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<On> {
+fn read_on(node: &Node<'_>, faults: &Faults) -> Option<On> {
     if node.as_str() == Some("all") {
         return Some(On::All);
     }
     let before = faults.len();
     let names: Vec<String> = parse_text_list(node, "`on`", faults);
     if names.is_empty() && faults.len() == before {
-        faults.push(
-            Fault::new("invalid_value", node.span.clone(), "`on` names nothing")
-                .help("name events, as in `on: [gate_rejection]`, or write `on: all`"),
-        );
+        let help = "name events, as in `on: [gate_rejection]`, or write `on: all`";
+        faults.invalid(node, "`on` names nothing", help);
     }
     let mut kinds = Vec::new();
-    for (index, name) in names.iter().enumerate() {
-        let span =
-            node.items().get(index).map_or_else(|| node.span.clone(), |item| item.span.clone());
+    for (name, node) in names.iter().zip(one_or_many(node)) {
         if let Ok(kind) = name.parse::<EventKind>() {
             kinds.push(kind);
             continue;
@@ -136,51 +90,34 @@ fn read_on(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<On> {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("there are {}; or write `on: all`", listed(known)),
         };
-        faults.push(
-            Fault::new("unknown_event", span, format!("there is no event `{name}`")).help(help),
-        );
+        faults.add("unknown_event", &node.span, format!("there is no event `{name}`"), help);
     }
     (faults.len() == before).then_some(On::Only(kinds))
 }
 
-fn read_command(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Vec<String>> {
-    let Kind::Sequence(items) = &node.kind else {
-        faults.push(
-            wrong_kind(
-                node,
-                "`command` is a list: the program and its arguments, for there is no shell",
-            )
-            .help("write `command: [notify-send, aof]`; for a shell, `command: [sh, -c, \"...\"]`"),
-        );
+fn read_command(node: &Node<'_>, faults: &Faults) -> Option<Vec<String>> {
+    if !matches!(node.kind, Kind::Sequence(_)) {
+        let wanted = "`command` is a list: the program and its arguments, for there is no shell";
+        let help = "write `command: [notify-send, aof]`; for a shell, `command: [sh, -c, \"...\"]`";
+        faults.wrong_kind(node, wanted, help);
         return None;
-    };
+    }
     let before = faults.len();
     let words: Vec<String> = parse_text_list(node, "`command`", faults);
     if faults.len() > before {
         return None;
     }
-    if items.is_empty() || words.first().is_none_or(|program| program.trim().is_empty()) {
-        faults.push(
-            Fault::new("invalid_value", node.span.clone(), "`command` names no program")
-                .help("write `command: [notify-send, aof]`"),
-        );
-        return None;
+    if words.first().is_none_or(|program| program.trim().is_empty()) {
+        let help = "write `command: [notify-send, aof]`";
+        faults.invalid(node, "`command` names no program", help);
+    } else if words.iter().any(|word| word.contains('\0')) {
+        faults.invalid(node, "no argument can have a NUL character in it", "");
     }
-    if words.iter().any(|word| word.contains('\0')) {
-        faults.push(Fault::new(
-            "invalid_value",
-            node.span.clone(),
-            "no argument can have a NUL character in it",
-        ));
-        return None;
-    }
-    Some(words)
+    (faults.len() == before).then_some(words)
 }
 
-fn read_url(node: &Node<'_>, url: &str, reach: Reach, faults: &mut Vec<Fault>) -> Option<String> {
-    let wrong = |message: &str, help: &str| {
-        Fault::new("invalid_url", node.span.clone(), message).help(help)
-    };
+fn read_url(node: &Node<'_>, reach: Reach, faults: &Faults) -> Option<String> {
+    let url = node.as_str().unwrap_or_default();
     let fault = match url.split_once("://") {
         Some(("https", rest)) => fault_of(rest),
         Some(("http", rest)) if reach == Reach::Private => fault_of(rest),
@@ -190,13 +127,9 @@ fn read_url(node: &Node<'_>, url: &str, reach: Reach, faults: &mut Vec<Fault>) -
         )),
         _ => Some(("this is no URL of a webhook", "write it as `https://host/path`")),
     };
-    match fault {
-        None => Some(url.to_owned()),
-        Some((message, help)) => {
-            faults.push(wrong(message, help));
-            None
-        }
-    }
+    let Some((message, help)) = fault else { return Some(url.to_owned()) };
+    faults.add("invalid_url", &node.span, message, help);
+    None
 }
 
 /// Returns what is wrong with a URL behind its scheme.

@@ -3,69 +3,64 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::decode::{Fields, parse_key, wrong_kind};
-use super::notify_file;
-use super::notify_file::Whose;
-use super::run_file;
+use super::decode::{Faults, Fields, parse_key};
+use super::{notify_file, run_file};
 use crate::domain::{Agent, AgentId, Org, PublicKey, Role, RoleId};
 use crate::files::printable::is_printable;
 use crate::files::yaml::{Fault, Kind, Node};
 
 /// Returns what the file says, as far as it can be read.
-pub(crate) fn read(root: &Node<'_>, faults: &mut Vec<Fault>) -> Org {
+pub(crate) fn read(root: &Node<'_>, faults: &Faults) -> Org {
     if root.is_null() {
         return Org::default();
     }
-    let Some(mut fields) = Fields::of(root, "org.yaml", faults) else { return Org::default() };
-    let roles = fields.take("roles").map(|node| read_roles(node, faults)).unwrap_or_default();
-    let agents = fields.take("agents").map(|node| read_register(node, faults));
-    fields.refuse_unknown_but(faults, |key| match key {
-        "workflow" | "workflows" | "gates" => Some(format!("`{key}` belongs into project.yaml")),
-        _ => None,
+    let Some(fields) = Fields::of(root, "org.yaml", faults) else { return Org::default() };
+    let roles = fields.with("roles", read_roles).unwrap_or_default();
+    let agents = fields.with("agents", read_register);
+    fields.refuse_unknown_but(|key| {
+        let is_project = matches!(key, "workflow" | "workflows" | "gates");
+        is_project.then(|| format!("`{key}` belongs into project.yaml"))
     });
     Org { roles, agents }
 }
 
-fn read_roles(node: &Node<'_>, faults: &mut Vec<Fault>) -> Vec<(RoleId, Role)> {
+fn read_roles(node: &Node<'_>, faults: &Faults) -> Vec<(RoleId, Role)> {
     if !matches!(node.kind, Kind::Mapping(_)) {
-        faults.push(
-            wrong_kind(node, "`roles` is a mapping of names and roles")
-                .help("write `reviewer:` and its fields under it"),
-        );
+        let help = "write `reviewer:` and its fields under it";
+        faults.wrong_kind(node, "`roles` is a mapping of names and roles", help);
     }
     let mut roles = Vec::new();
     for entry in node.entries() {
         let id = parse_key(&entry.key, faults);
-        let role = read_role(&entry.value, faults);
+        let role = read_role(&entry.value, faults).unwrap_or_default();
         roles.extend(id.map(|id| (id, role)));
     }
     roles
 }
 
-fn read_role(node: &Node<'_>, faults: &mut Vec<Fault>) -> Role {
-    match &node.kind {
-        Kind::Null => return Role::default(),
-        Kind::Sequence(_) => {
-            let fault = wrong_kind(node, "a role is a mapping of fields");
-            faults.push(fault.help("write the agents behind `agents:`, as in `agents: [agent-1]`"));
-            return Role::default();
-        }
-        _ => {}
+fn read_role(node: &Node<'_>, faults: &Faults) -> Option<Role> {
+    if node.is_null() {
+        return None;
     }
-    let Some(mut fields) = Fields::of(node, "a role", faults) else { return Role::default() };
+    if let Kind::Sequence(_) = node.kind {
+        let help = "write the agents behind `agents:`, as in `agents: [agent-1]`";
+        faults.wrong_kind(node, "a role is a mapping of fields", help);
+        return None;
+    }
+    let fields = Fields::of(node, "a role", faults)?;
     let role = Role {
-        description: fields.text("description", faults),
-        agents: fields.list("agents", faults).unwrap_or_default(),
-        require_human: fields.flag("requireHuman", faults).unwrap_or(false),
-        hand_out: fields.parsed("handOut", faults),
-        notify: notify_file::read(&mut fields, Whose::Own, faults),
+        description: fields.text("description"),
+        agents: fields.list("agents").unwrap_or_default(),
+        require_human: fields.flag("requireHuman").unwrap_or(false),
+        hand_out: fields.parsed("handOut"),
+        notify: notify_file::read(&fields, false),
     };
-    fields.refuse_unknown(faults);
-    role
+    fields.refuse_unknown();
+    Some(role)
 }
 
 /// The register: a mapping from ids, or a list of agents with `id`.
-fn read_register(node: &Node<'_>, faults: &mut Vec<Fault>) -> BTreeMap<AgentId, Agent> {
+fn read_register(node: &Node<'_>, faults: &Faults) -> BTreeMap<AgentId, Agent> {
     let mut register = Register::default();
     match &node.kind {
         Kind::Mapping(entries) => {
@@ -73,87 +68,73 @@ fn read_register(node: &Node<'_>, faults: &mut Vec<Fault>) -> BTreeMap<AgentId, 
                 let id = parse_key(&entry.key, faults);
                 if entry.value.is_null() {
                     register.agents.extend(id.map(|id| (id, Agent::default())));
-                } else if let Some(mut fields) = Fields::of(&entry.value, "an agent", faults) {
-                    register.read(id, &mut fields, faults);
-                    fields.refuse_unknown(faults);
+                } else if let Some(fields) = Fields::of(&entry.value, "an agent", faults) {
+                    register.read(id, &fields);
                 }
             }
         }
         Kind::Sequence(items) => {
             for item in items {
-                let Some(mut fields) = Fields::of(item, "an agent", faults) else { continue };
-                let id = fields.parsed("id", faults);
-                let id = fields.require("id", id, faults);
-                if let Some(id) = id.as_ref().filter(|id| register.agents.contains_key(*id)) {
-                    let span = fields
-                        .take("id")
-                        .map_or_else(|| fields.key_span("id"), |node| node.span.clone());
-                    faults.push(
-                        Fault::new(
-                            "duplicate_agent",
-                            span,
-                            format!("agent `{id}` is registered twice"),
-                        )
-                        .help("keep one of the two"),
-                    );
+                let Some(fields) = Fields::of(item, "an agent", faults) else { continue };
+                let id: Option<AgentId> = fields.required("id");
+                if let (Some(id), Some(node)) = (&id, fields.take("id"))
+                    && register.agents.contains_key(id)
+                {
+                    let message = format!("agent `{id}` is registered twice");
+                    faults.add("duplicate_agent", &node.span, message, "keep one of the two");
                 }
-                register.read(id, &mut fields, faults);
-                fields.refuse_unknown(faults);
+                register.read(id, &fields);
             }
         }
-        _ => faults.push(wrong_kind(node, "`agents` is a mapping of ids and agents")),
+        _ => faults.wrong_kind(node, "`agents` is a mapping of ids and agents", ""),
     }
     register.agents
 }
 
 #[derive(Default)]
-struct Register<'n, 's> {
+struct Register {
     agents: BTreeMap<AgentId, Agent>,
-    emails: BTreeMap<String, &'n Node<'s>>,
+    emails: BTreeMap<String, Range<usize>>,
     keys: BTreeMap<String, Range<usize>>,
 }
 
-impl<'n, 's> Register<'n, 's> {
-    fn read(&mut self, id: Option<AgentId>, fields: &mut Fields<'n, 's>, faults: &mut Vec<Fault>) {
+impl Register {
+    fn read(&mut self, id: Option<AgentId>, fields: &Fields<'_, '_>) {
         let agent = Agent {
-            name: fields.text("name", faults),
-            description: fields.text("description", faults),
-            email: fields.text("email", faults),
-            may: fields.list("may", faults).unwrap_or_default(),
-            max_tasks: fields.count("maxTasks", faults),
-            notify: notify_file::read(fields, Whose::Own, faults),
-            run: fields.take("run").and_then(|node| run_file::read_launch(node, faults)),
-            signing_keys: self.keys(fields, faults),
+            name: fields.text("name"),
+            description: fields.text("description"),
+            email: fields.text("email"),
+            may: fields.list("may").unwrap_or_default(),
+            max_tasks: fields.count("maxTasks"),
+            notify: notify_file::read(fields, false),
+            run: fields.with("run", run_file::read_launch).flatten(),
+            signing_keys: self.keys(fields),
         };
         if let (Some(name), Some(node)) = (&agent.name, fields.take("name"))
             && !is_signature(name)
         {
-            faults.push(Fault::new(
-                "invalid_value",
-                node.span.clone(),
-                "a name goes into git's log: it is one line without `<` and `>`",
-            ));
+            let message = "a name goes into git's log: it is one line without `<` and `>`";
+            fields.faults.invalid(node, message, "");
         }
         if let (Some(email), Some(node)) = (&agent.email, fields.take("email")) {
-            self.email(email, node, faults);
+            self.email(email, node, fields.faults);
         }
+        fields.refuse_unknown();
         self.agents.extend(id.map(|id| (id, agent)));
     }
 
     /// What an agent signs with tells who it is, so no two have the same key.
-    fn keys(&mut self, fields: &mut Fields<'n, 's>, faults: &mut Vec<Fault>) -> Vec<PublicKey> {
+    fn keys(&mut self, fields: &Fields<'_, '_>) -> Vec<PublicKey> {
         let Some(node) = fields.take("signingKey") else { return Vec::new() };
-        if node.items().is_empty() && matches!(node.kind, Kind::Sequence(_)) {
-            faults.push(
-                Fault::new("invalid_value", node.span.clone(), "`signingKey` lists no key")
-                    .help("name a public key, or leave it out: then nothing needs a signature"),
-            );
+        if matches!(&node.kind, Kind::Sequence(items) if items.is_empty()) {
+            let help = "name a public key, or leave it out: then nothing needs a signature";
+            fields.faults.invalid(node, "`signingKey` lists no key", help);
         }
-        let keys: Vec<PublicKey> = fields.list("signingKey", faults).unwrap_or_default();
+        let keys: Vec<PublicKey> = fields.list("signingKey").unwrap_or_default();
         for (index, key) in keys.iter().enumerate() {
             let span = node.items().get(index).map_or(&node.span, |item| &item.span);
             if let Some(first) = self.keys.insert(key.to_string(), span.clone()) {
-                faults.push(
+                fields.faults.push(
                     Fault::new("duplicate_signing_key", span.clone(), "this key stands here twice")
                         .label(first, "the same one")
                         .help("give each agent a key of its own: it tells who has signed"),
@@ -163,28 +144,19 @@ impl<'n, 's> Register<'n, 's> {
         keys
     }
 
-    fn email(&mut self, email: &str, node: &'n Node<'s>, faults: &mut Vec<Fault>) {
+    fn email(&mut self, email: &str, node: &Node<'_>, faults: &Faults) {
         if !is_signature(email) || email.contains(char::is_whitespace) {
-            faults.push(
-                Fault::new(
-                    "invalid_value",
-                    node.span.clone(),
-                    format!("`{email}` is not an e-mail address"),
-                )
-                .help("write it as git has it: see `git config user.email`"),
-            );
-            return;
+            let message = format!("`{email}` is not an e-mail address");
+            let help = "write it as git has it: see `git config user.email`";
+            return faults.invalid(node, message, help);
         }
         // Whose address a commit carries must be one agent's: people write it in either case.
-        if let Some(first) = self.emails.insert(email.to_lowercase(), node) {
+        if let Some(first) = self.emails.insert(email.to_lowercase(), node.span.clone()) {
+            let message = format!("`{email}` is already another agent's");
             faults.push(
-                Fault::new(
-                    "duplicate_email",
-                    node.span.clone(),
-                    format!("`{email}` is already another agent's"),
-                )
-                .label(first.span.clone(), "of this one")
-                .help("give each agent an address of its own: it tells who acts"),
+                Fault::new("duplicate_email", node.span.clone(), message)
+                    .label(first, "of this one")
+                    .help("give each agent an address of its own: it tells who acts"),
             );
         }
     }

@@ -11,7 +11,7 @@ pub(crate) mod variants;
 
 use serde_json::Value;
 
-use super::decode::{Fields, wrong_kind};
+use super::decode::{Faults, Fields};
 use crate::domain::workflow::shape::{
     About, DEPTH_LIMIT, Fields as Declared, Kind, NODE_LIMIT, Others, Outputs, Shape,
 };
@@ -23,14 +23,11 @@ use kinds::kinds;
 pub(crate) const STATUS: &str = "$status";
 
 /// Returns what a gate's `outputs` declare. Faults are in the order in which they are found.
-pub(crate) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Outputs {
+pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Outputs {
     let before = faults.len();
     if size(node) > NODE_LIMIT {
         let message = format!("`outputs` has more than {NODE_LIMIT} nodes");
-        faults.push(
-            Fault::new("schema_too_large", node.span.clone(), message)
-                .help("hand on less, or as a file"),
-        );
+        faults.add("schema_too_large", &node.span, message, "hand on less, or as a file");
         return Outputs::Open;
     }
     let outputs = if node.entry("oneOf").is_some() {
@@ -42,7 +39,7 @@ pub(crate) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Outputs {
     outputs.filter(|_| faults.len() == before).unwrap_or_default()
 }
 
-fn plain(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Outputs> {
+fn plain(node: &Node<'_>, faults: &Faults) -> Option<Outputs> {
     let shape = top(node, faults)?;
     let declared = shape
         .fields()
@@ -50,24 +47,18 @@ fn plain(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Outputs> {
     if declared {
         let entry = node.get("properties").and_then(|properties| properties.entry(STATUS));
         let span = entry.map_or_else(|| node.span.clone(), |entry| entry.key.span.clone());
-        faults.push(
-            Fault::new("misplaced_status", span, "`$status` tells variants apart, and here there is one shape only")
-                .help("with one way out, leave it away; else write `oneOf` with one variant for each, as in `- {properties: {$status: {const: approved}}}`"),
-        );
+        faults.add("misplaced_status", &span, "`$status` tells variants apart, and here there is one shape only", "with one way out, leave it away; else write `oneOf` with one variant for each, as in `- {properties: {$status: {const: approved}}}`");
     }
     Some(Outputs::One(shape))
 }
 
 /// Reads a shape that outputs as a whole have: an object with names that templates can speak of.
-fn top(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Shape> {
+fn top(node: &Node<'_>, faults: &Faults) -> Option<Shape> {
     let mut shape = shape(node, 0, faults)?;
     if let Some(other) = shape.kinds.iter().find(|kind| !matches!(kind, Kind::Object(_))) {
         let span = node.get("type").map_or_else(|| node.span.clone(), |kind| kind.span.clone());
         let message = format!("outputs are an object, and this says `{}`", other.word());
-        faults.push(
-            Fault::new("wrong_kind", span, message)
-                .help("write `type: object`, or leave `type` away"),
-        );
+        faults.add("wrong_kind", &span, message, "write `type: object`, or leave `type` away");
     }
     if shape.kinds.is_empty() {
         shape.kinds.push(Kind::Object(Declared { others: Others::Welcome, ..Declared::default() }));
@@ -77,32 +68,32 @@ fn top(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Shape> {
         let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
         if name != STATUS && (name.is_empty() || name.len() > 64 || !plain) {
             let message = format!("`{}` is no name for an output", name.escape_debug());
-            faults.push(Fault::new("invalid_value", entry.key.span.clone(), message).help(
+            faults.add(
+                "invalid_value",
+                &entry.key.span,
+                message,
                 "use letters, digits, `_` and `-`, at most 64: templates call it `{{gate.name}}`",
-            ));
+            );
         }
     }
     Some(shape)
 }
 
-fn shape(node: &Node<'_>, depth: usize, faults: &mut Vec<Fault>) -> Option<Shape> {
+fn shape(node: &Node<'_>, depth: usize, faults: &Faults) -> Option<Shape> {
     if depth >= DEPTH_LIMIT {
         let message = format!("more than {DEPTH_LIMIT} schemas inside each other");
-        faults.push(
-            Fault::new("schema_too_deep", node.span.clone(), message)
-                .help("hand on something flatter"),
-        );
+        faults.add("schema_too_deep", &node.span, message, "hand on something flatter");
         return None;
     }
-    let mut fields = Fields::of(node, "a schema", faults)?;
+    let fields = Fields::of(node, "a schema", faults)?;
     if depth == 0 {
-        fields.text("$schema", faults);
+        fields.text("$schema");
     }
-    let about = about(node, &mut fields, faults);
-    let values = values(node, &mut fields, faults);
-    let kinds = kinds(node, &mut fields, depth, faults);
-    let any_of = alternatives(&mut fields, depth, faults);
-    fields.refuse_unknown_but(faults, explain);
+    let about = about(node, &fields, faults);
+    let values = values(node, &fields, faults);
+    let kinds = kinds(node, &fields, depth, faults);
+    let any_of = alternatives(&fields, depth, faults);
+    fields.refuse_unknown_but(explain);
     Some(Shape { about, kinds, values, any_of })
 }
 
@@ -124,11 +115,11 @@ fn explain(keyword: &str) -> Option<String> {
     )
 }
 
-fn about(node: &Node<'_>, fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> About {
+fn about(node: &Node<'_>, fields: &Fields<'_, '_>, faults: &Faults) -> About {
     About {
-        title: fields.text("title", faults),
-        description: fields.text("description", faults),
-        format: fields.text("format", faults),
+        title: fields.text("title"),
+        description: fields.text("description"),
+        format: fields.text("format"),
         default: said(node, fields, "default").map(Node::to_value),
         examples: list_of_values(node, fields, "examples", faults),
     }
@@ -137,7 +128,7 @@ fn about(node: &Node<'_>, fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) 
 /// Returns the value of a keyword for which `null` is a value like any other.
 fn said<'n, 's>(
     node: &'n Node<'s>,
-    fields: &mut Fields<'_, '_>,
+    fields: &Fields<'_, '_>,
     key: &'static str,
 ) -> Option<&'n Node<'s>> {
     fields.take(key);
@@ -146,29 +137,25 @@ fn said<'n, 's>(
 
 fn list_of_values(
     node: &Node<'_>,
-    fields: &mut Fields<'_, '_>,
+    fields: &Fields<'_, '_>,
     key: &'static str,
-    faults: &mut Vec<Fault>,
+    faults: &Faults,
 ) -> Vec<Value> {
     let Some(list) = said(node, fields, key) else { return Vec::new() };
     match &list.kind {
         Form::Sequence(items) if !items.is_empty() => items.iter().map(Node::to_value).collect(),
         Form::Sequence(_) => {
-            faults.push(Fault::new(
-                "empty_list",
-                list.span.clone(),
-                format!("`{key}` lists nothing"),
-            ));
+            faults.add("empty_list", &list.span, format!("`{key}` lists nothing"), "");
             Vec::new()
         }
         _ => {
-            faults.push(wrong_kind(list, format_args!("`{key}` is a list of values")));
+            faults.wrong_kind(list, format_args!("`{key}` is a list of values"), "");
             Vec::new()
         }
     }
 }
 
-fn values(node: &Node<'_>, fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> Vec<Value> {
+fn values(node: &Node<'_>, fields: &Fields<'_, '_>, faults: &Faults) -> Vec<Value> {
     let choices = list_of_values(node, fields, "enum", faults);
     let Some(constant) = said(node, fields, "const") else { return choices };
     if node.get("enum").is_some() {
@@ -185,18 +172,18 @@ fn values(node: &Node<'_>, fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>)
     vec![constant.to_value()]
 }
 
-fn alternatives(fields: &mut Fields<'_, '_>, depth: usize, faults: &mut Vec<Fault>) -> Vec<Shape> {
+fn alternatives(fields: &Fields<'_, '_>, depth: usize, faults: &Faults) -> Vec<Shape> {
     let Some(node) = fields.take("anyOf") else { return Vec::new() };
     match &node.kind {
         Form::Sequence(items) if !items.is_empty() => {
             items.iter().filter_map(|item| shape(item, depth + 1, faults)).collect()
         }
         Form::Sequence(_) => {
-            faults.push(Fault::new("empty_list", node.span.clone(), "`anyOf` lists nothing"));
+            faults.add("empty_list", &node.span, "`anyOf` lists nothing", "");
             Vec::new()
         }
         _ => {
-            faults.push(wrong_kind(node, "`anyOf` is a list of schemas"));
+            faults.wrong_kind(node, "`anyOf` is a list of schemas", "");
             Vec::new()
         }
     }

@@ -1,52 +1,47 @@
 //! A gate's `signal` as people write it: one word, or a mapping.
 
-use super::decode::{Fields, parse_node, wrong_kind};
+use super::decode::{Faults, Fields, parse_node};
 use crate::domain::Signal;
 use crate::domain::listed;
 use crate::domain::workflow::gate::{Mark, NO_TAGS};
-use crate::files::yaml::{Fault, Kind, Node};
-
-/// The fields that say what the mark is; there is one of them.
-const MARKS: &[&str] = &["tag", "key", "expects", "status"];
+use crate::files::yaml::{Kind, Node};
 
 /// Returns where a gate reads its verdict from.
-pub(crate) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Signal> {
+pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Option<Signal> {
     match &node.kind {
         Kind::String(word) if word == "status" => {
             Some(Signal { mark: Mark::Status, missing: None })
         }
         Kind::String(word) => {
-            name(word, "a tag", node, faults)?;
+            if !name(word, "a tag", node, faults) {
+                return None;
+            }
             let mark = Mark::Tag { tag: word.clone().into_owned(), pass: None, fail: None };
             Some(Signal { mark, missing: None })
         }
         Kind::Mapping(_) => mapping(node, faults),
         _ => {
-            let fault = wrong_kind(node, "`signal` is the name of a tag, `status`, or a mapping");
-            faults.push(
-                fault.help("write `signal: gate` for `<gate>PASS</gate>` and `<gate>FAIL</gate>`"),
-            );
+            let help = "write `signal: gate` for `<gate>PASS</gate>` and `<gate>FAIL</gate>`";
+            let wanted = "`signal` is the name of a tag, `status`, or a mapping";
+            faults.wrong_kind(node, wanted, help);
             None
         }
     }
 }
 
-fn mapping(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Signal> {
-    let mut fields = Fields::of(node, "a signal", faults)?;
+fn mapping(node: &Node<'_>, faults: &Faults) -> Option<Signal> {
     let before = faults.len();
-    let tag = fields.take("tag").and_then(|node| named(node, "a tag", faults));
-    let key = fields.take("key").and_then(|node| named(node, "a key", faults));
-    let expects = fields.take("expects").and_then(|node| line(node, faults));
-    let status = fields.flag("status", faults);
-    if status == Some(false) {
-        let fault =
-            Fault::new("invalid_value", fields.key_span("status"), "`status: false` says nothing");
-        faults.push(fault.help("remove it"));
+    let fields = Fields::of(node, "a signal", faults)?;
+    let tag = fields.with("tag", |node, faults| named(node, "a tag", faults)).flatten();
+    let key = fields.with("key", |node, faults| named(node, "a key", faults)).flatten();
+    let expects = fields.with("expects", line).flatten();
+    if fields.flag("status") == Some(false) {
+        fields.fault("status", "invalid_value", "`status: false` says nothing", "remove it");
     }
-    let pass = fields.parsed("pass", faults);
-    let fail = fields.parsed("fail", faults);
-    let missing = fields.parsed("missing", faults);
-    let said: Vec<&&str> = MARKS.iter().filter(|mark| fields.has(mark)).collect();
+    let (pass, fail, missing) =
+        (fields.parsed("pass"), fields.parsed("fail"), fields.parsed("missing"));
+    let marks = ["tag", "key", "expects", "status"];
+    let said: Vec<&str> = marks.into_iter().filter(|mark| fields.has(mark)).collect();
     if said.len() != 1 {
         let span = said.last().map_or_else(|| node.span.clone(), |mark| fields.key_span(mark));
         let message = match said.len() {
@@ -54,64 +49,52 @@ fn mapping(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Signal> {
             _ => format!("a signal looks for one thing, and this one for {}", listed(&said)),
         };
         let help = "give one of `tag`, `key`, `expects` and `status: true`";
-        faults.push(Fault::new("missing_field", span, message).help(help));
+        faults.add("missing_field", &span, message, help);
     }
     for word in ["pass", "fail"] {
         if fields.has(word) && !fields.has("tag") {
             let message = format!("`{word}` belongs to a `tag`: here it would be ignored");
-            faults.push(Fault::new("dead_field", fields.key_span(word), message).help("remove it"));
+            fields.fault(word, "dead_field", message, "remove it");
         }
     }
-    fields.refuse_unknown(faults);
-    if faults.len() > before {
-        return None;
-    }
+    fields.refuse_unknown();
     let mark = match (tag, key, expects) {
         (Some(tag), ..) => Mark::Tag { tag, pass, fail },
         (_, Some(key), _) => Mark::Key(key),
         (_, _, Some(line)) => Mark::Expects(line),
         _ => Mark::Status,
     };
-    Some(Signal { mark, missing })
+    (faults.len() == before).then_some(Signal { mark, missing })
 }
 
-fn named(node: &Node<'_>, what: &str, faults: &mut Vec<Fault>) -> Option<String> {
+fn named(node: &Node<'_>, what: &str, faults: &Faults) -> Option<String> {
     let text: String = parse_node(node, format_args!("{what} is a word"), faults)?;
-    name(&text, what, node, faults)?;
-    Some(text)
+    name(&text, what, node, faults).then_some(text)
 }
 
 /// Checks that a word can be found in a text again.
-fn name(text: &str, what: &str, node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<()> {
-    let letters = text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-    let begins = text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric());
-    let ends = text.bytes().last().is_some_and(|b| b.is_ascii_alphanumeric());
-    if !(letters && begins && ends && text.len() <= 64) {
+fn name(text: &str, what: &str, node: &Node<'_>, faults: &Faults) -> bool {
+    let is_plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    let is_edge = |c: char| c.is_ascii_alphanumeric();
+    let is_word = is_plain && text.starts_with(is_edge) && text.ends_with(is_edge);
+    if !is_word || text.len() > 64 {
         let shown: String = text.chars().filter(|c| !c.is_control()).take(60).collect();
-        faults.push(
-            Fault::new(
-                "invalid_value",
-                node.span.clone(),
-                format!("`{shown}` is not {what} that can be looked for"),
-            )
-            .help(
-                "use letters and digits, with `-` and `_` between them, at most 64 (as in `gate`)",
-            ),
-        );
-        return None;
+        let message = format!("`{shown}` is not {what} that can be looked for");
+        let help =
+            "use letters and digits, with `-` and `_` between them, at most 64 (as in `gate`)";
+        faults.invalid(node, message, help);
+        return false;
     }
     if what == "a tag" && NO_TAGS.iter().any(|known| known.eq_ignore_ascii_case(text)) {
-        faults.push(
-            Fault::new("invalid_value", node.span.clone(), format!("`<{text}>` is never a verdict")).help(
-                "what stands in it is quoted, or promised by everybody; use a tag of its own, as in `signal: gate`",
-            ),
-        );
-        return None;
+        let message = format!("`<{text}>` is never a verdict");
+        let help = "what stands in it is quoted, or promised by everybody; use a tag of its own, as in `signal: gate`";
+        faults.invalid(node, message, help);
+        return false;
     }
-    Some(())
+    true
 }
 
-fn line(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<String> {
+fn line(node: &Node<'_>, faults: &Faults) -> Option<String> {
     let text: String = parse_node(node, "`expects` is a line of text", faults)?;
     let line = text.trim();
     let problem = if line.is_empty() {
@@ -127,10 +110,8 @@ fn line(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<String> {
     } else {
         return Some(line.to_owned());
     };
-    let fault = Fault::new("invalid_value", node.span.clone(), problem);
-    faults.push(
-        fault.help("write the line as the agent is to write it, as in `expects: \"STATUS: done\"`"),
-    );
+    let help = "write the line as the agent is to write it, as in `expects: \"STATUS: done\"`";
+    faults.invalid(node, problem, help);
     None
 }
 
@@ -143,9 +124,9 @@ mod tests {
     #[test]
     fn a_word_or_a_mapping() {
         let signal = |text: &str| {
-            let mut faults = Vec::new();
-            let signal = read(&parse(text, &Limits::default()).unwrap(), &mut faults);
-            assert_eq!(faults, [], "{text}");
+            let faults = Faults::default();
+            let signal = read(&parse(text, &Limits::default()).unwrap(), &faults);
+            assert_eq!(faults.into_inner(), [], "{text}");
             signal.unwrap()
         };
         let gate = |pass, fail| Mark::Tag { tag: "gate".to_owned(), pass, fail };
@@ -192,13 +173,10 @@ mod tests {
         ]
         .iter()
         .flat_map(|text| {
-            let mut faults = Vec::new();
-            assert_eq!(
-                read(&parse(text, &Limits::default()).unwrap(), &mut faults),
-                None,
-                "{text}"
-            );
-            let told = faults.into_iter().map(move |fault| {
+            let faults = Faults::default();
+            let root = parse(text, &Limits::default()).unwrap();
+            assert_eq!(read(&root, &faults), None, "{text}");
+            let told = faults.into_inner().into_iter().map(move |fault| {
                 let (_, column) = line_column(text, fault.span.start);
                 format!(
                     "{text} :{column} {}: {} ({})",

@@ -1,10 +1,12 @@
-//! What becomes of the nodes of a file, as a tree beside theirs.
+//! Edits gathered into one tree of changes beside the nodes of a file, so that several of them meet in one patch.
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::files::yaml::{Kind, Node};
+use super::edit::{Edit, EditAct, Misfit, Path, Segment};
+use super::splice::SpliceRefusal;
+use crate::files::yaml::{Kind, Node, Sharing, line_column};
 
 /// What becomes of a node.
 #[derive(Debug)]
@@ -26,6 +28,12 @@ pub(crate) struct Inside {
     pub(crate) added: Vec<(Option<String>, Value)>,
 }
 
+impl Inside {
+    pub(crate) fn removes(&self, index: usize) -> bool {
+        matches!(self.children.get(&index), Some(Change::Remove))
+    }
+}
+
 /// Returns what a node says once a change is made.
 pub(crate) fn value_after(node: &Node<'_>, change: Option<&Change>) -> Value {
     match change {
@@ -38,28 +46,284 @@ pub(crate) fn value_after(node: &Node<'_>, change: Option<&Change>) -> Value {
 
 /// Returns what a list or mapping says once the changes inside are made.
 pub(crate) fn collection_after(node: &Node<'_>, inside: &Inside) -> Value {
-    let kept = |index: usize| match inside.children.get(&index) {
-        Some(Change::Remove) => None,
-        change => Some(change),
-    };
+    let stays = |index: &usize| !inside.removes(*index);
     match &node.kind {
         Kind::Sequence(items) => {
-            let old = items
-                .iter()
-                .enumerate()
-                .filter_map(|(i, item)| kept(i).map(|c| value_after(item, c)));
-            Value::Array(old.chain(inside.added.iter().map(|(_, value)| value.clone())).collect())
+            let old = (0..items.len()).filter(stays);
+            let old = old.map(|index| value_after(&items[index], inside.children.get(&index)));
+            old.chain(inside.added.iter().map(|(_, value)| value.clone())).collect()
         }
         Kind::Mapping(entries) => {
-            let old = entries.iter().enumerate().filter_map(|(i, entry)| {
-                kept(i).map(|c| (entry.key.text.to_string(), value_after(&entry.value, c)))
+            let old = (0..entries.len()).filter(stays).map(|index| {
+                let value = value_after(&entries[index].value, inside.children.get(&index));
+                (entries[index].key.text.to_string(), value)
             });
-            let new = inside
-                .added
-                .iter()
-                .map(|(key, value)| (key.clone().unwrap_or_default(), value.clone()));
+            let new = inside.added.iter();
+            let new = new.map(|(key, value)| (key.clone().unwrap_or_default(), value.clone()));
             Value::Object(old.chain(new).collect())
         }
         _ => node.to_value(),
+    }
+}
+
+/// Returns what the edits, one after the other, do to the root.
+pub(crate) fn gather(
+    source: &str,
+    root: &Node<'_>,
+    edits: &[Edit],
+) -> Result<Inside, SpliceRefusal> {
+    let mut change = None;
+    for Edit { path, act } in edits {
+        let gathering = Gathering { source, path, act };
+        gathering.edit(root, &mut change, &path.0)?;
+        if matches!(change, Some(Change::Replace(_) | Change::Remove)) {
+            let whole = Misfit::Kind { found: "the whole frontmatter", expected: "a key" };
+            return Err(gathering.misfit(root, whole));
+        }
+    }
+    match change {
+        Some(Change::Inside(inside)) => Ok(inside),
+        _ => Ok(Inside::default()),
+    }
+}
+
+/// One edit on its way through the nodes.
+struct Gathering<'a> {
+    source: &'a str,
+    path: &'a Path,
+    act: &'a EditAct,
+}
+
+type Outcome = Result<(), SpliceRefusal>;
+
+impl Gathering<'_> {
+    fn edit(&self, node: &Node<'_>, change: &mut Option<Change>, path: &[Segment]) -> Outcome {
+        if let Some(Change::Replace(value)) = change
+            && (!path.is_empty() || matches!(self.act, EditAct::Append(_)))
+        {
+            return self.edit_value(node, value, path);
+        }
+        let Some((segment, rest)) = path.split_first() else {
+            return self.arrive(node, change);
+        };
+        self.own(node)?;
+        let (child, added) = match (&node.kind, segment) {
+            (Kind::Mapping(entries), Segment::Key(key)) => {
+                let inside = inside(change);
+                let is_own = |(added, _): &(Option<String>, _)| added.as_ref() == Some(key);
+                let known = entries.iter().position(|entry| entry.key.text == *key);
+                (known, inside.added.iter().position(is_own))
+            }
+            (Kind::Sequence(items), Segment::Index(wanted)) => {
+                let inside = inside(change);
+                let live: Vec<usize> =
+                    (0..items.len()).filter(|index| !inside.removes(*index)).collect();
+                let added = wanted.checked_sub(live.len());
+                let length = live.len() + inside.added.len();
+                if *wanted >= length {
+                    return self.unless_removed(node, Misfit::OutOfRange(length));
+                }
+                (live.get(*wanted).copied(), added)
+            }
+            (Kind::Null, Segment::Key(_)) => {
+                if !self.act.is_remove() {
+                    *change = Some(Change::Replace(self.built(node, path)?));
+                }
+                return Ok(());
+            }
+            _ => {
+                let (found, expected) = (node.noun(), segment.container());
+                return self.unless_removed(node, Misfit::Kind { found, expected });
+            }
+        };
+        let inside = inside(change);
+        match (child, added, segment) {
+            (Some(index), ..) => self.edit_child(node, inside, index, rest),
+            (_, Some(index), _) if rest.is_empty() && self.act.is_remove() => {
+                inside.added.remove(index);
+                Ok(())
+            }
+            (_, Some(index), _) => self.edit_value(node, &mut inside.added[index].1, rest),
+            (_, None, Segment::Key(key)) if !self.act.is_remove() => {
+                inside.added.push((Some(key.clone()), self.built(node, rest)?));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn edit_child(
+        &self,
+        parent: &Node<'_>,
+        inside: &mut Inside,
+        index: usize,
+        rest: &[Segment],
+    ) -> Outcome {
+        let node = match &parent.kind {
+            Kind::Mapping(entries) => &entries[index].value,
+            _ => &parent.items()[index],
+        };
+        let mut change = inside.children.remove(&index);
+        if !matches!(change, Some(Change::Remove)) {
+            self.edit(node, &mut change, rest)?;
+        } else if !self.act.is_remove() {
+            // Removed before, wanted again: it comes back in its old place.
+            change = Some(Change::Replace(self.built(node, rest)?));
+        }
+        inside.children.extend(change.map(|change| (index, change)));
+        Ok(())
+    }
+
+    /// The path ends at this node.
+    fn arrive(&self, node: &Node<'_>, change: &mut Option<Change>) -> Outcome {
+        match (self.act, &node.kind) {
+            (EditAct::Remove, _) => {
+                self.unshared(node)?;
+                *change = Some(Change::Remove);
+            }
+            // Decided against the original: whatever changed inside before is overwritten.
+            (EditAct::Set(value), _) => *change = self.difference(node, value)?,
+            (EditAct::Append(value), Kind::Sequence(_)) => {
+                self.own(node)?;
+                inside(change).added.push((None, value.clone()));
+            }
+            (EditAct::Append(value), Kind::Null) => {
+                self.own(node)?;
+                *change = Some(Change::Replace(Value::Array(vec![value.clone()])));
+            }
+            (EditAct::Append(_), _) => {
+                let kind = Misfit::Kind { found: node.noun(), expected: "a list" };
+                return Err(self.misfit(node, kind));
+            }
+        }
+        Ok(())
+    }
+
+    /// Edits a value that is not in the file yet.
+    fn edit_value(&self, near: &Node<'_>, value: &mut Value, path: &[Segment]) -> Outcome {
+        self.act.apply(value, path).map_err(|misfit| self.misfit(near, misfit))
+    }
+
+    /// Returns the value for a place that does not exist yet.
+    fn built(&self, near: &Node<'_>, path: &[Segment]) -> Result<Value, SpliceRefusal> {
+        let mut value = Value::Null;
+        self.edit_value(near, &mut value, path)?;
+        Ok(value)
+    }
+
+    /// Returns the smallest change that gives a node a value; `None` if it has it.
+    fn difference(&self, node: &Node<'_>, value: &Value) -> Result<Option<Change>, SpliceRefusal> {
+        if node.says(value) {
+            return Ok(None);
+        }
+        let inside = match (&node.kind, value) {
+            (Kind::Mapping(entries), Value::Object(map))
+                if !entries.is_empty() && !map.is_empty() =>
+            {
+                self.own(node)?;
+                self.mapping_difference(node, map)?
+            }
+            (Kind::Sequence(items), Value::Array(values))
+                if !items.is_empty() && !values.is_empty() =>
+            {
+                self.own(node)?;
+                self.list_difference(items, values)?
+            }
+            _ => {
+                self.unshared(node)?;
+                return Ok(Some(Change::Replace(value.clone())));
+            }
+        };
+        Ok(Some(Change::Inside(inside)))
+    }
+
+    fn mapping_difference(
+        &self,
+        node: &Node<'_>,
+        map: &Map<String, Value>,
+    ) -> Result<Inside, SpliceRefusal> {
+        let mut inside = Inside::default();
+        for (index, entry) in node.entries().iter().enumerate() {
+            let change = if let Some(value) = map.get(entry.key.text.as_ref()) {
+                self.difference(&entry.value, value)?
+            } else {
+                self.unshared(&entry.value)?;
+                Some(Change::Remove)
+            };
+            inside.children.extend(change.map(|change| (index, change)));
+        }
+        let new = map.iter().filter(|(key, _)| node.entry(key).is_none());
+        inside.added.extend(new.map(|(key, value)| (Some(key.clone()), value.clone())));
+        Ok(inside)
+    }
+
+    /// Keeps the items that are the same at the start, and at the end if the list does not grow.
+    fn list_difference(
+        &self,
+        items: &[Node<'_>],
+        values: &[Value],
+    ) -> Result<Inside, SpliceRefusal> {
+        let mut inside = Inside::default();
+        let same = |(item, value): &(&Node<'_>, &Value)| item.says(value);
+        let start = items.iter().zip(values).take_while(same).count();
+        let mut end = 0;
+        if values.len() <= items.len() {
+            let most = values.len() - start;
+            end = items.iter().rev().zip(values.iter().rev()).take(most).take_while(same).count();
+        }
+        let pairs = (items.len() - end).min(values.len() - end);
+        for index in start..pairs {
+            let change = self.difference(&items[index], &values[index])?;
+            inside.children.extend(change.map(|change| (index, change)));
+        }
+        for (index, item) in items.iter().enumerate().take(items.len() - end).skip(pairs) {
+            self.unshared(item)?;
+            inside.children.insert(index, Change::Remove);
+        }
+        let new = values.iter().skip(items.len().max(pairs));
+        inside.added.extend(new.map(|value| (None, value.clone())));
+        Ok(inside)
+    }
+
+    /// Refuses a node that is an anchor or an alias.
+    fn own(&self, node: &Node<'_>) -> Outcome {
+        if node.sharing == Sharing::Own { Ok(()) } else { Err(self.shared(node)) }
+    }
+
+    /// Refuses a node that is or holds an anchor or an alias.
+    fn unshared(&self, node: &Node<'_>) -> Outcome {
+        node.shared().map_or(Ok(()), |shared| Err(self.shared(shared)))
+    }
+
+    fn shared(&self, node: &Node<'_>) -> SpliceRefusal {
+        SpliceRefusal::Shared { path: self.path.to_string(), line: self.line(node) }
+    }
+
+    fn unless_removed(&self, node: &Node<'_>, misfit: Misfit) -> Outcome {
+        if self.act.is_remove() { Ok(()) } else { Err(self.misfit(node, misfit)) }
+    }
+
+    fn misfit(&self, node: &Node<'_>, misfit: Misfit) -> SpliceRefusal {
+        let path = self.path.to_string();
+        match misfit {
+            Misfit::Kind { found, expected } => {
+                SpliceRefusal::Shape { path, line: self.line(node), found, expected }
+            }
+            Misfit::OutOfRange(length) => SpliceRefusal::OutOfRange { path, length },
+        }
+    }
+
+    fn line(&self, node: &Node<'_>) -> usize {
+        line_column(self.source, node.span.start).0
+    }
+}
+
+fn inside(change: &mut Option<Change>) -> &mut Inside {
+    if !matches!(change, Some(Change::Inside(_))) {
+        *change = Some(Change::Inside(Inside::default()));
+    }
+    match change {
+        Some(Change::Inside(inside)) => inside,
+        _ => unreachable!("it was just put there"),
     }
 }

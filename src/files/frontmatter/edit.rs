@@ -1,43 +1,114 @@
-//! What is to change, said in terms of values.
+//! What is to change, said in terms of values, and what a value says once it is changed.
 
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::files::yaml::{Node, Step};
+use crate::files::yaml::Node;
 
 /// One change to a frontmatter.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Edit {
-    /// Gives a place a value; keys that are missing on the way are created.
-    Set { path: Path, value: Value },
+pub struct Edit {
+    pub path: Path,
+    pub act: EditAct,
+}
+
+/// What an edit does where its path ends.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EditAct {
+    /// Gives the place a value; keys that are missing on the way are created.
+    Set(Value),
     /// Adds an item at the end of a list; a missing or empty place becomes a list.
-    Append { path: Path, value: Value },
+    Append(Value),
     /// Takes a key or an item away; nothing happens where there is none.
-    Remove { path: Path },
+    Remove,
+}
+
+/// Why a value has no such place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Misfit {
+    Kind {
+        found: &'static str,
+        expected: &'static str,
+    },
+    /// A list has only so many items.
+    OutOfRange(usize),
 }
 
 impl Edit {
-    /// Returns an [`Edit::Set`].
+    /// Returns an edit that gives a place a value.
     pub fn set(path: impl Into<Path>, value: impl Into<Value>) -> Self {
-        Self::Set { path: path.into(), value: value.into() }
+        Self { path: path.into(), act: EditAct::Set(value.into()) }
     }
 
-    /// Returns an [`Edit::Append`].
+    /// Returns an edit that adds an item to a list.
     pub fn append(path: impl Into<Path>, value: impl Into<Value>) -> Self {
-        Self::Append { path: path.into(), value: value.into() }
+        Self { path: path.into(), act: EditAct::Append(value.into()) }
     }
 
-    /// Returns an [`Edit::Remove`].
+    /// Returns an edit that takes a key or an item away.
     pub fn remove(path: impl Into<Path>) -> Self {
-        Self::Remove { path: path.into() }
+        Self { path: path.into(), act: EditAct::Remove }
+    }
+}
+
+impl EditAct {
+    pub(crate) fn is_remove(&self) -> bool {
+        matches!(self, Self::Remove)
     }
 
-    /// Returns the place that changes.
-    pub fn path(&self) -> &Path {
-        match self {
-            Self::Set { path, .. } | Self::Append { path, .. } | Self::Remove { path } => path,
+    /// Makes the edit in a value, at a path below it.
+    pub(crate) fn apply(&self, value: &mut Value, path: &[Segment]) -> Result<(), Misfit> {
+        let Some((segment, rest)) = path.split_first() else {
+            match (self, &mut *value) {
+                (Self::Set(new), _) => value.clone_from(new),
+                (Self::Append(item), Value::Array(items)) => items.push(item.clone()),
+                (Self::Append(item), Value::Null) => *value = Value::Array(vec![item.clone()]),
+                (Self::Append(_), other) => {
+                    return Err(Misfit::Kind { found: noun(other), expected: "a list" });
+                }
+                // Whoever holds the value removes it.
+                (Self::Remove, _) => {}
+            }
+            return Ok(());
+        };
+        let removes = self.is_remove() && rest.is_empty();
+        if value.is_null() && !self.is_remove() && matches!(segment, Segment::Key(_)) {
+            *value = Value::Object(Map::new());
         }
+        match (value, segment) {
+            (Value::Object(map), Segment::Key(key)) if removes => drop(map.shift_remove(key)),
+            (Value::Object(map), Segment::Key(key)) => match map.get_mut(key) {
+                Some(child) => return self.apply(child, rest),
+                None if self.is_remove() => {}
+                None => self.apply(map.entry(key.as_str()).or_insert(Value::Null), rest)?,
+            },
+            (Value::Array(items), Segment::Index(index)) if *index < items.len() => {
+                if !removes {
+                    return self.apply(&mut items[*index], rest);
+                }
+                items.remove(*index);
+            }
+            _ if self.is_remove() => {}
+            (Value::Array(items), Segment::Index(_)) => {
+                return Err(Misfit::OutOfRange(items.len()));
+            }
+            (other, segment) => {
+                return Err(Misfit::Kind { found: noun(other), expected: segment.container() });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn noun(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "a yes or no",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a mapping",
     }
 }
 
@@ -54,6 +125,16 @@ pub enum Segment {
     Index(usize),
 }
 
+impl Segment {
+    /// Returns what has such parts.
+    pub(crate) fn container(&self) -> &'static str {
+        match self {
+            Self::Key(_) => "a mapping",
+            Self::Index(_) => "a list",
+        }
+    }
+}
+
 impl Path {
     /// Returns the path one step further.
     #[must_use]
@@ -64,22 +145,16 @@ impl Path {
 
     /// Returns the node at the path, if there is one.
     pub fn find<'n, 's>(&self, root: &'n Node<'s>) -> Option<&'n Node<'s>> {
-        root.at(self.0.iter().map(|segment| match segment {
-            Segment::Key(key) => Step::Key(key),
-            Segment::Index(index) => Step::Index(*index),
-        }))
+        self.0.iter().try_fold(root, |node, segment| match segment {
+            Segment::Key(key) => node.get(key),
+            Segment::Index(index) => node.items().get(*index),
+        })
     }
 }
 
 impl From<&str> for Segment {
     fn from(key: &str) -> Self {
         Self::Key(key.to_owned())
-    }
-}
-
-impl From<String> for Segment {
-    fn from(key: String) -> Self {
-        Self::Key(key)
     }
 }
 
@@ -99,12 +174,6 @@ impl From<&str> for Path {
 impl<const N: usize> From<[&str; N]> for Path {
     fn from(keys: [&str; N]) -> Self {
         Self(keys.into_iter().map(Segment::from).collect())
-    }
-}
-
-impl From<Vec<Segment>> for Path {
-    fn from(segments: Vec<Segment>) -> Self {
-        Self(segments)
     }
 }
 

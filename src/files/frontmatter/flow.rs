@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::change::{Change, Inside, value_after};
 use super::emit::{flow, flow_entry};
 use super::quote::{Context, scalar_like};
-use super::refusal::SpliceRefusal;
 use super::render::{Outcome, Renderer, child, empties};
+use super::splice::SpliceRefusal;
 use crate::files::yaml::{Kind, Layout, Node};
 
 impl Renderer<'_> {
@@ -19,13 +19,12 @@ impl Renderer<'_> {
             ));
         }
         let count = node.items().len() + node.entries().len();
-        let removed = |index: usize| matches!(inside.children.get(&index), Some(Change::Remove));
-        if count > 0 && removed(count - 1) && !inside.added.is_empty() {
+        if count > 0 && inside.removes(count - 1) && !inside.added.is_empty() {
             return self.rewrite(node, inside);
         }
         let mut index = 0;
         while index < count {
-            let run = (index..count).take_while(|&at| removed(at)).count();
+            let run = (index..count).take_while(|&at| inside.removes(at)).count();
             if run > 0 {
                 self.flow_remove(node, index..index + run, count)?;
             } else if let Some(change) = inside.children.get(&index) {

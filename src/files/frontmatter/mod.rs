@@ -4,28 +4,21 @@
 //! refused; the file is never serialised anew.
 
 pub(crate) mod change;
-pub(crate) mod difference;
 pub(crate) mod edit;
 pub(crate) mod emit;
-pub(crate) mod expected;
 pub(crate) mod flow;
-pub(crate) mod gather;
 pub(crate) mod lines;
-pub(crate) mod patch;
 pub(crate) mod quote;
-pub(crate) mod refusal;
 pub(crate) mod render;
 pub(crate) mod replace;
 pub(crate) mod splice;
 pub(crate) mod split;
-pub(crate) mod verify;
 
-pub use edit::{Edit, Path, Segment};
+pub use edit::{Edit, EditAct, Path, Segment};
 pub use emit::emit_document;
 pub(crate) use emit::{flow, indented};
 pub(crate) use quote::{Context, key, literal_header, scalar};
-pub use refusal::SpliceRefusal;
-pub use splice::splice;
+pub use splice::{SpliceRefusal, splice};
 pub use split::{
     Frontmatter, MAX_FILE, MAX_FRONTMATTER, Split, has_conflict, parse, parse_with, split,
 };

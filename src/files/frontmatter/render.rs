@@ -3,8 +3,7 @@
 use super::change::{Change, Inside, collection_after, value_after};
 use super::emit::{Lead, flow, push_entry, push_item};
 use super::lines::Lines;
-use super::patch::Patches;
-use super::refusal::SpliceRefusal;
+use super::splice::{Patches, SpliceRefusal};
 use super::split::Frontmatter;
 use crate::files::yaml::{Kind, Layout, Node, line_column};
 
@@ -87,8 +86,7 @@ impl<'a> Renderer<'a> {
         inside: &Inside,
         column: usize,
     ) -> Result<usize, SpliceRefusal> {
-        let removed = |index: &usize| matches!(inside.children.get(index), Some(Change::Remove));
-        let count = (0..=inside.children.len()).take_while(removed).count();
+        let count = (0..=inside.children.len()).take_while(|index| inside.removes(*index)).count();
         if count == 0 || self.lines.begins_line(node.span.start) {
             return Ok(0);
         }
@@ -161,8 +159,7 @@ impl<'a> Renderer<'a> {
         inside: &Inside,
         index: usize,
     ) -> Result<bool, SpliceRefusal> {
-        let removed = |at: &usize| matches!(inside.children.get(at), Some(Change::Remove));
-        let Some(above) = (0..index).rev().find(|at| !removed(at)) else {
+        let Some(above) = (0..index).rev().find(|at| !inside.removes(*at)) else {
             return Ok(false);
         };
         let mut leaf = child(node, above).0;
@@ -206,7 +203,5 @@ pub(crate) fn child<'n, 's>(node: &'n Node<'s>, index: usize) -> (&'n Node<'s>, 
 
 /// Tells whether none of the original children stays.
 pub(crate) fn empties(node: &Node<'_>, inside: &Inside) -> bool {
-    let removed =
-        inside.children.values().filter(|change| matches!(change, Change::Remove)).count();
-    removed == node.items().len() + node.entries().len()
+    (0..node.items().len() + node.entries().len()).all(|index| inside.removes(index))
 }

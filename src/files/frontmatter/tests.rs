@@ -2,7 +2,6 @@
 
 mod fences;
 mod generate;
-mod meant;
 mod random;
 mod table;
 

@@ -1,8 +1,7 @@
 //! The history of a task as two versions of its file write it.
 
 use super::TaskFile;
-use crate::files::config::decode::text_of;
-use crate::files::timestamp::point_in_time;
+use crate::files::config::decode::{point_in_time, text_of};
 use crate::files::yaml::{Entry, Kind, Node};
 
 /// The keys of an entry that are points in time: programs that write frontmatter anew have ways of their own to write those.

@@ -4,8 +4,7 @@ use super::edits::INPUT;
 use super::{Defaults, Origin};
 use super::{open_visit, visit_entry};
 use crate::domain::{ReviewContext, Routing, Status, Task, TaskId};
-use crate::files::config::decode::Fields;
-use crate::files::timestamp::time;
+use crate::files::config::decode::{Faults, Fields};
 use crate::files::yaml::{Fault, Node};
 
 /// Returns the task, and whether the engine has taken it up; or everything that is wrong with it.
@@ -27,30 +26,21 @@ pub(crate) fn decode_as_written(
     id: &TaskId,
     defaults: &Defaults,
 ) -> Result<(Task, Origin), Vec<Fault>> {
-    let mut faults = Vec::new();
-    match decoded(node, id, defaults, &mut faults) {
-        Some(read) if faults.is_empty() => Ok(read),
-        _ => Err(faults),
-    }
+    let faults = Faults::default();
+    let read = decoded(node, id, defaults, &faults);
+    faults.or_value(read)
 }
 
 fn decoded(
     node: &Node<'_>,
     id: &TaskId,
     defaults: &Defaults,
-    faults: &mut Vec<Fault>,
+    faults: &Faults,
 ) -> Option<(Task, Origin)> {
-    let mut fields = Fields::of(node, "a task", faults)?;
-    let written: Option<TaskId> = fields.parsed("id", faults);
+    let fields = Fields::of(node, "a task", faults)?;
+    let written: Option<TaskId> = fields.parsed("id");
     if let Some(written) = written.filter(|written| written != id) {
-        faults.push(
-            Fault::new(
-                "id_mismatch",
-                fields.key_span("id"),
-                format!("this says `{written}`, and the file is named `{id}`"),
-            )
-            .help(format!("the file's name counts: if it was renamed, rename it back; if it is a copy, remove it; if not, write `id: {id}`")),
-        );
+        fields.fault("id", "id_mismatch", format!("this says `{written}`, and the file is named `{id}`"), format!("the file's name counts: if it was renamed, rename it back; if it is a copy, remove it; if not, write `id: {id}`"));
     }
     let history = visit_entry::read_all(fields.take("gateHistory"), faults);
     let gate_node = fields.take("gate");
@@ -58,22 +48,22 @@ fn decoded(
         if gate_node.is_none() && history.is_empty() { Origin::HandMade } else { Origin::Adopted };
     let gate = gate_node.and_then(|node| open_visit::read(node, &history, faults));
     let routing = routing(fields.take("routing"), defaults, faults)?;
-    let created = time(&mut fields, "created", faults);
-    let title = fields.text("title", faults);
-    let title = fields.require("title", title, faults);
+    let created = fields.time("created");
+    let title = fields.text("title");
+    let title = fields.require("title", title);
     let (status, updated) = match origin {
         // A hand-made file may carry another tool's words here; taking it up writes ours.
         Origin::HandMade => (Some(Status::Ready), None),
         Origin::Adopted => {
-            let status = fields.parsed("status", faults);
-            (fields.require("status", status, faults), time(&mut fields, "updated", faults))
+            let status = fields.parsed("status");
+            (fields.require("status", status), fields.time("updated"))
         }
     };
     let created = created.unwrap_or(defaults.created);
     let task = Task {
         id: id.clone(),
         title: title?,
-        description: fields.text("description", faults),
+        description: fields.text("description"),
         status: status?,
         created,
         updated: updated.unwrap_or(created),
@@ -81,14 +71,14 @@ fn decoded(
         gate,
         history,
         review: fields.take("reviewContext").and_then(|node| review(node, faults)),
-        blockers: fields.list("blockers", faults).unwrap_or_default(),
-        context: fields.object("context", faults).unwrap_or_default(),
-        workflow_hash: fields.text("workflowHash", faults),
-        tags: fields.list("tags", faults).unwrap_or_default(),
-        metadata: fields.object("metadata", faults).unwrap_or_default(),
-        depends_on: fields.list("dependsOn", faults).unwrap_or_default(),
+        blockers: fields.list("blockers").unwrap_or_default(),
+        context: fields.object("context").unwrap_or_default(),
+        workflow_hash: fields.text("workflowHash"),
+        tags: fields.list("tags").unwrap_or_default(),
+        metadata: fields.object("metadata").unwrap_or_default(),
+        depends_on: fields.list("dependsOn").unwrap_or_default(),
     };
-    consistent(&task, origin, &fields, faults);
+    consistent(&task, origin, &fields);
     Some((task, origin))
 }
 
@@ -105,49 +95,43 @@ fn begin_plainly(task: &mut Task) {
 }
 
 /// A finished task has no open visit, and an unfinished one has: anything else was done by hand.
-fn consistent(task: &Task, origin: Origin, fields: &Fields<'_, '_>, faults: &mut Vec<Fault>) {
+fn consistent(task: &Task, origin: Origin, fields: &Fields<'_, '_>) {
     if origin == Origin::Adopted && task.status.is_finished() == task.gate.is_some() {
         let says = if task.gate.is_some() { "it stands at a gate" } else { "it stands at no gate" };
-        faults.push(
-            Fault::new(
-                "inconsistent_state",
-                fields.key_span("status"),
-                format!("`status: {}`, and {says}", task.status),
-            )
-            .help("one of them was changed by hand; bring back what the engine wrote"),
+        fields.fault(
+            "status",
+            "inconsistent_state",
+            format!("`status: {}`, and {says}", task.status),
+            "one of them was changed by hand; bring back what the engine wrote",
         );
     }
 }
 
-fn routing(
-    node: Option<&Node<'_>>,
-    defaults: &Defaults,
-    faults: &mut Vec<Fault>,
-) -> Option<Routing> {
+fn routing(node: Option<&Node<'_>>, defaults: &Defaults, faults: &Faults) -> Option<Routing> {
     let Some(node) = node else {
         return Some(Routing::of(defaults.workflow.clone()));
     };
-    let mut fields = Fields::of(node, "`routing`", faults)?;
+    let fields = Fields::of(node, "`routing`", faults)?;
     Some(Routing {
-        workflow: fields.parsed("workflow", faults).unwrap_or_else(|| defaults.workflow.clone()),
-        role: fields.parsed("role", faults),
-        agent: fields.parsed("agent", faults),
-        claimed: time(&mut fields, "claimed", faults),
-        lost: fields.parsed("lost", faults),
+        workflow: fields.parsed("workflow").unwrap_or_else(|| defaults.workflow.clone()),
+        role: fields.parsed("role"),
+        agent: fields.parsed("agent"),
+        claimed: fields.time("claimed"),
+        lost: fields.parsed("lost"),
     })
 }
 
-fn review(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<ReviewContext> {
-    let mut fields = Fields::of(node, "`reviewContext`", faults)?;
-    let from_gate = fields.parsed("fromGate", faults);
-    let from_role = fields.parsed("fromRole", faults);
-    let timestamp = time(&mut fields, "timestamp", faults);
+fn review(node: &Node<'_>, faults: &Faults) -> Option<ReviewContext> {
+    let fields = Fields::of(node, "`reviewContext`", faults)?;
+    let from_gate = fields.parsed("fromGate");
+    let from_role = fields.parsed("fromRole");
+    let timestamp = fields.time("timestamp");
     Some(ReviewContext {
-        from_agent: fields.parsed("fromAgent", faults),
-        blockers: fields.list("blockers", faults).unwrap_or_default(),
-        notes: fields.text("notes", faults),
-        from_gate: fields.require("fromGate", from_gate, faults)?,
+        from_agent: fields.parsed("fromAgent"),
+        blockers: fields.list("blockers").unwrap_or_default(),
+        notes: fields.text("notes"),
+        from_gate: fields.require("fromGate", from_gate)?,
         from_role,
-        timestamp: fields.require("timestamp", timestamp, faults)?,
+        timestamp: fields.require("timestamp", timestamp)?,
     })
 }

@@ -4,69 +4,54 @@ use serde_json::{Value, json};
 
 use super::applying;
 use crate::domain::{OpenBranch, OpenVisit, Visit};
-use crate::files::config::decode::{Fields, wrong_kind};
-use crate::files::timestamp::time;
-use crate::files::yaml::{Fault, Kind, Node};
+use crate::files::config::decode::{Faults, Fields};
+use crate::files::yaml::{Kind, Node};
 
 /// Returns the open visit that the node says. Its number is told by the history: where branches of a fork have spoken, it is the
 /// history's length before they did.
-pub(crate) fn read(
-    node: &Node<'_>,
-    history: &[Visit],
-    faults: &mut Vec<Fault>,
-) -> Option<OpenVisit> {
+pub(crate) fn read(node: &Node<'_>, history: &[Visit], faults: &Faults) -> Option<OpenVisit> {
     let ended = history.iter().rposition(|visit| !visit.leaves_open()).map_or(0, |last| last + 1);
-    let mut fields = Fields::of(node, "`gate`", faults)?;
-    let current = fields.parsed("current", faults);
-    let entered = time(&mut fields, "entered", faults);
-    let visit: Option<usize> = fields.parsed("visit", faults);
-    if let Some(visit) = visit.filter(|visit| *visit != ended) {
-        faults.push(
-            Fault::new(
-                "inconsistent_visit",
-                fields.key_span("visit"),
-                format!("`visit: {visit}`, and the history has {ended}"),
-            )
-            .help("the history or the visit was changed by hand; bring back what the engine wrote"),
-        );
+    let fields = Fields::of(node, "`gate`", faults)?;
+    let (current, entered) = (fields.parsed("current"), fields.time("entered"));
+    if let Some(visit) = fields.parsed("visit").filter(|visit: &usize| *visit != ended) {
+        let message = format!("`visit: {visit}`, and the history has {ended}");
+        let help = "the history or the visit was changed by hand; bring back what the engine wrote";
+        fields.fault("visit", "inconsistent_visit", message, help);
     }
     Some(OpenVisit {
-        current: fields.require("current", current, faults)?,
-        entered: fields.require("entered", entered, faults)?,
+        current: fields.require("current", current)?,
+        entered: fields.require("entered", entered)?,
         visit: ended,
-        escalated: fields.parsed("escalated", faults),
-        resumed: time(&mut fields, "resumed", faults),
-        overdue: time(&mut fields, "overdue", faults),
-        held: time(&mut fields, "held", faults),
-        branches: fields
-            .take("branches")
-            .map(|node| read_branches(node, faults))
-            .unwrap_or_default(),
+        escalated: fields.parsed("escalated"),
+        resumed: fields.time("resumed"),
+        overdue: fields.time("overdue"),
+        held: fields.time("held"),
+        branches: fields.with("branches", read_branches).unwrap_or_default(),
     })
 }
 
-fn read_branches(node: &Node<'_>, faults: &mut Vec<Fault>) -> Vec<OpenBranch> {
+fn read_branches(node: &Node<'_>, faults: &Faults) -> Vec<OpenBranch> {
     if !matches!(node.kind, Kind::Sequence(_)) {
-        faults.push(wrong_kind(node, "`branches` is the list of the branches of a fork"));
+        faults.wrong_kind(node, "`branches` is the list of the branches of a fork", "");
     }
     node.items().iter().filter_map(|item| read_branch(item, faults)).collect()
 }
 
-fn read_branch(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<OpenBranch> {
-    let mut fields = Fields::of(node, "an open branch", faults)?;
-    let (id, role) = (fields.parsed("id", faults), fields.parsed("role", faults));
-    let status = fields.parsed("status", faults);
+fn read_branch(node: &Node<'_>, faults: &Faults) -> Option<OpenBranch> {
+    let fields = Fields::of(node, "an open branch", faults)?;
+    let (id, role, status) =
+        (fields.required("id"), fields.required("role"), fields.required("status"));
     Some(OpenBranch {
-        escalated: fields.parsed("escalated", faults),
-        agent: fields.parsed("agent", faults),
-        claimed: time(&mut fields, "claimed", faults),
-        lost: fields.parsed("lost", faults),
-        resumed: time(&mut fields, "resumed", faults),
-        overdue: time(&mut fields, "overdue", faults),
-        blockers: fields.list("blockers", faults).unwrap_or_default(),
-        id: fields.require("id", id, faults)?,
-        role: fields.require("role", role, faults)?,
-        status: fields.require("status", status, faults)?,
+        escalated: fields.parsed("escalated"),
+        agent: fields.parsed("agent"),
+        claimed: fields.time("claimed"),
+        lost: fields.parsed("lost"),
+        resumed: fields.time("resumed"),
+        overdue: fields.time("overdue"),
+        blockers: fields.list("blockers").unwrap_or_default(),
+        id: id?,
+        role: role?,
+        status: status?,
     })
 }
 

@@ -4,12 +4,11 @@ use serde_json::{Value, json};
 
 use super::applying;
 use crate::domain::{Ending, Stamp, Station, Visit};
-use crate::files::config::decode::Fields;
-use crate::files::timestamp::time;
-use crate::files::yaml::{Fault, Node};
+use crate::files::config::decode::{Faults, Fields};
+use crate::files::yaml::Node;
 
 /// Returns the visits that the node lists; none where there is no node.
-pub(crate) fn read_all(node: Option<&Node<'_>>, faults: &mut Vec<Fault>) -> Vec<Visit> {
+pub(crate) fn read_all(node: Option<&Node<'_>>, faults: &Faults) -> Vec<Visit> {
     node.map(Node::items)
         .unwrap_or_default()
         .iter()
@@ -17,57 +16,54 @@ pub(crate) fn read_all(node: Option<&Node<'_>>, faults: &mut Vec<Fault>) -> Vec<
         .collect()
 }
 
-fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Visit> {
-    let mut fields = Fields::of(node, "an entry of `gateHistory`", faults)?;
-    let station: Option<Station> = fields.parsed("gate", faults);
+fn read(node: &Node<'_>, faults: &Faults) -> Option<Visit> {
+    let fields = Fields::of(node, "an entry of `gateHistory`", faults)?;
+    let station: Option<Station> = fields.parsed("gate");
     let (gate, branch) =
         station.map_or((None, None), |station| (Some(station.gate), station.branch));
-    let entered = time(&mut fields, "entered", faults);
-    let exited = time(&mut fields, "exited", faults);
-    let outcome = fields.parsed("outcome", faults);
+    let entered = fields.time("entered");
+    let exited = fields.time("exited");
+    let outcome = fields.parsed("outcome");
     // The seconds are derived; they stand in the file for people and for other programs.
-    let _: Option<u64> = fields.parsed("duration", faults);
-    let verdict = fields.parsed("verdict", faults);
+    let _: Option<u64> = fields.parsed("duration");
+    let verdict = fields.parsed("verdict");
     // Of a branch that took too long nobody has said anything.
     let speaks = branch.is_some() && outcome != Some(Ending::Timeout);
-    let verdict = if speaks { Some(fields.require("verdict", verdict, faults)?) } else { None };
+    let verdict = if speaks { Some(fields.require("verdict", verdict)?) } else { None };
     let visit = Visit {
         branch,
         verdict,
-        join: fields.parsed("join", faults),
-        unfinished: fields.list("unfinished", faults).unwrap_or_default(),
-        role: fields.parsed("role", faults),
-        agent: fields.parsed("agent", faults),
-        summary: fields.text("summary", faults).unwrap_or_default(),
-        blockers: fields.list("blockers", faults).unwrap_or_default(),
-        rejection_notes: fields.text("rejectionNotes", faults).filter(|notes| !notes.is_empty()),
-        to: fields.parsed("to", faults),
-        skipped: fields.list("skipped", faults).unwrap_or_default(),
-        cleared: fields.list("cleared", faults).unwrap_or_default(),
-        escalated_to: fields.parsed("escalatedTo", faults),
-        retry: fields.parsed("retry", faults),
-        outputs: fields.object("outputs", faults).unwrap_or_default(),
-        metadata: fields.object("metadata", faults).unwrap_or_default(),
-        workflow: fields.text("workflow", faults),
+        join: fields.parsed("join"),
+        unfinished: fields.list("unfinished").unwrap_or_default(),
+        role: fields.parsed("role"),
+        agent: fields.parsed("agent"),
+        summary: fields.text("summary").unwrap_or_default(),
+        blockers: fields.list("blockers").unwrap_or_default(),
+        rejection_notes: fields.text("rejectionNotes").filter(|notes| !notes.is_empty()),
+        to: fields.parsed("to"),
+        skipped: fields.list("skipped").unwrap_or_default(),
+        cleared: fields.list("cleared").unwrap_or_default(),
+        escalated_to: fields.parsed("escalatedTo"),
+        retry: fields.parsed("retry"),
+        outputs: fields.object("outputs").unwrap_or_default(),
+        metadata: fields.object("metadata").unwrap_or_default(),
+        workflow: fields.text("workflow"),
         completion: fields.take("completion").and_then(|node| stamp(node, faults)),
-        signature: fields.parsed("signature", faults),
-        gate: fields.require("gate", gate, faults)?,
-        entered: fields.require("entered", entered, faults)?,
-        exited: fields.require("exited", exited, faults)?,
-        outcome: fields.require("outcome", outcome, faults)?,
+        signature: fields.parsed("signature"),
+        gate: fields.require("gate", gate)?,
+        entered: fields.require("entered", entered)?,
+        exited: fields.require("exited", exited)?,
+        outcome: fields.require("outcome", outcome)?,
     };
-    fields.refuse_unknown(faults);
+    fields.refuse_unknown();
     Some(visit)
 }
 
-fn stamp(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Stamp> {
-    let mut fields = Fields::of(node, "`completion`", faults)?;
-    let id = fields.parsed("id", faults);
-    let sha256 = fields.parsed("sha256", faults);
-    Some(Stamp {
-        id: fields.require("id", id, faults)?,
-        sha256: fields.require("sha256", sha256, faults)?,
-    })
+fn stamp(node: &Node<'_>, faults: &Faults) -> Option<Stamp> {
+    let fields = Fields::of(node, "`completion`", faults)?;
+    let id = fields.parsed("id");
+    let sha256 = fields.parsed("sha256");
+    Some(Stamp { id: fields.require("id", id)?, sha256: fields.require("sha256", sha256)? })
 }
 
 /// Returns the entry as files and JSON show it: what does not apply is left out.

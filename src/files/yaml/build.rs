@@ -22,8 +22,10 @@ pub(crate) struct Builder<'s, 'l> {
     frames: Vec<Frame<'s>>,
     root: Option<Node<'s>>,
     documents: usize,
-    anchors: HashMap<usize, (Node<'s>, Weight)>,
-    used: Weight,
+    anchors: HashMap<usize, Node<'s>>,
+    /// Nodes and bytes of text, aliases expanded.
+    used: (usize, usize),
+    /// Nodes that anchors and aliases stand for.
     copies: usize,
     pub(crate) faults: Vec<Fault>,
 }
@@ -32,29 +34,9 @@ pub(crate) struct Builder<'s, 'l> {
 struct Frame<'s> {
     node: Node<'s>,
     anchor: usize,
-    key: Option<PendingKey<'s>>,
+    /// The key whose value is still to come, and whether it can be used: if not, its value is read all the same.
+    key: Option<(Key<'s>, bool)>,
     explicit_key: bool,
-    before: Weight,
-}
-
-/// A key whose value is still to come; one that cannot be used keeps its place so that its value is read too.
-struct PendingKey<'s> {
-    key: Key<'s>,
-    usable: bool,
-}
-
-/// What a subtree costs its reader.
-#[derive(Clone, Copy, Default)]
-struct Weight {
-    nodes: usize,
-    text: usize,
-}
-
-/// Where a node begins: its indicator, its anchor and tag, itself.
-#[derive(Clone, Copy)]
-struct Opening {
-    indicator: Option<usize>,
-    outer: usize,
 }
 
 impl<'s, 'l> Builder<'s, 'l> {
@@ -68,7 +50,7 @@ impl<'s, 'l> Builder<'s, 'l> {
             root: None,
             documents: 0,
             anchors: HashMap::new(),
-            used: Weight::default(),
+            used: (0, 0),
             copies: 0,
             faults: Vec::new(),
         }
@@ -92,41 +74,33 @@ impl<'s, 'l> Builder<'s, 'l> {
 
     /// Takes in one event; an error ends the reading.
     pub(crate) fn event(&mut self, event: Event<'s>, span: &Span) -> Result<(), Fault> {
-        let range = self.range(span);
+        // A parser over a string always knows its byte offsets.
+        let range = span.byte_range().unwrap_or(0..0);
+        let range = self.base + range.start..self.base + range.end;
         match event {
             Event::DocumentStart(..) => {
                 self.documents += 1;
                 self.cursor.at = self.cursor.at.max(range.end);
                 if self.documents > 1 {
-                    return Err(Fault::new(
-                        "several_documents",
-                        range,
-                        "only one YAML document is allowed in a file",
-                    )
-                    .help("remove the `---` or `...` line and what follows it"));
+                    let message = "only one YAML document is allowed in a file";
+                    return Err(Fault::new("several_documents", range, message)
+                        .help("remove the `---` or `...` line and what follows it"));
                 }
+                Ok(())
             }
             Event::Scalar(text, style, anchor, tag) => {
-                let opening = self.open(anchor != 0 || tag.is_some());
-                self.scalar(text, style, anchor, tag.as_deref(), opening, range)?;
+                self.scalar(text, style, anchor, tag.as_deref(), range)
             }
-            Event::Alias(id) => self.alias(id, range)?,
+            Event::Alias(id) => self.alias(id, range),
             Event::SequenceStart(style, anchor, tag) => {
-                self.start(Kind::Sequence(Vec::new()), style, anchor, tag.as_deref(), range)?;
+                self.start(Kind::Sequence(Vec::new()), style, anchor, tag.as_deref(), range)
             }
             Event::MappingStart(style, anchor, tag) => {
-                self.start(Kind::Mapping(Vec::new()), style, anchor, tag.as_deref(), range)?;
+                self.start(Kind::Mapping(Vec::new()), style, anchor, tag.as_deref(), range)
             }
-            Event::SequenceEnd | Event::MappingEnd => self.close(range)?,
-            _ => {}
+            Event::SequenceEnd | Event::MappingEnd => self.close(&range),
+            _ => Ok(()),
         }
-        Ok(())
-    }
-
-    fn range(&self, span: &Span) -> Range<usize> {
-        // A parser over a string always knows its byte offsets.
-        let range = span.byte_range().unwrap_or(0..0);
-        self.base + range.start..self.base + range.end
     }
 
     fn block_scalar(&self, text: Range<usize>) -> Result<Range<usize>, Fault> {
@@ -142,9 +116,9 @@ impl<'s, 'l> Builder<'s, 'l> {
         style: ScalarStyle,
         anchor: usize,
         tag: Option<&Tag>,
-        opening: Opening,
         range: Range<usize>,
     ) -> Result<(), Fault> {
+        let (indicator, outer) = self.open(anchor != 0 || tag.is_some());
         let (layout, span) = match style {
             ScalarStyle::Plain if range.is_empty() => {
                 (Layout::Absent, self.cursor.at..self.cursor.at)
@@ -156,57 +130,43 @@ impl<'s, 'l> Builder<'s, 'l> {
             ScalarStyle::Folded => (Layout::Folded, self.block_scalar(range)?),
         };
         self.cursor.at = span.end;
-        let weight = Weight { nodes: 1, text: text.len() };
+        self.spend((1, text.len()), &span)?;
+        let outer = outer.min(span.start);
         let kind = match tag {
-            Some(tag) => tagged(text, layout, tag, &(opening.outer.min(span.start)..span.end))
-                .unwrap_or_else(|fault| {
-                    self.faults.push(fault);
-                    Kind::Null
-                }),
+            Some(tag) => tagged(text, layout, tag, &(outer..span.end)).unwrap_or_else(|fault| {
+                self.faults.push(fault);
+                Kind::Null
+            }),
             None if layout == Layout::Absent => Kind::Null,
             None if layout == Layout::Plain => scalar::resolve(text),
             None => Kind::String(text),
         };
-        let node = Node {
-            outer: opening.outer.min(span.start),
-            span,
-            kind,
-            layout,
-            sharing: Self::sharing(anchor),
-            indicator: opening.indicator,
-        };
-        self.spend(weight, &node.span)?;
-        self.complete(node, anchor, weight, tag.is_some())
+        let sharing = sharing(anchor);
+        let node = Node { span, kind, layout, sharing, outer, indicator };
+        self.complete(node, anchor, tag.is_some())
     }
 
-    fn alias(&mut self, id: usize, range: Range<usize>) -> Result<(), Fault> {
-        let opening = self.open(false);
-        self.cursor.at = range.end;
-        let Some((target, weight)) = self.anchors.get(&id).map(|(node, weight)| (node, *weight))
-        else {
-            return Err(Fault::new(
-                "recursive_alias",
-                range,
-                "this alias stands inside the value that it names",
-            ));
-        };
-        self.copies += weight.nodes;
-        check_copies(self.limits, self.copies, &range)?;
-        let mut node = Node {
-            span: range.clone(),
-            kind: Kind::Null,
-            layout: target.layout,
-            sharing: Sharing::Alias,
-            outer: opening.outer.min(range.start),
-            indicator: opening.indicator,
+    fn alias(&mut self, id: usize, span: Range<usize>) -> Result<(), Fault> {
+        let (indicator, outer) = self.open(false);
+        self.cursor.at = span.end;
+        let Some(target) = self.anchors.get(&id) else {
+            let message = "this alias stands inside the value that it names";
+            return Err(Fault::new("recursive_alias", span, message));
         };
         // Paid for before it is copied.
-        let spent =
-            Weight { nodes: self.used.nodes + weight.nodes, text: self.used.text + weight.text };
-        self.used = spent;
-        check(self.limits, spent, &range)?;
-        node.kind = target.kind.clone();
-        self.complete(node, 0, weight, true)
+        let weight = weight(target);
+        self.copy(weight.0, &span)?;
+        self.spend(weight, &span)?;
+        let target = &self.anchors[&id];
+        let node = Node {
+            outer: outer.min(span.start),
+            span,
+            kind: target.kind.clone(),
+            layout: target.layout,
+            sharing: Sharing::Alias,
+            indicator,
+        };
+        self.complete(node, 0, true)
     }
 
     fn start(
@@ -215,47 +175,33 @@ impl<'s, 'l> Builder<'s, 'l> {
         style: StructureStyle,
         anchor: usize,
         tag: Option<&Tag>,
-        range: Range<usize>,
+        span: Range<usize>,
     ) -> Result<(), Fault> {
-        let opening = self.open(anchor != 0 || tag.is_some());
+        let (indicator, outer) = self.open(anchor != 0 || tag.is_some());
         if self.frames.len() >= self.limits.depth {
-            return Err(too_deep(range, self.limits.depth));
+            return Err(too_deep(span, self.limits.depth));
         }
-        if let Some(tag) = tag {
-            let wanted = if matches!(kind, Kind::Sequence(_)) { "seq" } else { "map" };
-            if tag.core_suffix() != Some(wanted) {
-                self.faults.push(foreign(tag, &range));
-            }
+        let core = if matches!(kind, Kind::Sequence(_)) { "seq" } else { "map" };
+        if let Some(tag) = tag.filter(|tag| tag.core_suffix() != Some(core)) {
+            self.faults.push(foreign(tag, &span));
         }
         let layout = match style {
             StructureStyle::Block => Layout::Block,
-            StructureStyle::Flow if range.is_empty() => Layout::FlowPair,
+            StructureStyle::Flow if span.is_empty() => Layout::FlowPair,
             StructureStyle::Flow => Layout::Flow,
         };
         if layout == Layout::Flow {
-            self.cursor.at = range.end;
+            self.cursor.at = span.end;
         }
-        let before = self.used;
-        self.spend(Weight { nodes: 1, text: 0 }, &range)?;
-        self.frames.push(Frame {
-            node: Node {
-                outer: opening.outer.min(range.start),
-                span: range,
-                kind,
-                layout,
-                sharing: Self::sharing(anchor),
-                indicator: opening.indicator,
-            },
-            anchor,
-            key: None,
-            explicit_key: false,
-            before,
-        });
+        self.spend((1, 0), &span)?;
+        let (outer, sharing) = (outer.min(span.start), sharing(anchor));
+        let node = Node { span, kind, layout, sharing, outer, indicator };
+        self.frames.push(Frame { node, anchor, key: None, explicit_key: false });
         Ok(())
     }
 
-    fn close(&mut self, range: Range<usize>) -> Result<(), Fault> {
-        let Some(Frame { mut node, anchor, before, .. }) = self.frames.pop() else {
+    fn close(&mut self, range: &Range<usize>) -> Result<(), Fault> {
+        let Some(Frame { mut node, anchor, .. }) = self.frames.pop() else {
             return Ok(());
         };
         if node.layout == Layout::Flow {
@@ -270,24 +216,15 @@ impl<'s, 'l> Builder<'s, 'l> {
         if let Kind::Mapping(entries) = &node.kind {
             report_duplicates(self.source, entries, &mut self.faults);
         }
-        let weight =
-            Weight { nodes: self.used.nodes - before.nodes, text: self.used.text - before.text };
-        self.complete(node, anchor, weight, false)
+        self.complete(node, anchor, false)
     }
 
     /// Puts a finished node where it belongs: the key or the value of a mapping, an item, the root.
-    fn complete(
-        &mut self,
-        node: Node<'s>,
-        anchor: usize,
-        weight: Weight,
-        decorated: bool,
-    ) -> Result<(), Fault> {
+    fn complete(&mut self, node: Node<'s>, anchor: usize, decorated: bool) -> Result<(), Fault> {
         if anchor != 0 {
             // Anchors inside anchors would otherwise copy the same text once a level.
-            self.copies += weight.nodes;
-            check_copies(self.limits, self.copies, &node.span)?;
-            self.anchors.insert(anchor, (node.clone(), weight));
+            self.copy(weight(&node).0, &node.span)?;
+            self.anchors.insert(anchor, node.clone());
         }
         let Some(frame) = self.frames.last_mut() else {
             self.root = Some(node);
@@ -295,26 +232,25 @@ impl<'s, 'l> Builder<'s, 'l> {
         };
         match &mut frame.node.kind {
             Kind::Sequence(items) => items.push(node),
-            Kind::Mapping(entries) => match frame.key.take() {
-                Some(pending) if pending.usable => {
-                    entries.push(Entry { key: pending.key, value: node });
-                }
-                Some(_) => {}
-                None => {
+            Kind::Mapping(entries) => {
+                if let Some((key, is_usable)) = frame.key.take() {
+                    entries.extend(is_usable.then_some(Entry { key, value: node }));
+                } else {
                     let decorated = decorated || anchor != 0 || frame.explicit_key;
                     let (key, fault) = into_key(self.source, node, decorated);
-                    frame.key = Some(PendingKey { key, usable: fault.is_none() });
+                    frame.key = Some((key, fault.is_none()));
                     frame.explicit_key = false;
                     self.faults.extend(fault);
                 }
-            },
+            }
             _ => {}
         }
         Ok(())
     }
 
-    /// Moves the cursor over the indicator that introduces the next node, and over its anchor and tag.
-    fn open(&mut self, has_properties: bool) -> Opening {
+    /// Moves the cursor over the indicator that introduces the next node, and over its anchor and tag. Returns where the indicator
+    /// is, and where the anchor or tag begins.
+    fn open(&mut self, has_properties: bool) -> (Option<usize>, usize) {
         let mut indicator = None;
         if let Some(frame) = self.frames.last_mut() {
             let flow = frame.node.layout != Layout::Block;
@@ -326,81 +262,73 @@ impl<'s, 'l> Builder<'s, 'l> {
                     if flow {
                         self.cursor.take(b',');
                     }
-                    let explicit = self.cursor.take(b'?');
-                    frame.explicit_key = explicit.is_some();
+                    frame.explicit_key = self.cursor.take(b'?').is_some();
                     None
                 }
             };
         }
-        let outer = if has_properties { self.cursor.properties() } else { usize::MAX };
-        Opening { indicator, outer }
+        (indicator, if has_properties { self.cursor.properties() } else { usize::MAX })
     }
 
-    fn sharing(anchor: usize) -> Sharing {
-        if anchor == 0 { Sharing::Own } else { Sharing::Anchored }
+    fn spend(&mut self, (nodes, text): (usize, usize), span: &Range<usize>) -> Result<(), Fault> {
+        self.used = (self.used.0 + nodes, self.used.1 + text);
+        let message = if self.used.0 > self.limits.nodes {
+            format!("more than {} values in one file", self.limits.nodes)
+        } else if self.used.1 > self.limits.text {
+            format!("more than {} bytes of text, aliases expanded", self.limits.text)
+        } else {
+            return Ok(());
+        };
+        Err(Fault::new("too_large", span.clone(), message)
+            .help("split the file, or share less by aliases"))
     }
 
-    fn spend(&mut self, weight: Weight, span: &Range<usize>) -> Result<(), Fault> {
-        self.used.nodes += weight.nodes;
-        self.used.text += weight.text;
-        check(self.limits, self.used, span)
+    fn copy(&mut self, nodes: usize, span: &Range<usize>) -> Result<(), Fault> {
+        self.copies += nodes;
+        let most = self.limits.alias_nodes;
+        if self.copies <= most {
+            return Ok(());
+        }
+        let message = format!("anchors and aliases stand for more than {most} values");
+        Err(Fault::new("too_large", span.clone(), message)
+            .help("write the values out, or share less"))
     }
 }
 
-fn check(limits: &Limits, used: Weight, span: &Range<usize>) -> Result<(), Fault> {
-    let message = if used.nodes > limits.nodes {
-        format!("more than {} values in one file", limits.nodes)
-    } else if used.text > limits.text {
-        format!("more than {} bytes of text, aliases expanded", limits.text)
-    } else {
-        return Ok(());
+fn sharing(anchor: usize) -> Sharing {
+    if anchor == 0 { Sharing::Own } else { Sharing::Anchored }
+}
+
+/// Returns what a subtree costs its reader: nodes, and bytes of text.
+fn weight(node: &Node<'_>) -> (usize, usize) {
+    let own = match &node.kind {
+        Kind::String(text) => text.len(),
+        Kind::Number(number) => number.source().len(),
+        _ => 0,
     };
-    Err(Fault::new("too_large", span.clone(), message)
-        .help("split the file, or share less by aliases"))
+    let values = node.entries().iter().map(|entry| &entry.value);
+    let keys: usize = node.entries().iter().map(|entry| entry.key.text.len()).sum();
+    let below = node.items().iter().chain(values).map(weight);
+    below.fold((1 + node.entries().len(), own + keys), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
-
-fn check_copies(limits: &Limits, copies: usize, span: &Range<usize>) -> Result<(), Fault> {
-    if copies <= limits.alias_nodes {
-        return Ok(());
-    }
-    let most = limits.alias_nodes;
-    Err(Fault::new(
-        "too_large",
-        span.clone(),
-        format!("anchors and aliases stand for more than {most} values"),
-    )
-    .help("write the values out, or share less"))
-}
-
-/// Up to here comparing every pair is cheaper than sorting.
-const FEW: usize = 16;
 
 /// Reports every key that was defined before in the same mapping, with both lines.
-pub(crate) fn report_duplicates(source: &str, entries: &[Entry<'_>], faults: &mut Vec<Fault>) {
-    if entries.len() <= FEW {
-        for (index, later) in entries.iter().enumerate() {
-            if let Some(first) = entries[..index].iter().find(|e| e.key.text == later.key.text) {
-                faults.push(duplicate(source, first, later));
-            }
-        }
-        return;
+fn report_duplicates(source: &str, entries: &[Entry<'_>], faults: &mut Vec<Fault>) {
+    let mut first: HashMap<&str, &Entry<'_>> = HashMap::with_capacity(entries.len());
+    for later in entries {
+        let key = later.key.text.as_ref();
+        let Some(first) = first.get(key) else {
+            first.insert(key, later);
+            continue;
+        };
+        let (first_line, _) = line_column(source, first.key.span.start);
+        let (line, _) = line_column(source, later.key.span.start);
+        let message =
+            format!("the key `{key}` on line {line} is already defined on line {first_line}");
+        faults.push(
+            Fault::new("duplicate_key", later.key.span.clone(), message)
+                .label(first.key.span.clone(), "first defined here")
+                .help("keep one of the two"),
+        );
     }
-    let mut order: Vec<&Entry<'_>> = entries.iter().collect();
-    order.sort_by(|a, b| (&a.key.text, a.key.span.start).cmp(&(&b.key.text, b.key.span.start)));
-    for same in order.chunk_by(|a, b| a.key.text == b.key.text) {
-        faults.extend(same[1..].iter().map(|later| duplicate(source, same[0], later)));
-    }
-}
-
-fn duplicate(source: &str, first: &Entry<'_>, later: &Entry<'_>) -> Fault {
-    let key = &later.key.text;
-    let (first_line, _) = line_column(source, first.key.span.start);
-    let (line, _) = line_column(source, later.key.span.start);
-    Fault::new(
-        "duplicate_key",
-        later.key.span.clone(),
-        format!("the key `{key}` on line {line} is already defined on line {first_line}"),
-    )
-    .label(first.key.span.clone(), "first defined here")
-    .help("keep one of the two")
 }

@@ -8,13 +8,12 @@
 pub(crate) mod build;
 pub(crate) mod cursor;
 pub(crate) mod error;
-pub(crate) mod fast_path;
 pub(crate) mod node;
 pub(crate) mod parse;
 pub(crate) mod scalar;
 
 pub(crate) use error::{Fault, Label, Limits, line_column};
-pub(crate) use node::{Decimal, Entry, Key, Kind, Layout, Node, Sharing, Step};
+pub(crate) use node::{Decimal, Entry, Key, Kind, Layout, Node, Sharing};
 pub(crate) use parse::{parse, parse_within};
 
 #[cfg(test)]

@@ -90,27 +90,6 @@ pub enum Sharing {
     Alias,
 }
 
-/// One step of a path into a tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step<'p> {
-    /// Into a mapping.
-    Key(&'p str),
-    /// Into a list, from 0.
-    Index(usize),
-}
-
-impl<'p> From<&'p str> for Step<'p> {
-    fn from(key: &'p str) -> Self {
-        Self::Key(key)
-    }
-}
-
-impl From<usize> for Step<'_> {
-    fn from(index: usize) -> Self {
-        Self::Index(index)
-    }
-}
-
 impl Entry<'_> {
     fn into_owned(self) -> Entry<'static> {
         let key = Key {
@@ -131,14 +110,6 @@ impl<'s> Node<'s> {
     /// Returns a key with its value, if this is a mapping that has it.
     pub fn entry(&self, key: &str) -> Option<&Entry<'s>> {
         self.entries().iter().find(|entry| entry.key.text == key)
-    }
-
-    /// Returns the node at a path.
-    pub fn at<'p>(&self, path: impl IntoIterator<Item = Step<'p>>) -> Option<&Node<'s>> {
-        path.into_iter().try_fold(self, |node, step| match step {
-            Step::Key(key) => node.get(key),
-            Step::Index(index) => node.items().get(index),
-        })
     }
 
     /// Returns the entries of a mapping; none for anything else.

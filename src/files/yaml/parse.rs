@@ -6,7 +6,6 @@ use granit_parser::{ErrorKind, Event, Options, Parser, ScanError};
 
 use super::build::Builder;
 use super::error::{Fault, Limits, too_deep};
-use super::fast_path;
 use super::node::Node;
 
 /// Reads one YAML document. Every recoverable fault is reported, in the order of the text; grammar errors and broken
@@ -17,18 +16,6 @@ pub(crate) fn parse<'s>(source: &'s str, limits: &Limits) -> Result<Node<'s>, Ve
 
 /// Reads the YAML document in a part of a text. All spans are those of the whole text.
 pub(crate) fn parse_within<'s>(
-    source: &'s str,
-    range: Range<usize>,
-    limits: &Limits,
-) -> Result<Node<'s>, Vec<Fault>> {
-    match fast_path::read(source, range.clone(), limits) {
-        Some(node) => Ok(node),
-        None => by_events(source, range, limits),
-    }
-}
-
-/// Reads it by the grammar.
-pub(crate) fn by_events<'s>(
     source: &'s str,
     range: Range<usize>,
     limits: &Limits,

@@ -125,38 +125,6 @@ impl<'r> Trees<'r> {
         Ok(())
     }
 
-    /// Lists every file of one name below a tree, as `found(path)`; the folder `without`, which stands in it, is left out.
-    pub(crate) fn walk_named(
-        &self,
-        tree: ObjectId,
-        below: &str,
-        name: &[u8],
-        without: Option<&[u8]>,
-        found: &mut impl FnMut(String),
-    ) -> Result<(), GitError> {
-        let raw = self.load(tree)?;
-        for entry in entries(&raw).filter(|entry| entry.is_tree() || entry.name == name) {
-            let Ok(own) = str::from_utf8(entry.name) else { continue };
-            match entry.mode {
-                MODE_TREE if without == Some(entry.name) => {}
-                MODE_TREE => {
-                    self.walk_named(
-                        entry.id,
-                        &text(path_of(below.as_bytes(), own.as_bytes())?),
-                        name,
-                        None,
-                        found,
-                    )?;
-                }
-                MODE_FILE | MODE_EXECUTABLE => {
-                    found(text(path_of(below.as_bytes(), own.as_bytes())?));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
     /// Compares two folders, as `found(path, before, after)` for whatever is not a folder and differs. Names need not be text.
     pub(crate) fn compare(
         &self,

@@ -189,28 +189,6 @@ impl Repository {
         Ok(files)
     }
 
-    /// Returns the files of one name that a commit has below a folder, but for those in `without`, a folder in it.
-    pub fn named_below(
-        &self,
-        commit: CommitId,
-        folder: &str,
-        name: &str,
-        without: &str,
-    ) -> Result<Vec<String>, GitError> {
-        let trees = self.trees();
-        let mut files = Vec::new();
-        if let Some(tree) = trees.folder(Some(self.root_tree(commit)?), &self.full_path(folder))? {
-            trees.walk_named(
-                tree,
-                folder,
-                name.as_bytes(),
-                Some(without.as_bytes()),
-                &mut |path| files.push(path),
-            )?;
-        }
-        Ok(files)
-    }
-
     /// Returns whether git leaves a file out that it does not have yet.
     pub fn is_ignored(&self, path: &str) -> Result<bool, GitError> {
         let full = self.full_path(path);

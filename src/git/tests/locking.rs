@@ -302,7 +302,7 @@ fn a_lock_that_a_power_cut_brought_back_is_told_from_one_that_is_held() {
 
 #[test]
 fn a_kill_at_any_point_leaves_nothing_that_recovery_cannot_clear() {
-    for point in crash_points::POINTS.iter().filter(|point| point.starts_with("audit.")) {
+    for point in crash_points::POINTS.iter().filter(|point| point.starts_with("git.")) {
         let test = TestRepository::with_tasks();
         test.write("src/x.txt", "staged\n");
         test.git(&["add", "src/x.txt"]);

@@ -11,10 +11,9 @@ use crate::project::workspace::Workspace;
 use crate::storage::layout::{TASKS, task_path};
 use crate::storage::tasks::task_files::walk_active;
 use crate::storage::tasks::walk::WalkEntry;
-use crate::tasks::apply::batch::{MOST, change_together};
-use crate::tasks::apply::change::Choice;
+use crate::tasks::apply::batch::change_all;
+use crate::tasks::plan::choice::Choice;
 use crate::tasks::state::commit_message;
-use crate::tasks::state::task_state::Standing;
 
 /// The listing of so many tasks is about as large as everything else that a transition adds to `.git`.
 const LARGE: usize = 1_000;
@@ -57,21 +56,13 @@ fn shard(workspace: &mut Workspace) -> Result<(), OpsError> {
             _ => None,
         })
         .collect();
-    let mut trouble = None;
-    let mut choose = |_: &Workspace, _: usize, standing: &Standing| {
-        let to = task_path(&standing.id, Layout::Sharded);
-        if standing.snapshot.path.folder() != TASKS {
+    change_all(workspace, WAIT, &flat, &|task| {
+        let to = task_path(&task.id, Layout::Sharded);
+        if task.snapshot.path.folder() != TASKS {
             return Ok(Choice::Settled);
         }
         let message =
-            commit_message::of_edit(&standing.file.task, &format!("moved to {}", to.folder()));
+            commit_message::of_edit(&task.file.task, &format!("moved to {}", to.folder()));
         Ok(Choice::Moved { to, message })
-    };
-    for batch in flat.chunks(MOST) {
-        let ids: Vec<&TaskId> = batch.iter().collect();
-        change_together(workspace, WAIT, &ids, &mut choose, &mut |_, result| {
-            trouble = trouble.take().or(result.err());
-        })?;
-    }
-    trouble.map_or(Ok(()), Err)
+    })
 }

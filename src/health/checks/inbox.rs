@@ -11,8 +11,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::inbox::{FileClass, Witnessed};
 use crate::storage::layout::INBOX;
 use crate::storage::{Inbox, Paths};
-use crate::tasks::inbox::backlog::waiting;
-use crate::tasks::inbox::refused::refused;
+use crate::tasks::inbox::pending::{refused, waiting};
 
 pub(crate) fn check(subject: &Subject<'_>) -> Found {
     let workspace = subject.workspace;
@@ -69,8 +68,7 @@ fn astray_in(workspace: &Workspace, folder: &Path) -> Option<Issue> {
     // Where nobody may look, nobody is told to look.
     let dropped = Inbox::of(&paths).scan(workspace.clock()(), &|_| Witnessed::Renamed).ok()?;
     let dropped = dropped.into_iter().filter(|candidate| candidate.class != FileClass::Ignored);
-    let names: Vec<String> =
-        dropped.map(|candidate| candidate.item.name.to_string_lossy().into_owned()).collect();
+    let names: Vec<String> = dropped.map(|candidate| candidate.file.name).collect();
     let shown: Vec<&str> = names.iter().map(String::as_str).collect();
     let lie = if names.len() == 1 { "completion file lies" } else { "completion files lie" };
     (!names.is_empty()).then(|| {

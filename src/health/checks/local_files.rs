@@ -11,7 +11,7 @@ use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::atomic_write;
 use crate::storage::{EventStream, HeaderCache, editor_schemas, journal, network_file_system};
-use crate::tasks::headers::header::{Header, SCHEMA};
+use crate::tasks::headers::summary::{SCHEMA, TaskSummary};
 use crate::tasks::recovery::recover::heal_if_pending;
 
 /// A damaged cache costs time and no fact.
@@ -25,7 +25,7 @@ pub(crate) fn cache(subject: &Subject<'_>) -> Found {
         "`aof doctor --fix` removes it; the next `aof task list` makes it again",
     );
     Ok(vec![issue.advice().cured_by(|workspace| {
-        Ok(HeaderCache::<Header>::remove_damaged(&workspace.paths, SCHEMA)?)
+        Ok(HeaderCache::<TaskSummary>::remove_damaged(&workspace.paths, SCHEMA)?)
     })])
 }
 

@@ -20,12 +20,11 @@ use crate::storage::tasks::task_files::{walk_active, walk_archived};
 use crate::storage::tasks::walk::WalkEntry;
 use crate::storage::{ProjectPath, journal};
 use crate::system::shell::all_quoted;
-use crate::tasks::apply::batch::{MOST, change_together};
-use crate::tasks::apply::change::Choice;
-use crate::tasks::headers::listing::{Scope, Unreadable, is_misplaced, read_all};
+use crate::tasks::apply::batch::change_all;
+use crate::tasks::headers::listing::{ListScope, Unreadable, is_misplaced, read_all};
+use crate::tasks::plan::choice::Choice;
 use crate::tasks::plan::due::home;
 use crate::tasks::state::misplaced_files::moved_by_hand;
-use crate::tasks::state::task_state::Standing;
 
 /// How long each batch waits for the lock.
 const WAIT: Duration = Duration::from_secs(10);
@@ -160,15 +159,15 @@ pub(crate) fn misplaced(subject: &Subject<'_>) -> Found {
     if subject.is_doctor() {
         // Which of two files counts is asked elsewhere.
         let doubled = doubled_files(workspace);
-        for (header, path) in read_all(workspace, in_force, Scope::All).tasks {
+        for (header, path) in read_all(workspace, in_force, ListScope::All).tasks {
             if is_misplaced(&header, &path) {
-                ids.extend(header.id.parse().ok().filter(|id| !doubled.contains_key(id)));
+                ids.extend(Some(header.id.clone()).filter(|id| !doubled.contains_key(id)));
             }
         }
         ids.sort();
     } else if subject.busy.is_none() {
         let tasks = listing.tasks.iter().filter(|(header, path)| is_misplaced(header, path));
-        ids.extend(tasks.filter_map(|(header, _)| header.id.parse().ok()));
+        ids.extend(tasks.map(|(header, _)| header.id.clone()));
         // No list has those that were moved by hand since HEAD.
         let stands = |path: &ProjectPath| !is_gone(&path.below(workspace.paths.root()));
         ids.extend(moved_by_hand(workspace, committed, &stands).into_iter().map(|task| task.id));
@@ -187,17 +186,7 @@ pub(crate) fn misplaced(subject: &Subject<'_>) -> Found {
 }
 
 fn put_in_place(workspace: &mut Workspace, misplaced: &[TaskId]) -> Result<(), OpsError> {
-    let mut trouble = None;
-    let mut choose = |_: &Workspace, _: usize, standing: &Standing| {
-        Ok(home(standing).unwrap_or(Choice::Settled))
-    };
-    for batch in misplaced.chunks(MOST) {
-        let ids: Vec<&TaskId> = batch.iter().collect();
-        change_together(workspace, WAIT, &ids, &mut choose, &mut |_, result| {
-            trouble = trouble.take().or(result.err());
-        })?;
-    }
-    trouble.map_or(Ok(()), Err)
+    change_all(workspace, WAIT, misplaced, &|task| Ok(home(task).unwrap_or(Choice::Settled)))
 }
 
 /// Companions that stayed where they were when their task was finished, or when a person moved it.

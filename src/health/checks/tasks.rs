@@ -4,15 +4,14 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crate::domain::issue::some;
-use crate::domain::{LostDependency, Status};
+use crate::domain::{LostDependency, Status, TaskId};
 use crate::health::subject::{Found, Project, Subject};
 use crate::project::issue::Issue;
 use crate::rules::{Rules, is_nobody};
-use crate::tasks::apply::change::DryRun;
-use crate::tasks::automatic::rule_changes::settle_rules;
+use crate::tasks::automatic::rule_changes::follow_rules;
 use crate::tasks::headers::dependencies::{Dependencies, round, waiting_in_circles};
-use crate::tasks::headers::header::Header;
-use crate::tasks::headers::owed::is_owed;
+use crate::tasks::headers::summary::TaskSummary;
+use crate::tasks::plan::choice::DryRun;
 
 /// How long each batch waits for the lock.
 const WAIT: Duration = Duration::from_secs(10);
@@ -31,9 +30,9 @@ pub(crate) fn standing_still(subject: &Subject<'_>) -> Found {
 }
 
 /// Returns why a task stands still.
-fn of_task(rules: &Rules, header: &Header) -> Option<Issue> {
+fn of_task(rules: &Rules, header: &TaskSummary) -> Option<Issue> {
     let id = &header.id;
-    if header.status == Status::Blocked.as_str() {
+    if header.status == Status::Blocked {
         return Some(Issue::new(
             "task_blocked",
             match &header.blockers[..] {
@@ -50,12 +49,12 @@ fn of_task(rules: &Rules, header: &Header) -> Option<Issue> {
             format!("see `aof why {id}`; `aof task assign {id} AGENT` gives it to somebody else"),
         ));
     }
-    (header.gate.is_some() && !is_known(rules, &header.workflow)).then(|| {
+    (header.gate.is_some() && rules.workflow_of(header).is_none()).then(|| {
         Issue::new(
             "task_stranded",
             format!(
                 "{id} follows workflow `{}`, which the rules do not have any more",
-                header.workflow
+                header.routing.workflow
             ),
             format!("bring it back in a commit; or `aof task cancel {id} --reason \"...\"`"),
         )
@@ -76,7 +75,7 @@ pub(crate) fn dependencies(subject: &Subject<'_>) -> Found {
         )
     };
     let dependencies = Dependencies::of(subject.workspace, in_force, listing);
-    let missing = |header: &Header, missing: &str| {
+    let missing = |header: &TaskSummary, missing: &TaskId| {
         Issue::new(
             "dependency_missing",
             format!("{} waits for {missing}, and there is no such task", header.id),
@@ -96,7 +95,7 @@ pub(crate) fn dependencies(subject: &Subject<'_>) -> Found {
 /// Tasks that stand where the rules have changed, and do not follow them yet.
 pub(crate) fn behind_rules(subject: &Subject<'_>) -> Found {
     let Some(Project { in_force, listing, .. }) = subject.project() else { return Ok(Vec::new()) };
-    let owed = listing.tasks.iter().filter(|(header, _)| is_owed(&in_force.rules, header));
+    let owed = listing.tasks.iter().filter(|(task, _)| task.is_owed(&in_force.rules));
     let ids: Vec<&str> = owed.map(|(header, _)| header.id.as_str()).collect();
     let what = match ids.len() {
         0 => return Ok(Vec::new()),
@@ -110,13 +109,13 @@ pub(crate) fn behind_rules(subject: &Subject<'_>) -> Found {
     );
     Ok(vec![issue.cured_by(|workspace| {
         let go_on = &mut |_: Duration| ControlFlow::Continue(());
-        let settled = settle_rules(workspace, WAIT, DryRun::No, go_on)?;
+        let settled = follow_rules(workspace, WAIT, DryRun::No, go_on)?;
         settled.troubled.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     })])
 }
 
 /// Returns how a blocked task is set going.
-fn way_out(header: &Header) -> String {
+fn way_out(header: &TaskSummary) -> String {
     let id = &header.id;
     let lost =
         header.blockers.iter().filter_map(|blocker| LostDependency::read(blocker)).next_back();
@@ -133,8 +132,4 @@ fn way_out(header: &Header) -> String {
         }
         None => format!("see `aof why {id}`; then `aof task unblock {id} --reason \"...\"`"),
     }
-}
-
-fn is_known(rules: &Rules, workflow: &str) -> bool {
-    rules.project.workflows.iter().any(|known| known.name.as_str() == workflow)
 }

@@ -13,11 +13,10 @@ use crate::storage::layout::{ARCHIVE, is_archived};
 use crate::storage::tasks::task_files;
 use crate::storage::{ProjectPath, journal, layout};
 use crate::system::shell::{all_quoted, quoted};
-use crate::tasks::headers::header::NEW;
 use crate::tasks::headers::listing::Listing;
 use crate::tasks::state::frozen::Frozen;
 use crate::tasks::state::task_state;
-use crate::tasks::state::task_state::{Pending, Standing};
+use crate::tasks::state::task_state::{Pending, TaskState};
 
 /// Hand-made tasks, edits, and what nobody may have done. In the middle of a merge that is git's to tell.
 pub(crate) fn check(subject: &Subject<'_>) -> Found {
@@ -47,7 +46,7 @@ pub(crate) fn check(subject: &Subject<'_>) -> Found {
     }
     for id in changed_files(workspace, committed, listing) {
         // Files that cannot be read are told of already.
-        let Ok(standing) = Standing::read(workspace, &id) else { continue };
+        let Ok(standing) = TaskState::read(workspace, &id) else { continue };
         match (standing.frozen(), &standing.pending) {
             (Some(frozen), _) => freeze(&id, frozen),
             (None, Pending::Versions(_)) => edited.push(id),
@@ -109,8 +108,8 @@ pub(crate) fn archive(subject: &Subject<'_>) -> Found {
 
 /// Returns the tasks that nobody has taken up.
 fn hand_made(listing: &Listing) -> impl Iterator<Item = (TaskId, &ProjectPath)> {
-    let new = listing.tasks.iter().filter(|(header, _)| header.status == NEW);
-    new.filter_map(|(header, path)| Some((header.id.parse().ok()?, path)))
+    let new = listing.tasks.iter().filter(|(task, _)| task.is_new);
+    new.map(|(task, path)| (task.id.clone(), path))
 }
 
 /// Returns those of hand-made files that git's index has, and otherwise than they stand.
@@ -152,12 +151,12 @@ fn changed_files(
     listing: &Listing,
 ) -> Vec<TaskId> {
     let mut changed = Vec::new();
-    for (header, path) in listing.tasks.iter().filter(|(header, _)| header.status != NEW) {
+    for (task, path) in listing.tasks.iter().filter(|(task, _)| !task.is_new) {
         let Ok(snapshot) = task_files::read(&workspace.paths, path) else { continue };
         let is_committed =
             |blob: &ObjectId| workspace.repository.is_same_text(&snapshot.bytes, *blob);
         if !committed.get(path.as_str()).is_some_and(is_committed) {
-            changed.extend(header.id.parse::<TaskId>());
+            changed.push(task.id.clone());
         }
     }
     changed

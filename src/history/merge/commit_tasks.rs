@@ -21,7 +21,7 @@ pub(crate) struct CommitTasks {
 }
 
 /// The file of a task in one commit.
-pub(crate) type TaskPlace<'t> = Option<(&'t str, ObjectId)>;
+pub(crate) type CommittedFile<'t> = Option<(&'t str, ObjectId)>;
 
 impl CommitTasks {
     pub(crate) fn of(workspace: &Workspace, commit: CommitId) -> Result<Self, OpsError> {
@@ -47,7 +47,7 @@ impl CommitTasks {
     }
 
     /// Returns the file of a task.
-    pub(crate) fn place(&self, id: &TaskId) -> TaskPlace<'_> {
+    pub(crate) fn place(&self, id: &TaskId) -> CommittedFile<'_> {
         let path = self.tasks.get(id)?;
         Some((path, *self.files.get(path)?))
     }

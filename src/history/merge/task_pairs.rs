@@ -7,7 +7,7 @@ use crate::domain::{AgentId, Task, TaskId, Timestamp};
 use crate::git::CommitId;
 use crate::git::log::trailers::Trailer;
 use crate::history::task_reader::KnownTasks;
-use crate::history::touched_tasks::{Touched, Version, touched};
+use crate::history::touched_tasks::{FileVersion, Touched, touched};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
@@ -33,12 +33,12 @@ pub(crate) struct Pair {
 }
 
 /// The tasks that two commits changed since they parted.
-pub(crate) struct Changes {
+pub(crate) struct TaskChanges {
     pub ours: BTreeMap<TaskId, Touched>,
     pub theirs: BTreeMap<TaskId, Touched>,
 }
 
-impl Changes {
+impl TaskChanges {
     pub(crate) fn since(
         workspace: &Workspace,
         base: CommitId,
@@ -60,7 +60,7 @@ impl Changes {
         let mut found = BTreeMap::new();
         for (id, mine) in &self.ours {
             let Some(yours) = self.theirs.get(id) else { continue };
-            let mut read = |versions: &[Version]| match versions.first() {
+            let mut read = |versions: &[FileVersion]| match versions.first() {
                 Some((_, content)) => known.read(workspace, (id, *content), rules, at),
                 None => Ok(None),
             };

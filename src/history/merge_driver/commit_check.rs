@@ -7,12 +7,13 @@ use crate::domain::{TaskId, Timestamp};
 use crate::files::task_file;
 use crate::files::task_file::Defaults;
 use crate::git::{ChangedFile, CommitId, ObjectId, Repository};
+use crate::history::touched_tasks::project_folders;
 use crate::project::active_rules::stand_in;
 use crate::project::error::error::OpsError;
-use crate::storage::layout::{TASKS, task_id};
+use crate::storage::layout::task_id;
 
 /// A task of a project in a folder of the repository.
-type TaskPlace = (String, TaskId);
+type ProjectTask = (String, TaskId);
 
 /// A task whose staged history does not continue the committed one.
 struct Broken {
@@ -38,8 +39,8 @@ pub(crate) fn broken_histories(repository: &Repository) -> Result<Vec<String>, O
 fn broken_since(
     repository: &Repository,
     commit: CommitId,
-) -> Result<BTreeMap<TaskPlace, Broken>, OpsError> {
-    let mut tasks: BTreeMap<TaskPlace, Vec<ChangedFile>> = BTreeMap::new();
+) -> Result<BTreeMap<ProjectTask, Broken>, OpsError> {
+    let mut tasks: BTreeMap<ProjectTask, Vec<ChangedFile>> = BTreeMap::new();
     for file in repository.about_to_change(commit)? {
         if let Some(task) = task_at(&file.path) {
             tasks.entry(task).or_default().push(file);
@@ -73,12 +74,9 @@ fn broken_since(
 }
 
 /// Returns the task that a file of the repository is of, with the folder of its project.
-fn task_at(path: &str) -> Option<TaskPlace> {
-    let (above, name) = path.rsplit_once('/')?;
-    let id = task_id(name)?.ok()?;
-    let folders: Vec<&str> = above.split('/').collect();
-    let tasks = folders.iter().position(|folder| *folder == TASKS)?;
-    Some((folders[..tasks].join("/"), id))
+fn task_at(path: &str) -> Option<ProjectTask> {
+    let id = task_id(path.rsplit_once('/')?.1)?.ok()?;
+    Some((project_folders(path).next()?.trim_end_matches('/').to_owned(), id))
 }
 
 #[cfg(test)]

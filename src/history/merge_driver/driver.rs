@@ -6,6 +6,7 @@ use crate::domain::TaskId;
 use crate::files::config::configuration::PROJECT_FILE;
 use crate::git::{CommitId, Marks, Repository};
 use crate::history::merge::commit_tasks::id_of;
+use crate::history::touched_tasks::project_folders;
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::error::OpsError;
 use crate::project::rule_sources::rules_mark;
@@ -16,7 +17,7 @@ use crate::tasks::merge::one_task::{of_one_task, of_two_names};
 use crate::tasks::merge::outcome::{FileMerge, Versions};
 
 /// Opens the project in a folder.
-pub(crate) type Open<'o> = &'o dyn Fn(&Path) -> Result<Workspace, OpsError>;
+pub(crate) type ProjectOpener<'o> = &'o dyn Fn(&Path) -> Result<Workspace, OpsError>;
 
 /// Returns whether git merges two common ancestors of a criss-cross merge, by the labels of the sides. Where a file was moved, its path follows.
 pub(crate) fn is_virtual_base(marks: &Marks) -> bool {
@@ -28,7 +29,7 @@ pub(crate) fn is_virtual_base(marks: &Marks) -> bool {
 
 /// Merges two versions of a file at a path of the repository around `here`.
 pub(crate) fn drive(
-    open: Open<'_>,
+    open: ProjectOpener<'_>,
     here: &Path,
     path: &str,
     versions: Versions<'_>,
@@ -77,17 +78,14 @@ fn task_at(
 ) -> Result<Option<(String, TaskId)>, OpsError> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let Some(Ok(id)) = layout::task_id(name) else { return Ok(None) };
-    let folders = path.match_indices("tasks/").map(|(at, _)| &path[..at]);
-    let folders: Vec<&str> =
-        folders.filter(|folder| folder.is_empty() || folder.ends_with('/')).collect();
-    for folder in &folders {
+    for folder in project_folders(path) {
         if let Some(head) = head
             && top.blob_id(head, &format!("{folder}{PROJECT_FILE}"))?.is_some()
         {
-            return Ok(Some(((*folder).to_owned(), id)));
+            return Ok(Some((folder.to_owned(), id)));
         }
     }
-    Ok(folders.first().map(|folder| ((*folder).to_owned(), id)))
+    Ok(project_folders(path).next().map(|folder| (folder.to_owned(), id)))
 }
 
 /// Returns the task of the path in a label: git adds the paths where the two sides have the file at different ones.

@@ -1,27 +1,26 @@
-//! What one commit says happened: to the rules, and to each task whose file it changed.
+//! The events of one commit: of the rules, and of each task whose file it changed.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::unreported::News;
+use super::unreported::UnreportedCommits;
 use crate::domain::{AgentId, ChangeEvents, Event, Severity, Task, TaskId, Timestamp};
 use crate::files::config::configuration::Subject as RuleFile;
 use crate::git::log::trailers;
 use crate::git::{ChangedFile, CommitId, LogEntry, ObjectId};
-use crate::history::merge::task_pairs::Changes;
+use crate::history::merge::task_pairs::TaskChanges;
 use crate::history::task_reader::{KnownRules, KnownTasks};
+use crate::history::touched_tasks::{FileVersion, Touched, touched};
 use crate::project::error::error::OpsError;
 use crate::project::rule_check::check_committed;
 use crate::project::workspace::Workspace;
 use crate::rules::merge::{Superseded, with_people_of};
 use crate::rules::{Rules, events};
-use crate::storage::layout;
 
-/// How many earlier versions of a file are looked at for one that can be read.
+/// How many earlier versions of a file are tried for one that can be read.
 const LOOK_BACK: usize = 100;
 
-/// Tells of commits, one after the other.
-pub(crate) struct Telling<'w> {
+/// Derives the events of commits, one after the other.
+pub(crate) struct EventDeriver<'w> {
     workspace: &'w Workspace,
     rules: KnownRules,
     tasks: KnownTasks,
@@ -29,49 +28,42 @@ pub(crate) struct Telling<'w> {
     rules_of_gone: KnownRules,
 }
 
-/// What a commit says.
-pub(crate) struct Told {
+/// The events of a commit.
+pub(crate) struct CommitEvents {
     /// When it was made.
     pub committed: Timestamp,
     /// What happened in it.
     pub happened: Vec<ChangeEvents>,
 }
 
-/// A version of a file: where it stands, and its content.
-pub(crate) type Version = (String, ObjectId);
-
-/// A task whose file was changed: what the file was and is.
-pub(crate) type Changed = (TaskId, Option<Version>, Option<Version>);
-
-impl<'w> Telling<'w> {
-    /// Begins.
+impl<'w> EventDeriver<'w> {
     pub(crate) fn new(workspace: &'w Workspace) -> Self {
         let (rules, rules_of_gone) = (KnownRules::default(), KnownRules::default());
         Self { workspace, rules, tasks: KnownTasks::default(), rules_of_gone }
     }
 
-    /// Returns what a commit says happened; `number` sorts it behind those before it.
+    /// Returns the events of a commit; `number` sorts them behind those of earlier commits.
     pub(crate) fn of(
         &mut self,
-        news: &News,
+        news: &UnreportedCommits,
         commit: CommitId,
         number: usize,
-    ) -> Result<Told, OpsError> {
+    ) -> Result<CommitEvents, OpsError> {
         let entry = self.workspace.repository.log_entry(commit)?;
         let changed = self.workspace.repository.changed_files(commit)?;
-        // Rules that were told of already are other rules all the same.
+        // A change of rules that was reported already changes them all the same.
         let keeps_rules = !touches_rules(&changed);
-        let changed = news.brought(&self.workspace.repository, &entry, changed)?;
+        let changed = news.new_changes(&self.workspace.repository, &entry, changed)?;
         let touches_rules = touches_rules(&changed);
-        let tasks = of_tasks(changed);
-        let mut told = Told { committed: entry.committed, happened: Vec::new() };
+        let tasks = touched(&changed);
+        let mut told = CommitEvents { committed: entry.committed, happened: Vec::new() };
         if touches_rules || !tasks.is_empty() {
             let rules = self.rules.behind(self.workspace, &entry)?;
             if touches_rules {
                 told.happened.extend(self.of_rules(&rules, &entry, number)?);
             }
-            for changed in tasks {
-                told.happened.extend(self.of_task(news, &rules, (&entry, number), changed)?);
+            for (id, files) in tasks {
+                told.happened.extend(self.of_task(news, &rules, (&entry, number), &id, files)?);
             }
         }
         told.happened.extend(self.of_merge(&entry, number)?);
@@ -81,7 +73,7 @@ impl<'w> Telling<'w> {
         Ok(told)
     }
 
-    /// Tells what a merge superseded. Its files do not say so where ours stands to the byte; the commits that it joins do.
+    /// Returns what a merge superseded. Where ours stands to the byte, only the commits that it joins show that.
     fn of_merge(&mut self, entry: &LogEntry, number: usize) -> Result<Vec<ChangeEvents>, OpsError> {
         let [ours, theirs] = entry.parents[..] else { return Ok(Vec::new()) };
         let repository = &self.workspace.repository;
@@ -92,19 +84,19 @@ impl<'w> Telling<'w> {
             return Ok(Vec::new());
         };
         let rules = self.rules.behind(self.workspace, entry)?;
-        let changes = Changes::since(self.workspace, base, (ours, theirs))?;
+        let changes = TaskChanges::since(self.workspace, base, (ours, theirs))?;
         let pairs = changes.pairs(self.workspace, &rules, &mut self.tasks, entry.committed)?;
         let mut happened = Vec::new();
         for pair in pairs.values() {
             let Some(merged) = pair.merged(&rules, &pair.ours) else { continue };
             let task = Rc::new(merged.task);
             for Superseded { ticket, visit, by } in merged.superseded {
-                let said = visit
+                let events_of_commit = visit
                     .completion
                     .as_ref()
                     .map_or_else(|| visit.exited.to_string(), |stamp| stamp.id.to_string());
                 happened.push(ChangeEvents {
-                    mark: format!("superseded {ticket} {said}"),
+                    mark: format!("superseded {ticket} {events_of_commit}"),
                     at: entry.committed,
                     later: number,
                     project: rules.project.name.clone(),
@@ -140,48 +132,49 @@ impl<'w> Telling<'w> {
 
     fn of_task(
         &mut self,
-        news: &News,
+        news: &UnreportedCommits,
         rules: &Rules,
         (entry, number): (&LogEntry, usize),
-        (id, old, new): Changed,
+        id: &TaskId,
+        files: Touched,
     ) -> Result<Option<ChangeEvents>, OpsError> {
+        let (old, new) = (files.before.into_iter().next(), files.after.into_iter().next());
         let old_content = old.as_ref().map(|(_, content)| *content);
         let Some((path, new)) = new.filter(|(_, new)| old_content != Some(*new)) else {
             return Ok(None);
         };
         let before = match &old {
-            Some(version) => self.before(rules, entry, &id, version)?,
+            Some(version) => self.before(rules, entry, id, version)?,
             None => None,
         };
         // What cannot be read is somebody's work in progress; nothing is known of it.
-        let Some(after) = self.tasks.read(self.workspace, (&id, new), rules, entry.committed)?
-        else {
-            return Ok(None);
-        };
+        let Some(after) = self.read(rules, entry, id, new)? else { return Ok(None) };
         let (mut before, mut events) = (before, Vec::new());
-        let first = self.told_first(news, entry, &id)?;
+        let first = self.reported_by_rebased(news, entry, id)?;
         let told = match &first[..] {
-            [] => self.told(news, rules, entry, (&id, &path), before.as_deref(), &after)?,
+            [] => {
+                self.reported_state(news, rules, entry, (id, &path), before.as_deref(), &after)?
+            }
             _ => None,
         };
         if let Some(told) = told {
             let is_edit = before.is_none_or(|before| with_people_of(&before, &after) != *before);
-            events.extend(crate::rules::events::derive::events(rules, Some(&told), &after));
-            // What others told of does not have it; where this commit does not bring it either, its other parent does.
+            events.extend(crate::rules::events(rules, Some(&told), &after));
+            // An edit that was not reported comes from this commit, or else from its other parent.
             events.retain(|event| is_edit || *event != Event::Edited);
             before = Some(told);
             if events.is_empty() {
                 return Ok(None);
             }
-            refine(&mut events, entry, old.is_some());
+            refine_by_message(&mut events, entry, old.is_some());
         } else {
-            events.extend(said(rules, entry, before.as_deref(), &after, old.is_some()));
+            events.extend(events_of_commit(rules, entry, before.as_deref(), &after, old.is_some()));
             events.retain(|event| !first.contains(event));
             if events.is_empty() && !first.is_empty() {
                 return Ok(None);
             }
         }
-        // An older state is not when it was taken back to it.
+        // The time in an older state is not when the task was set back to it.
         let engine = before.as_ref().is_none_or(|task| task.updated < after.updated);
         Ok(Some(ChangeEvents {
             mark: format!(
@@ -196,11 +189,11 @@ impl<'w> Telling<'w> {
         }))
     }
 
-    /// Returns the task as it was when all was told of another branch, if that is on the way to `after`, and further than `before`: what
-    /// was squashed, or merged with other changes, was told there.
-    fn told(
+    /// Returns the task as it was when another branch was reported, if that is on the way to `after`, and further than `before`: squashed
+    /// or merged changes were reported there.
+    fn reported_state(
         &mut self,
-        news: &News,
+        news: &UnreportedCommits,
         rules: &Rules,
         entry: &LogEntry,
         (id, path): (&TaskId, &str),
@@ -212,13 +205,9 @@ impl<'w> Telling<'w> {
         if after.history.len() <= furthest {
             return Ok(found);
         }
-        for tip in news.told() {
+        for tip in news.reported() {
             let Some(content) = self.workspace.repository.blob_id(*tip, path)? else { continue };
-            let Some(task) =
-                self.tasks.read(self.workspace, (id, content), rules, entry.committed)?
-            else {
-                continue;
-            };
+            let Some(task) = self.read(rules, entry, id, content)? else { continue };
             if task.history.len() > furthest && after.history.starts_with(&task.history) {
                 furthest = task.history.len();
                 found = Some(task);
@@ -227,25 +216,32 @@ impl<'w> Telling<'w> {
         Ok(found)
     }
 
-    /// Returns the task as it was before: of a file that could not be read, as it was when it could.
+    fn read(
+        &mut self,
+        rules: &Rules,
+        entry: &LogEntry,
+        id: &TaskId,
+        version: ObjectId,
+    ) -> Result<Option<Rc<Task>>, OpsError> {
+        self.tasks.read(self.workspace, (id, version), rules, entry.committed)
+    }
+
+    /// Returns the task as it was before; of an unreadable file, its newest readable version.
     fn before(
         &mut self,
         rules: &Rules,
         entry: &LogEntry,
         id: &TaskId,
-        (path, content): &Version,
+        (path, content): &FileVersion,
     ) -> Result<Option<Rc<Task>>, OpsError> {
-        let repository = &self.workspace.repository;
-        if let Some(task) =
-            self.tasks.read(self.workspace, (id, *content), rules, entry.committed)?
-        {
+        if let Some(task) = self.read(rules, entry, id, *content)? {
             return Ok(Some(task));
         }
+        let repository = &self.workspace.repository;
         let Some(parent) = entry.parents.first() else { return Ok(None) };
         for earlier in repository.log_of(*parent, &[path])?.take(LOOK_BACK) {
             if let Some(content) = repository.blob_id(earlier?.id, path)?
-                && let Some(task) =
-                    self.tasks.read(self.workspace, (id, content), rules, entry.committed)?
+                && let Some(task) = self.read(rules, entry, id, content)?
             {
                 return Ok(Some(task));
             }
@@ -253,38 +249,40 @@ impl<'w> Telling<'w> {
         Ok(None)
     }
 
-    /// Returns what was told of a task before a rebase made this commit again: the same act may lead to another state there, and is still
-    /// the same act.
-    fn told_first(
+    /// Returns the events that were reported of a task before a rebase made this commit again: the same act may lead to another state
+    /// there, and is still the same act.
+    fn reported_by_rebased(
         &mut self,
-        news: &News,
+        news: &UnreportedCommits,
         entry: &LogEntry,
         id: &TaskId,
     ) -> Result<Vec<Event>, OpsError> {
         let mut told = Vec::new();
-        for gone in news.made_first(entry) {
-            told.extend(self.told_of_gone(*gone, id)?);
+        for gone in news.rebased_from(entry) {
+            told.extend(self.events_of_lost(*gone, id)?);
         }
         Ok(told)
     }
 
-    fn told_of_gone(&mut self, commit: CommitId, id: &TaskId) -> Result<Vec<Event>, OpsError> {
+    fn events_of_lost(&mut self, commit: CommitId, id: &TaskId) -> Result<Vec<Event>, OpsError> {
         let repository = &self.workspace.repository;
-        let changed =
-            of_tasks(repository.changed_files(commit)?).into_iter().find(|(own, ..)| own == id);
-        let Some((_, old, Some((_, new)))) = changed else { return Ok(Vec::new()) };
-        if old.as_ref().is_some_and(|(_, content)| *content == new) {
+        let Some(files) = touched(&repository.changed_files(commit)?).remove(id) else {
+            return Ok(Vec::new());
+        };
+        let Some((_, new)) = files.after.first() else { return Ok(Vec::new()) };
+        let old = files.before.first();
+        if old.is_some_and(|(_, content)| content == new) {
             return Ok(Vec::new());
         }
         let entry = repository.log_entry(commit)?;
         let rules = self.rules_of_gone.behind(self.workspace, &entry)?;
-        let before = match &old {
+        let before = match old {
             Some(version) => self.before(&rules, &entry, id, version)?,
             None => None,
         };
-        let after = self.tasks.read(self.workspace, (id, new), &rules, entry.committed)?;
+        let after = self.read(&rules, &entry, id, *new)?;
         Ok(after.map_or_else(Vec::new, |after| {
-            said(&rules, &entry, before.as_deref(), &after, old.is_some())
+            events_of_commit(&rules, &entry, before.as_deref(), &after, old.is_some())
         }))
     }
 }
@@ -293,23 +291,8 @@ fn touches_rules(changed: &[ChangedFile]) -> bool {
     changed.iter().any(|file| RuleFile::of(&file.path).is_some())
 }
 
-/// Returns the tasks among the files; one that moved is gone in one place and new in another.
-fn of_tasks(changed: Vec<ChangedFile>) -> Vec<Changed> {
-    let mut tasks: BTreeMap<TaskId, (Option<Version>, Option<Version>)> = BTreeMap::new();
-    for file in changed.into_iter().filter(|file| file.path.starts_with("tasks/")) {
-        let name = file.path.rsplit('/').next().unwrap_or_default();
-        if let Some(Ok(id)) = layout::task_id(name) {
-            let (before, after) = tasks.entry(id).or_default();
-            *after =
-                after.take().or_else(|| file.after.map(|content| (file.path.clone(), content)));
-            *before = before.take().or_else(|| file.before.map(|content| (file.path, content)));
-        }
-    }
-    tasks.into_iter().map(|(id, (before, after))| (id, before, after)).collect()
-}
-
-/// Returns what a commit says of a task that it brought from one state to the other.
-fn said(
+/// Returns the events of a task that a commit brought from one state to the other.
+fn events_of_commit(
     rules: &Rules,
     entry: &LogEntry,
     before: Option<&Task>,
@@ -317,17 +300,17 @@ fn said(
     known: bool,
 ) -> Vec<Event> {
     let mut events = events(rules, before, after);
-    refine(&mut events, entry, known);
+    refine_by_message(&mut events, entry, known);
     events
 }
 
-/// Makes of what the states tell what the commit says of it besides: who wrote a comment, that a claim was a person's doing.
-fn refine(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
+/// Adds what only the message of the commit says: who wrote a comment, that a person assigned a claim.
+fn refine_by_message(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
     let trailers = trailers::parse(&entry.message);
     let trailer =
         |key: &str| trailers.iter().find(|one| one.key() == key).map(|one| one.value().to_owned());
     let word = trailer("Aof-Event").unwrap_or_default();
-    // It was told when it was done.
+    // The act itself was reported when it was done.
     if word == "restored" && known {
         *events = vec![Event::Restored];
         return;
@@ -337,7 +320,7 @@ fn refine(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
         events.push(Event::Edited);
     }
     for event in events {
-        let said = match (&*event, word.as_str()) {
+        let events_of_commit = match (&*event, word.as_str()) {
             (Event::Claimed { at, agent }, "assigned") => {
                 Event::Assigned { at: at.clone(), agent: agent.clone() }
             }
@@ -351,7 +334,7 @@ fn refine(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
             }
             _ => continue,
         };
-        *event = said;
+        *event = events_of_commit;
     }
 }
 

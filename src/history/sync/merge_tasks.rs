@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::outcome::{LeftToPeople, Loss};
+use super::outcome::Loss;
 use crate::domain::TaskId;
 use crate::git::log::trailers::{Trailer, message};
 use crate::git::{CommitId, Marks, MergeDraft, ObjectId, Unshared};
-use crate::history::merge::commit_tasks::{CommitTasks, TaskPlace, id_of, place_of};
+use crate::history::merge::commit_tasks::{CommitTasks, CommittedFile, id_of, place_of};
 use crate::history::merge::task_pairs::superseded_trailer;
 use crate::project::active_rules::{rules_at, stand_in};
 use crate::project::error::error::OpsError;
@@ -22,13 +22,13 @@ use crate::tasks::merge::file_merge::merge_files;
 use crate::tasks::merge::outcome::{Conflict, Versions};
 
 /// Both sides in one commit.
-pub(crate) struct Joined {
+pub(crate) struct MergedCommit {
     pub commit: CommitId,
     pub superseded: Vec<Loss>,
 }
 
 /// What two sides are made of.
-pub(crate) struct Sides<'s> {
+pub(crate) struct MergeSides<'s> {
     pub base: CommitId,
     pub remote: CommitId,
     pub local: CommitId,
@@ -41,15 +41,17 @@ pub(crate) struct MergedTasks {
     /// What is to be otherwise than the remote has it; nothing for what is to be gone.
     pub files: BTreeMap<String, Option<Vec<u8>>>,
     pub losses: Vec<Loss>,
-    /// What people have to decide: which file, and why.
-    pub conflicts: Vec<(String, String)>,
+    pub conflicts: Vec<MergeConflict>,
 }
 
-/// Merges the tasks of all projects, or says what people have to decide. Writes nothing. Paths are the worktree's.
+/// What people have to decide: which file, and why.
+pub(crate) type MergeConflict = (String, String);
+
+/// Merges the tasks of all projects, or returns what people have to decide. Writes nothing. Paths are the worktree's.
 pub(crate) fn merge_projects(
     workspace: &Workspace,
-    sides: &Sides<'_>,
-) -> Result<Result<MergedTasks, LeftToPeople>, OpsError> {
+    sides: &MergeSides<'_>,
+) -> Result<Result<MergedTasks, Vec<MergeConflict>>, OpsError> {
     let mut all = MergedTasks::default();
     for folder in &sides.unshared.projects {
         let mixed = match in_project(workspace, folder)? {
@@ -66,20 +68,16 @@ pub(crate) fn merge_projects(
     {
         all.conflicts.push((path, why.to_owned()));
     }
-    Ok(if all.conflicts.is_empty() {
-        Ok(all)
-    } else {
-        Err(LeftToPeople::Conflict { files: all.conflicts })
-    })
+    Ok(if all.conflicts.is_empty() { Ok(all) } else { Err(all.conflicts) })
 }
 
 /// Makes the merge commit of what was merged.
 pub(crate) fn join(
     workspace: &Workspace,
-    sides: &Sides<'_>,
+    sides: &MergeSides<'_>,
     subject: &str,
     mixed: MergedTasks,
-) -> Result<Joined, OpsError> {
+) -> Result<MergedCommit, OpsError> {
     let MergedTasks { files, losses: superseded, .. } = mixed;
     let trailers: Vec<Trailer> =
         superseded.iter().filter_map(|loss| loss.trailer.clone()).collect();
@@ -92,7 +90,7 @@ pub(crate) fn join(
         committer: workspace.repository.identity()?,
         at: workspace.now(),
     })?;
-    Ok(Joined { commit, superseded })
+    Ok(MergedCommit { commit, superseded })
 }
 
 /// Opens another project of the same repository; nothing where it is this one.
@@ -105,7 +103,7 @@ fn in_project(workspace: &Workspace, folder: &str) -> Result<Option<Workspace>, 
 }
 
 /// Merges the tasks that the local side changed into those of the remote.
-fn merge_project(workspace: &Workspace, sides: &Sides<'_>) -> Result<MergedTasks, OpsError> {
+fn merge_project(workspace: &Workspace, sides: &MergeSides<'_>) -> Result<MergedTasks, OpsError> {
     let [base, remote, local] =
         [sides.base, sides.remote, sides.local].map(|commit| CommitTasks::of(workspace, commit));
     let (base, remote, local) = (base?, remote?, local?);
@@ -168,9 +166,9 @@ impl Merging<'_> {
     fn task(
         &mut self,
         id: &TaskId,
-        base: TaskPlace<'_>,
-        ours: TaskPlace<'_>,
-        theirs: TaskPlace<'_>,
+        base: CommittedFile<'_>,
+        ours: CommittedFile<'_>,
+        theirs: CommittedFile<'_>,
     ) -> Result<(), OpsError> {
         let repository = &self.workspace.repository;
         match (ours, theirs) {
@@ -202,7 +200,7 @@ impl Merging<'_> {
     fn both(
         &mut self,
         id: &TaskId,
-        base: TaskPlace<'_>,
+        base: CommittedFile<'_>,
         ours: (&str, ObjectId),
         theirs: (&str, ObjectId),
     ) -> Result<(), OpsError> {

@@ -85,14 +85,6 @@ pub(crate) fn remote_value(standing: &RemoteStanding) -> Value {
     })
 }
 
-/// Returns whether the remote could not be reached when it was spoken to last.
-pub(crate) fn is_cut_off(workspace: &Workspace) -> bool {
-    RemoteContact::load(&workspace.paths)
-        .unwrap_or_default()
-        .trouble
-        .is_some_and(|trouble| trouble.code == "offline")
-}
-
 impl RemoteStanding {
     /// Returns it in a line.
     pub(crate) fn line(&self) -> String {
@@ -152,14 +144,13 @@ impl RemoteStanding {
 /// Notes for `aof status` when the remote was reached, and what has been in the way since when.
 pub(crate) fn note_contact(
     workspace: &Workspace,
-    upstream: &Upstream,
     end: &Result<SyncEnd, OpsError>,
 ) -> Result<(), OpsError> {
     let mut lock = None;
     let (code, said) = match end {
         Ok(SyncEnd::Offline { said }) => ("offline", said.clone()),
         Ok(SyncEnd::Rejected { said }) => ("rejected", said.clone()),
-        Ok(SyncEnd::Left(left)) => (left.code(), left.problem(upstream)),
+        Ok(SyncEnd::Left(left)) => (left.code, left.problem.clone()),
         Ok(SyncEnd::Unsettled) => ("unsettled", "the remote went on each time".to_owned()),
         Err(OpsError::Remote(error)) => (error.code(), error.to_string()),
         // Something here is in the way: the remote may have gone on, and nobody knows how far. It is read later: no age of

@@ -1,11 +1,12 @@
-//! The rounds of a sync: look, merge, offer, and again until the remote takes it.
+//! A sync: fetch, compare, merge, push, and again until the remote takes it.
 
 use std::time::Duration;
 
 use tracing::info;
 
-use super::merge_tasks::{Sides, join, merge_projects};
-use super::outcome::{CommitLine, LeftToPeople, Loss, SyncEnd, Synced};
+use super::left_to_people::SyncNames;
+use super::merge_tasks::{MergeSides, join, merge_projects};
+use super::outcome::{CommitLine, Loss, SyncEnd, Synced};
 use super::remote_state::note_contact;
 use crate::git::{
     CommitId, Distance, GitError, Head, Prompts, Pushed, RemoteError, SYNCED, Upstream,
@@ -14,8 +15,8 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::random::chance;
 use crate::system::shell::quoted;
-use crate::tasks::apply::change::DryRun;
-use crate::tasks::recovery::checkout::{Brought, bring};
+use crate::tasks::plan::choice::DryRun;
+use crate::tasks::recovery::bring::{BringOutcome, bring};
 use crate::tasks::recovery::recover;
 
 /// How often a commit is offered at most.
@@ -28,7 +29,7 @@ const MOST_LISTED: usize = 100;
 
 /// Which way a sync begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum First {
+pub(crate) enum SyncStart {
     /// By asking what the remote has.
     Fetch,
     /// By offering what is here, as if the remote were where it was last seen.
@@ -37,7 +38,7 @@ pub(crate) enum First {
 
 /// What becomes of commits that change more than tasks, where no merge is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Strangers {
+pub(crate) enum ForeignCommits {
     /// They go to the remote with the rest: a person asked for it.
     Offered,
     /// They stay, and so does all that came after them, for their author to push.
@@ -46,21 +47,18 @@ pub(crate) enum Strangers {
 
 /// What is wanted of a sync.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wish<'w> {
+pub(crate) struct SyncOptions<'w> {
     /// The remote, if not the one that project.yaml names, or that the branch follows.
     pub remote: Option<&'w str>,
-    /// How it begins.
-    pub first: First,
-    /// What becomes of other people's work.
-    pub strangers: Strangers,
+    pub first: SyncStart,
+    pub strangers: ForeignCommits,
     /// Whether somebody may be asked for a passphrase.
     pub prompts: Prompts,
-    /// Whether it is only shown.
     pub dry_run: DryRun,
 }
 
 /// Syncs the project with its remote.
-pub(crate) fn sync(workspace: &Workspace, wish: &Wish<'_>) -> Result<Synced, OpsError> {
+pub(crate) fn sync(workspace: &Workspace, wish: &SyncOptions<'_>) -> Result<Synced, OpsError> {
     recover::heal_if_pending(workspace)?;
     let head = workspace.head()?;
     let named = match wish.remote {
@@ -68,73 +66,62 @@ pub(crate) fn sync(workspace: &Workspace, wish: &Wish<'_>) -> Result<Synced, Ops
         None => workspace.rules()?.rules.project.git.remote.as_ref().map(ToString::to_string),
     };
     let upstream = workspace.repository.upstream(&head, named.as_deref())??;
-    let begun = (head.commit, workspace.repository.remembered(&upstream)?);
-    let mut rounds = Rounds {
+    let remembered = workspace.repository.remembered(&upstream)?;
+    let again = match wish.remote {
+        Some(remote) => format!("aof sync --remote {}", quoted(remote)),
+        None => "aof sync".to_owned(),
+    };
+    let mut run = SyncRun {
         workspace,
         wish,
+        names: SyncNames::of(&upstream, again),
         upstream,
-        begun,
-        seen: begun.1,
+        begun: (head.commit, remembered),
+        remembered,
         offered: 0,
-        tip: begun.1,
+        tip: remembered,
         merge: None,
         superseded: Vec::new(),
         went: None,
         refused: None,
     };
-    let end = rounds.run();
+    let end = run.run();
     if wish.dry_run == DryRun::No {
-        note_contact(workspace, &rounds.upstream, &end)?;
+        note_contact(workspace, &end)?;
     }
-    rounds.synced(end?)
+    run.synced(end?)
 }
 
 /// A sync under way.
-struct Rounds<'r> {
+struct SyncRun<'r> {
     workspace: &'r Workspace,
-    wish: &'r Wish<'r>,
+    wish: &'r SyncOptions<'r>,
+    names: SyncNames,
     upstream: Upstream,
     /// Where this branch and the remote's were at the beginning.
     begun: (Option<CommitId>, Option<CommitId>),
-    /// Where the remote's branch was when it was looked at before this.
-    seen: Option<CommitId>,
+    /// Where the remote's branch was before this sync.
+    remembered: Option<CommitId>,
     /// How often something was offered.
     offered: u32,
-    /// Where the remote's branch was when it was last looked at.
+    /// Where the remote's branch was when it was last fetched.
     tip: Option<CommitId>,
     merge: Option<CommitId>,
     superseded: Vec<Loss>,
     /// What the remote took: from where on, and up to where.
     went: Option<(Option<CommitId>, CommitId)>,
-    /// When the remote last refused what was offered, as if it had gone on.
-    refused: Option<Refusal>,
+    /// The remote's branch when the remote last refused an offer as if the branch had gone on; with the remote's words, where the
+    /// branch was there the time before as well.
+    refused: Option<(Option<CommitId>, Option<String>)>,
 }
 
-/// What a round came to.
-enum Round {
-    Over(SyncEnd),
-    Again,
-}
-
-/// What was offered, and refused.
-struct Refusal {
-    /// Where the remote's branch was.
-    tip: Option<CommitId>,
-    /// What the remote said, where its branch was there the time before as well.
-    unmoved: Option<String>,
-}
-
-impl Rounds<'_> {
+impl SyncRun<'_> {
     fn run(&mut self) -> Result<SyncEnd, OpsError> {
-        let mut fetch = self.wish.first == First::Fetch;
-        for round in 0.. {
-            if fetch {
-                let deadline = self.workspace.deadline();
-                match self.workspace.repository.fetch(
-                    &self.upstream,
-                    self.wish.prompts,
-                    deadline,
-                )? {
+        for round in 0..=ROUNDS * 2 {
+            if round > 0 || self.wish.first == SyncStart::Fetch {
+                let (repository, deadline) =
+                    (&self.workspace.repository, self.workspace.deadline());
+                match repository.fetch(&self.upstream, self.wish.prompts, deadline)? {
                     Ok(tip) => self.tip = tip,
                     Err(RemoteError::Unreachable { said, .. }) => {
                         return Ok(SyncEnd::Offline { said });
@@ -145,69 +132,59 @@ impl Rounds<'_> {
                     self.begun.1 = self.tip;
                 }
             }
-            fetch = true;
-            match self.round()? {
-                Round::Over(end) => return Ok(end),
-                Round::Again if self.offered >= ROUNDS || round >= ROUNDS * 2 => break,
-                Round::Again => pause(round),
+            if let Some(end) = self.round()? {
+                return Ok(end);
             }
+            if self.offered >= ROUNDS {
+                break;
+            }
+            pause(round);
         }
-        Ok(self
-            .refused
-            .take()
-            .and_then(|last| last.unmoved)
-            .map_or(SyncEnd::Unsettled, |said| SyncEnd::Rejected { said }))
+        // A remote that refuses twice at one commit has not gone on: something else keeps it, as a lock that a killed git left.
+        let said = self.refused.take().and_then(|(_, said)| said);
+        Ok(said.map_or(SyncEnd::Unsettled, |said| SyncEnd::Rejected { said }))
     }
 
-    /// Tries again. A remote that refuses twice at one commit has not gone on: something else keeps it, as a lock that a killed git left.
-    fn again(&mut self, said: String) -> Round {
-        let is_same = self.refused.as_ref().is_some_and(|last| last.tip == self.tip);
-        self.refused = Some(Refusal { tip: self.tip, unmoved: is_same.then_some(said) });
-        Round::Again
-    }
-
-    /// Compares the two branches, and does what is to be done.
-    fn round(&mut self) -> Result<Round, OpsError> {
+    /// Compares the two branches, and does what is to be done. Returns nothing where it is to be tried again.
+    fn round(&mut self) -> Result<Option<SyncEnd>, OpsError> {
         let head = self.workspace.head()?;
         let repository = &self.workspace.repository;
         match (head.commit, self.tip) {
-            (None, None) => Ok(Round::Over(SyncEnd::Same)),
-            (Some(local), Some(remote)) if local == remote => Ok(Round::Over(SyncEnd::Same)),
-            (None, Some(remote)) => self.come(&head, remote),
+            (None, None) => Ok(Some(SyncEnd::Same)),
+            (Some(local), Some(remote)) if local == remote => Ok(Some(SyncEnd::Same)),
+            (None, Some(remote)) => self.fast_forward(&head, remote),
             (Some(local), Some(remote)) if repository.led_to(local, remote)? => {
-                self.come(&head, remote)
+                self.fast_forward(&head, remote)
             }
             (Some(local), None) => match self.unpublished(&head)? {
-                Some(end) => Ok(Round::Over(end)),
-                None => self.go(local),
+                Some(end) => Ok(Some(end)),
+                None => self.push(local),
             },
             (Some(local), Some(remote)) => {
                 // What the remote does not want any more is not brought back without a word.
-                if let Some(had) = repository.rewritten(&self.upstream, self.seen, local, remote)? {
-                    return Ok(Round::Over(SyncEnd::Left(LeftToPeople::Rewritten {
-                        had,
-                        has: remote,
-                    })));
+                let seen = self.remembered;
+                if let Some(had) = repository.rewritten(&self.upstream, seen, local, remote)? {
+                    return Ok(Some(SyncEnd::Left(self.names.rewritten(had, remote))));
                 }
                 if repository.led_to(remote, local)? {
-                    self.go(local)
+                    self.push(local)
                 } else {
-                    self.join(&head, local, remote)
+                    self.merge(&head, local, remote)
                 }
             }
         }
     }
 
-    /// Returns whether this branch, which the remote does not have, is to be published at all. That of the project alone is, and so is
-    /// whatever is the first branch of an empty remote; but not what was there before: whoever took it away may have meant it.
+    /// Returns how the sync ends where this branch, which the remote does not have, is not to be published. The project's own branch is
+    /// published, and the first branch of an empty remote; but not one that was there before: whoever took it away may have meant it.
     fn unpublished(&self, head: &Head) -> Result<Option<SyncEnd>, OpsError> {
         let repository = &self.workspace.repository;
-        let branch = head.branch().to_owned();
-        if let Some(had) = self.seen {
-            return Ok(Some(SyncEnd::Left(LeftToPeople::Deleted { branch, had: Some(had) })));
+        let branch = head.branch();
+        if self.remembered.is_some() {
+            return Ok(Some(SyncEnd::Left(self.names.deleted(branch, self.remembered))));
         }
-        let own = self.workspace.rules()?.rules.project.git.branch.clone();
-        if own.is_some_and(|own| own.as_str() == branch) {
+        let rules = self.workspace.rules()?.rules;
+        if rules.project.git.branch.as_ref().is_some_and(|own| own.as_str() == branch) {
             return Ok(None);
         }
         match repository.is_empty_there(&self.upstream, self.wish.prompts)? {
@@ -217,124 +194,119 @@ impl Rounds<'_> {
         }
         // A branch that follows one which is not there, nor remembered: git calls it gone.
         if self.upstream.followed {
-            return Ok(Some(SyncEnd::Left(LeftToPeople::Deleted { branch, had: None })));
+            return Ok(Some(SyncEnd::Left(self.names.deleted(branch, None))));
         }
         let follows = repository.upstream(head, None)?.ok().filter(|upstream| upstream.followed);
         let follows = follows.map(|upstream| upstream.name());
-        Ok(Some(SyncEnd::Left(LeftToPeople::Unpublished { branch, follows })))
+        Ok(Some(SyncEnd::Left(self.names.unpublished(branch, follows.as_deref()))))
     }
 
-    /// Only the remote went on.
-    fn come(&self, head: &Head, remote: CommitId) -> Result<Round, OpsError> {
+    /// Takes over what the remote has: only the remote went on.
+    fn fast_forward(&self, head: &Head, remote: CommitId) -> Result<Option<SyncEnd>, OpsError> {
         if self.wish.dry_run == DryRun::Yes {
-            return Ok(Round::Over(match self.workspace.repository.may_bring(head, remote) {
+            return Ok(Some(match self.workspace.repository.may_bring(head, remote) {
                 Ok(()) => SyncEnd::Rehearsed,
-                Err(error) => left(error)?,
+                Err(error) => self.blocked(error)?,
             }));
         }
         let subject = format!("{SYNCED}fast-forward to {}", self.upstream.name());
         Ok(match bring(self.workspace, head, remote, &subject)? {
-            Brought::There => Round::Over(SyncEnd::Same),
-            Brought::Moved => Round::Again,
-            Brought::Blocked(error) => Round::Over(left(error)?),
+            BringOutcome::There => Some(SyncEnd::Same),
+            BringOutcome::Moved => None,
+            BringOutcome::Blocked(error) => Some(self.blocked(error)?),
         })
     }
 
-    /// Only this side went on.
-    fn go(&mut self, local: CommitId) -> Result<Round, OpsError> {
-        if self.wish.strangers == Strangers::Kept
-            && let Some((commit, path)) =
-                self.workspace.repository.unshared(self.tip, local)?.stranger
+    /// Pushes what is here: only this side went on.
+    fn push(&mut self, local: CommitId) -> Result<Option<SyncEnd>, OpsError> {
+        if self.wish.strangers == ForeignCommits::Kept
+            && let unshared = self.workspace.repository.unshared(self.tip, local)?
+            && let Some((commit, path)) = unshared.stranger
         {
-            return Ok(Round::Over(SyncEnd::Left(LeftToPeople::Stranger {
-                commit,
-                path,
-                apart: false,
-            })));
+            return Ok(Some(SyncEnd::Left(self.names.stranger(commit, &path, false))));
         }
         if self.wish.dry_run == DryRun::Yes {
             self.went = Some((self.tip, local));
-            return Ok(Round::Over(SyncEnd::Rehearsed));
+            return Ok(Some(SyncEnd::Rehearsed));
         }
-        match self.offer(local)? {
-            Ok(Pushed::Done) => {
-                self.went = Some((self.begun.1, local));
-                self.tip = Some(local);
-                // Whoever committed here meanwhile syncs as well.
-                Ok(Round::Over(SyncEnd::Same))
-            }
-            Ok(Pushed::Moved { said }) => Ok(self.again(said)),
-            Ok(Pushed::Rejected { said }) => Ok(Round::Over(SyncEnd::Rejected { said })),
-            Err(said) => Ok(Round::Over(SyncEnd::Offline { said })),
+        let end = self.offer(local)?;
+        if end == Some(SyncEnd::Same) {
+            (self.went, self.tip) = (Some((self.begun.1, local)), Some(local));
         }
+        // Whoever committed here meanwhile syncs as well.
+        Ok(end)
     }
 
-    /// Both went on.
-    fn join(&mut self, head: &Head, local: CommitId, remote: CommitId) -> Result<Round, OpsError> {
+    /// Merges both sides: both went on.
+    fn merge(
+        &mut self,
+        head: &Head,
+        local: CommitId,
+        remote: CommitId,
+    ) -> Result<Option<SyncEnd>, OpsError> {
         let repository = &self.workspace.repository;
         let Some(base) = repository.newest_common(local, [remote])? else {
-            return Ok(Round::Over(SyncEnd::Left(LeftToPeople::Unrelated {
-                shallow: repository.is_shallow()?,
-            })));
+            return Ok(Some(SyncEnd::Left(self.names.unrelated(repository.is_shallow()?))));
         };
         let unshared = repository.unshared(Some(remote), local)?;
         if let Some((commit, path)) = unshared.stranger {
-            return Ok(Round::Over(SyncEnd::Left(LeftToPeople::Stranger {
-                commit,
-                path,
-                apart: true,
-            })));
+            return Ok(Some(SyncEnd::Left(self.names.stranger(commit, &path, true))));
         }
-        let sides = Sides { base, remote, local, unshared: &unshared };
-        let mixed = match merge_projects(self.workspace, &sides)? {
-            Ok(mixed) => mixed,
-            Err(left) => return Ok(Round::Over(SyncEnd::Left(left))),
+        let sides = MergeSides { base, remote, local, unshared: &unshared };
+        let merged = match merge_projects(self.workspace, &sides)? {
+            Ok(merged) => merged,
+            Err(conflicts) => return Ok(Some(SyncEnd::Left(self.names.conflict(conflicts)))),
         };
         if self.wish.dry_run == DryRun::Yes {
-            self.superseded = mixed.losses;
-            self.went = Some((Some(remote), local));
-            return Ok(Round::Over(SyncEnd::Rehearsed));
+            (self.superseded, self.went) = (merged.losses, Some((Some(remote), local)));
+            return Ok(Some(SyncEnd::Rehearsed));
         }
         let noun = if unshared.commits == 1 { "commit" } else { "commits" };
         let subject =
             format!("{SYNCED}merge {} {noun} into {}", unshared.commits, self.upstream.name());
-        let joined = join(self.workspace, &sides, &subject, mixed)?;
-        if let Err(error) = self.workspace.repository.may_bring(head, joined.commit) {
-            return Ok(Round::Over(left(error)?));
+        let joined = join(self.workspace, &sides, &subject, merged)?;
+        if let Err(error) = repository.may_bring(head, joined.commit) {
+            return Ok(Some(self.blocked(error)?));
         }
-        let end = match self.offer(joined.commit)? {
-            Ok(Pushed::Moved { said }) => return Ok(self.again(said)),
-            Ok(Pushed::Done) => {
-                self.went = Some((Some(remote), local));
-                self.tip = Some(joined.commit);
-                SyncEnd::Same
-            }
-            // What others did comes in all the same: it is known here, whatever the remote thinks of ours.
-            Ok(Pushed::Rejected { said }) => SyncEnd::Rejected { said },
-            Err(said) => SyncEnd::Offline { said },
-        };
+        // Where the remote does not take it, what others did comes in all the same: it is known here.
+        let Some(end) = self.offer(joined.commit)? else { return Ok(None) };
+        if end == SyncEnd::Same {
+            (self.went, self.tip) = (Some((Some(remote), local)), Some(joined.commit));
+        }
         (self.merge, self.superseded) = (Some(joined.commit), joined.superseded);
         let subject = format!("{SYNCED}merge with {}", self.upstream.name());
         Ok(match bring(self.workspace, head, joined.commit, &subject)? {
-            Brought::Moved if end == SyncEnd::Same => Round::Again,
-            Brought::There | Brought::Moved => Round::Over(end),
-            Brought::Blocked(error) => Round::Over(left(error)?),
+            BringOutcome::Moved if end == SyncEnd::Same => None,
+            BringOutcome::There | BringOutcome::Moved => Some(end),
+            BringOutcome::Blocked(error) => Some(self.blocked(error)?),
         })
     }
 
-    fn offer(&mut self, commit: CommitId) -> Result<Result<Pushed, String>, OpsError> {
+    /// Pushes a commit. Returns nothing where the remote went on meanwhile.
+    fn offer(&mut self, commit: CommitId) -> Result<Option<SyncEnd>, OpsError> {
         self.offered += 1;
-        match self.workspace.repository.push(&self.upstream, commit, self.wish.prompts)? {
-            Ok(pushed) => Ok(Ok(pushed)),
-            Err(RemoteError::Unreachable { said, .. }) => Ok(Err(said)),
-            Err(error) => Err(error.into()),
-        }
+        let repository = &self.workspace.repository;
+        Ok(match repository.push(&self.upstream, commit, self.wish.prompts)? {
+            Ok(Pushed::Done) => Some(SyncEnd::Same),
+            Ok(Pushed::Moved { said }) => {
+                let is_unmoved = self.refused.as_ref().is_some_and(|(tip, _)| *tip == self.tip);
+                self.refused = Some((self.tip, is_unmoved.then_some(said)));
+                None
+            }
+            Ok(Pushed::Rejected { said }) => Some(SyncEnd::Rejected { said }),
+            Err(RemoteError::Unreachable { said, .. }) => Some(SyncEnd::Offline { said }),
+            Err(error) => return Err(error.into()),
+        })
+    }
+
+    /// Returns the end of a sync whose files cannot be checked out.
+    fn blocked(&self, error: GitError) -> Result<SyncEnd, GitError> {
+        self.names.blocked(error).map(SyncEnd::Left)
     }
 
     /// Returns what came, what went, and how far the two sides are apart.
     fn synced(self, end: SyncEnd) -> Result<Synced, OpsError> {
         let repository = &self.workspace.repository;
-        let (from, _) = self.begun;
         let now = repository.look()?.commit;
         // What went there came from here.
         let theirs = self.went.map_or(self.tip, |(before, _)| before);
@@ -344,9 +316,9 @@ impl Rounds<'_> {
             }
             _ => false,
         };
-        let came = if has_come { lines(self.workspace, from, theirs)? } else { Vec::new() };
-        let went = match &self.went {
-            Some((before, up_to)) => lines(self.workspace, *before, Some(*up_to))?,
+        let came = if has_come { lines(self.workspace, self.begun.0, theirs)? } else { Vec::new() };
+        let went = match self.went {
+            Some((before, up_to)) => lines(self.workspace, before, Some(up_to))?,
             None => Vec::new(),
         };
         let Distance { ahead, behind } = match (now, self.tip) {
@@ -357,17 +329,8 @@ impl Rounds<'_> {
             (None, _) => Distance::default(),
         };
         let Self { upstream, merge, superseded, offered: rounds, .. } = self;
-        let again = match self.wish.remote {
-            Some(remote) => format!("aof sync --remote {}", quoted(remote)),
-            None => "aof sync".to_owned(),
-        };
-        Ok(Synced { upstream, again, came, went, merge, superseded, rounds, ahead, behind, end })
+        Ok(Synced { upstream, came, went, merge, superseded, rounds, ahead, behind, end })
     }
-}
-
-/// Returns the end of a sync whose files cannot be checked out.
-fn left(error: GitError) -> Result<SyncEnd, GitError> {
-    LeftToPeople::of(error).map(SyncEnd::Left)
 }
 
 /// Returns the newest commits that led to one and not to the other.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::commit_reader::longest;
-use super::finding::{BrokenRule, Finding};
+use super::finding::{BrokenRule, HistoryFinding};
 use super::words::{named, short};
 use crate::domain::{Task, Visit};
 use crate::git::{CommitId, Repository};
@@ -18,7 +18,7 @@ pub(crate) fn forced(
     repository: &Repository,
     old: CommitId,
     new: CommitId,
-) -> Result<Option<Finding>, OpsError> {
+) -> Result<Option<HistoryFinding>, OpsError> {
     if repository.led_to(old, new)? {
         return Ok(None);
     }
@@ -27,7 +27,13 @@ pub(crate) fn forced(
     let commits = if count == 1 { "1 commit".to_owned() } else { format!("{count} commits") };
     let expected = format!("a branch that goes on from commit {}", &old.to_string()[..7]);
     let found = format!("one that leaves {commits} of it behind");
-    Ok(Some(Finding::new(&repository.log_entry(new)?, None, BrokenRule::Forced, expected, found)))
+    Ok(Some(HistoryFinding::new(
+        &repository.log_entry(new)?,
+        None,
+        BrokenRule::Forced,
+        expected,
+        found,
+    )))
 }
 
 /// Returns which entries of the old commit the new one lacks, where no other finding says so: a merge may have put others in their
@@ -36,8 +42,8 @@ pub(crate) fn superseded(
     workspace: &Workspace,
     (old, new): (CommitId, CommitId),
     main: Option<CommitId>,
-    known: &[Finding],
-) -> Result<Vec<Finding>, OpsError> {
+    known: &[HistoryFinding],
+) -> Result<Vec<HistoryFinding>, OpsError> {
     let repository = &workspace.repository;
     if !repository.led_to(old, new)? {
         return Ok(Vec::new());
@@ -51,7 +57,7 @@ pub(crate) fn superseded(
     };
     let mut wrong = Vec::new();
     for (id, own) in touched(&repository.changed_between(old, new)?) {
-        let is_told = |wrong: &Finding| {
+        let is_told = |wrong: &HistoryFinding| {
             let tells = matches!(
                 wrong.rule,
                 BrokenRule::Removed | BrokenRule::Rewritten | BrokenRule::LostInMerge
@@ -91,7 +97,7 @@ pub(crate) fn superseded(
             named(lost),
             &old.to_string()[..7]
         );
-        wrong.push(Finding::new(
+        wrong.push(HistoryFinding::new(
             &entry,
             Some(&id),
             BrokenRule::SupersededShared,

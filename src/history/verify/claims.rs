@@ -1,7 +1,7 @@
 //! What a commit says of itself, held against what it did: its trailers, its author, its date, and what else it changed.
 
-use super::finding::{BrokenRule, Finding, Judged};
-use super::words::{Told, breach_told, short};
+use super::finding::{BrokenRule, HistoryFinding, Judged};
+use super::words::{RuleBreach, breach_told, short};
 use crate::domain::{Task, TaskId, Visit};
 use crate::git::log::trailers;
 use crate::git::log::trailers::Trailer;
@@ -15,7 +15,7 @@ pub(crate) const OWN_TRAILERS: [&str; 6] =
     ["Aof-Task", "Aof-Gate", "Aof-Outcome", "Aof-Agent", "Aof-Completion", "Aof-Event"];
 
 /// What a commit says of the change of a task.
-pub(crate) struct Claims<'c> {
+pub(crate) struct CommitClaims<'c> {
     pub entry: &'c LogEntry,
     pub said: &'c [Trailer],
     /// The files of the project that it changed.
@@ -26,14 +26,14 @@ pub(crate) struct Claims<'c> {
 }
 
 /// Returns the trailers that the commit has more than once, with different values: whoever reads it may go by any of them.
-pub(crate) fn contradictions(entry: &LogEntry, said: &[Trailer]) -> Vec<Finding> {
+pub(crate) fn contradictions(entry: &LogEntry, said: &[Trailer]) -> Vec<HistoryFinding> {
     let several = OWN_TRAILERS.iter().filter_map(|key| {
         let mut values = said.iter().filter(|one| one.key() == *key).map(Trailer::value);
         let first = values.next()?;
         let other = values.find(|value| *value != first)?;
         let (expected, found) =
             (format!("one `{key}`"), short(&format!("`{first}` and `{other}`")));
-        Some(Finding::new(entry, None, BrokenRule::WrongTrailer, expected, found))
+        Some(HistoryFinding::new(entry, None, BrokenRule::WrongTrailer, expected, found))
     });
     several.collect()
 }
@@ -47,7 +47,7 @@ fn trailer<'t>(said: &'t [Trailer], key: &str) -> Option<&'t str> {
     said.iter().find(|one| one.key() == key).map(Trailer::value)
 }
 
-impl Claims<'_> {
+impl CommitClaims<'_> {
     /// Judges the change by its proof, and what the commit says of it.
     pub(crate) fn judge(
         &self,
@@ -57,7 +57,7 @@ impl Claims<'_> {
         proof: Proof,
         judged: &mut Judged,
     ) {
-        let told: Vec<Told> = match proof {
+        let told: Vec<RuleBreach> = match proof {
             Proof::Breach(breach) => vec![breach_told(rules, before, after, &breach)],
             Proof::Several(steps) => vec![(
                 BrokenRule::Squashed,
@@ -85,7 +85,7 @@ impl Claims<'_> {
             }
         };
         judged.findings.extend(told.into_iter().map(|(rule, expected, found)| {
-            Finding::new(self.entry, Some(self.id), rule, expected, found)
+            HistoryFinding::new(self.entry, Some(self.id), rule, expected, found)
         }));
     }
 
@@ -96,7 +96,7 @@ impl Claims<'_> {
         before: Option<&Task>,
         after: &Task,
         done: &Found,
-    ) -> Vec<Told> {
+    ) -> Vec<RuleBreach> {
         let Some(named) = named_task(self.said) else {
             return vec![(
                 BrokenRule::Unattested,
@@ -149,7 +149,7 @@ impl Claims<'_> {
         told
     }
 
-    fn wrong_author(&self, rules: &Rules, done: &Found) -> Option<Told> {
+    fn wrong_author(&self, rules: &Rules, done: &Found) -> Option<RuleBreach> {
         let agent = match &done.act {
             Act::Complete(completion) => &completion.agent,
             Act::Claim { agent, .. } | Act::Renew { agent, .. }
@@ -170,7 +170,7 @@ impl Claims<'_> {
     }
 
     /// Returns what the commit changed besides the task and the files that go with it.
-    fn more_than_the_task(&self) -> Option<Told> {
+    fn more_than_the_task(&self) -> Option<RuleBreach> {
         let is_other = |path: &&str| {
             let name = path.rsplit('/').next().unwrap_or_default();
             let rest = name.strip_prefix(self.id.as_str());
@@ -183,7 +183,7 @@ impl Claims<'_> {
     }
 
     /// Returns where the text of the message differs from the entry: people read the log, and not the file.
-    fn wrong_text(&self, visit: &Visit) -> Option<Told> {
+    fn wrong_text(&self, visit: &Visit) -> Option<RuleBreach> {
         let expected = commit_message::entry_text(visit, self.id.as_str());
         let found = trailers::text_above(&self.entry.message);
         if found == expected {

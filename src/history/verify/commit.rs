@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use super::claims::{Claims, contradictions, named_task};
+use super::claims::{CommitClaims, contradictions, named_task};
 use super::commit_reader::{CommitReader, is_new, longest};
-use super::finding::{BrokenRule, Finding, Judged};
+use super::finding::{BrokenRule, HistoryFinding, Judged};
 use super::merge_commit::{judge_merge, said_by_hand, task_after};
 use super::proof::prove_change;
 use super::signatures;
@@ -43,7 +43,13 @@ pub(crate) fn judge_commit(
     {
         let expected = format!("a change of {}", short(named));
         let found = short(&format!("a commit that does not touch it, with `Aof-Task: {named}`"));
-        judged.findings.push(Finding::new(entry, None, BrokenRule::WrongTrailer, expected, found));
+        judged.findings.push(HistoryFinding::new(
+            entry,
+            None,
+            BrokenRule::WrongTrailer,
+            expected,
+            found,
+        ));
     }
     if !tasks.is_empty() {
         let rules = &*reader.rules(entry)?;
@@ -51,7 +57,8 @@ pub(crate) fn judge_commit(
         let besides = if names_one_of_them { repository.changed_besides(commit)? } else { None };
         let commit = Commit { entry, said, rules, anchor };
         for (id, own) in tasks {
-            let claims = Claims { entry, said, changed, besides: besides.as_deref(), id: &id };
+            let claims =
+                CommitClaims { entry, said, changed, besides: besides.as_deref(), id: &id };
             commit.judge_task(reader, &id, own, &claims, &mut judged)?;
         }
     }
@@ -81,12 +88,12 @@ impl Commit<'_> {
         reader: &mut CommitReader<'_>,
         id: &TaskId,
         mut own: Touched,
-        claims: &Claims<'_>,
+        claims: &CommitClaims<'_>,
         judged: &mut Judged,
     ) -> Result<(), OpsError> {
         let Self { entry, rules, .. } = *self;
         let finding = |rule, expected: &str, found: String| {
-            Finding::new(entry, Some(id), rule, expected, found)
+            HistoryFinding::new(entry, Some(id), rule, expected, found)
         };
         judged.changes += 1;
         if own.after.is_empty() {

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use crate::domain::{Task, TaskId};
 use crate::files::config::configuration::Subject as RuleFile;
 use crate::git::{ChangedFile, LogEntry, ObjectId};
-use crate::history::merge::task_pairs::{Changes, Pair};
+use crate::history::merge::task_pairs::{Pair, TaskChanges};
 use crate::history::task_reader::{KnownRules, KnownTasks};
-use crate::history::touched_tasks::{KnownFiles, Version};
+use crate::history::touched_tasks::{FileVersion, KnownFiles};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
@@ -60,7 +60,7 @@ impl<'w> CommitReader<'w> {
         rules: &Rules,
         entry: &LogEntry,
         id: &TaskId,
-        versions: &[Version],
+        versions: &[FileVersion],
     ) -> Result<Vec<Rc<Task>>, OpsError> {
         let read = versions.iter().map(|(_, version)| self.read(rules, entry, id, *version));
         Ok(read.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
@@ -70,7 +70,7 @@ impl<'w> CommitReader<'w> {
     pub(crate) fn pairs(
         &mut self,
         entry: &LogEntry,
-        changes: &Changes,
+        changes: &TaskChanges,
     ) -> Result<BTreeMap<TaskId, Pair>, OpsError> {
         let rules = self.rules(entry)?;
         changes.pairs(self.workspace, &rules, &mut self.tasks, entry.committed)

@@ -1,65 +1,42 @@
 //! What is wrong in a history: where, which rule is broken, what was expected and what was found.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::domain::words::words;
 use crate::domain::{TaskId, Timestamp};
 use crate::git::{CommitId, LogEntry};
 
 words!(
-    /// The rule that a history breaks.
+    /// The rule that a history breaks; [`BrokenRule::sentence`] explains each.
     BrokenRule, "a rule of histories", {
-        /// An entry of a history is gone, or a whole task is.
         Removed = "removed",
-        /// An entry says something else than it did.
         Rewritten = "rewritten",
-        /// The rules in force refuse what an entry says.
         NotAllowed = "not_allowed",
-        /// By the rules in force, something else comes of what an entry says.
         WrongResult = "wrong_result",
-        /// What is the engine's was moved without an entry.
         MovedByHand = "moved_by_hand",
-        /// A file that nobody has taken up says that its task is finished.
         SaidByHand = "said_by_hand",
-        /// The rules allow it, and nothing says that the engine did it.
         Unattested = "unattested",
-        /// Several steps are in one commit, as squashing leaves them.
         Squashed = "squashed",
-        /// A trailer of the commit says something else than the entry.
         WrongTrailer = "wrong_trailer",
-        /// The message of the commit tells the entry otherwise.
         WrongMessage = "wrong_message",
-        /// The author of the commit is not who ended the visit.
         WrongAuthor = "wrong_author",
-        /// The date of the commit is not when the visit ended.
         WrongDate = "wrong_date",
-        /// A commit of the engine changed more than its task.
         OtherFiles = "other_files",
-        /// A merge left out what one side had.
         LostInMerge = "lost_in_merge",
-        /// A merge changed the rules otherwise than its sides did.
         RulesInMerge = "rules_in_merge",
-        /// A branch is to be moved to where its commits are not.
         Forced = "forced",
-        /// An entry that a branch had counts no more: a merge took it for what comes in, and what came later for what stands.
         SupersededShared = "superseded_shared",
-        /// A merge superseded an entry, and its message does not list it. This is no fault: a merge of a person lists none.
         Untold = "superseded",
-        /// A task has two files.
         Doubled = "doubled",
-        /// The file cannot be read.
         Unreadable = "unreadable",
-        /// An entry has no signature, and its agent signs.
         Unsigned = "unsigned",
-        /// A signature is of something else.
         BadSignature = "bad_signature",
-        /// A signature is by a key that is not its agent's, or that is not trusted.
         UntrustedKey = "untrusted_key",
     }
 );
 
 impl BrokenRule {
-    /// Returns whether the history is worth less for it.
+    /// Returns whether the history is worth less for it. A merge that a person made need not list what it superseded.
     pub(crate) const fn is_fault(self) -> bool {
         !matches!(self, Self::Untold)
     }
@@ -95,8 +72,8 @@ impl BrokenRule {
 }
 
 /// Something that is wrong in a commit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Finding {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct HistoryFinding {
     pub commit: CommitId,
     /// The first line of the commit's message.
     pub subject: String,
@@ -110,7 +87,7 @@ pub(crate) struct Finding {
     pub covered: Option<CommitId>,
 }
 
-impl Finding {
+impl HistoryFinding {
     pub(crate) fn new(
         entry: &LogEntry,
         task: Option<&TaskId>,
@@ -130,27 +107,12 @@ impl Finding {
             covered: None,
         }
     }
-
-    /// Returns it as `--json` shows it.
-    pub(crate) fn value(&self) -> Value {
-        json!({
-            "commit": self.commit.to_string(),
-            "subject": self.subject,
-            "author": self.author,
-            "authored": self.authored.to_string(),
-            "task": self.task.as_ref().map(TaskId::as_str),
-            "rule": self.rule.as_str(),
-            "expected": self.expected,
-            "found": self.found,
-            "covered": self.covered.map(|commit| commit.to_string()),
-        })
-    }
 }
 
 /// What was judged of a commit.
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
-    pub findings: Vec<Finding>,
+    pub findings: Vec<HistoryFinding>,
     /// How many changes of tasks were judged.
     pub changes: usize,
     /// How many of them name the rules by the hash of an earlier version.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::branch_moves::{forced, superseded};
 use super::commit::judge_commit;
 use super::commit_reader::CommitReader;
-use super::finding::{BrokenRule, Finding, Judged};
+use super::finding::{BrokenRule, HistoryFinding, Judged};
 use super::words::short;
 use crate::domain::TaskId;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
@@ -46,7 +46,7 @@ pub(crate) struct Verified {
     /// How many of these name the rules by the hash of another version of aof.
     pub renamed: usize,
     /// What is wrong, the oldest first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<HistoryFinding>,
     /// The commits at which a shallow history ends.
     pub ends: Vec<CommitId>,
     /// How git shows another history than the one that was judged.
@@ -55,7 +55,7 @@ pub(crate) struct Verified {
 
 impl Verified {
     /// Returns the faults that nobody with the right has put right since.
-    pub(crate) fn open(&self) -> impl Iterator<Item = &Finding> {
+    pub(crate) fn open(&self) -> impl Iterator<Item = &HistoryFinding> {
         self.findings.iter().filter(|own| own.covered.is_none() && own.rule.is_fault())
     }
 
@@ -67,7 +67,7 @@ impl Verified {
             "commits": self.commits,
             "changes": self.changes,
             "otherHashes": self.renamed,
-            "findings": self.findings.iter().map(Finding::value).collect::<Vec<_>>(),
+            "findings": self.findings,
             "tasks": tasks.into_iter().map(TaskId::as_str).collect::<Vec<_>>(),
             "shallow": self.ends,
             "ignored": self.pretences.iter().map(|pretence| pretence.word()).collect::<Vec<_>>(),
@@ -146,7 +146,7 @@ pub(crate) fn verify_commits(
     let _ = side_by_side(workspace, &reach.commits, judge, &mut take)?;
     cover(workspace, &mut telling)?;
     for finding in doubled_tasks(workspace, until)? {
-        let is_told = |known: &Finding| {
+        let is_told = |known: &HistoryFinding| {
             (known.rule, known.commit, &known.task)
                 == (BrokenRule::Doubled, finding.commit, &finding.task)
         };
@@ -189,12 +189,12 @@ fn cover(workspace: &Workspace, telling: &mut [(CommitId, Judged)]) -> Result<()
 }
 
 /// Returns the tasks that still have several files, each with the commit that brought the second one.
-fn doubled_tasks(workspace: &Workspace, until: CommitId) -> Result<Vec<Finding>, OpsError> {
+fn doubled_tasks(workspace: &Workspace, until: CommitId) -> Result<Vec<HistoryFinding>, OpsError> {
     let repository = &workspace.repository;
     let told = doubled(workspace, until)?.into_iter().map(|(id, path)| {
         let entry = repository.log_entry(doubled_by(repository, &id, until)?)?;
         let found = short(&format!("`{path}` besides another one"));
-        Ok(Finding::new(&entry, Some(&id), BrokenRule::Doubled, "one file of a task", found))
+        Ok(HistoryFinding::new(&entry, Some(&id), BrokenRule::Doubled, "one file of a task", found))
     });
     told.collect()
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::claims::OWN_TRAILERS;
 use super::commit_reader::{CommitReader, is_new, longest};
-use super::finding::{BrokenRule, Finding, Judged};
+use super::finding::{BrokenRule, HistoryFinding, Judged};
 use super::merge_rules;
 use super::remerge::Remerge;
 use super::signatures;
@@ -17,7 +17,7 @@ use crate::files::task_file::Defaults;
 use crate::git::log::trailers;
 use crate::git::{CommitId, LogEntry, ObjectId, Repository};
 use crate::history::merge::task_pairs::{SUPERSEDED, superseded_trailer};
-use crate::history::touched_tasks::{Touched, Version, is_of_another_project, touched};
+use crate::history::touched_tasks::{FileVersion, Touched, is_of_another_project, touched};
 use crate::project::error::error::OpsError;
 use crate::rules::{Rules, stands_alike};
 
@@ -65,7 +65,7 @@ pub(crate) fn judge_merge(
         }
         let first = had.first().map(|(side, _)| side.to_string()[..7].to_owned());
         let mut lost = |rule, expected, found: &str| {
-            judged.findings.push(Finding::new(entry, Some(id), rule, expected, found));
+            judged.findings.push(HistoryFinding::new(entry, Some(id), rule, expected, found));
         };
         let Some((_, new)) = sides.iter().find_map(|(_, own)| own.after.first()) else {
             if let Some(side) = first {
@@ -115,7 +115,7 @@ pub(crate) fn said_by_hand<'v>(
     repository: &Repository,
     rules: &Rules,
     id: &TaskId,
-    before: impl IntoIterator<Item = &'v Version>,
+    before: impl IntoIterator<Item = &'v FileVersion>,
     after: ObjectId,
 ) -> Result<Option<String>, OpsError> {
     let workflow = &rules.project.default_workflow;
@@ -137,8 +137,8 @@ pub(crate) fn said_by_hand<'v>(
 }
 
 impl MergedTask<'_> {
-    fn finding(&self, rule: BrokenRule, expected: String, found: String) -> Finding {
-        Finding::new(self.entry, Some(self.id), rule, expected, found)
+    fn finding(&self, rule: BrokenRule, expected: String, found: String) -> HistoryFinding {
+        HistoryFinding::new(self.entry, Some(self.id), rule, expected, found)
     }
 
     /// Returns whether no parent has the very files.
@@ -152,7 +152,7 @@ impl MergedTask<'_> {
         reader: &CommitReader<'_>,
         anchor: Option<&TrustedKeys>,
         remerge: &Remerge,
-    ) -> Result<Vec<Finding>, OpsError> {
+    ) -> Result<Vec<HistoryFinding>, OpsError> {
         let history = &self.after.history;
         let places = 0..history.len();
         let is_new = |place: &usize| {
@@ -187,7 +187,7 @@ impl MergedTask<'_> {
         &self,
         repository: &Repository,
         new: ObjectId,
-    ) -> Result<Option<Finding>, OpsError> {
+    ) -> Result<Option<HistoryFinding>, OpsError> {
         if !is_new(&self.after) || !self.had.is_empty() || !self.is_of_no_side() {
             return Ok(None);
         }
@@ -202,7 +202,7 @@ impl MergedTask<'_> {
         &self,
         reader: &mut CommitReader<'_>,
         remerge: &Remerge,
-    ) -> Result<Vec<Finding>, OpsError> {
+    ) -> Result<Vec<HistoryFinding>, OpsError> {
         if remerge.is_cut_off {
             return Ok(Vec::new());
         }
@@ -267,14 +267,14 @@ fn judge_trailers(
     entry: &LogEntry,
     remerge: &Remerge,
     afters: &BTreeMap<TaskId, Rc<Task>>,
-) -> Result<Vec<Finding>, OpsError> {
+) -> Result<Vec<HistoryFinding>, OpsError> {
     let said = trailers::parse(&entry.message);
     let wrong = |expected: &str, found: &trailers::Trailer| {
         let found = short(&format!("`{found}`"));
-        Finding::new(entry, None, BrokenRule::WrongTrailer, expected, found)
+        HistoryFinding::new(entry, None, BrokenRule::WrongTrailer, expected, found)
     };
     let own = said.iter().filter(|trailer| OWN_TRAILERS.contains(&trailer.key()));
-    let mut all: Vec<Finding> =
+    let mut all: Vec<HistoryFinding> =
         own.map(|trailer| wrong("a merge, which does no step itself", trailer)).collect();
     let mut superseded = said.iter().filter(|trailer| trailer.key() == SUPERSEDED).peekable();
     if superseded.peek().is_none() || remerge.is_cut_off {

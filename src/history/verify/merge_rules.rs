@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::finding::{BrokenRule, Finding};
+use super::finding::{BrokenRule, HistoryFinding};
 use super::remerge::Remerge;
 use super::words::short;
 use crate::files::config::configuration::Subject;
@@ -17,10 +17,10 @@ pub(crate) fn judge(
     repository: &Repository,
     entry: &LogEntry,
     remerge: &Remerge,
-) -> Result<Vec<Finding>, OpsError> {
+) -> Result<Vec<HistoryFinding>, OpsError> {
     let mut files: BTreeMap<String, (usize, Option<ObjectId>)> = BTreeMap::new();
     // Whatever a side had may stand where two changes dispute.
-    let mut lines = Lines::default();
+    let mut lines = SideLines::default();
     for parent in entry.parents.iter().filter(|parent| repository.has_commit(**parent)) {
         for file in repository.changed_between(*parent, entry.id)? {
             if Subject::of(&file.path).is_none() {
@@ -42,7 +42,7 @@ pub(crate) fn judge(
             } else {
                 "something that no side says; the rules change in commits of their own"
             };
-            wrong.push(Finding::new(entry, None, BrokenRule::RulesInMerge, words, found));
+            wrong.push(HistoryFinding::new(entry, None, BrokenRule::RulesInMerge, words, found));
         }
     }
     Ok(wrong)
@@ -50,15 +50,15 @@ pub(crate) fn judge(
 
 /// What may come of a file of the rules.
 #[derive(Default)]
-struct Expected {
+struct ExpectedRules {
     /// One of these.
     whole: Vec<Content>,
     /// Or anything made of lines that some side has.
     disputed: bool,
 }
 
-impl Expected {
-    fn allow(&self, after: Content, lines: &Lines) -> bool {
+impl ExpectedRules {
+    fn allow(&self, after: Content, lines: &SideLines) -> bool {
         self.whole.contains(&after) || self.disputed && after.is_none_or(|after| lines.hold(&after))
     }
 }
@@ -70,12 +70,12 @@ fn expected(
     remerge: &Remerge,
     path: &str,
     sides: usize,
-) -> Result<Option<Expected>, OpsError> {
-    let mut expected = Expected::default();
+) -> Result<Option<ExpectedRules>, OpsError> {
+    let mut expected = ExpectedRules::default();
     let bases: Vec<_> = remerge.bases().collect();
     let (&[ours, theirs], false) = (&entry.parents[..], bases.is_empty()) else {
         return Ok(
-            (sides == entry.parents.len()).then_some(Expected { disputed: true, ..expected })
+            (sides == entry.parents.len()).then_some(ExpectedRules { disputed: true, ..expected })
         );
     };
     let read = |commit| repository.read(commit, path);
@@ -106,9 +106,9 @@ fn expected(
 
 /// The lines of all that the sides say.
 #[derive(Default)]
-struct Lines(HashSet<Vec<u8>>);
+struct SideLines(HashSet<Vec<u8>>);
 
-impl Lines {
+impl SideLines {
     fn add(&mut self, content: Content) {
         let content = content.unwrap_or_default();
         self.0.extend(

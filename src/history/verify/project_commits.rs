@@ -9,6 +9,7 @@ use crate::domain::listed;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::config::configuration::PROJECT_FILE;
 use crate::git::{CommitId, Repository};
+use crate::history::touched_tasks::project_folders;
 use crate::project::aside::Clock;
 use crate::project::error::error::Named;
 use crate::project::error::error::OpsError;
@@ -44,7 +45,7 @@ impl FromStr for ProjectFolder {
 }
 
 /// A repository whose commits are looked at, and nothing else of it.
-pub(crate) struct Past {
+pub(crate) struct CommitArchive {
     start: PathBuf,
     command: String,
     clock: Clock,
@@ -52,7 +53,7 @@ pub(crate) struct Past {
     whole: Workspace,
 }
 
-impl Past {
+impl CommitArchive {
     /// Opens the nearest repository, from a folder upwards.
     pub(crate) fn open(start: &Path, command: String, clock: Clock) -> Result<Self, OpsError> {
         let whole = Workspace::of_commits(start, "", command.clone(), clock)?;
@@ -101,9 +102,9 @@ impl Past {
                 ruled.insert(folder);
             }
             if matches!(layout::task_id(name), Some(Ok(_)))
-                && let Some(above) = above_tasks(folder)
+                && let Some(above) = project_folders(&file.path).next_back()
             {
-                with_tasks.insert(above);
+                with_tasks.insert(above.trim_end_matches('/'));
             }
         }
         Ok(ruled
@@ -179,21 +180,6 @@ fn unknown(range: &Range) -> OpsError {
     OpsError::Unknown { kind: Named::Commit, given: range.until.clone(), known: Vec::new() }
 }
 
-/// Returns the folder that a folder of tasks belongs to: `shop` for `shop/tasks/archive/2026`.
-fn above_tasks(folder: &str) -> Option<&str> {
-    let mut at = folder;
-    loop {
-        let (above, name) = at.rsplit_once('/').unwrap_or(("", at));
-        if name == layout::TASKS {
-            return Some(above);
-        }
-        if above.is_empty() {
-            return None;
-        }
-        at = above;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,20 +198,6 @@ mod tests {
             ("../x", None),
         ] {
             assert_eq!(folder(text).as_deref(), expected, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn tasks_belong_to_the_folder_above_them() {
-        for (folder, expected) in [
-            ("tasks", Some("")),
-            ("tasks/archive/2026/02/16", Some("")),
-            ("shop/tasks", Some("shop")),
-            ("a/b/tasks/7q", Some("a/b")),
-            ("shop", None),
-            ("", None),
-        ] {
-            assert_eq!(above_tasks(folder), expected, "{folder}");
         }
     }
 }

@@ -4,7 +4,7 @@ use super::commit_reader::is_new;
 use crate::domain::{Task, TaskId};
 use crate::files::task_file::{Defaults, parse_hand_made_as_written};
 use crate::git::Repository;
-use crate::history::touched_tasks::Version;
+use crate::history::touched_tasks::FileVersion;
 use crate::project::error::error::OpsError;
 use crate::rules::{Proof, Rules, prove, rehashed};
 
@@ -16,7 +16,7 @@ type Proved = (Proof, bool);
 pub(crate) fn prove_change(
     repository: &Repository,
     rules: &Rules,
-    (before, files): (Option<&Task>, &[Version]),
+    (before, files): (Option<&Task>, &[FileVersion]),
     (id, after): (&TaskId, &Task),
 ) -> Result<Proved, OpsError> {
     let proved = prove_states(rules, before, after);

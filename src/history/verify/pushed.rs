@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::branch_moves::{forced, superseded};
 use super::history::{Verified, verify_commits};
-use super::project_commits::{Past, ProjectFolder};
+use super::project_commits::{CommitArchive, ProjectFolder};
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::git::{CommitId, ObjectId};
 use crate::project::error::error::OpsError;
@@ -55,7 +55,7 @@ fn is_nothing(id: ObjectId) -> bool {
 
 /// What a push brings to a project on one reference.
 #[derive(Debug)]
-pub(crate) struct Pushed {
+pub(crate) struct JudgedPush {
     /// The reference.
     pub reference: String,
     /// The project's folder in the repository.
@@ -67,11 +67,11 @@ pub(crate) struct Pushed {
 /// Judges what a push brings, in the order in which git tells of it. A reference that is deleted, or is not about a commit, brings
 /// nothing. Without a folder, every project counts that the repository has, or that the push brings.
 pub(crate) fn verify_pushed(
-    past: &Past,
+    past: &CommitArchive,
     folder: Option<&ProjectFolder>,
     updates: &[Update],
     anchor: Option<&TrustedKeys>,
-) -> Result<Vec<Pushed>, OpsError> {
+) -> Result<Vec<JudgedPush>, OpsError> {
     let repository = past.repository();
     let mut known = repository.named_commits()?;
     let head = repository.look()?;
@@ -114,7 +114,7 @@ pub(crate) fn verify_pushed(
                 let lost = superseded(&workspace, (old, new), main, &verified.findings)?;
                 verified.findings.extend(lost);
             }
-            pushed.push(Pushed {
+            pushed.push(JudgedPush {
                 reference: update.reference.clone(),
                 project: project.clone(),
                 verified,
@@ -127,7 +127,7 @@ pub(crate) fn verify_pushed(
 
 /// Returns the projects in any of the commits, and on the branch that the repository is known by.
 fn folders(
-    past: &Past,
+    past: &CommitArchive,
     commits: impl Iterator<Item = CommitId>,
 ) -> Result<BTreeSet<ProjectFolder>, OpsError> {
     let mut folders = BTreeSet::new();
@@ -139,7 +139,7 @@ fn folders(
 }
 
 /// Returns what was found as `--json` shows it.
-pub(crate) fn pushed_value(pushed: &[Pushed]) -> Value {
+pub(crate) fn pushed_value(pushed: &[JudgedPush]) -> Value {
     let refs = pushed.iter().map(|one| {
         let mut value = one.verified.value();
         value["ref"] = one.reference.as_str().into();

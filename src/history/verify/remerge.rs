@@ -6,21 +6,21 @@ use std::rc::Rc;
 use super::commit_reader::{CommitReader, is_new};
 use crate::domain::{Task, TaskId};
 use crate::git::{CommitId, LogEntry};
-use crate::history::merge::task_pairs::{Changes, Pair, superseded_trailer};
+use crate::history::merge::task_pairs::{Pair, TaskChanges, superseded_trailer};
 use crate::project::error::error::OpsError;
 use crate::rules::merge::{Merged, with_people_of};
 
 /// The merge of two commits, from each of the commits at which they parted. Other merges have none.
 pub(crate) struct Remerge {
-    sides: Vec<Sides>,
+    sides: Vec<SidesSince>,
     /// Where the two parted is not here, as in a shallow clone: nothing can be said of the merge.
     pub is_cut_off: bool,
 }
 
 /// What two sides did since one commit.
-struct Sides {
+struct SidesSince {
     base: CommitId,
-    changes: Changes,
+    changes: TaskChanges,
     pairs: BTreeMap<TaskId, Pair>,
 }
 
@@ -39,9 +39,9 @@ impl Remerge {
             return Ok(cut_off);
         }
         let sides = bases.into_iter().map(|base| {
-            let changes = Changes::since(reader.workspace, base, (ours, theirs))?;
+            let changes = TaskChanges::since(reader.workspace, base, (ours, theirs))?;
             let pairs = reader.pairs(entry, &changes)?;
-            Ok(Sides { base, changes, pairs })
+            Ok(SidesSince { base, changes, pairs })
         });
         Ok(Self { sides: sides.collect::<Result<_, OpsError>>()?, is_cut_off: false })
     }
@@ -61,7 +61,7 @@ impl Remerge {
     ) -> Result<Vec<Merged>, OpsError> {
         let rules = reader.rules(entry)?;
         let mut all = Vec::new();
-        for Sides { changes, pairs, .. } in &self.sides {
+        for SidesSince { changes, pairs, .. } in &self.sides {
             let own = match (changes.ours.get(id), changes.theirs.get(id)) {
                 (Some(_), Some(_)) => {
                     all.extend(pairs.get(id).and_then(|pair| pair.merged(&rules, after)));

@@ -1,8 +1,8 @@
 //! Judges the signatures of entries: by the rules of the commit before, and by keys that are trusted from outside.
 
-use super::finding::{BrokenRule, Finding};
+use super::finding::{BrokenRule, HistoryFinding};
 use super::remerge::Remerge;
-use super::words::{Told, short};
+use super::words::{RuleBreach, short};
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::domain::{PublicKey, Task, TaskId, listed};
 use crate::files::config::configuration::ORG_FILE;
@@ -19,8 +19,9 @@ pub(crate) fn of_entries(
     id: &TaskId,
     task: &Task,
     places: impl IntoIterator<Item = usize>,
-) -> Vec<Finding> {
-    let wrong = |(broken, expected, found)| Finding::new(entry, Some(id), broken, expected, found);
+) -> Vec<HistoryFinding> {
+    let wrong =
+        |(broken, expected, found)| HistoryFinding::new(entry, Some(id), broken, expected, found);
     places
         .into_iter()
         .filter_map(|place| {
@@ -60,7 +61,7 @@ pub(crate) fn by_newer_keys(
     Ok(newer)
 }
 
-fn by_rules(rules: &Rules, task: &Task, place: usize) -> Option<Told> {
+fn by_rules(rules: &Rules, task: &Task, place: usize) -> Option<RuleBreach> {
     let visit = task.history.get(place)?;
     let name = visit.agent.as_ref().map(ToString::to_string).unwrap_or_default();
     let keys = visit.agent.as_ref().map(|agent| rules.org.signing_keys(agent)).unwrap_or_default();
@@ -94,7 +95,7 @@ fn by_rules(rules: &Rules, task: &Task, place: usize) -> Option<Told> {
 
 /// Returns what is wrong with a signature that holds, and of an entry that was decided by other rules: what was said under those is not
 /// said under these.
-fn by_other_rules(rules: &Rules, task: &Task, place: usize) -> Option<Told> {
+fn by_other_rules(rules: &Rules, task: &Task, place: usize) -> Option<RuleBreach> {
     let visit = task.history.get(place).filter(|visit| visit.signature.is_some())?;
     let (hash, own) =
         (rules.hash(&task.routing.workflow)?, visit.workflow.as_deref().unwrap_or("none"));
@@ -103,7 +104,7 @@ fn by_other_rules(rules: &Rules, task: &Task, place: usize) -> Option<Told> {
     (own != hash).then(|| (BrokenRule::BadSignature, short(&expected), short(&found)))
 }
 
-fn by_anchor(anchor: &TrustedKeys, rules: &Rules, task: &Task, place: usize) -> Option<Told> {
+fn by_anchor(anchor: &TrustedKeys, rules: &Rules, task: &Task, place: usize) -> Option<RuleBreach> {
     let visit = task.history.get(place)?;
     let agent = visit.agent.as_ref()?;
     // Whatever no completion made, nobody signs.

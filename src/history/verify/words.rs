@@ -13,7 +13,7 @@ use super::finding::BrokenRule;
 const MOST: usize = 120;
 
 /// A broken rule, what was expected, and what was found.
-pub(crate) type Told = (BrokenRule, String, String);
+pub(crate) type RuleBreach = (BrokenRule, String, String);
 
 /// Returns which rule a breach breaks, with what was expected and found.
 pub(crate) fn breach_told(
@@ -21,7 +21,7 @@ pub(crate) fn breach_told(
     before: Option<&Task>,
     after: &Task,
     breach: &Breach,
-) -> Told {
+) -> RuleBreach {
     match breach {
         Breach::Removed { before, after } => {
             (BrokenRule::Removed, format!("{} at least", entries(*before)), entries(*after))

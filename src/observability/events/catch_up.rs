@@ -11,14 +11,14 @@ use super::record::{EventCount, Ground, Kept, patiently};
 use crate::domain::EventId;
 use crate::files::event::line::EventLine;
 use crate::git::CommitId;
-use crate::history::new_commits::derive_events::Telling;
-use crate::history::new_commits::unreported::{Left, News};
+use crate::history::new_commits::derive_events::EventDeriver;
+use crate::history::new_commits::unreported::{Remaining, UnreportedCommits};
 use crate::project::error::error::OpsError;
 use crate::project::parallel_map::side_by_side;
 use crate::project::workspace::Workspace;
 use crate::storage::event_log::StreamWriter;
 use crate::storage::event_log::{StreamRecord, StreamState};
-use crate::storage::{Cursor, EventStream};
+use crate::storage::{EventStream, ToldCursor};
 
 /// How long whoever else writes is waited for: they are about to write the same.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -32,25 +32,25 @@ pub fn are_events_kept(workspace: &Workspace) -> Result<bool, OpsError> {
 
 /// Writes what is to be written as long as `go_on` says so, and returns whether something is left. If somebody else writes, they do
 /// it.
-pub fn keep_events(workspace: &Workspace, go_on: &dyn Fn() -> bool) -> Result<Left, OpsError> {
+pub fn keep_events(workspace: &Workspace, go_on: &dyn Fn() -> bool) -> Result<Remaining, OpsError> {
     let stream = EventStream::of(&workspace.paths);
     match stream.writing()? {
         Some(writer) => write_all(workspace, &stream, &writer, go_on),
-        None => Ok(Left::Commits),
+        None => Ok(Remaining::Commits),
     }
 }
 
 /// Writes all that is to be written; something is left only where somebody else has been about to write it for long.
-pub fn catch_up_events(workspace: &Workspace) -> Result<Left, OpsError> {
+pub fn catch_up_events(workspace: &Workspace) -> Result<Remaining, OpsError> {
     let stream = EventStream::of(&workspace.paths);
     if is_up_to_date(workspace, &stream)? {
-        return Ok(Left::Nothing);
+        return Ok(Remaining::Nothing);
     }
     let patience = workspace.deadline().saturating_duration_since(Instant::now()).min(PATIENCE);
     match patiently(&stream, patience)? {
         Some(writer) => write_all(workspace, &stream, &writer, &|| true),
-        None if is_up_to_date(workspace, &stream)? => Ok(Left::Nothing),
-        None => Ok(Left::Commits),
+        None if is_up_to_date(workspace, &stream)? => Ok(Remaining::Nothing),
+        None => Ok(Remaining::Commits),
     }
 }
 
@@ -70,8 +70,8 @@ pub fn event_counts(workspace: &Workspace) -> Result<Vec<EventCount>, OpsError> 
 /// long.
 pub(crate) fn catch_up_or_list(workspace: &Workspace) -> Result<Vec<StreamedLine>, OpsError> {
     match catch_up_events(workspace) {
-        Ok(Left::Nothing) => Ok(Vec::new()),
-        Ok(Left::Commits) => unwritten(workspace),
+        Ok(Remaining::Nothing) => Ok(Vec::new()),
+        Ok(Remaining::Commits) => unwritten(workspace),
         Err(OpsError::Store(fault)) if fault.is_read_only() => unwritten(workspace),
         Err(error) => Err(error),
     }
@@ -83,18 +83,18 @@ fn write_all(
     stream: &EventStream,
     writer: &StreamWriter,
     go_on: &dyn Fn() -> bool,
-) -> Result<Left, OpsError> {
+) -> Result<Remaining, OpsError> {
     while go_on() {
         let StreamState::Known(record, strays) = settle(stream, writer)? else {
             return remake(workspace, stream, writer, go_on);
         };
         match step(workspace, stream, writer, record, &strays)? {
-            Step::Done(Left::Nothing) => return Ok(Left::Nothing),
-            Step::Done(Left::Commits) => {}
+            Step::Done(Remaining::Nothing) => return Ok(Remaining::Nothing),
+            Step::Done(Remaining::Commits) => {}
             Step::Astray => return remake(workspace, stream, writer, go_on),
         }
     }
-    Ok(Left::Commits)
+    Ok(Remaining::Commits)
 }
 
 fn remake(
@@ -102,9 +102,9 @@ fn remake(
     stream: &EventStream,
     writer: &StreamWriter,
     go_on: &dyn Fn() -> bool,
-) -> Result<Left, OpsError> {
+) -> Result<Remaining, OpsError> {
     let made = rebuild_with(workspace, stream, writer, go_on)?;
-    Ok(if made.is_some() { Left::Nothing } else { Left::Commits })
+    Ok(if made.is_some() { Remaining::Nothing } else { Remaining::Commits })
 }
 
 /// Returns what is not in a stream that cannot be written now: what would be added, or all where there is none.
@@ -146,7 +146,7 @@ fn settle(stream: &EventStream, writer: &StreamWriter) -> Result<StreamState<Kep
 
 /// What a step came to.
 enum Step {
-    Done(Left),
+    Done(Remaining),
     /// History does not lead to what was told any more.
     Astray,
 }
@@ -168,7 +168,7 @@ fn step(
     let Some(ground) = Ground::look(workspace, Some(&record.kept.cursor))? else {
         let lines: Vec<StreamedLine> = apart.iter().map(|apart| apart.line.clone()).collect();
         write(writer, &mut record, &lines, apart)?;
-        return Ok(Step::Done(Left::Nothing));
+        return Ok(Step::Done(Remaining::Nothing));
     };
     let Some(news) = news(workspace, &record.kept.cursor, &ground, MOST)? else {
         return Ok(Step::Astray);
@@ -198,26 +198,26 @@ fn write(
 /// Returns the commits that are to be told of; nothing where history does not lead to what was told any more.
 fn news(
     workspace: &Workspace,
-    cursor: &Cursor,
+    cursor: &ToldCursor,
     ground: &Ground,
     most: usize,
-) -> Result<Option<News>, OpsError> {
-    match News::begin(workspace, cursor, &ground.head, ground.newest)? {
-        Some(last) => News::since(workspace, cursor, (last, ground.newest), most),
-        None => News::whole(workspace, ground.newest, most).map(Some),
+) -> Result<Option<UnreportedCommits>, OpsError> {
+    match UnreportedCommits::begin(workspace, cursor, &ground.head, ground.newest)? {
+        Some(last) => UnreportedCommits::since(workspace, cursor, (last, ground.newest), most),
+        None => UnreportedCommits::whole(workspace, ground.newest, most).map(Some),
     }
 }
 
 /// Returns the lines of the commits, with those that are in none where their time is, and which of these that are.
 fn lines(
     workspace: &Workspace,
-    news: &News,
+    news: &UnreportedCommits,
     apart: Vec<UncommittedLine>,
 ) -> Result<(Vec<StreamedLine>, Vec<UncommittedLine>), OpsError> {
     let mut waiting = apart.into_iter().peekable();
     let (mut lines, mut taken) = (Vec::new(), Vec::new());
     let of = |workspace: &Workspace, share: &[CommitId]| {
-        let mut telling = Telling::new(workspace);
+        let mut telling = EventDeriver::new(workspace);
         share.iter().map(|commit| of_commit(workspace, &mut telling, news, *commit)).collect()
     };
     let _ = side_by_side(
@@ -233,7 +233,7 @@ fn lines(
             Ok(ControlFlow::Continue(()))
         },
     )?;
-    if news.left == Left::Nothing {
+    if news.left == Remaining::Nothing {
         for apart in waiting {
             lines.push(apart.line.clone());
             taken.push(apart);

@@ -8,8 +8,8 @@ use crate::domain::{ChangeEvents, Event, EventId, Timestamp};
 use crate::files::event::json::event_value;
 use crate::files::event::line::{EventLine, Origin, event_line, gate_of};
 use crate::git::CommitId;
-use crate::history::new_commits::derive_events::Telling;
-use crate::history::new_commits::unreported::News;
+use crate::history::new_commits::derive_events::EventDeriver;
+use crate::history::new_commits::unreported::UnreportedCommits;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::event_log::StreamWriter;
@@ -85,8 +85,8 @@ pub(crate) struct OfCommit {
 /// Returns the lines of a commit.
 pub(crate) fn of_commit(
     workspace: &Workspace,
-    telling: &mut Telling<'_>,
-    news: &News,
+    telling: &mut EventDeriver<'_>,
+    news: &UnreportedCommits,
     commit: CommitId,
 ) -> Result<OfCommit, OpsError> {
     let told = telling.of(news, commit, 0)?;

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::catch_up::{catch_up_events, catch_up_or_list};
 use crate::domain::{AgentId, EventKind, Level, TaskId, Timestamp};
 use crate::files::event::line::EventLine;
-use crate::history::new_commits::unreported::Left;
+use crate::history::new_commits::unreported::Remaining;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::EventStream;
@@ -113,11 +113,11 @@ impl EventReader {
     /// Has the stream brought up to date again, and goes over to the one that has taken its place, if one has.
     pub(crate) fn refresh(&mut self, workspace: &Workspace) -> Result<(), OpsError> {
         let left = match catch_up_events(workspace) {
-            Err(OpsError::Store(fault)) if fault.is_read_only() => Left::Commits,
+            Err(OpsError::Store(fault)) if fault.is_read_only() => Remaining::Commits,
             other => other?,
         };
         let is_over = self.reading.as_ref().is_none_or(StreamReader::is_over);
-        if !is_over && (self.reached == Reached::EventStream || left == Left::Commits) {
+        if !is_over && (self.reached == Reached::EventStream || left == Remaining::Commits) {
             return Ok(());
         }
         // What is left of the old one was written before the new one was begun.

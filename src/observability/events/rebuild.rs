@@ -11,8 +11,8 @@ use super::record::{Ground, Kept, patiently};
 use crate::domain::{EventId, Timestamp};
 use crate::files::event::line::EventLine;
 use crate::git::CommitId;
-use crate::history::new_commits::derive_events::Telling;
-use crate::history::new_commits::unreported::News;
+use crate::history::new_commits::derive_events::EventDeriver;
+use crate::history::new_commits::unreported::UnreportedCommits;
 use crate::project::error::error::OpsError;
 use crate::project::parallel_map::side_by_side;
 use crate::project::workspace::Workspace;
@@ -99,14 +99,14 @@ pub(crate) fn rebuild_with(
     let added: Vec<EventId> = left.iter().filter_map(|apart| apart.id.clone()).collect();
     let ground = Ground::look(workspace, None)?;
     let news = match &ground {
-        Some(ground) => Some(News::whole(workspace, ground.newest, usize::MAX)?),
+        Some(ground) => Some(UnreportedCommits::whole(workspace, ground.newest, usize::MAX)?),
         None => None,
     };
     let commits = news.as_ref().map_or(0, |news| news.commits.len());
     let mut making = Making::new(writer.rewrite()?, Places::of(old, left, news.as_ref()));
     if let Some(news) = &news {
         let of = |workspace: &Workspace, share: &[CommitId]| {
-            let mut telling = Telling::new(workspace);
+            let mut telling = EventDeriver::new(workspace);
             share.iter().map(|commit| of_commit(workspace, &mut telling, news, *commit)).collect()
         };
         crash_points::point("events.making");
@@ -143,7 +143,7 @@ struct Places {
 }
 
 impl Places {
-    fn of(old: Vec<Old>, left: Vec<UncommittedLine>, news: Option<&News>) -> Self {
+    fn of(old: Vec<Old>, left: Vec<UncommittedLine>, news: Option<&UnreportedCommits>) -> Self {
         let commits = news.filter(|_| !old.is_empty()).into_iter().flat_map(|news| &news.commits);
         let history: HashSet<String> = commits.map(ToString::to_string).collect();
         let (mut first, mut behind, mut by_time) =

@@ -13,7 +13,7 @@ use crate::git::{CommitId, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::event_log::StreamWriter;
-use crate::storage::{Cursor, EventStream};
+use crate::storage::{EventStream, ToldCursor};
 
 const PAUSE: Duration = Duration::from_millis(2);
 /// How many ids of what was left for the stream are remembered.
@@ -23,7 +23,7 @@ const MOST_TAKEN: usize = 1_000;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Kept {
     /// Up to which commits all is written.
-    pub cursor: Cursor,
+    pub cursor: ToldCursor,
     pub counts: StreamCounts,
     /// What was left for the stream and is in it, the last of it: somebody may leave it again.
     pub taken: Vec<String>,
@@ -49,7 +49,7 @@ impl Ground {
     /// who know of none: it may be any commit, for a moment.
     pub(crate) fn look(
         workspace: &Workspace,
-        cursor: Option<&Cursor>,
+        cursor: Option<&ToldCursor>,
     ) -> Result<Option<Self>, OpsError> {
         let head = workspace.repository.look()?;
         let knows = cursor.is_some_and(|cursor| cursor.commits().next().is_some());

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use super::known_series::KnownSeries;
 use crate::domain::histogram::Histogram;
-use crate::domain::{Ending, Outcome, Status};
+use crate::domain::{Ending, GateId, Outcome, Status};
 use crate::observability::stats::loops::most_passes;
 use crate::observability::stats::verdict::verdicts;
 use crate::rules::{is_circle, is_nobody};
 use crate::tasks::headers::ended_visit::EndedVisit;
-use crate::tasks::headers::header::Header;
+use crate::tasks::headers::summary::TaskSummary;
 
 /// Why a task is blocked, in one word.
 pub(crate) const REASONS: [&str; 5] = ["held", "loop", "dependency", "no_agents", "reported"];
@@ -85,7 +85,7 @@ impl Default for Passes {
 /// Counts tasks; what the rules in force know is there, whether or not it was met.
 pub(crate) fn of<'h>(
     known: &'h [KnownSeries],
-    headers: impl IntoIterator<Item = &'h Header>,
+    headers: impl IntoIterator<Item = &'h TaskSummary>,
 ) -> Counts<'h> {
     let mut counts = Counts::default();
     for place in known {
@@ -100,19 +100,20 @@ pub(crate) fn of<'h>(
 
 impl<'h> Counts<'h> {
     /// Counts all that has ended of the task. Each time that it came to the end counts, so that taking it up again takes nothing away.
-    fn past(&mut self, header: &'h Header) {
-        let workflow = header.workflow.as_str();
-        for (index, visit) in header.stays.iter().enumerate() {
+    fn past(&mut self, header: &'h TaskSummary) {
+        let workflow = header.routing.workflow.as_str();
+        for (index, visit) in header.visits.iter().enumerate() {
             self.ended(workflow, visit);
             if visit.to.as_deref() == Some(END) {
                 let end = visit.entered.saturating_add_unsigned(visit.seconds);
-                let seconds = u64::try_from(end.saturating_sub(header.created)).unwrap_or(0);
+                let seconds =
+                    u64::try_from(end.saturating_sub(header.created.as_second())).unwrap_or(0);
                 self.lead_times.entry([workflow]).or_default().observe(seconds);
                 self.passes
                     .entry([workflow])
                     .or_default()
                     .0
-                    .observe(most_passes(&header.stays[..=index], None).into());
+                    .observe(most_passes(&header.visits[..=index], None).into());
             }
         }
     }
@@ -177,28 +178,28 @@ impl<'h> Counts<'h> {
     }
 
     /// Counts where the task stands.
-    fn stands(&mut self, header: &'h Header) {
-        let workflow = header.workflow.as_str();
-        let Some(gate) = header.gate.as_deref() else { return };
+    fn stands(&mut self, header: &'h TaskSummary) {
+        let workflow = header.routing.workflow.as_str();
+        let Some(gate) = header.current_gate().map(GateId::as_str) else { return };
         *self.active.entry([workflow, gate]).or_default() += 1;
-        self.note_age([workflow, gate], header.entered);
-        for part in &header.branches {
-            let branch = self.branch(workflow, gate, &part.branch);
+        self.note_age([workflow, gate], header.entered());
+        for branch in &header.open_branches {
+            let branch = self.branch(workflow, gate, branch.id.as_str());
             if let Some(branch) = branch {
-                self.note_age([workflow, branch], header.entered);
+                self.note_age([workflow, branch], header.entered());
             }
         }
-        if header.status == Status::Blocked.as_str() {
+        if header.status == Status::Blocked {
             *self.blocked.entry([workflow, reason(header)]).or_default() += 1;
         }
-        if let Some(role) =
-            header.role.as_deref().filter(|_| header.blockers.iter().any(|text| is_nobody(text)))
+        if let Some(role) = &header.role
+            && header.blockers.iter().any(|text| is_nobody(text))
         {
-            *self.no_agents.entry([workflow, gate, role]).or_default() += 1;
+            *self.no_agents.entry([workflow, gate, role.as_str()]).or_default() += 1;
         }
-        for (branch, role) in header.stand.lacking() {
-            if let Some(branch) = self.branch(workflow, gate, branch) {
-                *self.no_agents.entry([workflow, branch, role]).or_default() += 1;
+        for own in header.branches_without_agents() {
+            if let Some(branch) = self.branch(workflow, gate, own.id.as_str()) {
+                *self.no_agents.entry([workflow, branch, own.role.as_str()]).or_default() += 1;
             }
         }
     }
@@ -217,10 +218,10 @@ impl<'h> Counts<'h> {
 }
 
 /// Returns what stands in the way, in one word; what a person must do comes first.
-fn reason(header: &Header) -> &'static str {
+fn reason(header: &TaskSummary) -> &'static str {
     let says = |test: fn(&str) -> bool| header.blockers.iter().any(|text| test(text));
     let [held, circle, dependency, no_agents, reported] = REASONS;
-    if header.held {
+    if header.is_held() {
         held
     } else if says(is_circle) {
         circle

@@ -6,16 +6,16 @@ use std::collections::HashSet;
 use super::count;
 use super::families;
 use super::known_series;
-use crate::domain::Timestamp;
+use crate::domain::{TaskId, Timestamp};
 use crate::observability::events::catch_up::event_counts;
 use crate::observability::exposition::{Family, Labels};
 use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::{ProjectPath, layout};
-use crate::tasks::headers::header::{Header, follow, header};
-use crate::tasks::headers::listing::{Listing, Scope, Unreadable, read_all};
-use crate::tasks::inbox::backlog::pending;
+use crate::tasks::headers::listing::{ListScope, Listing, Unreadable, read_all};
+use crate::tasks::headers::summary::TaskSummary;
+use crate::tasks::inbox::pending::pending;
 use crate::tasks::state::task_state::parse_with;
 
 /// How many earlier versions of a file are looked at for one that can be read.
@@ -45,7 +45,7 @@ impl Numbers {
 
 /// Counts the project.
 pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbers, OpsError> {
-    let listing = read_all(workspace, in_force, Scope::All);
+    let listing = read_all(workspace, in_force, ListScope::All);
     let hidden = unreadable_tasks(workspace, in_force, &listing)?;
     let known = known_series::of(&in_force.rules);
     let counts = count::of(&known, listing.tasks.iter().map(|(header, _)| header).chain(&hidden));
@@ -80,19 +80,19 @@ fn unreadable_tasks(
     workspace: &Workspace,
     in_force: &InForce,
     listing: &Listing,
-) -> Result<Vec<Header>, OpsError> {
+) -> Result<Vec<TaskSummary>, OpsError> {
     let mut hidden = Vec::new();
     if listing.unreadable.is_empty() {
         return Ok(hidden);
     }
-    let mut read: HashSet<String> =
+    let mut read: HashSet<TaskId> =
         listing.tasks.iter().map(|(header, _)| header.id.clone()).collect();
     for file in &listing.unreadable {
         let Ok(path) = file.path.parse::<ProjectPath>() else { continue };
         if let Some(mut header) =
             committed(workspace, in_force, &path)?.filter(|header| read.insert(header.id.clone()))
         {
-            follow(&in_force.rules, &mut header);
+            header.follow(&in_force.rules);
             hidden.push(header);
         }
     }
@@ -103,7 +103,7 @@ fn committed(
     workspace: &Workspace,
     in_force: &InForce,
     path: &ProjectPath,
-) -> Result<Option<Header>, OpsError> {
+) -> Result<Option<TaskSummary>, OpsError> {
     let (Some(Ok(id)), repository) = (layout::task_id(path.name()), &workspace.repository) else {
         return Ok(None);
     };
@@ -112,7 +112,7 @@ fn committed(
         let entry = entry?;
         let Some(bytes) = repository.read(entry.id, path.as_str())? else { continue };
         if let Ok(file) = parse_with(&in_force.defaults(entry.committed), &id, path, &bytes) {
-            return Ok(Some(header(&file)));
+            return Ok(Some(TaskSummary::of(&file)));
         }
     }
     Ok(None)

@@ -15,7 +15,7 @@ use crate::rules::{Refusal, Rules, audience};
 use crate::storage::StoreError;
 use crate::storage::outbox::OutboxMessage;
 use crate::storage::outbox::{MOST_WAITING, Outbox};
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 use crate::tasks::uncommitted_events::leave;
 
 /// Returns the messages for whoever wants to know, by channel.
@@ -143,7 +143,7 @@ pub(crate) fn put_conflict(
     if rules.channels().next().is_none() {
         return Ok(());
     }
-    let task = Standing::read(workspace, &ticket.task)?.file.task;
+    let task = TaskState::read(workspace, &ticket.task)?.file.task;
     let happened = ChangeEvents {
         mark: format!("conflict {ticket} {}", delivery.as_str()),
         at: workspace.now(),

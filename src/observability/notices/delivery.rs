@@ -12,7 +12,7 @@ use tracing::info;
 use super::compose::tell_of_dropped;
 use super::put_out::put_out;
 use crate::domain::{Channel, ChannelKey, Timestamp};
-use crate::history::new_commits::unreported::Left;
+use crate::history::new_commits::unreported::Remaining;
 use crate::observability::delivery::deliver::deliver;
 use crate::observability::delivery::message::{Failure, Message};
 use crate::project::active_rules::in_force;
@@ -100,7 +100,7 @@ pub(crate) fn deliver_notices(
     time: Duration,
 ) -> Result<Vec<Round>, OpsError> {
     let until = Instant::now() + time;
-    while put_out(workspace)?.left == Left::Commits && Instant::now() < until {}
+    while put_out(workspace)?.left == Remaining::Commits && Instant::now() < until {}
     let stop = AtomicBool::new(false);
     let receivers = receivers(workspace)?;
     let rounds = std::thread::scope(|scope| {
@@ -126,8 +126,7 @@ pub(crate) fn deliver_channel(
     let Some(_right) = outbox.delivering(&receiver.key)? else { return Ok(Round::default()) };
     let now = (receiver.clock)();
     let rest = outbox.rest(&receiver.key)?;
-    let times = [rest.as_ref().map(|rest| rest.until), outbox.next(&receiver.key)?];
-    let waits = times.into_iter().flatten().any(|time| is_to_come(time, now));
+    let waits = rest.as_ref().is_some_and(|rest| is_to_come(rest.until, now));
     if waits && tried == Tried::Due && receiver.channel().is_some() {
         return Ok(Round::default());
     }
@@ -137,7 +136,7 @@ pub(crate) fn deliver_channel(
         let after = names.partition_point(|name| *name <= rest.last);
         names.rotate_left(after);
     }
-    let mut turn = Turn { receiver, outbox, round: Round::default(), next: None };
+    let mut turn = Turn { receiver, outbox, round: Round::default() };
     for name in &names {
         if Instant::now() >= until || stop.load(Ordering::Relaxed) {
             return Ok(turn.round);
@@ -147,7 +146,6 @@ pub(crate) fn deliver_channel(
             return Ok(turn.round);
         }
     }
-    turn.outbox.set_next(&receiver.key, turn.next, &names)?;
     Ok(turn.round)
 }
 
@@ -156,8 +154,6 @@ struct Turn<'r> {
     receiver: &'r Receiver,
     outbox: Outbox,
     round: Round,
-    /// When the first of those that wait is due.
-    next: Option<Timestamp>,
 }
 
 /// Whether the next message may be tried.
@@ -181,10 +177,7 @@ impl Turn<'_> {
             return self.outbox.give_up(&receiver.key, &waiting, why).map(|()| Onward::Yes);
         };
         let now = (receiver.clock)();
-        if let Some(next) =
-            waiting.next.filter(|next| tried == Tried::Due && is_to_come(*next, now))
-        {
-            self.wait_for(next);
+        if tried == Tried::Due && waiting.next.is_some_and(|next| is_to_come(next, now)) {
             return Ok(Onward::Yes);
         }
         let message = Message { id: &waiting.id, value: &waiting.message, now };
@@ -232,10 +225,8 @@ impl Turn<'_> {
             let why = format!("it was not taken within 7 days; the last time: {why}");
             return self.outbox.give_up(&self.receiver.key, &waiting, &why);
         }
-        let next = later(now, backoff(waiting.attempts, spread));
-        waiting.next = Some(next);
+        waiting.next = Some(later(now, backoff(waiting.attempts, spread)));
         waiting.error = Some(why);
-        self.wait_for(next);
         self.outbox.note(&self.receiver.key, &waiting)
     }
 
@@ -268,10 +259,6 @@ impl Turn<'_> {
             }
         }
         Ok(())
-    }
-
-    fn wait_for(&mut self, next: Timestamp) {
-        self.next = Some(self.next.map_or(next, |known| known.min(next)));
     }
 }
 

@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use super::compose::{bound, compose, tell_of_dropped, write};
 use crate::domain::ChannelKey;
-use crate::history::new_commits::derive_events::Telling;
-use crate::history::new_commits::unreported::{Left, MOST_COMMITS, News};
+use crate::history::new_commits::derive_events::EventDeriver;
+use crate::history::new_commits::unreported::{MOST_COMMITS, Remaining, UnreportedCommits};
 use crate::project::active_rules::in_force;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
@@ -26,7 +26,7 @@ pub(crate) struct Put {
     /// Whether the branch was rewritten, or nothing was known of what it had: messages may be missing or doubled.
     pub restarted: Option<String>,
     /// What is left to be said.
-    pub left: Left,
+    pub left: Remaining,
 }
 
 /// Writes what is to be said of the commits that came to the branch since the last time, or of the first of them where there are many.
@@ -51,8 +51,10 @@ pub(crate) fn put_out(workspace: &Workspace) -> Result<Put, OpsError> {
     let mut known = outbox.cursor()?.unwrap_or_default();
     let mut put = Put::default();
     let mut told = None;
-    if let Some(last) = News::begin(workspace, &known, &head, newest)? {
-        if let Some(news) = News::since(workspace, &known, (last, newest), MOST_COMMITS)? {
+    if let Some(last) = UnreportedCommits::begin(workspace, &known, &head, newest)? {
+        if let Some(news) =
+            UnreportedCommits::since(workspace, &known, (last, newest), MOST_COMMITS)?
+        {
             let messages = messages(workspace, &rules, &news, known.told)?;
             put.written = write(&outbox, &messages)?;
             for key in messages.keys() {
@@ -81,11 +83,11 @@ pub(crate) fn put_out(workspace: &Workspace) -> Result<Put, OpsError> {
 fn messages(
     workspace: &Workspace,
     rules: &Rules,
-    news: &News,
+    news: &UnreportedCommits,
     before: usize,
 ) -> Result<BTreeMap<ChannelKey, Vec<OutboxMessage>>, OpsError> {
     let mut messages: BTreeMap<ChannelKey, Vec<OutboxMessage>> = BTreeMap::new();
-    let mut telling = Telling::new(workspace);
+    let mut telling = EventDeriver::new(workspace);
     for (number, commit) in news.commits.iter().enumerate() {
         let told = telling.of(news, *commit, before + number)?;
         for (key, own) in compose(workspace, rules, &told.happened) {

@@ -9,7 +9,7 @@ use super::loops::Loops;
 use super::numbers::{Share, Span, Spread, rounded_number};
 use super::verdict::{Judges, gate_of, gate_verdict, is_settled, verdicts};
 use crate::tasks::headers::ended_visit::EndedVisit;
-use crate::tasks::headers::header::Header;
+use crate::tasks::headers::summary::TaskSummary;
 
 /// An agent, and how its work goes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -44,20 +44,27 @@ struct AgentCount<'a> {
 
 impl<'a> Agents<'a> {
     /// Counts a task.
-    pub(crate) fn see(&mut self, task: &'a Header, span: &Span) {
-        let mut sent_back = vec![false; task.stays.len()];
-        for (index, stay) in task.stays.iter().enumerate() {
+    pub(crate) fn see(&mut self, task: &'a TaskSummary, span: &Span) {
+        let mut sent_back = vec![false; task.visits.len()];
+        for (index, stay) in task.visits.iter().enumerate() {
             if gate_verdict(stay).is_some_and(|verdict| verdict.rejects) {
-                let (before, _) = task.stays.split_at(index);
+                let (before, _) = task.visits.split_at(index);
                 work_of(before, stay).for_each(|index| sent_back[index] = true);
             }
         }
-        let settled =
-            task.stays.iter().zip(sent_back).filter(|(stay, _)| is_settled(stay) && span.has(stay));
+        let settled = task
+            .visits
+            .iter()
+            .zip(sent_back)
+            .filter(|(stay, _)| is_settled(stay) && span.has(stay));
         for (stay, sent_back) in settled {
             let Some(agent) = &stay.agent else { continue };
             let count = self.counts.entry(agent).or_default();
-            count.visits.entry((&task.workflow, &stay.gate)).or_default().push(stay.seconds);
+            count
+                .visits
+                .entry((task.routing.workflow.as_str(), &stay.gate))
+                .or_default()
+                .push(stay.seconds);
             count.sent_back.count(sent_back);
             count.rejects.count(verdicts(stay).next().is_some_and(|own| own.rejects));
         }
@@ -147,7 +154,7 @@ impl Tags {
     /// Counts a task under each of its tags; `lead` is how long it took, if it was completed in this time.
     pub(crate) fn see(
         &mut self,
-        task: &Header,
+        task: &TaskSummary,
         span: &Span,
         judges: &Judges<'_>,
         lead: Option<u64>,
@@ -162,7 +169,7 @@ impl Tags {
             let count = self.counts.entry(tag.cloned()).or_default();
             count.loops.see(task, span);
             count.leads.extend(lead);
-            let in_time = task.stays.iter().filter(|stay| span.has(stay));
+            let in_time = task.visits.iter().filter(|stay| span.has(stay));
             for verdict in in_time.filter_map(|stay| judges.verdict(task, stay)) {
                 count.rejections.count(verdict.rejects);
             }

@@ -9,8 +9,8 @@ use super::numbers::{Share, Span, Spread, rounded};
 use super::verdict::{gate_of, took_time, verdicts};
 use crate::domain::Workflow;
 use crate::tasks::headers::ended_visit::EndedVisit;
-use crate::tasks::headers::header::Header;
 use crate::tasks::headers::lookup::stations;
+use crate::tasks::headers::summary::TaskSummary;
 
 /// A gate, or a branch of one, and how it does.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -76,9 +76,9 @@ struct GateCount {
 
 impl<'a> Gates<'a> {
     /// Counts a task.
-    pub(crate) fn see(&mut self, task: &'a Header, span: &Span) {
+    pub(crate) fn see(&mut self, task: &'a TaskSummary, span: &Span) {
         let mut judged = HashSet::new();
-        for stay in &task.stays {
+        for stay in &task.visits {
             let counts = span.has(stay);
             if took_time(stay) {
                 self.spend(task, stay, span, counts);
@@ -97,9 +97,9 @@ impl<'a> Gates<'a> {
                 }
             }
         }
-        let (Some(gate), Some(entered)) = (&task.gate, task.entered) else { return };
+        let (Some(gate), Some(entered)) = (task.current_gate(), task.entered()) else { return };
         let age = u64::try_from(span.until.saturating_sub(entered)).unwrap_or(0);
-        let branches = task.branches.iter().map(|part| format!("{gate}/{}", part.branch));
+        let branches = task.open_branches.iter().map(|branch| format!("{gate}/{}", branch.id));
         for station in branches {
             self.at(task, station).stand(age);
         }
@@ -109,7 +109,7 @@ impl<'a> Gates<'a> {
     }
 
     /// Counts the time of a visit. What lies before is none of this time's, but the visit was as long as it was.
-    fn spend(&mut self, task: &'a Header, stay: &'a EndedVisit, span: &Span, counts: bool) {
+    fn spend(&mut self, task: &'a TaskSummary, stay: &'a EndedVisit, span: &Span, counts: bool) {
         if counts {
             self.at(task, stay.gate.as_str()).lengths.push(stay.seconds);
         }
@@ -128,8 +128,8 @@ impl<'a> Gates<'a> {
         }
     }
 
-    fn at(&mut self, task: &'a Header, station: impl Into<Cow<'a, str>>) -> &mut GateCount {
-        self.counts.entry((&task.workflow, station.into())).or_default()
+    fn at(&mut self, task: &'a TaskSummary, station: impl Into<Cow<'a, str>>) -> &mut GateCount {
+        self.counts.entry((task.routing.workflow.as_str(), station.into())).or_default()
     }
 
     /// Returns the gates in the order of the workflows, and those that are gone behind them.

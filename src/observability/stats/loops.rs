@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::numbers::{Span, rounded};
 use super::verdict::gate_of;
-use crate::domain::Ending;
+use crate::domain::{Ending, GateId};
 use crate::tasks::headers::ended_visit::EndedVisit;
-use crate::tasks::headers::header::Header;
+use crate::tasks::headers::summary::TaskSummary;
 
 /// So many passes are no sign yet.
 pub(crate) const MANY: u32 = 3;
@@ -27,8 +27,8 @@ pub(crate) struct Loops {
 
 impl Loops {
     /// Counts a task, with its whole history, if anything of it ended in this time.
-    pub(crate) fn see(&mut self, task: &Header, span: &Span) {
-        if !task.stays.iter().any(|stay| span.has(stay)) {
+    pub(crate) fn see(&mut self, task: &TaskSummary, span: &Span) {
+        if !task.visits.iter().any(|stay| span.has(stay)) {
             return;
         }
         let passes = passes(task);
@@ -36,7 +36,7 @@ impl Loops {
         self.passes += u64::from(passes);
         match self.few.get_mut(passes as usize - 1) {
             Some(count) => *count += 1,
-            None => self.many.push((task.id.clone(), passes)),
+            None => self.many.push((task.id.to_string(), passes)),
         }
     }
 
@@ -71,8 +71,8 @@ impl Serialize for Loops {
 
 /// Returns how often the task has come to the gate that it came to most often. Waiting on at a gate, be it blocked or in other hands,
 /// is no second coming; the branches of a fork are one gate.
-fn passes(task: &Header) -> u32 {
-    most_passes(&task.stays, task.gate.as_deref())
+fn passes(task: &TaskSummary) -> u32 {
+    most_passes(&task.visits, task.current_gate().map(GateId::as_str))
 }
 
 /// Returns the same for a task with these ended visits, that may stand at an open one.

@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use crate::tasks::headers::ended_visit::EndedVisit;
-use crate::tasks::headers::header::time;
+use crate::tasks::headers::summary::time;
 
 /// Percentiles of lengths of time, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

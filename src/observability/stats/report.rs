@@ -1,8 +1,6 @@
 //! How the process does: where tasks stay long, what is sent back, who is fast, and where it tends. Only task files are counted; nothing
 //! is kept, and nothing is judged.
 
-use std::str::FromStr;
-
 use serde_json::{Value, json};
 
 use super::breakdowns::{AgentStats, Agents, TagStats, Tags};
@@ -16,10 +14,10 @@ use crate::project::active_rules::InForce;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::tasks::headers::header::{Header, time};
 use crate::tasks::headers::list::Filter;
-use crate::tasks::headers::listing::{Scope, Unreadable, read_all, unreadable_value};
+use crate::tasks::headers::listing::{ListScope, Unreadable, read_all, unreadable_value};
 use crate::tasks::headers::lookup::known_names;
+use crate::tasks::headers::summary::{TaskSummary, time};
 
 /// What is asked.
 #[derive(Debug, Clone, Default)]
@@ -145,20 +143,20 @@ pub(crate) fn stats(
     in_force: &InForce,
     question: &Question,
 ) -> Result<Stats, OpsError> {
-    let mut listing = read_all(workspace, in_force, Scope::All);
+    let mut listing = read_all(workspace, in_force, ListScope::All);
     if let Some(workflow) = &question.workflow {
         let filter = Filter { workflows: vec![workflow.clone()], ..Filter::default() };
         known_names(&filter, &in_force.rules, &listing)?;
-        listing.tasks.retain(|(header, _)| header.workflow == workflow.as_str());
+        listing.tasks.retain(|(task, _)| task.routing.workflow == *workflow);
     }
-    let tasks: Vec<&Header> = listing.tasks.iter().map(|(header, _)| header).collect();
+    let tasks: Vec<&TaskSummary> = listing.tasks.iter().map(|(header, _)| header).collect();
     let stats = count(&tasks, &in_force.rules, question, workspace.now());
     let project = in_force.project_name(workspace);
     Ok(Stats { project, unreadable: listing.unreadable, ..stats })
 }
 
 /// Counts tasks, whose workflow is the one that was asked for.
-fn count(tasks: &[&Header], rules: &Rules, question: &Question, now: Timestamp) -> Stats {
+fn count(tasks: &[&TaskSummary], rules: &Rules, question: &Question, now: Timestamp) -> Stats {
     let until = now.as_second();
     let from = question.since.map_or_else(|| beginning(tasks, until), Timestamp::as_second);
     let span = Span { from: from.min(until), until };
@@ -171,26 +169,27 @@ fn count(tasks: &[&Header], rules: &Rules, question: &Question, now: Timestamp) 
     let mut skewed = Vec::new();
     for &task in tasks {
         tally.all += 1;
-        if span.holds(task.created) {
+        let created = task.created.as_second();
+        if span.holds(created) {
             tally.created += 1;
-            weeks.created(task.created);
+            weeks.created(created);
         }
         let lead = tally.end(task, &span);
         if let Some((time, lead)) = lead {
             leads.push(lead);
             weeks.completed(time, lead);
-            let mut verdicts = task.stays.iter().filter_map(gate_verdict);
+            let mut verdicts = task.visits.iter().filter_map(gate_verdict);
             first_pass.count(!verdicts.any(|verdict| verdict.rejects));
         }
-        for stay in task.stays.iter().filter(|stay| span.has(stay)) {
+        for stay in task.visits.iter().filter(|stay| span.has(stay)) {
             tally.visits += 1;
             if let Some(verdict) = judges.verdict(task, stay) {
                 rejections.count(verdict.rejects);
                 weeks.judged(end(stay), verdict.rejects);
             }
         }
-        if task.stays.iter().any(|stay| stay.skewed && span.has(stay)) {
-            skewed.push(task.id.clone());
+        if task.visits.iter().any(|stay| stay.skewed && span.has(stay)) {
+            skewed.push(task.id.to_string());
         }
         loops.see(task, &span);
         gates.see(task, &span);
@@ -222,20 +221,22 @@ fn count(tasks: &[&Header], rules: &Rules, question: &Question, now: Timestamp) 
 
 impl Tally {
     /// Counts what became of a task. Returns when it was completed and how long it took, if it was in this time.
-    fn end(&mut self, task: &Header, span: &Span) -> Option<(i64, u64)> {
-        let status = Status::from_str(&task.status).ok().filter(|status| status.is_finished());
-        let Some(status) = status else {
+    fn end(&mut self, task: &TaskSummary, span: &Span) -> Option<(i64, u64)> {
+        if !task.is_finished() {
             self.active += 1;
             return None;
-        };
-        let ended = task.stays.last().map_or(task.updated, end);
+        }
+        let ended = task.visits.last().map_or(task.updated.as_second(), end);
         if !span.holds(ended) {
             return None;
         }
-        match status {
+        match task.status {
             Status::Complete => {
                 self.completed += 1;
-                Some((ended, u64::try_from(ended.saturating_sub(task.created)).unwrap_or(0)))
+                Some((
+                    ended,
+                    u64::try_from(ended.saturating_sub(task.created.as_second())).unwrap_or(0),
+                ))
             }
             Status::Failed => {
                 self.failed += 1;
@@ -260,9 +261,10 @@ fn asked<'r>(rules: &'r Rules, question: &Question) -> impl Iterator<Item = &'r 
 }
 
 /// Returns when the first of the tasks was made, or came to its first gate.
-fn beginning(tasks: &[&Header], until: i64) -> i64 {
-    let first = |task: &&Header| {
-        task.stays.first().map_or(task.created, |stay| stay.entered.min(task.created))
+fn beginning(tasks: &[&TaskSummary], until: i64) -> i64 {
+    let first = |task: &&TaskSummary| {
+        let created = task.created.as_second();
+        task.visits.first().map_or(created, |stay| stay.entered.min(created))
     };
     tasks.iter().map(first).min().unwrap_or(until)
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::domain::{Ending, Outcome};
 use crate::rules::Rules;
 use crate::tasks::headers::ended_visit::EndedVisit;
-use crate::tasks::headers::header::Header;
+use crate::tasks::headers::summary::TaskSummary;
 
 /// Returns the gate of a visit, without the branch.
 pub(crate) fn gate_of(stay: &EndedVisit) -> &str {
@@ -60,23 +60,27 @@ pub(crate) struct Judges<'a>(HashSet<(&'a str, &'a str)>);
 
 impl<'a> Judges<'a> {
     /// Returns those that the rules have, and those that did so under earlier rules.
-    pub(crate) fn of(rules: &'a Rules, tasks: &[&'a Header]) -> Self {
+    pub(crate) fn of(rules: &'a Rules, tasks: &[&'a TaskSummary]) -> Self {
         let gates = rules.project.workflows.iter().flat_map(|workflow| {
             let judges = workflow.gates.iter().filter(|gate| gate.can_reject());
             judges.map(|gate| (workflow.name.as_str(), gate.id.as_str()))
         });
         let seen = tasks.iter().flat_map(|task| {
             let rejections =
-                task.stays.iter().filter_map(gate_verdict).filter(|verdict| verdict.rejects);
-            rejections.map(|verdict| (task.workflow.as_str(), verdict.station))
+                task.visits.iter().filter_map(gate_verdict).filter(|verdict| verdict.rejects);
+            rejections.map(|verdict| (task.routing.workflow.as_str(), verdict.station))
         });
         Self(gates.chain(seen).collect())
     }
 
     /// Returns what the visit says, if it was at one of these gates.
-    pub(crate) fn verdict<'t>(&self, task: &Header, stay: &'t EndedVisit) -> Option<Verdict<'t>> {
+    pub(crate) fn verdict<'t>(
+        &self,
+        task: &TaskSummary,
+        stay: &'t EndedVisit,
+    ) -> Option<Verdict<'t>> {
         gate_verdict(stay)
-            .filter(|verdict| self.0.contains(&(task.workflow.as_str(), verdict.station)))
+            .filter(|verdict| self.0.contains(&(task.routing.workflow.as_str(), verdict.station)))
     }
 }
 
@@ -84,7 +88,7 @@ impl<'a> Judges<'a> {
 mod tests {
     use super::*;
     use crate::observability::stats::report::tests::{passed, sent_back};
-    use crate::tasks::headers::ended_visit::Joined;
+    use crate::tasks::headers::ended_visit::JoinedFork;
 
     fn said(stay: &EndedVisit) -> Vec<(&str, bool)> {
         verdicts(stay).map(|verdict| (verdict.station, verdict.rejects)).collect()
@@ -116,7 +120,7 @@ mod tests {
         let mut stay = passed("checks/security", "");
         assert_eq!(said(&stay), [("checks/security", false)]);
         assert_eq!(gate_verdict(&stay), None);
-        stay.join = Some(Box::new(Joined { fork: "checks".into(), failed: true }));
+        stay.join = Some(Box::new(JoinedFork { fork: "checks".into(), failed: true }));
         stay.retry = Some(1);
         assert_eq!(said(&stay), [("checks/security", false), ("checks", true)]);
         assert_eq!(gate_verdict(&stay), Some(Verdict { station: "checks", rejects: true }));

@@ -5,14 +5,15 @@ use serde_json::{Value, json};
 use super::*;
 use crate::domain::Map;
 use crate::domain::workflow::shape::{Outputs, Shape, random};
+use crate::files::config::decode::Faults;
 use crate::files::config::shape_file::read;
 use crate::files::config::shape_file::schema::of_shape;
 use crate::files::yaml::{Limits, parse};
 
 fn shape(schema: &str) -> Shape {
-    let mut faults = Vec::new();
-    let outputs = read(&parse(schema, &Limits::default()).unwrap(), &mut faults);
-    assert!(faults.is_empty(), "{faults:#?}");
+    let faults = Faults::default();
+    let outputs = read(&parse(schema, &Limits::default()).unwrap(), &faults);
+    assert_eq!(faults.into_inner(), []);
     let Outputs::One(shape) = outputs else { panic!("{outputs:?}") };
     shape
 }

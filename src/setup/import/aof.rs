@@ -1,14 +1,15 @@
-//! Earlier files of aof: gates in order, which are ours as they stand, and hops that depend on each other.
+//! Earlier files of aof: gates in order, which are ours as they stand, and hops that depend on each other. Where hops make a
+//! line, or fan out and come together again, they are gates and forks.
 
-pub(crate) mod hops;
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Map, Value, json};
 
-use super::names::{self, Names};
-use super::record::{Field, Record, join, scalar};
-use super::report::{At, ImportReport};
-use super::workflow_draft::{ReadWorkflow, RolesNeeded};
-use crate::files::yaml::{Kind, Node};
+use super::names::Names;
+use super::record::{FieldTable, ImportReport, Record, join};
+use super::workflow_draft::{ReadWorkflow, RolesNeeded, workflow_name};
+use crate::domain::FieldFate::{Converted, Dropped, Kept, Lost};
+use crate::files::yaml::Node;
 
 /// The fields of a workflow that are ours as they stand.
 const OF_WORKFLOW: [&str; 10] = [
@@ -51,6 +52,32 @@ const OF_GATE: [&str; 25] = [
     "metadata",
     "rejectTo",
 ];
+/// The fields of a hop that mean the same at a gate.
+const OF_HOP: [&str; 10] = [
+    "description",
+    "when",
+    "canReject",
+    "canSkip",
+    "requireHuman",
+    "timeout",
+    "escalateTo",
+    "lease",
+    "run",
+    "metadata",
+];
+
+const NO_PART: FieldTable = &[
+    ("roles", Dropped, "who works is in org.yaml"),
+    ("agents", Dropped, "who works is in org.yaml"),
+    ("teams", Dropped, "who works is in org.yaml"),
+    ("*", Dropped, "no part of a workflow: it belongs into project.yaml, if anywhere"),
+];
+const HOPS: FieldTable = &[
+    ("hops", Dropped, "the workflow has gates"),
+    ("condition", Lost, "a condition as data: write it as `when`, an expression"),
+    ("rejectionStrategy", Dropped, "one for the whole workflow: `rejectionStrategy` at its top"),
+    ("joinType", Dropped, "at most one gate stands before it, so there is nothing to join"),
+];
 
 /// Returns the workflows of the file: its own, and those of its templates.
 pub(crate) fn read<'r>(
@@ -58,139 +85,99 @@ pub(crate) fn read<'r>(
     stem: &str,
     report: &'r ImportReport<'r>,
 ) -> Vec<ReadWorkflow> {
-    let Some(mut top) = Record::of(root, "", "a file of aof", report) else { return Vec::new() };
+    let Some(top) = Record::of(root, "", "a file of aof", report) else { return Vec::new() };
     if top.has("gates") || top.has("hops") {
-        return workflow(top, None, stem).into_iter().collect();
+        return workflow(&top, None, stem).into_iter().collect();
     }
     let mut found = Vec::new();
-    if let Some(field) = top.take("workflow")
-        && let Some(record) = Record::of(field.node, "workflow", "a workflow", report)
-    {
-        found.extend(workflow(record, None, stem));
+    if let Some(record) = top.record("workflow") {
+        found.extend(workflow(&record, None, stem));
     }
     for key in ["workflows", "workflowTemplates"] {
-        let Some(field) = top.take(key) else { continue };
-        for (key, record) in field.workflows() {
-            if let Some(read) = workflow(record, key, stem) {
-                keep(read, &field.at, &mut found);
+        for (name, record) in top.workflows(key) {
+            if let Some(read) = workflow(&record, name, stem) {
+                keep(read, &record, &mut found);
             }
         }
     }
     if found.is_empty() && !report.has_faults() {
         let help = "import the file that has `workflow`, `workflows`, `gates` or `hops`";
-        top.start().fault("no_workflow", "there is no workflow in this file", help);
+        top.at("").fault("no_workflow", "there is no workflow in this file", help);
     }
-    top.finish(|key| match key {
-        "roles" | "agents" | "teams" => Some("who works is in org.yaml"),
-        _ => Some("no part of a workflow: it belongs into project.yaml, if anywhere"),
-    });
+    top.finish(&[NO_PART]);
     found
 }
 
 /// Keeps a workflow, unless it is a template that says what the workflow of its name says.
-fn keep(mut read: ReadWorkflow, at: &At<'_>, found: &mut Vec<ReadWorkflow>) {
-    let at = At { path: join(&at.path, &read.name), ..at.clone() };
+fn keep(mut read: ReadWorkflow, record: &Record<'_>, found: &mut Vec<ReadWorkflow>) {
     if let Some(same) = found.iter().find(|other| other.name == read.name) {
-        if same.map.get("gates") == read.map.get("gates") {
-            at.dropped(format!("the same gates as the workflow `{}` before it", read.name));
-            return;
-        }
         let given = read.name.clone();
-        let mut number = 2;
-        while found.iter().any(|other| other.name == read.name) {
-            read.name = format!("{given}-{number}");
-            number += 1;
+        if same.map.get("gates") == read.map.get("gates") {
+            let note = format!("the same gates as the workflow `{given}` before it");
+            return record.note("name", Dropped, note);
         }
-        at.converted(format!("called `{}`: there is another `{given}`", read.name));
+        let mut numbers = (2..).map(|number| format!("{given}-{number}"));
+        let is_free = |name: &String| found.iter().all(|other| other.name != *name);
+        read.name = numbers.find(is_free).unwrap_or_default();
+        let note = format!("called `{}`: there is another `{given}`", read.name);
+        record.note("name", Converted, note);
         read.map.insert("name".to_owned(), json!(read.name));
     }
     found.push(read);
 }
 
-fn workflow(mut record: Record<'_>, key: Option<&str>, stem: &str) -> Option<ReadWorkflow> {
-    let name = match (record.text("name"), key) {
-        (Some(said), _) => Names::default().take(&said, stem, ""),
-        (None, Some(key)) => names::plain(key, stem),
-        (None, None) => {
-            record.report.added("name", format!("not given: the workflow is called `{stem}`"));
-            stem.to_owned()
-        }
-    };
+fn workflow(record: &Record<'_>, key: Option<&str>, stem: &str) -> Option<ReadWorkflow> {
+    let name = workflow_name(record, "name", (key, stem), &mut Names::default());
     let mut map = Map::from_iter([("name".to_owned(), json!(name))]);
-    for key in OF_WORKFLOW {
-        let Some(field) = record.take(key) else { continue };
-        let mut value = field.node.to_value();
-        if key == "rejectionStrategy" && value == "predecessors" {
-            field.at.converted("`previous`");
-            value = json!("previous");
-        } else {
-            field.at.kept();
-        }
-        map.insert(key.to_owned(), value);
+    copy(record, &OF_WORKFLOW, &mut map);
+    if map.get("rejectionStrategy").is_some_and(|strategy| strategy == "predecessors") {
+        map.insert("rejectionStrategy".to_owned(), json!("previous"));
     }
-    let mut roles = RolesNeeded::default();
-    let gates = match (record.take("gates"), record.take("hops")) {
-        (Some(field), hops) => {
-            if let Some(hops) = hops {
-                hops.at.dropped("the workflow has gates");
-            }
-            gates(&field, &mut roles)?
+    let (mut names, mut roles) = (GateNames::default(), RolesNeeded::default());
+    let gates = if record.has("gates") {
+        let gates = record.records("gates", "a list of gates", "a gate").into_iter().enumerate();
+        let read = |(index, gate)| {
+            let (map, gate) = names.read(gate, index, &OF_GATE, &mut roles);
+            gate.finish(&[]);
+            map
+        };
+        gates.map(read).collect()
+    } else if record.has("hops") {
+        let hops = record.records("hops", "a list of hops", "a hop").into_iter().enumerate();
+        let hops: Vec<Hop<'_>> =
+            hops.map(|(index, hop)| read_hop(hop, index, &mut names, &mut roles)).collect();
+        let layers = layers(&hops, record.report)?;
+        let gates = gates(&hops, &layers, &mut names);
+        for hop in &hops {
+            hop.record.finish(&[HOPS]);
         }
-        (None, Some(field)) => hops::read(&field, &mut roles)?,
-        (None, None) => {
-            record.missing(format!("the workflow `{name}` has neither `gates` nor `hops`"));
-            return None;
-        }
+        gates
+    } else {
+        record.missing(format!("the workflow `{name}` has neither `gates` nor `hops`"));
+        return None;
     };
+    if gates.is_empty() && !record.report.has_faults() {
+        record.missing("the workflow has no gates");
+    }
+    let mut gates: Vec<Value> = gates.into_iter().map(Value::Object).collect();
+    // Any gate may be named before it comes up, so references are replaced last.
+    for gate in &mut gates {
+        if let Some(ours) = gate["rejectTo"].as_str().and_then(|foreign| names.gates.get(foreign)) {
+            gate["rejectTo"] = json!(ours);
+        }
+    }
     map.insert("gates".to_owned(), Value::Array(gates));
-    record.finish(|_| None);
+    record.finish(&[HOPS]);
     Some(ReadWorkflow { name, map, roles })
 }
 
-fn gates(field: &Field<'_>, roles: &mut RolesNeeded) -> Option<Vec<Value>> {
-    if !matches!(field.node.kind, Kind::Sequence(_)) {
-        field.wrong("a list of gates");
-        return None;
-    }
-    let mut names = GateNames::default();
-    let mut list = Vec::new();
-    let records = field.records("a list of gates", "a gate", Some("the workflow has no gates"));
-    for (index, mut record) in records.into_iter().enumerate() {
-        let mut map = names.named(&mut record, &field.at.path, index, roles);
-        copy(&mut record, &OF_GATE, &mut map, roles);
-        for branch in map.get("branches").and_then(Value::as_array).into_iter().flatten() {
-            if let Some(role) = branch["role"].as_str() {
-                roles.add(role, None);
-            }
-        }
-        record.finish(|_| None);
-        list.push(map);
-    }
-    // Any gate may be named before it comes up, so references are settled last.
-    for map in &mut list {
-        let ours = map.get("rejectTo").and_then(Value::as_str);
-        if let Some(ours) = ours.and_then(|foreign| names.gates.get(foreign)) {
-            map.insert("rejectTo".to_owned(), json!(ours));
-        }
-    }
-    Some(list.into_iter().map(Value::Object).collect())
-}
-
 /// Copies the fields that mean the same here.
-fn copy(
-    record: &mut Record<'_>,
-    keys: &[&'static str],
-    map: &mut Map<String, Value>,
-    roles: &mut RolesNeeded,
-) {
+fn copy(record: &Record<'_>, keys: &[&'static str], map: &mut Map<String, Value>) {
     for key in keys {
-        if let Some(field) = record.take(key) {
-            field.at.kept();
-            map.insert((*key).to_owned(), field.node.to_value());
+        if let Some(node) = record.get(key) {
+            record.note(key, Kept, "");
+            map.insert((*key).to_owned(), node.to_value());
         }
-    }
-    if let Some(role) = map.get("escalateTo").and_then(Value::as_str) {
-        roles.add(role, None);
     }
 }
 
@@ -202,40 +189,163 @@ struct GateNames {
 }
 
 impl GateNames {
-    /// Returns the gate with its id and its role.
-    fn named(
+    /// Returns a gate or a hop with its id, its role, and the fields that mean the same here; and its record under its name.
+    fn read<'n>(
         &mut self,
-        record: &mut Record<'_>,
-        parent: &str,
+        mut record: Record<'n>,
         index: usize,
+        keys: &[&'static str],
         roles: &mut RolesNeeded,
-    ) -> Map<String, Value> {
+    ) -> (Map<String, Value>, Record<'n>) {
         let mut map = Map::new();
-        let kind = record.peek("type").and_then(scalar);
-        if let Some(said) = record.own_name("id", parent) {
-            let id = self.gates.take(&said, &format!("gate-{}", index + 1), "");
-            map.insert("id".to_owned(), json!(id));
+        let kind = record.text("type");
+        if let Some(id) = record.text("id") {
+            let parent = record.path.rsplit_once('.').map_or("", |(parent, _)| parent);
+            record.path = join(parent, &id);
+            let fallback = format!("gate-{}", index + 1);
+            let ours = self.gates.take(&record.at("id"), &id, &fallback, "");
+            map.insert("id".to_owned(), json!(ours));
         } else {
             record.missing(format!("gate {} has no `id`", index + 1));
         }
-        if let Some(said) = record.text("role") {
-            let role = match self.roles.get(&said.value).map(str::to_owned) {
-                Some(known) if known == said.value => said.kept(),
+        if let Some(foreign) = record.text("role") {
+            let role = match self.roles.get(&foreign).map(str::to_owned) {
                 Some(known) => {
-                    said.at.converted(format!("`{known}`"));
+                    let fate = if known == foreign { Kept } else { Converted };
+                    record.note("role", fate, if fate == Kept { "" } else { &known });
                     known
                 }
-                None => self.roles.take(&said, "role", ""),
+                None => self.roles.take(&record.at("role"), &foreign, "role", ""),
             };
-            if record.peek("requireHuman").is_some_and(|node| node.kind == Kind::Bool(true)) {
-                roles.add_people(&role, None);
-            } else {
-                roles.add(&role, None);
-            }
+            roles.add(&role, None, record.flag("requireHuman") == Some(true));
             map.insert("role".to_owned(), json!(role));
         } else if !matches!(kind.as_deref(), Some("condition" | "fork")) {
             record.missing(format!("`{}` has no `role`", record.path));
         }
-        map
+        copy(&record, keys, &mut map);
+        let branches = map.get("branches").and_then(Value::as_array).into_iter().flatten();
+        let others = branches.map(|branch| &branch["role"]).chain(map.get("escalateTo"));
+        others.filter_map(Value::as_str).for_each(|role| roles.add(role, None, false));
+        (map, record)
     }
+}
+
+/// A hop as the file has it.
+struct Hop<'n> {
+    foreign: String,
+    record: Record<'n>,
+    /// The gate's fields, its id and role among them.
+    map: Map<String, Value>,
+    depends: BTreeSet<String>,
+}
+
+fn read_hop<'n>(
+    record: Record<'n>,
+    index: usize,
+    names: &mut GateNames,
+    roles: &mut RolesNeeded,
+) -> Hop<'n> {
+    let (map, record) = names.read(record, index, &OF_HOP, roles);
+    match record.flag("autoAdvance") {
+        Some(true) => record.note("autoAdvance", Dropped, "what a gate does anyway"),
+        Some(false) => {
+            let note = "somebody has to send the task on by hand: put a gate for people behind it";
+            record.note("autoAdvance", Lost, note);
+        }
+        None => {}
+    }
+    let depends = record.texts("dependsOn").unwrap_or_default().into_iter().collect();
+    Hop { foreign: record.text("id").unwrap_or_default(), record, map, depends }
+}
+
+/// Returns the hops in steps, each step waiting for all of the one before; nothing else is a list of gates.
+fn layers(hops: &[Hop<'_>], report: &ImportReport<'_>) -> Option<Vec<Vec<usize>>> {
+    let places: HashMap<&str, usize> =
+        hops.iter().enumerate().map(|(index, hop)| (hop.foreign.as_str(), index)).collect();
+    for hop in hops {
+        for name in hop.depends.iter().filter(|name| !places.contains_key(name.as_str())) {
+            let message = format!("`{}` waits for `{name}`, which is no hop", hop.foreign);
+            hop.record.at("dependsOn").fault("unknown_gate", message, "");
+        }
+    }
+    if report.has_faults() {
+        return None;
+    }
+    if hops.iter().all(|hop| hop.depends.is_empty()) {
+        if hops.len() > 1 {
+            let note = "no hop waits for another: they are gates in the order of the list";
+            report.added("dependsOn", note);
+        }
+        return Some((0..hops.len()).map(|index| vec![index]).collect());
+    }
+    let mut layers: Vec<Vec<usize>> = Vec::new();
+    let mut waiting: BTreeSet<usize> = (0..hops.len()).collect();
+    let mut before: BTreeSet<String> = BTreeSet::new();
+    while let Some(first) = waiting.first().copied() {
+        let is_ready = |index: &usize| {
+            hops[*index].depends.iter().all(|name| !waiting.contains(&places[name.as_str()]))
+        };
+        let ready: Vec<usize> = waiting.iter().copied().filter(is_ready).collect();
+        if ready.is_empty() {
+            let message = format!("`{}` waits for itself, over other hops", hops[first].foreign);
+            hops[first].record.at("dependsOn").fault("cycle", message, "");
+            return None;
+        }
+        for hop in ready.iter().map(|index| &hops[*index]) {
+            if hop.depends != before {
+                let note =
+                    "it waits for some of the hops before it, not for all: gates are one line";
+                hop.record.note("dependsOn", Lost, note);
+            } else if hop.record.has("dependsOn") {
+                hop.record.note("dependsOn", Converted, "the order of the gates");
+            }
+        }
+        before = ready.iter().map(|index| hops[*index].foreign.clone()).collect();
+        waiting.retain(|index| !ready.contains(index));
+        layers.push(ready);
+    }
+    Some(layers)
+}
+
+fn gates(
+    hops: &[Hop<'_>],
+    layers: &[Vec<usize>],
+    names: &mut GateNames,
+) -> Vec<Map<String, Value>> {
+    let mut list = Vec::new();
+    for (number, layer) in layers.iter().enumerate() {
+        if let [only] = layer.as_slice() {
+            list.push(hops[*only].map.clone());
+            continue;
+        }
+        let ids = layer.iter().filter_map(|index| hops[*index].map["id"].as_str());
+        let id = names.gates.invent(&ids.collect::<Vec<_>>().join("-and-"));
+        let note = "hops that wait for the same become the branches of a fork";
+        hops[layer[0]].record.report.added(join("gates", &id), note);
+        let branches = layer.iter().map(|index| Value::Object(hops[*index].map.clone()));
+        let mut fork = Map::new();
+        fork.insert("id".to_owned(), json!(id));
+        fork.insert("type".to_owned(), json!("fork"));
+        fork.insert("branches".to_owned(), branches.collect());
+        for hop in layers.get(number + 1).into_iter().flatten().map(|index| &hops[*index].record) {
+            let Some(join) = hop.text("joinType") else { continue };
+            if join == "any" {
+                fork.insert("joinStrategy".to_owned(), json!("any"));
+            }
+            match join.as_str() {
+                "any" | "all" => hop.note(
+                    "joinType",
+                    Converted,
+                    format!("`joinStrategy: {join}` of the fork `{id}`"),
+                ),
+                _ => hop.note(
+                    "joinType",
+                    Lost,
+                    format!("`{join}` is no way to join that is known here"),
+                ),
+            }
+        }
+        list.push(fork);
+    }
+    list
 }

@@ -1,20 +1,18 @@
 //! The files of other systems as workflows of ours: bytes to text, with what became of every field. No I/O, and nothing is
 //! judged that the loader judges.
 //!
-//! The steps: bytes -> tree (`source`) -> whose file it is (`foreign_system`) -> a workflow as written (`workflow_draft`), by the
+//! The steps: bytes -> tree, and whose file it is (`source`) -> a workflow as written (`workflow_draft`), by the
 //! reader of that system -> text (`workflow_text`). What a file says about the way of a task is converted, or reported as lost;
 //! anything else may be dropped, and is reported too.
 
-use super::antfarm;
 use super::aof;
-use super::foreign_system::{ForeignSystem, guess};
 use super::names;
 use super::openagents;
-use super::orbital;
-use super::report::ImportReport;
+use super::record::ImportReport;
 use super::source;
-use super::status_graph;
-use super::workflow_draft::ReadWorkflow;
+use super::source::ForeignSystem;
+use super::workflow_draft::{ReadWorkflow, RoleDraft};
+use super::{antfarm, orbital, status_graph};
 use crate::domain::{FieldFate, IdFault, ImportRemark, RoleId, WorkflowName, listed};
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::files::workflow_text;
@@ -73,19 +71,16 @@ fn read(
     system: Option<ForeignSystem>,
     name: Option<&WorkflowName>,
 ) -> Result<Imported, Vec<Fault>> {
-    let tree = source::read(file, text)?;
-    let root = &tree.root;
-    let system = match system {
-        Some(system) => system,
-        None => guess(root, tree.notation).map_err(|fault| vec![fault])?,
-    };
-    let report = ImportReport::new(tree.lines);
+    let foreign = source::read(file, text)?;
+    let system = system.map_or_else(|| foreign.guess_system(), Ok).map_err(|fault| vec![fault])?;
+    let root = &foreign.root;
+    let report = ImportReport::new(foreign.lines);
     let stem = stem(file);
     let found = match system {
-        ForeignSystem::Antfarm => antfarm::read(root, &stem, &report),
+        ForeignSystem::Antfarm => antfarm::convert::read(root, &stem, &report),
         ForeignSystem::Openagents => openagents::read(root, &stem, &report),
-        ForeignSystem::StatusGraph => status_graph::read(root, &stem, &report),
-        ForeignSystem::Orbital => orbital::read(root, &stem, &report),
+        ForeignSystem::StatusGraph => status_graph::convert::read(root, &stem, &report),
+        ForeignSystem::Orbital => orbital::convert::read(root, &stem, &report),
         ForeignSystem::Aof => aof::read(root, &stem, &report),
     };
     let remarks = report.finish()?;
@@ -123,7 +118,7 @@ fn chosen(
 
 fn rendered(read: ReadWorkflow) -> Result<ImportedWorkflow, Fault> {
     let invalid = |fault: IdFault| Fault::new("invalid_value", 0..0, fault.to_string());
-    let need = |(name, description, people): (String, Option<String>, bool)| {
+    let need = |RoleDraft { name, description, people }| {
         Ok(RoleNeed { role: name.parse().map_err(invalid)?, description, people })
     };
     Ok(ImportedWorkflow {

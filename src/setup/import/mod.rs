@@ -2,15 +2,14 @@
 
 pub(crate) mod antfarm;
 pub(crate) mod aof;
-pub(crate) mod foreign_system;
 pub(crate) mod import_file;
 pub(crate) mod names;
 pub(crate) mod openagents;
 pub(crate) mod orbital;
 pub(crate) mod placeholders;
 pub(crate) mod record;
-pub(crate) mod report;
 pub(crate) mod schema;
 pub(crate) mod source;
 pub(crate) mod status_graph;
+pub(crate) mod steps;
 pub(crate) mod workflow_draft;

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::record::Said;
+use super::record::FieldPlace;
+use crate::domain::FieldFate::{Converted, Kept};
 
 /// The longest name, in bytes.
 const LONGEST: usize = 64;
@@ -48,13 +49,35 @@ impl Names {
         (name, why)
     }
 
-    /// Returns our name for the one that a field says, and reports what became of it; `kept` tells where it stands if that is so.
-    pub(crate) fn take(&mut self, said: &Said<'_>, fallback: &str, kept: &str) -> String {
-        let (name, why) = self.add(&said.value, fallback);
+    /// Returns our name for the one that a field says, and notes what became of it; `kept` tells where it stands if that is so.
+    pub(crate) fn take(
+        &mut self,
+        place: &FieldPlace<'_>,
+        foreign: &str,
+        fallback: &str,
+        kept: &str,
+    ) -> String {
+        let (name, why) = self.add(foreign, fallback);
         match why {
-            Some(why) => said.at.converted(why),
-            None => said.at.kept_as(kept),
+            Some(why) => place.note(Converted, why),
+            None => place.note(Kept, kept),
         }
+        name
+    }
+
+    /// Returns the same for a gate. `{{task}}` is the task everywhere, so no gate can be called that.
+    pub(crate) fn take_gate(
+        &mut self,
+        place: &FieldPlace<'_>,
+        foreign: &str,
+        fallback: &str,
+        kept: &str,
+    ) -> String {
+        if foreign != "task" {
+            return self.take(place, foreign, fallback, kept);
+        }
+        let name = self.free("task-gate");
+        place.note(Converted, format!("`{name}`: `task` means the task itself in templates"));
         name
     }
 

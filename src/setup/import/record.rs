@@ -1,54 +1,125 @@
-//! Reads the fields of a foreign mapping: what has the wrong kind is a fault with its place, what nobody asked for is reported.
+//! The fields of a foreign mapping, and the report of what became of each of them.
+//!
+//! Each importer has tables that say what becomes of a field; only what depends on the value is noted by code.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::ops::Range;
 
-use super::report::{At, ImportReport};
-use crate::files::yaml::{Fault, Key, Kind, Node};
+use crate::domain::{FieldFate, ImportRemark, nearest};
+use crate::files::diagnostic::excerpt::{Lines, inert};
+use crate::files::yaml::{Fault, Kind, Node};
 
-/// A mapping whose fields are asked for one by one.
-pub(crate) struct Record<'n> {
-    node: &'n Node<'static>,
+/// What becomes of the fields of a mapping: the key, its fate, and why or into what. `x-*` means every key that begins so.
+pub(crate) type FieldTable = &'static [(&'static str, FieldFate, &'static str)];
+
+/// Collects the remarks and the faults while a file is read.
+pub(crate) struct ImportReport<'s> {
+    lines: Lines<'s>,
+    /// Each with its offset in the file; those without one come last.
+    remarks: RefCell<Vec<(usize, ImportRemark)>>,
+    /// The paths of fields that need no remark by table.
+    told: RefCell<HashSet<String>>,
+    faults: RefCell<Vec<Fault>>,
+}
+
+impl<'s> ImportReport<'s> {
+    pub(crate) fn new(lines: Lines<'s>) -> Self {
+        let (remarks, told, faults) = Default::default();
+        Self { lines, remarks, told, faults }
+    }
+
+    /// Notes something that the file does not say, and the new one has to.
+    pub(crate) fn added(&self, field: impl AsRef<str>, note: impl Into<String>) {
+        let field = inert(field.as_ref());
+        let remark = ImportRemark { line: None, field, fate: FieldFate::Added, note: note.into() };
+        self.remarks.borrow_mut().push((usize::MAX, remark));
+    }
+
+    pub(crate) fn has_faults(&self) -> bool {
+        !self.faults.borrow().is_empty()
+    }
+
+    /// Returns all remarks in the order of the file, those without a line last; or the faults, if there are any.
+    pub(crate) fn finish(self) -> Result<Vec<ImportRemark>, Vec<Fault>> {
+        let mut faults = self.faults.into_inner();
+        if !faults.is_empty() {
+            faults.sort_by_key(|fault| fault.span.start);
+            // A field may have been read twice.
+            faults.dedup();
+            return Err(faults);
+        }
+        let mut remarks = self.remarks.into_inner();
+        remarks.sort_by_key(|(at, _)| *at);
+        Ok(remarks.into_iter().map(|(_, remark)| remark).collect())
+    }
+}
+
+/// A field of the foreign file: its path, and the bytes of its key.
+#[derive(Clone)]
+pub(crate) struct FieldPlace<'n> {
     pub(crate) path: String,
-    taken: Vec<&'n str>,
+    pub(crate) span: Range<usize>,
     pub(crate) report: &'n ImportReport<'n>,
 }
 
-/// A value of it, with the way there.
-#[derive(Clone)]
-pub(crate) struct Field<'n> {
-    pub(crate) node: &'n Node<'static>,
-    pub(crate) at: At<'n>,
+impl FieldPlace<'_> {
+    /// Notes what became of the field.
+    pub(crate) fn note(&self, fate: FieldFate, note: impl Into<String>) {
+        let line = Some(self.report.lines.line_of(self.span.start));
+        let remark = ImportRemark { line, field: inert(&self.path), fate, note: note.into() };
+        self.report.remarks.borrow_mut().push((self.span.start, remark));
+        self.mark_told();
+    }
+
+    /// Leaves it to others to say what became of the field.
+    pub(crate) fn mark_told(&self) {
+        self.report.told.borrow_mut().insert(self.path.clone());
+    }
+
+    /// Reports that the field cannot be read as it is; an empty `help` is none.
+    pub(crate) fn fault(&self, code: &'static str, message: impl Into<String>, help: &str) {
+        let fault = Fault::new(code, self.span.clone(), message.into());
+        let fault = if help.is_empty() { fault } else { fault.help(help) };
+        self.report.faults.borrow_mut().push(fault);
+    }
+
+    /// Reports that a name leads to nothing, with the nearest one that is there.
+    pub(crate) fn unknown<'k>(
+        &self,
+        (what, name): (&str, &str),
+        known: impl IntoIterator<Item = &'k str>,
+        otherwise: &str,
+    ) {
+        let near = nearest(name, known).map(|near| format!("did you mean `{near}`?"));
+        let help = near.as_deref().unwrap_or(otherwise);
+        self.fault("unknown_gate", format!("there is no {what} `{name}`"), help);
+    }
+
+    /// Reports what was wanted and what is there.
+    pub(crate) fn wrong_kind(&self, node: &Node<'_>, wanted: &str) {
+        let message = format!("`{}` is {wanted}, and this is {}", self.path, node.noun());
+        Self { span: node.span.clone(), ..self.clone() }.fault("wrong_kind", message, "");
+    }
+
+    /// Returns a part of the field, or something below it.
+    pub(crate) fn below(&self, key: &str, span: Range<usize>) -> Self {
+        let path = join(&self.path, key);
+        Self { path, span, report: self.report }
+    }
+
+    /// Notes what became of a slot of the text that the field holds.
+    pub(crate) fn note_slot(&self, slot: &str, fate: FieldFate, note: impl Into<String>) {
+        Self { path: format!("{}: {{{{{slot}}}}}", self.path), ..self.clone() }.note(fate, note);
+    }
 }
 
-/// What a field says.
+/// A mapping whose fields are asked for one by one; a field with nothing behind it counts as absent.
 #[derive(Clone)]
-pub(crate) struct Said<'n, T = String> {
-    pub(crate) value: T,
-    pub(crate) at: At<'n>,
-    /// The bytes of the value.
-    pub(crate) span: Range<usize>,
-}
-
-impl<'n, T> Said<'n, T> {
-    pub(crate) fn kept(self) -> T {
-        self.at.kept();
-        self.value
-    }
-
-    pub(crate) fn kept_as(self, what: impl Into<String>) -> T {
-        self.at.kept_as(what);
-        self.value
-    }
-
-    pub(crate) fn converted(self, into: impl Into<String>) -> T {
-        self.at.converted(into);
-        self.value
-    }
-
-    /// Returns the place of the value, for faults about it.
-    pub(crate) fn value_at(&self) -> At<'n> {
-        At { span: self.span.clone(), ..self.at.clone() }
-    }
+pub(crate) struct Record<'n> {
+    node: &'n Node<'static>,
+    pub(crate) path: String,
+    pub(crate) report: &'n ImportReport<'n>,
 }
 
 impl<'n> Record<'n> {
@@ -60,227 +131,209 @@ impl<'n> Record<'n> {
         report: &'n ImportReport<'n>,
     ) -> Option<Self> {
         if matches!(node.kind, Kind::Mapping(_)) {
-            return Some(Self { node, path: path.to_owned(), taken: Vec::new(), report });
+            return Some(Self { node, path: path.to_owned(), report });
         }
         let message = format!("{what} is a mapping of fields, and this is {}", node.noun());
-        report.fault(Fault::new("wrong_kind", node.span.clone(), message));
+        report.faults.borrow_mut().push(Fault::new("wrong_kind", node.span.clone(), message));
         None
     }
 
-    /// Returns the way to a key of it.
-    pub(crate) fn at(&self, key: &Key<'_>) -> At<'n> {
-        At { path: join(&self.path, &key.text), span: key.span.clone(), report: self.report }
+    /// Returns the place of a field, or where the record begins if it has no such field.
+    pub(crate) fn at(&self, key: &str) -> FieldPlace<'n> {
+        let span =
+            self.node.entry(key).map_or_else(|| first_key(self.node), |e| e.key.span.clone());
+        FieldPlace { path: join(&self.path, key), span, report: self.report }
     }
 
-    /// Returns where it begins, for faults about it as a whole.
-    pub(crate) fn start(&self) -> At<'n> {
-        let first = self.node.entries().first().map(|entry| &entry.key.span);
-        let span = first.unwrap_or(&self.node.span).clone();
-        At { path: self.path.clone(), span, report: self.report }
+    /// Returns the place of a field's value.
+    pub(crate) fn value_at(&self, key: &str) -> FieldPlace<'n> {
+        let place = self.at(key);
+        let span = self.node.get(key).map_or(place.span, |node| node.span.clone());
+        FieldPlace { span, ..self.at(key) }
+    }
+
+    /// Notes what became of a field.
+    pub(crate) fn note(&self, key: &str, fate: FieldFate, note: impl Into<String>) {
+        self.at(key).note(fate, note);
     }
 
     /// Reports a field that is missing.
     pub(crate) fn missing(&self, message: impl Into<String>) {
-        self.start().fault("missing_field", message, "");
+        let place = FieldPlace { span: first_key(self.node), ..self.at("") };
+        place.fault("missing_field", message, "");
     }
 
-    /// Returns whether a field is there, with something behind it.
+    pub(crate) fn get(&self, key: &str) -> Option<&'n Node<'static>> {
+        self.node.get(key).filter(|node| !node.is_null())
+    }
+
     pub(crate) fn has(&self, key: &str) -> bool {
-        self.peek(key).is_some_and(|node| !node.is_null())
+        self.get(key).is_some()
     }
 
-    /// Returns a value without asking for its field.
-    pub(crate) fn peek(&self, key: &str) -> Option<&'n Node<'static>> {
-        self.node.get(key)
-    }
-
-    /// Returns a field; one with nothing behind it counts as absent.
-    pub(crate) fn take(&mut self, key: &'static str) -> Option<Field<'n>> {
-        let entry = self.node.entry(key)?;
-        if entry.value.is_null() {
-            return None;
-        }
-        self.taken.push(key);
-        Some(Field { node: &entry.value, at: self.at(&entry.key) })
-    }
-
-    /// Returns the first of these fields that is there.
-    pub(crate) fn take_any(&mut self, keys: &[&'static str]) -> Option<Field<'n>> {
-        keys.iter().find_map(|key| self.take(key))
-    }
-
-    pub(crate) fn text(&mut self, key: &'static str) -> Option<Said<'n>> {
-        self.take(key)?.text()
-    }
-
-    pub(crate) fn texts(&mut self, keys: &[&'static str]) -> Option<Said<'n, Vec<String>>> {
-        self.take_any(keys)?.texts()
-    }
-
-    /// Returns the name of what the record describes, and renames the way to it accordingly.
-    pub(crate) fn own_name(&mut self, key: &'static str, parent: &str) -> Option<Said<'n>> {
-        let mut name = self.text(key)?;
-        self.path = join(parent, &name.value);
-        name.at.path = join(&self.path, key);
-        Some(name)
-    }
-
-    /// Returns a whole number.
-    pub(crate) fn count(&mut self, key: &'static str) -> Option<Said<'n, u64>> {
-        let field = self.take(key)?;
-        let number = match &field.node.kind {
-            Kind::Number(decimal) => {
-                decimal.number().as_u64().or_else(|| whole(decimal.number().as_f64()?))
-            }
-            Kind::String(text) => text.trim().parse().ok(),
-            _ => None,
-        };
-        field.said(number, "a whole number")
-    }
-
-    /// Returns a yes or no.
-    pub(crate) fn flag(&mut self, key: &'static str) -> Option<Said<'n, bool>> {
-        let field = self.take(key)?;
-        let flag = match &field.node.kind {
-            Kind::Bool(flag) => Some(*flag),
-            Kind::String(text) if matches!(text.as_ref(), "yes" | "on") => Some(true),
-            Kind::String(text) if matches!(text.as_ref(), "no" | "off") => Some(false),
-            _ => None,
-        };
-        field.said(flag, "`true` or `false`")
-    }
-
-    /// Reports every field that nobody asked for. One whose name speaks of where a task goes is lost; any other is dropped.
-    pub(crate) fn finish(self, explain: impl Fn(&str) -> Option<&'static str>) {
-        for entry in self.node.entries() {
-            let key = entry.key.text.as_ref();
-            if self.taken.contains(&key) {
-                continue;
-            }
-            let at = self.at(&entry.key);
-            if entry.value.is_null() {
-                at.dropped("it says nothing");
-            } else if let Some(why) = explain(key) {
-                at.dropped(why);
-            } else if names_a_way(key) {
-                at.lost("not known here, and by its name it says where a task goes");
-            } else {
-                at.dropped("not known here");
-            }
-        }
-    }
-}
-
-impl<'n> Field<'n> {
-    fn said<T>(self, value: Option<T>, wanted: &str) -> Option<Said<'n, T>> {
+    fn read<T>(
+        &self,
+        key: &str,
+        wanted: &str,
+        read: impl FnOnce(&'n Node<'static>) -> Option<T>,
+    ) -> Option<T> {
+        let node = self.get(key)?;
+        let value = read(node);
         if value.is_none() {
-            self.wrong(wanted);
+            self.at(key).wrong_kind(node, wanted);
         }
-        Some(Said { value: value?, span: self.node.span.clone(), at: self.at })
+        value
     }
 
-    /// Returns the value as a text; numbers and yes or no count as what they look like.
-    pub(crate) fn text(self) -> Option<Said<'n>> {
-        let text = scalar(self.node);
-        self.said(text, "a text")
+    /// Returns a text; numbers and yes or no count as what they look like.
+    pub(crate) fn text(&self, key: &str) -> Option<String> {
+        self.read(key, "a text", scalar)
     }
 
     /// Returns a list of texts; one text alone counts as a list of one.
-    pub(crate) fn texts(self) -> Option<Said<'n, Vec<String>>> {
-        let list = match (&self.node.kind, scalar(self.node)) {
-            (_, Some(text)) => Some(vec![text]),
-            (Kind::Sequence(items), None) => {
-                let text = |item: &Node<'_>| {
-                    let text = scalar(item);
-                    if text.is_none() {
-                        let (path, noun) = (&self.at.path, item.noun());
-                        let at = At { span: item.span.clone(), ..self.at.clone() };
-                        let message = format!("`{path}` is a list of texts, and this is {noun}");
-                        at.fault("wrong_kind", message, "");
-                    }
-                    text
-                };
-                Some(items.iter().filter_map(text).collect())
+    pub(crate) fn texts(&self, key: &str) -> Option<Vec<String>> {
+        self.read(key, "a list of texts", |node| match scalar(node) {
+            Some(text) => Some(vec![text]),
+            None if matches!(node.kind, Kind::Sequence(_)) => {
+                node.items().iter().map(scalar).collect()
             }
-            _ => None,
-        };
-        self.said(list, "a list of texts")
+            None => None,
+        })
     }
 
-    /// Returns the items of a list as records: each is `what`. Reports a value that is no such list, and with `none` an empty one.
-    pub(crate) fn records(&self, wanted: &str, what: &str, none: Option<&str>) -> Vec<Record<'n>> {
-        let Kind::Sequence(items) = &self.node.kind else {
-            self.wrong(wanted);
-            return Vec::new();
+    /// Returns a whole number.
+    pub(crate) fn count(&self, key: &str) -> Option<u64> {
+        self.read(key, "a whole number", |node| {
+            let text = scalar(node)?;
+            let text = text.trim();
+            text.parse().ok().or_else(|| text.strip_suffix(".0")?.parse().ok())
+        })
+    }
+
+    /// Returns whether a field says yes.
+    pub(crate) fn flag(&self, key: &str) -> Option<bool> {
+        self.read(key, "`true` or `false`", |node| match scalar(node)?.as_str() {
+            "true" | "yes" | "on" => Some(true),
+            "false" | "no" | "off" => Some(false),
+            _ => None,
+        })
+    }
+
+    /// Returns a mapping below; its own fields are reported, not the mapping.
+    pub(crate) fn record(&self, key: &str) -> Option<Self> {
+        let place = self.at(key);
+        place.mark_told();
+        Self::of(self.get(key)?, &place.path, &format!("`{}`", place.path), self.report)
+    }
+
+    /// Returns the items of a list as records: each is `what`.
+    pub(crate) fn records(&self, key: &str, wanted: &str, what: &str) -> Vec<Self> {
+        self.at(key).mark_told();
+        let is_list = |node: &'n Node<'static>| match &node.kind {
+            Kind::Sequence(items) => Some(items.as_slice()),
+            _ => None,
         };
-        if let Some(message) = none.filter(|_| items.is_empty()) {
-            self.value_at().fault("no_gates", message, "");
-        }
-        let record = |(index, item)| {
-            Record::of(item, &format!("{}.{}", self.at.path, index + 1), what, self.at.report)
-        };
+        let items = self.read(key, wanted, is_list).unwrap_or_default();
+        let path = join(&self.path, key);
+        let record =
+            |(index, item)| Self::of(item, &format!("{path}.{}", index + 1), what, self.report);
         items.iter().enumerate().filter_map(record).collect()
     }
 
+    /// Returns the entries of a mapping, each with its key and its place.
+    pub(crate) fn entries(
+        &self,
+        key: &str,
+        wanted: &str,
+    ) -> Vec<(&'n str, FieldPlace<'n>, &'n Node<'static>)> {
+        let place = self.at(key);
+        place.mark_told();
+        let is_mapping = |node: &'n Node<'static>| match &node.kind {
+            Kind::Mapping(entries) => Some(entries.as_slice()),
+            _ => None,
+        };
+        let entries = self.read(key, wanted, is_mapping).unwrap_or_default();
+        let entry = |entry: &'n crate::files::yaml::Entry<'static>| {
+            let name = entry.key.text.as_ref();
+            (name, place.below(name, entry.key.span.clone()), &entry.value)
+        };
+        entries.iter().map(entry).collect()
+    }
+
     /// Returns workflows with their names, or of a list.
-    pub(crate) fn workflows(&self) -> Vec<(Option<&'n str>, Record<'n>)> {
-        if let Kind::Sequence(_) = self.node.kind {
-            let records = self.records("a list of workflows", "a workflow", None);
+    pub(crate) fn workflows(&self, key: &str) -> Vec<(Option<&'n str>, Self)> {
+        if self.get(key).is_some_and(|node| matches!(node.kind, Kind::Sequence(_))) {
+            let records = self.records(key, "a list of workflows", "a workflow");
             return records.into_iter().map(|record| (None, record)).collect();
         }
-        let Kind::Mapping(entries) = &self.node.kind else {
-            self.wrong("a mapping of names and workflows");
-            return Vec::new();
+        let entries = self.entries(key, "a mapping of names and workflows").into_iter();
+        let record = |(name, place, node): (_, FieldPlace<'_>, _)| {
+            Some((Some(name), Self::of(node, &place.path, "a workflow", self.report)?))
         };
-        let record = |entry: &'n crate::files::yaml::Entry<'static>| {
-            let name = entry.key.text.as_ref();
-            let path = join(&self.at.path, name);
-            Some((Some(name), Record::of(&entry.value, &path, "a workflow", self.at.report)?))
-        };
-        entries.iter().filter_map(record).collect()
+        entries.filter_map(record).collect()
     }
 
-    pub(crate) fn value_at(&self) -> At<'n> {
-        At { span: self.node.span.clone(), ..self.at.clone() }
-    }
-
-    /// Reports what was wanted and what is there.
-    pub(crate) fn wrong(&self, wanted: &str) {
-        let message = format!("`{}` is {wanted}, and this is {}", self.at.path, self.node.noun());
-        self.value_at().fault("wrong_kind", message, "");
+    /// Notes what became of each field, by the first table that knows it, unless it has been told. A field that no table knows is
+    /// lost if its name speaks of where a task goes, and dropped otherwise.
+    pub(crate) fn finish(&self, tables: &[FieldTable]) {
+        for entry in self.node.entries() {
+            let key = entry.key.text.as_ref();
+            let place = self.at(key);
+            if self.report.told.borrow().contains(&place.path) {
+                continue;
+            }
+            let is_meant = |name: &str| match name.strip_suffix('*') {
+                Some(start) => key.starts_with(start),
+                None => key == name,
+            };
+            let known = tables.iter().copied().flatten().find(|(name, ..)| is_meant(name));
+            match known {
+                _ if entry.value.is_null() => place.note(FieldFate::Dropped, "it says nothing"),
+                Some((_, fate, note)) => place.note(*fate, *note),
+                None if names_a_way(key) => {
+                    let note = "not known here, and by its name it says where a task goes";
+                    place.note(FieldFate::Lost, note);
+                }
+                None => place.note(FieldFate::Dropped, "not known here"),
+            }
+        }
     }
 }
 
-/// Returns the way to a part of something.
+/// Returns the path of a part of something.
 pub(crate) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
 /// Returns a scalar as a text.
 pub(crate) fn scalar(node: &Node<'_>) -> Option<String> {
-    match &node.kind {
-        Kind::String(text) => Some(text.clone().into_owned()),
-        Kind::Number(number) => Some(number.source().to_owned()),
-        Kind::Bool(value) => Some(value.to_string()),
-        Kind::Null | Kind::Sequence(_) | Kind::Mapping(_) => None,
-    }
+    crate::files::config::decode::text_of(node).map(std::borrow::Cow::into_owned)
 }
 
-fn whole(number: f64) -> Option<u64> {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "checked: it is whole, and in range"
-    )]
-    (number.fract() == 0.0 && (0.0..1e15).contains(&number)).then_some(number as u64)
+/// Returns the first key of a mapping: a place to point at when a field is not there.
+fn first_key(node: &Node<'_>) -> Range<usize> {
+    node.entries().first().map_or_else(|| node.span.clone(), |entry| entry.key.span.clone())
 }
 
 /// Returns whether the name of an unknown field is one that sends tasks somewhere.
 fn names_a_way(key: &str) -> bool {
-    const WORDS: &str =
-        "next goto then else if when unless condition branches depends_on dependson needs routes";
+    const WORDS: [&str; 13] = [
+        "next",
+        "goto",
+        "then",
+        "else",
+        "if",
+        "when",
+        "unless",
+        "condition",
+        "branches",
+        "depends_on",
+        "dependson",
+        "needs",
+        "routes",
+    ];
     let key = key.to_ascii_lowercase();
-    WORDS.split(' ').any(|word| word == key)
+    WORDS.contains(&key.as_str())
         || key.starts_with("on_")
         || ["_step", "_to", "_if", "_when"].iter().any(|end| key.ends_with(end))
 }

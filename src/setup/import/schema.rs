@@ -3,55 +3,58 @@
 use serde_json::{Map, Value, json};
 
 use super::names;
-use super::record::join;
-use super::report::At;
+use super::record::FieldPlace;
+use crate::domain::FieldFate::{Converted, Dropped};
 use crate::files::yaml::{Entry, Kind, Node};
 
-/// The keywords that are understood.
-const KNOWN: &str = "type properties required additionalProperties items enum const minLength maxLength minimum maximum \
-                     minItems maxItems anyOf oneOf title description default examples format";
+/// The keywords that are copied; those with schemas inside are read.
+const COPIED: [&str; 15] = [
+    "type",
+    "additionalProperties",
+    "items",
+    "enum",
+    "const",
+    "minLength",
+    "maxLength",
+    "minimum",
+    "maximum",
+    "minItems",
+    "maxItems",
+    "title",
+    "description",
+    "default",
+    "examples",
+];
 /// How deep schemas may be.
 const DEEPEST: usize = 15;
 
-/// Returns a schema with the keywords that are understood; the others are reported as dropped. `at` is the way to it.
-pub(crate) fn shape(node: &Node<'_>, at: &At<'_>) -> Option<Value> {
-    nested(node, at, 0)
-}
-
-fn nested(node: &Node<'_>, at: &At<'_>, depth: usize) -> Option<Value> {
-    let here = At { span: node.span.clone(), ..at.clone() };
-    let path = &at.path;
+/// Returns a schema with the keywords that are understood; the others are reported as dropped.
+pub(crate) fn read_schema(node: &Node<'_>, at: &FieldPlace<'_>, depth: usize) -> Option<Value> {
     if depth > DEEPEST {
-        here.fault("too_deep", format!("`{path}` is nested more than {DEEPEST} deep"), "");
+        let message = format!("`{}` is nested more than {DEEPEST} deep", at.path);
+        at.fault("too_deep", message, "");
         return None;
     }
     match &node.kind {
         Kind::Mapping(entries) => {
-            let mut map = Map::new();
-            for entry in entries {
+            let keyword = |entry: &Entry<'_>| {
                 let key = entry.key.text.as_ref();
-                let at =
-                    At { path: join(path, key), span: entry.key.span.clone(), report: at.report };
-                if let Some(value) = keyword(entry, &at, depth) {
-                    // Only the top has variants; inside, a choice is a choice.
-                    let is_choice = depth > 0 && key == "oneOf";
-                    if is_choice {
-                        at.converted("`anyOf`");
-                    }
-                    map.insert(if is_choice { "anyOf" } else { key }.to_owned(), value);
+                let at = at.below(key, entry.key.span.clone());
+                let value = keyword(key, &entry.value, &at, depth)?;
+                // Only the top has variants; inside, a choice is a choice.
+                if depth > 0 && key == "oneOf" {
+                    at.note(Converted, "`anyOf`");
+                    return Some(("anyOf".to_owned(), value));
                 }
-            }
-            Some(Value::Object(map))
+                Some((key.to_owned(), value))
+            };
+            Some(Value::Object(entries.iter().filter_map(keyword).collect()))
         }
         // A type alone is a common short form.
         Kind::String(text) => Some(json!({"type": text})),
         Kind::Bool(true) | Kind::Null => Some(json!({})),
         _ => {
-            here.fault(
-                "wrong_kind",
-                format!("`{path}` is a schema, and this is {}", node.noun()),
-                "",
-            );
+            at.wrong_kind(node, "a schema");
             None
         }
     }
@@ -62,48 +65,45 @@ fn property(name: &str) -> String {
     if name.starts_with('$') { name.to_owned() } else { names::key(name) }
 }
 
-fn keyword(entry: &Entry<'_>, at: &At<'_>, depth: usize) -> Option<Value> {
-    let (key, value) = (entry.key.text.as_ref(), &entry.value);
-    let path = &at.path;
-    match key {
-        "properties" => {
-            let Kind::Mapping(entries) = &value.kind else {
-                let at = At { span: value.span.clone(), ..at.clone() };
-                at.fault("wrong_kind", format!("`{path}` is a mapping of schemas"), "");
-                return None;
-            };
+fn keyword(key: &str, value: &Node<'_>, at: &FieldPlace<'_>, depth: usize) -> Option<Value> {
+    match (key, &value.kind) {
+        ("properties", Kind::Mapping(entries)) => {
             let mut map = Map::new();
             for entry in entries {
                 let name = entry.key.text.as_ref();
-                let span = entry.key.span.clone();
-                let at = At { path: join(path, name), span, report: at.report };
+                let at = at.below(name, entry.key.span.clone());
                 let ours = property(name);
                 if ours != name {
-                    at.converted(format!("`{ours}`: keys are letters, digits, `-` and `_`"));
+                    let note = format!("`{ours}`: keys are letters, digits, `-` and `_`");
+                    at.note(Converted, note);
                 }
-                if let Some(shape) = nested(&entry.value, &at, depth + 1) {
-                    map.insert(ours, shape);
-                }
+                map.extend(read_schema(&entry.value, &at, depth + 1).map(|shape| (ours, shape)));
             }
             Some(Value::Object(map))
         }
-        "required" => {
+        ("properties", _) => {
+            at.wrong_kind(value, "a mapping of schemas");
+            None
+        }
+        ("required", _) => {
             let ours = |item: &Node<'_>| {
                 item.as_str().map_or_else(|| item.to_value(), |name| json!(property(name)))
             };
             Some(value.items().iter().map(ours).collect())
         }
-        "items" if matches!(value.kind, Kind::Mapping(_)) => nested(value, at, depth + 1),
-        "anyOf" | "oneOf" if matches!(value.kind, Kind::Sequence(_)) => {
+        ("items", Kind::Mapping(_)) => read_schema(value, at, depth + 1),
+        ("anyOf" | "oneOf", Kind::Sequence(items)) => {
             let each = |(index, item): (usize, &Node<'_>)| {
-                let at = At { path: format!("{path}.{index}"), ..at.clone() };
-                nested(item, &at, depth + 1)
+                let at = at.below(&index.to_string(), at.span.clone());
+                read_schema(item, &at, depth + 1)
             };
-            Some(value.items().iter().enumerate().filter_map(each).collect())
+            Some(items.iter().enumerate().filter_map(each).collect())
         }
-        _ if KNOWN.split(' ').any(|known| known == key) => Some(value.to_value()),
+        _ if COPIED.contains(&key) || matches!(key, "format" | "anyOf" | "oneOf") => {
+            Some(value.to_value())
+        }
         _ => {
-            at.dropped(format!("`{key}` is no keyword of `outputs`"));
+            at.note(Dropped, format!("`{key}` is no keyword of `outputs`"));
             None
         }
     }

@@ -1,7 +1,7 @@
-//! The bytes of a foreign file as a tree, whatever the notation: YAML, JSON or TOML.
+//! The bytes of a foreign file as a tree, whatever the notation, and the system that writes such files.
 
-use std::ops::Range;
-
+use crate::domain::listed;
+use crate::domain::words::words;
 use crate::files::diagnostic::excerpt::Lines;
 use crate::files::json::json;
 use crate::files::toml_tree;
@@ -14,18 +14,26 @@ const LARGEST: usize = 16 << 20;
 /// More than our own files may ask for: ten thousand steps are a file too.
 const LIMITS: Limits = Limits { depth: 64, nodes: 2_000_000, alias_nodes: 200_000, text: 32 << 20 };
 
-/// What a file is written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Notation {
-    Yaml,
-    Json,
-    Toml,
-}
+words!(
+    /// Whose file is imported.
+    ForeignSystem, "a system", {
+        /// Steps of one agent each, with decisions and retries.
+        Antfarm = "antfarm",
+        /// Steps that name the next one: agents, approvals, parallel agents.
+        Openagents = "openagents",
+        /// Roles with a frontmatter schema, and a graph over their `$status`.
+        StatusGraph = "status-graph",
+        /// Steps in TOML, some of them gates.
+        Orbital = "orbital",
+        /// Earlier files of aof: gates, or hops.
+        Aof = "aof",
+    }
+);
 
 /// A foreign file that could be read.
-pub(crate) struct Tree<'s> {
+pub(crate) struct ForeignFile<'s> {
     pub(crate) root: Node<'static>,
-    pub(crate) notation: Notation,
+    is_toml: bool,
     pub(crate) lines: Lines<'s>,
 }
 
@@ -53,54 +61,124 @@ pub(crate) fn decoded(bytes: &[u8]) -> Result<String, (String, Fault)> {
 }
 
 /// Reads the text in the notation that its name and its beginning tell.
-pub(crate) fn read<'s>(name: &str, text: &'s str) -> Result<Tree<'s>, Vec<Fault>> {
-    let (root, notation) = match notation(name, text) {
-        Notation::Json => (json(text)?, Notation::Json),
-        Notation::Toml => (toml_tree::parse(text)?, Notation::Toml),
-        Notation::Yaml => match yaml::parse(text, &LIMITS) {
-            Ok(node) => (node.into_owned(), Notation::Yaml),
-            // A TOML file may be called anything.
-            Err(faults) => (toml_tree::parse(text).map_err(|_| faults)?, Notation::Toml),
+pub(crate) fn read<'s>(name: &str, text: &'s str) -> Result<ForeignFile<'s>, Vec<Fault>> {
+    let is_toml = name.to_ascii_lowercase().ends_with(".toml");
+    let yaml = || yaml::parse(text, &LIMITS).map(Node::into_owned);
+    let (root, is_toml) = match if is_toml { Err(Vec::new()) } else { yaml() } {
+        Ok(root) => (root, false),
+        // A TOML file may be called anything.
+        Err(faults) => match toml_tree::parse(text) {
+            Ok(root) => (root, true),
+            Err(faults) if is_toml => return Err(faults),
+            Err(_) => (json_or(text, faults)?, false),
         },
     };
     if root.entries().is_empty() {
-        let said = match root.noun() {
+        let message = match root.noun() {
             "a mapping" => "this file says nothing".to_owned(),
             noun => format!("a workflow file is a mapping of fields, and this is {noun}"),
         };
-        return Err(vec![Fault::new("no_workflow", first_line(text), said)]);
+        return Err(vec![Fault::new("no_workflow", root.span.clone(), message)]);
     }
-    Ok(Tree { root, notation, lines: Lines::of(text) })
+    Ok(ForeignFile { root, is_toml, lines: Lines::of(text) })
 }
 
-fn notation(name: &str, text: &str) -> Notation {
-    let suffix = name.rsplit_once('.').map(|(_, suffix)| suffix.to_ascii_lowercase());
-    match suffix.as_deref() {
-        Some("toml") => Notation::Toml,
-        _ if text.trim_start().starts_with(['{', '[']) && !looks_like_toml(text) => Notation::Json,
-        _ => Notation::Yaml,
+/// Reads a text that is no YAML as JSON, if it begins like that: some JSON is no YAML.
+fn json_or(text: &str, faults: Vec<Fault>) -> Result<Node<'static>, Vec<Fault>> {
+    let is_twice = faults.iter().any(|fault| fault.code == "duplicate_key");
+    if is_twice || !text.trim_start().starts_with(['{', '[']) {
+        return Err(faults);
+    }
+    json::parse(text).map(Node::into_owned).map_err(|fault| vec![fault])
+}
+
+impl ForeignFile<'_> {
+    /// Returns the system that writes such files; a fault that says what was looked for, where none does.
+    pub(crate) fn guess_system(&self) -> Result<ForeignSystem, Fault> {
+        let root = &self.root;
+        let workflow = root.get("workflow");
+        let workflow_has = |keys: &[&str]| workflow.is_some_and(|node| has(node, keys));
+        let some_workflow_has = |keys: &[&str]| {
+            let each = |node: &Node<'_>| {
+                let values = node.entries().iter().map(|entry| &entry.value);
+                node.items().iter().chain(values).any(|node| has(node, keys))
+            };
+            root.get("workflows").is_some_and(each)
+        };
+        let steps = root.get("steps").or_else(|| workflow.and_then(|node| node.get("steps")));
+        let steps = steps.map(Node::items).unwrap_or_default();
+        let any_step = |keys: &[&str]| steps.iter().any(|step| has(step, keys));
+        // An instruction has several words; the name of a step has one.
+        let has_prose = |step: &Node<'_>| {
+            let input = step.get("input").and_then(Node::as_str);
+            input.is_some_and(|text| text.trim().contains(char::is_whitespace))
+        };
+        let of_openagents = [
+            "on_success",
+            "on_error",
+            "on_approve",
+            "on_reject",
+            "agents",
+            "message",
+            "retry_delay",
+        ];
+        let of_antfarm = [
+            "expects",
+            "on_fail",
+            "decision_key",
+            "on_decision",
+            "loop",
+            "depends_on",
+            "output_keys",
+        ];
+        Ok(if has(root, &["graph"]) {
+            ForeignSystem::StatusGraph
+        } else if workflow_has(&["steps", "preset", "max_gate_retries"])
+            || (self.is_toml && has(root, &["steps", "preset"]))
+        {
+            ForeignSystem::Orbital
+        } else if has(root, &["gates", "hops", "workflowTemplates"])
+            || workflow_has(&["gates", "hops"])
+            || some_workflow_has(&["gates", "hops"])
+        {
+            ForeignSystem::Aof
+        } else if some_workflow_has(&["steps"]) || any_step(&of_openagents) {
+            ForeignSystem::Openagents
+        } else if any_step(&of_antfarm)
+            || (has(root, &["steps"]) && has(root, &["agents", "polling"]))
+        {
+            ForeignSystem::Antfarm
+        } else if any_step(&["agent"]) {
+            if steps.iter().any(has_prose) {
+                ForeignSystem::Antfarm
+            } else {
+                ForeignSystem::Openagents
+            }
+        } else if any_step(&["prompt"]) {
+            ForeignSystem::Orbital
+        } else {
+            return Err(unknown(root));
+        })
     }
 }
 
-/// A table header is no JSON, although it begins with a bracket.
-fn looks_like_toml(text: &str) -> bool {
-    let line = text.trim_start().lines().next().unwrap_or_default().trim_end();
-    let name = line.trim_matches(['[', ']']);
-    line.starts_with('[')
-        && line.ends_with(']')
-        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+/// Returns whether a mapping has one of these keys, with something behind it.
+fn has(node: &Node<'_>, keys: &[&str]) -> bool {
+    keys.iter().any(|key| node.get(key).is_some_and(|node| !node.is_null()))
 }
 
-/// What begins with a brace may be YAML as well: comments and trailing commas are forgiven where YAML does.
-fn json(text: &str) -> Result<Node<'static>, Vec<Fault>> {
-    match yaml::parse(text, &LIMITS) {
-        Ok(node) => Ok(node.into_owned()),
-        Err(faults) if faults.iter().any(|fault| fault.code == "duplicate_key") => Err(faults),
-        Err(_) => json::parse(text).map(Node::into_owned).map_err(|fault| vec![fault]),
+fn unknown(root: &Node<'_>) -> Fault {
+    let keys = root.entries().iter().take(8).map(|entry| entry.key.text.as_ref());
+    let span = root.entries().first().map_or(0..0, |entry| entry.key.span.clone());
+    if has(root, &["teams", "agents", "roles"]) {
+        return Fault::new("no_workflow", span, "this file says who works, not how: there is no workflow in it").help(
+            "import the file that has `gates`, `hops`, `steps` or `graph`; people and agents go into org.yaml by hand",
+        );
     }
-}
-
-fn first_line(text: &str) -> Range<usize> {
-    let start = text.len() - text.trim_start().len();
-    start..start + text[start..].lines().next().map_or(0, str::len)
+    let message =
+        format!("there is no workflow in this file that is known here: it has {}", listed(keys));
+    Fault::new("no_workflow", span, message).help(
+        "a workflow has `steps` (antfarm, openagents, orbital), `roles` and `graph` (status-graph), `gates` or `hops` (aof); \
+         if it is one of these, say so with `--from`",
+    )
 }

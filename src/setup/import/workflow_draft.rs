@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::report::At;
+use super::names::Names;
+use super::record::{Record, join};
+use crate::domain::FieldFate::{Dropped, Kept};
 use crate::domain::Period;
 
 /// A workflow.
@@ -66,12 +68,8 @@ pub(crate) struct GateDraft {
 pub(crate) struct RunDraft {
     pub(crate) timeout: Option<String>,
     pub(crate) model: Option<String>,
-    pub(crate) retry: Option<RetryDraft>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct RetryDraft {
-    pub(crate) delay: String,
+    /// `{delay: 1s}`
+    pub(crate) retry: Option<Value>,
 }
 
 /// What whoever works is told.
@@ -82,12 +80,7 @@ pub(crate) struct BriefDraft {
     pub(crate) tips: Vec<String>,
     pub(crate) instructions: Option<String>,
     /// What replaces it when the task comes back; absent means the same.
-    pub(crate) reentry: Option<ReentryDraft>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct ReentryDraft {
-    pub(crate) instructions: String,
+    pub(crate) reentry: Option<Value>,
 }
 
 /// Where an outcome leads.
@@ -110,9 +103,18 @@ pub(crate) enum ExhaustedDraft {
     EscalateTo(String),
 }
 
+/// A role that a workflow needs.
+#[derive(Debug, Clone)]
+pub(crate) struct RoleDraft {
+    pub(crate) name: String,
+    pub(crate) description: Option<String>,
+    /// Whether people are meant.
+    pub(crate) people: bool,
+}
+
 /// The roles of a workflow, each once, in the order in which they come up.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct RolesNeeded(pub(crate) Vec<(String, Option<String>, bool)>);
+pub(crate) struct RolesNeeded(pub(crate) Vec<RoleDraft>);
 
 /// A workflow as an importer leaves it.
 pub(crate) struct ReadWorkflow {
@@ -122,22 +124,14 @@ pub(crate) struct ReadWorkflow {
 }
 
 impl RolesNeeded {
-    pub(crate) fn add(&mut self, name: &str, description: Option<&str>) {
-        self.put(name, description, false);
-    }
-
-    pub(crate) fn add_people(&mut self, name: &str, description: Option<&str>) {
-        self.put(name, description, true);
-    }
-
-    fn put(&mut self, name: &str, description: Option<&str>, people: bool) {
+    pub(crate) fn add(&mut self, name: &str, description: Option<&str>, people: bool) {
         let description = description.map(str::to_owned);
-        match self.0.iter_mut().find(|(known, ..)| known == name) {
-            Some((_, known, known_people)) => {
-                *known_people |= people;
-                *known = known.take().or(description);
+        match self.0.iter_mut().find(|known| known.name == name) {
+            Some(known) => {
+                known.people |= people;
+                known.description = known.description.take().or(description);
             }
-            None => self.0.push((name.to_owned(), description, people)),
+            None => self.0.push(RoleDraft { name: name.to_owned(), description, people }),
         }
     }
 }
@@ -171,6 +165,22 @@ impl GateDraft {
 }
 
 impl WorkflowDraft {
+    /// Returns a workflow with the name, the description and the version that a record says.
+    pub(crate) fn begin(
+        record: &Record<'_>,
+        name_key: &'static str,
+        otherwise: (Option<&str>, &str),
+        names: &mut Names,
+    ) -> Self {
+        let name = workflow_name(record, name_key, otherwise, names);
+        let description = record.text("description").map(|text| tidy(&text));
+        for key in ["description", "version"].into_iter().filter(|key| record.has(key)) {
+            record.note(key, Kept, "");
+        }
+        let version = record.get("version").map(crate::files::yaml::Node::to_value);
+        Self { name, description, version, ..Self::default() }
+    }
+
     /// Leaves out the routes of `complete` that only say what the order of the list says: the next gate, the end behind the last.
     pub(crate) fn leave_out_what_the_order_says(&mut self) {
         let ids: Vec<String> = self.gates.iter().map(|gate| gate.id.clone()).collect();
@@ -228,6 +238,25 @@ impl WorkflowDraft {
     }
 }
 
+/// Returns the name of a workflow: the one that the record says, the one that is `given` for it, or `fallback`.
+pub(crate) fn workflow_name(
+    record: &Record<'_>,
+    key: &'static str,
+    (given, fallback): (Option<&str>, &str),
+    names: &mut Names,
+) -> String {
+    if let Some(name) = record.text(key) {
+        let kept = if key == "name" { "" } else { "as `name`" };
+        return names.take(&record.at(key), &name, fallback, kept);
+    }
+    let (name, why) = names.add(given.unwrap_or(fallback), fallback);
+    if why.is_some() || given.is_none() {
+        let usual = || format!("not given: the workflow is called `{name}`");
+        record.report.added(join(&record.path, "name"), why.unwrap_or_else(usual));
+    }
+    name
+}
+
 fn as_map<S: Serializer>(routes: &[(String, RouteDraft)], to: S) -> Result<S::Ok, S::Error> {
     to.collect_map(routes.iter().map(|(outcome, route)| {
         let is_plain = *route == RouteDraft::to(&route.to);
@@ -265,28 +294,17 @@ pub(crate) fn tidy(text: &str) -> String {
     if joined.contains('\n') { format!("{joined}\n") } else { joined.to_owned() }
 }
 
-/// Returns a length of time as ours are written; the forms of Go and of `ms` are understood. One that cannot be read is dropped.
-pub(crate) fn period(text: &str, at: &At<'_>) -> Option<Period> {
+/// Returns a length of time as ours are written, from `1h`, from a form of Go such as `1.5h`, or from seconds. One that cannot be
+/// read is dropped.
+pub(crate) fn period(record: &Record<'_>, key: &str) -> Option<String> {
+    let text = record.text(key)?;
     let plain = text.trim();
     let in_seconds = || format!("{}s", span_in_seconds(plain)?).parse().ok();
-    let period = plain.parse().ok().or_else(in_seconds);
+    let period: Option<Period> = plain.parse().ok().or_else(in_seconds);
     if period.is_none() {
-        at.dropped(format!("`{plain}` is no length of time that is known here"));
+        record.note(key, Dropped, format!("`{plain}` is no length of time that is known here"));
     }
-    period
-}
-
-/// Returns how long a run of an agent may take.
-pub(crate) fn run_period(text: &str, at: &At<'_>) -> Option<String> {
-    let period = period(text, at)?;
-    at.converted(format!("`run: {{timeout: {period}}}`"));
-    Some(period.to_string())
-}
-
-/// Returns the model that an agent is told to use.
-pub(crate) fn run_model(model: String, at: &At<'_>) -> String {
-    at.converted(format!("`run: {{model: {model}}}`"));
-    model
+    period.map(|period| period.to_string())
 }
 
 /// Returns how many seconds a time such as `1.5h`, `90000ms` or `300` is, rounded up.
@@ -296,23 +314,18 @@ fn span_in_seconds(text: &str) -> Option<u64> {
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
         let number: f64 = rest[..digits].parse().ok()?;
-        let unit =
-            rest[digits..].find(|c: char| c.is_ascii_digit()).map_or(rest.len(), |at| digits + at);
-        let seconds = match &rest[digits..unit] {
-            "" | "s" => 1.0,
-            "ms" => 0.001,
-            "m" => 60.0,
-            "h" => 3_600.0,
-            "d" => 86_400.0,
-            _ => return None,
-        };
-        sum += number * seconds;
+        let unit = rest[digits..].find(|c: char| c.is_ascii_digit());
+        let unit = unit.map_or(rest.len(), |at| digits + at);
+        sum += number
+            * match &rest[digits..unit] {
+                "" | "s" => 1.0,
+                "ms" => 0.001,
+                "m" => 60.0,
+                "h" => 3_600.0,
+                "d" => 86_400.0,
+                _ => return None,
+            };
         rest = &rest[unit..];
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "checked: it is in range"
-    )]
-    (sum > 0.0 && sum < 1e12).then(|| sum.ceil() as u64)
+    (sum > 0.0 && sum < 1e12).then(|| format!("{:.0}", sum.ceil()).parse().ok()).flatten()
 }

@@ -4,10 +4,9 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry, File, Metadata};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use rustix::buffer::spare_capacity;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use serde::de::DeserializeOwned;
@@ -211,8 +210,8 @@ impl Folder {
                 return Err(StoreError::TooLarge { path, size: before.size, limit });
             }
             // What grows meanwhile, or tells no size, ends at the limit too.
-            let bytes = read_at_most(&file, limit + 1, usize::try_from(before.size).unwrap_or(0))
-                .or_io("read", &path)?;
+            let mut bytes = Vec::with_capacity(usize::try_from(before.size).unwrap_or(0) + 1);
+            (&file).take(limit + 1).read_to_end(&mut bytes).or_io("read", &path)?;
             let size = bytes.len() as u64;
             if size > limit {
                 return Err(StoreError::TooLarge { path, size, limit });
@@ -305,23 +304,6 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<DirEntry>, StoreError> {
         }
         Err(cause) => Err(fault(cause)),
     }
-}
-
-/// Reads a file to its end, or that many bytes of it. A read that brings less than it may is the last one: with a byte of room
-/// more than the file is said to have, one call does it.
-fn read_at_most(file: &File, limit: u64, expected: usize) -> rustix::io::Result<Vec<u8>> {
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let mut bytes = Vec::with_capacity(expected + 1);
-    while bytes.len() < limit {
-        let room = bytes.capacity() - bytes.len();
-        match rustix::io::read(file, spare_capacity(&mut bytes)) {
-            Ok(read) if read < room => break,
-            Ok(_) => bytes.reserve(bytes.len()),
-            Err(Errno::INTR) => {}
-            Err(cause) => return Err(cause),
-        }
-    }
-    Ok(bytes)
 }
 
 fn parts(inside: &str) -> impl Iterator<Item = &str> {

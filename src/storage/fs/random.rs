@@ -11,45 +11,20 @@ pub(crate) const ULID_LENGTH: usize = 26;
 const LOCAL: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/// How many bits of a ULID are random.
-const RANDOM_BITS: u32 = 80;
-
 /// Returns a new completion id that sorts by that time: a ULID. No two are the same, on any machine.
 pub fn ulid(now: Timestamp) -> Result<CompletionId, StoreError> {
-    number(now).map(encoded)
+    let mut entropy = [0_u8; 10];
+    fill(&mut entropy)?;
+    let millis = u64::try_from(now.as_millisecond()).unwrap_or(0) & 0xFFFF_FFFF_FFFF;
+    let number = entropy.iter().fold(u128::from(millis), |all, byte| all << 8 | u128::from(*byte));
+    let letter = |place: usize| char::from(CROCKFORD[(number >> (5 * place) & 31) as usize]);
+    let text: String = (0..ULID_LENGTH).rev().map(letter).collect();
+    Ok(text.parse().expect("letters and digits are a completion id"))
 }
 
 /// Returns whether those characters are a ULID.
 pub(crate) fn is_ulid(text: &str) -> bool {
     text.len() == ULID_LENGTH && text.bytes().all(|b| CROCKFORD.contains(&b))
-}
-
-/// ULIDs that sort in the order in which they are asked for, those of one millisecond too, as their standard has it.
-#[derive(Debug, Default)]
-pub(crate) struct UlidSequence {
-    last: u128,
-}
-
-impl UlidSequence {
-    pub(crate) fn next(&mut self, now: Timestamp) -> Result<CompletionId, StoreError> {
-        let number = number(now)?;
-        let is_same_time = number >> RANDOM_BITS == self.last >> RANDOM_BITS && self.last > 0;
-        self.last = if is_same_time { self.last + 1 } else { number };
-        Ok(encoded(self.last))
-    }
-}
-
-fn number(now: Timestamp) -> Result<u128, StoreError> {
-    let mut entropy = [0_u8; 10];
-    fill(&mut entropy)?;
-    let millis = u64::try_from(now.as_millisecond()).unwrap_or(0) & 0xFFFF_FFFF_FFFF;
-    Ok(entropy.iter().fold(u128::from(millis), |number, byte| number << 8 | u128::from(*byte)))
-}
-
-fn encoded(number: u128) -> CompletionId {
-    let letter = |place: usize| char::from(CROCKFORD[(number >> (5 * place) & 31) as usize]);
-    let text: String = (0..ULID_LENGTH).rev().map(letter).collect();
-    text.parse().expect("letters and digits are a completion id")
 }
 
 /// Returns that many of `a-z0-9`, each as likely as any other: the local part of a task id, the end of a temporary name.
@@ -104,11 +79,5 @@ mod tests {
         assert_eq!(early.as_str()[..10], twin.as_str()[..10]);
         assert!(is_ulid(early.as_str()) && !is_ulid("01hzy"));
         assert!(at(-5).as_str().starts_with("0000000000"));
-
-        let mut ids = UlidSequence::default();
-        let asked: Vec<_> = (0..100)
-            .map(|second| ids.next(Timestamp::from_second(second / 50).unwrap()).unwrap())
-            .collect();
-        assert!(asked.is_sorted_by(|one, next| one < next), "{asked:?}");
     }
 }

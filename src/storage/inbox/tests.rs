@@ -1,22 +1,14 @@
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::symlink;
-use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
 
-use super::files::Candidate;
-use super::refused::REASON;
 use super::*;
-use crate::domain::CompletionId;
-use crate::storage::layout::REFUSED;
 use crate::storage::random::ulid;
-use crate::storage::{Paths, StoreError};
 
 fn project() -> (TempDir, Paths) {
     let home = TempDir::new().unwrap();
@@ -29,8 +21,8 @@ fn id() -> CompletionId {
     ulid(Timestamp::now()).unwrap()
 }
 
-fn item(name: &str) -> InboxFile {
-    InboxFile { shelf: InboxFolder::Inbox, name: name.into() }
+fn item(name: impl Into<OsString>) -> InboxFile {
+    InboxFile::dropped(name.into())
 }
 
 /// Writes a file as if that long ago.
@@ -58,10 +50,8 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-fn take_one(inbox: &Inbox<'_>, name: &str) -> TakenFile {
-    let mut taking = inbox.take([(item(name), id())]).unwrap();
-    assert!(taking.failed.is_empty());
-    taking.taken.pop().unwrap()
+fn take_one(inbox: &Inbox<'_>, name: &str) -> InboxFile {
+    inbox.take(&item(name), &id()).unwrap().unwrap()
 }
 
 const OLD: Duration = Duration::from_mins(1);
@@ -77,7 +67,7 @@ fn half_a_file_is_never_ready() {
         .set_modified(SystemTime::now() + OLD)
         .unwrap();
     let classes: BTreeMap<_, _> =
-        scan(&paths).into_iter().map(|c| (c.item.name, c.class)).collect();
+        scan(&paths).into_iter().map(|c| (c.file.file, c.class)).collect();
     assert_eq!(classes[OsStr::new("fresh.yaml")], FileClass::Growing);
     assert_eq!(classes[OsStr::new("fresh.exe")], FileClass::Growing);
     assert_eq!(classes[OsStr::new("quiet.yaml")], FileClass::Ready);
@@ -87,7 +77,7 @@ fn half_a_file_is_never_ready() {
         [(Witnessed::Renamed, FileClass::Ready), (Witnessed::Closed, FileClass::Closed)]
     {
         let seen = Inbox::of(&paths).scan(Timestamp::now(), &|_| witnessed).unwrap();
-        let class_of = |name: &str| &seen.iter().find(|c| c.item.name == name).unwrap().class;
+        let class_of = |name: &str| &seen.iter().find(|c| c.file.file == name).unwrap().class;
         assert_eq!(*class_of("fresh.yaml"), class);
         assert_eq!(*class_of("quiet.yaml"), FileClass::Ready);
         assert!(matches!(class_of("fresh.exe"), FileClass::Odd(_)));
@@ -104,7 +94,7 @@ fn the_oldest_comes_first() {
     for name in ["twin-b.yml", "twin-a.yml"] {
         fs::File::create(paths.inbox().join(name)).unwrap().set_modified(time).unwrap();
     }
-    let order: Vec<_> = scan(&paths).into_iter().map(|c| c.item.name).collect();
+    let order: Vec<_> = scan(&paths).into_iter().map(|c| c.file.file).collect();
     assert_eq!(order, ["twin-a.yml", "twin-b.yml", "d.json", "c.yaml", "b.md", "a.yaml"]);
 }
 
@@ -130,7 +120,7 @@ fn oddities_are_told_without_being_opened() {
 
     let classes: BTreeMap<_, _> = scan(&paths)
         .into_iter()
-        .map(|c| (c.item.name.to_string_lossy().into_owned(), c.class))
+        .map(|c| (c.file.file.to_string_lossy().into_owned(), c.class))
         .collect();
     for (name, word) in [
         ("notes.txt", "must end in"),
@@ -154,7 +144,7 @@ fn oddities_are_told_without_being_opened() {
     for candidate in scan(&paths) {
         if let FileClass::Odd(oddity) = candidate.class {
             let reason = json!({"error": "odd_file", "message": oddity});
-            Inbox::of(&paths).refuse(&candidate.item, &reason).unwrap().unwrap();
+            Inbox::of(&paths).refuse(&candidate.file, &reason).unwrap().unwrap();
         }
     }
     assert_eq!(names(&inbox), [".good.yaml.swp", ".taken", "good.yaml", "line\nbreak.yaml"]);
@@ -172,14 +162,14 @@ fn a_taken_file_keeps_its_id_over_a_crash() {
     let taken = take_one(&inbox, "done.yaml");
     assert_eq!(names(&paths.inbox()), [".taken"]);
     // A kill here; the next command looks.
-    assert_eq!(inbox.taken().unwrap(), [Leftover::Taken(taken.clone())]);
-    assert_eq!(taken.name, "done.yaml");
-    let delivery = inbox.read(&taken).unwrap().unwrap();
-    assert_eq!(delivery.bytes, b"task: AOF-abc");
-    inbox.settle(&taken, &delivery).unwrap();
-    inbox.settle(&taken, &delivery).unwrap();
+    assert_eq!(inbox.taken().unwrap(), std::slice::from_ref(&taken));
+    assert_eq!((taken.name.as_str(), taken.is_taken()), ("done.yaml", true));
+    let open = inbox.open(&taken).unwrap().unwrap();
+    assert_eq!(open.bytes, b"task: AOF-abc");
+    inbox.settle(&taken, &open).unwrap();
+    inbox.settle(&taken, &open).unwrap();
     assert_eq!(inbox.taken().unwrap(), []);
-    assert_eq!(inbox.read(&taken).unwrap(), None);
+    assert!(inbox.open(&taken).unwrap().is_none());
 }
 
 #[test]
@@ -188,16 +178,16 @@ fn one_at_a_time_works_on_a_taken_file() {
     let inbox = Inbox::of(&paths);
     fs::write(paths.inbox().join("done.yaml"), b"one").unwrap();
     let taken = take_one(&inbox, "done.yaml");
-    let held = inbox.hold(&taken).unwrap().unwrap();
-    assert!(inbox.hold(&taken).unwrap().is_none(), "somebody has it");
+    let held = inbox.open(&taken).unwrap().unwrap();
+    assert!(inbox.open(&taken).unwrap().is_none(), "somebody has it");
     drop(held);
-    let held = inbox.hold(&taken).unwrap().unwrap();
-    inbox.refuse(taken.item(), &json!({})).unwrap().unwrap();
-    assert!(inbox.hold(&taken).unwrap().is_none(), "it is gone");
+    let held = inbox.open(&taken).unwrap().unwrap();
+    inbox.refuse(&taken, &json!({})).unwrap().unwrap();
+    assert!(inbox.open(&taken).unwrap().is_none(), "it is gone");
     drop(held);
     // Another file of that name is another one to hold.
-    fs::write(paths.taken().join(&taken.item().name), b"two").unwrap();
-    assert!(inbox.hold(&taken).unwrap().is_some());
+    fs::write(paths.taken().join(&taken.file), b"two").unwrap();
+    assert!(inbox.open(&taken).unwrap().is_some());
 }
 
 #[test]
@@ -206,11 +196,11 @@ fn another_file_in_its_place_is_not_settled() {
     let inbox = Inbox::of(&paths);
     fs::write(paths.inbox().join("done.yaml"), b"one").unwrap();
     let taken = take_one(&inbox, "done.yaml");
-    let delivery = inbox.read(&taken).unwrap().unwrap();
-    let place = paths.taken().join(&taken.item().name);
+    let open = inbox.open(&taken).unwrap().unwrap();
+    let place = paths.taken().join(&taken.file);
     fs::write(paths.taken().join("other"), b"two").unwrap();
     fs::rename(paths.taken().join("other"), &place).unwrap();
-    assert!(matches!(inbox.settle(&taken, &delivery), Err(StoreError::Changed { .. })));
+    assert!(matches!(inbox.settle(&taken, &open), Err(StoreError::Changed { .. })));
     assert_eq!(fs::read(&place).unwrap(), b"two");
 }
 
@@ -227,10 +217,8 @@ fn of_many_takers_one_gets_each_file() {
             .map(|_| {
                 let (inbox, files) = (&inbox, &files);
                 scope.spawn(move || {
-                    let wanted = files.iter().map(|file| (item(file), id()));
-                    let taking = inbox.take(wanted).unwrap();
-                    assert!(taking.failed.is_empty());
-                    taking.taken.len()
+                    let take = |file: &&String| inbox.take(&item(file), &id()).unwrap();
+                    files.iter().filter(|file| take(file).is_some()).count()
                 })
             })
             .collect();
@@ -249,8 +237,8 @@ fn a_refused_file_lies_beside_its_reason() {
     for text in ["one", "two"] {
         fs::write(paths.inbox().join("done.yaml"), text.as_bytes()).unwrap();
         let taken = take_one(&inbox, "done.yaml");
-        places.push(inbox.refuse(taken.item(), &reason).unwrap().unwrap());
-        assert_eq!(inbox.refuse(taken.item(), &reason).unwrap(), None);
+        places.push(inbox.refuse(&taken, &reason).unwrap().unwrap());
+        assert_eq!(inbox.refuse(&taken, &reason).unwrap(), None);
     }
     // A kill left the reason, and not the file: it is refused for the same reason again.
     fs::write(paths.root().join(REFUSED).join("done-3.yaml.reason.json"), format!("{reason:#}\n"))
@@ -298,8 +286,9 @@ fn strangers_among_the_taken_files_are_seen() {
     let (_home, paths) = project();
     fs::write(paths.taken().join("put here by hand.yaml"), b"x").unwrap();
     let inbox = Inbox::of(&paths);
-    let leftovers = inbox.taken().unwrap();
-    let [Leftover::Stranger(stranger)] = leftovers.as_slice() else { panic!("{leftovers:?}") };
+    let taken = inbox.taken().unwrap();
+    let [stranger] = taken.as_slice() else { panic!("{taken:?}") };
+    assert_eq!(stranger.id, None);
     let place = inbox.refuse(stranger, &json!({})).unwrap().unwrap();
     assert_eq!(place, paths.root().join(REFUSED).join("put here by hand.yaml"));
 }
@@ -311,8 +300,7 @@ fn a_name_as_long_as_can_be_is_refused_under_a_part_of_it() {
         [OsString::from(format!("{}.yaml", "é".repeat(125))), OsString::from_vec(vec![0xFF; 255])]
     {
         put(&paths.inbox(), &name, "x", OLD);
-        let odd = InboxFile { shelf: InboxFolder::Inbox, name };
-        Inbox::of(&paths).refuse(&odd, &json!({})).unwrap().unwrap();
+        Inbox::of(&paths).refuse(&item(name), &json!({})).unwrap().unwrap();
     }
     assert_eq!(names(&paths.inbox()), [".taken"]);
     assert_eq!(names(&paths.root().join(REFUSED)).len(), 4);
@@ -326,18 +314,39 @@ fn a_taken_file_keeps_which_visit_it_means_and_is_refused_under_its_own_name() {
     for (name, branch) in [("done.yaml", None), (&*long, Some("security"))] {
         put(&paths.inbox(), name, "x", OLD);
         let taken = take_one(&inbox, name);
-        let meant = Meant { visit: 3, branch: branch.map(|branch| branch.parse().unwrap()) };
-        inbox.keep_meant(&taken, &meant).unwrap();
+        let mark = VisitMark { visit: 3, branch: branch.map(|branch| branch.parse().unwrap()) };
+        inbox.mark(&taken, &mark).unwrap();
         // It is no more under the name that it had.
-        inbox.keep_meant(&taken, &meant).unwrap();
-        let [Leftover::Taken(left)] = &inbox.taken().unwrap()[..] else { panic!("{name}") };
-        assert_eq!((&left.id, left.meant.as_ref()), (&taken.id, Some(&meant)));
+        inbox.mark(&taken, &mark).unwrap();
+        let [left] = &inbox.taken().unwrap()[..] else { panic!("{name}") };
+        assert_eq!((&left.id, left.visit.as_ref()), (&taken.id, Some(&mark)));
         assert_eq!(left.name, name);
-        assert_eq!(inbox.read(left).unwrap().unwrap().bytes, b"x");
-        let refused = inbox.refuse(left.item(), &json!({})).unwrap().unwrap();
+        assert_eq!(inbox.open(left).unwrap().unwrap().bytes, b"x");
+        let refused = inbox.refuse(left, &json!({})).unwrap().unwrap();
         assert!(
             refused.file_name().unwrap().to_str().unwrap().starts_with(&name[..4]),
             "{refused:?}"
         );
+    }
+}
+
+#[test]
+fn a_mark_is_read_as_it_was_written_and_no_other_name_is_one() {
+    for (visit, branch) in [(0, None), (3, Some("security")), (usize::MAX, Some("a-b_c"))] {
+        let mark = VisitMark { visit, branch: branch.map(|branch| branch.parse().unwrap()) };
+        for name in ["done.yaml", "a@b@c.yaml", ".odd", ""] {
+            assert_eq!(VisitMark::split(&format!("{mark}{name}")), (Some(mark.clone()), name));
+        }
+    }
+    for name in [
+        "done.yaml",
+        "3@@done.yaml",
+        ".3@done.yaml",
+        ".x@@done.yaml",
+        ".+3@@done.yaml",
+        ".@@x",
+        ".3@a b@x",
+    ] {
+        assert_eq!(VisitMark::split(name), (None, name));
     }
 }

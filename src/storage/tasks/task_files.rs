@@ -105,38 +105,6 @@ fn usual_places(id: &TaskId) -> [ProjectPath; 2] {
     [Layout::Flat, Layout::Sharded].map(|layout| task_path(id, layout))
 }
 
-/// Returns the other active files of a task that has one there: at its usual places, in any folder whose name is two characters
-/// long, as those of the sharded layout are, and anywhere in other folders, which it goes through as a whole.
-pub(crate) fn doubles(
-    paths: &Paths,
-    id: &TaskId,
-    own: &ProjectPath,
-) -> Result<Vec<ProjectPath>, StoreError> {
-    let name = format!("{id}.md");
-    let mut places = vec![task_path(id, Layout::Flat)];
-    for entry in list(&paths.tasks())? {
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        let Ok(folder) = entry.file_name().into_string() else { continue };
-        if !is_folder || folder.starts_with('.') || folder == "archive" {
-            continue;
-        }
-        let folder = format!("{TASKS}/{folder}");
-        if folder.len() == TASKS.len() + 3 {
-            places.push(format!("{folder}/{name}").parse()?);
-        } else {
-            places.extend(walk::named(paths, &folder, &name));
-        }
-    }
-    let mut found = Vec::new();
-    for path in places {
-        if path != *own && is_file(paths, &path)? {
-            found.push(path);
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
 /// Returns which of the files of one id, all that there are, is the task's wherever that id is named, as [`find`] has it; nothing
 /// where nobody can tell.
 pub(crate) fn counting<'f>(id: &TaskId, files: &'f [ProjectPath]) -> Option<&'f ProjectPath> {
@@ -173,11 +141,6 @@ pub(crate) fn is_taken(paths: &Paths, id: &TaskId) -> Result<bool, StoreError> {
         }
     }
     Ok(find_archived(paths, id)?.is_some())
-}
-
-/// Returns whether anything stands at a path.
-pub(crate) fn stands(paths: &Paths, path: &ProjectPath) -> Result<bool, StoreError> {
-    Ok(kind(paths, path)?.is_some())
 }
 
 /// Reads a task file.

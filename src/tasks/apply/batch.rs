@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::slice;
 use std::time::Duration;
 
-use super::change::{Next, apply};
+use super::change::{NextStep, apply, due_or};
 use super::commit::commit;
 use crate::domain::TaskId;
 use crate::git::Head;
@@ -14,14 +14,13 @@ use crate::project::active_rules::in_force;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::tasks::plan::choice::{Changed, Choice, DryRun, plan};
-use crate::tasks::plan::due::due_first;
 use crate::tasks::publish::commit::prepare;
 use crate::tasks::recovery::recover;
-use crate::tasks::state::task_state::{Pending, Standing};
+use crate::tasks::state::task_state::{Pending, TaskState};
 
 /// Decides what is done with the task of that index.
 pub(crate) type DecideEach<'d> =
-    dyn FnMut(&Workspace, usize, &mut Standing) -> Result<Next, OpsError> + 'd;
+    dyn FnMut(&Workspace, usize, &mut TaskState) -> Result<NextStep, OpsError> + 'd;
 
 /// How many changes go together at most: more hardly pays, and others wait for the lock meanwhile.
 pub(crate) const MOST: usize = 50;
@@ -48,21 +47,21 @@ pub(crate) fn apply_together(
                 alone.push(place);
                 continue;
             }
-            let read = Standing::read_under(workspace, task, head.clone(), Rc::clone(&in_force));
-            if read.as_ref().is_ok_and(|standing| matches!(standing.pending, Pending::Stale(_))) {
+            let read = TaskState::read_under(workspace, task, head.clone(), Rc::clone(&in_force));
+            if read.as_ref().is_ok_and(|state| matches!(state.pending, Pending::Stale(_))) {
                 alone.push(place);
                 continue;
             }
-            let decided = read.and_then(|mut standing| {
-                decide(workspace, place, &mut standing).map(|next| (standing, next))
+            let decided = read.and_then(|mut state| {
+                decide(workspace, place, &mut state).map(|next| (state, next))
             });
             match decided {
-                Ok((standing, Next::Do(choice))) => {
+                Ok((state, NextStep::Do(choice))) => {
                     places.push(place);
-                    chosen.push((standing, choice));
+                    chosen.push((state, choice));
                 }
-                Ok((_, Next::First(_))) => alone.push(place),
-                Ok((_, Next::Nothing)) => each(place, Ok(None)),
+                Ok((_, NextStep::First(_))) => alone.push(place),
+                Ok((_, NextStep::Nothing)) => each(place, Ok(None)),
                 Err(error) if error.is_general() => return Err(error),
                 Err(error) => each(place, Err(error)),
             }
@@ -78,9 +77,8 @@ pub(crate) fn apply_together(
         }
     }
     for place in alone {
-        match apply(workspace, tasks[place], dry_run, &mut |standing| {
-            decide(workspace, place, standing)
-        }) {
+        match apply(workspace, tasks[place], dry_run, &mut |state| decide(workspace, place, state))
+        {
             Err(error) if error.is_general() => return Err(error),
             result => each(place, result),
         }
@@ -88,32 +86,27 @@ pub(crate) fn apply_together(
     Ok(())
 }
 
-/// Changes different tasks that nobody froze, likewise; see [`change`](super::change::change).
-pub(crate) fn change_together(
+/// Changes tasks that nobody froze. Returns the first error that one of them met, once all were tried.
+pub(crate) fn change_all(
     workspace: &mut Workspace,
     wait: Duration,
-    tasks: &[&TaskId],
-    choose: &mut dyn FnMut(&Workspace, usize, &Standing) -> Result<Choice, OpsError>,
-    each: &mut dyn FnMut(usize, Result<Changed, OpsError>),
+    tasks: &[TaskId],
+    choose: &dyn Fn(&TaskState) -> Result<Choice, OpsError>,
 ) -> Result<(), OpsError> {
-    workspace.restart_wait(wait);
-    apply_together(
-        workspace,
-        tasks,
-        DryRun::No,
-        &mut |workspace, place, standing| {
-            standing.ensure_unfrozen()?;
-            Ok(match due_first(workspace, standing)? {
-                Some(first) => Next::First(first),
-                None => Next::Do(choose(workspace, place, standing)?),
-            })
-        },
-        &mut |place, result| {
-            if let Some(result) = result.transpose() {
-                each(place, result);
+    let mut first = Ok(());
+    for batch in tasks.chunks(MOST) {
+        workspace.restart_wait(wait);
+        let tasks: Vec<&TaskId> = batch.iter().collect();
+        let decide = &mut |workspace: &Workspace, _: usize, state: &mut TaskState| {
+            due_or(workspace, state, choose)
+        };
+        apply_together(workspace, &tasks, DryRun::No, decide, &mut |_, result| {
+            if let (Ok(()), Err(error)) = (&first, result) {
+                first = Err(error);
             }
-        },
-    )
+        })?;
+    }
+    first
 }
 
 /// Carries out choices for different tasks, all read under the same HEAD. Each comes back with what was changed, with its own
@@ -121,17 +114,17 @@ pub(crate) fn change_together(
 pub(crate) fn carry_out_together(
     workspace: &Workspace,
     head: &Head,
-    chosen: Vec<(Standing, Choice)>,
+    chosen: Vec<(TaskState, Choice)>,
 ) -> Result<Vec<Result<Option<Changed>, OpsError>>, OpsError> {
     let mut results = Vec::with_capacity(chosen.len());
     let mut writes = Vec::new();
     let mut snapshots = Vec::new();
-    for (place, (standing, choice)) in chosen.into_iter().enumerate() {
-        match plan(workspace, &standing, choice) {
+    for (place, (state, choice)) in chosen.into_iter().enumerate() {
+        match plan(workspace, &state, choice) {
             Ok(plan) => {
                 if let Some(write) = plan.write {
                     writes.push((place, write));
-                    snapshots.push(standing.snapshot);
+                    snapshots.push(state.snapshot);
                 }
                 results.push(Ok(Some(plan.changed)));
             }

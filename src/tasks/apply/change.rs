@@ -14,29 +14,27 @@
 //! If the commit fails, the files are put back as they were; nothing is left half-done. Before that the record is noted to be undone:
 //! should putting back fail as well, `heal` does it, and commits nothing of what somebody was told had failed.
 
+use std::slice;
 use std::time::Instant;
 
-use super::commit::commit;
+use super::commit::commit_unless_changed;
 use crate::domain::TaskId;
-use crate::git::{CommitId, GitError, Head};
+use crate::git::Head;
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::StoreError;
-use crate::storage::tasks::task_files::Snapshot;
-pub(crate) use crate::tasks::plan::choice::{Changed, Choice, DryRun};
-use crate::tasks::plan::choice::{Plan, plan};
-use crate::tasks::plan::due::due_first;
+use crate::tasks::plan::choice::{Changed, Choice, DryRun, Plan, plan};
+use crate::tasks::plan::due::first_due_step;
 use crate::tasks::plan::write::Write;
 use crate::tasks::publish::commit::drafts;
 use crate::tasks::publish::file_writes::look_in_the_way;
 use crate::tasks::recovery::{recover, stale_file};
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// How often an operation starts again at least because somebody else was faster; it goes on as long as one waits for a lock.
 const ATTEMPTS: usize = 100;
 
 /// What an operation does with a task that was read.
-pub(crate) enum Next {
+pub(crate) enum NextStep {
     /// Nothing.
     Nothing,
     /// This first; then the task is read and asked for again.
@@ -46,23 +44,31 @@ pub(crate) enum Next {
 }
 
 /// Decides what an operation does with a task that was read. It is asked again whenever somebody else was faster.
-pub(crate) type Decide<'d> = dyn FnMut(&mut Standing) -> Result<Next, OpsError> + 'd;
+pub(crate) type Decide<'d> = dyn FnMut(&mut TaskState) -> Result<NextStep, OpsError> + 'd;
 
 /// Changes a task that nobody froze. A hand-made task is adopted first; one that an automatic gate or changed rules move goes on first.
 pub(crate) fn change(
     workspace: &Workspace,
     id: &TaskId,
     dry_run: DryRun,
-    decide: &mut dyn FnMut(&Standing) -> Result<Choice, OpsError>,
+    decide: &mut dyn FnMut(&TaskState) -> Result<Choice, OpsError>,
 ) -> Result<Changed, OpsError> {
-    let changed = apply(workspace, id, dry_run, &mut |standing| {
-        standing.ensure_unfrozen()?;
-        Ok(match due_first(workspace, standing)? {
-            Some(first) => Next::First(first),
-            None => Next::Do(decide(standing)?),
-        })
-    })?;
+    let changed =
+        apply(workspace, id, dry_run, &mut |state| due_or(workspace, state, &mut *decide))?;
     changed.ok_or_else(|| OpsError::Restless { id: id.clone() })
+}
+
+/// Decides what is done with a task that nobody froze: what is due first, if anything is, else what `decide` says.
+pub(crate) fn due_or(
+    workspace: &Workspace,
+    state: &TaskState,
+    decide: impl FnOnce(&TaskState) -> Result<Choice, OpsError>,
+) -> Result<NextStep, OpsError> {
+    state.ensure_unfrozen()?;
+    Ok(match first_due_step(workspace, state)? {
+        Some(first) => NextStep::First(first),
+        None => NextStep::Do(decide(state)?),
+    })
 }
 
 /// Does with a task what `decide` says. Returns nothing if that was nothing.
@@ -84,16 +90,16 @@ pub(crate) fn apply(
             break;
         }
         recover::heal_if_pending(workspace)?;
-        let mut standing = Standing::read(workspace, id)?;
-        if stale_file::refresh(workspace, &standing)? {
+        let mut state = TaskState::read(workspace, id)?;
+        if stale_file::refresh(workspace, &state)? {
             continue;
         }
-        let (choice, is_first) = match decide(&mut standing)? {
-            Next::Nothing => return Ok(None),
-            Next::First(choice) => (choice, true),
-            Next::Do(choice) => (choice, false),
+        let (choice, is_first) = match decide(&mut state)? {
+            NextStep::Nothing => return Ok(None),
+            NextStep::First(choice) => (choice, true),
+            NextStep::Do(choice) => (choice, false),
         };
-        if let Some(mut changed) = carry_out(workspace, &standing, choice)? {
+        if let Some(mut changed) = carry_out(workspace, &state, choice)? {
             warnings.append(&mut changed.warnings);
             if !is_first {
                 return Ok(Some(Changed { warnings, ..changed }));
@@ -130,24 +136,24 @@ pub(crate) fn planned(
     decide: &mut Decide<'_>,
 ) -> Result<Option<Planned>, OpsError> {
     recover::heal_if_pending(workspace)?;
-    let mut standing = Standing::read(workspace, id)?;
+    let mut state = TaskState::read(workspace, id)?;
     let (mut writes, mut warnings) = (Vec::new(), Vec::new());
     loop {
-        let (choice, is_first) = match decide(&mut standing)? {
-            Next::Nothing => return Ok(None),
-            Next::First(choice) => (choice, true),
-            Next::Do(choice) => (choice, false),
+        let (choice, is_first) = match decide(&mut state)? {
+            NextStep::Nothing => return Ok(None),
+            NextStep::First(choice) => (choice, true),
+            NextStep::Do(choice) => (choice, false),
         };
-        let Plan { mut changed, write } = plan(workspace, &standing, choice)?;
+        let Plan { mut changed, write } = plan(workspace, &state, choice)?;
         warnings.append(&mut changed.warnings);
         if !is_first {
             writes.extend(write);
             let changed = Changed { warnings, ..changed };
-            return Ok(Some(Planned { changed, head: standing.head, writes }));
+            return Ok(Some(Planned { changed, head: state.head, writes }));
         }
-        standing.file = changed.after;
+        state.file = changed.after;
         if let Some(write) = write {
-            standing.snapshot.bytes = write.bytes().to_vec();
+            state.snapshot.bytes = write.bytes().to_vec();
             writes.push(write);
         }
     }
@@ -156,43 +162,19 @@ pub(crate) fn planned(
 /// Carries a choice out; nothing if the task or the branch changed since they were read.
 pub(crate) fn carry_out(
     workspace: &Workspace,
-    standing: &Standing,
+    state: &TaskState,
     choice: Choice,
 ) -> Result<Option<Changed>, OpsError> {
-    let plan = plan(workspace, standing, choice)?;
+    let plan = plan(workspace, state, choice)?;
     let Some(write) = plan.write else { return Ok(Some(plan.changed)) };
-    let commit = commit_if_current(workspace, standing, write)?;
-    Ok(commit.map(|commit| Changed { commit: Some(commit), ..plan.changed }))
-}
-
-/// Commits the write under the lock, unless the task or the branch changed since they were read.
-fn commit_if_current(
-    workspace: &Workspace,
-    standing: &Standing,
-    write: Write,
-) -> Result<Option<CommitId>, OpsError> {
-    let lock = workspace.lock()?;
-    if recover::heal(workspace, &lock)? {
-        return Ok(None);
-    }
-    if !is_current(workspace, &standing.snapshot, &write)? {
-        return Ok(None);
-    }
-    match commit(workspace, &lock, &standing.head, &[write]) {
-        Ok(commits) => Ok(commits.last().copied()),
-        // What was read is looked at once more under git's own lock. Whatever git is in the middle of by now is waited for when
-        // the branch is read again.
-        Err(
-            OpsError::Git(GitError::Moved { .. } | GitError::Waiting { .. })
-            | OpsError::Store(StoreError::Changed { .. }),
-        ) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// Returns whether the file is what was read. What is replaced is compared again as late as can be, so for that it is enough
-/// that the system sees no difference.
-fn is_current(workspace: &Workspace, read: &Snapshot, write: &Write) -> Result<bool, StoreError> {
+    let read = &state.snapshot;
+    // What is replaced is compared again as late as can be, so for that it is enough that the system sees no difference.
     let replaced = write.to == read.path && write.bytes() != read.bytes;
-    Ok(replaced && read.seems_current(&workspace.paths) || read.is_current(&workspace.paths)?)
+    let is_current = || {
+        let paths = &workspace.paths;
+        Ok(replaced && read.seems_current(paths) || read.is_current(paths)?)
+    };
+    let commits =
+        commit_unless_changed(workspace, &state.head, slice::from_ref(&write), is_current)?;
+    Ok(commits.map(|commits| Changed { commit: commits.last().copied(), ..plan.changed }))
 }

@@ -3,4 +3,3 @@
 pub(crate) mod batch;
 pub(crate) mod change;
 pub(crate) mod commit;
-pub(crate) mod commit_files;

@@ -21,26 +21,33 @@ use crate::storage::tasks::task_files::{hidden, read, walk_active};
 use crate::storage::tasks::walk::{Stray, TaskEntry, WalkEntry};
 use crate::storage::{FileStat, ProjectPath, StoreError};
 use crate::tasks::apply::batch::{MOST, apply_together};
-use crate::tasks::apply::change::Next;
+use crate::tasks::apply::change::NextStep;
 use crate::tasks::plan::choice::{Changed, Choice, DryRun};
-use crate::tasks::plan::due::{due_first, home};
+use crate::tasks::plan::due::{first_due_step, home};
 use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::state::misplaced_files::{moved_by_hand, open_in_archive};
-use crate::tasks::state::task_state::{Pending, Standing};
+use crate::tasks::state::task_state::{Pending, TaskState};
+
+/// Why a task file is committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum TendReason {
+    /// It is hand-made, and at its first gate now.
+    Adopt,
+    /// The task rested at a gate which decides by itself.
+    Pass,
+    /// The task stood where the rules have changed.
+    Follow,
+    /// The file stood where it does not belong.
+    Move,
+    /// A person edited it.
+    Commit,
+}
 
 /// What was done about the files that people made or edited.
 #[derive(Default)]
 pub(crate) struct Tended {
-    /// Hand-made files that are at their first gate now.
-    pub adopted: Vec<Changed>,
-    /// Tasks that rested at a gate which decides by itself, and have gone on.
-    pub passed: Vec<Changed>,
-    /// Tasks that stood where the rules have changed, and follow them now.
-    pub followed: Vec<Changed>,
-    /// Tasks whose file stood where it does not belong, and is at home now.
-    pub moved: Vec<Changed>,
-    /// Edits that were committed.
-    pub committed: Vec<Changed>,
+    /// What was committed, and why; by reason.
+    pub changed: Vec<(TendReason, Changed)>,
     /// Tasks that somebody has to look at, with why.
     pub troubled: Vec<(TaskId, OpsError)>,
     /// What stands among the tasks, looks like one, and is none.
@@ -51,7 +58,7 @@ pub(crate) struct Tended {
 
 /// What is remembered between two looks at the task files, so that a look at ten thousand opens only those that changed.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct SeenFiles {
     /// By path: what the system said of a file that had nothing to tend, and what HEAD had for it.
     files: HashMap<String, (FileStat, Option<ObjectId>)>,
     /// What HEAD has below `tasks/`.
@@ -61,7 +68,7 @@ pub(crate) struct Seen {
     rules: Vec<TreeFile>,
 }
 
-impl Seen {
+impl SeenFiles {
     fn refresh(&mut self, workspace: &Workspace, head: &Head) -> Result<(), OpsError> {
         if self.head != head.commit {
             let files =
@@ -106,7 +113,7 @@ pub(crate) fn tend(
     workspace: &mut Workspace,
     wait: Duration,
     quiet: Duration,
-    seen: &mut Seen,
+    seen: &mut SeenFiles,
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
 ) -> Result<Tended, OpsError> {
     workspace.restart_wait(wait);
@@ -128,8 +135,8 @@ pub(crate) fn tend(
             None
         }
     }));
-    let standing: HashSet<&ProjectPath> = all.iter().map(|task| &task.path).collect();
-    let moved = moved_by_hand(workspace, &seen.committed, &|path| standing.contains(path));
+    let state: HashSet<&ProjectPath> = all.iter().map(|task| &task.path).collect();
+    let moved = moved_by_hand(workspace, &seen.committed, &|path| state.contains(path));
     for task in moved.into_iter().chain(all) {
         if seen.knows(&task) {
             continue;
@@ -152,17 +159,8 @@ pub(crate) fn tend(
             break;
         }
     }
+    tended.changed.sort_by_key(|(reason, _)| *reason);
     Ok(tended)
-}
-
-/// Why a file is committed.
-#[derive(Clone, Copy)]
-enum Due {
-    Adopt,
-    Pass,
-    Follow,
-    Move,
-    Commit,
 }
 
 /// Leaves out the companions that stayed where their task is no more: what they are is told elsewhere.
@@ -180,7 +178,7 @@ fn without_stayed(workspace: &Workspace, mut strays: Vec<Stray>) -> Vec<Stray> {
 fn tend_batch(
     workspace: &Workspace,
     batch: &[TaskEntry],
-    seen: &mut Seen,
+    seen: &mut SeenFiles,
     tended: &mut Tended,
 ) -> Result<bool, OpsError> {
     let tasks: Vec<&TaskId> = batch.iter().map(|task| &task.id).collect();
@@ -189,13 +187,13 @@ fn tend_batch(
         workspace,
         &tasks,
         DryRun::No,
-        &mut |workspace, place, standing| {
-            let found = due(workspace, standing)?;
+        &mut |workspace, place, state| {
+            let found = due(workspace, state)?;
             dues.borrow_mut()[place] = found.as_ref().map(|(due, _)| *due);
-            Ok(found.map_or(Next::Nothing, |(_, choice)| Next::Do(choice)))
+            Ok(found.map_or(NextStep::Nothing, |(_, choice)| NextStep::Do(choice)))
         },
         &mut |place, result| match (result, dues.borrow()[place]) {
-            (Ok(Some(changed)), Some(due)) => tended.list_of(due).push(changed),
+            (Ok(Some(changed)), Some(due)) => tended.changed.push((due, changed)),
             (Ok(_), _) => seen.learn(&batch[place]),
             (Err(error), _) => tended.trouble(&batch[place], error, seen),
         },
@@ -204,26 +202,26 @@ fn tend_batch(
 }
 
 /// Returns what is to be done with the file of a task that nobody froze.
-fn due(workspace: &Workspace, standing: &Standing) -> Result<Option<(Due, Choice)>, OpsError> {
-    standing.ensure_unfrozen()?;
-    let (rules, origin) = (&standing.in_force.rules, standing.file.origin);
-    if let Some(choice) = due_first(workspace, standing)? {
+fn due(workspace: &Workspace, state: &TaskState) -> Result<Option<(TendReason, Choice)>, OpsError> {
+    state.ensure_unfrozen()?;
+    let (rules, origin) = (&state.in_force.rules, state.file.origin);
+    if let Some(choice) = first_due_step(workspace, state)? {
         let due = match origin {
-            Origin::HandMade => Due::Adopt,
-            Origin::Adopted if passes_by_itself(rules, &standing.file.task) => Due::Pass,
-            Origin::Adopted => Due::Follow,
+            Origin::HandMade => TendReason::Adopt,
+            Origin::Adopted if passes_by_itself(rules, &state.file.task) => TendReason::Pass,
+            Origin::Adopted => TendReason::Follow,
         };
         return Ok(Some((due, choice)));
     }
-    let home = home(standing);
-    Ok(match &standing.pending {
-        Pending::Nothing => home.map(|choice| (Due::Move, choice)),
+    let home = home(state);
+    Ok(match &state.pending {
+        Pending::Nothing => home.map(|choice| (TendReason::Move, choice)),
         Pending::Versions(_) if rules.project.commit_edits => {
             // That a person moved it there is one commit, and that it does not belong there another.
-            let by_hand = standing.head_path.as_ref() != Some(&standing.snapshot.path);
+            let by_hand = state.head_path.as_ref() != Some(&state.snapshot.path);
             Some(match home.filter(|_| by_hand) {
-                Some(choice) => (Due::Move, choice),
-                None => (Due::Commit, Choice::Pending),
+                Some(choice) => (TendReason::Move, choice),
+                None => (TendReason::Commit, Choice::Pending),
             })
         }
         _ => None,
@@ -231,18 +229,8 @@ fn due(workspace: &Workspace, standing: &Standing) -> Result<Option<(Due, Choice
 }
 
 impl Tended {
-    fn list_of(&mut self, due: Due) -> &mut Vec<Changed> {
-        match due {
-            Due::Adopt => &mut self.adopted,
-            Due::Pass => &mut self.passed,
-            Due::Follow => &mut self.followed,
-            Due::Move => &mut self.moved,
-            Due::Commit => &mut self.committed,
-        }
-    }
-
     /// Notes the error of one file, which is told once, until the file changes.
-    fn trouble(&mut self, task: &TaskEntry, error: OpsError, seen: &mut Seen) {
+    fn trouble(&mut self, task: &TaskEntry, error: OpsError, seen: &mut SeenFiles) {
         match error {
             // An editor is exchanging it, or somebody took it away: that is seen at the next look.
             OpsError::NoTask { .. }

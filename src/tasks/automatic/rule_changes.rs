@@ -12,17 +12,16 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::StoreError;
 use crate::tasks::apply::batch::{MOST, apply_together};
-use crate::tasks::apply::change::Next;
-use crate::tasks::headers::listing::{Scope, Unreadable, read_all};
-use crate::tasks::headers::owed::is_owed;
+use crate::tasks::apply::change::NextStep;
+use crate::tasks::headers::listing::{ListScope, Unreadable, read_all};
 use crate::tasks::plan::choice::{Changed, DryRun};
-use crate::tasks::plan::due::owed_first;
+use crate::tasks::plan::due::step_owed_to_rules;
 use crate::tasks::recovery::recover::heal_if_pending;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// What the rules in force did to tasks.
 #[derive(Default)]
-pub(crate) struct Settled {
+pub(crate) struct RuleChanges {
     /// Tasks that were moved, given to another role, blocked or set going.
     pub changed: Vec<Changed>,
     /// Tasks that somebody has to look at, with why.
@@ -33,37 +32,37 @@ pub(crate) struct Settled {
 
 /// Has all tasks stand where the rules in force have them. `rest` is called between batches with how long one took, and says
 /// whether to go on.
-pub(crate) fn settle_rules(
+pub(crate) fn follow_rules(
     workspace: &mut Workspace,
     wait: Duration,
     dry_run: DryRun,
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
-) -> Result<Settled, OpsError> {
+) -> Result<RuleChanges, OpsError> {
     workspace.restart_wait(wait);
     heal_if_pending(workspace)?;
     let (due, unreadable) = due(workspace)?;
-    let mut settled = Settled { unreadable, ..Settled::default() };
-    settle_each(workspace, wait, &due, dry_run, &owes, &mut settled, rest)?;
+    let mut settled = RuleChanges { unreadable, ..RuleChanges::default() };
+    apply_to_each(workspace, wait, &due, dry_run, &owes, &mut settled, rest)?;
     Ok(settled)
 }
 
 /// Decides what is done with a task that was read.
-pub(crate) type Choose<'c> = &'c dyn Fn(&Workspace, &mut Standing) -> Result<Next, OpsError>;
+pub(crate) type Choose<'c> = &'c dyn Fn(&Workspace, &mut TaskState) -> Result<NextStep, OpsError>;
 
 /// Does what `choose` says with each of the tasks, as many as can in one move of the branch.
-pub(crate) fn settle_each(
+pub(crate) fn apply_to_each(
     workspace: &mut Workspace,
     wait: Duration,
     tasks: &[TaskId],
     dry_run: DryRun,
     choose: Choose<'_>,
-    settled: &mut Settled,
+    settled: &mut RuleChanges,
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
 ) -> Result<(), OpsError> {
     for batch in tasks.chunks(MOST) {
         let start = Instant::now();
         workspace.restart_wait(wait);
-        settle_batch(workspace, batch, dry_run, choose, settled)?;
+        apply_to_batch(workspace, batch, dry_run, choose, settled)?;
         if rest(start.elapsed()).is_break() {
             break;
         }
@@ -75,7 +74,7 @@ pub(crate) fn settle_each(
 pub(crate) fn follow(workspace: &Workspace) -> Result<(), OpsError> {
     heal_if_pending(workspace)?;
     for batch in due(workspace)?.0.chunks(MOST) {
-        settle_batch(workspace, batch, DryRun::No, &owes, &mut Settled::default())?;
+        apply_to_batch(workspace, batch, DryRun::No, &owes, &mut RuleChanges::default())?;
     }
     Ok(())
 }
@@ -83,25 +82,25 @@ pub(crate) fn follow(workspace: &Workspace) -> Result<(), OpsError> {
 /// Returns the tasks that the rules want something of.
 fn due(workspace: &Workspace) -> Result<(Vec<TaskId>, Vec<Unreadable>), OpsError> {
     let in_force = in_force(workspace, &workspace.head()?)?;
-    let mut listing = read_all(workspace, &in_force, Scope::Active);
+    let mut listing = read_all(workspace, &in_force, ListScope::Active);
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
-    let due = listing.tasks.iter().filter(|(header, _)| is_owed(&in_force.rules, header));
-    Ok((due.filter_map(|(header, _)| header.id.parse().ok()).collect(), listing.unreadable))
+    let due = listing.tasks.iter().filter(|(task, _)| task.is_owed(&in_force.rules));
+    Ok((due.map(|(task, _)| task.id.clone()).collect(), listing.unreadable))
 }
 
-fn settle_batch(
+fn apply_to_batch(
     workspace: &Workspace,
     batch: &[TaskId],
     dry_run: DryRun,
     choose: Choose<'_>,
-    settled: &mut Settled,
+    settled: &mut RuleChanges,
 ) -> Result<(), OpsError> {
     let tasks: Vec<&TaskId> = batch.iter().collect();
     apply_together(
         workspace,
         &tasks,
         dry_run,
-        &mut |workspace, _, standing| choose(workspace, standing),
+        &mut |workspace, _, state| choose(workspace, state),
         &mut |place, result| match result {
             Ok(changed) => settled.changed.extend(changed),
             // Somebody finished it, or took it away.
@@ -111,10 +110,10 @@ fn settle_batch(
     )
 }
 
-fn owes(workspace: &Workspace, standing: &mut Standing) -> Result<Next, OpsError> {
-    if standing.file.origin == Origin::HandMade {
-        return Ok(Next::Nothing);
+fn owes(workspace: &Workspace, state: &mut TaskState) -> Result<NextStep, OpsError> {
+    if state.file.origin == Origin::HandMade {
+        return Ok(NextStep::Nothing);
     }
-    standing.ensure_unfrozen()?;
-    Ok(owed_first(workspace, standing)?.map_or(Next::Nothing, Next::Do))
+    state.ensure_unfrozen()?;
+    Ok(step_owed_to_rules(workspace, state)?.map_or(NextStep::Nothing, NextStep::Do))
 }

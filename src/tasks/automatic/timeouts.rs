@@ -6,17 +6,17 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use crate::domain::{Duty, Gate, GateId, TaskId, Timestamp, Workflow};
+use crate::domain::{Branch, Duty, Gate, GateId, TaskId, Timestamp, Workflow};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Limit, Limits, Refusal, Rules};
 use crate::tasks::actions::choose;
-use crate::tasks::apply::batch::{MOST, change_together};
-use crate::tasks::apply::change::change;
-use crate::tasks::headers::header::{Header, Running};
-use crate::tasks::headers::listing::{Listing, Scope, Unreadable, read_all};
-use crate::tasks::plan::choice::{Changed, Choice, DryRun};
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::apply::batch::{MOST, apply_together};
+use crate::tasks::apply::change::due_or;
+use crate::tasks::headers::listing::{ListScope, Listing, Unreadable, read_all};
+use crate::tasks::headers::summary::{TaskSummary, gate_of};
+use crate::tasks::plan::choice::{Changed, DryRun};
+use crate::tasks::state::task_state::TaskState;
 
 /// What ran out.
 #[derive(Default)]
@@ -60,42 +60,34 @@ pub(crate) fn run_out(
     rest: &mut dyn FnMut(Duration) -> ControlFlow<()>,
 ) -> Result<RanOut, OpsError> {
     let in_force = workspace.rules()?;
-    let listing = read_all(workspace, &in_force, Scope::Active);
+    let listing = read_all(workspace, &in_force, ListScope::Active);
     let mut all = limits_of(&in_force.rules, &listing);
     all.sort_by_key(|due| due.at);
     let now = workspace.now();
     let ahead = all.split_off(all.partition_point(|due| due.at <= now));
     let next = ahead.first().map(|due| due.at);
     let mut ran_out = RanOut { next, unreadable: listing.unreadable, ..RanOut::default() };
-    if dry_run == DryRun::Yes {
-        for due in &all {
-            let result = change(workspace, &due.task, dry_run, &mut |standing| {
-                chosen_for(workspace, standing, due)
-            });
-            ran_out.note(due, result);
-        }
-        return Ok(ran_out);
-    }
     // A visit that ended has no claim any more: of one task, what ran out first comes first.
     for batch in all.chunks(MOST) {
         let start = Instant::now();
         let tasks: Vec<&TaskId> = batch.iter().map(|due| &due.task).collect();
-        let mut choose = |workspace: &Workspace, place: usize, standing: &Standing| {
-            chosen_for(workspace, standing, &batch[place])
+        workspace.restart_wait(wait);
+        let mut decide = |workspace: &Workspace, place: usize, state: &mut TaskState| {
+            due_or(workspace, state, |state| {
+                let author = workspace.repository.author_identity()?;
+                choose(workspace, state, &batch[place].act(), author)
+            })
         };
-        change_together(workspace, wait, &tasks, &mut choose, &mut |place, result| {
-            ran_out.note(&batch[place], result);
+        apply_together(workspace, &tasks, dry_run, &mut decide, &mut |place, result| {
+            if let Some(result) = result.transpose() {
+                ran_out.note(&batch[place], result);
+            }
         })?;
         if rest(start.elapsed()).is_break() {
             break;
         }
     }
     Ok(ran_out)
-}
-
-/// Returns how the task goes on.
-fn chosen_for(workspace: &Workspace, standing: &Standing, due: &Due) -> Result<Choice, OpsError> {
-    choose(workspace, standing, &due.act(), workspace.repository.author_identity()?)
 }
 
 impl RanOut {
@@ -117,12 +109,11 @@ impl RanOut {
 
 /// Returns everything that runs, whether or not it has run out.
 fn limits_of(rules: &Rules, listing: &Listing) -> Vec<Due> {
-    let limited: Vec<&Workflow> =
-        rules.project.workflows.iter().filter(|workflow| is_limited(workflow)).collect();
-    if limited.is_empty() {
+    // Most projects have none.
+    if !rules.project.workflows.iter().any(is_limited) {
         return Vec::new();
     }
-    listing.tasks.iter().flat_map(|(header, _)| of_header(&limited, header)).collect()
+    listing.tasks.iter().flat_map(|(task, _)| limits_of_task(rules, task)).collect()
 }
 
 /// Returns whether anything in the workflow takes its time.
@@ -134,36 +125,27 @@ fn is_limited(workflow: &Workflow) -> bool {
     workflow.gates.iter().any(|gate| gate.duty().is_some_and(limited) || branches(gate))
 }
 
-fn of_header(workflows: &[&Workflow], header: &Header) -> Vec<Due> {
-    let found = workflows.iter().find(|workflow| workflow.name.as_str() == header.workflow);
-    let gate = header.gate.as_deref();
-    let found = found.and_then(|workflow| {
-        Some((workflow, workflow.gates.iter().find(|own| gate == Some(own.id.as_str()))?))
-    });
-    let (Some((workflow, gate)), Ok(task)) = (found, header.id.parse::<TaskId>()) else {
+fn limits_of_task(rules: &Rules, task: &TaskSummary) -> Vec<Due> {
+    let (Some(workflow), Some(gate)) = (rules.workflow_of(task), gate_of(rules, task)) else {
         return Vec::new();
     };
     let mut all = Vec::new();
-    let mut add =
-        |duty: &Duty, running: Option<Running>, agent: Option<&str>, branch: Option<&GateId>| {
-            let agent = agent.and_then(|agent| agent.parse().ok());
-            let Some(stay) = running.map(|running| running.stay(agent.as_ref())) else { return };
-            let due = |(at, limit)| Due { at, task: task.clone(), limit, branch: branch.cloned() };
-            all.extend(Limits::of(workflow, duty).of_stay(stay).map(due));
-        };
-    match gate.fork() {
-        None => gate
-            .duty()
-            .into_iter()
-            .for_each(|duty| add(duty, header.running, header.agent.as_deref(), None)),
-        Some(fork) => {
-            for part in &header.branches {
-                if let Some(own) = fork.branches.iter().find(|own| own.id().as_str() == part.branch)
-                {
-                    add(own.duty(), part.running, part.agent.as_deref(), Some(own.id()));
-                }
+    for clock in &task.clocks {
+        let duty = match (&clock.branch, gate.fork()) {
+            (None, _) => gate.duty(),
+            (Some(id), Some(fork)) => {
+                fork.branches.iter().find(|own| own.id() == id).map(Branch::duty)
             }
-        }
+            (Some(_), None) => None,
+        };
+        let Some(duty) = duty else { continue };
+        let limits = Limits::of(workflow, duty).of_stay(clock.stay());
+        all.extend(limits.into_iter().map(|(at, limit)| Due {
+            at,
+            task: task.id.clone(),
+            limit,
+            branch: clock.branch.clone(),
+        }));
     }
     all
 }

@@ -1,4 +1,4 @@
-//! What tasks wait for, from headers: dependencies that are not complete, those that are lost, and circles.
+//! What tasks wait for, from summaries: dependencies that are not complete, those that are lost, and circles.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,15 +10,15 @@ use crate::rules::{Waits, circle_of, circles};
 use crate::storage::ProjectPath;
 use crate::storage::tasks::task_files;
 use crate::storage::tasks::walk::WalkEntry;
-use crate::tasks::headers::header::Header;
-use crate::tasks::headers::listing::{Listing, Scope, read_all};
+use crate::tasks::headers::listing::{ListScope, Listing, read_all};
+use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::state::task_state::parse;
 
 /// How the dependencies of a listing stand.
 #[derive(Debug, Default)]
 pub(crate) struct Dependencies {
-    unmet: HashSet<String>,
-    lost: HashMap<String, LostDependency>,
+    unmet: HashSet<TaskId>,
+    lost: HashMap<TaskId, LostDependency>,
     /// Ids that no file has.
     missing: HashSet<TaskId>,
 }
@@ -26,25 +26,22 @@ pub(crate) struct Dependencies {
 impl Dependencies {
     /// Looks at what unfinished tasks of the listing depend on. Only what is not active costs a look into the archive.
     pub(crate) fn of(workspace: &Workspace, in_force: &InForce, listing: &Listing) -> Self {
-        let known: HashMap<&str, (&Header, &ProjectPath)> = listing
-            .tasks
-            .iter()
-            .map(|(header, path)| (header.id.as_str(), (header, path)))
-            .collect();
-        let wanted = listing.tasks.iter().filter(|(header, _)| !is_finished(header));
+        let known: HashMap<&TaskId, (&TaskSummary, &ProjectPath)> =
+            listing.tasks.iter().map(|(task, path)| (&task.id, (task, path))).collect();
+        let wanted = listing.tasks.iter().filter(|(task, _)| !task.is_finished());
         let mut all = Self::default();
         let mut elsewhere: HashSet<TaskId> = HashSet::new();
-        for id in wanted.flat_map(|(header, _)| &header.depends_on) {
-            match known.get(id.as_str()) {
-                Some((header, _)) if header.status == Status::Complete.as_str() => {}
-                Some((header, path)) => {
-                    if all.unmet.insert(id.clone()) && is_finished(header) {
-                        all.note(&header.id, read(workspace, in_force, path).as_ref());
+        for id in wanted.flat_map(|(task, _)| &task.depends_on) {
+            match known.get(id) {
+                Some((task, _)) if task.is_finished() && task.status == Status::Complete => {}
+                Some((task, path)) => {
+                    if all.unmet.insert(id.clone()) && task.is_finished() {
+                        all.note(id, read(workspace, in_force, id, path).as_ref());
                     }
                 }
                 None => {
                     if all.unmet.insert(id.clone()) {
-                        elsewhere.extend(id.parse::<TaskId>());
+                        elsewhere.insert(id.clone());
                     }
                 }
             }
@@ -56,7 +53,8 @@ impl Dependencies {
         for entry in task_files::walk_archived(&workspace.paths) {
             let WalkEntry::Task(entry) = entry else { continue };
             if elsewhere.remove(&entry.id) {
-                all.note(entry.id.as_str(), read(workspace, in_force, &entry.path).as_ref());
+                let task = read(workspace, in_force, &entry.id, &entry.path);
+                all.note(&entry.id, task.as_ref());
             }
             if elsewhere.is_empty() {
                 break;
@@ -67,75 +65,72 @@ impl Dependencies {
     }
 
     /// Returns what the task depends on and that no file has.
-    pub(crate) fn missing_for<'h>(&self, header: &'h Header) -> Vec<&'h str> {
-        let missing =
-            |id: &&String| self.missing.iter().any(|missing| missing.as_str() == id.as_str());
-        if is_finished(header) {
-            Vec::new()
-        } else {
-            header.depends_on.iter().filter(missing).map(String::as_str).collect()
-        }
+    pub(crate) fn missing_for<'h>(&self, task: &'h TaskSummary) -> Vec<&'h TaskId> {
+        let waits = task.depends_on.iter().filter(|_| !task.is_finished());
+        waits.filter(|id| self.missing.contains(*id)).collect()
     }
 
-    fn note(&mut self, id: &str, task: Option<&Task>) {
+    fn note(&mut self, id: &TaskId, task: Option<&Task>) {
         let Some(task) = task else { return };
         if task.status == Status::Complete {
             self.unmet.remove(id);
         }
         let why = task.history.last().map(|visit| visit.summary.as_str()).unwrap_or_default();
         let lost = LostDependency::of(task.id.clone(), task.status, why);
-        self.lost.extend(lost.map(|lost| (id.to_owned(), lost)));
+        self.lost.extend(lost.map(|lost| (id.clone(), lost)));
     }
 
     /// Returns whether everything that the task depends on is complete.
-    pub(crate) fn are_met(&self, header: &Header) -> bool {
-        !header.depends_on.iter().any(|id| self.unmet.contains(id))
+    pub(crate) fn are_met(&self, task: &TaskSummary) -> bool {
+        !task.depends_on.iter().any(|id| self.unmet.contains(id))
     }
 
     /// Returns what the task depends on and that is lost; nothing where the task knows it, and of tasks that somebody works at.
-    pub(crate) fn news_for(&self, header: &Header) -> Option<Vec<LostDependency>> {
+    pub(crate) fn changes_for(&self, task: &TaskSummary) -> Option<Vec<LostDependency>> {
         let known: Vec<LostDependency> =
-            header.lost_dependencies.iter().filter_map(|text| LostDependency::read(text)).collect();
-        // What a completion said already stands in the way as its own.
-        let said = |lost: &&LostDependency| {
-            !known.contains(lost) && header.blockers.contains(&lost.to_string())
-        };
-        let named = |(index, id): &(usize, &String)| !header.depends_on[..*index].contains(id);
-        let depends_on = header.depends_on.iter().enumerate().filter(named).map(|(_, id)| id);
-        let lost = depends_on.filter_map(|id| self.lost.get(id)).filter(|lost| !said(lost));
-        let waits = header.status == Status::Ready.as_str() || !known.is_empty();
-        (waits && !is_finished(header) && !lost.clone().eq(&known)).then(|| lost.cloned().collect())
+            task.lost_dependencies.iter().filter_map(|text| LostDependency::read(text)).collect();
+        let mut lost: Vec<LostDependency> = Vec::new();
+        for found in task.depends_on.iter().filter_map(|id| self.lost.get(id)) {
+            // What a completion said already stands in the way as its own.
+            let is_said = !known.contains(found) && task.blockers.contains(&found.to_string());
+            if !is_said && !lost.contains(found) {
+                lost.push(found.clone());
+            }
+        }
+        let is_ready = !task.is_new && task.status == Status::Ready;
+        let waits = (is_ready || !known.is_empty()) && !task.is_finished();
+        (waits && lost != known).then_some(lost)
     }
 }
 
-fn read(workspace: &Workspace, in_force: &InForce, path: &ProjectPath) -> Option<Task> {
-    let id: TaskId = path.name().strip_suffix(".md")?.parse().ok()?;
+fn read(
+    workspace: &Workspace,
+    in_force: &InForce,
+    id: &TaskId,
+    path: &ProjectPath,
+) -> Option<Task> {
     let snapshot = task_files::read(&workspace.paths, path).ok()?;
-    Some(parse(in_force, &id, path, &snapshot.bytes, workspace.now()).ok()?.task)
-}
-
-fn is_finished(header: &Header) -> bool {
-    header.status.parse::<Status>().is_ok_and(Status::is_finished)
+    Some(parse(in_force, id, path, &snapshot.bytes, workspace.now()).ok()?.task)
 }
 
 /// Returns what waits for what; nothing waits for what has ended.
 fn waits(listing: &Listing) -> Waits<'_> {
-    let active =
-        listing.tasks.iter().map(|(header, _)| header).filter(|header| !is_finished(header));
+    let active = listing.tasks.iter().map(|(task, _)| task).filter(|task| !task.is_finished());
     active
-        .map(|header| (header.id.as_str(), header.depends_on.iter().map(String::as_str).collect()))
+        .map(|task| (task.id.as_str(), task.depends_on.iter().map(TaskId::as_str).collect()))
         .collect()
+}
+
+fn owned(circle: Vec<&str>) -> Vec<String> {
+    circle.into_iter().map(str::to_owned).collect()
 }
 
 /// Returns the tasks that wait for each other in circles, and are never handed out.
 pub(crate) fn waiting_in_circles(listing: &Listing) -> Vec<Vec<String>> {
-    if listing.tasks.iter().all(|(header, _)| header.depends_on.is_empty()) {
+    if listing.tasks.iter().all(|(task, _)| task.depends_on.is_empty()) {
         return Vec::new();
     }
-    circles(&waits(listing))
-        .into_iter()
-        .map(|circle| circle.into_iter().map(str::to_owned).collect())
-        .collect()
+    circles(&waits(listing)).into_iter().map(owned).collect()
 }
 
 /// Returns the circle that the task is in.
@@ -144,19 +139,18 @@ pub(crate) fn circle_around(
     in_force: &InForce,
     id: &TaskId,
 ) -> Option<Vec<String>> {
-    let listing = read_all(workspace, in_force, Scope::Active);
-    let circle = circle_of(&waits(&listing), id.as_str())?;
-    Some(circle.into_iter().map(str::to_owned).collect())
+    let listing = read_all(workspace, in_force, ListScope::Active);
+    circle_of(&waits(&listing), id.as_str()).map(owned)
 }
 
-/// Returns whether the task can wait for these without waiting for itself in the end.
+/// Returns an error where the task would wait for itself in the end, if it waited for these.
 pub(crate) fn refuse_circle(
     workspace: &Workspace,
     in_force: &InForce,
     id: &TaskId,
     depends_on: &[TaskId],
 ) -> Result<(), OpsError> {
-    let listing = read_all(workspace, in_force, Scope::Active);
+    let listing = read_all(workspace, in_force, ListScope::Active);
     let mut waits = waits(&listing);
     waits.insert(id.as_str(), depends_on.iter().map(TaskId::as_str).collect());
     let Some(circle) = circle_of(&waits, id.as_str()) else { return Ok(()) };

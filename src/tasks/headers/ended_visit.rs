@@ -42,7 +42,7 @@ pub(crate) struct EndedVisit {
     pub retry: Option<u32>,
     /// What the fork came to by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub join: Option<Box<Joined>>,
+    pub join: Option<Box<JoinedFork>>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
@@ -56,7 +56,7 @@ fn is_none(words: &[Word]) -> bool {
 
 /// A fork that was closed, as far as counting goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Joined {
+pub(crate) struct JoinedFork {
     /// The fork.
     pub fork: Word,
     /// Whether it rejected.
@@ -80,7 +80,10 @@ impl EndedVisit {
             skipped: visit.skipped.iter().map(|gate| gate.as_str().into()).collect(),
             retry: visit.retry,
             join: visit.join.map(|join| {
-                Box::new(Joined { fork: visit.gate.as_str().into(), failed: join == Join::Failed })
+                Box::new(JoinedFork {
+                    fork: visit.gate.as_str().into(),
+                    failed: join == Join::Failed,
+                })
             }),
         }
     }

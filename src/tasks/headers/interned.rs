@@ -2,12 +2,10 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use serde::de::{Error, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// So many are known at a time. Whoever has more in common than this has little in common.
 const MOST: usize = 4_096;
@@ -17,7 +15,8 @@ thread_local! {
 }
 
 /// A text that shares its bytes with the equal ones of the same thread.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "String")]
 pub(crate) struct Word(Arc<str>);
 
 impl Word {
@@ -73,25 +72,6 @@ impl Deref for Word {
 impl Serialize for Word {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Word {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-
-        impl Visitor<'_> for Text {
-            type Value = Word;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Word, E> {
-                Ok(text.into())
-            }
-        }
-        deserializer.deserialize_str(Text)
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tracing::debug;
 
-use crate::domain::{Status, TaskId, Timestamp, WorkflowName, listed};
+use crate::domain::{TaskId, Timestamp, WorkflowName, listed};
 use crate::files::diagnostic::diagnostic::Diagnostic;
 use crate::files::task_file::Defaults;
 use crate::project::active_rules::InForce;
@@ -17,7 +17,7 @@ use crate::storage::layout::{ARCHIVE, is_archived};
 use crate::storage::tasks::task_files;
 use crate::storage::tasks::walk::{Stray, TaskEntry, WalkEntry};
 use crate::storage::{FileStat, HeaderCache, Paths, ProjectPath, StoreError, journal};
-use crate::tasks::headers::header::{Header, NEW, SCHEMA, follow, header};
+use crate::tasks::headers::summary::{SCHEMA, TaskSummary};
 use crate::tasks::state::misplaced_files::open_in_archive;
 use crate::tasks::state::task_state::parse_with;
 
@@ -28,7 +28,7 @@ const FEW: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     /// The tasks that were wanted, with their files.
-    pub tasks: Vec<(Header, ProjectPath)>,
+    pub tasks: Vec<(TaskSummary, ProjectPath)>,
     /// Tasks that wait for each other in circles, and are never handed out.
     pub circles: Vec<Vec<String>>,
     /// Files that cannot be read as tasks, with why.
@@ -50,6 +50,10 @@ pub(crate) struct Unreadable {
 }
 
 impl Unreadable {
+    fn whole(path: String, reason: String) -> Self {
+        Self { path, reason, diagnostics: Vec::new() }
+    }
+
     /// Returns the file, with line and column where its text is what is wrong.
     pub(crate) fn place(&self) -> String {
         match self.diagnostics.first() {
@@ -61,7 +65,7 @@ impl Unreadable {
 
 /// Which files are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum ListScope {
     /// Those of active tasks, wherever git put them.
     Active,
     /// Those of the tasks that finished on the last day there is, too.
@@ -70,14 +74,14 @@ pub(crate) enum Scope {
     All,
 }
 
-/// Reads the headers of all task files; only those that changed since they were last looked at are parsed.
-pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) -> Listing {
+/// Reads the summaries of all tasks; only those that changed since they were last looked at are parsed.
+pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListScope) -> Listing {
     let start = Instant::now();
     let paths = &workspace.paths;
     let looked = workspace.clock()();
     let mut listing = Listing::default();
     let entries = entries(workspace, scope, &mut listing);
-    let mut cache = HeaderCache::<Header>::load(paths, SCHEMA);
+    let mut cache = HeaderCache::<TaskSummary>::load(paths, SCHEMA);
     let (known, missed): (Vec<_>, Vec<_>) =
         entries.into_iter().partition(|entry| cache.get(&entry.path, &entry.stat).is_some());
     let (cached, read) = (known.len(), missed.len());
@@ -86,21 +90,21 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
         missed.iter().zip(read_missed(paths, &in_force.rules.project.default_workflow, &missed))
     {
         match read {
-            Ok((header, stat)) => {
+            Ok((task, stat)) => {
                 // What a hand-made file leaves open comes from the rules, which may change without it.
-                let back = if header.status == NEW {
-                    Some(header)
+                let back = if task.is_new {
+                    Some(task)
                 } else {
-                    cache.put(&entry.path, stat, header, looked)
+                    cache.put(&entry.path, stat, task, looked)
                 };
                 match back {
-                    Some(header) => listing.tasks.push((header, entry.path.clone())),
+                    Some(task) => listing.tasks.push((task, entry.path.clone())),
                     None => kept.push(entry.path.clone()),
                 }
             }
             // It went away since the folder was listed: finished, or moved by a person. Who wants all of them misses none.
             Err(OpsError::Store(StoreError::Gone { .. })) => {
-                let wanted = Some(entry).filter(|_| scope == Scope::All);
+                let wanted = Some(entry).filter(|_| scope == ListScope::All);
                 let default = &in_force.rules.project.default_workflow;
                 listing
                     .tasks
@@ -118,11 +122,11 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
     // The cache only saves time: a project that cannot be written to is listed all the same.
     let _ = cache.save(paths);
     listing.tasks.extend(kept.into_iter().filter_map(|path| Some((cache.take(&path)?, path))));
-    if scope == Scope::Active {
-        listing.tasks.retain(|(header, path)| !is_archived(path) || is_misplaced(header, path));
+    if scope == ListScope::Active {
+        listing.tasks.retain(|(task, path)| !is_archived(path) || is_misplaced(task, path));
     }
-    for (header, _) in &mut listing.tasks {
-        follow(&in_force.rules, header);
+    for (task, _) in &mut listing.tasks {
+        task.follow(&in_force.rules);
     }
     let seconds = start.elapsed().as_secs_f64();
     debug!(cached, read, unreadable = listing.unreadable.len(), seconds, "looked at the tasks");
@@ -132,10 +136,10 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: Scope) 
 
 /// Returns the task files, and says which cannot be any. Two active files of one id are neither: a list would show one task twice,
 /// or only what one of them says.
-fn entries(workspace: &Workspace, scope: Scope, listing: &mut Listing) -> Vec<TaskEntry> {
+fn entries(workspace: &Workspace, scope: ListScope, listing: &mut Listing) -> Vec<TaskEntry> {
     let paths = &workspace.paths;
     // Before the active ones are gone through: one that is brought back meanwhile is among those then.
-    let open = if scope == Scope::All { Vec::new() } else { open_in_archive(workspace) };
+    let open = if scope == ListScope::All { Vec::new() } else { open_in_archive(workspace) };
     let mut strays = Vec::new();
     let mut task = |entry: WalkEntry| match entry {
         WalkEntry::Task(entry) => Some(entry),
@@ -146,9 +150,9 @@ fn entries(workspace: &Workspace, scope: Scope, listing: &mut Listing) -> Vec<Ta
     };
     let mut active: Vec<TaskEntry> = task_files::walk_active(paths).filter_map(&mut task).collect();
     let mut archived: Vec<TaskEntry> = match scope {
-        Scope::Active => Vec::new(),
-        Scope::Recent => task_files::walk_latest(paths).filter_map(&mut task).collect(),
-        Scope::All => task_files::walk_archived(paths).filter_map(&mut task).collect(),
+        ListScope::Active => Vec::new(),
+        ListScope::Recent => task_files::walk_latest(paths).filter_map(&mut task).collect(),
+        ListScope::All => task_files::walk_archived(paths).filter_map(&mut task).collect(),
     };
     tell_apart(strays, &archived, listing);
     let unreadable = &mut listing.unreadable;
@@ -163,29 +167,25 @@ fn entries(workspace: &Workspace, scope: Scope, listing: &mut Listing) -> Vec<Ta
         is_new
     });
     active.retain(|entry| files[&entry.id].len() == 1);
+    let stands = |path: &ProjectPath| path.below(paths.root()).exists();
     let mut arrived = HashSet::new();
     let mut both = Vec::new();
     for entry in archived {
-        match files.get(&entry.id).map(|others| side(paths, others)) {
-            None => both.push(entry),
-            Some(Side::Active) => {}
-            Some(Side::Archived) => {
-                arrived.insert(entry.id.clone());
+        let others = files.get(&entry.id).map(Vec::as_slice).unwrap_or_default();
+        match others.iter().find(|path| stands(path)) {
+            None => {
+                if !others.is_empty() {
+                    arrived.insert(entry.id.clone());
+                }
                 both.push(entry);
             }
-            // It was brought back meanwhile.
-            Some(Side::Both) if !entry.path.below(paths.root()).exists() => {}
-            Some(Side::Both) => {
-                let other = &files[&entry.id][0];
-                let reason = format!(
-                    "task `{}` is active as `{other}` too: remove one of the two",
-                    entry.id
-                );
-                unreadable.push(Unreadable {
-                    path: entry.path.to_string(),
-                    reason,
-                    diagnostics: Vec::new(),
-                });
+            // On its way into the archive a task is in both places for a moment; or it was brought back meanwhile.
+            Some(_) if journal::is_pending(paths) || !stands(&entry.path) => {}
+            Some(_) => {
+                let (id, other) = (&entry.id, &others[0]);
+                let reason =
+                    format!("task `{id}` is active as `{other}` too: remove one of the two");
+                unreadable.push(Unreadable::whole(entry.path.to_string(), reason));
             }
         }
     }
@@ -204,7 +204,7 @@ fn entries(workspace: &Workspace, scope: Scope, listing: &mut Listing) -> Vec<Ta
             "task `{id}` has {count} files, {}: {counts}; remove all but one",
             listed(&paths)
         );
-        unreadable.push(Unreadable { path: paths[0].to_string(), reason, diagnostics: Vec::new() });
+        unreadable.push(Unreadable::whole(paths[0].to_string(), reason));
     }
     active
 }
@@ -221,31 +221,11 @@ fn tell_apart(strays: Vec<Stray>, archived: &[TaskEntry], listing: &mut Listing)
         let is_beside =
             task.is_some_and(|task| !path.starts_with(ARCHIVE) || finished.contains(task.as_str()));
         let among = if is_beside { &mut listing.beside } else { &mut listing.unreadable };
-        let (path, reason) = (path.display().to_string(), reason.to_string());
-        among.push(Unreadable { path, reason, diagnostics: Vec::new() });
+        among.push(Unreadable::whole(path.display().to_string(), reason.to_string()));
     }
 }
 
-/// Where a task stands that was listed among the active ones and in the archive.
-enum Side {
-    Active,
-    Archived,
-    Both,
-}
-
-/// On its way into the archive a task is in both places for a moment; by now it may have arrived.
-fn side(paths: &Paths, active: &[ProjectPath]) -> Side {
-    let stands = || active.iter().any(|path| path.below(paths.root()).exists());
-    if stands() && journal::is_pending(paths) {
-        Side::Active
-    } else if stands() {
-        Side::Both
-    } else {
-        Side::Archived
-    }
-}
-
-type Read = Result<(Header, FileStat), OpsError>;
+type Read = Result<(TaskSummary, FileStat), OpsError>;
 
 /// Reads and parses files, with every core when there are many.
 fn read_missed(paths: &Paths, workflow: &WorkflowName, missed: &[TaskEntry]) -> Vec<Read> {
@@ -254,7 +234,7 @@ fn read_missed(paths: &Paths, workflow: &WorkflowName, missed: &[TaskEntry]) -> 
     let read = |share: &[TaskEntry]| {
         share
             .iter()
-            .map(|entry| read_header(paths, workflow, &entry.id, &entry.path))
+            .map(|entry| read_summary(paths, workflow, &entry.id, &entry.path))
             .collect::<Vec<_>>()
     };
     if missed.len() <= share {
@@ -276,25 +256,30 @@ fn read_moved(
     paths: &Paths,
     workflow: &WorkflowName,
     id: &TaskId,
-) -> Option<(Header, ProjectPath)> {
+) -> Option<(TaskSummary, ProjectPath)> {
     let path = task_files::find(paths, id).ok()?.path;
-    let (header, _) = read_header(paths, workflow, id, &path).ok()?;
-    Some((header, path))
+    let (task, _) = read_summary(paths, workflow, id, &path).ok()?;
+    Some((task, path))
 }
 
-fn read_header(paths: &Paths, workflow: &WorkflowName, id: &TaskId, path: &ProjectPath) -> Read {
+fn read_summary(paths: &Paths, workflow: &WorkflowName, id: &TaskId, path: &ProjectPath) -> Read {
     let snapshot = task_files::read(paths, path)?;
     // A file that does not say when it was made is as old as it was last written.
     let created =
         Timestamp::from_nanosecond(snapshot.stat.mtime.into()).unwrap_or(Timestamp::UNIX_EPOCH);
     let defaults = Defaults { workflow: workflow.clone(), created };
     let file = parse_with(&defaults, id, &snapshot.path, &snapshot.bytes)?;
-    Ok((header(&file), snapshot.stat))
+    Ok((TaskSummary::of(&file), snapshot.stat))
 }
 
 /// Forgets the files that are not there any more, as far as they were looked for.
-fn forget_missing(cache: &mut HeaderCache<Header>, standing: &HashSet<&str>, scope: Scope) {
-    let looked_for = |path: &str| scope == Scope::All || !path.starts_with(&format!("{ARCHIVE}/"));
+fn forget_missing(
+    cache: &mut HeaderCache<TaskSummary>,
+    standing: &HashSet<&str>,
+    scope: ListScope,
+) {
+    let looked_for =
+        |path: &str| scope == ListScope::All || !path.starts_with(&format!("{ARCHIVE}/"));
     cache.retain(|path| standing.contains(path) || !looked_for(path));
 }
 
@@ -304,9 +289,7 @@ pub(crate) fn unreadable(path: &str, error: OpsError) -> Unreadable {
             let reason = diagnostics.first().map(|first| first.message.clone()).unwrap_or_default();
             Unreadable { path: path.to_owned(), reason, diagnostics }
         }
-        other => {
-            Unreadable { path: path.to_owned(), reason: other.to_string(), diagnostics: Vec::new() }
-        }
+        other => Unreadable::whole(path.to_owned(), other.to_string()),
     }
 }
 
@@ -317,7 +300,6 @@ pub(crate) fn unreadable_value(file: &Unreadable) -> Value {
 }
 
 /// Returns whether the task's file stands where it does not belong. One that nobody has taken up stands where people put it.
-pub(crate) fn is_misplaced(header: &Header, path: &ProjectPath) -> bool {
-    let finished = header.status.parse::<Status>().is_ok_and(Status::is_finished);
-    header.status != NEW && finished != is_archived(path)
+pub(crate) fn is_misplaced(task: &TaskSummary, path: &ProjectPath) -> bool {
+    !task.is_new && task.is_finished() != is_archived(path)
 }

@@ -1,14 +1,16 @@
 //! Names that users give, checked against what exists; the workflows that they may start; the gates at which work is counted.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::domain::{AgentId, Branch, Gate, RoleId, Workflow, WorkflowName, listed};
 use crate::project::error::error::Named;
 use crate::project::error::error::OpsError;
 use crate::rules::Rules;
-use crate::tasks::headers::header::Header;
 use crate::tasks::headers::list::Filter;
 use crate::tasks::headers::listing::Listing;
+use crate::tasks::headers::summary::TaskSummary;
 
 /// Returns the workflow of that name.
 pub(crate) fn workflow_named<'a>(
@@ -63,43 +65,41 @@ pub(crate) fn known_names(
 ) -> Result<(), OpsError> {
     let workflows = || rules.project.workflows.iter();
     let gates = || workflows().flat_map(|workflow| &workflow.gates);
-    let found = |values: fn(&Header) -> Vec<&str>, name: &str| {
-        listing.tasks.iter().any(|(header, _)| values(header).contains(&name))
+    let found = |is_named: &dyn Fn(&TaskSummary) -> bool| {
+        listing.tasks.iter().any(|(task, _)| is_named(task))
     };
-    let check = |kind, given: &str, known: Vec<String>, value: fn(&Header) -> Vec<&str>| {
-        if known.iter().any(|known| known == given) || found(value, given) {
-            return Ok(());
-        }
+    let unknown = |kind, given: &str, known: Vec<String>| {
+        let known: BTreeSet<String> = known.into_iter().collect();
+        let known = known.into_iter().collect();
         Err(OpsError::Unknown { kind, given: given.to_owned(), known })
     };
-    let sorted = |mut names: Vec<String>| {
-        names.sort();
-        names.dedup();
-        names
-    };
     for name in &filter.workflows {
-        let known = workflows().map(|workflow| workflow.name.to_string()).collect();
-        check(Named::Workflow, name.as_str(), known, |header| vec![&header.workflow])?;
+        let is_known = rules.project.workflow(name).is_some();
+        if !is_known && !found(&|task| task.routing.workflow == *name) {
+            workflow_named(rules, name)?;
+        }
     }
-    for gate in &filter.gates {
-        let known = sorted(gates().map(|gate| gate.id.to_string()).collect());
-        check(Named::Gate, gate.as_str(), known, |header| {
-            header.gate.as_deref().into_iter().collect()
-        })?;
+    for id in &filter.gates {
+        let is_known = gates().any(|gate| gate.id == *id);
+        if !is_known && !found(&|task| task.current_gate() == Some(id)) {
+            let known = gates().map(|gate| gate.id.to_string()).collect();
+            return unknown(Named::Gate, id.as_str(), known);
+        }
     }
     for role in &filter.roles {
         let known =
-            rules.org.roles.iter().map(|(role, _)| role).chain(gates().flat_map(Gate::roles));
-        check(
-            Named::Role,
-            role.as_str(),
-            sorted(known.map(ToString::to_string).collect()),
-            Header::roles,
-        )?;
+            || rules.org.roles.iter().map(|(role, _)| role).chain(gates().flat_map(Gate::roles));
+        if !known().any(|other| other == role) && !found(&|task| task.roles().any(|of| of == role))
+        {
+            return unknown(Named::Role, role.as_str(), known().map(ToString::to_string).collect());
+        }
     }
     if let Some(agent) = filter.agent.as_ref().filter(|_| !rules.project.implicit_workflow) {
-        let known = rules.org.all_agents().into_iter().map(ToString::to_string).collect();
-        check(Named::Agent, agent.as_str(), known, Header::agents)?;
+        let known = rules.org.all_agents();
+        if !known.contains(&agent) && !found(&|task| task.agents().any(|other| other == agent)) {
+            let known = known.into_iter().map(ToString::to_string).collect();
+            return unknown(Named::Agent, agent.as_str(), known);
+        }
     }
     Ok(())
 }

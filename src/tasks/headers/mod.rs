@@ -1,10 +1,9 @@
-//! Task headers: what lists, dispatch and counts need to know of every task.
+//! Summaries of tasks: what lists, dispatch and counts need to know of every task.
 
 pub(crate) mod dependencies;
 pub(crate) mod ended_visit;
-pub(crate) mod header;
 pub(crate) mod interned;
 pub(crate) mod list;
 pub(crate) mod listing;
 pub(crate) mod lookup;
-pub(crate) mod owed;
+pub(crate) mod summary;

@@ -12,11 +12,11 @@ use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Act, Decision, Refusal, Rules, Warning, WorkflowStep, decide, owed};
 use crate::tasks::state::commit_message;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// Returns how a hand-made file is put at its first gate.
-pub(crate) fn choose(workspace: &Workspace, standing: &Standing) -> Result<Choice, OpsError> {
-    let step = begun(&standing.in_force.rules, &standing.file, workspace.now())?;
+pub(crate) fn adoption(workspace: &Workspace, state: &TaskState) -> Result<Choice, OpsError> {
+    let step = begun(&state.in_force.rules, &state.file, workspace.now())?;
     Ok(Choice::Step {
         message: commit_message::of_adoption(&step.task),
         author: workspace.repository.author_identity()?,
@@ -61,24 +61,24 @@ fn opened(
 }
 
 /// Returns what has to be done with the task before anything else can be.
-pub(crate) fn due_first(
+pub(crate) fn first_due_step(
     workspace: &Workspace,
-    standing: &Standing,
+    state: &TaskState,
 ) -> Result<Option<Choice>, OpsError> {
-    match standing.file.origin {
-        Origin::HandMade => choose(workspace, standing).map(Some),
-        Origin::Adopted => owed_first(workspace, standing),
+    match state.file.origin {
+        Origin::HandMade => adoption(workspace, state).map(Some),
+        Origin::Adopted => step_owed_to_rules(workspace, state),
     }
 }
 
 /// Returns what the rules in force want done with a task; nothing where it stands as they have it. They may have changed since it
 /// came there, or `git reset` may have taken back what a gate had decided.
-pub(crate) fn owed_first(
+pub(crate) fn step_owed_to_rules(
     workspace: &Workspace,
-    standing: &Standing,
+    state: &TaskState,
 ) -> Result<Option<Choice>, OpsError> {
-    let rules = &standing.in_force.rules;
-    let task = &standing.file.task;
+    let rules = &state.in_force.rules;
+    let task = &state.file.task;
     let Some(act) = owed(rules, task) else { return Ok(None) };
     let Ok(Decision::Step(step)) = decide(rules, task, &act, workspace.now()) else {
         return Ok(None);
@@ -96,12 +96,11 @@ pub(crate) fn owed_first(
 }
 
 /// Returns how the file of a task is brought to where it belongs; nothing where it stands there.
-pub(crate) fn home(standing: &Standing) -> Option<Choice> {
-    let to = destination(standing, &standing.file);
-    if to == standing.snapshot.path || standing.file.origin == Origin::HandMade {
+pub(crate) fn home(state: &TaskState) -> Option<Choice> {
+    let to = destination(state, &state.file);
+    if to == state.snapshot.path || state.file.origin == Origin::HandMade {
         return None;
     }
-    let message =
-        commit_message::of_edit(&standing.file.task, &format!("moved to {}", to.folder()));
+    let message = commit_message::of_edit(&state.file.task, &format!("moved to {}", to.folder()));
     Some(Choice::Moved { to, message })
 }

@@ -8,14 +8,14 @@ use crate::project::error::error::OpsError;
 use crate::rules::{Act, Decision, Rules, Warning, decide, passes_by_itself};
 use crate::storage::ProjectPath;
 use crate::tasks::state::commit_message;
-use crate::tasks::state::task_state::{Version, spliced};
+use crate::tasks::state::task_state::{FileVersion, spliced};
 
 /// What gates that decide by themselves did with a task.
-pub(crate) struct Passed {
+pub(crate) struct PassedGates {
     /// The file of the task where it has come to rest.
     pub file: TaskFile,
     /// The commits to be, oldest first.
-    pub versions: Vec<Version>,
+    pub versions: Vec<FileVersion>,
     /// What happened besides.
     pub events: Vec<Event>,
     /// What whoever acted should know.
@@ -30,9 +30,9 @@ pub(crate) fn pass_on(
     file: TaskFile,
     author: &Person,
     now: Timestamp,
-) -> Result<Passed, OpsError> {
+) -> Result<PassedGates, OpsError> {
     let mut passed =
-        Passed { file, versions: Vec::new(), events: Vec::new(), warnings: Vec::new() };
+        PassedGates { file, versions: Vec::new(), events: Vec::new(), warnings: Vec::new() };
     while passes_by_itself(rules, &passed.file.task) {
         let Decision::Step(step) = decide(rules, &passed.file.task, &Act::Pass, now)? else {
             break;
@@ -42,7 +42,7 @@ pub(crate) fn pass_on(
         let message =
             commit_message::of_act(&Act::Pass, passed.file.task.history.len(), &step.task);
         passed.file = spliced(&defaults, &step.task.id, path, passed.file.update(&step.task))?;
-        passed.versions.push(Version {
+        passed.versions.push(FileVersion {
             bytes: passed.file.bytes().to_vec(),
             message,
             author: Some(author.clone()),

@@ -11,16 +11,16 @@ use crate::storage::tasks::task_files;
 use crate::storage::tasks::task_files::TaskPlace;
 use crate::storage::{ProjectPath, StoreError};
 use crate::tasks::plan::write::Companion;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::state::task_state::TaskState;
 
 /// Finished tasks stand in the archive, active ones do not; otherwise a file stays where people put it.
-pub(crate) fn destination(standing: &Standing, after: &TaskFile) -> ProjectPath {
-    let layout: Layout = standing.in_force.rules.project.layout;
-    let here = &standing.snapshot.path;
+pub(crate) fn destination(state: &TaskState, after: &TaskFile) -> ProjectPath {
+    let layout: Layout = state.in_force.rules.project.layout;
+    let here = &state.snapshot.path;
     let finished = after.origin == Origin::Adopted && after.task.status.is_finished();
-    match (finished, standing.place) {
-        (true, TaskPlace::Active) => archive_path(&standing.id, after.task.latest()),
-        (false, TaskPlace::Archived) => task_path(&standing.id, layout),
+    match (finished, state.place) {
+        (true, TaskPlace::Active) => archive_path(&state.id, after.task.latest()),
+        (false, TaskPlace::Archived) => task_path(&state.id, layout),
         _ => here.clone(),
     }
 }
@@ -39,11 +39,11 @@ pub(crate) struct Following {
 /// commit can have, keeps no task from being finished: all these stay.
 pub(crate) fn following(
     workspace: &Workspace,
-    standing: &Standing,
+    state: &TaskState,
     to: &ProjectPath,
 ) -> Result<Following, OpsError> {
-    let (repository, head) = (&workspace.repository, standing.head.commit);
-    let here = companions(&workspace.paths, &standing.snapshot.path)?;
+    let (repository, head) = (&workspace.repository, state.head.commit);
+    let here = companions(&workspace.paths, &state.snapshot.path)?;
     let there =
         here.iter().map(|path| to.sibling(path.name())).collect::<Result<Vec<ProjectPath>, _>>()?;
     let mut edited = Vec::new();

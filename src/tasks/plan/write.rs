@@ -4,7 +4,7 @@ use crate::domain::{Digest, TaskId, Timestamp};
 use crate::git::{Change, Draft, Person};
 use crate::storage::ProjectPath;
 use crate::storage::journal::{CreatedFile, FileBefore, IntendedWrite, MovedCompanion};
-use crate::tasks::state::task_state::Version;
+use crate::tasks::state::task_state::FileVersion;
 
 /// One change on its way to disk: of a task, or a new file of the rules.
 pub(crate) struct Write {
@@ -17,7 +17,7 @@ pub(crate) struct Write {
     /// Whether the file can be run, where it moves.
     pub is_program: bool,
     /// The commits to be, oldest first; the last one's bytes are the file's.
-    pub versions: Vec<Version>,
+    pub versions: Vec<FileVersion>,
     /// Files that go with the task.
     pub companions: Vec<Companion>,
     /// Files that are no task's and are written in the commit of the last version: the configuration of a new project.
@@ -54,6 +54,26 @@ pub(crate) struct Companion {
 }
 
 impl Write {
+    /// Returns the write of a new file: of a task, or of the rules.
+    pub(crate) fn of_new_file(
+        id: Option<TaskId>,
+        to: ProjectPath,
+        versions: Vec<FileVersion>,
+    ) -> Self {
+        Self {
+            id,
+            head_path: None,
+            from: None,
+            to,
+            is_program: false,
+            versions,
+            companions: Vec::new(),
+            beside: Vec::new(),
+            by_hand: Vec::new(),
+            recorded: None,
+        }
+    }
+
     /// Returns what the file is to say.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.versions.last().map_or(&[], |version| &version.bytes)
@@ -113,62 +133,47 @@ impl Write {
 
     /// Returns the commits that it is to become, oldest first.
     pub(crate) fn drafts(&self, user: &Person, committer: &Person, now: Timestamp) -> Vec<Draft> {
+        let draft = |changes, message: &str, author: &Person, authored| Draft {
+            changes,
+            standing: Vec::new(),
+            message: message.to_owned(),
+            author: author.clone(),
+            authored,
+            committer: committer.clone(),
+            committed: now,
+        };
+        let change = |(path, bytes): &(ProjectPath, Option<Vec<u8>>)| match bytes {
+            Some(bytes) => Change::plain(path, bytes.clone()),
+            None => Change::gone(path),
+        };
+        let by_hand = self.by_hand.iter().map(|by_hand| {
+            let changes = by_hand.files.iter().map(change).collect();
+            draft(changes, &by_hand.message, user, now)
+        });
+        let mut drafts: Vec<Draft> = by_hand.collect();
         let mut at = self.head_path.clone();
-        let last = self.versions.len().saturating_sub(1);
         let here = self.from.as_ref().map_or(&self.to, |(path, _)| path);
-        let mut drafts: Vec<Draft> =
-            self.by_hand.iter().map(|by_hand| by_hand.draft(user, committer, now)).collect();
+        let last = self.versions.len().saturating_sub(1);
         for (index, version) in self.versions.iter().enumerate() {
             let path = if index == last { &self.to } else { here };
             let is_program = self.is_program;
-            let mut changes =
-                vec![Change { is_program, ..Change::plain(path, version.bytes.clone()) }];
-            if let Some(old) = at.filter(|old| old != path) {
-                changes.push(Change::gone(&old));
-            }
-            if index == last {
-                for companion in &self.companions {
-                    let Companion { from, to, bytes, is_program } = companion;
-                    changes.push(Change::gone(from));
-                    changes.push(Change {
-                        is_program: *is_program,
-                        ..Change::plain(to, bytes.clone())
-                    });
-                }
-                for file in &self.beside {
-                    changes.push(Change::plain(&file.path, file.bytes.clone()));
-                }
-            }
+            let own = Change { is_program, ..Change::plain(path, version.bytes.clone()) };
+            let left = at.filter(|old| old != path).map(|old| Change::gone(&old));
+            let changes = std::iter::once(own).chain(left).collect();
+            let author = version.author.as_ref().unwrap_or(user);
+            drafts.push(draft(changes, &version.message, author, version.authored));
             at = Some(path.clone());
-            drafts.push(Draft {
-                changes,
-                standing: if index == last { self.standing() } else { Vec::new() },
-                message: version.message.clone(),
-                author: version.author.as_ref().unwrap_or(user).clone(),
-                authored: version.authored,
-                committer: committer.clone(),
-                committed: now,
-            });
+        }
+        if let Some(last) = drafts.last_mut().filter(|_| !self.versions.is_empty()) {
+            for Companion { from, to, bytes, is_program } in &self.companions {
+                let copy = Change::plain(to, bytes.clone());
+                last.changes.push(Change::gone(from));
+                last.changes.push(Change { is_program: *is_program, ..copy });
+            }
+            let beside = self.beside.iter();
+            last.changes.extend(beside.map(|file| Change::plain(&file.path, file.bytes.clone())));
+            last.standing = self.standing();
         }
         drafts
-    }
-}
-
-impl ByHand {
-    fn draft(&self, user: &Person, committer: &Person, now: Timestamp) -> Draft {
-        let change = |(path, bytes): &(ProjectPath, Option<Vec<u8>>)| {
-            bytes
-                .as_ref()
-                .map_or_else(|| Change::gone(path), |bytes| Change::plain(path, bytes.clone()))
-        };
-        Draft {
-            changes: self.files.iter().map(change).collect(),
-            standing: Vec::new(),
-            message: self.message.clone(),
-            author: user.clone(),
-            authored: now,
-            committer: committer.clone(),
-            committed: now,
-        }
     }
 }

@@ -17,7 +17,7 @@ use crate::system::crash_points;
 use crate::system::process::boot;
 use crate::tasks::plan::write::Write;
 use crate::tasks::publish::file_writes;
-use crate::tasks::publish::file_writes::Named;
+use crate::tasks::publish::file_writes::PlacedFiles;
 
 /// A commit that was not made.
 pub(crate) struct Failed {
@@ -53,7 +53,7 @@ pub(crate) fn publish(
     workspace.wait_for_index();
 
     let staged = RefCell::new(Vec::new());
-    let mut named = Named::default();
+    let mut named = PlacedFiles::default();
     let failure = RefCell::new(None);
     let recorded = RefCell::new(None);
     let published = workspace.repository.publish(
@@ -113,7 +113,7 @@ pub(crate) fn publish(
         // The record stays: it is what the next command goes by if a power cut takes some of it back.
         return Err(OpsError::from(StoreError::from(fault)).into());
     }
-    let settled = file_writes::settle(lock, writes);
+    let settled = file_writes::remove_moved(lock, writes);
     crash_points::point("ops.settled");
     if let Err(fault) = settled.and_then(|()| journal::clear(lock)) {
         // The commit stands, so this is no failure of the act. The record stays, and the next command goes on from there.

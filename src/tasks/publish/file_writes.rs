@@ -16,7 +16,7 @@ use crate::system::disk::Unsynced;
 use crate::tasks::plan::write::Write;
 
 /// The files of one write, in the order in which they get their names.
-pub(crate) type Files = Vec<StagedWrite>;
+pub(crate) type StagedFiles = Vec<StagedWrite>;
 
 /// How many writes are staged ahead at most: each keeps its files and their folders open.
 const AHEAD: usize = 32;
@@ -40,16 +40,16 @@ pub(crate) fn look_in_the_way(paths: &Paths, writes: &[Write]) -> Result<(), Sto
 }
 
 /// Writes the files of these changes, of the first ones if there are many, under temporary names.
-pub(crate) fn stage(lock: &WriterLock, writes: &[Write]) -> Result<Vec<Files>, StoreError> {
+pub(crate) fn stage(lock: &WriterLock, writes: &[Write]) -> Result<Vec<StagedFiles>, StoreError> {
     writes.iter().take(AHEAD).map(|write| stage_one(lock, write)).collect()
 }
 
-/// Returns those that are not on the disk yet. They are synced before [`Named::put`] is called.
-pub(crate) fn unsynced(staged: &mut [Files]) -> Result<Vec<Unsynced>, StoreError> {
+/// Returns those that are not on the disk yet. They are synced before [`PlacedFiles::put`] is called.
+pub(crate) fn unsynced(staged: &mut [StagedFiles]) -> Result<Vec<Unsynced>, StoreError> {
     staged.iter_mut().flatten().filter_map(|file| file.unsynced().transpose()).collect()
 }
 
-fn stage_one(lock: &WriterLock, write: &Write) -> Result<Files, StoreError> {
+fn stage_one(lock: &WriterLock, write: &Write) -> Result<StagedFiles, StoreError> {
     let mut files = Vec::new();
     for file in &write.beside {
         let over = file.before.clone().map_or(Over::Nothing, Over::Only);
@@ -74,19 +74,19 @@ fn stage_one(lock: &WriterLock, write: &Write) -> Result<Files, StoreError> {
 
 /// Files that have their names by now.
 #[derive(Default)]
-pub(crate) struct Named {
+pub(crate) struct PlacedFiles {
     paths: BTreeSet<ProjectPath>,
     /// Each folder once, still to be synced.
     folders: BTreeMap<PathBuf, Unsynced>,
 }
 
-impl Named {
+impl PlacedFiles {
     /// Gives the files their names; what was not staged yet is. Returns their folders.
     pub(crate) fn put(
         &mut self,
         lock: &WriterLock,
         writes: &[Write],
-        staged: &mut [Files],
+        staged: &mut [StagedFiles],
     ) -> Result<Vec<Unsynced>, StoreError> {
         let rest = writes.iter().skip(staged.len());
         for files in &mut *staged {
@@ -98,7 +98,7 @@ impl Named {
         Ok(mem::take(&mut self.folders).into_values().collect())
     }
 
-    fn put_one(&mut self, files: &mut Files) -> Result<(), StoreError> {
+    fn put_one(&mut self, files: &mut StagedFiles) -> Result<(), StoreError> {
         for file in files {
             file.put()?;
             self.paths.insert(file.path().clone());
@@ -156,7 +156,7 @@ impl Named {
 }
 
 /// Removes the old files of tasks that moved, if they still are what was read.
-pub(crate) fn settle(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
+pub(crate) fn remove_moved(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
     for write in writes {
         if let Some((path, before)) = write.from.as_ref().filter(|(path, _)| *path != write.to) {
             accept_changed(atomic_write::remove_if(lock, path, before))?;

@@ -9,6 +9,7 @@ use crate::storage::WriterLock;
 use crate::storage::journal;
 use crate::storage::journal::{JournalRecord, RecoveryAim};
 use crate::storage::tasks::atomic_write;
+use crate::system::disk::Unsynced;
 use crate::system::process::boot;
 
 /// Finishes what a kill interrupted. Its locks are gone already. The record of it stays where it has to be tried again: a task's
@@ -42,10 +43,7 @@ pub(crate) fn finish(
 }
 
 /// A record that names no files is that of a sync: the locks say from where to where it goes.
-pub(super) fn record(
-    lock: &WriterLock,
-    locks: &Locks,
-) -> std::io::Result<Vec<crate::system::disk::Unsynced>> {
+pub(crate) fn record(lock: &WriterLock, locks: &Locks) -> std::io::Result<Vec<Unsynced>> {
     let locks = serde_json::to_value(locks).ok();
     let record = JournalRecord {
         pid: std::process::id(),

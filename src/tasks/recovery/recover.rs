@@ -1,18 +1,13 @@
 //! What a crash left is finished, under the lock, by the next command that writes.
 //!
 //! `.aof/intent` says where to look; only comparing the files with HEAD says what to do, as `table` has it. A file
-//! ahead of HEAD is committed only if the engine itself would have made it out of HEAD's task (`Standing` judges that).
+//! ahead of HEAD is committed only if the engine itself would have made it out of HEAD's task (`TaskState` judges that).
 //! Where it would not, since somebody committed other rules meanwhile, a file that is to the byte what was to be
 //! written goes back to what it was, for nobody was told of it; and on another branch than the one that it was for it
 //! goes back in any case. So does one whose command failed, told so, and could not put it back itself. One that is
 //! behind a branch that has moved is brought forward; anything else is left for its task to be frozen and shown. Git's
 //! locks are removed only if they are the recorded ones.
 
-use crate::tasks::recovery::ahead_of_head;
-use crate::tasks::recovery::created_files;
-use crate::tasks::recovery::interrupted_sync;
-use crate::tasks::recovery::moved_task;
-use crate::tasks::recovery::roll_forward;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
@@ -27,8 +22,8 @@ use crate::storage::journal::{IntendedWrite, JournalRecord, JournalState, Recove
 use crate::storage::tasks::atomic_write;
 use crate::storage::{ProjectPath, WriterLock};
 use crate::system::process::boot;
-use crate::tasks::recovery::pending::{Left, unless_general};
-use crate::tasks::recovery::table::Stand;
+use crate::tasks::recovery::interrupted_sync;
+use crate::tasks::recovery::interrupted_write::{InterruptedWrite, unless_general};
 
 /// Heals if there is a record of an unfinished write. A write that is under way is waited for.
 pub(crate) fn heal_if_pending(workspace: &Workspace) -> Result<bool, OpsError> {
@@ -51,18 +46,14 @@ pub(crate) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
         JournalState::Record(record) => record,
     };
     info!(pid = record.pid, "finishing what a crash left");
-    let locks = locks_in(record.locks.as_ref());
+    let locks = record.locks.as_ref().and_then(|locks| Locks::deserialize(locks).ok());
     let landed = match &locks {
         Some(locks) => workspace.repository.clear_stale(locks, end_of(&record))?.landed,
         None => false,
     };
     workspace.repository.sweep_temps()?;
-    unless_general(
-        workspace,
-        atomic_write::sweep_local(lock, workspace.clock()().into())
-            .map(drop)
-            .map_err(OpsError::from),
-    )?;
+    let swept = atomic_write::sweep_local(lock, workspace.clock()().into());
+    unless_general(workspace, swept.map_err(OpsError::from))?;
     if record.writes.is_empty() {
         // Only a sync writes down no files: git itself changed them. Before the first of them, whatever there is now is somebody's.
         match locks {
@@ -80,52 +71,43 @@ pub(crate) fn heal(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Ops
     let reference = to_move.as_ref().map(|branch| branch.reference.clone());
     let branch = to_move.filter(is_there);
     unless_general(workspace, sweep_folders(lock, &record))?;
-    let head = workspace.head()?;
-    match &branch {
-        Some(branch) if !landed => settle_index(workspace, lock, &record, branch, Some(branch.to))?,
-        // After a kill alone nothing is behind: whatever is as it was before was put back by somebody. On another branch it is as that
-        // one has it.
-        Some(branch) if end_of(&record) == End::Restart && head.reference == branch.reference => {
-            for write in &record.writes {
-                unless_general(
-                    workspace,
-                    roll_forward::bring_forward(workspace, lock, &head, branch, write),
-                )?;
-            }
-            settle_index(workspace, lock, &record, branch, branch.from)?;
-        }
-        _ => {}
-    }
-    let left = Left { record: &record, reference: reference.as_deref(), branch: branch.as_ref() };
-    let is_to_be_there =
-        landed || (left.stand(&head), record.aim) == (Stand::Own, RecoveryAim::Finish);
-    for write in &record.writes {
-        if !write.made.is_empty() && !created_files::is_committed(workspace, write)? {
-            created_files::undo_beginning(workspace, lock, write)?;
-            continue;
-        }
-        let companions = moved_task::settle_companions(workspace, lock, write);
-        if is_to_be_there {
-            unless_general(
-                workspace,
-                companions.and_then(|()| moved_task::settle_move(workspace, lock, write)),
-            )?;
-        } else {
-            let undone = companions
-                .and_then(|()| moved_task::undo_move(workspace, lock, &head, left, write));
-            left.unless_of_one_task(workspace, undone)?;
-        }
-    }
-    // What is on its branch already is ahead of nothing; on another branch it would be done a second time.
-    if !landed {
-        ahead_of_head::commit_what_is_ahead(workspace, lock, left)?;
-    }
+    let left = InterruptedWrite { workspace, lock, record: &record, reference, branch };
+    finish(&left, landed)?;
     journal::clear(lock)?;
     Ok(true)
 }
 
-fn locks_in(record: Option<&serde_json::Value>) -> Option<Locks> {
-    Locks::deserialize(record?).ok()
+/// Finishes or undoes a write of tasks and rules.
+fn finish(left: &InterruptedWrite<'_>, landed: bool) -> Result<(), OpsError> {
+    let InterruptedWrite { workspace, record, .. } = left;
+    let head = workspace.head()?;
+    match &left.branch {
+        Some(branch) if !landed => settle_index(left, branch, Some(branch.to))?,
+        // After a kill alone nothing is behind: whatever is as it was before was put back by somebody. On another branch it is as that
+        // one has it.
+        Some(branch) if end_of(record) == End::Restart && head.reference == branch.reference => {
+            for write in &record.writes {
+                unless_general(workspace, left.bring_forward(&head, branch, write))?;
+            }
+            settle_index(left, branch, branch.from)?;
+        }
+        _ => {}
+    }
+    let is_to_be_there = landed || left.is_own_branch(&head) && record.aim == RecoveryAim::Finish;
+    for write in &record.writes {
+        if !write.made.is_empty() && !left.are_created_files_committed(&head, write)? {
+            left.undo_created_files(&head, write)?;
+            continue;
+        }
+        let companions = left.settle_companions(&head, write);
+        if is_to_be_there {
+            unless_general(workspace, companions.and_then(|()| left.settle_move(&head, write)))?;
+        } else {
+            left.unless_of_one_task(companions.and_then(|()| left.undo_move(&head, write)))?;
+        }
+    }
+    // What is on its branch already is ahead of nothing; on another branch it would be done a second time.
+    if landed { Ok(()) } else { left.commit_what_is_ahead() }
 }
 
 /// Says how whoever wrote the record ended. After a start of the machine, names that were not on the disk are lost.
@@ -136,30 +118,26 @@ fn end_of(record: &JournalRecord) -> End {
 fn sweep_folders(lock: &WriterLock, record: &JournalRecord) -> Result<(), OpsError> {
     let folders: BTreeSet<&str> =
         record.writes.iter().flat_map(IntendedWrite::paths).map(ProjectPath::folder).collect();
-    for folder in folders {
-        atomic_write::sweep(lock, folder)?;
-    }
-    Ok(())
+    Ok(folders.into_iter().try_for_each(|folder| atomic_write::sweep(lock, folder))?)
 }
 
-/// Entries of git's index that are still what `left` has are brought to what HEAD has. The index moves before the branch, so a
+/// Brings entries of git's index that are still what `stale` has to what HEAD has. The index moves before the branch, so a
 /// kill in between leaves it at the commit that was to come; a power cut may leave it at the one before: either way the next
 /// `git commit` of a person would say what nobody meant. The record goes on saying where the branch was to move, because a kill
 /// in here must be healed as well.
 fn settle_index(
-    workspace: &Workspace,
-    lock: &WriterLock,
-    record: &JournalRecord,
+    left: &InterruptedWrite<'_>,
     branch: &BranchLock,
-    left: Option<CommitId>,
+    stale: Option<CommitId>,
 ) -> Result<(), OpsError> {
+    let InterruptedWrite { workspace, lock, record, .. } = left;
     let files: BTreeSet<&str> =
         record.writes.iter().flat_map(IntendedWrite::paths).map(ProjectPath::as_str).collect();
     let files: Vec<&str> = files.into_iter().collect();
     let deadline = Instant::now().max(workspace.deadline());
-    workspace.repository.settle_index(left, &files, deadline, &mut |locks| {
+    workspace.repository.settle_index(stale, &files, deadline, &mut |locks| {
         let locks = Locks { branch: Some(branch.clone()), ..locks.clone() };
-        let record = JournalRecord { locks: serde_json::to_value(locks).ok(), ..record.clone() };
+        let record = JournalRecord { locks: serde_json::to_value(locks).ok(), ..(*record).clone() };
         let waiting = journal::write(lock, &record).and_then(|written| written.unsynced(lock));
         waiting.map(Vec::from_iter).map_err(std::io::Error::other)
     })?;

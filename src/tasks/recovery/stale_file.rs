@@ -7,17 +7,17 @@ use crate::storage::layout::STALE;
 use crate::storage::tasks::atomic_write;
 use crate::storage::{Folder, StoreError};
 use crate::tasks::recovery::recover;
-use crate::tasks::state::task_state::{Pending, Standing};
+use crate::tasks::state::task_state::{Pending, TaskState};
 
 /// Replaces the file, if it is stale, and returns whether the task has to be read again.
-pub(crate) fn refresh(workspace: &Workspace, standing: &Standing) -> Result<bool, OpsError> {
-    let Pending::Stale(bytes) = &standing.pending else { return Ok(false) };
-    let (path, old) = (&standing.snapshot.path, &standing.snapshot.bytes);
+pub(crate) fn refresh(workspace: &Workspace, state: &TaskState) -> Result<bool, OpsError> {
+    let Pending::Stale(bytes) = &state.pending else { return Ok(false) };
+    let (path, old) = (&state.snapshot.path, &state.snapshot.bytes);
     let lock = workspace.lock()?;
-    if recover::heal(workspace, &lock)? || !standing.snapshot.is_current(&workspace.paths)? {
+    if recover::heal(workspace, &lock)? || !state.snapshot.is_current(&workspace.paths)? {
         return Ok(true);
     }
-    let kept = format!("{}-{}.md", standing.id, &Digest::of(old).as_str()[..12]);
+    let kept = format!("{}-{}.md", state.id, &Digest::of(old).as_str()[..12]);
     let folder = Folder::create(workspace.paths.root(), STALE)?;
     match folder.create_new(&kept, old) {
         // The same version was stale before.

@@ -19,40 +19,22 @@
 
 use crate::storage::journal::RecoveryAim;
 
-/// Which branch HEAD is, where the one that was to move did not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stand {
-    /// The one that was to move.
-    Own,
-    /// Another one: git carried the file along.
-    Another,
-}
-
 /// How the file stands there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum File {
+pub(crate) enum FileState {
     /// As before: nothing of it was written, or somebody put it back.
     Before,
     /// As it was to be, to the byte.
-    Meant,
+    AsIntended,
     /// Likewise, and what it was before is in no commit.
     Stuck,
     /// Otherwise: somebody has changed it since.
     Other,
 }
 
-/// What HEAD has of the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Entry {
-    /// What it had when the record was made.
-    Before,
-    /// Something else.
-    Since,
-}
-
 /// What the engine says of the file and HEAD's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum EngineVerdict {
     /// There is no difference.
     Same,
     /// It would have made that, or anybody may.
@@ -65,43 +47,44 @@ pub(crate) enum Verdict {
 
 /// What is known of a file on record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Facts {
-    pub stand: Stand,
+pub(crate) struct RecoveryFacts {
+    /// Whether HEAD is the branch that was to move; if not, git carried the file along.
+    pub is_own_branch: bool,
     pub aim: RecoveryAim,
-    pub file: File,
-    pub head: Entry,
-    pub verdict: Verdict,
+    pub file: FileState,
+    /// Whether HEAD has of the file what it had when the record was made.
+    pub is_head_unchanged: bool,
+    pub verdict: EngineVerdict,
 }
 
 /// What is done with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum RecoveryStep {
     /// It is committed.
     Commit,
     /// It becomes what it was before.
-    Back,
+    PutBack,
     /// It stays, and that is told.
     Tell,
     /// It stays.
-    Stay,
+    Leave,
 }
 
 /// Says what is to be done with a file on record.
-pub(crate) fn step(facts: Facts) -> Step {
-    let Facts { stand, aim, file, head, verdict } = facts;
-    match (stand, aim, verdict) {
-        (Stand::Own, RecoveryAim::Finish, Verdict::Made) => Step::Commit,
-        (Stand::Own, RecoveryAim::Finish, Verdict::Foreign)
-            if (file, head) == (File::Meant, Entry::Before) =>
-        {
-            Step::Back
+pub(crate) fn step(facts: RecoveryFacts) -> RecoveryStep {
+    let RecoveryFacts { is_own_branch, aim, file, is_head_unchanged, verdict } = facts;
+    let is_to_be_finished = is_own_branch && aim == RecoveryAim::Finish;
+    let is_intact = file == FileState::AsIntended && is_head_unchanged;
+    match (is_to_be_finished, verdict) {
+        (true, EngineVerdict::Made) => RecoveryStep::Commit,
+        (true, EngineVerdict::Foreign) if is_intact => RecoveryStep::PutBack,
+        (_, EngineVerdict::Same) | (true, EngineVerdict::Foreign | EngineVerdict::Unknown) => {
+            RecoveryStep::Leave
         }
-        (_, _, Verdict::Same)
-        | (Stand::Own, RecoveryAim::Finish, Verdict::Foreign | Verdict::Unknown) => Step::Stay,
-        (Stand::Another, _, _) | (_, RecoveryAim::Undo, _) => match (file, verdict) {
-            (File::Meant, _) => Step::Back,
-            (File::Stuck | File::Other, Verdict::Made) => Step::Tell,
-            _ => Step::Stay,
+        (false, verdict) => match (file, verdict) {
+            (FileState::AsIntended, _) => RecoveryStep::PutBack,
+            (FileState::Stuck | FileState::Other, EngineVerdict::Made) => RecoveryStep::Tell,
+            _ => RecoveryStep::Leave,
         },
     }
 }
@@ -110,55 +93,59 @@ pub(crate) fn step(facts: Facts) -> Step {
 mod tests {
     use super::*;
 
-    fn everything() -> Vec<Facts> {
+    const VERDICTS: [EngineVerdict; 4] =
+        [EngineVerdict::Same, EngineVerdict::Made, EngineVerdict::Foreign, EngineVerdict::Unknown];
+
+    fn everything() -> Vec<RecoveryFacts> {
         let mut all = Vec::new();
-        for stand in [Stand::Own, Stand::Another] {
+        for (is_own_branch, is_head_unchanged) in
+            [(true, true), (true, false), (false, true), (false, false)]
+        {
             for aim in [RecoveryAim::Finish, RecoveryAim::Undo] {
-                for file in [File::Before, File::Meant, File::Stuck, File::Other] {
-                    for head in [Entry::Before, Entry::Since] {
-                        let verdicts =
-                            [Verdict::Same, Verdict::Made, Verdict::Foreign, Verdict::Unknown];
-                        all.extend(verdicts.map(|verdict| Facts {
-                            stand,
-                            aim,
-                            file,
-                            head,
-                            verdict,
-                        }));
-                    }
+                for file in
+                    [FileState::Before, FileState::AsIntended, FileState::Stuck, FileState::Other]
+                {
+                    all.extend(VERDICTS.map(|verdict| RecoveryFacts {
+                        is_own_branch,
+                        aim,
+                        file,
+                        is_head_unchanged,
+                        verdict,
+                    }));
                 }
             }
         }
         all
     }
 
-    fn is_to_be_finished(facts: Facts) -> bool {
-        (facts.stand, facts.aim) == (Stand::Own, RecoveryAim::Finish)
+    fn is_to_be_finished(facts: RecoveryFacts) -> bool {
+        facts.is_own_branch && facts.aim == RecoveryAim::Finish
     }
 
     #[test]
     fn what_is_committed_is_what_the_engine_made_for_that_branch_and_nobody_was_told_failed() {
         for facts in everything() {
-            let is_ours = is_to_be_finished(facts) && facts.verdict == Verdict::Made;
-            assert_eq!(step(facts) == Step::Commit, is_ours, "{facts:?}");
+            let is_ours = is_to_be_finished(facts) && facts.verdict == EngineVerdict::Made;
+            assert_eq!(step(facts) == RecoveryStep::Commit, is_ours, "{facts:?}");
         }
     }
 
     #[test]
     fn what_is_somebodys_is_never_put_back() {
-        for facts in everything().into_iter().filter(|facts| step(*facts) == Step::Back) {
-            assert_eq!(facts.file, File::Meant, "{facts:?}");
-            assert_ne!(facts.verdict, Verdict::Same, "{facts:?}: somebody committed it");
-            assert!(!is_to_be_finished(facts) || facts.head == Entry::Before, "{facts:?}");
+        for facts in everything().into_iter().filter(|facts| step(*facts) == RecoveryStep::PutBack)
+        {
+            assert_eq!(facts.file, FileState::AsIntended, "{facts:?}");
+            assert_ne!(facts.verdict, EngineVerdict::Same, "{facts:?}: somebody committed it");
+            assert!(!is_to_be_finished(facts) || facts.is_head_unchanged, "{facts:?}");
         }
     }
 
     #[test]
     fn nothing_of_a_stopped_command_is_frozen_where_nobody_changed_anything_but_the_rules() {
         for facts in everything() {
-            let is_as_left = (facts.file, facts.head) == (File::Meant, Entry::Before);
-            if is_as_left && facts.verdict == Verdict::Foreign {
-                assert_eq!(step(facts), Step::Back, "{facts:?}");
+            let is_as_left = facts.file == FileState::AsIntended && facts.is_head_unchanged;
+            if is_as_left && facts.verdict == EngineVerdict::Foreign {
+                assert_eq!(step(facts), RecoveryStep::PutBack, "{facts:?}");
             }
         }
     }
@@ -166,25 +153,32 @@ mod tests {
     #[test]
     fn what_is_not_to_be_committed_is_put_back_or_told_as_long_as_anybody_could_commit_it() {
         for facts in everything().into_iter().filter(|facts| !is_to_be_finished(*facts)) {
-            let could_be_committed = facts.verdict == Verdict::Made && facts.file != File::Before;
+            let could_be_committed =
+                facts.verdict == EngineVerdict::Made && facts.file != FileState::Before;
             let step = step(facts);
             assert!(
-                !could_be_committed || matches!(step, Step::Back | Step::Tell),
+                !could_be_committed || matches!(step, RecoveryStep::PutBack | RecoveryStep::Tell),
                 "{facts:?}: {step:?}"
             );
-            assert!(step != Step::Tell || could_be_committed, "{facts:?}");
+            assert!(step != RecoveryStep::Tell || could_be_committed, "{facts:?}");
         }
     }
 
     #[test]
     fn what_was_put_back_stays_so() {
-        let verdicts = [Verdict::Same, Verdict::Made, Verdict::Foreign, Verdict::Unknown];
-        for facts in everything().into_iter().filter(|facts| step(*facts) == Step::Back) {
+        for facts in everything().into_iter().filter(|facts| step(*facts) == RecoveryStep::PutBack)
+        {
             // What it was before may be an edit, which is its author's to commit; only on its own branch it was to be committed as well.
-            for verdict in verdicts {
-                let after = Facts { file: File::Before, verdict, ..facts };
-                assert!(matches!(step(after), Step::Stay | Step::Commit), "{after:?}");
-                assert!(is_to_be_finished(after) || step(after) == Step::Stay, "{after:?}");
+            for verdict in VERDICTS {
+                let after = RecoveryFacts { file: FileState::Before, verdict, ..facts };
+                assert!(
+                    matches!(step(after), RecoveryStep::Leave | RecoveryStep::Commit),
+                    "{after:?}"
+                );
+                assert!(
+                    is_to_be_finished(after) || step(after) == RecoveryStep::Leave,
+                    "{after:?}"
+                );
             }
         }
     }

@@ -7,28 +7,62 @@ use crate::git::BESIDE_A_TASK;
 use crate::git::log::trailers::{Trailer, message};
 use crate::rules::{Act, Actor, lost_dependencies};
 
+/// The commit of a change that adds no entry to the history: which event it is, of which task, where, and by whom.
+struct EventMessage<'t> {
+    task: &'t Task,
+    event: &'static str,
+    /// What the line for `git log` says behind the task.
+    what: String,
+    body: String,
+    station: Option<Station>,
+    agent: Option<&'t AgentId>,
+}
+
+impl<'t> EventMessage<'t> {
+    fn of(task: &'t Task, event: &'static str, what: impl Into<String>) -> Self {
+        let what = what.into();
+        Self { task, event, what, body: String::new(), station: None, agent: None }
+    }
+
+    fn at(self, station: Option<Station>) -> Self {
+        Self { station, ..self }
+    }
+
+    fn by(self, agent: Option<&'t AgentId>) -> Self {
+        Self { agent, ..self }
+    }
+
+    fn saying(self, body: impl Into<String>) -> Self {
+        Self { body: body.into(), ..self }
+    }
+
+    fn text(self) -> String {
+        let id = &self.task.id;
+        let mut trailers = vec![("Aof-Task", id.to_string())];
+        trailers.extend(self.station.map(|station| ("Aof-Gate", station.to_string())));
+        trailers.push(("Aof-Event", self.event.to_owned()));
+        trailers.extend(self.agent.map(|agent| ("Aof-Agent", agent.to_string())));
+        build(&format!("{id}: {}", self.what), &self.body, trailers)
+    }
+}
+
 /// Returns the message of the commit that carries out the act and leads to `after`, of a task whose history had so many entries.
 pub(crate) fn of_act(act: &Act, known: usize, after: &Task) -> String {
-    let id = &after.id;
-    let grown = after.history.len() > known;
-    let mut trailers = vec![("Aof-Task", id.to_string())];
-    match act {
+    let has_entry = match act {
         Act::Complete(_)
         | Act::Pass
         | Act::Move
         | Act::Cancel { .. }
         | Act::Reopen { .. }
-        | Act::Override { .. } => {
-            if let Some(visit) = after.history.last() {
-                return of_entry(visit, trailers, id.as_str());
-            }
-        }
-        Act::Timeout { .. } | Act::Unblock { .. } if grown => {
-            if let Some(visit) = after.history.last() {
-                return of_entry(visit, trailers, id.as_str());
-            }
-        }
-        _ => {}
+        | Act::Override { .. } => true,
+        Act::Timeout { .. } | Act::Unblock { .. } => after.history.len() > known,
+        _ => false,
+    };
+    if let Some(visit) = after.history.last().filter(|_| has_entry) {
+        let (subject, body) = said_of(visit, after.id.as_str());
+        let mut trailers = vec![("Aof-Task", after.id.to_string())];
+        trailers.extend(entry_trailers(visit));
+        return build(&subject, &body, trailers);
     }
     let branch = match act {
         Act::Claim { branch, .. }
@@ -37,103 +71,77 @@ pub(crate) fn of_act(act: &Act, known: usize, after: &Task) -> String {
         | Act::Lapse { branch }
         | Act::Timeout { branch }
         | Act::Release { branch, .. }
-        | Act::Unblock { branch, .. } => branch.clone(),
+        | Act::Unblock { branch, .. } => branch.as_ref(),
         _ => None,
     };
-    let gate =
-        after.gate.as_ref().map(|open| Station { gate: open.current.clone(), branch }.to_string());
-    trailers.extend(gate.clone().map(|gate| ("Aof-Gate", gate)));
-    let at = gate.map(|gate| format!(" at {gate}")).unwrap_or_default();
-    let (event, subject, body, by) = match act {
-        Act::Open => ("created", format!("{id}: created{at}"), after.title.clone(), None),
+    let station = station_of(after, branch);
+    let at = station.as_ref().map(|station| format!(" at {station}")).unwrap_or_default();
+    let event = |event, what: String| EventMessage::of(after, event, what);
+    let message = match act {
+        Act::Open => event("created", format!("created{at}")).saying(&after.title),
         Act::OpenFor { agent } => {
-            ("created", format!("{id}: created{at}, given to {agent}"), after.title.clone(), None)
+            event("created", format!("created{at}, given to {agent}")).saying(&after.title)
         }
         Act::Claim { agent, .. } => {
-            ("claimed", format!("{id}: claimed by {agent}{at}"), String::new(), Some(agent.clone()))
+            event("claimed", format!("claimed by {agent}{at}")).by(Some(agent))
         }
-        Act::Assign { by, agent, .. } => (
-            "assigned",
-            format!("{id}: assigned to {agent}{at}"),
-            String::new(),
-            by.agent().cloned(),
-        ),
-        Act::Renew { agent, note, .. } => (
-            "renewed",
-            format!("{id}: renewed by {agent}{at}"),
-            note.clone().unwrap_or_default(),
-            Some(agent.clone()),
-        ),
-        Act::Lapse { .. } => ("lapsed", format!("{id}: claim ran out{at}"), String::new(), None),
-        Act::Timeout { .. } => ("timeout", format!("{id}: overdue{at}"), String::new(), None),
+        Act::Assign { by, agent, .. } => {
+            event("assigned", format!("assigned to {agent}{at}")).by(by.agent())
+        }
+        Act::Renew { agent, note, .. } => event("renewed", format!("renewed by {agent}{at}"))
+            .by(Some(agent))
+            .saying(note.clone().unwrap_or_default()),
+        Act::Lapse { .. } => event("lapsed", format!("claim ran out{at}")),
+        Act::Timeout { .. } => event("timeout", format!("overdue{at}")),
         Act::Hold { by, reason } => {
-            ("held", format!("{id}: held{at}"), reason.clone(), by.agent().cloned())
+            event("held", format!("held{at}")).by(by.agent()).saying(reason)
         }
         Act::Depend { .. } => match lost_dependencies(after) {
-            lost if lost.is_empty() => {
-                ("unblocked", format!("{id}: unblocked{at}"), String::new(), None)
-            }
+            lost if lost.is_empty() => event("unblocked", format!("unblocked{at}")),
             lost => {
                 let lost: Vec<String> = lost.iter().map(ToString::to_string).collect();
-                ("blocked", format!("{id}: blocked{at}"), lost.join("\n"), None)
+                event("blocked", format!("blocked{at}")).saying(lost.join("\n"))
             }
         },
-        Act::Release { by, .. } => {
-            ("released", format!("{id}: released{at}"), String::new(), by.agent().cloned())
-        }
-        Act::Unblock { by, reason, .. } => (
-            "unblocked",
-            format!("{id}: unblocked{at}"),
-            reason.clone().unwrap_or_default(),
-            by.agent().cloned(),
-        ),
-        _ => ("changed", format!("{id}: changed{at}"), String::new(), None),
+        Act::Release { by, .. } => event("released", format!("released{at}")).by(by.agent()),
+        Act::Unblock { by, reason, .. } => event("unblocked", format!("unblocked{at}"))
+            .by(by.agent())
+            .saying(reason.clone().unwrap_or_default()),
+        _ => event("changed", format!("changed{at}")),
     };
-    trailers.push(("Aof-Event", event.to_owned()));
-    trailers.extend(by.map(|agent| ("Aof-Agent", agent.to_string())));
-    build(&subject, &body, trailers)
+    message.at(station).text()
+}
+
+fn station_of(task: &Task, branch: Option<&GateId>) -> Option<Station> {
+    let open = task.gate.as_ref()?;
+    Some(Station { gate: open.current.clone(), branch: branch.cloned() })
 }
 
 /// Returns the message of the commit that gives the work to others, because the rules changed: other roles, other people.
 pub(crate) fn of_reroute(before: &Task, after: &Task) -> String {
     let RuleEffect { event, what, details } = rule_effect(before, after);
-    let gate = after.gate.as_ref().map(|open| open.current.to_string()).unwrap_or_default();
-    build(
-        &format!("{}: {what}", after.id),
-        &details.join("\n"),
-        vec![
-            ("Aof-Task", after.id.to_string()),
-            ("Aof-Gate", gate),
-            ("Aof-Event", event.to_owned()),
-        ],
-    )
+    let message = EventMessage::of(after, event, what).saying(details.join("\n"));
+    message.at(station_of(after, None)).text()
 }
 
 /// Returns the message of the commit that hands work to an agent that did not ask for it.
 pub(crate) fn of_gift(agent: &AgentId, branch: Option<&GateId>, after: &Task) -> String {
-    let at = after
-        .gate
-        .as_ref()
-        .map(|open| Station { gate: open.current.clone(), branch: branch.cloned() });
-    let mut trailers = vec![("Aof-Task", after.id.to_string())];
-    trailers.extend(at.as_ref().map(|at| ("Aof-Gate", at.to_string())));
-    trailers.extend([("Aof-Event", "assigned".to_owned()), ("Aof-Agent", agent.to_string())]);
-    let place = at.map(|at| format!(" at {at}")).unwrap_or_default();
-    build(&format!("{}: handed to {agent}{place}", after.id), "", trailers)
+    let at = station_of(after, branch);
+    let place = at.as_ref().map(|at| format!(" at {at}")).unwrap_or_default();
+    let message = EventMessage::of(after, "assigned", format!("handed to {agent}{place}"));
+    message.at(at).by(Some(agent)).text()
 }
 
 /// Returns the message of the commit that a project begins with.
 pub(crate) fn of_init(first: &Task, template: &str) -> String {
     let gate = first.gate.as_ref().map(|open| open.current.to_string()).unwrap_or_default();
-    build(
-        &format!("Begin with aof: the {template} process and a first task"),
-        &first.title,
-        vec![
-            ("Aof-Task", first.id.to_string()),
-            ("Aof-Gate", gate),
-            ("Aof-Event", "created".to_owned()),
-        ],
-    )
+    let trailers = vec![
+        ("Aof-Task", first.id.to_string()),
+        ("Aof-Gate", gate),
+        ("Aof-Event", "created".to_owned()),
+    ];
+    let subject = format!("Begin with aof: the {template} process and a first task");
+    build(&subject, &first.title, trailers)
 }
 
 /// Returns the message of the commit that adds a workflow. It is about no task, so it has no trailers.
@@ -141,31 +149,23 @@ pub(crate) fn of_workflow(name: &WorkflowName, template: &str) -> String {
     build(&format!("Begin workflow {name}: the {template} process"), "", Vec::new())
 }
 
-/// Returns the message of the commit that takes up a hand-made file.
+/// Returns the message of the commit that adopts a hand-made file.
 pub(crate) fn of_adoption(after: &Task) -> String {
-    let gate = after.gate.as_ref().map(|open| open.current.to_string()).unwrap_or_default();
-    let mut branches = after.gate.iter().flat_map(|open| &open.branches);
-    let agent =
-        after.routing.agent.as_ref().or_else(|| branches.find_map(|own| own.agent.as_ref()));
-    let given = agent.map(|agent| format!(", given to {agent}")).unwrap_or_default();
-    build(
-        &format!("{}: adopted at {gate}{given}", after.id),
-        &after.title,
-        vec![
-            ("Aof-Task", after.id.to_string()),
-            ("Aof-Gate", gate),
-            ("Aof-Event", "adopted".to_owned()),
-        ],
-    )
+    let at = station_of(after, None);
+    let gate = at.as_ref().map(ToString::to_string).unwrap_or_default();
+    let holder = after
+        .routing
+        .agent
+        .as_ref()
+        .or_else(|| after.branches().find_map(|own| own.agent.as_ref()));
+    let given = holder.map(|agent| format!(", given to {agent}")).unwrap_or_default();
+    let message = EventMessage::of(after, "adopted", format!("adopted at {gate}{given}"));
+    message.at(at).saying(&after.title).text()
 }
 
 /// Returns the message of the commit of what people wrote themselves.
 pub(crate) fn of_edit(task: &Task, what: &str) -> String {
-    build(
-        &format!("{}: {what}", task.id),
-        "",
-        vec![("Aof-Task", task.id.to_string()), ("Aof-Event", "edited".to_owned())],
-    )
+    EventMessage::of(task, "edited", what).text()
 }
 
 /// Returns the message of the commit of what people wrote beside a task. The task itself is not in it, so it has no trailers.
@@ -175,25 +175,12 @@ pub(crate) fn of_companions(id: &TaskId) -> String {
 
 /// Returns the message of the commit that brings back what a commit took back by mistake.
 pub(crate) fn of_restoration(task: &Task) -> String {
-    build(
-        &format!("{}: brought back to where it was", task.id),
-        "",
-        vec![("Aof-Task", task.id.to_string()), ("Aof-Event", "restored".to_owned())],
-    )
+    EventMessage::of(task, "restored", "brought back to where it was").text()
 }
 
 /// Returns the message of the commit of a comment.
 pub(crate) fn of_comment(task: &Task, actor: &Actor, text: &str) -> String {
-    let mut trailers =
-        vec![("Aof-Task", task.id.to_string()), ("Aof-Event", "commented".to_owned())];
-    trailers.extend(actor.agent().map(|agent| ("Aof-Agent", agent.to_string())));
-    build(&format!("{}: comment", task.id), text, trailers)
-}
-
-fn of_entry(visit: &Visit, mut trailers: Vec<(&'static str, String)>, id: &str) -> String {
-    let (subject, body) = said_of(visit, id);
-    trailers.extend(entry_trailers(visit));
-    build(&subject, &body, trailers)
+    EventMessage::of(task, "commented", "comment").by(actor.agent()).saying(text).text()
 }
 
 /// Returns what the message says of an entry above the trailers, as it stands there.
@@ -254,23 +241,25 @@ pub(crate) struct RuleEffect {
 /// Returns what led from one to the other. They differ in their roles, in who has what, or in who there is.
 pub(crate) fn rule_effect(before: &Task, after: &Task) -> RuleEffect {
     let gate = after.gate.as_ref().map(|open| open.current.to_string()).unwrap_or_default();
-    let (old, new) = (parts(before), parts(after));
     let mut details = Vec::new();
     let mut routes = Vec::new();
-    for (old, new) in old.iter().zip(&new) {
-        let at = new.branch.map(|branch| format!("{branch}: ")).unwrap_or_default();
-        if let (Some(from), Some(to)) = (old.role, new.role)
+    for ((_, old_role, old_agent), (branch, new_role, new_agent)) in parts(before).zip(parts(after))
+    {
+        let at = branch.map(|branch| format!("{branch}: ")).unwrap_or_default();
+        if let (Some(from), Some(to)) = (old_role, new_role)
             && from != to
         {
-            details.extend(new.branch.map(|branch| format!("{branch}: from role {from} to {to}")));
+            details.extend(branch.map(|branch| format!("{branch}: from role {from} to {to}")));
             routes.push(format!("{from} to {to}"));
         }
-        if let Some(agent) = old.agent.filter(|_| new.agent.is_none()) {
+        if let Some(agent) = old_agent.filter(|_| new_agent.is_none()) {
             details.push(format!("{at}{agent} may not complete it, and does not have it any more"));
         }
     }
     let (event, what) = match (&routes[..], &details[..], before.status, after.status) {
-        ([route], ..) if old.len() == 1 => ("rerouted", format!("rerouted from {route} at {gate}")),
+        ([route], ..) if before.branches().next().is_none() => {
+            ("rerouted", format!("rerouted from {route} at {gate}"))
+        }
         ([], [], Status::Blocked, Status::Ready | Status::InProgress) => {
             ("unblocked", format!("unblocked at {gate}"))
         }
@@ -283,21 +272,11 @@ pub(crate) fn rule_effect(before: &Task, after: &Task) -> RuleEffect {
     RuleEffect { event, what, details }
 }
 
-/// Whose a part of the work is: the whole, or a branch.
-struct Part<'t> {
-    branch: Option<&'t GateId>,
-    role: Option<&'t RoleId>,
-    agent: Option<&'t AgentId>,
-}
-
-fn parts(task: &Task) -> Vec<Part<'_>> {
-    let whole =
-        Part { branch: None, role: task.routing.role.as_ref(), agent: task.routing.agent.as_ref() };
-    let branches = task.gate.iter().flat_map(|open| &open.branches);
-    let branches = branches.map(|own| Part {
-        branch: Some(&own.id),
-        role: Some(&own.role),
-        agent: own.agent.as_ref(),
-    });
-    std::iter::once(whole).chain(branches).collect()
+/// Returns whose each part of the work is: the whole, then the branches.
+fn parts(
+    task: &Task,
+) -> impl Iterator<Item = (Option<&GateId>, Option<&RoleId>, Option<&AgentId>)> {
+    let whole = (None, task.routing.role.as_ref(), task.routing.agent.as_ref());
+    let branches = task.branches().map(|own| (Some(&own.id), Some(&own.role), own.agent.as_ref()));
+    std::iter::once(whole).chain(branches)
 }

@@ -25,7 +25,7 @@ use crate::tasks::state::frozen::{
 use crate::tasks::state::stale_file::refreshed;
 
 /// A task as it was read, with the rules of the same moment.
-pub(crate) struct Standing {
+pub(crate) struct TaskState {
     pub id: TaskId,
     pub head: Head,
     pub in_force: Rc<InForce>,
@@ -45,7 +45,7 @@ pub(crate) enum Pending {
     Nothing,
     /// What is to be committed before anything else, oldest first: a person's edit, or what the engine wrote before a crash. The
     /// last one's bytes are the file's.
-    Versions(Vec<Version>),
+    Versions(Vec<FileVersion>),
     /// What nobody may have done.
     Foreign(Vec<String>),
     /// The file is an earlier version of itself; these are the bytes of HEAD's version with the edits of a person.
@@ -56,7 +56,7 @@ pub(crate) enum Pending {
 
 /// One version of a file, with how its commit speaks of it.
 #[derive(Clone)]
-pub(crate) struct Version {
+pub(crate) struct FileVersion {
     pub bytes: Vec<u8>,
     pub message: String,
     /// Nothing where that is git's user, who need not be known before it is committed.
@@ -64,7 +64,7 @@ pub(crate) struct Version {
     pub authored: Timestamp,
 }
 
-impl Standing {
+impl TaskState {
     /// Reads the task, the branch and the rules. Takes no lock.
     pub(crate) fn read(workspace: &Workspace, id: &TaskId) -> Result<Self, OpsError> {
         let head = workspace.head()?;
@@ -90,7 +90,7 @@ impl Standing {
         if let Some(before) = &head_path {
             refuse_copy(workspace, id, &snapshot.path, before)?;
         }
-        let mut standing = Self {
+        let mut state = Self {
             id: id.clone(),
             head,
             in_force,
@@ -101,23 +101,22 @@ impl Standing {
             pending: Pending::Nothing,
             thaw: String::new(),
         };
-        standing.pending = standing.compare(workspace, blob, is_committed)?;
-        if let Pending::Foreign(fields) = &standing.pending {
-            let committed = match &standing.head_path {
+        state.pending = state.compare(workspace, blob, is_committed)?;
+        if let Pending::Foreign(fields) = &state.pending {
+            let committed = match &state.head_path {
                 Some(path) if is_unreadable_before(fields) => Committed::Unreadable(path),
                 Some(path) => Committed::At(path),
-                None if standing.was_committed(workspace)? => Committed::Earlier,
+                None if state.was_committed(workspace)? => Committed::Earlier,
                 None => Committed::Never,
             };
-            standing.thaw = thaw(&standing.snapshot.path, committed);
+            state.thaw = thaw(&state.snapshot.path, committed);
         }
-        let unearned = standing.file.unearned();
-        if !unearned.is_empty()
-            && !matches!(standing.pending, Pending::Foreign(_) | Pending::Stale(_))
+        let unearned = state.file.unearned();
+        if !unearned.is_empty() && !matches!(state.pending, Pending::Foreign(_) | Pending::Stale(_))
         {
-            standing.pending = Pending::Unearned(unearned);
+            state.pending = Pending::Unearned(unearned);
         }
-        Ok(standing)
+        Ok(state)
     }
 
     /// Returns an error if the file was changed by hand where it is the engine's.
@@ -251,7 +250,7 @@ impl Standing {
 
     /// The engine wrote this and was stopped before it was committed: the commits are made as they would have been, one for the
     /// act and one for each decision that a gate made by itself behind it. What people changed beside goes with the act.
-    fn ahead(&self, before: Option<&Task>, found: &Found) -> Result<Vec<Version>, OpsError> {
+    fn ahead(&self, before: Option<&Task>, found: &Found) -> Result<Vec<FileVersion>, OpsError> {
         let Some((last, earlier)) = found.states.split_last() else { return Ok(Vec::new()) };
         let author = self.author(&found.act, found.states.first().unwrap_or(last))?;
         let acts = std::iter::once(&found.act).chain(std::iter::repeat(&Act::Pass));
@@ -277,7 +276,7 @@ impl Standing {
                 _ => commit_message::of_act(act, known, state),
             };
             known = state.history.len();
-            versions.push(Version {
+            versions.push(FileVersion {
                 bytes,
                 message,
                 author: author.clone(),
@@ -320,7 +319,12 @@ impl Standing {
     /// Returns the file as one commit of git's user.
     fn one_version(&self, workspace: &Workspace, message: String) -> Pending {
         let bytes = self.file.bytes().to_vec();
-        Pending::Versions(vec![Version { bytes, message, author: None, authored: workspace.now() }])
+        Pending::Versions(vec![FileVersion {
+            bytes,
+            message,
+            author: None,
+            authored: workspace.now(),
+        }])
     }
 }
 

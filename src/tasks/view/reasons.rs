@@ -8,7 +8,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::{Act, Decision, Rules, Warning, WorkflowStep, Workplace, decide};
 use crate::tasks::plan::due::begun;
 use crate::tasks::state::commit_message::rule_effect;
-use crate::tasks::state::task_state::{Standing, find, parse};
+use crate::tasks::state::task_state::{TaskState, find, parse};
 use crate::tasks::view::deadlines::stepped_in;
 use crate::tasks::view::task_view::is_drifted;
 
@@ -48,8 +48,8 @@ pub(crate) fn drifted(rules: &Rules, task: &Task) -> Option<String> {
 }
 
 /// Says where a hand-made task would begin, or why it cannot.
-pub(crate) fn beginning(workspace: &Workspace, standing: &Standing) -> String {
-    match begun(&standing.in_force.rules, &standing.file, workspace.now()) {
+pub(crate) fn beginning(workspace: &Workspace, state: &TaskState) -> String {
+    match begun(&state.in_force.rules, &state.file, workspace.now()) {
         Ok(WorkflowStep { task, warnings, .. }) => {
             let at = task
                 .gate

@@ -14,10 +14,10 @@ use crate::rules::brief::template_values::Body;
 use crate::rules::{Deadline, Limit, Rules, Workplace, deadlines, is_looping, may_complete};
 use crate::storage::ProjectPath;
 use crate::tasks::plan::due::begun;
-use crate::tasks::state::task_state::{Standing, find, parse};
+use crate::tasks::state::task_state::{TaskState, find, parse};
 
 /// A task as it is shown.
-pub(crate) struct View {
+pub(crate) struct TaskView {
     /// Its file.
     pub file: TaskFile,
     /// Where that is.
@@ -37,7 +37,7 @@ pub(crate) struct FrozenFile {
 }
 
 /// Returns the task. Reads only; a task that is frozen is shown as it stands.
-pub(crate) fn show(workspace: &Workspace, id: &TaskId) -> Result<(View, InForce), OpsError> {
+pub(crate) fn show(workspace: &Workspace, id: &TaskId) -> Result<(TaskView, InForce), OpsError> {
     let in_force = workspace.rules()?;
     let (snapshot, _) = find(workspace, id)?;
     let file = parse(&in_force, id, &snapshot.path, &snapshot.bytes, workspace.now())?;
@@ -47,7 +47,7 @@ pub(crate) fn show(workspace: &Workspace, id: &TaskId) -> Result<(View, InForce)
             .ok()
             .and_then(|step| brief(&in_force.rules, &step.task, &body_of(&file))),
     };
-    Ok((View { file, path: snapshot.path, context }, in_force))
+    Ok((TaskView { file, path: snapshot.path, context }, in_force))
 }
 
 /// Returns what an agent is told at a post of the task of a file.
@@ -72,8 +72,8 @@ pub(crate) fn frozen(workspace: &Workspace, id: &TaskId) -> Option<FrozenFile> {
     }
     let head = workspace.repository.look().ok()?;
     let in_force = Rc::new(in_force(workspace, &head).ok()?);
-    let standing = Standing::read_under(workspace, id, head, in_force).ok()?;
-    let frozen = standing.frozen()?;
+    let state = TaskState::read_under(workspace, id, head, in_force).ok()?;
+    let frozen = state.frozen()?;
     let (problem, fields) = (frozen.of("it"), frozen.fields.to_vec());
     Some(FrozenFile { problem, fields, fix: workspace.git_words.said(frozen.fix) })
 }

@@ -13,8 +13,8 @@ use crate::rules::{
     Act, LOOP_LIMIT, Passage, Rules, Workplace, owed, preview, unanswered, would_say,
 };
 use crate::tasks::headers::dependencies::{circle_around, round};
-use crate::tasks::headers::header::NEW;
-use crate::tasks::state::task_state::Standing;
+use crate::tasks::headers::summary::NEW;
+use crate::tasks::state::task_state::TaskState;
 use crate::tasks::view::deadlines::terms;
 use crate::tasks::view::reasons::{
     UNCLAIMED, because, beginning, drifted, waits_for, what_follows,
@@ -22,7 +22,7 @@ use crate::tasks::view::reasons::{
 use crate::tasks::view::task_view::who;
 
 /// The answer to "why is it there".
-pub(crate) struct Reason {
+pub(crate) struct TaskExplanation {
     /// The task.
     pub file: TaskFile,
     /// What brought it there, and what it waits for: sentences.
@@ -41,12 +41,12 @@ pub(crate) struct Consequence {
     /// The outcome.
     pub outcome: Outcome,
     /// What it would do.
-    pub effect: Effect,
+    pub effect: OutcomeEffect,
 }
 
 /// What an outcome does to a task.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Effect {
+pub(crate) enum OutcomeEffect {
     /// The task goes somewhere.
     Leads {
         /// The way.
@@ -63,12 +63,15 @@ pub(crate) enum Effect {
 }
 
 /// Returns why the task stands where it stands.
-pub(crate) fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InForce>), OpsError> {
+pub(crate) fn why(
+    workspace: &Workspace,
+    id: &TaskId,
+) -> Result<(TaskExplanation, Rc<InForce>), OpsError> {
     let head = workspace.repository.look()?;
     let in_force = Rc::new(in_force_and_seen(workspace, &head)?);
-    let standing = Standing::read_under(workspace, id, head, in_force)?;
-    let rules = &standing.in_force.rules;
-    let task = &standing.file.task;
+    let state = TaskState::read_under(workspace, id, head, in_force)?;
+    let rules = &state.in_force.rules;
+    let task = &state.file.task;
     let posts = Workplace::open(rules, task);
     let consequences = posts.iter().flat_map(|post| {
         let consequence = |outcome: Outcome| {
@@ -80,8 +83,8 @@ pub(crate) fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InFo
     let consequences: Vec<Consequence> = consequences.collect();
     let mut because = because(rules, task);
     because.extend(terms(rules, task));
-    if standing.file.origin == Origin::HandMade {
-        because.push(beginning(workspace, &standing));
+    if state.file.origin == Origin::HandMade {
+        because.push(beginning(workspace, &state));
     } else if let Some(act) = owed(rules, task) {
         if act == Act::Pass {
             because.retain(|sentence| sentence != UNCLAIMED);
@@ -97,14 +100,14 @@ pub(crate) fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InFo
     because.extend(drifted(rules, task));
     if let Some(reason) = workspace.underway() {
         because.push(format!("nothing moves it now: {}", workspace.git_words.said(reason)));
-    } else if let Some(frozen) = standing.frozen() {
+    } else if let Some(frozen) = state.frozen() {
         let problem = frozen.of("its file");
         because
             .push(format!("nothing moves it: {problem}; {}", workspace.git_words.said(frozen.fix)));
     }
     if !task.status.is_finished() {
         let circle =
-            task.depends_on.first().and_then(|_| circle_around(workspace, &standing.in_force, id));
+            task.depends_on.first().and_then(|_| circle_around(workspace, &state.in_force, id));
         because.extend(circle.map(|circle| {
             format!(
                 "these wait for each other, so none of them is handed out: {}; edit `dependsOn` of one",
@@ -112,37 +115,40 @@ pub(crate) fn why(workspace: &Workspace, id: &TaskId) -> Result<(Reason, Rc<InFo
             )
         }));
         because.extend(
-            task.depends_on
-                .iter()
-                .filter_map(|other| waits_for(workspace, &standing.in_force, other)),
+            task.depends_on.iter().filter_map(|other| waits_for(workspace, &state.in_force, other)),
         );
     }
-    let who = who(rules, &standing.file);
-    let reason = Reason { because, who, consequences, file: standing.file };
-    Ok((reason, standing.in_force))
+    let who = who(rules, &state.file);
+    let reason = TaskExplanation { because, who, consequences, file: state.file };
+    Ok((reason, state.in_force))
 }
 
-fn effect(rules: &Rules, task: &Task, post: &Workplace<'_>, outcome: &Outcome) -> Option<Effect> {
+fn effect(
+    rules: &Rules,
+    task: &Task,
+    post: &Workplace<'_>,
+    outcome: &Outcome,
+) -> Option<OutcomeEffect> {
     let said = match post.branch() {
         None => outcome.clone(),
         Some(branch) => match would_say(rules, task, branch, outcome)? {
             (_, Some(said)) => said,
-            (verdict, None) => return Some(Effect::Speaks(verdict)),
+            (verdict, None) => return Some(OutcomeEffect::Speaks(verdict)),
         },
     };
     let passage = preview(rules, task, &said)?;
     let here = post.station().gate;
     if passage.to == Destination::Gate(here.clone()) && passage.retry.is_none() {
-        return Some(Effect::Holds);
+        return Some(OutcomeEffect::Holds);
     }
     let limit = post.fork.unwrap_or(post.gate).exits.retries().unwrap_or(LOOP_LIMIT);
     let waits = |gate: &GateId| *gate != here && passage.to == Destination::Gate(gate.clone());
     let answers = unanswered(&task.history).iter().any(|visit| waits(&visit.gate));
-    Some(Effect::Leads { passage, limit, answers })
+    Some(OutcomeEffect::Leads { passage, limit, answers })
 }
 
 /// Returns the answer as `--json` shows it.
-pub(crate) fn reason_value(reason: &Reason) -> Value {
+pub(crate) fn reason_value(reason: &TaskExplanation) -> Value {
     let task = &reason.file.task;
     let outcomes: Vec<Value> = reason
         .consequences
@@ -150,8 +156,8 @@ pub(crate) fn reason_value(reason: &Reason) -> Value {
         .map(|consequence| {
             let here = task.gate.as_ref().map(|open| open.current.to_string());
             let mut value = match &consequence.effect {
-                Effect::Leads { passage, limit, .. } => way_value(passage, *limit),
-                Effect::Holds | Effect::Speaks(_) => {
+                OutcomeEffect::Leads { passage, limit, .. } => way_value(passage, *limit),
+                OutcomeEffect::Holds | OutcomeEffect::Speaks(_) => {
                     json!({"to": here, "stays": true, "skipped": []})
                 }
             };

@@ -287,7 +287,9 @@ fn an_edit_on_top_of_what_is_committed_makes_nobody_s_of_what_git_left() {
     // What is staged as it stands, somebody is at: as after `git checkout REV -- FILE`.
     env.git(&["checkout", "--quiet", "HEAD~2", "--", &path]);
     assert_eq!(staged(&env), format!("M\t{path}\n"));
-    assert!(!env.aof_aside(&["status"]).success().stdout.contains("earlier version"));
+    assert!(
+        !env.aof_aside(&["status"]).success().stdout.contains("git's index has an earlier version")
+    );
 }
 
 #[test]
@@ -308,7 +310,9 @@ fn what_a_person_has_as_it_was_before_their_own_commit_stays_staged_so() {
     let index = env.git(&["ls-files", "--stage"]);
     let told = env.aof(&["watch", "--once", "--json"]).success().stdout;
     assert!(!told.contains("index_caught_up"), "{told}");
-    assert!(!env.aof_aside(&["status"]).success().stdout.contains("earlier version"));
+    assert!(
+        !env.aof_aside(&["status"]).success().stdout.contains("git's index has an earlier version")
+    );
     assert!(!env.aof(&["doctor", "--fix"]).stdout.contains("[index_behind]"));
     let refused = env.aof(&["task", "comment", &id, "Look"]).code(5);
     assert!(refused.stderr.contains("staged"), "{refused}");

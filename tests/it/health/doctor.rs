@@ -568,7 +568,7 @@ fn settings_of_git_that_hurt_are_told() {
     is_mended(&env, "line_endings");
     assert_eq!(
         env.read(".gitattributes"),
-        "*.png binary\ntasks/**/*.md merge=aof -text\n*.jpg binary\n"
+        "*.png binary\ntasks/**/*.md merge=aof\n*.jpg binary\ntasks/**/*.md merge=aof -text\n"
     );
     env.write(".gitattributes", env.read(".gitattributes") + "*.md text\n");
     env.commit_all("more attributes");

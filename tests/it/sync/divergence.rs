@@ -127,7 +127,7 @@ fn what_people_wrote_on_both_sides_is_left_to_people() {
     assert_eq!(output.code, Some(5));
     assert_snapshot!(output.stdout, @"
     ! `origin/main` went on, and people have to merge: `tasks/AOF-xxxxx.md`: both sides changed `title`
-      nothing was changed; run `git pull --no-rebase origin main`, solve what is marked, commit, then `aof sync`
+      nothing was changed; run `git pull --no-rebase origin main`, solve what is marked, and commit; then `aof sync`
     ");
     assert_eq!((clones.head("b"), clones.status("b")), (head, String::new()));
 }

@@ -291,7 +291,7 @@ fn nothing_comes_into_aofs_own_folder() {
         insta::allow_duplicates! {
         assert_snapshot!(output.stdout, @"
         ! `origin/main` has `.aof/inbox/evil.yaml` in aof's own folder, which is each clone's alone: nobody else may put files there
-          nothing was changed; see `git log origin/main -- '*.aof/*'`; whoever put them there takes them out with `git rm`, then `aof sync`
+          nothing was changed; see `git log origin/main -- '*.aof/*'`; whoever put them there takes them out with `git rm`; then `aof sync`
         ");
         }
         assert_eq!(clones.head("."), head);

@@ -54,20 +54,20 @@ fn an_imported_workflow_is_committed_alone_and_runs() {
          5  kept       steps.find.id
          5  dropped    steps.find.type: what a gate is anyway
          5  converted  steps.find.agent: `role`
-         5  converted  steps.find.on_success: `complete` leads to `mend`
+         5  converted  steps.find.on_success: leads to `mend`
          6  kept       steps.mend.id
          6  dropped    steps.mend.type: what a gate is anyway
          6  converted  steps.mend.agent: `role`
          6  converted  steps.mend.input: `brief.instructions`: there is no step of that name, so it is a text
-         6  converted  steps.mend.on_success: `complete` leads to `prove`
+         6  converted  steps.mend.on_success: leads to `prove`
          7  kept       steps.prove.id
          7  dropped    steps.prove.type: what a gate is anyway
          7  converted  steps.prove.agent: `role`
-         7  converted  steps.prove.max_retries: `onFailure` to the gate itself, `maxRetries: 1`: it counts tries, so 2 are 1 again; here they are counted for the whole task, there anew at each arrival
-         7  converted  steps.prove.on_success: `complete` leads to `$end`
-         7  converted  steps.prove.on_error: a failure leads to `mend`
-         -  added      find.on_error: not given: there an error goes on to `mend` as if it had succeeded; here it fails the task (`$fail`)
-         -  added      mend.on_error: not given: there an error goes on to `prove` as if it had succeeded; here it fails the task (`$fail`)
+         7  converted  steps.prove.max_retries: `maxRetries` is one less: it counts tries, and anew at each arrival; here all of a task are counted
+         7  converted  steps.prove.on_success: leads to `$end`
+         7  converted  steps.prove.on_error: leads to `mend`
+         -  added      find.on_error: not given: there an error goes the way of a success; here it fails the task (`$fail`)
+         -  added      mend.on_error: not given: there an error goes the way of a success; here it fails the task (`$fail`)
     5 kept, 9 converted, 2 added, 3 dropped
 
     imported workflows/bug.yaml, commit COMMIT

@@ -4,30 +4,30 @@ use serde_json::{Value, json};
 
 use super::complete::standing;
 use crate::agents::mcp::arguments::Arguments;
-use crate::agents::mcp::next_call::{call, next_task};
-use crate::agents::mcp::schema::{Argument, Effect, Field, Form, TASK, Tool};
+use crate::agents::mcp::next_call::{self, next_task};
+use crate::agents::mcp::schema::{ArgForm, Argument, TASK, Tool, ToolEffect};
 use crate::agents::mcp::session::OpenProject;
 use crate::agents::mcp::tool_error::ToolError;
 use crate::rules::{Limit, deadlines};
 use crate::tasks::actions::{release, renew};
-use crate::tasks::apply::change::DryRun;
 use crate::tasks::create::{NewTask, create};
 use crate::tasks::edit::{Comment, comment};
 use crate::tasks::headers::lookup::workflow_named;
+use crate::tasks::plan::choice::DryRun;
 use crate::tasks::view::changed::warnings_value;
 
 pub(crate) const RENEW: Tool = Tool {
     name: "aof_task_renew",
     title: "Say that work goes on",
     description: "Say that you are still at work on your task, so that it stays yours. Needed only where the brief has `claimedUntil`.",
-    arguments: &[TASK, Argument::optional("note", Form::Text, "How far you are")],
+    arguments: &[TASK, Argument::optional("note", ArgForm::Text, "How far you are")],
     answer: &[
-        ("task", Field::Text),
-        ("claimedUntil", Field::MaybeText),
-        ("message", Field::Text),
-        ("nextCall", Field::MaybeObject),
+        ("task", "string"),
+        ("claimedUntil", "string|null"),
+        ("message", "string"),
+        ("nextCall", "object|null"),
     ],
-    effect: Effect::Settles,
+    effect: ToolEffect::Settles,
 };
 
 pub(crate) fn renew_claim(
@@ -47,10 +47,8 @@ pub(crate) fn renew_claim(
         Some(until) => format!("{id} is yours until {until}"),
         None => format!("{id} is yours, without a limit"),
     };
-    let done = json!({"task": ticket.to_string(), "outcome": "<one of outcomes>", "summary": "<what you did>"});
-    Ok(
-        json!({"task": id.as_str(), "claimedUntil": until, "message": message, "nextCall": call("aof_task_complete", done)}),
-    )
+    let next = next_call::complete(&ticket);
+    Ok(json!({"task": id.as_str(), "claimedUntil": until, "message": message, "nextCall": next}))
 }
 
 pub(crate) const RELEASE: Tool = Tool {
@@ -60,12 +58,12 @@ pub(crate) const RELEASE: Tool = Tool {
                   aof_task_complete and outcome \"blocked\" instead.",
     arguments: &[TASK],
     answer: &[
-        ("task", Field::Text),
-        ("status", Field::Text),
-        ("message", Field::Text),
-        ("nextCall", Field::MaybeObject),
+        ("task", "string"),
+        ("status", "string"),
+        ("message", "string"),
+        ("nextCall", "object|null"),
     ],
-    effect: Effect::Settles,
+    effect: ToolEffect::Settles,
 };
 
 pub(crate) fn release_task(
@@ -87,9 +85,12 @@ pub(crate) const COMMENT: Tool = Tool {
     title: "Comment on a task",
     description: "Add a comment to a task's text, for whoever reads it later. It moves nothing: an outcome is said with \
                   aof_task_complete.",
-    arguments: &[Argument::required("text", Form::Text, "What is to be said, as Markdown"), TASK],
-    answer: &[("task", Field::Text), ("commit", Field::MaybeText), ("message", Field::Text)],
-    effect: Effect::Adds,
+    arguments: &[
+        Argument::required("text", ArgForm::Text, "What is to be said, as Markdown"),
+        TASK,
+    ],
+    answer: &[("task", "string"), ("commit", "string|null"), ("message", "string")],
+    effect: ToolEffect::Adds,
 };
 
 pub(crate) fn comment_task(
@@ -113,28 +114,28 @@ pub(crate) const CREATE: Tool = Tool {
     description: "Create a task for whoever's turn it then is, in the project's default workflow. For a named workflow use \
                   aof_workflow_start. It does not become yours: aof_task_next hands out work.",
     arguments: &[
-        Argument::required("title", Form::Text, "What is to be done, in a few words"),
-        Argument::optional("description", Form::Text, "In a sentence"),
-        Argument::optional("body", Form::Text, "At length, as Markdown"),
-        Argument::optional("tags", Form::Texts, ""),
-        Argument::optional("metadata", Form::Object, "Facts, as in {\"priority\": \"high\"}"),
-        Argument::optional("dependsOn", Form::Texts, "Ids of tasks that must be complete first"),
+        Argument::required("title", ArgForm::Text, "What is to be done, in a few words"),
+        Argument::optional("description", ArgForm::Text, "In a sentence"),
+        Argument::optional("body", ArgForm::Text, "At length, as Markdown"),
+        Argument::optional("tags", ArgForm::Texts, ""),
+        Argument::optional("metadata", ArgForm::Object, "Facts, as in {\"priority\": \"high\"}"),
+        Argument::optional("dependsOn", ArgForm::Texts, "Ids of tasks that must be complete first"),
     ],
     answer: MADE,
-    effect: Effect::Adds,
+    effect: ToolEffect::Adds,
 };
 
 /// What is told of a new task.
-pub(crate) const MADE: &[(&str, Field)] = &[
-    ("task", Field::Text),
-    ("workflow", Field::Text),
-    ("gate", Field::MaybeText),
-    ("status", Field::Text),
-    ("path", Field::Text),
-    ("commit", Field::MaybeText),
-    ("message", Field::Text),
-    ("warnings", Field::List),
-    ("nextCall", Field::MaybeObject),
+pub(crate) const MADE: &[(&str, &str)] = &[
+    ("task", "string"),
+    ("workflow", "string"),
+    ("gate", "string|null"),
+    ("status", "string"),
+    ("path", "string"),
+    ("commit", "string|null"),
+    ("message", "string"),
+    ("warnings", "array"),
+    ("nextCall", "object|null"),
 ];
 
 pub(crate) fn create_task(
@@ -187,23 +188,23 @@ pub(crate) const START: Tool = Tool {
                   to add X\", this one call does it: {\"workflow\": \"feature\", \"title\": \"Add X\", \"input\": \"all that was said of \
                   X\"}. aof_workflow_list has the names.",
     arguments: &[
-        Argument::required("workflow", Form::Text, "Its name"),
-        Argument::required("title", Form::Text, "What is to be done, in a few words"),
+        Argument::required("workflow", ArgForm::Text, "Its name"),
+        Argument::required("title", ArgForm::Text, "What is to be done, in a few words"),
         Argument::optional(
             "input",
-            Form::Text,
+            ArgForm::Text,
             "What is to be done, at length, as Markdown: all that whoever does it has to know",
         ),
         Argument::optional(
             "context",
-            Form::Object,
+            ArgForm::Object,
             "The values that the workflow begins with: `input` in aof_workflow_list",
         ),
-        Argument::optional("tags", Form::Texts, ""),
-        Argument::optional("metadata", Form::Object, "Facts, as in {\"priority\": \"high\"}"),
+        Argument::optional("tags", ArgForm::Texts, ""),
+        Argument::optional("metadata", ArgForm::Object, "Facts, as in {\"priority\": \"high\"}"),
     ],
     answer: MADE,
-    effect: Effect::Adds,
+    effect: ToolEffect::Adds,
 };
 
 pub(crate) fn start_workflow(

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::text_file;
 use crate::agents::mcp::arguments::Arguments;
 use crate::agents::mcp::next_call::{look, next_task};
-use crate::agents::mcp::schema::{Argument, Effect, Field, Form, TASK, Tool};
+use crate::agents::mcp::schema::{ArgForm, Argument, TASK, Tool, ToolEffect};
 use crate::agents::mcp::session::OpenProject;
 use crate::agents::mcp::tool_error::ToolError;
 use crate::domain::ssh::SshFault;
@@ -14,8 +14,8 @@ use crate::git::Asking;
 use crate::project::error::error::OpsError;
 use crate::rules::{Flaw, Refusal, Workplace};
 use crate::storage::random::ulid;
-use crate::tasks::apply::change::{Changed, DryRun};
-use crate::tasks::complete::{Completed, add_text, complete, note_run};
+use crate::tasks::complete::{add_text, complete, note_run};
+use crate::tasks::plan::choice::{Changed, DryRun};
 use crate::tasks::signing::{Signing, complete_signed};
 use crate::tasks::view::changed::{ended, warnings_value, way};
 use crate::tasks::view::task_view::who;
@@ -39,39 +39,39 @@ Examples:
 
 A refusal changes nothing and says how to put it right."#,
     arguments: &[
-        Argument::by_rule("summary", Form::Text, "What you did"),
-        Argument::optional("outcome", Form::Text, "How it went; needed unless `text` says it"),
-        Argument::optional("blockers", Form::Texts, "Needed with needs_review and blocked"),
-        Argument::optional("rejectionNotes", Form::Text, "A word to whoever mends it"),
+        Argument::by_rule("summary", ArgForm::Text, "What you did"),
+        Argument::optional("outcome", ArgForm::Text, "How it went; needed unless `text` says it"),
+        Argument::optional("blockers", ArgForm::Texts, "Needed with needs_review and blocked"),
+        Argument::optional("rejectionNotes", ArgForm::Text, "A word to whoever mends it"),
         TASK,
-        Argument::optional("outputs", Form::Object, "What the brief asks you to hand on"),
-        Argument::optional("metadata", Form::Object, "Facts for the record"),
-        Argument::optional("text", Form::Text, "Markdown of up to 64 KiB for the task's body"),
-        Argument::optional("file", Form::Text, "The same from a file below the project"),
+        Argument::optional("outputs", ArgForm::Object, "What the brief asks you to hand on"),
+        Argument::optional("metadata", ArgForm::Object, "Facts for the record"),
+        Argument::optional("text", ArgForm::Text, "Markdown of up to 64 KiB for the task's body"),
+        Argument::optional("file", ArgForm::Text, "The same from a file below the project"),
         Argument::optional(
             "id",
-            Form::Text,
+            ArgForm::Text,
             "Any id of your own: however often it is sent, it counts once",
         ),
         Argument::optional(
             "signature",
-            Form::Text,
+            ArgForm::Text,
             "Only where a refusal asks for it: your SSH signature of its `toSign`",
         ),
     ],
     answer: &[
-        ("task", Field::Text),
-        ("outcome", Field::Text),
-        ("way", Field::Text),
-        ("gate", Field::MaybeText),
-        ("status", Field::Text),
-        ("settled", Field::Flag),
-        ("commit", Field::MaybeText),
-        ("message", Field::Text),
-        ("warnings", Field::List),
-        ("nextCall", Field::MaybeObject),
+        ("task", "string"),
+        ("outcome", "string"),
+        ("way", "string"),
+        ("gate", "string|null"),
+        ("status", "string"),
+        ("settled", "boolean"),
+        ("commit", "string|null"),
+        ("message", "string"),
+        ("warnings", "array"),
+        ("nextCall", "object|null"),
     ],
-    effect: Effect::Adds,
+    effect: ToolEffect::Adds,
 };
 
 pub(crate) fn complete_task(
@@ -104,7 +104,7 @@ pub(crate) fn complete_task(
     if let Some((_, run)) = project.run().filter(|(own, _)| own.task == completion.ticket.task) {
         note_run(&mut completion, run);
     }
-    let changed = completed(project, &completion)?.changed;
+    let changed = completed(project, &completion)?;
     let task = &changed.after.task;
     let said = ended(&changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
     let (now, _) = standing(project, &changed);
@@ -125,7 +125,7 @@ pub(crate) fn complete_task(
 }
 
 /// Completes; signs where that is wanted and nobody has to be asked. Else the refusal says what is to be signed.
-fn completed(project: &OpenProject<'_>, completion: &Completion) -> Result<Completed, OpsError> {
+fn completed(project: &OpenProject<'_>, completion: &Completion) -> Result<Changed, OpsError> {
     let refused = match complete(&project.workspace, completion, DryRun::No) {
         Err(OpsError::Refused(Refusal::Signature(wanted))) if wanted.flaw == Flaw::Missing => {
             wanted

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::agents::mcp::arguments::Arguments;
 use crate::agents::mcp::brief::cut_body;
 use crate::agents::mcp::next_call::call;
-use crate::agents::mcp::schema::{Argument, Effect, Field, Form, TASK, Tool};
+use crate::agents::mcp::schema::{ArgForm, Argument, TASK, Tool, ToolEffect};
 use crate::agents::mcp::session::OpenProject;
 use crate::agents::mcp::tool_error::{ToolError, in_tools};
 use crate::dispatch::next::claimed;
@@ -13,11 +13,11 @@ use crate::domain::{RoleId, Status};
 use crate::health::status::{overview, overview_value};
 use crate::rules::Workplace;
 use crate::storage::watcher_presence::is_watched;
-use crate::tasks::headers::header::{NEW, header_value};
 use crate::tasks::headers::list::{Filter, Sort, list};
 use crate::tasks::headers::listing::unreadable_value;
 use crate::tasks::headers::lookup::known_names;
 use crate::tasks::headers::lookup::workflows_value;
+use crate::tasks::headers::summary::{NEW, summary_value};
 use crate::tasks::view::brief::brief_value;
 use crate::tasks::view::task_view::brief_of;
 use crate::tasks::view::task_view::{frozen, show, task_value};
@@ -39,18 +39,18 @@ pub(crate) const GET: Tool = Tool {
                   follows.",
     arguments: &[
         TASK,
-        Argument::optional("history", Form::Flag, "Also who did what at which gate"),
-        Argument::optional("offset", Form::Count, "Begin `body` at this byte"),
+        Argument::optional("history", ArgForm::Flag, "Also who did what at which gate"),
+        Argument::optional("offset", ArgForm::Count, "Begin `body` at this byte"),
     ],
     answer: &[
-        ("id", Field::Text),
-        ("ticket", Field::Text),
-        ("title", Field::Text),
-        ("status", Field::Text),
-        ("body", Field::Text),
-        ("available", Field::Object),
+        ("id", "string"),
+        ("ticket", "string"),
+        ("title", "string"),
+        ("status", "string"),
+        ("body", "string"),
+        ("available", "object"),
     ],
-    effect: Effect::Looks,
+    effect: ToolEffect::Looks,
 };
 
 pub(crate) fn get(project: &OpenProject<'_>, given: &Arguments) -> Result<Value, ToolError> {
@@ -89,25 +89,25 @@ pub(crate) const LIST: Tool = Tool {
     description: "List tasks, the most urgent first. Only active ones, unless you ask for `all` or a finished status. To get work, \
                   use aof_task_next instead: it chooses, and makes the task yours.",
     arguments: &[
-        Argument::optional("mine", Form::Flag, "Only yours, and those that you may take"),
-        Argument::optional("ready", Form::Flag, "Only what can be handed out now"),
-        Argument::optional("status", Form::Word(STATES), ""),
-        Argument::optional("gate", Form::Text, ""),
-        Argument::optional("role", Form::Text, ""),
-        Argument::optional("workflow", Form::Text, ""),
-        Argument::optional("tag", Form::Text, ""),
-        Argument::optional("search", Form::Text, "Words in id, title or tags"),
-        Argument::optional("all", Form::Flag, "Finished ones, too"),
-        Argument::optional("limit", Form::Count, "How many at most; 20"),
-        Argument::optional("offset", Form::Count, "How many to pass over"),
+        Argument::optional("mine", ArgForm::Flag, "Only yours, and those that you may take"),
+        Argument::optional("ready", ArgForm::Flag, "Only what can be handed out now"),
+        Argument::optional("status", ArgForm::Word(STATES), ""),
+        Argument::optional("gate", ArgForm::Text, ""),
+        Argument::optional("role", ArgForm::Text, ""),
+        Argument::optional("workflow", ArgForm::Text, ""),
+        Argument::optional("tag", ArgForm::Text, ""),
+        Argument::optional("search", ArgForm::Text, "Words in id, title or tags"),
+        Argument::optional("all", ArgForm::Flag, "Finished ones, too"),
+        Argument::optional("limit", ArgForm::Count, "How many at most; 20"),
+        Argument::optional("offset", ArgForm::Count, "How many to pass over"),
     ],
     answer: &[
-        ("tasks", Field::List),
-        ("total", Field::Count),
-        ("truncated", Field::Flag),
-        ("nextCall", Field::MaybeObject),
+        ("tasks", "array"),
+        ("total", "integer"),
+        ("truncated", "boolean"),
+        ("nextCall", "object|null"),
     ],
-    effect: Effect::Looks,
+    effect: ToolEffect::Looks,
 };
 
 pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result<Value, ToolError> {
@@ -143,7 +143,7 @@ pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result
         .iter()
         .skip(from)
         .take(limit)
-        .map(|(header, path)| lean(header_value(header, path)))
+        .map(|(header, path)| lean(summary_value(header, path)))
         .collect();
     let end = from.saturating_add(tasks.len());
     let mut value =
@@ -177,8 +177,8 @@ pub(crate) const WORKFLOWS: Tool = Tool {
     description: "List the workflows that you may start with aof_workflow_start. `input` names the values that one begins with: null \
                   must be given in `context`, anything else is what it is unless you say.",
     arguments: &[],
-    answer: &[("workflows", Field::List), ("nextCall", Field::MaybeObject)],
-    effect: Effect::Looks,
+    answer: &[("workflows", "array"), ("nextCall", "object|null")],
+    effect: ToolEffect::Looks,
 };
 
 #[expect(clippy::unnecessary_wraps, reason = "every tool is run in the same way")]
@@ -204,16 +204,16 @@ pub(crate) const STATUS: Tool = Tool {
                   attention.",
     arguments: &[],
     answer: &[
-        ("project", Field::MaybeText),
-        ("branch", Field::MaybeText),
-        ("remote", Field::MaybeObject),
-        ("agent", Field::MaybeText),
-        ("roles", Field::List),
-        ("current", Field::List),
-        ("counts", Field::Object),
-        ("attention", Field::List),
+        ("project", "string|null"),
+        ("branch", "string|null"),
+        ("remote", "object|null"),
+        ("agent", "string|null"),
+        ("roles", "array"),
+        ("current", "array"),
+        ("counts", "object"),
+        ("attention", "array"),
     ],
-    effect: Effect::Looks,
+    effect: ToolEffect::Looks,
 };
 
 pub(crate) fn status(project: &OpenProject<'_>, _: &Arguments) -> Result<Value, ToolError> {

@@ -4,15 +4,15 @@ use serde_json::{Value, json};
 
 use crate::agents::mcp::arguments::Arguments;
 use crate::agents::mcp::brief;
-use crate::agents::mcp::next_call::call;
-use crate::agents::mcp::schema::{Argument, Effect, Field, Form, Tool};
+use crate::agents::mcp::next_call;
+use crate::agents::mcp::schema::{ArgForm, Argument, Tool, ToolEffect};
 use crate::agents::mcp::session::OpenProject;
 use crate::agents::mcp::tool_error::ToolError;
 use crate::dispatch::next::{Next, Wanted, next};
 use crate::domain::{RoleId, Ticket, listed};
 use crate::rules::{Warning, Workplace};
-use crate::tasks::apply::change::DryRun;
 use crate::tasks::headers::lookup::known_worker;
+use crate::tasks::plan::choice::DryRun;
 use crate::tasks::view::brief::briefed;
 use crate::tasks::view::changed::warnings_value;
 use crate::tasks::view::task_view::brief_of;
@@ -27,16 +27,16 @@ pub(crate) const NEXT: Tool = Tool {
                   and when. `task.reviewContext` is what a reviewer wants mended: do that first. `task` is null when there is nothing \
                   to do: stop then.",
     arguments: &[
-        Argument::optional("role", Form::Text, "Only work of this role"),
-        Argument::optional("another", Form::Flag, "One more, besides what you have"),
+        Argument::optional("role", ArgForm::Text, "Only work of this role"),
+        Argument::optional("another", ArgForm::Flag, "One more, besides what you have"),
     ],
     answer: &[
-        ("task", Field::Task),
-        ("message", Field::Text),
-        ("warnings", Field::List),
-        ("nextCall", Field::MaybeObject),
+        ("task", "object|string|null"),
+        ("message", "string"),
+        ("warnings", "array"),
+        ("nextCall", "object|null"),
     ],
-    effect: Effect::Settles,
+    effect: ToolEffect::Settles,
 };
 
 pub(crate) fn next_task(project: &OpenProject<'_>, given: &Arguments) -> Result<Value, ToolError> {
@@ -88,12 +88,11 @@ fn only(project: &OpenProject<'_>, ticket: &Ticket) -> Result<Value, ToolError> 
 }
 
 fn yours(ticket: &str, task: &Value, warnings: &[Warning]) -> Value {
-    let done = json!({"task": ticket, "outcome": "<one of outcomes>", "summary": "<what you did>"});
     json!({
         "task": task,
         "message": format!("{ticket} is yours: do what its brief expects, then say how it went"),
         "warnings": warnings_value(warnings),
-        "nextCall": call("aof_task_complete", done),
+        "nextCall": next_call::complete(ticket),
     })
 }
 

@@ -3,7 +3,6 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::agents::mcp::session::OpenProject;
@@ -24,13 +23,16 @@ pub(crate) fn read(project: &OpenProject<'_>, name: &str) -> Result<String, Tool
         return Err(refused(format!("`{name}` is no file below the project"), by_path));
     };
     refuse_closed(project, name, inside)?;
-    let Some((file, bytes)) = open(&path).map_err(unreadable)? else {
+    let seen = fs::metadata(&path).map_err(unreadable)?;
+    // To open a pipe would be to wait for its other end.
+    if !seen.is_file() {
         return Err(refused(format!("`{name}` is no file below the project"), by_path));
-    };
+    }
     let mut text = Vec::new();
+    let file = File::open(&path).map_err(unreadable)?;
     file.take(BODY_LIMIT as u64 + 1).read_to_end(&mut text).map_err(unreadable)?;
     if text.len() > BODY_LIMIT {
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).max(text.len());
+        let bytes = usize::try_from(seen.len()).unwrap_or(usize::MAX).max(text.len());
         return Err(Refusal::TooLong { field: "body", bytes, limit: BODY_LIMIT }.into());
     }
     String::from_utf8(text)
@@ -56,19 +58,6 @@ fn refuse_closed(project: &OpenProject<'_>, name: &str, inside: &Path) -> Result
         return Err(refused(format!("git ignores `{name}`, so it is not for the record"), by_text));
     }
     Ok(())
-}
-
-/// Opens a plain file and says how long it is. Nothing for anything else: to open a pipe would be to wait for its other end.
-fn open(path: &Path) -> io::Result<Option<(File, u64)>> {
-    let seen = fs::symlink_metadata(path)?;
-    if !seen.is_file() {
-        return Ok(None);
-    }
-    let file = File::open(path)?;
-    let opened = file.metadata()?;
-    // What was put in its place since it was looked at is another file.
-    let is_same = (seen.dev(), seen.ino()) == (opened.dev(), opened.ino());
-    Ok((is_same && opened.is_file()).then_some((file, opened.len())))
 }
 
 fn refused(problem: String, fix: &str) -> ToolError {

@@ -3,11 +3,11 @@
 use serde::de::IgnoredAny;
 use serde_json::{Deserializer, Value};
 
-use super::trouble::{Reported, Trouble};
+use super::trouble::Trouble;
 use crate::agents::runner::output::{Exit, RunOutput, last_line, plain, plain_text};
 use crate::domain::Map;
 use crate::files::json::numbers::read;
-use crate::storage::runs::TokenCounts;
+use crate::storage::runs::AgentReport;
 
 /// How many beginnings of spread objects are tried: each may be read to the end of the text in vain.
 const TRIES: usize = 32;
@@ -19,25 +19,25 @@ pub(crate) struct Report {
     pub text: String,
     /// The object that the tool hands over apart from the text.
     pub structured: Option<Map>,
-    pub session: Option<String>,
-    pub cost_usd: Option<f64>,
-    pub tokens: Option<TokenCounts>,
-    pub model: Option<String>,
+    pub told: AgentReport,
     /// What the tool says went wrong.
     pub trouble: Option<Trouble>,
-    /// What is worth telling and decides nothing: tools that were denied, an output that could not be read.
+    /// What decides nothing: tools that were denied, an output that could not be read.
     pub remarks: Vec<String>,
 }
 
 impl Report {
-    /// Adds what follows where the tool's format was not found: a remark, and what stands on the standard error of a failed
-    /// program as its error.
-    pub(crate) fn without_format(&mut self, tool: &str, output: &RunOutput<'_>, remark: &str) {
+    /// Notes that the tool's format was not found. The standard error of a failed program then tells its error.
+    pub(crate) fn without_format(
+        mut self,
+        tool: &str,
+        output: &RunOutput<'_>,
+        remark: &str,
+    ) -> Self {
         self.remarks.push(format!("`{tool}` printed {remark}"));
         let message = last_line(&plain(output.stderr)).filter(|_| output.exit != Exit::SUCCESS);
-        if let (None, Some(message)) = (&self.trouble, message) {
-            self.trouble = Some(Trouble::of(tool, &Reported::message(&message)));
-        }
+        let reported = |message: String| Trouble::reported(tool, None, None, &message);
+        Self { trouble: self.trouble.or_else(|| message.map(reported)), ..self }
     }
 }
 

@@ -1,9 +1,7 @@
 //! Codex: the events of `codex exec --json`, one a line.
 
-use serde_json::Value;
-
 use super::agent_report::{Report, objects, owned_text, sum};
-use super::trouble::{Reported, Trouble};
+use super::trouble::Trouble;
 use crate::agents::runner::output::{RunOutput, plain_text, shortened};
 use crate::storage::runs::TokenCounts;
 
@@ -17,43 +15,40 @@ pub(crate) fn codex(output: &RunOutput<'_>) -> Report {
     for event in &objects(output.stdout) {
         let kind = event["type"].as_str().unwrap_or_default();
         is_known |= ["thread.", "turn.", "item."].iter().any(|prefix| kind.starts_with(prefix));
-        match kind {
-            "thread.started" => report.session = owned_text(&event["thread_id"]),
-            "turn.started" => error = None,
-            "turn.completed" => {
+        let item = &event["item"];
+        let message =
+            |of: &serde_json::Value| of["message"].as_str().unwrap_or_default().to_owned();
+        match (kind, item["type"].as_str().unwrap_or_default()) {
+            ("thread.started", _) => report.told.session = owned_text(&event["thread_id"]),
+            ("turn.started", _) => error = None,
+            ("turn.completed", _) => {
                 // It goes on by itself after an error that it could get over.
                 error = None;
                 let usage = event["usage"].is_object().then(|| &event["usage"]);
-                report.tokens = usage.map(|usage| TokenCounts {
+                report.told.tokens = usage.map(|usage| TokenCounts {
                     input: sum(usage, &["input_tokens"]),
                     output: sum(usage, &["output_tokens"]),
                 });
             }
-            "turn.failed" => error = Some(message(&event["error"])),
-            "error" => error = Some(message(event)),
-            "item.completed" => item(&event["item"], &mut report),
+            ("turn.failed", _) => error = Some(message(&event["error"])),
+            ("error", _) => error = Some(message(event)),
+            ("item.completed", "agent_message") => {
+                report.text = owned_text(&item["text"]).unwrap_or_default();
+            }
+            ("item.completed", "error") if report.remarks.len() < 20 => {
+                let text = shortened(&plain_text(&message(item)), 300);
+                report.remarks.push(format!("`codex` remarks: {text}"));
+            }
             _ => {}
         }
     }
-    report.trouble = error.map(|message| Trouble::of(TOOL, &Reported::message(&message)));
-    if !is_known {
-        let remark = "no events that could be read; start it as `codex exec --json`";
-        report.without_format(TOOL, output, remark);
+    report.trouble = error.map(|message| Trouble::reported(TOOL, None, None, &message));
+    if is_known {
+        return report;
     }
-    report
-}
-
-fn message(error: &Value) -> String {
-    error["message"].as_str().unwrap_or_default().to_owned()
-}
-
-fn item(item: &Value, report: &mut Report) {
-    match item["type"].as_str().unwrap_or_default() {
-        "agent_message" => report.text = owned_text(&item["text"]).unwrap_or_default(),
-        "error" if report.remarks.len() < 20 => {
-            let message = shortened(&plain_text(&message(item)), 300);
-            report.remarks.push(format!("`codex` remarks: {message}"));
-        }
-        _ => {}
-    }
+    report.without_format(
+        TOOL,
+        output,
+        "no events that could be read; start it as `codex exec --json`",
+    )
 }

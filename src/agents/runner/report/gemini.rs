@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::agent_report::{Report, objects, owned_text, sum, text};
-use super::trouble::{Reported, Trouble, TroubleKind, number};
+use super::trouble::{Trouble, TroubleKind, number};
 use crate::agents::runner::output::{Exit, RunOutput, last_line, plain, plain_text};
 use crate::storage::runs::TokenCounts;
 
@@ -19,29 +19,21 @@ pub(crate) fn gemini(output: &RunOutput<'_>) -> Report {
     };
     let list = objects(output.stdout);
     let result = gathered(&list).or_else(|| list.into_iter().rfind(is_result));
-    let error_object =
-        objects(output.stderr).into_iter().rfind(|value| value.get("error").is_some());
-    let error = [&result, &error_object]
-        .into_iter()
-        .flatten()
-        .map(|object| &object["error"])
-        .find(|error| !error.is_null());
+    let errors = objects(output.stderr).into_iter().rfind(|value| value.get("error").is_some());
+    let mut both = result.iter().chain(&errors).map(|object| &object["error"]);
+    let error = both.find(|error| !error.is_null());
     let mut report = Report { trouble: trouble(output, error), ..Report::default() };
-    match &result {
-        Some(result) => {
-            report.session = owned_text(&result["session_id"]);
-            if report.trouble.is_none() {
-                report.text = owned_text(&result["response"]).unwrap_or_default();
-            }
-            usage(&result["stats"]["models"], &mut report);
+    if let Some(object) = result.as_ref().or(errors.as_ref()) {
+        report.told.session = owned_text(&object["session_id"]);
+    }
+    if let Some(result) = &result {
+        if report.trouble.is_none() {
+            report.text = owned_text(&result["response"]).unwrap_or_default();
         }
-        None if report.trouble.is_none() => {
-            let remark = "`gemini` printed no result that could be read; start it with `--output-format json` or `stream-json`";
-            report.remarks.push(remark.to_owned());
-        }
-        None => {
-            report.session = error_object.and_then(|object| owned_text(&object["session_id"]));
-        }
+        usage(&result["stats"]["models"], &mut report);
+    } else if report.trouble.is_none() {
+        let remark = "`gemini` printed no result that could be read; start it with `--output-format json` or `stream-json`";
+        report.remarks.push(remark.to_owned());
     }
     report
 }
@@ -67,18 +59,8 @@ fn gathered(events: &[Value]) -> Option<Value> {
 }
 
 fn trouble(output: &RunOutput<'_>, error: Option<&Value>) -> Option<Trouble> {
-    let reported = match error {
-        Some(map @ Value::Object(_)) => Some(Reported {
-            // Its own exit statuses stand in `code`, too; they are no answers of a server.
-            status: number(&map["code"]).filter(|code| *code >= 400),
-            name: text(&map["type"])
-                .filter(|name| *name != "Error")
-                .or_else(|| text(&map["status"])),
-            message: text(&map["message"]).unwrap_or_default(),
-        }),
-        Some(Value::String(message)) => Some(Reported::message(message)),
-        _ => None,
-    };
+    let message = error.and_then(|error| error.as_str().or_else(|| text(&error["message"])));
+    let message = message.unwrap_or_default();
     let (kind, what) = match output.exit {
         Exit::Status(41) => (TroubleKind::Unavailable, "it is not logged in"),
         Exit::Status(42) => (TroubleKind::Failed, "it does not accept its arguments or the prompt"),
@@ -86,10 +68,17 @@ fn trouble(output: &RunOutput<'_>, error: Option<&Value>) -> Option<Trouble> {
         Exit::Status(53) => {
             (TroubleKind::Failed, "it stopped at its limit of turns; allow more, or ask for less")
         }
-        _ => return reported.map(|error| Trouble::of(TOOL, &error)),
+        _ => {
+            let error = error.filter(|error| error.is_object() || error.is_string())?;
+            // Its own exit statuses stand in `code`, too; they are no answers of a server.
+            let status = number(&error["code"]).filter(|code| *code >= 400);
+            let name = text(&error["type"]).filter(|name| *name != "Error");
+            let name = name.or_else(|| text(&error["status"]));
+            return Some(Trouble::reported(TOOL, status, name, message));
+        }
     };
-    let said = reported.map(|error| error.message.trim().to_owned());
-    let said = said.filter(|said| !said.is_empty()).or_else(|| last_line(&plain(output.stderr)));
+    let said = Some(message.trim().to_owned()).filter(|said| !said.is_empty());
+    let said = said.or_else(|| last_line(&plain(output.stderr)));
     let said = said.map(|said| format!(" ({said})")).unwrap_or_default();
     Some(Trouble::new(kind, &format!("`{TOOL}` reports an error: {what}{said}")))
 }
@@ -98,22 +87,19 @@ fn usage(models: &Value, report: &mut Report) {
     let mut all = TokenCounts { input: 0, output: 0 };
     let mut most = 0;
     for (name, model) in models.as_object().into_iter().flatten() {
-        // A stream tells the tokens beside the model.
+        // A stream has the tokens beside the model, an object has them below.
         let (input, output) = match &model["tokens"] {
             tokens @ Value::Object(_) => {
                 (sum(tokens, &["prompt"]), sum(tokens, &["candidates", "thoughts"]))
             }
-            _ if model.is_object() => {
-                (sum(model, &["input_tokens"]), sum(model, &["output_tokens"]))
-            }
-            _ => continue,
+            _ => (sum(model, &["input_tokens"]), sum(model, &["output_tokens"])),
         };
         all.input = all.input.saturating_add(input);
         all.output = all.output.saturating_add(output);
         if output >= most {
             most = output;
-            report.model = Some(plain_text(name));
+            report.told.model = Some(plain_text(name));
         }
-        report.tokens = Some(all);
+        report.told.tokens = Some(all);
     }
 }

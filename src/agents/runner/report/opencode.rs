@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::agent_report::{Report, amount, objects, owned_text, sum, text};
-use super::trouble::{Reported, Trouble, TroubleKind, number};
+use super::trouble::{Trouble, number};
 use crate::agents::runner::output::{RunOutput, plain_text};
 use crate::storage::runs::TokenCounts;
 
@@ -18,9 +18,7 @@ pub(crate) fn opencode(output: &RunOutput<'_>) -> Report {
     for event in &objects(output.stdout) {
         let Some(kind) = text(&event["type"]) else { continue };
         is_known |= EVENTS.contains(&kind);
-        if let Some(session) = owned_text(&event["sessionID"]) {
-            report.session = Some(session);
-        }
+        report.told.session = owned_text(&event["sessionID"]).or(report.told.session);
         let part = &event["part"];
         match kind {
             "text" if part.is_object() => {
@@ -39,22 +37,22 @@ pub(crate) fn opencode(output: &RunOutput<'_>) -> Report {
             _ => {}
         }
     }
-    if !is_known {
-        let remark = "no events that could be read; start it as `opencode run --format json`";
-        report.without_format(TOOL, output, remark);
+    if is_known {
+        return report;
     }
-    report
+    let remark = "no events that could be read; start it as `opencode run --format json`";
+    report.without_format(TOOL, output, remark)
 }
 
 fn step(part: &Value, report: &mut Report) {
     if let Some(cost) = amount(&part["cost"]) {
-        report.cost_usd = Some(report.cost_usd.unwrap_or_default() + cost);
+        report.told.cost_usd = Some(report.told.cost_usd.unwrap_or_default() + cost);
     }
     let tokens = &part["tokens"];
     if tokens.is_object() {
-        let all = report.tokens.get_or_insert(TokenCounts { input: 0, output: 0 });
         let input =
             sum(tokens, &["input"]).saturating_add(sum(&tokens["cache"], &["read", "write"]));
+        let all = report.told.tokens.get_or_insert(TokenCounts { input: 0, output: 0 });
         all.input = all.input.saturating_add(input);
         all.output = all.output.saturating_add(sum(tokens, &["output", "reasoning"]));
     }
@@ -68,17 +66,6 @@ fn trouble(event: &Value) -> Trouble {
     let error = &event["error"];
     let data = if error["data"].is_object() { &error["data"] } else { error };
     let messages = [&data["message"], &error["message"], &event["message"], error];
-    let mut trouble = Trouble::of(
-        TOOL,
-        &Reported {
-            status: number(&data["statusCode"]),
-            name: text(&error["name"]),
-            message: messages.into_iter().find_map(text).unwrap_or_default(),
-        },
-    );
-    // It knows best whether to try again is of use; what needs a person stays so.
-    if data["isRetryable"] == true && trouble.kind == TroubleKind::Failed {
-        trouble.kind = TroubleKind::Transient;
-    }
-    trouble
+    let message = messages.into_iter().find_map(text).unwrap_or_default();
+    Trouble::reported(TOOL, number(&data["statusCode"]), text(&error["name"]), message)
 }

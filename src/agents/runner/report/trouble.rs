@@ -1,44 +1,47 @@
-//! What went wrong with a tool itself, told apart by what is to be done about it.
+//! What went wrong with an agent's program, and whether a person has to do something about it.
 
 use serde_json::Value;
 
 use crate::agents::runner::output::{plain_text, shortened};
 
-/// How much of an error is told.
+/// How many characters of an error are shown.
 const LONGEST: usize = 400;
 
-/// What a tool says went wrong.
+/// Why a run has no answer that counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trouble {
-    /// What is to be done about it.
     pub kind: TroubleKind,
     /// What happened, for people and for the next attempt.
     pub why: String,
 }
 
-/// What is to be done about trouble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TroubleKind {
     /// The tool cannot work before a person does something: not logged in, not paid, not allowed.
     Unavailable,
-    /// Something in this run went wrong.
+    /// This run went wrong; another one may do better.
     Failed,
-    /// It is likely to work later: a limit, too much load, a server that is down.
-    Transient,
+    /// The run ended, and what it said does not count.
+    BadAnswer,
 }
 
-use TroubleKind::{Failed, Transient, Unavailable};
+use TroubleKind::{Failed, Unavailable};
 
 impl Trouble {
     pub(crate) fn new(kind: TroubleKind, why: &str) -> Self {
         Self { kind, why: shortened(&plain_text(why), LONGEST) }
     }
 
-    /// Returns what an error of a tool is: its status and type decide, its words only where these say nothing.
-    pub(crate) fn of(tool: &str, error: &Reported<'_>) -> Self {
-        let kind = error.status.and_then(by_status).or_else(|| error.name.and_then(by_name));
-        let kind = kind.or_else(|| by_message(error.message)).unwrap_or(Failed);
-        let what = match (error.message.trim(), error.name) {
+    /// Classifies an error that a tool reported: a server's status first, then the name of the error, then its words.
+    pub(crate) fn reported(
+        tool: &str,
+        status: Option<u64>,
+        name: Option<&str>,
+        message: &str,
+    ) -> Self {
+        let kind = status.and_then(by_status).or_else(|| by_name(name?));
+        let kind = kind.unwrap_or_else(|| by_message(message));
+        let what = match (message.trim(), name) {
             ("", None) => "it does not say what went wrong",
             ("", Some(name)) => name,
             (message, _) => message,
@@ -47,99 +50,77 @@ impl Trouble {
     }
 }
 
-/// An error as a tool reports it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Reported<'e> {
-    /// The status that a server answered with.
-    pub(crate) status: Option<u64>,
-    /// The name of the kind of error.
-    pub(crate) name: Option<&'e str>,
-    pub(crate) message: &'e str,
-}
-
-impl<'e> Reported<'e> {
-    pub(crate) fn message(message: &'e str) -> Self {
-        Self { status: None, name: None, message }
-    }
-}
-
 fn by_status(status: u64) -> Option<TroubleKind> {
     match status {
         401..=403 => Some(Unavailable),
-        408 | 425 | 429 | 500..=599 => Some(Transient),
-        400..=499 => Some(Failed),
+        400..=599 => Some(Failed),
         _ => None,
     }
 }
 
-/// Names of errors, in lower case and without `_` and `-`; what a name contains decides.
-const NAMES: &[(&str, TroubleKind)] = &[
-    ("auth", Unavailable),
-    ("permissionerror", Unavailable),
-    ("permissiondenied", Unavailable),
-    ("apikey", Unavailable),
-    ("billing", Unavailable),
-    ("accountonhold", Unavailable),
-    ("credential", Unavailable),
-    ("ratelimit", Transient),
-    ("overloaded", Transient),
-    ("quota", Transient),
-    ("usagelimit", Transient),
-    ("exhausted", Transient),
-    ("servererror", Transient),
-    ("unavailable", Transient),
-    ("timeout", Transient),
+/// Parts of the names of errors that need a person, in lower case and without `_` and `-`.
+const UNAVAILABLE_NAMES: [&str; 7] = [
+    "auth",
+    "permissionerror",
+    "permissiondenied",
+    "apikey",
+    "billing",
+    "accountonhold",
+    "credential",
+];
+
+/// Parts of the names of errors that pass by themselves, whatever their message says.
+const PASSING_NAMES: [&str; 8] = [
+    "ratelimit",
+    "overloaded",
+    "quota",
+    "usagelimit",
+    "exhausted",
+    "servererror",
+    "unavailable",
+    "timeout",
 ];
 
 fn by_name(name: &str) -> Option<TroubleKind> {
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).take(80).collect();
     let name = name.to_ascii_lowercase();
-    // OpenCode calls every refusal of a server by this name; its status is what counts.
+    let contains = |known: &&str| name.contains(*known);
+    // OpenCode calls every refusal of a server `APIError`; its status is what counts.
     if name == "apierror" {
-        return None;
+        None
+    } else if UNAVAILABLE_NAMES.iter().any(contains) {
+        Some(Unavailable)
+    } else {
+        PASSING_NAMES.iter().any(contains).then_some(Failed)
     }
-    NAMES.iter().find(|(known, _)| name.contains(known)).map(|(_, kind)| *kind)
 }
 
-/// What tools say in the words of their errors, in lower case.
-const WORDS: &[(&str, TroubleKind)] = &[
-    ("/login", Unavailable),
-    ("not logged in", Unavailable),
-    ("log in", Unavailable),
-    ("login required", Unavailable),
-    ("unauthorized", Unavailable),
-    ("unauthenticated", Unavailable),
-    ("authenticat", Unavailable),
-    ("auth method", Unavailable),
-    ("api key", Unavailable),
-    ("api_key", Unavailable),
-    ("oauth token", Unavailable),
-    ("credit balance", Unavailable),
-    ("rate limit", Transient),
-    ("usage limit", Transient),
-    ("hit your limit", Transient),
-    ("quota", Transient),
-    ("overloaded", Transient),
-    ("at capacity", Transient),
-    ("too many requests", Transient),
-    ("temporarily unavailable", Transient),
-    ("stream disconnected", Transient),
-    ("connection error", Transient),
-    ("connection reset", Transient),
-    ("connection refused", Transient),
-    ("could not resolve host", Transient),
-    ("timed out", Transient),
+/// What tools write in errors that need a person, in lower case.
+const UNAVAILABLE_WORDS: [&str; 12] = [
+    "/login",
+    "not logged in",
+    "log in",
+    "login required",
+    "unauthorized",
+    "unauthenticated",
+    "authenticat",
+    "auth method",
+    "api key",
+    "api_key",
+    "oauth token",
+    "credit balance",
 ];
 
-fn by_message(message: &str) -> Option<TroubleKind> {
+fn by_message(message: &str) -> TroubleKind {
     // Only the beginning: what a server answered may be quoted behind it.
     let message = &message[..message.floor_char_boundary(4096)];
     let lower = message.to_ascii_lowercase();
-    let by_words = || WORDS.iter().find(|(words, _)| lower.contains(words)).map(|(_, kind)| *kind);
-    by_quoted_data(message).or_else(|| status_in(&lower).and_then(by_status)).or_else(by_words)
+    let by_data = by_quoted_data(message).or_else(|| by_status(status_in(&lower)?));
+    let needs_person = UNAVAILABLE_WORDS.iter().any(|words| lower.contains(words));
+    by_data.unwrap_or(if needs_person { Unavailable } else { Failed })
 }
 
-/// Returns the kind by a server's answer, which tools quote in their messages.
+/// Classifies by a server's answer, which tools quote in their messages.
 fn by_quoted_data(message: &str) -> Option<TroubleKind> {
     let quoted = serde_json::Deserializer::from_str(message.get(message.find('{')?..)?);
     let answer: Value = quoted.into_iter().next()?.ok()?;
@@ -181,28 +162,28 @@ mod tests {
 
     #[test]
     fn data_counts_before_words() {
-        let of = |status, name, message| Trouble::of("x", &Reported { status, name, message }).kind;
+        let of = |status, name, message| Trouble::reported("x", status, name, message).kind;
         for (status, name, message, kind) in [
             (Some(401), None, "rate limit", Unavailable),
-            (Some(429), Some("authentication_error"), "", Transient),
+            (Some(429), Some("authentication_error"), "", Failed),
             (Some(400), None, "your api key", Failed),
             (None, Some("authentication_failed"), "overloaded", Unavailable),
             (None, Some("ProviderAuthError"), "", Unavailable),
-            (None, Some("rate_limit"), "", Transient),
-            (None, Some("overloaded_error"), "", Transient),
-            (None, Some("RESOURCE_EXHAUSTED"), "", Transient),
+            (None, Some("rate_limit"), "", Failed),
+            (None, Some("overloaded_error"), "", Failed),
+            (None, Some("RESOURCE_EXHAUSTED"), "", Failed),
             (None, Some("billing_error"), "", Unavailable),
             (None, Some("APIError"), "nothing known", Failed),
             (None, None, "Invalid API key · Please run /login", Unavailable),
             (None, None, "Credit balance is too low", Unavailable),
-            (None, None, "Claude AI usage limit reached|1735000000", Transient),
+            (None, None, "Claude AI usage limit reached|1735000000", Failed),
             (None, None, "unexpected status 401 Unauthorized: rate limit", Unavailable),
-            (None, None, "exceeded retry limit, last status: 429 Too Many Requests", Transient),
+            (None, None, "exceeded retry limit, last status: 429 Too Many Requests", Failed),
             (
                 None,
                 None,
                 "API Error: 529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}",
-                Transient,
+                Failed,
             ),
             (None, None, "{\"error\": {\"code\": 401, \"message\": \"quota\"}}", Unavailable),
             (
@@ -215,7 +196,7 @@ mod tests {
                 None,
                 None,
                 "[API Error: {\"error\": {\"code\": 503, \"message\": \"your api key\"}}]",
-                Transient,
+                Failed,
             ),
             (None, None, "the file is missing", Failed),
             (None, None, "", Failed),
@@ -227,7 +208,7 @@ mod tests {
     #[test]
     fn an_error_is_told_on_one_short_line() {
         let message = format!("bad\u{1b}[31m\n{}", "x".repeat(10_000));
-        let trouble = Trouble::of("codex", &Reported::message(&message));
+        let trouble = Trouble::reported("codex", None, None, &message);
         assert!(trouble.why.starts_with("`codex` reports an error: bad xxx"), "{}", trouble.why);
         assert!(trouble.why.len() < 500 && !trouble.why.contains(['\n', '\u{1b}']));
     }

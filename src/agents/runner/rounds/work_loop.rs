@@ -1,260 +1,223 @@
-//! Who works at what next, until nothing is left: the loop of a runner.
+//! The loop of a runner: it starts agents on what there is to do, until nothing is left.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::ask_people::Answered;
-use super::find_work::{Found, LOOK, Rounds, TICK};
-use crate::agents::runner::news::{News, Waits};
-use crate::agents::runner::request::{Account, Audience, End, Pace, RunnerSetup, Wish};
+use super::ask_people::{LOOK, PeopleAnswer, TICK, ask};
+use super::find_work::{AvailableWork, WorkFinder};
+use crate::agents::runner::news::{RunControl, RunEvent};
+use crate::agents::runner::request::{
+    Audience, Pace, RunOutcome, RunSummary, RunTarget, RunnerSetup,
+};
 use crate::agents::runner::visit;
-use crate::agents::runner::visit_run::{Assignment, VisitEnd};
-use crate::git::GitError;
-use crate::history::sync::remote_state::is_cut_off;
+use crate::agents::runner::visit_state::{Assignment, VisitEnd};
+use crate::domain::Ticket;
 use crate::project::error::error::OpsError;
 use crate::storage::runs::Runs;
-use crate::tasks::apply::change::DryRun;
+use crate::tasks::plan::choice::DryRun;
 
-/// A remote that could not be reached is left alone at least so long, and at most so long.
-const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+/// The longest pause before another try of what failed for a while: a remote, a lock, a merge.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// Works until nothing is left, or `stop` is set.
 pub fn work(
     project: &RunnerSetup,
-    wish: &Wish,
+    wish: &RunTarget,
     jobs: usize,
     pace: Pace,
     stop: &AtomicBool,
     audience: &mut dyn Audience,
-) -> Result<Account, OpsError> {
-    let (tell, heard) = mpsc::channel();
+) -> Result<RunSummary, OpsError> {
+    let (sender, messages) = mpsc::channel();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
-        let mut rounds = Rounds::new(project, wish)?;
-        let runs = Runs::of(&rounds.workspace.paths);
+        let finder = WorkFinder::new(project, wish)?;
+        let runs = Runs::of(&finder.workspace.paths);
         // Nobody waits for the debris of years, and what cannot be removed keeps nobody from work.
         let over = &over;
         scope.spawn(move || runs.prune(SystemTime::from((project.clock)()), over));
-        let end = rounds.go(scope, &tell, &heard, jobs.max(1), pace, stop, audience);
+        let (visits, begun, given_up, told) = (0, 0, Vec::new(), BTreeSet::new());
+        let jobs = jobs.max(1);
+        let mut run = RunLoop { finder, jobs, pace, stop, messages, visits, begun, given_up, told };
+        let end = run.go(scope, &sender, audience);
         // Whatever ended it: nobody is left at work behind its back.
         stop.fetch_or(end.is_err(), Ordering::Relaxed);
-        let wound_up = rounds.wind_up(&heard, audience);
+        let mut outcome = Ok(());
+        while !run.finder.running.is_empty() {
+            outcome = outcome.and(run.hear(audience));
+        }
         over.store(true, Ordering::Relaxed);
-        let end = end.and_then(|end| wound_up.map(|()| end))?;
-        Ok(Account {
-            visits: rounds.visits,
-            unavailable: rounds.unavailable,
-            given_up: rounds.given_up,
-            end,
-        })
+        let end = end.and_then(|end| outcome.map(|()| end))?;
+        let unavailable = run.finder.unavailable;
+        Ok(RunSummary { visits: run.visits, unavailable, given_up: run.given_up, end })
     })
 }
 
-/// What workers say.
-enum Word {
-    News(News),
+/// A message of a worker.
+enum WorkerMessage {
+    RunEvent(RunEvent),
     Ended(Assignment, Result<VisitEnd, OpsError>),
 }
 
-/// Something that keeps everybody from beginning anything, and passes: it is told once, and tried again.
-struct PassingObstacle {
-    text: String,
-    met: Instant,
-    pause: Duration,
+struct RunLoop<'a> {
+    finder: WorkFinder<'a>,
+    jobs: usize,
+    pace: Pace,
+    stop: &'a AtomicBool,
+    messages: Receiver<WorkerMessage>,
+    visits: usize,
+    begun: usize,
+    given_up: Vec<(Ticket, String)>,
+    /// The obstacles that were told: each is told once.
+    told: BTreeSet<String>,
 }
 
-impl PassingObstacle {
-    /// Returns the obstacle that was met; the pause before another try of a remote doubles each time.
-    fn met(before: Option<&Self>, error: &OpsError) -> Self {
-        let is_remote = matches!(
-            error,
-            OpsError::Remote(_)
-                | OpsError::NotConfirmed { .. }
-                | OpsError::Git(GitError::NotStored { .. })
-        );
-        let pause = match before {
-            _ if !is_remote => TICK,
-            Some(before) => (before.pause * 2).clamp(SHORTEST_PAUSE, LONGEST_PAUSE),
-            None => SHORTEST_PAUSE,
-        };
-        Self { text: error.problem(), met: Instant::now(), pause }
-    }
-}
-
-impl<'a> Rounds<'a> {
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the ends of one channel, and what bounds the loop"
-    )]
+impl<'a> RunLoop<'a> {
     fn go<'s>(
         &mut self,
         scope: &'s Scope<'s, 'a>,
-        tell: &Sender<Word>,
-        heard: &Receiver<Word>,
-        jobs: usize,
-        pace: Pace,
-        stop: &'a AtomicBool,
+        sender: &Sender<WorkerMessage>,
         audience: &mut dyn Audience,
-    ) -> Result<End, OpsError> {
+    ) -> Result<RunOutcome, OpsError> {
+        let is_stopped = || self.stop.load(Ordering::Relaxed);
         let mut looked: Option<Instant> = None;
-        let mut obstacle: Option<PassingObstacle> = None;
+        // When something that passes was met last, and the pause before the next try.
+        let mut obstacle: Option<(Instant, Duration)> = None;
         loop {
-            let mut found = Found::Nothing(Vec::new());
-            let is_passed =
-                obstacle.as_ref().is_none_or(|obstacle| obstacle.met.elapsed() >= obstacle.pause);
-            let is_due = is_passed
-                && (self.running.is_empty() || looked.is_none_or(|at| at.elapsed() >= LOOK));
-            let may_begin = |rounds: &Self| match pace {
-                Pace::Through => rounds.running.len() < jobs,
-                Pace::OneVisit => rounds.begun == 0,
-            };
-            while is_due && !stop.load(Ordering::Relaxed) && may_begin(self) {
+            let mut found = AvailableWork::Nothing(Vec::new());
+            let is_passed = obstacle.is_none_or(|(met, pause)| met.elapsed() >= pause);
+            let is_due =
+                self.finder.running.is_empty() || looked.is_none_or(|at| at.elapsed() >= LOOK);
+            while is_passed && is_due && !is_stopped() && self.may_begin() {
                 looked = Some(Instant::now());
-                found = match self.find(DryRun::No) {
-                    // A merge, or whoever has the lock, ends some time; nobody who is at work is ended for it.
-                    Err(error) if error.passes() => {
-                        let met = PassingObstacle::met(obstacle.as_ref(), &error);
-                        let is_absence = error.code() == "offline";
-                        let is_told = obstacle.is_some_and(|before| before.text == met.text)
-                            || (is_absence && self.told_of_absence);
-                        if !is_told {
-                            audience.hear(&News::Obstacle(met.text.clone()));
-                        }
-                        self.told_of_absence |= is_absence;
-                        obstacle = Some(met);
+                match self.finder.find(DryRun::No) {
+                    Ok(AvailableWork::Work(assignment)) => {
+                        obstacle = None;
+                        self.begin(scope, sender.clone(), assignment);
+                    }
+                    Ok(other) => {
+                        (found, obstacle) = (other, None);
                         break;
                     }
-                    found => found?,
-                };
-                obstacle = None;
-                // What an agent has is found without a network as well.
-                self.told_of_absence = self.told_of_absence && is_cut_off(&self.workspace);
-                let Found::Work(assignment) = found else { break };
-                self.served = Some(assignment.agent.clone());
-                self.begin(scope, tell.clone(), assignment, stop);
-                found = Found::Nothing(Vec::new());
+                    // A merge, or whoever has the lock, ends some time; nobody who is at work is ended for it.
+                    Err(error) if error.passes() => {
+                        if self.told.insert(error.problem()) {
+                            audience.hear(&RunEvent::Obstacle(error.problem()));
+                        }
+                        let pause = obstacle.map_or(TICK, |(_, pause)| pause * 2);
+                        obstacle = Some((Instant::now(), pause.min(LONGEST_PAUSE)));
+                        break;
+                    }
+                    Err(error) => return Err(error),
+                }
             }
-            if self.running.is_empty() {
-                if stop.load(Ordering::Relaxed) {
-                    return Ok(End::Stopped);
-                }
-                if pace == Pace::OneVisit && self.begun > 0 {
-                    return Ok(End::Stepped);
-                }
-                if obstacle.is_some() {
-                    audience.tick();
-                    thread::sleep(TICK);
-                    continue;
-                }
-                match found {
-                    Found::Finished(status) => return Ok(End::Finished(status)),
-                    Found::Nothing(waits) => match self.ask(&waits, stop, audience)? {
-                        Answered::Said => self.begun += 1,
-                        Answered::Overtaken => {}
-                        // Whoever was asked wants to stop.
-                        Answered::Later if stop.load(Ordering::Relaxed) => {}
-                        Answered::Later => return Ok(self.idle(waits, audience)),
-                    },
-                    Found::Work(_) => {}
+            if !self.finder.running.is_empty() {
+                let running = self.finder.running.len();
+                self.hear(audience)?;
+                if self.finder.running.len() < running {
+                    looked = None;
                 }
                 continue;
             }
-            match heard.recv_timeout(TICK) {
-                Ok(word) => {
-                    if let Word::Ended(..) = &word {
-                        looked = None;
-                    }
-                    self.hear(word, audience)?;
+            if is_stopped() {
+                return Ok(RunOutcome::Stopped);
+            }
+            if self.pace == Pace::OneVisit && self.begun > 0 {
+                return Ok(RunOutcome::Stepped);
+            }
+            if obstacle.is_some() {
+                audience.tick();
+                thread::sleep(TICK);
+                continue;
+            }
+            let waits = match found {
+                AvailableWork::Work(_) => continue,
+                AvailableWork::Finished(status) => return Ok(RunOutcome::Finished(status)),
+                AvailableWork::Nothing(waits) => waits,
+            };
+            match ask(self.finder.project, &waits, self.stop, audience)? {
+                PeopleAnswer::Completed => {
+                    (self.visits, self.begun) = (self.visits + 1, self.begun + 1);
                 }
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => audience.tick(),
+                PeopleAnswer::Overtaken => {}
+                // Whoever was asked wants to stop.
+                PeopleAnswer::None if is_stopped() => {}
+                PeopleAnswer::None => {
+                    for wait in &waits {
+                        audience.hear(&RunEvent::WaitingWork(wait.clone()));
+                    }
+                    return Ok(match self.finder.wish {
+                        RunTarget::Agents { .. } => RunOutcome::NothingLeft,
+                        RunTarget::Task(_) => RunOutcome::Waiting(waits),
+                    });
+                }
             }
         }
     }
 
-    fn idle(&self, waits: Vec<Waits>, audience: &mut dyn Audience) -> End {
-        for wait in &waits {
-            audience.hear(&News::Waits(wait.clone()));
+    fn may_begin(&self) -> bool {
+        match self.pace {
+            Pace::Through => self.finder.running.len() < self.jobs,
+            Pace::OneVisit => self.begun == 0,
         }
-        match self.wish {
-            Wish::Agents { .. } => End::NothingLeft,
-            Wish::Task(_) => End::Waiting(waits),
-        }
-    }
-
-    /// Waits for whoever is still at work.
-    fn wind_up(
-        &mut self,
-        heard: &Receiver<Word>,
-        audience: &mut dyn Audience,
-    ) -> Result<(), OpsError> {
-        let mut outcome = Ok(());
-        while !self.running.is_empty() {
-            match heard.recv_timeout(TICK) {
-                Ok(word) => outcome = outcome.and(self.hear(word, audience)),
-                Err(_) => audience.tick(),
-            }
-        }
-        outcome
     }
 
     fn begin<'s>(
         &mut self,
         scope: &'s Scope<'s, 'a>,
-        tell: Sender<Word>,
+        sender: Sender<WorkerMessage>,
         assignment: Assignment,
-        stop: &'a AtomicBool,
     ) {
-        self.running.insert(assignment.ticket.clone());
+        self.finder.running.insert(assignment.ticket.clone());
         self.begun += 1;
-        let project = self.project;
+        let (project, stop) = (self.finder.project, self.stop);
         scope.spawn(move || {
-            // Whoever hears it waits for this very word before it goes.
-            let news = |news: News| drop(tell.send(Word::News(news)));
-            let end = visit::work(project, &assignment, stop, &news);
-            drop(tell.send(Word::Ended(assignment, end)));
+            // The loop waits for the end of every visit, so that all is received.
+            let news = |news: RunEvent| drop(sender.send(WorkerMessage::RunEvent(news)));
+            let end = visit::work(project, &assignment, RunControl { stop, news: &news });
+            drop(sender.send(WorkerMessage::Ended(assignment, end)));
         });
     }
 
-    fn hear(&mut self, word: Word, audience: &mut dyn Audience) -> Result<(), OpsError> {
-        let (assignment, end) = match word {
-            Word::News(news) => {
+    /// Hears one message of a worker, if one comes soon. Fails where a visit ended with an error that is not only its own.
+    fn hear(&mut self, audience: &mut dyn Audience) -> Result<(), OpsError> {
+        let (Assignment { ticket, agent, .. }, end) = match self.messages.recv_timeout(TICK) {
+            Ok(WorkerMessage::RunEvent(news)) => {
                 audience.hear(&news);
                 return Ok(());
             }
-            Word::Ended(assignment, end) => (assignment, end),
-        };
-        self.running.remove(&assignment.ticket);
-        let why = match end? {
-            VisitEnd::Completed => {
-                self.visits += 1;
-                return self.look_after(&assignment.ticket.task);
+            Ok(WorkerMessage::Ended(assignment, end)) => (assignment, end),
+            Err(_) => {
+                audience.tick();
+                return Ok(());
             }
+        };
+        self.finder.running.remove(&ticket);
+        match end? {
+            VisitEnd::Completed => self.visits += 1,
             VisitEnd::GivenUp(why) => {
                 self.visits += 1;
-                self.ahead.forget();
-                self.given_up.push((assignment.ticket, why));
-                return Ok(());
+                self.given_up.push((ticket, why));
             }
-            VisitEnd::Overtaken(why) | VisitEnd::Busy(why) | VisitEnd::Broken(why) => {
+            VisitEnd::Overtaken(why) | VisitEnd::Broken(why) => {
                 // Of a task that is driven, it is told why it goes no further.
-                if let Wish::Agents { .. } = self.wish {
-                    audience.hear(&News::remark(&assignment.ticket, why.clone()));
+                if let RunTarget::Agents { .. } = self.finder.wish {
+                    audience.hear(&RunEvent::remark(&ticket, why.clone()));
                 }
-                why
+                self.finder.tried.insert(ticket, why);
             }
-            VisitEnd::Stopped => "it was stopped".to_owned(),
+            VisitEnd::Stopped => {
+                self.finder.tried.insert(ticket, "it was stopped".to_owned());
+            }
             VisitEnd::Unavailable(why) => {
-                audience
-                    .hear(&News::Unavailable { agent: assignment.agent.clone(), why: why.clone() });
+                audience.hear(&RunEvent::Unavailable { agent: agent.clone(), why: why.clone() });
                 // Somebody else may be able to.
-                self.unavailable.insert(assignment.agent, why);
-                return Ok(());
+                self.finder.unavailable.insert(agent, why);
             }
-        };
-        self.tried.insert(assignment.ticket, why);
+        }
         Ok(())
     }
 }

@@ -1,128 +1,119 @@
 //! The answers that are data: the file that `AOF_OUTPUT` names, and a JSON object in what was printed.
 
-use super::question::{Question, Said, Source};
+use super::question::{AnswerSource, RunAnswer, RunQuestion};
 use crate::agents::runner::output::{plain_text, shortened};
 use crate::agents::runner::report::agent_report::Report;
-use crate::domain::{Map, Outcome, Outputs, Ticket, listed};
+use crate::domain::{Map, Outputs, Ticket, listed};
 use crate::files::completion_file::{Answer, answer, answer_of, json_answer};
 use crate::files::json::numbers::read;
 use crate::files::yaml::Fault;
 
-/// How many faults are told at once.
+/// How many faults of an answer are shown, and how many characters of them.
 const FAULTS: usize = 5;
-
-/// How much is told of them, in characters.
 const LONGEST: usize = 800;
 
-/// Returns what the file says, or what is wrong with it. An empty file says nothing.
-pub(crate) fn in_file(asked: &Question<'_>, bytes: Option<&[u8]>) -> Result<Option<Said>, String> {
-    let Some(bytes) = bytes.filter(|bytes| !bytes.trim_ascii().is_empty()) else { return Ok(None) };
-    let answer = answer(bytes).map_err(|faults| {
-        format!(
-            "the file `$AOF_OUTPUT` cannot be read: {}; write JSON with `outcome` and `summary`",
-            told(&faults)
-        )
-    })?;
-    let outcome = judged(asked, &answer, Source::OutputFile)?;
-    Ok(Some(Said::of(answer, outcome, Source::OutputFile)))
+/// What stands in place of an answer, for messages.
+pub(crate) const NO_BLOCK: &str = "the last message has no such block";
+
+/// Returns the answer in the file, or what is wrong with it. An empty file is no answer.
+pub(crate) fn in_file(
+    asked: &RunQuestion<'_>,
+    bytes: Option<&[u8]>,
+) -> Result<Option<RunAnswer>, String> {
+    let bytes = bytes.filter(|bytes| !bytes.trim_ascii().is_empty());
+    let fix = "write JSON with `outcome` and `summary`";
+    bytes.map(|bytes| checked(asked, answer(bytes), AnswerSource::OutputFile, fix)).transpose()
 }
 
-/// Returns the outcome of an answer, or why it has none that counts.
-fn judged(asked: &Question<'_>, answer: &Answer, source: Source) -> Result<Outcome, String> {
-    if let Some(ticket) = answer.ticket.as_ref().filter(|ticket| !means(ticket, asked.ticket)) {
+/// Returns the answer in an object that was printed: apart from the text, as the whole last message, or as the fenced block that
+/// ends it. The inner error says what stands in its place.
+pub(crate) fn in_output(
+    asked: &RunQuestion<'_>,
+    report: &Report,
+) -> Result<Result<RunAnswer, &'static str>, String> {
+    match found(asked, report) {
+        Ok(read) => {
+            let fix = "give it `outcome` and `summary`";
+            checked(asked, read, AnswerSource::Structured, fix).map(Ok)
+        }
+        Err(instead) => Ok(Err(instead)),
+    }
+}
+
+/// Compares an answer with the question. Fails with what is wrong, and its fix.
+fn checked(
+    asked: &RunQuestion<'_>,
+    read: Result<Answer, Vec<Fault>>,
+    source: AnswerSource,
+    fix: &str,
+) -> Result<RunAnswer, String> {
+    let fields = read.map_err(|faults| {
+        let one = |fault: &Fault| match &fault.help {
+            Some(help) => format!("{} ({help})", fault.message),
+            None => fault.message.clone(),
+        };
+        let mut list: Vec<String> = faults.iter().take(FAULTS).map(one).collect();
+        if faults.len() > FAULTS {
+            list.push(format!("and {} more", faults.len() - FAULTS));
+        }
+        // What was written may be quoted in it.
+        let faults = shortened(&plain_text(&list.join("; ")), LONGEST);
+        format!("{source} cannot be read: {faults}; {fix}")
+    })?;
+    let (ticket, agent, possible) = (asked.ticket, asked.agent, listed(&asked.possible));
+    if let Some(other) = fields.ticket.as_ref().filter(|other| !means(other, ticket)) {
         return Err(format!(
-            "{source} is about `{ticket}`, and the work is `{}`; leave `task` away",
-            asked.ticket
+            "{source} is about `{other}`, and the work is `{ticket}`; leave `task` away"
         ));
     }
-    if let Some(agent) = answer.agent.as_ref().filter(|agent| *agent != asked.agent) {
+    if let Some(other) = fields.agent.as_ref().filter(|other| *other != agent) {
         return Err(format!(
-            "{source} is signed by `{agent}`, and the work is `{}`'s; leave `agent` away",
-            asked.agent
+            "{source} is signed by `{other}`, and the work is `{agent}`'s; leave `agent` away"
         ));
     }
     // `_` stands for the only way out there is.
-    let word = answer.word().filter(|word| *word != "_" || asked.unsaid.is_none());
-    match word {
-        Some(word) => asked.named(word).cloned().ok_or_else(|| {
-            let word = word.chars().take(60).collect::<String>().escape_debug().to_string();
-            format!(
-                "{source} has the outcome `{word}`, which is none here; there are {}",
-                listed(&asked.possible)
-            )
-        }),
-        None if answer.outcome.is_some() => Err(format!(
+    let outcome = match fields.word().filter(|word| *word != "_" || asked.unsaid.is_none()) {
+        Some(word) => {
+            let known = asked.possible.iter().find(|outcome| outcome.is_meant_by(word));
+            known.cloned().ok_or_else(|| {
+                let word = word.chars().take(60).collect::<String>().escape_debug().to_string();
+                format!(
+                    "{source} has the outcome `{word}`, which is none here; there are {possible}"
+                )
+            })
+        }
+        None if fields.outcome.is_some() => Err(format!(
             "{source} has one outcome in `outcome` and another in `$status`; give one of them"
         )),
         None => asked.unsaid.cloned().ok_or_else(|| {
-            format!(
-                "{source} has no `outcome` that is a text; it is one of {}",
-                listed(&asked.possible)
-            )
+            format!("{source} has no `outcome` that is a text; it is one of {possible}")
         }),
-    }
+    };
+    Ok(RunAnswer { source, outcome: Some(outcome?), fields })
 }
 
-/// Returns whether the visit is meant by a ticket that may say less.
+/// Returns whether a ticket, which may say less, means the visit.
 fn means(said: &Ticket, own: &Ticket) -> bool {
     said.task == own.task
         && said.visit.is_none_or(|visit| own.visit == Some(visit))
         && said.branch.as_ref().is_none_or(|branch| own.branch.as_ref() == Some(branch))
 }
 
-/// Returns what is wrong, each with its fix.
-fn told(faults: &[Fault]) -> String {
-    let one = |fault: &Fault| match &fault.help {
-        Some(help) => format!("{} ({help})", fault.message),
-        None => fault.message.clone(),
-    };
-    let mut list: Vec<String> = faults.iter().take(FAULTS).map(one).collect();
-    if faults.len() > FAULTS {
-        list.push(format!("and {} more", faults.len() - FAULTS));
-    }
-    // What was written may be quoted in it.
-    shortened(&plain_text(&list.join("; ")), LONGEST)
-}
-
-/// What there is in place of an answer, for messages.
-pub(crate) const NO_BLOCK: &str = "the last message has no such block";
-
-/// Returns what an object says that was printed: apart from the text, as the whole last message, or as the fenced block that ends
-/// it. Where none answers, the inner error says what there is in its place.
-pub(crate) fn in_output(
-    asked: &Question<'_>,
-    report: &Report,
-) -> Result<Result<Said, &'static str>, String> {
-    let read = match found(asked, report) {
-        Ok(read) => read,
-        Err(instead) => return Ok(Err(instead)),
-    };
-    let answer = read.map_err(|faults| {
-        format!(
-            "{} cannot be read: {}; give it `outcome` and `summary`",
-            Source::Structured,
-            told(&faults)
-        )
-    })?;
-    let outcome = judged(asked, &answer, Source::Structured)?;
-    Ok(Ok(Said::of(answer, outcome, Source::Structured)))
-}
-
 fn found(
-    asked: &Question<'_>,
+    asked: &RunQuestion<'_>,
     report: &Report,
 ) -> Result<Result<Answer, Vec<Fault>>, &'static str> {
+    let has_variants = matches!(asked.outputs, Outputs::Variants(_));
+    let answers = |object: &Map| {
+        object.contains_key("outcome") || has_variants && object.contains_key("$status")
+    };
     if let Some(object) = &report.structured {
-        return if answers(asked, object) {
-            Ok(answer_of(object.clone()))
-        } else {
-            Err("the JSON object that was printed has no `outcome`")
-        };
+        let read = answers(object).then(|| answer_of(object.clone()));
+        return read.ok_or("the JSON object that was printed has no `outcome`");
     }
-    if let Ok(object) = read::<Map>(report.text.trim())
-        && answers(asked, &object)
-    {
-        return Ok(json_answer(report.text.trim()));
+    let text = report.text.trim();
+    if read::<Map>(text).is_ok_and(|object| answers(&object)) {
+        return Ok(json_answer(text));
     }
     let block = match last_json(&report.text) {
         Fenced::Nothing => return Err(NO_BLOCK),
@@ -130,19 +121,13 @@ fn found(
         Fenced::Block(block) => block.trim(),
     };
     match read::<Map>(block) {
-        Ok(object) if answers(asked, &object) && asked.prompt.contains(block) => {
+        Ok(object) if !answers(&object) => Err("its last block of JSON has no `outcome`"),
+        Ok(_) if asked.prompt.contains(block) => {
             Err("its last block of JSON stands in the prompt just as it is")
         }
-        Ok(object) if answers(asked, &object) => Ok(json_answer(block)),
-        Ok(_) => Err("its last block of JSON has no `outcome`"),
+        Ok(_) => Ok(json_answer(block)),
         Err(_) => Err("its last block of JSON is not one object that can be read"),
     }
-}
-
-/// Returns whether an object is meant to be an answer.
-fn answers(asked: &Question<'_>, object: &Map) -> bool {
-    let has_variants = matches!(asked.outputs, Outputs::Variants(_));
-    object.contains_key("outcome") || has_variants && object.contains_key("$status")
 }
 
 /// What a message ends with.

@@ -11,7 +11,7 @@ use crate::observability::stats::gates::GateStats;
 use crate::observability::stats::loops::MANY as MANY_PASSES;
 use crate::observability::stats::report::Stats;
 use crate::observability::stats::weeks::{Direction, Week};
-use crate::tasks::headers::header::time;
+use crate::tasks::headers::summary::time;
 
 /// The sentence where tasks have only waited.
 pub(crate) const NO_VISITS: &str =

@@ -9,7 +9,7 @@ use crate::observability::stats::gates::GateStats;
 use crate::observability::stats::loops::MANY as MANY_PASSES;
 use crate::observability::stats::numbers::{Share, Spread};
 use crate::observability::stats::report::Stats;
-use crate::tasks::headers::header::time;
+use crate::tasks::headers::summary::time;
 
 /// No row is left out.
 pub(crate) const ALL: usize = usize::MAX;

@@ -3,7 +3,7 @@
 use serde_json::Number;
 
 use crate::domain::workflow::shape::{Count, Interval, compare};
-use crate::files::config::decode::{Fields, wrong_kind};
+use crate::files::config::decode::{Faults, Fields};
 use crate::files::yaml::{Fault, Kind as Form, Node};
 
 /// Returns how many nodes a tree has.
@@ -18,12 +18,12 @@ pub(crate) fn size(node: &Node<'_>) -> usize {
 
 /// Returns how many there may be.
 pub(crate) fn count(
-    fields: &mut Fields<'_, '_>,
+    fields: &Fields<'_, '_>,
     least: &'static str,
     most: &'static str,
-    faults: &mut Vec<Fault>,
+    faults: &Faults,
 ) -> Count {
-    let mut whole = |key: &'static str| {
+    let whole = |key: &'static str| {
         let number = number(fields, key, faults)?;
         // JSON Schema takes 2.0 for 2.
         let float = number.as_f64().filter(|float| float.fract() == 0.0);
@@ -32,7 +32,7 @@ pub(crate) fn count(
         if whole.is_none() {
             let message = format!("`{key}` is a whole number from 0, and this is `{number}`");
             let span = fields.take(key).map_or(0..0, |node| node.span.clone());
-            faults.push(Fault::new("invalid_value", span, message));
+            faults.add("invalid_value", &span, message, "");
         }
         whole
     };
@@ -46,7 +46,7 @@ pub(crate) fn count(
 }
 
 /// Returns how large a number may be.
-pub(crate) fn interval(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> Interval {
+pub(crate) fn interval(fields: &Fields<'_, '_>, faults: &Faults) -> Interval {
     let least = number(fields, "minimum", faults);
     let most = number(fields, "maximum", faults);
     if let (Some(low), Some(high)) = (&least, &most)
@@ -57,16 +57,12 @@ pub(crate) fn interval(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> 
     Interval { least, most }
 }
 
-fn number(
-    fields: &mut Fields<'_, '_>,
-    key: &'static str,
-    faults: &mut Vec<Fault>,
-) -> Option<Number> {
+fn number(fields: &Fields<'_, '_>, key: &'static str, faults: &Faults) -> Option<Number> {
     let node = fields.take(key)?;
     if let Form::Number(number) = &node.kind {
         return Some(number.number().clone());
     }
-    faults.push(wrong_kind(node, format_args!("`{key}` is a number")));
+    faults.wrong_kind(node, format_args!("`{key}` is a number"), "");
     None
 }
 

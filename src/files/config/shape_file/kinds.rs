@@ -7,10 +7,9 @@ use super::shape;
 use crate::domain::workflow::shape::Fields as Declared;
 use crate::domain::workflow::shape::{Kind, List, Others};
 use crate::domain::{listed, nearest};
-use crate::files::config::decode::parse_node;
-use crate::files::config::decode::{Fields, wrong_kind};
+use crate::files::config::decode::{Faults, Fields, one_or_many, parse_node};
+use crate::files::yaml::Node;
 use crate::files::yaml::node::Kind as Form;
-use crate::files::yaml::{Fault, Node};
 
 /// Each keyword that only one kind of value has, with the word for that kind.
 const OF_A_KIND: &[(&str, &str)] = &[
@@ -32,9 +31,9 @@ const KINDS: &[&str] = &["object", "array", "string", "number", "integer", "bool
 /// Returns the kinds of values that a schema names, or that its keywords speak of.
 pub(crate) fn kinds(
     node: &Node<'_>,
-    fields: &mut Fields<'_, '_>,
+    fields: &Fields<'_, '_>,
     depth: usize,
-    faults: &mut Vec<Fault>,
+    faults: &Faults,
 ) -> Vec<Kind> {
     let words = kind_words(fields, faults);
     let mut said: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
@@ -50,8 +49,7 @@ pub(crate) fn kinds(
                     "`{keyword}` is for `{kind}`, and `type` does not name it: it would be ignored"
                 );
                 let help = format!("remove it, or add `{kind}` to `type`");
-                faults
-                    .push(Fault::new("dead_keyword", fields.key_span(keyword), message).help(help));
+                fields.fault(keyword, "dead_keyword", message, help);
             }
         } else {
             said.push(kind);
@@ -77,31 +75,19 @@ pub(crate) fn kinds(
 }
 
 /// Returns the words of `type`, each once, with their places; none if it is absent.
-fn kind_words(
-    fields: &mut Fields<'_, '_>,
-    faults: &mut Vec<Fault>,
-) -> Vec<(&'static str, Range<usize>)> {
+fn kind_words(fields: &Fields<'_, '_>, faults: &Faults) -> Vec<(&'static str, Range<usize>)> {
     let Some(node) = fields.take("type") else {
         if fields.has("type") {
-            let fault = Fault::new("invalid_value", fields.key_span("type"), "`type` says nothing");
-            faults.push(fault.help("for the kind of that name, write `type: \"null\"`"));
+            let help = "for the kind of that name, write `type: \"null\"`";
+            fields.fault("type", "invalid_value", "`type` says nothing", help);
         }
         return Vec::new();
     };
-    let items = if matches!(node.kind, Form::Sequence(_)) {
-        node.items()
-    } else {
-        std::slice::from_ref(node)
-    };
     let mut words: Vec<(&'static str, Range<usize>)> = Vec::new();
-    for item in items {
+    for item in one_or_many(node) {
         if item.is_null() {
-            let fault = Fault::new(
-                "invalid_value",
-                item.span.clone(),
-                "this says nothing; the kind is a word",
-            );
-            faults.push(fault.help("write `\"null\"` with quotes"));
+            let help = "write `\"null\"` with quotes";
+            faults.invalid(item, "this says nothing; the kind is a word", help);
             continue;
         }
         let Some(word) = parse_node::<String>(item, "`type` is a word, or a list of words", faults)
@@ -115,15 +101,11 @@ fn kind_words(
                 || format!("it is one of {}", listed(KINDS)),
                 |w| format!("did you mean `{w}`?"),
             );
-            faults.push(Fault::new("invalid_value", item.span.clone(), message).help(help));
+            faults.invalid(item, message, help);
             continue;
         };
         if words.iter().any(|(other, _)| other == known) {
-            faults.push(Fault::new(
-                "duplicate",
-                item.span.clone(),
-                format!("`{known}` is said twice"),
-            ));
+            faults.add("duplicate", &item.span, format!("`{known}` is said twice"), "");
             continue;
         }
         words.push((known, item.span.clone()));
@@ -146,9 +128,9 @@ fn synonym(word: &str) -> Option<&'static str> {
 
 fn read_object(
     node: &Node<'_>,
-    fields: &mut Fields<'_, '_>,
+    fields: &Fields<'_, '_>,
     depth: usize,
-    faults: &mut Vec<Fault>,
+    faults: &Faults,
 ) -> Declared {
     let mut object = Declared::default();
     match fields.take("properties").map(|node| (&node.kind, node)) {
@@ -161,17 +143,17 @@ fn read_object(
             }
         }
         Some((_, node)) => {
-            faults.push(wrong_kind(node, "`properties` is a mapping of names and schemas"));
+            faults.wrong_kind(node, "`properties` is a mapping of names and schemas", "");
         }
     }
-    let additional = fields.flag("additionalProperties", faults);
+    let additional = fields.flag("additionalProperties");
     let written = node.get("properties").is_some();
     object.others = match additional {
         Some(true) => Others::Welcome,
         None if !written => Others::Welcome,
         Some(false) | None => Others::Refused,
     };
-    for item in required(fields, faults) {
+    for item in required(fields) {
         let Some(name) = parse_node::<String>(item, "each of `required` is a name", faults) else {
             continue;
         };
@@ -186,10 +168,10 @@ fn read_object(
                 Some(name) => format!("did you mean `{name}`?"),
                 None => format!("declare it, or require one of {}", listed(&names)),
             };
-            faults.push(Fault::new("unknown_field", item.span.clone(), message).help(help));
+            faults.add("unknown_field", &item.span, message, help);
         } else if object.requires(&name) {
             let message = format!("`{}` is required twice", name.escape_debug());
-            faults.push(Fault::new("duplicate", item.span.clone(), message));
+            faults.add("duplicate", &item.span, message, "");
         } else {
             object.required.push(name);
         }
@@ -197,19 +179,13 @@ fn read_object(
     object
 }
 
-fn required<'n, 's>(fields: &mut Fields<'n, 's>, faults: &mut Vec<Fault>) -> &'n [Node<'s>] {
-    match fields.take("required") {
-        None => &[],
-        Some(node) if matches!(node.kind, Form::Sequence(_)) => node.items(),
-        Some(node) => {
-            let fault = wrong_kind(node, "`required` is a list of names");
-            faults.push(match node.kind {
-                Form::Bool(_) => {
-                    fault.help("name the fields beside `properties`, as in `required: [branch]`")
-                }
-                _ => fault,
-            });
-            &[]
-        }
+fn required<'n, 's>(fields: &Fields<'n, 's>) -> &'n [Node<'s>] {
+    let Some(node) = fields.take("required") else { return &[] };
+    if !matches!(node.kind, Form::Sequence(_)) {
+        let is_flag = matches!(node.kind, Form::Bool(_));
+        let help = "name the fields beside `properties`, as in `required: [branch]`";
+        let help = if is_flag { help } else { "" };
+        fields.faults.wrong_kind(node, "`required` is a list of names", help);
     }
+    node.items()
 }

@@ -7,18 +7,20 @@ use crate::domain::workflow::shape::{Variant, random};
 use crate::files::yaml::{Limits, line_column, parse};
 
 fn outputs(text: &str) -> Outputs {
-    let mut faults = Vec::new();
-    let outputs = read(&parse(text, &Limits::default()).unwrap(), &mut faults);
+    let faults = Faults::default();
+    let outputs = read(&parse(text, &Limits::default()).unwrap(), &faults);
+    let faults = faults.into_inner();
     assert!(faults.is_empty(), "{faults:#?}");
     outputs
 }
 
 /// Returns what is wrong as `line:column code: message (help)`.
 fn wrong(text: &str) -> Vec<String> {
-    let mut faults = Vec::new();
-    let read = read(&parse(text, &Limits::default()).unwrap(), &mut faults);
+    let faults = Faults::default();
+    let read = read(&parse(text, &Limits::default()).unwrap(), &faults);
     assert_eq!(read, Outputs::Open, "what is wrong is not half read");
     faults
+        .into_inner()
         .iter()
         .map(|fault| {
             let (line, column) = line_column(text, fault.span.start);
@@ -240,9 +242,9 @@ proptest! {
     fn a_schema_reads_back_as_its_shape(shape in random::objects()) {
         let schema = of_shape(&shape);
         let text = schema.to_string();
-        let mut faults = Vec::new();
-        let back = read(&parse(&text, &Limits::default()).unwrap(), &mut faults);
-        prop_assert_eq!(&faults, &[]);
+        let faults = Faults::default();
+        let back = read(&parse(&text, &Limits::default()).unwrap(), &faults);
+        prop_assert_eq!(faults.into_inner(), []);
         prop_assert_eq!(&back, &Outputs::One(shape), "{}", text);
     }
 
@@ -251,7 +253,7 @@ proptest! {
         let text = json!({key: value, "properties": {"a": {key: value}}}).to_string();
         let node = parse(&text, &Limits::default());
         if let Ok(node) = node {
-            read(&node, &mut Vec::new());
+            read(&node, &Faults::default());
         }
     }
 }

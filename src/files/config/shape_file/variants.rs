@@ -2,37 +2,39 @@
 
 use super::{STATUS, top};
 use crate::domain::workflow::shape::{Kind, Outputs, Shape, Variant};
-use crate::files::config::decode::{Fields, wrong_kind};
+use crate::files::config::decode::{Faults, Fields};
 use crate::files::yaml::node::Kind as Form;
 use crate::files::yaml::{Fault, Node};
 
-pub(crate) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Outputs> {
-    let mut fields = Fields::of(node, "a choice of variants", faults)?;
+pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Option<Outputs> {
+    let fields = Fields::of(node, "a choice of variants", faults)?;
     for key in ["$schema", "title", "description"] {
-        fields.text(key, faults);
+        fields.text(key);
     }
     if let Some(kind) = fields.take("type").filter(|kind| kind.as_str() != Some("object")) {
-        faults.push(
-            Fault::new("wrong_kind", kind.span.clone(), "outputs are an object")
-                .help("write `type: object`, or nothing"),
+        faults.add(
+            "wrong_kind",
+            &kind.span,
+            "outputs are an object",
+            "write `type: object`, or nothing",
         );
     }
     let list = fields.take("oneOf");
-    fields.refuse_unknown_but(faults, |key| {
+    fields.refuse_unknown_but(|key| {
         let keyword = ["properties", "required", "additionalProperties", "anyOf"].contains(&key);
         keyword.then(|| "what all variants have is declared in each of them".to_owned())
     });
     let items = match list.map(|list| (list, &list.kind)) {
         Some((_, Form::Sequence(items))) if !items.is_empty() => items,
         Some((list, kind)) if !matches!(kind, Form::Sequence(_)) => {
-            faults.push(wrong_kind(list, "`oneOf` is a list of variants"));
+            faults.wrong_kind(list, "`oneOf` is a list of variants", "");
             return None;
         }
         _ => {
             let span = node
                 .entry("oneOf")
                 .map_or_else(|| node.span.clone(), |entry| entry.key.span.clone());
-            faults.push(Fault::new("empty_list", span, "`oneOf` lists nothing"));
+            faults.add("empty_list", &span, "`oneOf` lists nothing", "");
             return None;
         }
     };
@@ -65,7 +67,7 @@ pub(crate) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Option<Outputs> 
 }
 
 /// Returns the word that chooses the variant, with its place.
-fn status(item: &Node<'_>, faults: &mut Vec<Fault>) -> Option<(String, std::ops::Range<usize>)> {
+fn status(item: &Node<'_>, faults: &Faults) -> Option<(String, std::ops::Range<usize>)> {
     let entry = item.get("properties").and_then(|properties| properties.entry(STATUS));
     let missing = |span| {
         Fault::new("missing_status", span, "this variant does not say which way out it is for")

@@ -1,41 +1,37 @@
 //! What a workflow says to the agents at a gate, and mappings from outcomes.
 
 use crate::domain::{Brief, BriefText, Outcome};
-use crate::files::config::decode::{Fields, parse_key, parse_node, wrong_kind};
-use crate::files::yaml::{Entry, Fault, Kind, Node};
+use crate::files::config::decode::{Faults, Fields, parse_key, parse_node};
+use crate::files::yaml::{Entry, Kind, Node};
 
-pub(crate) fn read(node: &Node<'_>, faults: &mut Vec<Fault>) -> Brief {
-    let Some(mut fields) = Fields::of(node, "a brief", faults) else { return Brief::default() };
-    let entry = read_brief_text(&mut fields, faults);
-    let reentry = fields.take("reentry").and_then(|node| {
-        let mut fields = Fields::of(node, "a brief for after a rejection", faults)?;
-        let text = read_brief_text(&mut fields, faults);
-        fields.refuse_unknown(faults);
-        Some(text)
+pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Brief {
+    let Some(fields) = Fields::of(node, "a brief", faults) else { return Brief::default() };
+    let entry = read_brief_text(&fields);
+    let reentry = fields.below("reentry", "a brief for after a rejection").map(|fields| {
+        let text = read_brief_text(&fields);
+        fields.refuse_unknown();
+        text
     });
-    fields.refuse_unknown(faults);
+    fields.refuse_unknown();
     Brief { entry, reentry: reentry.unwrap_or_default() }
 }
 
-fn read_brief_text(fields: &mut Fields<'_, '_>, faults: &mut Vec<Fault>) -> BriefText {
+fn read_brief_text(fields: &Fields<'_, '_>) -> BriefText {
     BriefText {
-        role: fields.text("role", faults),
-        expectations: fields.list("expectations", faults),
-        outcomes: fields
-            .take("outcomes")
-            .map(|node| read_meanings(node, faults))
-            .unwrap_or_default(),
-        tips: fields.list("tips", faults),
-        instructions: fields.text("instructions", faults),
+        role: fields.text("role"),
+        expectations: fields.list("expectations"),
+        outcomes: fields.with("outcomes", read_meanings).unwrap_or_default(),
+        tips: fields.list("tips"),
+        instructions: fields.text("instructions"),
     }
 }
 
 /// Returns what each outcome means at a gate.
-fn read_meanings(node: &Node<'_>, faults: &mut Vec<Fault>) -> Vec<(Outcome, String)> {
+fn read_meanings(node: &Node<'_>, faults: &Faults) -> Vec<(Outcome, String)> {
     let entries = by_outcome(node, "`outcomes` says what each outcome means here", faults);
     let meaning = |(outcome, entry): (Outcome, &Entry<'_>)| {
-        parse_node(&entry.value, "the meaning of an outcome is a text", faults)
-            .map(|text| (outcome, text))
+        let text = parse_node(&entry.value, "the meaning of an outcome is a text", faults)?;
+        Some((outcome, text))
     };
     entries.into_iter().filter_map(meaning).collect()
 }
@@ -44,17 +40,11 @@ fn read_meanings(node: &Node<'_>, faults: &mut Vec<Fault>) -> Vec<(Outcome, Stri
 pub(crate) fn by_outcome<'n, 's>(
     node: &'n Node<'s>,
     wanted: &str,
-    faults: &mut Vec<Fault>,
+    faults: &Faults,
 ) -> Vec<(Outcome, &'n Entry<'s>)> {
     if !matches!(node.kind, Kind::Mapping(_)) {
-        faults.push(wrong_kind(node, format_args!("{wanted}: a mapping")));
+        faults.wrong_kind(node, format_args!("{wanted}: a mapping"), "");
     }
-    let mut found = Vec::new();
-    for entry in node.entries() {
-        let key = &entry.key;
-        if let Some(outcome) = parse_key(key, faults) {
-            found.push((outcome, entry));
-        }
-    }
-    found
+    let entry = |entry: &'n Entry<'s>| Some((parse_key(&entry.key, faults)?, entry));
+    node.entries().iter().filter_map(entry).collect()
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-use crate::files::frontmatter::{Edit, Path, Segment};
+use crate::files::frontmatter::{Edit, EditAct, Path, Segment};
 use crate::files::yaml::{Kind, Node};
 
 /// A small reproducible source of randomness (splitmix64).
@@ -426,19 +426,19 @@ pub(crate) fn edit(r: &mut Random, root: &Node<'_>) -> Edit {
 
 fn fits(root: &Node<'_>, edit: &Edit) -> bool {
     let mut node = root;
-    for segment in &edit.path().0 {
+    for segment in &edit.path.0 {
         let next = match (&node.kind, segment) {
             (Kind::Mapping(_), Segment::Key(key)) => node.get(key),
             (Kind::Sequence(items), Segment::Index(index)) => items.get(*index),
             (Kind::Null, Segment::Key(_)) => None,
-            _ => return matches!(edit, Edit::Remove { .. }),
+            _ => return matches!(edit.act, EditAct::Remove),
         };
         match next {
             Some(next) => node = next,
             None => return true,
         }
     }
-    !matches!(edit, Edit::Append { .. }) || matches!(node.kind, Kind::Sequence(_) | Kind::Null)
+    !matches!(edit.act, EditAct::Append(_)) || matches!(node.kind, Kind::Sequence(_) | Kind::Null)
 }
 
 fn any_edit(r: &mut Random, root: &Node<'_>) -> Edit {
@@ -451,7 +451,7 @@ fn any_edit(r: &mut Random, root: &Node<'_>) -> Edit {
         1 => Edit::remove(path),
         2 => {
             let key = if r.one_in(5) { text(r) } else { "added".to_owned() };
-            Edit::set(path.then(key), value(r, 2))
+            Edit::set(path.then(key.as_str()), value(r, 2))
         }
         _ => Edit::set(path, value(r, 2)),
     }

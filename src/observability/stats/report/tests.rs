@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::files::config::configuration::{Source, load};
-use crate::tasks::headers::ended_visit::{EndedVisit, Joined};
-use crate::tasks::headers::header::Header;
-use crate::tasks::headers::header::Stand;
+use crate::files::task_file::{Defaults, parse};
+use crate::tasks::headers::ended_visit::{EndedVisit, JoinedFork};
+use crate::tasks::headers::summary::TaskSummary;
 
 /// A task in the making.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ pub(crate) fn sent_back(gate: &str, to: &str) -> EndedVisit {
 
 impl Story {
     pub(crate) fn new(id: &str) -> Self {
-        Self { id: id.to_owned(), stays: Vec::new(), now: START }
+        Self { id: format!("AOF-{id}{id}{id}"), stays: Vec::new(), now: START }
     }
 
     /// Goes on with this visit, which begins when the last one ended; branches begin with their fork.
@@ -60,36 +60,25 @@ impl Story {
         self.then(EndedVisit { seconds, ..stay })
     }
 
-    pub(crate) fn task(&self) -> Header {
+    pub(crate) fn task(&self) -> TaskSummary {
         let last = self.stays.last().and_then(|stay| stay.to.as_deref()).unwrap_or("work");
         let end = last.starts_with('$');
-        Header {
-            id: self.id.clone(),
-            title: String::new(),
-            status: if end { "complete" } else { "ready" }.to_owned(),
-            workflow: "default".to_owned(),
-            gate: Some(last.to_owned()).filter(|_| !end),
-            visit: self.stays.len(),
-            role: None,
-            agent: None,
-            running: None,
-            overdue: false,
-            held: false,
-            claimed: None,
-            lost: None,
-            branches: Vec::new(),
-            escalated: false,
-            priority: "medium".to_owned(),
-            entered: Some(self.now).filter(|_| !end),
-            created: START,
-            updated: self.now,
-            tags: Vec::new(),
-            blockers: Vec::new(),
-            depends_on: Vec::new(),
-            lost_dependencies: Vec::new(),
-            stand: Stand::default(),
-            stays: self.stays.clone().into(),
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let text = format!(
+            "---\ntitle: x\ncreated: {}\nupdated: {}\nstatus: ready\ngate: {{current: {}, entered: \"{}\", visit: 0}}\n---\n",
+            at(START),
+            at(self.now),
+            if end { "work" } else { last },
+            at(self.now),
+        );
+        let defaults = Defaults { workflow: "default".parse().unwrap(), created: at(START) };
+        let file = parse(text.as_bytes(), &self.id.parse().unwrap(), &defaults).unwrap();
+        let mut task = TaskSummary::of(&file);
+        if end {
+            (task.task.status, task.task.gate) = (Status::Complete, None);
         }
+        task.visits = self.stays.clone().into();
+        task
     }
 }
 
@@ -105,7 +94,7 @@ fn rules() -> Rules {
 }
 
 fn of(stories: &[Story], since: Option<i64>, now: i64) -> Stats {
-    let tasks: Vec<Header> = stories.iter().map(Story::task).collect();
+    let tasks: Vec<TaskSummary> = stories.iter().map(Story::task).collect();
     let question = Question {
         since: since.map(|seconds| Timestamp::from_second(seconds).unwrap()),
         ..Question::default()
@@ -195,7 +184,7 @@ fn an_agent_is_measured_by_the_gates_it_works_at() {
 #[test]
 fn a_fork_is_counted_once_and_each_branch_for_itself() {
     let mut closing = EndedVisit { seconds: 90, retry: Some(1), ..passed("checks/b", "work") };
-    closing.join = Some(Box::new(Joined { fork: "checks".into(), failed: true }));
+    closing.join = Some(Box::new(JoinedFork { fork: "checks".into(), failed: true }));
     let story = Story::new("a")
         .lasting(10, passed("work", "checks"))
         .lasting(30, EndedVisit { rejected: true, ..passed("checks/a", "") })
@@ -256,7 +245,7 @@ fn a_clock_that_ran_backwards_is_told_and_costs_no_time() {
     let story =
         Story::new("b").then(EndedVisit { seconds: 0, skewed: true, ..passed("work", "$end") });
     let stats = of(&[story, Story::new("a")], None, START - 5_000);
-    assert_eq!(stats.skewed, ["b"]);
+    assert_eq!(stats.skewed, ["AOF-bbb"]);
     assert_eq!(stats.lead.map(|lead| lead.p50), Some(0));
     assert_eq!(gate(&stats, "work").oldest, Some(0), "now is before it came");
 }

@@ -1,238 +1,320 @@
 //! From steps to gates: one each, and one that asks before a step with a condition; how each is passed, how often it may be tried,
 //! and what then.
+//!
+//! How it counts: `max_retries` of a step and of `on_fail` is how often something is done *again* (so max + 1 runs), and a
+//! decision's is compared with the counter of the step that it sends back to. Both are what `maxRetries` means here.
 
 use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::keys::{KeyUse, STATUS, key_of};
-use super::outputs::{asked_keys, instructions, outputs};
-use super::steps::{AntfarmStep, StepDecision};
-use super::{ForeignAgent, seconds};
+use super::convert::{ForeignAgent, read_run};
+use super::keys::{KeyUse, key_of, keys_in};
+use super::replies::{expected, instructions, outputs};
+use crate::domain::FieldFate::{Converted, Dropped, Kept, Lost};
+use crate::domain::listed;
 use crate::setup::import::names::{self, Names};
-use crate::setup::import::record::Said;
-use crate::setup::import::report::ImportReport;
+use crate::setup::import::record::{FieldPlace, FieldTable, ImportReport, Record};
+use crate::setup::import::steps::{ForeignStep, StepList};
 use crate::setup::import::workflow_draft::{ExhaustedDraft, GateDraft, RouteDraft, WorkflowDraft};
 
-/// The longest line that a reply is looked through for, in bytes.
-const LONGEST_LINE: usize = 200;
+const OF_STEP: FieldTable = &[
+    ("agent", Converted, "`role`"),
+    ("name", Converted, "`description`"),
+    ("description", Kept, ""),
+    ("input", Converted, "`brief.instructions`"),
+    ("expects", Dropped, "the decision is what the reply is read for"),
+    (
+        "decision_key",
+        Converted,
+        "`signal.key`; a reply without it counts as a failure of the step, as there",
+    ),
+    ("max_retries", Converted, RETRIES),
+    ("on_fail", Converted, "`onExhausted`"),
+    ("on_exhausted", Converted, "`onExhausted`"),
+    ("output_keys", Converted, OUTPUTS),
+    ("outputs", Converted, OUTPUTS),
+    ("required_outputs", Converted, "`required` of `outputs`"),
+    ("condition", Converted, "a gate before it, of `type: condition`"),
+    ("loop", Lost, "the loop's list, and when each item is verified"),
+    ("timeoutSeconds", Converted, "`run: {timeout}`"),
+    ("timeout_minutes", Converted, "`run: {timeout}`, unless `timeoutSeconds` says it"),
+    ("model", Converted, "`run: {model}`; `default` is the program's own model"),
+    ("delivery", Dropped, "whom to tell is in project.yaml"),
+    ("notify", Dropped, "whom to tell is in project.yaml"),
+    ("pass_outputs", Dropped, PASSED_ON),
+];
+const OF_FAILURE: FieldTable = &[
+    ("retry_step", Converted, "where `needs_review` and `onFailure` lead"),
+    ("max_retries", Converted, RETRIES),
+    ("escalate_to", Converted, ESCALATED),
+    ("on_exhausted", Converted, "`onExhausted`"),
+];
+const OF_DECISION: FieldTable = &[
+    ("next_step", Converted, "`to` of the route"),
+    ("retry_step", Converted, "`to` of the route"),
+    (
+        "clear_context",
+        Converted,
+        "`clear`, by the gates that say these keys: all that they handed on goes",
+    ),
+    ("pass_outputs", Dropped, PASSED_ON),
+];
+const RETRIES: &str = "`maxRetries`: both count how often it is done again";
+const OUTPUTS: &str = "the properties of `outputs`: anything else is not handed on";
+const ESCALATED: &str =
+    "`onExhausted: {escalateTo}`: there the run fails and nobody can go on; here that role can";
+const PASSED_ON: &str = "not needed: what a gate handed on can be named anywhere after it";
 
 /// What the whole workflow is built with.
-pub(crate) struct GateBuilder<'a, 'r> {
+pub(crate) struct GateBuilder<'a, 'n> {
     draft: &'a mut WorkflowDraft,
-    steps: &'a [AntfarmStep<'r>],
+    steps: &'a StepList<'n>,
     agents: &'a [ForeignAgent],
-    report: &'r ImportReport<'r>,
+    report: &'n ImportReport<'n>,
     role_names: Names,
-    keys: KeyUse<'a>,
+    keys: KeyUse,
+    /// The gate that a task comes to on its way to each step: the one that asks, where there is a condition.
+    entries: Vec<String>,
 }
 
-impl<'a, 'r> GateBuilder<'a, 'r> {
+/// What happens when a step fails.
+#[derive(Default)]
+struct OnFail {
+    retry_step: Option<usize>,
+    max_retries: Option<u64>,
+    escalate_to: Option<String>,
+}
+
+impl<'a, 'n> GateBuilder<'a, 'n> {
     pub(crate) fn new(
         draft: &'a mut WorkflowDraft,
-        steps: &'a [AntfarmStep<'r>],
+        steps: &'a StepList<'n>,
         agents: &'a [ForeignAgent],
-        report: &'r ImportReport<'r>,
+        report: &'n ImportReport<'n>,
     ) -> Self {
         let keys = KeyUse::of(steps);
-        Self { draft, steps, agents, report, role_names: Names::default(), keys }
+        let entries = steps.steps.iter().map(|step| step.gate.clone()).collect();
+        let role_names = Names::default();
+        Self { draft, steps, agents, report, role_names, keys, entries }
     }
 
     pub(crate) fn build(mut self) {
-        let mut gate_names = Names::default();
-        for step in self.steps {
-            let _ = gate_names.invent(&step.gate);
+        let steps = self.steps;
+        let mut names = Names::default();
+        for step in &steps.steps {
+            names.invent(&step.gate);
         }
-        let conditions: Vec<Option<GateDraft>> =
-            (0..self.steps.len()).map(|index| self.condition(index, &mut gate_names)).collect();
-        for (entry, condition) in self.keys.entries.iter_mut().zip(&conditions) {
-            if let Some(condition) = condition {
-                entry.clone_from(&condition.id);
+        let mut conditions = Vec::new();
+        for (index, step) in steps.steps.iter().enumerate() {
+            let when = self.condition(index, &step.record);
+            let id = |when| (names.invent(&format!("{}-if", step.gate)), when);
+            conditions.push(when.map(id));
+            if let Some((id, _)) = &conditions[index] {
+                self.entries[index].clone_from(id);
             }
         }
         for (index, condition) in conditions.into_iter().enumerate() {
-            if let Some(mut condition) = condition {
-                let next = self.keys.entries.get(index + 1).map_or("$end", String::as_str);
-                condition.route("true", RouteDraft::to(&self.steps[index].gate));
-                condition.route("false", RouteDraft::to(next));
-                self.draft.gates.push(condition);
+            if let Some((id, when)) = condition {
+                let kind = Some("condition");
+                let mut gate = GateDraft { id, kind, when: Some(when), ..GateDraft::default() };
+                let next = self.entries.get(index + 1).map_or("$end", String::as_str);
+                gate.route("true", RouteDraft::to(&steps.steps[index].gate));
+                gate.route("false", RouteDraft::to(next));
+                self.draft.gates.push(gate);
             }
-            let gate = self.gate(index);
+            let gate = self.gate(index, &steps.steps[index]);
             self.draft.gates.push(gate);
         }
         self.draft.protect_the_rest();
     }
 
-    /// Returns the gate that asks before a step with a condition.
-    fn condition(&self, index: usize, gate_names: &mut Names) -> Option<GateDraft> {
-        let step = &self.steps[index];
-        let Said { value: condition, at, .. } = step.condition.as_ref()?;
+    /// Returns the expression of the gate that asks before a step with a condition.
+    fn condition(&self, index: usize, record: &Record<'_>) -> Option<String> {
+        let condition = record.text("condition")?;
         let asked = key_of(condition.trim()).zip(condition.split_once(':'));
-        let found = asked.and_then(|(key, (_, value))| {
-            let sayer = self.keys.sayers(&key).iter().rev().find(|sayer| **sayer < index)?;
-            Some((key, value.trim(), *sayer))
+        let asked = asked.and_then(|(key, (_, value))| {
+            Some((self.keys.sayer_before(&key, index)?, key, value.trim()))
         });
-        let Some((key, value, sayer)) = found else {
-            at.lost("a condition that is no `KEY: value` of an earlier step's reply");
+        let Some((sayer, key, value)) = asked else {
+            let note = "a condition that is no `KEY: value` of an earlier step's reply";
+            record.note("condition", Lost, note);
             return None;
         };
-        let id = gate_names.invent(&format!("{}-if", step.gate));
-        at.converted(format!("the gate `{id}` before it, of `type: condition`"));
-        let gate = json!(self.steps[sayer].gate);
-        let when = format!("context[{gate}].{key}.startsWith({})", json!(value));
-        Some(GateDraft { id, kind: Some("condition"), when: Some(when), ..GateDraft::default() })
+        let gate = json!(self.steps.steps[sayer].gate);
+        Some(format!("context[{gate}].{key}.startsWith({})", json!(value)))
     }
 
-    fn role(&mut self, step: &AntfarmStep<'_>) -> String {
+    fn role(&mut self, step: &ForeignStep<'_>) -> (String, Option<&'a ForeignAgent>) {
         let field = || format!("steps.{}.agent", step.foreign);
-        let Some(agent) = &step.agent else {
-            let why = format!("the step names no agent: its role is called `{}`", step.gate);
-            self.report.added(field(), why);
-            self.draft.roles.add(&step.gate, None);
-            return step.gate.clone();
+        let Some(agent) = step.record.text("agent") else {
+            let note = format!("the step names no agent: its role is called `{}`", step.gate);
+            self.report.added(field(), note);
+            self.draft.roles.add(&step.gate, None, false);
+            return (step.gate.clone(), None);
         };
-        if let Some(role) = self.role_names.get(agent) {
-            return role.to_owned();
+        let known = self.agents.iter().find(|known| known.id == agent);
+        if let Some(role) = self.role_names.get(&agent) {
+            return (role.to_owned(), known);
         }
-        let (role, why) = self.role_names.add(agent, "agent");
+        let (role, why) = self.role_names.add(&agent, "agent");
         if let Some(why) = why {
             self.report.added(field(), why);
         }
-        let known = self.agents.iter().find(|known| known.id == *agent);
-        self.draft.roles.add(&role, known.and_then(|known| known.description.as_deref()));
-        role
+        let description = known.and_then(|known| known.description.as_deref());
+        self.draft.roles.add(&role, description, false);
+        (role, known)
     }
 
-    fn gate(&mut self, index: usize) -> GateDraft {
-        let step = &self.steps[index];
-        let role = self.role(step);
-        let mut gate = GateDraft {
-            id: step.gate.clone(),
-            role,
-            description: step.title.clone(),
-            ..GateDraft::default()
-        };
-        let known = self.agents.iter().find(|known| Some(&known.id) == step.agent.as_ref());
-        let own = step.timeout.as_ref().and_then(|said| seconds(said, "`run: {timeout}`"));
-        gate.run.timeout = own.or_else(|| known?.timeout.clone());
-        gate.run.model.clone_from(&step.model);
-        let mut required = BTreeSet::new();
-        if let Some(list) = &step.required_outputs {
-            list.at.converted("`required` of `outputs`");
-            required = asked_keys(list);
-        }
-        let words = if step.decision_key.is_some() || !step.decisions.is_empty() {
-            self.decided(&mut gate, step)
+    fn gate(&mut self, index: usize, step: &ForeignStep<'_>) -> GateDraft {
+        let record = &step.record;
+        let (role, agent) = self.role(step);
+        let description = record.text("name").or_else(|| record.text("description"));
+        let id = step.gate.clone();
+        let mut gate = GateDraft { id, role, description, ..GateDraft::default() };
+        gate.run = read_run(record);
+        gate.run.timeout = gate.run.timeout.or_else(|| agent?.timeout.clone());
+        self.check_order(index, record);
+        let mut required = keys_in(record, &["required_outputs"]).unwrap_or_default();
+        let on_fail = self.on_fail(index, record);
+        let words = if record.has("decision_key") || record.has("on_decision") {
+            self.decided(&mut gate, index, record, &on_fail)
         } else {
-            self.judged(&mut gate, step, &mut required);
+            self.judged(&mut gate, index, record, &on_fail, &mut required);
             Vec::new()
         };
-        gate.outputs = outputs(step, index, &self.keys, &required, &words);
-        if let Some(input) = &step.input {
-            input.at.converted("`brief.instructions`");
+        gate.outputs = outputs(&self.keys, index, record, &required, &words);
+        if let Some(input) = record.text("input") {
             let context = &mut self.draft.context.input;
-            let text = instructions(input, self.steps, index, &self.keys, context);
-            gate.brief.instructions = Some(text);
+            gate.brief.instructions =
+                Some(instructions(&input, index, record, self.steps, &self.keys, context));
         }
+        record.finish(&[OF_STEP]);
         gate
     }
 
     /// A gate whose decision says where the task goes. Returns its decisions.
-    fn decided(&mut self, gate: &mut GateDraft, step: &AntfarmStep<'_>) -> Vec<String> {
-        let words: Vec<(String, Option<String>)> =
-            names::decisions(step.decisions.iter().map(|decision| decision.value.as_str()));
-        for (decision, (word, why)) in step.decisions.iter().zip(&words) {
-            gate.route(word, self.route(decision));
-            let back = if decision.back { " (back)" } else { "" };
-            let usual = || format!("a route of that name{back}");
-            decision.at.converted(why.clone().unwrap_or_else(usual));
+    fn decided(
+        &mut self,
+        gate: &mut GateDraft,
+        index: usize,
+        record: &Record<'_>,
+        on_fail: &OnFail,
+    ) -> Vec<String> {
+        if let Some(key) = record.text("decision_key") {
+            if !record.has("on_decision") {
+                let message = "`decision_key` names a decision, and there is no `on_decision` to say where it leads";
+                let help = "add `on_decision`, or remove `decision_key`";
+                record.at("decision_key").fault("missing_field", message, help);
+            }
+            gate.signal = Some(json!({"key": key, "missing": "failed"}));
         }
-        if let Some(key) = &step.decision_key {
-            key.at.converted(
-                "`signal.key`; a reply without it counts as a failure of the step, as there",
-            );
-            gate.signal = Some(json!({"key": key.value, "missing": "failed"}));
-        }
-        gate.on_failure = Some(RouteDraft::to(&step.gate));
-        if let Some(expects) = &step.expects {
-            expects.at.dropped("the decision is what the reply is read for");
-        }
-        let of_failure = step.on_fail.max_retries.as_ref();
-        self.bound(gate, step, step.max_retries.as_ref().or(of_failure));
-        if let Some(limit) = of_failure.filter(|_| step.max_retries.is_some()) {
-            limit.at.dropped("the gate has one limit, and `max_retries` of the step says it");
-        }
-        if let Some(Said { value, at, .. }) = &step.on_fail.retry_step
-            && let Some(target) = self.keys.entry(value)
+        let mut decisions: Vec<(&str, FieldPlace<'_>, RouteDraft)> = Vec::new();
+        for (value, place, node) in
+            record.entries("on_decision", "a mapping of decisions and where they lead")
         {
-            gate.on_failure = Some(RouteDraft::to(target));
-            at.converted("`onFailure`");
+            let is_same = |known: &&(&str, _, _)| known.0.eq_ignore_ascii_case(value);
+            if let Some((first, ..)) = decisions.iter().find(is_same) {
+                let message =
+                    format!("`{value}` and `{first}` are one decision: they differ only in case");
+                place.fault("ambiguous_decision", message, "keep one of the two");
+                continue;
+            }
+            // The short form is the next step itself.
+            let route = match node.as_str() {
+                Some(target) => {
+                    let target = self.steps.target(record, "on_decision", target);
+                    target.map(|target| RouteDraft::to(&self.entries[target]))
+                }
+                None => self.decision(index, &place, node),
+            };
+            decisions.extend(route.map(|route| (value, place, route)));
         }
+        let words = names::decisions(decisions.iter().map(|(value, ..)| *value));
+        for ((_, place, route), (word, why)) in decisions.into_iter().zip(&words) {
+            place.note(Converted, why.clone().unwrap_or_else(|| "a route of that name".to_owned()));
+            gate.route(word, route);
+        }
+        let back = on_fail.retry_step.map_or(&gate.id, |target| &self.entries[target]);
+        gate.on_failure = Some(RouteDraft::to(back));
+        self.bound(gate, record, on_fail, record.count("max_retries").or(on_fail.max_retries));
         words.into_iter().map(|(word, _)| word).collect()
     }
 
-    fn route(&self, decision: &StepDecision<'_>) -> RouteDraft {
-        let Some(target) = &decision.target else { return RouteDraft::default() };
-        let mut route = RouteDraft::to(self.keys.entry(&target.value).unwrap_or_default());
-        if target.at.path != decision.at.path {
-            target.at.converted("`to` of the route");
+    /// Returns where a decision leads.
+    fn decision(
+        &self,
+        index: usize,
+        place: &FieldPlace<'_>,
+        node: &'n crate::files::yaml::Node<'static>,
+    ) -> Option<RouteDraft> {
+        let inner = Record::of(node, &place.path, "what a decision does", self.report)?;
+        if inner.has("next_step") && inner.has("retry_step") {
+            let message = format!("`{}` leads forward and back at once", place.path);
+            inner.at("retry_step").fault("ambiguous_decision", message, "keep one of the two");
         }
-        if let Some(Said { value: keys, at, .. }) = &decision.clear {
-            let sayers = keys.iter().flat_map(|key| self.keys.sayers(&key.to_ascii_lowercase()));
-            let gates: BTreeSet<usize> = sayers.copied().collect();
-            route.clear = gates.into_iter().map(|index| self.steps[index].gate.clone()).collect();
-            if route.clear.is_empty() {
-                at.dropped("no step says any of these keys");
-            } else {
-                at.converted(
-                    "`clear`, by the gates that say these keys: all that they handed on goes",
-                );
-            }
+        let key = if inner.has("next_step") { "next_step" } else { "retry_step" };
+        let Some(target) = inner.text(key) else {
+            let message = format!("`{}` has neither `next_step` nor `retry_step`", place.path);
+            place.fault("missing_field", message, "");
+            return None;
+        };
+        let target = self.steps.target(&inner, key, &target)?;
+        if key == "retry_step" && target >= index {
+            self.refuse_forward(&inner, target);
         }
-        route
+        let mut route = RouteDraft::to(&self.entries[target]);
+        let keys = inner.texts("clear_context").unwrap_or_default();
+        let sayers = keys.iter().flat_map(|key| self.keys.sayers(&key.to_ascii_lowercase()));
+        let sayers: BTreeSet<usize> = sayers.copied().collect();
+        route.clear = sayers.iter().map(|index| self.steps.steps[*index].gate.clone()).collect();
+        if !keys.is_empty() && route.clear.is_empty() {
+            inner.note("clear_context", Dropped, "no step says any of these keys");
+        }
+        inner.finish(&[OF_DECISION]);
+        Some(route)
+    }
+
+    fn refuse_forward(&self, record: &Record<'_>, target: usize) {
+        let place = record.at("retry_step");
+        let target = &self.steps.steps[target].foreign;
+        let message = format!("`{}` sends back, and `{target}` comes later", place.path);
+        place.fault("not_backward", message, "name an earlier step");
     }
 
     /// A gate that passes or fails.
     fn judged(
         &mut self,
         gate: &mut GateDraft,
-        step: &AntfarmStep<'_>,
+        index: usize,
+        record: &Record<'_>,
+        on_fail: &OnFail,
         required: &mut BTreeSet<String>,
     ) {
-        let on_fail = &step.on_fail;
-        let sends_back = on_fail.retry_step.as_ref().filter(|back| back.value != step.foreign);
-        let expects = step.expects.as_ref().and_then(|said| expected(said, required));
-        let fails =
-            expects.is_some() || step.max_retries.is_some() || on_fail.escalate_to.is_some();
-        if let Some(Said { value, at, .. }) = sends_back {
-            let target = self.keys.entry(value).unwrap_or_default();
-            at.converted(format!("`needs_review` and `onFailure` lead back to `{target}`"));
-            gate.route("needs_review", RouteDraft::to(&target));
-            gate.on_failure = Some(RouteDraft::to(target));
-            if let Some(limit) = step.max_retries.as_ref().filter(|_| on_fail.max_retries.is_some())
-            {
-                limit.at.dropped(
-                    "a failure leads back by `on_fail`, and `max_retries` there is its limit",
-                );
-            }
-        } else if fails || on_fail.retry_step.is_some() {
-            gate.on_failure = Some(RouteDraft::to(&step.gate));
-            if let Some(back) = &on_fail.retry_step {
-                back.at.converted("`onFailure` to the gate itself");
-            }
+        let own = record.count("max_retries");
+        let sends_back = on_fail.retry_step.filter(|target| *target != index);
+        let expects = expected(record, required);
+        let is_tried_again = on_fail.retry_step.is_some()
+            || expects.is_some()
+            || own.or(on_fail.max_retries).is_some()
+            || on_fail.escalate_to.is_some();
+        if let Some(target) = sends_back {
+            gate.route("needs_review", RouteDraft::to(&self.entries[target]));
+            gate.on_failure = Some(RouteDraft::to(&self.entries[target]));
+        } else if is_tried_again {
+            gate.on_failure = Some(RouteDraft::to(&gate.id));
         }
         gate.can_reject = sends_back.is_some();
         gate.signal = expects.map(|text| match sends_back {
             Some(_) => json!({"expects": text}),
             None => json!({"expects": text, "missing": "failed"}),
         });
-        let (of_step, of_failure) = (step.max_retries.as_ref(), on_fail.max_retries.as_ref());
         let limit = match sends_back {
-            Some(_) => of_failure.or(of_step),
-            None => of_step.or(of_failure),
+            Some(_) => on_fail.max_retries.or(own),
+            None => own.or(on_fail.max_retries),
         };
         if gate.on_failure.is_some() {
-            self.bound(gate, step, limit);
+            self.bound(gate, record, on_fail, limit);
         }
     }
 
@@ -240,53 +322,105 @@ impl<'a, 'r> GateBuilder<'a, 'r> {
     fn bound(
         &mut self,
         gate: &mut GateDraft,
-        step: &AntfarmStep<'_>,
-        limit: Option<&Said<'_, u64>>,
+        record: &Record<'_>,
+        on_fail: &OnFail,
+        limit: Option<u64>,
     ) {
-        if let Some(Said { value: number, at, .. }) = limit {
-            gate.max_retries = Some(*number);
-            at.converted(format!(
-                "`maxRetries: {number}`: both count how often it is done again, so {} runs in all",
-                number + 1
-            ));
-        } else {
-            self.report.added(
-                format!("steps.{}.max_retries", step.foreign),
-                "not given: the step may be done again 3 times, which is the default here",
-            );
+        gate.max_retries = limit;
+        if limit.is_none() {
+            let note = "not given: the step may be done again 3 times, which is the default here";
+            self.report.added(format!("{}.max_retries", record.path), note);
         }
-        gate.on_exhausted = Some(if let Some(Said { value, at, .. }) = &step.on_fail.escalate_to {
-            let role = names::plain(value, "human");
-            at.converted(format!("`onExhausted: {{escalateTo: {role}}}`: there the run fails and nobody can go on; here `{role}` can"));
-            self.draft.roles.add_people(&role, Some("Decides what agents could not settle"));
+        gate.on_exhausted = Some(if let Some(role) = &on_fail.escalate_to {
+            let role = names::plain(role, "human");
+            self.draft.roles.add(&role, Some("Decides what agents could not settle"), true);
             ExhaustedDraft::EscalateTo(role)
         } else {
             ExhaustedDraft::To("$fail".to_owned())
         });
     }
-}
 
-/// Returns the line that a reply must have. A key alone (`TIER:`) asks for a value and judges none.
-fn expected(said: &Said<'_>, required: &mut BTreeSet<String>) -> Option<String> {
-    let at = &said.at;
-    let line = said.value.trim();
-    let (_, value) = line.split_once(':').unwrap_or((line, line));
-    let is_plain =
-        !line.contains(['\n', '`', '<']) && !line.starts_with('>') && line.len() <= LONGEST_LINE;
-    match key_of(line) {
-        Some(key) if value.trim().is_empty() && key == STATUS => {
-            at.dropped("any `STATUS` will do there, so nothing is judged by it");
+    fn on_fail(&self, index: usize, record: &Record<'_>) -> OnFail {
+        let mut on_fail = OnFail { escalate_to: exhausted(record), ..OnFail::default() };
+        match record.get("on_fail").map(|node| node.as_str()) {
+            None => {}
+            Some(Some("escalate_to_human" | "escalate")) => {
+                on_fail.escalate_to = on_fail.escalate_to.or(Some("human".to_owned()));
+            }
+            Some(Some("retry" | "fail" | "abort" | "stop")) => {
+                let note = "a failed step is done again by `max_retries`, and then fails, anyway";
+                record.note("on_fail", Dropped, note);
+            }
+            Some(Some(word)) => {
+                let note = format!("`{word}` is nothing to do about a failure that is known here");
+                record.note("on_fail", Lost, note);
+            }
+            Some(None) => {
+                let Some(inner) = record.record("on_fail") else { return on_fail };
+                let back = inner.text("retry_step");
+                on_fail.retry_step =
+                    back.and_then(|back| self.steps.target(&inner, "retry_step", &back));
+                if let Some(target) = on_fail.retry_step.filter(|target| *target > index) {
+                    self.refuse_forward(&inner, target);
+                }
+                on_fail.max_retries = inner.count("max_retries");
+                let role = on_fail.escalate_to.take().or_else(|| exhausted(&inner));
+                on_fail.escalate_to = role.or_else(|| inner.text("escalate_to"));
+                inner.finish(&[OF_FAILURE]);
+            }
         }
-        Some(key) if value.trim().is_empty() => {
-            at.converted(format!("the output `{key}` is required: the reply must bring it"));
-            required.insert(names::key(&key));
+        on_fail
+    }
+
+    /// The order of the list does what `depends_on` says, as long as it only names earlier steps. Loops are none of ours.
+    fn check_order(&self, index: usize, record: &Record<'_>) {
+        for field in ["depends_on", "dependsOn"] {
+            let Some(names) = record.texts(field) else { continue };
+            let places: Vec<Option<usize>> =
+                names.iter().map(|name| self.steps.place(name)).collect();
+            if places.contains(&None) {
+                let message =
+                    format!("`{field}` names a step that is not there: {}", listed(names));
+                record.at(field).fault("unknown_gate", message, "");
+            } else if places.iter().flatten().any(|place| *place >= index) {
+                record.note(field, Lost, "it waits for a step that comes later in the list");
+            } else {
+                record.note(field, Converted, "the order of the gates");
+            }
         }
-        _ if line.is_empty() => at.dropped("it says nothing"),
-        _ if !is_plain => at.lost("a verdict is one plain line here, and this is none"),
-        _ => {
-            at.converted("`signal.expects`; a reply without that line does not pass");
-            return Some(line.to_owned());
+        match record.text("type").as_deref() {
+            None => {}
+            Some("single" | "agent" | "step") => {
+                record.note("type", Dropped, "what a gate is anyway");
+            }
+            Some("loop") => record.note(
+                "type",
+                Lost,
+                "a loop over the items of a list: a task goes through a gate once, so make a task of each item instead",
+            ),
+            Some(other) => {
+                let note = format!("`{other}` is no kind of step that is known here");
+                record.note("type", Lost, note);
+            }
         }
     }
-    None
+}
+
+/// Returns who is asked when the retries are used up, as `on_exhausted` says.
+fn exhausted(record: &Record<'_>) -> Option<String> {
+    match record.get("on_exhausted")?.as_str() {
+        Some("escalate_to_human" | "escalate") => Some("human".to_owned()),
+        Some("fail" | "abort" | "stop") => None,
+        Some(word) => {
+            let note =
+                format!("`{word}` is nothing to do about used-up retries that is known here");
+            record.note("on_exhausted", Lost, note);
+            None
+        }
+        None => {
+            let inner = record.record("on_exhausted")?;
+            inner.finish(&[OF_FAILURE]);
+            inner.text("escalate_to")
+        }
+    }
 }

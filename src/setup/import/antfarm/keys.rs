@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::steps::{AntfarmStep, places};
 use crate::setup::import::names;
 use crate::setup::import::placeholders::{is_bare, slots};
+use crate::setup::import::record::Record;
+use crate::setup::import::steps::{ForeignStep, StepList};
 
 /// The key that says how a step went; it is a verdict and is handed on to nobody.
 pub(crate) const STATUS: &str = "status";
@@ -63,54 +64,54 @@ pub(crate) fn key_of(line: &str) -> Option<String> {
 }
 
 /// Which steps say and read each key, and which gate each step became.
-pub(crate) struct KeyUse<'s> {
+pub(crate) struct KeyUse {
     /// The keys that each step asks its agent for.
     pub(crate) said: Vec<BTreeSet<String>>,
     /// The steps that say a key, in order.
-    pub(crate) sayers: HashMap<String, Vec<usize>>,
+    sayers: HashMap<String, Vec<usize>>,
     /// The keys that any step reads.
     pub(crate) read: BTreeSet<String>,
-    pub(crate) places: HashMap<&'s str, usize>,
-    /// The gate that a task comes to on its way to each step: the one that asks, where there is a condition.
-    pub(crate) entries: Vec<String>,
 }
 
-impl<'s> KeyUse<'s> {
-    pub(crate) fn of(steps: &'s [AntfarmStep<'_>]) -> Self {
-        let mut said = Vec::with_capacity(steps.len());
-        let mut sayers: HashMap<String, Vec<usize>> = HashMap::new();
-        let mut read: BTreeSet<String> = BTreeSet::new();
-        for (index, step) in steps.iter().enumerate() {
-            let input = step.input.as_ref().map_or("", |said| said.value.as_str());
-            let mut keys = asked_for(input);
-            let lists = [&step.output_keys, &step.required_outputs].into_iter().flatten();
-            let named = lists.flat_map(|list| &list.value);
-            let named = named.chain(step.decision_key.iter().map(|key| &key.value));
-            keys.extend(named.map(|key| key.to_ascii_lowercase()));
-            keys.extend(step.expects.iter().filter_map(|text| key_of(text.value.trim())));
+impl KeyUse {
+    pub(crate) fn of(steps: &StepList<'_>) -> Self {
+        let mut uses = Self { said: Vec::new(), sayers: HashMap::new(), read: BTreeSet::new() };
+        for (index, ForeignStep { record, .. }) in steps.steps.iter().enumerate() {
+            let input = record.text("input").unwrap_or_default();
+            let line_key = |key: &str| record.text(key).and_then(|text| key_of(text.trim()));
+            let mut keys = asked_for(&input);
+            keys.extend(keys_in(record, &["output_keys", "outputs"]).into_iter().flatten());
+            keys.extend(keys_in(record, &["required_outputs"]).into_iter().flatten());
+            keys.extend(record.text("decision_key").map(|key| key.to_ascii_lowercase()));
+            keys.extend(line_key("expects"));
             keys.remove(STATUS);
             let keys: BTreeSet<String> = keys.iter().map(|key| names::key(key)).collect();
             for key in &keys {
-                sayers.entry(key.clone()).or_default().push(index);
+                uses.sayers.entry(key.clone()).or_default().push(index);
             }
-            said.push(keys);
-            let bare = slots(input).filter(|slot| is_bare(slot));
-            read.extend(bare.map(|slot| names::key(&slot.to_ascii_lowercase())));
-            read.extend(step.condition.iter().filter_map(|text| key_of(text.value.trim())));
+            uses.said.push(keys);
+            let bare = slots(&input).into_iter().filter(|slot| is_bare(slot));
+            uses.read.extend(bare.map(|slot| names::key(&slot.to_ascii_lowercase())));
+            uses.read.extend(line_key("condition"));
         }
-        let entries = steps.iter().map(|step| step.gate.clone()).collect();
-        Self { said, sayers, read, places: places(steps), entries }
-    }
-
-    /// Returns the gate that a route to a step leads to.
-    pub(crate) fn entry(&self, foreign: &str) -> Option<String> {
-        Some(self.entries[*self.places.get(foreign)?].clone())
+        uses
     }
 
     /// Returns the steps that say a key.
     pub(crate) fn sayers(&self, key: &str) -> &[usize] {
         self.sayers.get(key).map(Vec::as_slice).unwrap_or_default()
     }
+
+    /// Returns the last step before this one that says a key.
+    pub(crate) fn sayer_before(&self, key: &str, index: usize) -> Option<usize> {
+        self.sayers(key).iter().rev().find(|sayer| **sayer < index).copied()
+    }
+}
+
+/// Returns the keys that the first of these fields lists, as templates name them.
+pub(crate) fn keys_in(record: &Record<'_>, fields: &[&str]) -> Option<BTreeSet<String>> {
+    let list = fields.iter().find_map(|field| record.texts(field))?;
+    Some(list.iter().map(|key| names::key(&key.to_ascii_lowercase())).collect())
 }
 
 #[cfg(test)]

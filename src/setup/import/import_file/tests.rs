@@ -106,7 +106,7 @@ fn what_has_no_workflow_says_so() {
 #[test]
 fn wrong_kinds_have_their_places() {
     let antfarm = "id: [x]\nagents: {}\nsteps:\n  - id: a\n    agent: b\n    expects: {x: 1}\n    max_retries: often\n  - 7\n  - id: a\n    on_fail: {retry_step: zz}\n";
-    let openagents = "{\"id\": \"x\", \"steps\": [\n{\"id\": \"a\", \"type\": \"dance\", \"on_success\": \"b\"},\n{\"agent\": \"x\"},\n{\"id\": \"c\", \"type\": \"parallel\", \"agents\": []},\n{\"id\": \"d\", \"on_success\": \"e\", \"max_retries\": 0}]}";
+    let openagents = "{\"id\": \"x\", \"steps\": [\n{\"id\": \"a\", \"type\": \"dance\", \"on_success\": \"c\"},\n{\"agent\": \"x\"},\n{\"id\": \"c\", \"type\": \"parallel\", \"agents\": [], \"on_success\": \"d\"},\n{\"id\": \"d\", \"on_success\": \"e\", \"max_retries\": 0}]}";
     let graph = "roles:\n  a: {frontmatter: {oneOf: [{properties: {x: {type: string}}}]}}\n  b: 3\ngraph:\n  $START: {_: {role: aa}}\n  a: {ok: {prompt: x}, no: {role: zzz}}\n  c: {}\n";
     let mismatch = "roles:\n  a: {frontmatter: {properties: {$status: {enum: [ok, no]}}}}\ngraph:\n  $START: {_: {role: a}}\n  a: {ok: {role: $END}, maybe: {role: $END}}\n";
     let orbital = "[workflow]\n[[workflow.steps]]\nname = 3\ngate = \"perhaps\"\n[[workflow.steps]]\nprompt = \"x\"\n[[workflow.steps]]\nname = \"b\"\non_fail = \"3\"\ndeferred = true\n";

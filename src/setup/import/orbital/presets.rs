@@ -1,6 +1,6 @@
 //! The presets that files name instead of writing steps: what they are called there, told in our own words.
 
-use super::steps::OrbitalStep;
+use super::convert::OrbitalStep;
 
 /// The presets whose steps are known.
 pub(crate) const PRESETS: [&str; 4] = ["fast", "reviewed", "tdd", "autonomous"];
@@ -30,7 +30,7 @@ Only if there is none, end with <gate>PASS</gate>.
 const NEXT_ITEM: &str = "Carry out the next open item of {{files}}, with tests, and tick it off.\n";
 
 /// Returns the steps of a preset; none for one that is not known.
-pub(crate) fn preset(name: &str) -> Vec<OrbitalStep<'static>> {
+pub(crate) fn preset(name: &str) -> Vec<OrbitalStep> {
     let address = || step(ADDRESS_REVIEW, ADDRESS);
     let all = "Carry out as much of {{files}} as you can in one go, with tests, and tick off what is done.\n";
     match name {
@@ -55,19 +55,15 @@ pub(crate) fn preset(name: &str) -> Vec<OrbitalStep<'static>> {
     }
 }
 
-fn step(name: &str, prompt: &str) -> OrbitalStep<'static> {
+fn step(name: &str, prompt: &str) -> OrbitalStep {
     OrbitalStep {
         foreign: name.to_owned(),
         gate: name.to_owned(),
-        prompt: Some((prompt.to_owned(), None)),
+        instructions: Some(prompt.to_owned()),
         ..OrbitalStep::default()
     }
 }
 
-fn review(on_fail: &str) -> OrbitalStep<'static> {
-    OrbitalStep {
-        judges: true,
-        on_fail: Some((on_fail.to_owned(), None)),
-        ..step("review", REVIEW)
-    }
+fn review(on_fail: &str) -> OrbitalStep {
+    OrbitalStep { judges: true, on_fail: Some(on_fail.to_owned()), ..step("review", REVIEW) }
 }

@@ -19,11 +19,11 @@ fn a_run_that_takes_too_long_is_ended() {
     AOF-xxxxx: waits, 1 visit so far
     --- stderr
     Step 1/1: work: coder at AOF-xxxxx@0
-    warning: AOF-xxxxx@0: attempt 1 came to nothing: it was not done after 1 s, and was stopped; there is no other
-    AOF-xxxxx: work -> blocked (blocked): 1 attempt of `coder` came to nothing; the last one: it took too long, and was stopped
-    AOF-xxxxx@1 work: is blocked: attempt 1: it took too long, and was stopped; `aof task unblock AOF-xxxxx --reason ...` lets it go on
+    warning: AOF-xxxxx@0: attempt 1 came to nothing: it was not done after 1 s; there is no other
+    AOF-xxxxx: work -> blocked (blocked): 1 attempt of `coder` came to nothing; the last one: it was not done after 1 s
+    AOF-xxxxx@1 work: is blocked: attempt 1: it was not done after 1 s; `aof task unblock AOF-xxxxx --reason ...` lets it go on
     ");
-    assert_eq!(endings(&env, &format!("{id}@0")), "timeout\n");
+    assert_eq!(endings(&env, &format!("{id}@0")), "timeout: it was not done after 1 s\n");
     assert!(!crate::support::scripted_agents::lives(&line_at_home(&env, "pid")));
     assert_eq!(stand(&env, &id), "blocked work -");
 }
@@ -32,8 +32,8 @@ fn a_run_that_takes_too_long_is_ended() {
 fn a_run_that_says_nothing_for_too_long_is_ended() {
     let env = one_gate("idle: 1s, attempts: 1", "echo begun\nsleep 600\n");
     let (id, output) = worked(&env);
-    assert_snapshot!(output.code(7).stderr.lines().nth(1).unwrap(), @"warning: AOF-xxxxx@0: attempt 1 came to nothing: it printed nothing for 1 s, and was stopped; there is no other");
-    assert_eq!(endings(&env, &format!("{id}@0")), "idle\n");
+    assert_snapshot!(output.code(7).stderr.lines().nth(1).unwrap(), @"warning: AOF-xxxxx@0: attempt 1 came to nothing: it printed nothing for 1 s; there is no other");
+    assert_eq!(endings(&env, &format!("{id}@0")), "idle: it printed nothing for 1 s\n");
 }
 
 #[test]

@@ -29,16 +29,16 @@ fn claude_says_all_in_one_object() {
         .replace('\n', " ");
     let report = claude(&good(&stdout));
     assert_eq!(report.text, "Done.\nAll tests pass.");
-    assert_eq!(report.session.as_deref(), Some("7c9e-1"));
-    assert_eq!(report.cost_usd, Some(0.1875));
-    assert_eq!(report.tokens, Some(TokenCounts { input: 43012, output: 812 }));
-    assert_eq!(report.model.as_deref(), Some("large-2"));
+    assert_eq!(report.told.session.as_deref(), Some("7c9e-1"));
+    assert_eq!(report.told.cost_usd, Some(0.1875));
+    assert_eq!(report.told.tokens, Some(TokenCounts { input: 43012, output: 812 }));
+    assert_eq!(report.told.model.as_deref(), Some("large-2"));
     assert_eq!(report.structured.unwrap()["outcome"], "complete");
     assert_eq!(report.trouble, None);
     assert_eq!(
         report.remarks,
         [
-            "`claude` was not allowed to use `Bash`, `WebFetch` (3 times); allow it in its settings if the work needs it"
+            "`claude` was not allowed to use tools (`Bash`, `WebFetch`; 3 in all); allow them in its settings if the work needs them"
         ]
     );
 }
@@ -54,7 +54,7 @@ fn claudes_stream_ends_with_its_result() {
         "{\"type\":\"result\",\"subtype\":\"succ",
     );
     let report = claude(&good(stream));
-    assert_eq!((report.text.as_str(), report.model.as_deref()), ("last", Some("large-2")));
+    assert_eq!((report.text.as_str(), report.told.model.as_deref()), ("last", Some("large-2")));
     assert_eq!(report.trouble, None);
     let array = "[{\"type\":\"system\"},{\"type\":\"result\",\"subtype\":\"success\",\"result\":\"listed\"}]";
     assert_eq!(claude(&good(array)).text, "listed");
@@ -76,7 +76,7 @@ fn claudes_errors_are_errors_whatever_their_subtype() {
     );
     assert_eq!(
         kind(&claude(&good(stream))),
-        Some(TroubleKind::Transient),
+        Some(TroubleKind::Failed),
         "its name counts before its words"
     );
     for (result, wanted) in [
@@ -84,7 +84,7 @@ fn claudes_errors_are_errors_whatever_their_subtype() {
         (r#""subtype":"error_max_budget_usd","is_error":true"#, TroubleKind::Failed),
         (
             r#""subtype":"error_during_execution","is_error":false,"errors":["API Error: 529 overloaded"]"#,
-            TroubleKind::Transient,
+            TroubleKind::Failed,
         ),
         (r#""subtype":"error_during_execution","is_error":true,"errors":[]"#, TroubleKind::Failed),
         (
@@ -140,8 +140,8 @@ fn codex_says_it_in_events() {
     );
     let report = codex(&good(events));
     assert_eq!(report.text, "Done.");
-    assert_eq!(report.session.as_deref(), Some("0199-a"));
-    assert_eq!(report.tokens, Some(TokenCounts { input: 24763, output: 122 }));
+    assert_eq!(report.told.session.as_deref(), Some("0199-a"));
+    assert_eq!(report.told.tokens, Some(TokenCounts { input: 24763, output: 122 }));
     assert_eq!(
         (report.trouble, report.remarks),
         (None, vec!["`codex` remarks: an odd setting".to_owned()])
@@ -162,8 +162,8 @@ fn codexs_errors_are_told_apart() {
             "unexpected status 401 Unauthorized: Missing bearer or basic authentication in header",
             TroubleKind::Unavailable,
         ),
-        ("exceeded retry limit, last status: 429 Too Many Requests", TroubleKind::Transient),
-        ("You've hit your usage limit. Try again later.", TroubleKind::Transient),
+        ("exceeded retry limit, last status: 429 Too Many Requests", TroubleKind::Failed),
+        ("You've hit your usage limit. Try again later.", TroubleKind::Failed),
         (
             "{\"type\":\"error\",\"status\":400,\"error\":{\"type\":\"invalid_request_error\"}}",
             TroubleKind::Failed,
@@ -173,7 +173,7 @@ fn codexs_errors_are_told_apart() {
         assert_eq!(kind(&failed(message)), Some(wanted), "{message}");
     }
     let alone = "{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n{\"type\":\"error\",\"message\":\"stream disconnected\"}\n";
-    assert_eq!(kind(&codex(&printed(alone, "", Exit::Status(1)))), Some(TroubleKind::Transient));
+    assert_eq!(kind(&codex(&printed(alone, "", Exit::Status(1)))), Some(TroubleKind::Failed));
     let report = codex(&printed("usage", "error: not logged in", Exit::Status(2)));
     assert_eq!((report.text.as_str(), kind(&report)), ("", Some(TroubleKind::Unavailable)));
 }
@@ -184,9 +184,12 @@ fn gemini_says_it_in_one_object() {
         \"models\": {\n      \"small\": {\"tokens\": {\"prompt\": 100, \"candidates\": 5}},\n      \
         \"large\": {\"tokens\": {\"prompt\": 24939, \"candidates\": 20, \"total\": 25113, \"thoughts\": 154}}\n    }\n  }\n}\n";
     let report = gemini(&good(stdout));
-    assert_eq!((report.text.as_str(), report.session.as_deref()), ("All is well.", Some("g-1")));
     assert_eq!(
-        (report.tokens, report.model.as_deref()),
+        (report.text.as_str(), report.told.session.as_deref()),
+        ("All is well.", Some("g-1"))
+    );
+    assert_eq!(
+        (report.told.tokens, report.told.model.as_deref()),
         (Some(TokenCounts { input: 25039, output: 179 }), Some("large"))
     );
     assert_eq!((report.trouble, report.remarks), (None, vec![]));
@@ -206,9 +209,12 @@ fn gemini_says_it_in_events() {
         \"small\":{\"input_tokens\":100,\"output_tokens\":5}}}";
     let report =
         gemini(&good(&format!("{begun}{{\"type\":\"result\",\"status\":\"success\",{stats}}}\n")));
-    assert_eq!((report.text.as_str(), report.session.as_deref()), ("All is\nwell.", Some("g-2")));
     assert_eq!(
-        (report.tokens, report.model.as_deref()),
+        (report.text.as_str(), report.told.session.as_deref()),
+        ("All is\nwell.", Some("g-2"))
+    );
+    assert_eq!(
+        (report.told.tokens, report.told.model.as_deref()),
         (Some(TokenCounts { input: 2100, output: 105 }), Some("large"))
     );
     assert_eq!((report.trouble, report.remarks), (None, vec![]));
@@ -217,7 +223,7 @@ fn gemini_says_it_in_events() {
         \"[API Error: {\\\"error\\\":{\\\"code\\\":401,\\\"message\\\":\\\"no\\\"}}]\"}}\n";
     let report = gemini(&printed(&format!("{begun}{error}"), "", Exit::Status(145)));
     assert_eq!((kind(&report), report.text.as_str()), (Some(TroubleKind::Unavailable), ""));
-    assert_eq!(report.session.as_deref(), Some("g-2"));
+    assert_eq!(report.told.session.as_deref(), Some("g-2"));
 
     let report = gemini(&printed(begun, "", Exit::Signal(9)));
     assert_eq!((report.text.as_str(), report.trouble, report.remarks.len()), ("", None, 1));
@@ -229,7 +235,7 @@ fn geminis_errors_come_on_the_other_stream() {
         method\",\n    \"code\": 41\n  }\n}\n";
     let report = gemini(&printed("", auth, Exit::Status(41)));
     assert_eq!(
-        (kind(&report), report.session.as_deref()),
+        (kind(&report), report.told.session.as_deref()),
         (Some(TroubleKind::Unavailable), Some("g"))
     );
     assert_eq!(
@@ -244,7 +250,7 @@ fn geminis_errors_come_on_the_other_stream() {
             "",
             "{\"error\": {\"type\": \"ApiError\", \"message\": \"x\", \"code\": 429}}",
             1,
-            TroubleKind::Transient,
+            TroubleKind::Failed,
         ),
         (
             "",
@@ -256,7 +262,7 @@ fn geminis_errors_come_on_the_other_stream() {
             "{\"response\": \"approved\", \"error\": {\"message\": \"quota\"}}",
             "",
             0,
-            TroubleKind::Transient,
+            TroubleKind::Failed,
         ),
         ("{\"error\": \"odd\"}", "", 1, TroubleKind::Failed),
     ] {
@@ -286,9 +292,9 @@ fn opencode_says_it_in_events() {
     );
     let report = opencode(&good(events));
     assert_eq!(report.text, "Done.\n\nAll tests pass.");
-    assert_eq!((report.session.as_deref(), report.cost_usd), (Some("ses_1"), Some(0.75)));
+    assert_eq!((report.told.session.as_deref(), report.told.cost_usd), (Some("ses_1"), Some(0.75)));
     assert_eq!(
-        (report.tokens, report.trouble),
+        (report.told.tokens, report.trouble),
         (Some(TokenCounts { input: 118, output: 8 }), None)
     );
 }
@@ -306,15 +312,12 @@ fn opencodes_errors_are_told_apart() {
         ),
         (
             r#"{"name":"APIError","data":{"message":"x","statusCode":429,"isRetryable":true}}"#,
-            TroubleKind::Transient,
+            TroubleKind::Failed,
         ),
-        (
-            r#"{"name":"APIError","data":{"message":"odd","isRetryable":true}}"#,
-            TroubleKind::Transient,
-        ),
+        (r#"{"name":"APIError","data":{"message":"odd","isRetryable":true}}"#, TroubleKind::Failed),
         (
             r#"{"name":"UnknownError","data":{"message":"rate limit exceeded"}}"#,
-            TroubleKind::Transient,
+            TroubleKind::Failed,
         ),
         (r#"{"name":"MessageOutputLengthError","data":{}}"#, TroubleKind::Failed),
         (r#""odd""#, TroubleKind::Failed),

@@ -52,8 +52,8 @@ impl Gate {
         self
     }
 
-    fn asked(&self) -> Question<'_> {
-        Question {
+    fn asked(&self) -> RunQuestion<'_> {
+        RunQuestion {
             ticket: &self.ticket,
             agent: &self.agent,
             possible: self.possible.clone(),
@@ -70,24 +70,24 @@ impl Gate {
     }
 
     /// What a run says that prints text.
-    fn hears(&self, said: &str, file: Option<&str>, exit: Exit) -> Verdict {
+    fn hears(&self, said: &str, file: Option<&str>, exit: Exit) -> Result<RunAnswer, Trouble> {
         let printed = RunOutput { stdout: said.as_bytes(), stderr: b"", exit };
         verdict(&self.asked(), &all_text(&printed), &printed, file.map(str::as_bytes))
     }
 }
 
 /// Says a verdict in short: `complete (OutputFile)`, or the beginning of what is wrong.
-fn short(verdict: &Verdict) -> String {
+fn short(verdict: &Result<RunAnswer, Trouble>) -> String {
     match verdict {
-        Verdict::Said(said) => {
+        Ok(said) => {
             format!("{} ({:?})", said.outcome.as_ref().map_or("-", Outcome::as_str), said.source)
         }
-        Verdict::Bad { why } => format!("bad: {why}"),
-        Verdict::Crashed(trouble) => format!("crashed: {:?}: {}", trouble.kind, trouble.why),
+        Err(Trouble { kind: TroubleKind::BadAnswer, why }) => format!("bad: {why}"),
+        Err(trouble) => format!("crashed: {:?}: {}", trouble.kind, trouble.why),
     }
 }
 
-fn holds(verdict: &Verdict, wanted: &str) {
+fn holds(verdict: &Result<RunAnswer, Trouble>, wanted: &str) {
     let short = short(verdict);
     assert!(short.contains(wanted), "wanted {wanted}, and it is {short}");
 }
@@ -118,17 +118,15 @@ fn the_first_source_that_speaks_counts() {
     ] {
         holds(&gate.hears(said, file, OK), wanted);
     }
-    let Verdict::Said(said) = gate.hears(&fenced(REJECT), None, OK) else {
-        panic!("nothing was said")
-    };
+    let Ok(said) = gate.hears(&fenced(REJECT), None, OK) else { panic!("nothing was said") };
     assert_eq!(
-        (said.summary.as_deref(), said.blockers),
+        (said.fields.summary.as_deref(), said.fields.blockers),
         (Some("no"), Some(vec!["a".to_owned(), "b".to_owned()]))
     );
     let file = "---\ntask: AOF-abc@3\nagent: agent-7\nid: c-1\noutcome: complete\noutputs: {n: 1}\n---\nText.\n";
-    let Verdict::Said(said) = gate.hears("", Some(file), OK) else { panic!("nothing was said") };
-    assert_eq!(said.body.as_deref(), Some("Text.\n"));
-    assert_eq!(said.outputs["n"], 1);
+    let Ok(said) = gate.hears("", Some(file), OK) else { panic!("nothing was said") };
+    assert_eq!(said.fields.body.as_deref(), Some("Text.\n"));
+    assert_eq!(said.fields.outputs["n"], 1);
 }
 
 #[test]
@@ -337,17 +335,16 @@ fn an_exit_status_says_what_the_gate_says() {
         let printed = RunOutput { stdout: stdout.as_bytes(), stderr: stderr.as_bytes(), exit };
         verdict(&gate.asked(), &all_text(&printed), &printed, None)
     };
-    let Verdict::Said(said) = hears("ok", "", OK) else { panic!("nothing was said") };
-    assert_eq!((said.outcome, said.blockers), (Some(Outcome::Complete), None));
-    assert_eq!(said.summary.as_deref(), Some("`the-agent -p` ended with exit status 0"));
+    let Ok(said) = hears("ok", "", OK) else { panic!("nothing was said") };
+    assert_eq!((said.outcome, said.fields.blockers), (Some(Outcome::Complete), None));
+    assert_eq!(said.fields.summary.as_deref(), Some("`the-agent -p` ended with exit status 0"));
 
     let many: Vec<String> =
         (0..1000).map(|line| format!("\u{1b}[31mline {line}\u{1b}[0m\r\n")).collect();
-    let Verdict::Said(said) = hears(&many.concat(), "error: one\nerror: two\n", Exit::Status(1))
-    else {
+    let Ok(said) = hears(&many.concat(), "error: one\nerror: two\n", Exit::Status(1)) else {
         panic!("nothing was said")
     };
-    let blockers = said.blockers.unwrap();
+    let blockers = said.fields.blockers.unwrap();
     assert_eq!((said.outcome, blockers.len()), (Some(Outcome::NeedsReview), 1));
     assert!(
         blockers[0].starts_with("line 982\n")
@@ -357,12 +354,12 @@ fn an_exit_status_says_what_the_gate_says() {
     );
     assert_eq!(blockers[0].lines().count(), 20);
 
-    let Verdict::Said(said) = hears("", "", Exit::Status(2)) else { panic!("nothing was said") };
-    assert_eq!(said.blockers.unwrap(), ["`the-agent -p` ended with exit status 2"]);
-    let Verdict::Said(said) = hears(&"ö".repeat(100_000), "", Exit::Status(1)) else {
+    let Ok(said) = hears("", "", Exit::Status(2)) else { panic!("nothing was said") };
+    assert_eq!(said.fields.blockers.unwrap(), ["`the-agent -p` ended with exit status 2"]);
+    let Ok(said) = hears(&"ö".repeat(100_000), "", Exit::Status(1)) else {
         panic!("nothing was said")
     };
-    assert!(said.blockers.unwrap()[0].len() <= 4096);
+    assert!(said.fields.blockers.unwrap()[0].len() <= 4096);
     holds(
         &hears("", "oh no\n", Exit::Status(5)),
         "exit status 5; the last thing it printed: oh no",
@@ -372,11 +369,11 @@ fn an_exit_status_says_what_the_gate_says() {
 #[test]
 fn a_signal_is_left_to_the_engine() {
     let gate = Gate::tagged();
-    let Verdict::Said(said) = gate.hears("It is good.\n<gate>PASS</gate>\n", None, OK) else {
+    let Ok(said) = gate.hears("It is good.\n<gate>PASS</gate>\n", None, OK) else {
         panic!("nothing was said")
     };
-    assert_eq!((said.outcome, said.source), (None, Source::Signal));
-    assert_eq!(said.body.as_deref(), Some("It is good.\n<gate>PASS</gate>\n"));
+    assert_eq!((said.outcome, said.source), (None, AnswerSource::Signal));
+    assert_eq!(said.fields.body.as_deref(), Some("It is good.\n<gate>PASS</gate>\n"));
     for (said, file, exit, wanted) in [
         ("No mark.", None, OK, "- (Signal)"),
         ("<gate>FAIL</gate>", None, Exit::Status(1), "- (Signal)"),
@@ -414,8 +411,8 @@ fn a_signal_is_left_to_the_engine() {
 fn a_text_that_is_cut_is_read_as_the_whole() {
     let gate = Gate::tagged();
     let long = format!("{}\n<gate>PASS</gate>\n", "x\n".repeat(100_000));
-    let Verdict::Said(said) = gate.hears(&long, None, OK) else { panic!("nothing was said") };
-    let body = said.body.unwrap();
+    let Ok(said) = gate.hears(&long, None, OK) else { panic!("nothing was said") };
+    let body = said.fields.body.unwrap();
     assert!(
         body.len() <= 60 * 1024 && body.starts_with("x\n") && body.ends_with("<gate>PASS</gate>\n")
     );
@@ -446,13 +443,11 @@ fn decisions_and_variants_are_answers_too() {
     ]});
     let declared = declared.to_string();
     let node = yaml::parse(&declared, &yaml::Limits::default()).unwrap();
-    gate.outputs = shape_file::read(&node, &mut Vec::new());
+    gate.outputs = shape_file::read(&node, &crate::files::config::decode::Faults::default());
     let status = "{\"$status\": \"approved\", \"branch\": \"x\"}";
-    let Verdict::Said(said) = gate.hears(&fenced(status), None, OK) else {
-        panic!("nothing was said")
-    };
+    let Ok(said) = gate.hears(&fenced(status), None, OK) else { panic!("nothing was said") };
     assert_eq!(
-        (said.outcome.unwrap().as_str(), said.outputs["branch"].as_str()),
+        (said.outcome.unwrap().as_str(), said.fields.outputs["branch"].as_str()),
         ("approved", Some("x"))
     );
     let mut plain = Gate::of(&["complete", "blocked"]);
@@ -505,7 +500,7 @@ proptest! {
         let printed = RunOutput { stdout: said.as_bytes(), stderr: said.as_bytes(), exit: Exit::Status(status) };
         for read in [all_text, claude, codex, gemini, opencode, one_object] {
             let heard = verdict(&Gate::review().asked(), &read(&printed), &printed, None);
-            prop_assert!(!matches!(heard, Verdict::Said(_)), "{}", short(&heard));
+            prop_assert!(heard.is_err(), "{}", short(&heard));
         }
     }
 
@@ -521,7 +516,7 @@ proptest! {
         for gate in [Gate::review(), Gate::tagged(), Gate::review().exits(&[(0, "complete"), (1, "needs_review")])] {
             for read in [all_text, claude, codex, gemini, opencode, one_object] {
                 let heard = verdict(&gate.asked(), &read(&printed), &printed, file.as_deref().map(str::as_bytes));
-                if let Verdict::Said(said) = &heard {
+                if let Ok(said) = &heard {
                     prop_assert!(said.outcome != Some(Outcome::Complete), "{}", short(&heard));
                 }
             }
@@ -534,8 +529,8 @@ fn much_text_is_judged_at_once() {
     let gate = Gate::tagged();
     for unit in ["```json\n", "```\n{\"outcome\": 1}\n", "{\"outcome\":", "<gate>", "`", "x"] {
         let much = unit.repeat(512 * 1024 / unit.len());
-        assert!(!matches!(gate.hears(&much, Some(&much), OK), Verdict::Said(_)), "{unit}");
-        assert!(matches!(gate.hears(&much, None, Exit::Status(1)), Verdict::Crashed(_)), "{unit}");
+        assert!(gate.hears(&much, Some(&much), OK).is_err(), "{unit}");
+        holds(&gate.hears(&much, None, Exit::Status(1)), "crashed: ");
     }
     let much = "y".repeat(5 * 1024 * 1024) + "\n```json\n" + COMPLETE + "\n```\n";
     holds(&Gate::review().hears(&much, None, OK), "complete (Structured)");

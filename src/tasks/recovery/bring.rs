@@ -11,7 +11,7 @@ use crate::tasks::recovery::interrupted_sync::record;
 use crate::tasks::recovery::recover;
 
 /// What became of it.
-pub(crate) enum Brought {
+pub(crate) enum BringOutcome {
     /// The branch is there.
     There,
     /// Somebody committed meanwhile: it has to be looked at again.
@@ -26,15 +26,15 @@ pub(crate) fn bring(
     head: &Head,
     to: CommitId,
     subject: &str,
-) -> Result<Brought, OpsError> {
+) -> Result<BringOutcome, OpsError> {
     // What may not come is told before anybody waits for a lock.
     match workspace.repository.may_come(head.commit, to) {
-        Err(error) if is_blocked(&error) => return Ok(Brought::Blocked(error)),
+        Err(error) if is_blocked(&error) => return Ok(BringOutcome::Blocked(error)),
         asked => asked?,
     }
     let lock = &workspace.lock()?;
     if recover::heal(workspace, lock)? {
-        return Ok(Brought::Moved);
+        return Ok(BringOutcome::Moved);
     }
     let deadline = Instant::now().max(workspace.deadline());
     let brought =
@@ -46,20 +46,20 @@ pub(crate) fn bring(
                 return Err(StoreError::from(fault).into());
             }
             journal::clear(lock)?;
-            Ok(Brought::There)
+            Ok(BringOutcome::There)
         }
         // That is asked before any file is changed.
         Err(error) if is_blocked(&error) => {
             journal::clear(lock)?;
-            Ok(Brought::Blocked(error))
+            Ok(BringOutcome::Blocked(error))
         }
         Err(error) => {
             // It may have got half-way; before the first file the record is only cleared, and nobody waited for. If that cannot be
             // healed now, the record stays, and the next command does it.
             recover::heal(workspace, lock)?;
             match error {
-                GitError::Moved { .. } | GitError::Waiting { .. } => Ok(Brought::Moved),
-                _ if workspace.head()?.commit == Some(to) => Ok(Brought::There),
+                GitError::Moved { .. } | GitError::Waiting { .. } => Ok(BringOutcome::Moved),
+                _ if workspace.head()?.commit == Some(to) => Ok(BringOutcome::There),
                 error => Err(error.into()),
             }
         }

@@ -1,0 +1,117 @@
+//! From a file of antfarm to a workflow: its agents, its context, and the steps.
+
+use super::gates::GateBuilder;
+use crate::domain::FieldFate::{Converted, Dropped, Kept};
+use crate::domain::Period;
+use crate::files::yaml::Node;
+use crate::setup::import::names::{self, Names};
+use crate::setup::import::record::{FieldTable, ImportReport, Record, join};
+use crate::setup::import::steps::{StepList, Unnamed};
+use crate::setup::import::workflow_draft::{ReadWorkflow, RunDraft, WorkflowDraft};
+
+const OF_FILE: FieldTable = &[
+    ("name", Converted, "the first line of `description`"),
+    ("cron", Dropped, "when work is looked for is the runner's matter"),
+    ("notifications", Dropped, "whom to tell is in project.yaml"),
+    ("notify_url", Dropped, "whom to tell is in project.yaml"),
+    ("delivery", Dropped, "whom to tell is in project.yaml"),
+    ("hooks", Dropped, "aof runs no commands around a workflow; react to its events instead"),
+    ("run", Dropped, "how agents are run is the runner's matter"),
+    ("workspace", Dropped, "how agents are run is the runner's matter"),
+    ("acceptance_criteria", Dropped, PROSE),
+    ("definition_of_done", Dropped, PROSE),
+    ("workflow_objective", Dropped, PROSE),
+];
+const PROSE: &str = "prose about the workflow: put it into the tasks that go through it";
+const OF_POLLING: FieldTable = &[
+    ("timeoutSeconds", Converted, "the workflow's `run: {timeout}`"),
+    ("model", Converted, "the workflow's `run: {model}`"),
+    ("*", Dropped, "when work is looked for is the runner's matter"),
+];
+const OF_AGENT: FieldTable = &[
+    ("id", Converted, "a role"),
+    ("description", Converted, "the role's description, for org.yaml"),
+    ("timeoutSeconds", Converted, "`run: {timeout}` of its gates"),
+    ("name", Dropped, "what an agent is called is in org.yaml"),
+    ("role", Dropped, "which tools an agent may use is the runner's matter"),
+    ("model", Dropped, "which model an agent uses is said in org.yaml: `run: {model: ...}`"),
+    (
+        "workspace",
+        Dropped,
+        "files for an agent's workspace are the runner's matter; texts for a gate go into its `brief`",
+    ),
+];
+
+/// An agent of the file: what it is for, and how long it may take.
+pub(crate) struct ForeignAgent {
+    pub(crate) id: String,
+    pub(crate) description: Option<String>,
+    pub(crate) timeout: Option<String>,
+}
+
+/// Returns the workflow of the file.
+pub(crate) fn read<'r>(
+    root: &'r Node<'static>,
+    stem: &str,
+    report: &'r ImportReport<'r>,
+) -> Vec<ReadWorkflow> {
+    let found = Record::of(root, "", "an antfarm workflow", report);
+    let Some(top) = found else { return Vec::new() };
+    let name_key = if top.has("id") { "id" } else { "name" };
+    let mut draft = WorkflowDraft::begin(&top, name_key, (None, stem), &mut Names::default());
+    if let Some(title) = top.text("name").filter(|_| name_key == "id") {
+        let title = title.trim();
+        draft.description = Some(match draft.description {
+            Some(text) => format!("{title}\n\n{}\n", text.trim_end()),
+            None => title.to_owned(),
+        });
+    }
+    read_context(&top, &mut draft);
+    if let Some(polling) = top.record("polling") {
+        draft.run = read_run(&polling);
+        polling.finish(&[OF_POLLING]);
+    }
+    let mut agents = Vec::new();
+    for mut record in top.records("agents", "a list of agents", "an agent") {
+        let description = record.text("description").map(|text| text.trim().to_owned());
+        let timeout = read_run(&record).timeout;
+        if let Some(id) = record.text("id") {
+            record.path = join("agents", &id);
+            agents.push(ForeignAgent { id, description, timeout });
+        }
+        record.finish(&[OF_AGENT]);
+    }
+    let steps = StepList::read(&top, "id", Unnamed::IsNumbered);
+    top.finish(&[OF_FILE]);
+    GateBuilder::new(&mut draft, &steps, &agents, report).build();
+    vec![draft.finish()]
+}
+
+/// Reads the context of a run: each key with its default. A default that only names a key again is none.
+fn read_context(top: &Record<'_>, draft: &mut WorkflowDraft) {
+    for (name, place, node) in top.entries("context", "a mapping of keys and defaults") {
+        let key = names::key(name);
+        let text = node.as_str().unwrap_or_default().trim();
+        let names_a_key =
+            text.starts_with("{{") && text.ends_with("}}") && text.matches("{{").count() == 1;
+        let value = if node.is_null() || names_a_key {
+            let note = format!("`context.input.{key}`, empty: its value comes with the task");
+            place.note(Converted, note);
+            "".into()
+        } else {
+            let braces = if text.contains("{{") { "; its braces are never expanded" } else { "" };
+            place.note(Kept, format!("as `context.input.{key}`{braces}"));
+            node.to_value()
+        };
+        draft.context.input.insert(key, value);
+    }
+}
+
+/// Returns what bounds a run. The model that is called `default` is whichever the program has.
+pub(crate) fn read_run(record: &Record<'_>) -> RunDraft {
+    let minutes = || record.count("timeout_minutes").map(|minutes| minutes.saturating_mul(60));
+    let seconds = record.count("timeoutSeconds").or_else(minutes);
+    let timeout = seconds.and_then(|seconds| format!("{seconds}s").parse::<Period>().ok());
+    let model = record.text("model").filter(|model| model != "default");
+    RunDraft { timeout: timeout.map(|period| period.to_string()), model, retry: None }
+}

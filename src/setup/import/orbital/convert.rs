@@ -1,0 +1,241 @@
+//! From Orbital's steps to gates.
+//!
+//! How it counts: `max_gate_retries` is how often a gate may be judged, so a task is sent back one time less.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use serde_json::json;
+
+use super::presets::{ADDRESS_REVIEW, PRESETS, preset};
+use crate::domain::FieldFate::{Converted, Dropped};
+use crate::domain::listed;
+use crate::files::yaml::Node;
+use crate::setup::import::names::{self, Names};
+use crate::setup::import::placeholders::{is_bare, rewritten, slots};
+use crate::setup::import::record::{FieldTable, ImportReport, Record};
+use crate::setup::import::steps::{ForeignStep, StepList, Unnamed};
+use crate::setup::import::workflow_draft::{
+    ExhaustedDraft, GateDraft, ReadWorkflow, RouteDraft, RunDraft, WorkflowDraft, period, tidy,
+};
+
+/// How often a gate may be judged where the file does not say.
+const JUDGED: u64 = 3;
+/// Who works at steps, and who at gates: there one agent does both.
+const WORKER: &str = "worker";
+const REVIEWER: &str = "reviewer";
+
+const OF_FILE: FieldTable = &[
+    ("agents", Dropped, "agents are in org.yaml, and what they may use is the runner's matter"),
+    ("*", Dropped, "how the program runs is the runner's matter"),
+];
+const OF_WORKFLOW: FieldTable = &[
+    ("preset", Converted, "its steps, written out, unless the file has steps of its own"),
+    (
+        "max_gate_retries",
+        Converted,
+        "`maxRetries` is one less: it counts how often a gate is judged, and 0 means 3 there",
+    ),
+];
+const OF_STEP: FieldTable = &[
+    ("prompt", Converted, "`brief.instructions`"),
+    ("timeout", Converted, "`run: {timeout}`"),
+    ("model", Converted, "`run: {model}`"),
+    (
+        "gate",
+        Converted,
+        "`true` is `canReject: true` and `signal: gate`: no verdict counts as a rejection",
+    ),
+    ("deferred", Converted, "`true` is `detour: true`"),
+    ("on_fail", Converted, "where `needs_review` leads"),
+    ("agent", Dropped, "what an agent is and may use is the runner's matter"),
+    ("tools", Dropped, "what an agent is and may use is the runner's matter"),
+];
+
+/// A step, of the file or of a preset.
+#[derive(Default)]
+pub(crate) struct OrbitalStep {
+    pub(crate) foreign: String,
+    pub(crate) gate: String,
+    pub(crate) instructions: Option<String>,
+    pub(crate) run: RunDraft,
+    pub(crate) judges: bool,
+    pub(crate) deferred: bool,
+    pub(crate) on_fail: Option<String>,
+}
+
+/// Returns the workflow of the file.
+pub(crate) fn read<'r>(
+    root: &'r Node<'static>,
+    stem: &str,
+    report: &'r ImportReport<'r>,
+) -> Vec<ReadWorkflow> {
+    let found = Record::of(root, "", "an orbital configuration", report);
+    let Some(top) = found else { return Vec::new() };
+    let record = if top.has("workflow") {
+        let Some(record) = top.record("workflow") else { return Vec::new() };
+        top.finish(&[OF_FILE]);
+        record
+    } else {
+        top
+    };
+    let preset_name = record.text("preset");
+    let fallback = names::plain(preset_name.as_deref().unwrap_or(stem), stem);
+    let mut draft = WorkflowDraft::begin(&record, "name", (None, &fallback), &mut Names::default());
+    let mut inputs = BTreeSet::new();
+    let mut steps = Vec::new();
+    match preset_name {
+        Some(name) if !record.has("steps") => {
+            steps = preset(&name);
+            if steps.is_empty() {
+                let message = format!("the preset `{name}` is not known here");
+                let known = listed(PRESETS);
+                let help = format!("write its steps out as `[[workflow.steps]]`, or use {known}");
+                record.value_at("preset").fault("unknown_preset", message, &help);
+            }
+        }
+        _ => {
+            let list = StepList::read(&record, "name", Unnamed::IsRefused);
+            steps.extend(list.steps.iter().map(|step| read_step(step, &list)));
+            refuse_unreachable(&steps, &list);
+        }
+    }
+    for step in &mut steps {
+        step.instructions = step.instructions.take().map(|text| slots_of_ours(&text, &mut inputs));
+    }
+    let again = match record.count("max_gate_retries") {
+        None | Some(0) => JUDGED - 1,
+        Some(judged) => judged - 1,
+    };
+    record.finish(&[OF_WORKFLOW]);
+    let has_gates = steps.iter().any(|step| step.judges);
+    if has_gates && !record.has("max_gate_retries") {
+        let note =
+            format!("not given: a gate is judged {JUDGED} times there, so `maxRetries: {again}`");
+        report.added("workflow.max_gate_retries", note);
+    }
+    build(&mut draft, &steps, again);
+    let is_implied = |(step, gate): &(&OrbitalStep, &GateDraft)| gate.detour && !step.deferred;
+    let detours = steps.iter().zip(&draft.gates).filter(is_implied).map(|(step, _)| &step.foreign);
+    let detours: Vec<&String> = detours.collect();
+    if !detours.is_empty() {
+        let note =
+            format!("only a verdict leads to {}, and from there back to its gate", listed(detours));
+        report.added("detour", note);
+    }
+    for key in inputs {
+        let note = "comes with the task (`aof task new --context`), or stays empty";
+        report.added(format!("context.input.{key}"), note);
+        draft.context.input.insert(key, json!(""));
+    }
+    if has_gates {
+        report.added("roles", format!("one agent does everything there; here `{WORKER}` works and `{REVIEWER}` judges, and one agent may be both"));
+    }
+    vec![draft.finish()]
+}
+
+fn read_step(step: &ForeignStep<'_>, list: &StepList<'_>) -> OrbitalStep {
+    let record = &step.record;
+    let instructions = record.text("prompt");
+    match &instructions {
+        None => record
+            .report
+            .added(format!("{}.prompt", record.path), "not given: the brief is generated"),
+        Some(text) => {
+            record.note("prompt", Converted, "`brief.instructions`");
+            for slot in slots(text) {
+                if !is_bare(&slot) {
+                    let note = "left as it stands: it is no key";
+                    record.at("prompt").note_slot(&slot, Converted, note);
+                }
+            }
+            if text.contains("<promise>") {
+                let note =
+                    "a `<promise>` is never a verdict here: what an agent says is its outcome";
+                record.note("prompt", Dropped, note);
+            }
+        }
+    }
+    let judges = record.flag("gate") == Some(true);
+    let on_fail = record.text("on_fail");
+    if let Some(target) = &on_fail {
+        if !judges {
+            let message = format!("`on_fail = \"{target}\"` is for gates, and this step is none");
+            let help = "add `gate = true`, or remove `on_fail`";
+            record.value_at("on_fail").fault("dead_field", message, help);
+        }
+        list.target(record, "on_fail", target);
+    }
+    let run =
+        RunDraft { timeout: period(record, "timeout"), model: record.text("model"), retry: None };
+    let deferred = record.flag("deferred") == Some(true);
+    record.finish(&[OF_STEP]);
+    let (foreign, gate) = (step.foreign.clone(), step.gate.clone());
+    OrbitalStep { foreign, gate, instructions, run, judges, deferred, on_fail }
+}
+
+/// A deferred step is only done when a gate's verdict leads to it.
+fn refuse_unreachable(steps: &[OrbitalStep], list: &StepList<'_>) {
+    let targets: HashSet<&str> = steps.iter().filter_map(|step| step.on_fail.as_deref()).collect();
+    for (step, foreign) in steps.iter().zip(&list.steps) {
+        if step.deferred && !targets.contains(step.foreign.as_str()) {
+            let message = format!("no `on_fail` leads to the deferred step `{}`", step.foreign);
+            let help = "name it in the `on_fail` of a gate, or remove it";
+            foreign.record.at("name").fault("unreachable_gate", message, help);
+        }
+    }
+}
+
+fn build(draft: &mut WorkflowDraft, steps: &[OrbitalStep], again: u64) {
+    let places: HashMap<&str, usize> =
+        steps.iter().enumerate().map(|(index, step)| (step.foreign.as_str(), index)).collect();
+    let target = |step: &OrbitalStep| places.get(step.on_fail.as_deref()?).copied();
+    for (step, detour) in steps.iter().zip(detours(steps, target)) {
+        let (role, purpose) =
+            if step.judges { (REVIEWER, "Judges the work") } else { (WORKER, "Does the work") };
+        draft.roles.add(role, Some(purpose), false);
+        let mut gate = GateDraft {
+            id: step.gate.clone(),
+            role: role.to_owned(),
+            can_reject: step.judges,
+            run: step.run.clone(),
+            detour,
+            ..GateDraft::default()
+        };
+        gate.brief.instructions.clone_from(&step.instructions);
+        if step.judges {
+            gate.signal = Some(json!("gate"));
+            let target = target(step).map_or(step, |place| &steps[place]);
+            gate.route("needs_review", RouteDraft::to(&target.gate));
+            gate.max_retries = Some(again);
+            gate.on_exhausted = Some(ExhaustedDraft::To("$fail".to_owned()));
+        }
+        draft.gates.push(gate);
+    }
+}
+
+/// Returns which steps are off the main line: they say so, or stand behind every gate that leads to them, or are named for it.
+fn detours(steps: &[OrbitalStep], target: impl Fn(&OrbitalStep) -> Option<usize>) -> Vec<bool> {
+    let mut last_router: Vec<Option<usize>> = vec![None; steps.len()];
+    for (router, step) in steps.iter().enumerate() {
+        if let Some(place) = target(step) {
+            last_router[place] = Some(router);
+        }
+    }
+    let is_detour = |(index, step): (usize, &OrbitalStep)| {
+        let is_named = step.deferred || step.foreign == ADDRESS_REVIEW;
+        !step.judges
+            && index > 0
+            && last_router[index].is_some_and(|router| is_named || router < index)
+    };
+    steps.iter().enumerate().map(is_detour).collect()
+}
+
+fn slots_of_ours(text: &str, inputs: &mut BTreeSet<String>) -> String {
+    tidy(&rewritten(text, |inner| {
+        let key = is_bare(inner).then(|| names::key(inner))?;
+        if key != "task" {
+            inputs.insert(key.clone());
+        }
+        Some(key)
+    }))
+}

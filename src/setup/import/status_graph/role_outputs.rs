@@ -1,0 +1,142 @@
+//! What a role hands on: what its frontmatter schema says, and what it says of `$status`.
+
+use serde_json::{Map, Value, json};
+
+use crate::domain::FieldFate::Converted;
+use crate::files::yaml::Node;
+use crate::setup::import::record::{FieldPlace, Record};
+use crate::setup::import::schema::read_schema;
+
+/// What a role hands on.
+pub(crate) enum RoleOutputs<'n> {
+    /// The role has no schema.
+    Undeclared,
+    /// One schema for all.
+    One(Map<String, Value>),
+    /// The same, with a `$status` of which the schema lists no values: those of the graph are all there are.
+    Open(Map<String, Value>),
+    /// One schema for each status.
+    Each(Vec<StatusVariant<'n>>),
+}
+
+/// What is handed on with one status.
+#[derive(Clone)]
+pub(crate) struct StatusVariant<'n> {
+    pub(crate) status: String,
+    pub(crate) shape: Map<String, Value>,
+    pub(crate) place: FieldPlace<'n>,
+}
+
+/// Reads the schema of a role. A flat `status` is an older name of `$status`.
+pub(crate) fn read_outputs<'n>(record: &Record<'n>) -> Option<RoleOutputs<'n>> {
+    let key = if record.has("frontmatter") { "frontmatter" } else { "meta" };
+    let Some(node) = record.get(key) else { return Some(RoleOutputs::Undeclared) };
+    let place = record.at(key);
+    let Value::Object(mut schema) = read_schema(node, &place, 0)? else { return None };
+    let Some(key) = ["oneOf", "anyOf"].into_iter().find(|key| schema.contains_key(*key)) else {
+        return Some(flat(&place, schema));
+    };
+    let Some(Value::Array(list)) = schema.shift_remove(key) else {
+        place.fault("wrong_kind", format!("`{key}` is a list of variants"), "");
+        return None;
+    };
+    let mut variants = Vec::new();
+    for (item, node) in list.into_iter().zip(node.get(key).map(Node::items).unwrap_or_default()) {
+        let Value::Object(own) = item else { continue };
+        let merged = merged(&schema, own);
+        let statuses = statuses(&merged, "$status");
+        let start = node.entries().first().map_or(&node.span, |entry| &entry.key.span);
+        let variant = place.below(key, start.clone());
+        if statuses.is_empty() {
+            let message =
+                format!("this variant of `{}` has no `$status` with a `const`", place.path);
+            let help = "add `$status: {const: NAME}` to its properties";
+            variant.fault("missing_field", message, help);
+        }
+        variants.extend(each(&merged, statuses, "$status", &variant));
+    }
+    place.note(Converted, "`outputs.oneOf`: `$status` tells the variants apart");
+    Some(RoleOutputs::Each(variants))
+}
+
+/// One shape for all statuses.
+fn flat<'n>(place: &FieldPlace<'n>, schema: Map<String, Value>) -> RoleOutputs<'n> {
+    let lists = ["$status", "status"].map(|name| (name, statuses(&schema, name)));
+    if let Some((name, list)) = lists.into_iter().find(|(_, list)| !list.is_empty()) {
+        let number = list.len();
+        let note =
+            format!("`outputs.oneOf`, {number} variants of the same fields: one for each status");
+        place.note(Converted, note);
+        return RoleOutputs::Each(each(&schema, list, name, place));
+    }
+    place.note(Converted, "`outputs`");
+    match schema.get("properties").and_then(|properties| properties.get("$status")) {
+        Some(_) => RoleOutputs::Open(schema),
+        None => RoleOutputs::One(schema),
+    }
+}
+
+/// Returns a variant for each status, the status as its `$status`.
+fn each<'n>(
+    schema: &Map<String, Value>,
+    statuses: Vec<String>,
+    name: &str,
+    place: &FieldPlace<'n>,
+) -> Vec<StatusVariant<'n>> {
+    let variant = |status: String| StatusVariant {
+        shape: with_status(schema, name, &status),
+        status,
+        place: place.clone(),
+    };
+    statuses.into_iter().map(variant).collect()
+}
+
+/// Returns the schema with that status alone, required, and first.
+pub(crate) fn with_status(
+    schema: &Map<String, Value>,
+    name: &str,
+    status: &str,
+) -> Map<String, Value> {
+    let mut properties = Map::from_iter([("$status".to_owned(), json!({"const": status}))]);
+    properties.extend(properties_of(schema).into_iter().filter(|(key, _)| key != name));
+    properties["$status"] = json!({"const": status});
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let required =
+        required.filter_map(Value::as_str).filter(|key| ![name, "$status"].contains(key));
+    let required: Vec<&str> = ["$status"].into_iter().chain(required).collect();
+    let mut shape = Map::new();
+    shape.insert("properties".to_owned(), Value::Object(properties));
+    shape.insert("required".to_owned(), json!(required));
+    let is_other = |key: &str| !matches!(key, "properties" | "required" | "type");
+    shape.extend(schema.clone().into_iter().filter(|(key, _)| is_other(key)));
+    shape
+}
+
+/// Returns the properties that a schema declares.
+pub(crate) fn properties_of(schema: &Map<String, Value>) -> Map<String, Value> {
+    schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default()
+}
+
+/// Returns what all variants share, with what one of them adds.
+fn merged(common: &Map<String, Value>, own: Map<String, Value>) -> Map<String, Value> {
+    let mut merged = common.clone();
+    for (key, value) in own {
+        match (merged.get_mut(&key), value) {
+            (Some(Value::Object(known)), Value::Object(more)) => known.extend(more),
+            (Some(Value::Array(known)), Value::Array(mut more)) if key == "required" => {
+                more.retain(|item| !known.contains(item));
+                known.extend(more);
+            }
+            (_, value) => drop(merged.insert(key, value)),
+        }
+    }
+    merged
+}
+
+/// Returns the statuses that a property allows.
+fn statuses(schema: &Map<String, Value>, name: &str) -> Vec<String> {
+    let property = schema.get("properties").map(|map| &map[name]).unwrap_or_default();
+    let one = property.get("const").into_iter();
+    let listed = property.get("enum").and_then(Value::as_array).into_iter().flatten();
+    one.chain(listed).filter_map(Value::as_str).map(str::to_owned).collect()
+}

@@ -1,0 +1,249 @@
+//! One task as lists show it: as much of its file as lists, sweeps and hand-outs need, so that it is worth keeping.
+
+use std::ops::Deref;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::domain::{
+    AgentId, BranchStatus, Gate, GateId, Map, OpenBranch, RoleId, Task, Timestamp,
+};
+use crate::files::task_file::{Origin, TaskFile};
+use crate::rules::{Rules, Stay, is_nobody, lost_dependencies, owed, stay};
+use crate::storage::ProjectPath;
+use crate::tasks::headers::ended_visit::EndedVisit;
+
+/// Changes when a summary's shape or meaning does: older caches are made anew.
+pub(crate) const SCHEMA: &str = "13";
+
+/// The status of a hand-made file that nobody has taken up.
+pub(crate) const NEW: &str = "new";
+
+/// One task as lists show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TaskSummary {
+    /// The task as its file has it, without its history, its context and its description; of its metadata it has the priority.
+    pub task: Task,
+    /// Whether it is a hand-made file that nobody has taken up.
+    pub is_new: bool,
+    /// The tasks on whose loss it waits, in the words of its blockers.
+    pub lost_dependencies: Vec<String>,
+    /// What its time limits count from.
+    pub clocks: Vec<VisitClock>,
+    /// Its ended visits: most of what there is of a project, so they take up little.
+    pub visits: Box<[EndedVisit]>,
+    /// Whose the open visit is under the rules in force, which may have changed since the task came there.
+    #[serde(skip)]
+    pub role: Option<RoleId>,
+    /// The branches that are open under the rules in force, each with its role there.
+    #[serde(skip)]
+    pub open_branches: Vec<OpenBranch>,
+}
+
+/// What the time limits of a visit, or of a branch, count from. There is none while it is blocked or held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct VisitClock {
+    pub branch: Option<GateId>,
+    since: Timestamp,
+    agent: Option<AgentId>,
+    claimed: Option<Timestamp>,
+    timer_spent: bool,
+}
+
+impl VisitClock {
+    fn of(task: &Task, branch: Option<&GateId>) -> Option<Self> {
+        let Stay { since, agent, claimed, timer_spent } = stay(task, branch)?;
+        Some(Self { branch: branch.cloned(), since, agent: agent.cloned(), claimed, timer_spent })
+    }
+
+    /// Returns the stay as the engine sees it.
+    pub(crate) fn stay(&self) -> Stay<'_> {
+        let Self { since, agent, claimed, timer_spent, .. } = self;
+        Stay { since: *since, agent: agent.as_ref(), claimed: *claimed, timer_spent: *timer_spent }
+    }
+}
+
+impl Deref for TaskSummary {
+    type Target = Task;
+
+    fn deref(&self) -> &Task {
+        &self.task
+    }
+}
+
+impl TaskSummary {
+    /// Returns what is kept of the task of a file.
+    pub(crate) fn of(file: &TaskFile) -> Self {
+        let whole = &file.task;
+        let branches: Vec<&OpenBranch> =
+            whole.branches().filter(|branch| branch.status.is_open()).collect();
+        let clocks = if branches.is_empty() {
+            VisitClock::of(whole, None).into_iter().collect()
+        } else {
+            branches.iter().filter_map(|branch| VisitClock::of(whole, Some(&branch.id))).collect()
+        };
+        let priority = whole.metadata.get_key_value("priority");
+        let task = Task {
+            id: whole.id.clone(),
+            title: whole.title.clone(),
+            description: None,
+            status: whole.status,
+            created: whole.created,
+            updated: whole.updated,
+            routing: whole.routing.clone(),
+            gate: whole.gate.clone(),
+            history: Vec::new(),
+            review: None,
+            blockers: whole.blockers.clone(),
+            context: Map::new(),
+            workflow_hash: whole.workflow_hash.clone(),
+            tags: whole.tags.clone(),
+            metadata: priority
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .into_iter()
+                .collect(),
+            depends_on: whole.depends_on.clone(),
+        };
+        Self {
+            task,
+            is_new: file.origin == Origin::HandMade,
+            lost_dependencies: lost_dependencies(whole).iter().map(ToString::to_string).collect(),
+            clocks,
+            visits: whole.history.iter().map(EndedVisit::of).collect(),
+            role: None,
+            open_branches: Vec::new(),
+        }
+    }
+
+    /// Notes whose the open visit and its branches are: a task follows the rules in force, not those of when it came to its gate.
+    pub(crate) fn follow(&mut self, rules: &Rules) {
+        self.role.clone_from(&self.task.routing.role);
+        self.open_branches =
+            self.task.branches().filter(|branch| branch.status.is_open()).cloned().collect();
+        let Some(gate) = gate_of(rules, &self.task) else { return };
+        let known = |id: &GateId| gate.fork()?.branches.iter().find(|own| own.id() == id);
+        if gate.fork().is_some() {
+            // What the rules do not have any more is waited for by nobody, and is nobody's work.
+            self.open_branches.retain(|branch| known(&branch.id).is_some());
+        }
+        let is_escalated = self.task.gate.as_ref().is_some_and(|open| open.escalated.is_some());
+        if is_escalated || rules.project.implicit_workflow {
+            return;
+        }
+        self.role = gate.role().cloned();
+        for branch in self.open_branches.iter_mut().filter(|branch| branch.escalated.is_none()) {
+            if let Some(own) = known(&branch.id) {
+                branch.role.clone_from(&own.duty().role);
+            }
+        }
+    }
+
+    /// Returns the word for where it stands: its status, or `new`.
+    pub(crate) fn state(&self) -> &'static str {
+        if self.is_new { NEW } else { self.status.as_str() }
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        !self.is_new && self.status.is_finished()
+    }
+
+    /// Returns the gate of the open visit.
+    pub(crate) fn current_gate(&self) -> Option<&GateId> {
+        self.task.gate.as_ref().map(|open| &open.current)
+    }
+
+    /// Returns when it came to its gate.
+    pub(crate) fn entered(&self) -> Option<i64> {
+        self.task.gate.as_ref().map(|open| open.entered.as_second())
+    }
+
+    /// Returns the number of the open visit.
+    pub(crate) fn visit(&self) -> usize {
+        self.task.gate.as_ref().map_or(self.visits.len(), |open| open.visit)
+    }
+
+    /// Returns whether a person holds it.
+    pub(crate) fn is_held(&self) -> bool {
+        self.task.gate.as_ref().is_some_and(|open| open.held.is_some())
+    }
+
+    /// Returns whether it, or a branch of it, took too long where nobody steps in for that.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.task.gate.as_ref().is_some_and(|open| open.overdue.is_some())
+            || self.open_branches.iter().any(|branch| branch.overdue.is_some())
+    }
+
+    /// Returns whether the rules want something done with it.
+    pub(crate) fn is_owed(&self, rules: &Rules) -> bool {
+        !self.is_new && self.task.gate.is_some() && owed(rules, &self.task).is_some()
+    }
+
+    /// Returns whether other rules moved it last than are in force.
+    pub(crate) fn is_drifted(&self, rules: &Rules) -> bool {
+        let (own, now) = (self.workflow_hash.as_deref(), rules.hash(&self.routing.workflow));
+        self.task.gate.is_some() && own.zip(now).is_some_and(|(own, now)| own != now)
+    }
+
+    /// Returns the roles that it waits for: the gate's, or those of branches that are open.
+    pub(crate) fn roles(&self) -> impl Iterator<Item = &RoleId> {
+        self.role.iter().chain(self.open_branches.iter().map(|branch| &branch.role))
+    }
+
+    /// Returns who has claimed it, or a branch of it.
+    pub(crate) fn agents(&self) -> impl Iterator<Item = &AgentId> {
+        let branches = self.open_branches.iter().filter_map(|branch| branch.agent.as_ref());
+        self.routing.agent.iter().chain(branches)
+    }
+
+    /// Returns the roles of what can be claimed: the whole, or branches.
+    pub(crate) fn free_roles(&self) -> impl Iterator<Item = &RoleId> {
+        let own = self.role.iter().filter(|_| self.routing.agent.is_none());
+        own.chain(self.ready_branches().map(|branch| &branch.role))
+    }
+
+    /// Returns the open branches that wait for an agent.
+    pub(crate) fn ready_branches(&self) -> impl Iterator<Item = &OpenBranch> {
+        self.open_branches.iter().filter(|branch| branch.status == BranchStatus::Ready)
+    }
+
+    /// Returns the branches, as the file has them, for which there is nobody.
+    pub(crate) fn branches_without_agents(&self) -> impl Iterator<Item = &OpenBranch> {
+        self.task.branches().filter(|branch| branch.blockers.iter().any(|text| is_nobody(text)))
+    }
+}
+
+/// Returns the gate that the task stands at, as the rules in force have it.
+pub(crate) fn gate_of<'r>(rules: &'r Rules, task: &Task) -> Option<&'r Gate> {
+    let (_, gate) = rules.workflow_of(task)?.gate(&task.gate.as_ref()?.current)?;
+    Some(gate)
+}
+
+/// Returns seconds since 1970 as a time.
+pub(crate) fn time(seconds: i64) -> Timestamp {
+    Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// Returns a summary as `--json` shows it.
+pub(crate) fn summary_value(summary: &TaskSummary, path: &ProjectPath) -> Value {
+    let at = |at: Timestamp| time(at.as_second()).to_string();
+    let branch = |branch: &OpenBranch| json!({"id": branch.id, "role": branch.role, "agent": branch.agent, "status": branch.status});
+    json!({
+        "id": summary.id,
+        "title": summary.title,
+        "status": summary.state(),
+        "workflow": summary.routing.workflow,
+        "gate": summary.current_gate(),
+        "visit": summary.visit(),
+        "role": summary.role,
+        "agent": summary.routing.agent,
+        "branches": summary.open_branches.iter().map(branch).collect::<Vec<_>>(),
+        "priority": summary.priority(),
+        "entered": summary.gate.as_ref().map(|open| at(open.entered)),
+        "created": at(summary.created),
+        "updated": at(summary.updated),
+        "tags": summary.tags,
+        "blockers": summary.blockers,
+        "dependsOn": summary.depends_on,
+        "path": path.as_str(),
+    })
+}

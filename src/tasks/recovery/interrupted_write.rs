@@ -1,0 +1,190 @@
+//! A write that was interrupted: its record, what git still has of it, and how its files stand.
+
+use crate::domain::Digest;
+use crate::git::{BranchLock, CommitId, Head, ObjectId};
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::storage::journal::{FileBefore, IntendedWrite, JournalRecord, RecoveryAim};
+use crate::storage::tasks::task_files;
+use crate::storage::{ProjectPath, StoreError, WriterLock};
+use crate::tasks::recovery::table::{EngineVerdict, FileState, RecoveryFacts};
+use crate::tasks::state::task_state::{Pending, TaskState};
+
+/// What a command has left.
+pub(crate) struct InterruptedWrite<'a> {
+    pub workspace: &'a Workspace,
+    pub lock: &'a WriterLock,
+    pub record: &'a JournalRecord,
+    /// The branch that was to move.
+    pub reference: Option<String>,
+    /// From where to where, as long as git has that: a commit that never got onto the branch may have been collected.
+    pub branch: Option<BranchLock>,
+}
+
+impl InterruptedWrite<'_> {
+    /// Returns whether HEAD is the branch that was to move. A record that names none is taken for one of HEAD's.
+    pub(crate) fn is_own_branch(&self, head: &Head) -> bool {
+        self.reference.as_ref().is_none_or(|reference| *reference == head.reference)
+    }
+
+    /// Tells one task's trouble, which keeps none of the others waiting, but where somebody was told that what is there is not done:
+    /// nothing is changed before it is taken back.
+    pub(crate) fn unless_of_one_task(&self, result: Result<(), OpsError>) -> Result<(), OpsError> {
+        match self.record.aim {
+            RecoveryAim::Finish => unless_general(self.workspace, result),
+            RecoveryAim::Undo => result.map_err(|fault| OpsError::NotPutBack {
+                failure: None,
+                fault: Box::new(fault),
+                noted: true,
+            }),
+        }
+    }
+
+    /// Returns what a file says; nothing if there is none.
+    pub(crate) fn read(&self, path: &ProjectPath) -> Result<Option<Vec<u8>>, OpsError> {
+        match task_files::read(&self.workspace.paths, path) {
+            Ok(snapshot) => Ok(Some(snapshot.bytes)),
+            Err(StoreError::Gone { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns what a file says, if that is what has this digest.
+    pub(crate) fn read_if(
+        &self,
+        path: &ProjectPath,
+        digest: &Digest,
+    ) -> Result<Option<Vec<u8>>, OpsError> {
+        Ok(self.read(path)?.filter(|bytes| Digest::of(bytes) == *digest))
+    }
+
+    pub(crate) fn blob(
+        &self,
+        commit: Option<CommitId>,
+        path: &ProjectPath,
+    ) -> Result<Option<ObjectId>, OpsError> {
+        let Some(commit) = commit else { return Ok(None) };
+        Ok(self.workspace.repository.blob_id(commit, path.as_str())?)
+    }
+
+    /// Returns what a commit has of a file, if that is what has this digest.
+    pub(crate) fn committed_if(
+        &self,
+        commit: Option<CommitId>,
+        file: &FileBefore,
+    ) -> Result<Option<Vec<u8>>, OpsError> {
+        let Some(blob) = self.blob(commit, &file.path)? else { return Ok(None) };
+        let bytes = self.workspace.repository.read_blob(blob)?;
+        Ok(Some(bytes).filter(|bytes| Digest::of(bytes) == file.sha256))
+    }
+
+    /// Returns what stood at the old place: what HEAD or the commit before has, or, where a person's edit was to be committed first,
+    /// what one of the commits has that were to come. Nothing where no commit has it.
+    pub(crate) fn before(
+        &self,
+        head: &Head,
+        old: &FileBefore,
+    ) -> Result<Option<Vec<u8>>, OpsError> {
+        if let Some(bytes) = self.committed_if(head.commit, old)? {
+            return Ok(Some(bytes));
+        }
+        let Some(branch) = &self.branch else { return Ok(None) };
+        for entry in self.workspace.repository.log(branch.to)? {
+            let commit = Some(entry?.id);
+            if let Some(bytes) = self.committed_if(commit, old)? {
+                return Ok(Some(bytes));
+            }
+            if commit == branch.from {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns what is known of a task's file on record; the task is read already, if it can be.
+    pub(crate) fn facts(
+        &self,
+        head: &Head,
+        write: &IntendedWrite,
+        state: Option<&TaskState>,
+    ) -> Result<RecoveryFacts, OpsError> {
+        let verdict = match state.map(|state| &state.pending) {
+            None => EngineVerdict::Unknown,
+            Some(Pending::Nothing) => EngineVerdict::Same,
+            Some(Pending::Versions(_)) => EngineVerdict::Made,
+            Some(Pending::Foreign(_) | Pending::Unearned(_) | Pending::Stale(_)) => {
+                EngineVerdict::Foreign
+            }
+        };
+        Ok(RecoveryFacts {
+            is_own_branch: self.is_own_branch(head),
+            aim: self.record.aim,
+            file: self.file_state(head, write)?,
+            is_head_unchanged: self.is_head_unchanged(head, write)?,
+            verdict,
+        })
+    }
+
+    /// Says how the task's file stands, at either of its places. One that a person had written and that was only to be committed is as
+    /// before: nothing of it is the command's.
+    fn file_state(&self, head: &Head, write: &IntendedWrite) -> Result<FileState, OpsError> {
+        let Some(old) = &write.old else {
+            return Ok(match self.read(&write.new)? {
+                None => FileState::Before,
+                Some(bytes) if Digest::of(&bytes) == write.sha256 => FileState::AsIntended,
+                Some(_) => FileState::Other,
+            });
+        };
+        let is_at = |path: &ProjectPath| -> Result<bool, OpsError> {
+            let was_there = *path == old.path && old.sha256 == write.sha256;
+            Ok(!was_there && self.read_if(path, &write.sha256)?.is_some())
+        };
+        if is_at(&write.new)? || is_at(&old.path)? {
+            let is_known = self.before(head, old)?.is_some();
+            return Ok(if is_known { FileState::AsIntended } else { FileState::Stuck });
+        }
+        let is_before = self.read_if(&old.path, &old.sha256)?.is_some();
+        Ok(if is_before { FileState::Before } else { FileState::Other })
+    }
+
+    /// Says whether HEAD has of the file what it had when the record was made.
+    fn is_head_unchanged(&self, head: &Head, write: &IntendedWrite) -> Result<bool, OpsError> {
+        let repository = &self.workspace.repository;
+        let blobs = |commit: Option<CommitId>| -> Result<Vec<Option<ObjectId>>, OpsError> {
+            write.places().map(|path| self.blob(commit, path)).collect()
+        };
+        let now = blobs(head.commit)?;
+        match (&self.branch, &write.old) {
+            (Some(BranchLock { from, .. }), _)
+                if from.is_none_or(|from| repository.has_commit(from)) =>
+            {
+                Ok(now == blobs(*from)?)
+            }
+            // Git has swept what would tell; the file itself may have been what HEAD had.
+            (_, Some(old)) => Ok(self.committed_if(head.commit, old)?.is_some()),
+            (_, None) => Ok(now.iter().all(Option::is_none)),
+        }
+    }
+}
+
+/// Tells one task's trouble, which keeps none of the others waiting.
+pub(crate) fn unless_general(
+    workspace: &Workspace,
+    result: Result<(), OpsError>,
+) -> Result<(), OpsError> {
+    match result {
+        Err(error) if error.is_general() => Err(error),
+        Err(error) => {
+            tell_unfinished(workspace, &error);
+            Ok(())
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+/// The record goes all the same, so nobody tries it again: `aof status` has the files from then on.
+pub(crate) fn tell_unfinished(workspace: &Workspace, error: &OpsError) {
+    let fix = error.fix().map(|fix| format!("; {fix}")).unwrap_or_default();
+    let problem = error.problem();
+    workspace.warn(format!("what a command was stopped in could not be finished: {problem}{fix}"));
+}
