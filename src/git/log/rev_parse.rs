@@ -1,5 +1,7 @@
 //! Commits by the names that people and git give them: branches, tags, `HEAD~3`, the beginning of an id. Only reads.
 
+use git2::Reference;
+
 use crate::git::command;
 use crate::git::error::{During, GitError};
 use crate::git::id::{CommitId, ObjectId};
@@ -9,15 +11,44 @@ use crate::git::repository::handle::Repository;
 impl Repository {
     /// Returns the commit that git knows by that name: a branch, a tag, `HEAD~3`, the beginning of an id.
     pub fn commit_named(&self, name: &str) -> Result<Option<CommitId>, GitError> {
+        // The objects behind a reference are read here: a damaged one is named, with what to do.
+        if let Some(object) = self.object_of_reference(name)? {
+            return self.peeled(object);
+        }
         let mut git = self.git_command();
         git.args(["rev-parse", "--verify", "--quiet", "--end-of-options"]);
         git.arg(format!("{name}^{{commit}}"));
-        match command::run_git(git, &[]) {
-            Ok(told) => Ok(str::from_utf8(&told).ok().and_then(|id| id.trim_end().parse().ok())),
-            // With `--quiet`, git says something only where a name leads to a damaged object.
-            Err(GitError::Command { detail, .. }) if detail.is_empty() => Ok(None),
-            Err(error) => Err(error),
+        let told = match command::run_git(git, &[]) {
+            Ok(told) => {
+                return Ok(str::from_utf8(&told).ok().and_then(|id| id.trim().parse().ok()));
+            }
+            Err(told) => told,
+        };
+        let start = name.split(['~', '^']).next().unwrap_or(name);
+        if let Some(object) = self.object_of_reference(start)?
+            && let Some(commit) = self.peeled(object)?
+        {
+            for entry in self.log(commit)? {
+                entry?;
+            }
         }
+        match told {
+            // With `--quiet`, git says nothing of a name that nothing has.
+            GitError::Command { detail, .. } if detail.is_empty() => Ok(None),
+            told => Err(told),
+        }
+    }
+
+    fn object_of_reference(&self, name: &str) -> Result<Option<ObjectId>, GitError> {
+        for folder in ["", "refs/", "refs/tags/", "refs/heads/", "refs/remotes/"] {
+            let reference = format!("{folder}{name}");
+            if Reference::is_valid_name(&reference)
+                && let Some(found) = self.resolve(&reference)?
+            {
+                return Ok(Some(found.object()));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the commit that an object is, or that it is a tag of; nothing where it is about something else.
