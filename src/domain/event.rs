@@ -3,8 +3,8 @@
 use std::fmt;
 use std::rc::Rc;
 
-use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 use super::words::words;
 use super::{
@@ -18,54 +18,30 @@ use super::{
 #[serde(untagged, rename_all_fields = "camelCase")]
 pub enum Event {
     /// A task came to its first gate.
-    Created {
-        #[serde(rename = "toGate")]
-        gate: GateId,
-    },
+    Created { to_gate: GateId },
     /// A hand-made task came to its first gate.
-    Adopted {
-        #[serde(rename = "toGate")]
-        gate: GateId,
-    },
+    Adopted { to_gate: GateId },
     /// An agent took a task.
-    Claimed {
-        #[serde(rename = "gate")]
-        at: Station,
-        agent: AgentId,
-    },
+    Claimed { gate: Station, agent: AgentId },
     /// A task was given to an agent.
-    Assigned {
-        #[serde(rename = "gate")]
-        at: Station,
-        agent: AgentId,
-    },
+    Assigned { gate: Station, agent: AgentId },
     /// An agent renewed its claim.
     Renewed {
-        #[serde(rename = "gate")]
-        at: Station,
+        gate: Station,
         agent: AgentId,
         #[serde(skip_serializing_if = "String::is_empty")]
         note: String,
     },
     /// A task was given back.
-    Released {
-        #[serde(rename = "gate")]
-        at: Station,
-        agent: AgentId,
-    },
+    Released { gate: Station, agent: AgentId },
     /// A claim ran out that nobody renewed.
-    Lapsed {
-        #[serde(rename = "gate")]
-        at: Station,
-        agent: AgentId,
-    },
+    Lapsed { gate: Station, agent: AgentId },
     /// A person holds a task where it is.
     Held {
         gate: GateId,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         holders: Vec<AgentId>,
-        #[serde(rename = "blockers")]
-        reasons: Vec<String>,
+        blockers: Vec<String>,
     },
     /// A blocked or held task was set going again.
     Unblocked { gate: GateId },
@@ -73,11 +49,8 @@ pub enum Event {
     Rerouted { gate: GateId, role: Option<RoleId> },
     /// People changed what is theirs.
     Edited,
-    Commented {
-        agent: Option<AgentId>,
-        #[serde(rename = "comment")]
-        text: String,
-    },
+    /// Somebody commented on the task.
+    Commented { agent: Option<AgentId>, comment: String },
     /// What a commit took back by mistake was brought back.
     Restored,
     /// A visit ended: a completion came, time ran out, or a person stepped in.
@@ -87,75 +60,40 @@ pub enum Event {
     Rejected { visit: Box<Visit>, blockers: Vec<String>, worker: Option<AgentId> },
     /// A visit took too long.
     TimedOut {
-        #[serde(rename = "gate")]
-        at: Station,
+        gate: Station,
         role: Option<RoleId>,
         agent: Option<AgentId>,
-        #[serde(rename = "timeout")]
-        limit: Option<Period>,
+        timeout: Option<Period>,
         escalate_to: Option<RoleId>,
     },
     /// The work went to a role that steps in.
-    Escalated {
-        #[serde(rename = "gate")]
-        at: Station,
-        #[serde(rename = "escalateTo")]
-        role: RoleId,
-        agent: Option<AgentId>,
-        #[serde(rename = "reason")]
-        cause: Cause,
-    },
+    Escalated { gate: Station, escalate_to: RoleId, agent: Option<AgentId>, reason: Cause },
     /// A gate was passed over.
     #[serde(serialize_with = "skip")]
     Skipped { gate: GateId },
     /// A condition failed to evaluate.
     ConditionError(ConditionTrouble),
     /// A task was sent back to one gate too often.
-    CircularLoop {
-        gate: GateId,
-        #[serde(rename = "fromGate")]
-        from: GateId,
-        #[serde(rename = "loopCount")]
-        count: u32,
-    },
+    CircularLoop { gate: GateId, from_gate: GateId, loop_count: u32 },
     /// A task was sent back more often than its gate allows.
-    Exhausted {
-        gate: GateId,
-        #[serde(rename = "fromGate")]
-        from: GateId,
-        #[serde(rename = "loopCount")]
-        count: u32,
-    },
+    Exhausted { gate: GateId, from_gate: GateId, loop_count: u32 },
     /// A task stands at a gate whose role has nobody.
     BlockedNoAgents { gate: GateId, role: RoleId },
     /// A task was taken from an agent that is not in the role that the gate needs.
     AssignmentError {
-        #[serde(rename = "gate")]
-        at: Station,
-        #[serde(rename = "expectedRole")]
-        expected: Option<RoleId>,
-        #[serde(rename = "actualRole", serialize_with = "joined")]
-        actual: Vec<RoleId>,
+        gate: Station,
+        expected_role: Option<RoleId>,
+        #[serde(serialize_with = "joined")]
+        actual_role: Vec<RoleId>,
         agent: AgentId,
     },
     /// A completion came for a visit that had ended.
-    Conflict {
-        gate: Station,
-        #[serde(rename = "winningAgent")]
-        winner: Option<AgentId>,
-        #[serde(rename = "losingAgent")]
-        loser: AgentId,
-    },
+    Conflict { gate: Station, winning_agent: Option<AgentId>, losing_agent: AgentId },
     /// A merge superseded an entry, since another one had ended the visit on the branch that it was merged into.
     #[serde(serialize_with = "superseded")]
     Superseded { ticket: Ticket, visit: Box<Visit>, by: Option<AgentId> },
     /// A task, or a branch of it, waits for something outside.
-    Blocked {
-        #[serde(rename = "gate")]
-        at: Station,
-        agent: Option<AgentId>,
-        blockers: Vec<String>,
-    },
+    Blocked { gate: Station, agent: Option<AgentId>, blockers: Vec<String> },
     /// A finished task was reopened.
     Reopened(#[serde(serialize_with = "transition")] Box<Visit>),
     /// A person moved a task against the workflow.
@@ -183,30 +121,26 @@ pub enum Event {
         reason: String,
     },
     /// The committed rules are invalid: what is wrong first, and how much is wrong.
-    RulesInvalid {
-        commit: String,
-        #[serde(rename = "error")]
-        problem: String,
-        count: usize,
-    },
+    RulesInvalid { commit: String, error: String, count: usize },
     /// Messages were given up that nobody took.
     NoticesDropped { channel: String, count: usize, reason: String },
 }
 
 fn transition<S: Serializer>(visit: &Visit, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(None)?;
-    map.serialize_entry("fromGate", &visit.station())?;
-    map.serialize_entry("toGate", &visit.to)?;
-    map.serialize_entry("outcome", &visit.outcome)?;
-    map.serialize_entry("role", &visit.role)?;
-    map.serialize_entry("agent", &visit.agent)?;
-    map.serialize_entry("duration", &visit.duration())?;
-    map.serialize_entry("summary", &visit.summary)?;
+    let mut fields = json!({
+        "fromGate": visit.station(),
+        "toGate": visit.to,
+        "outcome": visit.outcome,
+        "role": visit.role,
+        "agent": visit.agent,
+        "duration": visit.duration(),
+        "summary": visit.summary,
+    });
     if !visit.blockers.is_empty() {
-        map.serialize_entry("blockers", &visit.blockers)?;
+        fields["blockers"] = json!(visit.blockers);
     }
-    map.serialize_entry("retry", &visit.retry)?;
-    map.end()
+    fields["retry"] = json!(visit.retry);
+    fields.serialize(serializer)
 }
 
 #[expect(clippy::ref_option, reason = "serde's signature")]
@@ -216,15 +150,16 @@ fn rejection<S: Serializer>(
     worker: &Option<AgentId>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(None)?;
-    map.serialize_entry("gate", &visit.station())?;
-    map.serialize_entry("targetGate", &visit.to)?;
-    map.serialize_entry("agent", &visit.agent)?;
-    map.serialize_entry("blockers", blockers)?;
-    map.serialize_entry("rejectionNotes", &visit.rejection_notes)?;
-    map.serialize_entry("duration", &visit.duration())?;
-    map.serialize_entry("worker", worker)?;
-    map.end()
+    let fields = json!({
+        "gate": visit.station(),
+        "targetGate": visit.to,
+        "agent": visit.agent,
+        "blockers": blockers,
+        "rejectionNotes": visit.rejection_notes,
+        "duration": visit.duration(),
+        "worker": worker,
+    });
+    fields.serialize(serializer)
 }
 
 #[expect(clippy::ref_option, reason = "serde's signature")]
@@ -234,26 +169,24 @@ fn superseded<S: Serializer>(
     by: &Option<AgentId>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(None)?;
-    map.serialize_entry("gate", &visit.station())?;
-    map.serialize_entry("agent", &visit.agent)?;
-    map.serialize_entry("outcome", &visit.outcome)?;
-    map.serialize_entry("completion", &visit.completion.as_ref().map(|stamp| &stamp.id))?;
-    map.serialize_entry("ticket", ticket)?;
-    map.serialize_entry("by", by)?;
-    map.end()
+    let fields = json!({
+        "gate": visit.station(),
+        "agent": visit.agent,
+        "outcome": visit.outcome,
+        "completion": visit.completion.as_ref().map(|stamp| &stamp.id),
+        "ticket": ticket,
+        "by": by,
+    });
+    fields.serialize(serializer)
 }
 
 fn skip<S: Serializer>(gate: &GateId, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(None)?;
-    map.serialize_entry("gate", gate)?;
-    map.serialize_entry("reason", "condition_false")?;
-    map.end()
+    json!({"gate": gate, "reason": "condition_false"}).serialize(serializer)
 }
 
 fn joined<S: Serializer>(roles: &[RoleId], serializer: S) -> Result<S::Ok, S::Error> {
     let names: Vec<&str> = roles.iter().map(RoleId::as_str).collect();
-    serializer.serialize_str(&names.join(", "))
+    names.join(", ").serialize(serializer)
 }
 
 words!(
@@ -279,7 +212,8 @@ pub struct ConditionTrouble {
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn action<S: Serializer>(entered: &bool, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(if *entered { "enter" } else { "skip" })
+    let action = if *entered { "enter" } else { "skip" };
+    action.serialize(serializer)
 }
 
 /// An event with when it happened, and to what.

@@ -40,7 +40,7 @@ pub use ssh::{PublicKey, Signature};
 pub use subscription::{Channel, ChannelKey, On, Reach, Subscription, Webhook};
 pub use task::{BranchStatus, OpenBranch, OpenVisit, Priority, ReviewContext, Routing, Task, Work};
 pub use visit::{Destination, Join, Visit};
-pub use words::{Severity, Unknown, listed, nearest};
+pub use words::{Severity, Unknown, did_you_mean, listed, nearest};
 pub use workflow::definition::{ContextRules, RejectionStrategy, Workflow};
 pub use workflow::gate::{
     Branch, Brief, BriefText, Duty, Fork, Gate, GateKind, GateType, Identity, JoinStrategy,
@@ -59,6 +59,7 @@ pub use jiff::Timestamp;
 words::serialize_as_text!(
     Destination,
     Ending,
+    Exhausted,
     LostDependency,
     Outcome,
     Period,

@@ -40,6 +40,11 @@ impl Outcome {
         }
     }
 
+    /// Returns whether it says how the work went; the others say that there is no result.
+    pub fn judges(&self) -> bool {
+        !matches!(self, Self::Blocked | Self::Skip | Self::Failed)
+    }
+
     /// Returns whether the word means this outcome: built-in words are exact, decisions have no case.
     pub fn is_meant_by(&self, word: &str) -> bool {
         match self {

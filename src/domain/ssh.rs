@@ -7,10 +7,10 @@ pub(crate) mod key;
 pub(crate) mod signature;
 pub(crate) mod wire;
 
+pub(crate) use key::KeyAlgorithm;
 pub use key::PublicKey;
-pub(crate) use key::{Curve, KeyMaterial};
+pub(crate) use signature::HashName;
 pub use signature::Signature;
-pub(crate) use signature::{HashName, Scheme};
 
 /// Why a text is no key or no signature.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

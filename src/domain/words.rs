@@ -102,6 +102,14 @@ pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
+/// Returns the question whether the nearest candidate was meant, if one is near enough.
+pub fn did_you_mean<'a>(
+    text: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    nearest(text, candidates).map(|word| format!("did you mean `{word}`?"))
+}
+
 /// Returns the words between backticks with commas, or `none`.
 pub fn listed<T: std::fmt::Display>(words: impl IntoIterator<Item = T>) -> String {
     let list: Vec<String> = words.into_iter().map(|word| format!("`{word}`")).collect();

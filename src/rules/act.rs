@@ -1,6 +1,7 @@
 //! The words of `decide`: what is done with a task, by whom, and what comes of it.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::domain::{
     AgentId, Completion, ConditionTrouble, Event, GateId, LostDependency, Map, Outcome, Priority,
@@ -93,6 +94,12 @@ impl WorkflowStep {
     pub(crate) fn silent(task: Task) -> Self {
         Self { task, work: None, events: Vec::new(), warnings: Vec::new() }
     }
+
+    /// Adds that these conditions failed on the way.
+    pub(crate) fn met(&mut self, trouble: Vec<ConditionTrouble>) {
+        self.events.extend(trouble.iter().cloned().map(Event::ConditionError));
+        self.warnings.extend(trouble.into_iter().map(Warning::ConditionError));
+    }
 }
 
 impl From<WorkflowStep> for Decision {
@@ -101,11 +108,12 @@ impl From<WorkflowStep> for Decision {
     }
 }
 
-/// Something worth mending that stops nothing.
-#[derive(Debug, Clone, PartialEq)]
+/// Something worth mending that stops nothing. It serializes as its fields for programs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged, rename_all_fields = "camelCase")]
 pub enum Warning {
     /// Blockers that do not say what to do (spec 1, 9.5).
-    VagueBlockers(Vec<String>),
+    VagueBlockers { vague_blockers: Vec<String> },
     /// The text at a gate with a signal came to no verdict, in this attempt at the gate, counted from 1.
     NoVerdict {
         gate: Station,
@@ -121,13 +129,18 @@ pub enum Warning {
     /// Values were too long for the texts of a gate.
     CutValues { gate: GateId, names: Vec<String> },
     /// `metadata.priority` is no priority.
-    UnknownPriority(Value),
+    UnknownPriority { given: Value },
     /// Tasks wait for each other.
-    DependencyCircle(Vec<String>),
+    DependencyCircle { tasks: Vec<String> },
     /// A condition failed to evaluate (spec 1, 9.8).
     ConditionError(ConditionTrouble),
     /// A hand-made file names an agent, and the rules do not let the task be given to that one.
-    NotGiven { task: TaskId, agent: AgentId, why: String },
+    NotGiven {
+        task: TaskId,
+        agent: AgentId,
+        #[serde(skip)]
+        why: String,
+    },
     /// Files beside a task did not move with it.
     CompanionsStay {
         ignored: Vec<String>,
@@ -144,18 +157,18 @@ impl Warning {
     pub fn of_priority(metadata: &Map) -> Option<Self> {
         let given = metadata.get("priority").filter(|given| !given.is_null())?;
         let known = given.as_str().is_some_and(|word| word.parse::<Priority>().is_ok());
-        (!known).then(|| Self::UnknownPriority(given.clone()))
+        (!known).then(|| Self::UnknownPriority { given: given.clone() })
     }
 
     /// Returns the code that stands for the warning in JSON.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::VagueBlockers(_) => "vague_blockers",
+            Self::VagueBlockers { .. } => "vague_blockers",
             Self::NoVerdict { .. } => "no_verdict",
             Self::MissingValues { .. } => "missing_values",
             Self::CutValues { .. } => "cut_values",
-            Self::UnknownPriority(_) => "unknown_priority",
-            Self::DependencyCircle(_) => "dependency_circle",
+            Self::UnknownPriority { .. } => "unknown_priority",
+            Self::DependencyCircle { .. } => "dependency_circle",
             Self::ConditionError(_) => "gate_condition_error",
             Self::NotGiven { .. } => "not_given",
             Self::CompanionsStay { .. } => "companions_stay",
@@ -165,7 +178,7 @@ impl Warning {
     /// Returns what is wrong and how to do better.
     pub fn message(&self) -> String {
         match self {
-            Self::VagueBlockers(blockers) => {
+            Self::VagueBlockers { vague_blockers: blockers } => {
                 let verb = if blockers.len() == 1 { "does" } else { "do" };
                 format!(
                     "{} {verb} not say what to do; name the thing and what it should be, \
@@ -191,7 +204,7 @@ impl Warning {
                 let names = listed(names);
                 format!("the texts of gate `{gate}` have no room for all of {names}: it was cut")
             }
-            Self::UnknownPriority(given) => {
+            Self::UnknownPriority { given } => {
                 let given = given.as_str().map_or_else(|| given.to_string(), str::to_owned);
                 format!(
                     "`{}` is no priority and counts as `medium`; it is one of {}",
@@ -199,7 +212,7 @@ impl Warning {
                     listed(Priority::ALL)
                 )
             }
-            Self::DependencyCircle(tasks) => {
+            Self::DependencyCircle { tasks } => {
                 let names: Vec<&str> =
                     tasks.iter().chain(tasks.first()).map(String::as_str).collect();
                 format!(
@@ -248,36 +261,8 @@ impl Warning {
 
     /// Returns the fields beside code and message, in their order.
     pub fn fields(&self) -> Map {
-        let fields = match self {
-            Self::VagueBlockers(blockers) => json!({"vagueBlockers": blockers}),
-            Self::NoVerdict { gate, attempt, looked_for, found, outcome } => json!({
-                "gate": gate,
-                "attempt": attempt,
-                "lookedFor": looked_for,
-                "found": found,
-                "outcome": outcome,
-            }),
-            Self::MissingValues { gate, names } | Self::CutValues { gate, names } => {
-                json!({"gate": gate, "names": names})
-            }
-            Self::UnknownPriority(given) => json!({"given": given}),
-            Self::DependencyCircle(tasks) => json!({"tasks": tasks}),
-            Self::ConditionError(ConditionTrouble { gate, error, expression, entered }) => json!({
-                "gate": gate,
-                "expression": expression,
-                "error": error,
-                "action": if *entered { "enter" } else { "skip" },
-            }),
-            Self::CompanionsStay { ignored, filtered, too_large, misnamed } => json!({
-                "ignored": ignored,
-                "filtered": filtered,
-                "tooLarge": too_large,
-                "misnamed": misnamed,
-            }),
-            Self::NotGiven { task, agent, .. } => json!({"task": task, "agent": agent}),
-        };
-        match fields {
-            Value::Object(fields) => fields,
+        match serde_json::to_value(self) {
+            Ok(Value::Object(fields)) => fields,
             _ => Map::new(),
         }
     }

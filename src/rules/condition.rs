@@ -1,20 +1,17 @@
 //! `when` expressions: a small part of JavaScript's expression language.
 //!
-//! A JavaScript parser reads the source, an allow-list admits it, and our own evaluator runs it. What is allowed means what it
-//! means in JavaScript; everything else is refused when the workflow is loaded. A budget of steps and bytes, not a timer,
-//! bounds an evaluation, so the same condition over the same values gives the same answer on every machine, years later.
+//! A JavaScript parser reads the source, an allow-list admits it when the workflow is loaded, and our own evaluator walks the
+//! parsed expression. What is allowed means what it means in JavaScript. A budget of steps, not a timer, bounds an evaluation,
+//! so the same condition over the same values gives the same answer on every machine, years later.
 //!
 //! Only this module uses the parser's crates.
 
 pub(crate) mod budget;
-pub(crate) mod compile;
+pub(crate) mod check;
 #[cfg(test)]
 mod differential;
 pub(crate) mod evaluate;
-pub(crate) mod expression;
 pub(crate) mod fault;
-pub(crate) mod member;
-pub(crate) mod method;
 pub(crate) mod number;
 #[cfg(test)]
 mod tests;
@@ -26,11 +23,10 @@ use serde_json::Value as Json;
 
 pub use fault::{ConditionFault, FaultKind};
 
-/// A compiled `when` expression; cheap to clone.
+/// A checked `when` expression; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Condition {
     source: Arc<str>,
-    root: Arc<expression::Node>,
 }
 
 /// Why the evaluation of a condition failed.
@@ -44,10 +40,10 @@ pub struct ConditionError {
 }
 
 impl Condition {
-    /// Compiles `source`, which may read `names`, or returns every fault in it, in the order of the text.
+    /// Checks `source`, which may read `names`, or returns every fault in it, in the order of the text.
     pub fn compile(source: &str, names: &[&str]) -> Result<Self, Vec<ConditionFault>> {
-        let root = compile::compile(source, names)?;
-        Ok(Self { source: source.into(), root: Arc::new(root) })
+        check::check(source, names)?;
+        Ok(Self { source: source.into() })
     }
 
     /// Returns the text that was compiled.
@@ -57,6 +53,7 @@ impl Condition {
 
     /// Returns whether the expression's value is truthy over the values in `scope`.
     pub fn evaluate(&self, scope: &[(&str, &Json)]) -> Result<bool, ConditionError> {
-        evaluate::evaluate(&self.root, scope).map(|value| value.is_truthy())
+        let is_truthy = |value: &value::Value<'_>| value.is_truthy();
+        evaluate::evaluate(&self.source, scope, is_truthy)
     }
 }

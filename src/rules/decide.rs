@@ -5,38 +5,38 @@ use super::refusal::Refusal;
 use super::signing::verify;
 use super::transition::completion::{agrees, complete, pass};
 use super::transition::content;
-use super::transition::{actions, claims, dependencies, rule_changes, timeouts};
+use super::transition::dependencies::depend;
+use super::transition::visit::Transition;
 use super::workflow::rules::Rules;
 use crate::domain::{Completion, Task, Timestamp};
 
 /// Decides an act.
 pub fn decide(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Result<Decision, Refusal> {
     content::reason(act)?;
+    let transition = Transition { rules, task, now };
     let step = match act {
-        Act::Complete(completion) => return completed(rules, task, completion, now, true),
-        Act::Pass => pass(rules, task, now),
-        Act::Move => return rule_changes::move_on(rules, task, now),
-        Act::Reroute => return rule_changes::reroute(rules, task, now),
-        Act::Open => actions::open(rules, task, now),
-        Act::OpenFor { agent } => actions::open_for(rules, task, agent, now),
-        Act::Claim { agent, branch } => {
-            return claims::claim(rules, task, agent, branch.as_ref(), now);
-        }
+        Act::Complete(completion) => return completed(transition, completion, true),
+        Act::Move => return transition.move_on(),
+        Act::Reroute => return transition.reroute(),
+        Act::Claim { agent, branch } => return transition.claim(agent, branch.as_ref()),
         Act::Assign { by, agent, branch } => {
-            return claims::assign(rules, task, by, agent, branch.as_ref(), now);
+            return transition.assign(by, agent, branch.as_ref());
         }
-        Act::Renew { agent, branch, .. } => claims::renew(rules, task, agent, branch.as_ref(), now),
-        Act::Lapse { branch } => timeouts::lapse(rules, task, branch.as_ref(), now),
-        Act::Timeout { branch } => timeouts::time_out(rules, task, branch.as_ref(), now),
-        Act::Hold { by, reason } => actions::hold(rules, task, by, reason, now),
-        Act::Depend { lost } => return dependencies::depend(rules, task, lost, now),
-        Act::Release { by, branch } => claims::release(rules, task, by, branch.as_ref(), now),
+        Act::Depend { lost } => return depend(&transition, lost),
+        Act::Pass => pass(&transition),
+        Act::Open => transition.enter(),
+        Act::OpenFor { agent } => transition.enter_for(agent),
+        Act::Renew { agent, branch, .. } => transition.renew(agent, branch.as_ref()),
+        Act::Lapse { branch } => transition.lapse(branch.as_ref()),
+        Act::Timeout { branch } => transition.time_out(branch.as_ref()),
+        Act::Hold { by, reason } => transition.hold(by, reason),
+        Act::Release { by, branch } => transition.release(by, branch.as_ref()),
         Act::Unblock { by, branch, reason } => {
-            actions::unblock(rules, task, by, branch.as_ref(), reason.as_deref(), now)
+            transition.unblock(by, branch.as_ref(), reason.as_deref())
         }
-        Act::Cancel { by, reason } => actions::cancel(rules, task, by, reason, now),
-        Act::Reopen { by, to, reason } => actions::reopen(rules, task, by, to, reason, now),
-        Act::Override { by, to, reason } => actions::override_to(rules, task, by, to, reason, now),
+        Act::Cancel { by, reason } => transition.cancel(by, reason),
+        Act::Reopen { by, to, reason } => transition.reopen(by, to, reason),
+        Act::Override { by, to, reason } => transition.override_to(by, to, reason),
     };
     step.map(Decision::from)
 }
@@ -48,17 +48,16 @@ pub fn rehearse(
     completion: &Completion,
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
-    completed(rules, task, completion, now, completion.signature.is_some())
+    completed(Transition { rules, task, now }, completion, completion.signature.is_some())
 }
 
 fn completed(
-    rules: &Rules,
-    task: &Task,
+    transition: Transition<'_>,
     completion: &Completion,
-    now: Timestamp,
     check_signature: bool,
 ) -> Result<Decision, Refusal> {
-    let decision = complete(rules, task, completion, completion.stamp(), now)?;
+    let Transition { rules, task, .. } = transition;
+    let decision = complete(&transition, completion, completion.stamp())?;
     if let Decision::Step(step) = &decision {
         agrees(rules, task, completion)?;
         if check_signature {

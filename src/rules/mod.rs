@@ -26,7 +26,7 @@ mod tests;
 
 pub use act::{Act, Actor, Decision, LOOP_LIMIT, Warning, WorkflowStep};
 pub use assignment::{Gift, Hands, Waiting, dispatch};
-pub use brief::template_keys::{asked_for, reads};
+pub use brief::template_values::{asked_for, reads};
 pub use decide::{decide, rehearse};
 pub use events::audience::{Notice, audience};
 pub use events::derive::events;
@@ -49,6 +49,6 @@ pub use transition::rule_changes::owed;
 pub use transition::timeouts::{Deadline, Limit, Limits, Stay, deadlines, stay};
 pub use transition::visit::may_mean;
 pub use validate::finding::Finding;
-pub use workflow::difference::{Difference, DifferenceKind, Subject, differences};
+pub use workflow::difference::{Difference, DifferenceKind, RuleSubject, differences};
 pub use workflow::graph::{Edge, Way, edges, first};
 pub use workflow::rules::Rules;

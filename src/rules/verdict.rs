@@ -88,9 +88,8 @@ pub(crate) fn outcome(signal: &Signal, possible: &[Outcome], verdict: &Verdict) 
 
 /// Returns what is looked for at a gate with these outcomes, for messages; who cannot go on says so as an outcome.
 pub(crate) fn looked_for_at(mark: &Mark, possible: &[Outcome]) -> String {
-    let judging =
-        |outcome: &&Outcome| !matches!(outcome, Outcome::Blocked | Outcome::Skip | Outcome::Failed);
-    let words: Vec<&str> = possible.iter().filter(judging).map(Outcome::as_str).collect();
+    let judging = possible.iter().filter(|outcome| outcome.judges());
+    let words: Vec<&str> = judging.map(Outcome::as_str).collect();
     looked_for(mark, &words)
 }
 

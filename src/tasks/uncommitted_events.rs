@@ -22,8 +22,11 @@ pub(crate) fn leave_conflict(
     };
     let project = in_force(workspace, &workspace.repository.look()?)?.rules.project.name.clone();
     let task = TaskState::read(workspace, &ticket.task)?.file.task;
-    let event =
-        Event::Conflict { gate: gate.clone(), winner: winner.clone(), loser: loser.clone() };
+    let event = Event::Conflict {
+        gate: gate.clone(),
+        winning_agent: winner.clone(),
+        losing_agent: loser.clone(),
+    };
     let subject =
         Some(Subject { task: task.id, title: task.title, workflow: task.routing.workflow });
     let at = event.moment().unwrap_or_else(|| workspace.now());

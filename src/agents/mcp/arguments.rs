@@ -15,7 +15,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Checks what came; `null` counts as left out.
+    /// Checks the arguments of a call; `null` counts as left out.
     pub(crate) fn check(tool: &Tool, mut map: Map) -> Result<Self, ToolError> {
         map.retain(|_, value| !value.is_null());
         let names = || tool.arguments.iter().map(|argument| argument.name);
@@ -49,7 +49,7 @@ impl Arguments {
         Ok(Self { map })
     }
 
-    /// Returns all of them as they came.
+    /// Returns all arguments.
     pub(crate) fn all(&self) -> Map {
         self.map.clone()
     }
@@ -99,7 +99,7 @@ fn parsed<T: FromStr<Err = IdFault>>(name: &str, text: &str) -> Result<T, ToolEr
     })
 }
 
-/// Returns what came instead, for a sentence.
+/// Returns a value in words.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),

@@ -37,7 +37,7 @@ pub(crate) fn markdown(file: &TaskFile, context: &GateContext) -> String {
 /// Cuts a task's `body` to what begins at that byte and fits, and says how to get the rest.
 pub(crate) fn cut_body(value: &mut Value, from: usize) {
     let Some(body) = value["body"].as_str().map(str::to_owned) else { return };
-    let from = (0..=from.min(body.len())).rev().find(|at| body.is_char_boundary(*at)).unwrap_or(0);
+    let from = body.floor_char_boundary(from);
     let (shown, cut) = beginning(&body[from..], LONGEST_TEXT);
     if from > 0 || cut {
         value["body"] = json!(shown);
@@ -52,9 +52,6 @@ pub(crate) fn cut_body(value: &mut Value, from: usize) {
 
 /// Returns the beginning of a text, and whether there is more.
 pub(crate) fn beginning(text: &str, bytes: usize) -> (&str, bool) {
-    if text.len() <= bytes {
-        return (text, false);
-    }
-    let end = (0..=bytes).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    (&text[..end], true)
+    let end = text.floor_char_boundary(bytes);
+    (&text[..end], end < text.len())
 }

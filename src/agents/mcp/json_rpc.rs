@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0, one message a line. What is no message is answered as such, and the next line counts.
+//! JSON-RPC 2.0, one message a line. A line that is no message is answered with an error, and the next line counts.
 
 use std::io::{self, BufRead};
 
@@ -94,7 +94,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<RpcMessage, (Value, RpcError)> {
     if line.trim_ascii().is_empty() {
         return Ok(RpcMessage::Ignored);
     }
-    // What is not UTF-8 is not JSON either, and serde_json says where.
+    // Bytes that are not UTF-8 are not JSON either, and serde_json says where.
     let value = std::str::from_utf8(line)
         .map_or_else(|_| serde_json::from_slice(line), |text| read_below(text, "params"))
         .map_err(|fault| {

@@ -87,7 +87,7 @@ fn after_refusal(refusal: &Refusal, corrected: CorrectedCall<'_>) -> Option<Valu
         Refusal::InvalidOutcome { valid, .. } => (Some(valid), refusal.meant().is_some()),
         _ => (None, false),
     };
-    // Only the caller knows how it went: what it is to say is not put into its mouth.
+    // Only the caller knows the outcome: none is suggested.
     if let Some(valid) = no_outcome.filter(|_| !is_meant) {
         return Some(corrected.with("outcome", one_of(valid)));
     }
@@ -132,7 +132,7 @@ fn one_of(valid: &[Outcome]) -> Value {
     json!(format!("<one of {}>", words.join(", ")))
 }
 
-/// The call as it came, about to be corrected.
+/// A refused call, about to be corrected.
 struct CorrectedCall<'a> {
     tool: &'a Tool,
     map: Map,

@@ -36,7 +36,7 @@ pub(crate) const SELF_CONTAINED: &str = "2026-07-28";
 pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub(crate) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// What every model is told of the server, whatever its client shows of the tools.
+/// The instructions for models, which clients show beside the tools.
 const INSTRUCTIONS: &str = "\
 This project hands out work as tasks. A task stands at one gate at a time; you do what the brief of that gate asks, and say how it went.
 1. aof_task_next gives you your task with its brief: what is expected, and which outcomes are possible.
@@ -172,7 +172,7 @@ impl Server {
         let mut stdout = io::stdout().lock();
         let line = answer(id, result);
         if stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush()).is_err() {
-            // Nobody reads any more: what is under way is finished, and nothing else begun.
+            // The client is gone: calls under way are finished, and no other is begun.
             self.stop.ask();
         }
     }

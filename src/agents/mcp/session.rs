@@ -44,7 +44,7 @@ impl ServerSetup {
     /// Opens the project for a call of that tool.
     pub(crate) fn open(&self, tool: &str) -> Result<OpenProject<'_>, OpsError> {
         let Self { directory, wait, clock, network, .. } = self;
-        // Nobody reads what a short wait is for.
+        // A client does not show what a wait is for.
         let mut workspace =
             Workspace::open(directory, format!("aof mcp ({tool})"), *clock, *wait, warn_in_log)?;
         workspace.network = *network;
@@ -57,7 +57,7 @@ impl ServerSetup {
         if self.read_only {
             return Ok(());
         }
-        // Each call tells what keeps the project from being opened.
+        // Where the project cannot be opened, each call reports that.
         let of_git = || self.open("start").ok().and_then(|project| project.viewer());
         match self.agent.clone().or_else(of_git).filter(AgentId::is_human) {
             None => Ok(()),
@@ -88,7 +88,7 @@ impl OpenProject<'_> {
         Ok(acting_agent(&self.workspace, &self.rules().org, named, false)?)
     }
 
-    /// Returns who looks, which may be a person.
+    /// Returns who reads, which may be a person.
     pub(crate) fn viewer(&self) -> Option<AgentId> {
         acting_agent(&self.workspace, &self.rules().org, self.setup.agent.as_ref(), true).ok()
     }

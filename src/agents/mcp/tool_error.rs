@@ -50,20 +50,26 @@ impl ToolError {
                 let fix = if fix.is_empty() { String::new() } else { format!("\n\n{fix}") };
                 json!({"error": code, "message": format!("{problem}{fix}"), "argument": name})
             }
-            Self::NoCurrent { agent } => json!({
-                "error": "no_current_task",
-                "message": format!("`{agent}` has no task now, and the call names none\n\ntake one with aof_task_next, or name one in `task`"),
-                "yourAgentId": agent.as_str(),
-            }),
+            Self::NoCurrent { agent } => {
+                let fix = "take one with aof_task_next, or name one in `task`";
+                let message =
+                    format!("`{agent}` has no task now, and the call names none\n\n{fix}");
+                json!({"error": "no_current_task", "message": message, "yourAgentId": agent})
+            }
             Self::SeveralCurrent { agent, claims } => {
-                let tickets: Vec<String> =
-                    claims.iter().map(|claim| claim.ticket.to_string()).collect();
                 let line = |claim: &Claim| format!("  `{}`  {}", claim.ticket, claim.title);
                 let lines: Vec<String> = claims.iter().map(line).collect();
+                let tickets: Vec<_> = claims.iter().map(|claim| &claim.ticket).collect();
+                let message = format!(
+                    "`{agent}` has {} tasks, and the call names none\n\nname one in `task`: {}\n{}",
+                    claims.len(),
+                    listed(&tickets),
+                    lines.join("\n")
+                );
                 json!({
                     "error": "several_current_tasks",
-                    "message": format!("`{agent}` has {} tasks, and the call names none\n\nname one in `task`: {}\n{}", claims.len(), listed(&tickets), lines.join("\n")),
-                    "yourAgentId": agent.as_str(),
+                    "message": message,
+                    "yourAgentId": agent,
                     "tasks": tickets,
                 })
             }
@@ -71,7 +77,7 @@ impl ToolError {
     }
 }
 
-/// What to do where it is unknown who acts: behind a server it is never git's person.
+/// The fix where the acting agent is unknown: a server never acts as git's person.
 pub(crate) const NAME_AGENT: &str = "whoever starts this server names the agent, with `aof mcp --agent ID` or `AOF_AGENT`; the ids are in org.yaml";
 
 /// The commands that a hint may name, and the tools that do the same.

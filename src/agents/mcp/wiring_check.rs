@@ -187,7 +187,7 @@ fn converse(version: &str, words: &[OsString], report: &mut WiringReport) -> Res
     report.tools_bytes = listed["tools"].to_string().len();
     let told = &status["structuredContent"];
     if status["isError"] == true {
-        // The reason is told already: the project was opened from here as well.
+        // The reason is in the report already: the project was opened from here as well.
         if report.problems.is_empty() {
             let message = told["message"].as_str().unwrap_or_default();
             return Err(message.lines().next().unwrap_or_default().to_owned());

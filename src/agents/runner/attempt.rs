@@ -8,13 +8,13 @@ use std::time::{Duration, Instant, SystemTime};
 use tracing::info;
 
 use super::launch::{LaunchFacts, command, has_mcp, mcp_config};
-use super::news::{RunControl, RunEvent};
 use super::output::{Exit, RunOutput};
 use super::prompt::{AttemptCount, EarlierAttempt, prompt, spelled};
 use super::report::agent_report::Report;
 use super::report::read::read;
 use super::report::trouble::TroubleKind;
 use super::request::RunnerSetup;
+use super::run_event::{RunControl, RunEvent};
 use super::secrets::{masked, masked_text, secrets};
 use super::verdict::judge::verdict;
 use super::verdict::question::{RunAnswer, RunQuestion};
@@ -38,7 +38,7 @@ const GRACE: Duration = Duration::from_secs(10);
 pub(crate) const OUTPUT_LIMIT: u64 = 1024 * 1024;
 /// How often the task is read while an agent runs.
 const LOOK: Duration = Duration::from_secs(1);
-/// How often what is printed is told.
+/// How often the last printed line is reported.
 const TELL: Duration = Duration::from_millis(100);
 
 /// One attempt of an agent at an open visit.
@@ -200,7 +200,7 @@ impl<'a> Attempt<'a> {
         Ok(Attempted { record, answer, took })
     }
 
-    /// Runs the program until it ends or is ended, and judges what it said.
+    /// Runs the program until it ends or is ended, and judges its answer.
     fn run(
         &self,
         folder: &RunAttempt,
@@ -280,7 +280,7 @@ impl<'a> Attempt<'a> {
     ) -> Result<RunAnswer, NoAnswer> {
         let file = match folder.read(RunFile::Output, OUTPUT_LIMIT) {
             Ok(file) => file.map(|bytes| secrets.masked(&bytes)),
-            // Whatever the agent made of it, it is no answer.
+            // A link, a folder or a file of that size is no answer.
             Err(fault @ (StoreError::TooLarge { .. } | StoreError::WrongKind { .. })) => {
                 return Err((RunEnding::BadVerdict, Some(fault.to_string())));
             }
@@ -314,7 +314,7 @@ pub(crate) fn run_end(at: Timestamp, how: RunEnding, reason: Option<String>) -> 
     RunEnd { at, how, status: None, reason, transcript: None, told, verdict: None }
 }
 
-/// Keeps the record of an attempt. A record that cannot be kept is told: no verdict depends on it.
+/// Writes the record of an attempt. A failure is only reported: no verdict depends on the record.
 pub(crate) fn note(folder: &RunAttempt, record: &RunRecord, control: RunControl<'_>) {
     if let Err(fault) = folder.note(record) {
         let text = format!("the record of the attempt could not be kept: {fault}");
@@ -363,7 +363,7 @@ impl<'a, W> Watch<'a, W> {
                 let other = open.opening.holder.filter(|holder| holder != *agent);
                 other.map(|holder| format!("`{holder}` has it now"))
             }
-            // It has completed the visit, and may finish what it does besides.
+            // The agent has completed the visit, and may finish its other work.
             VisitState::Completed(_) => None,
             VisitState::Gone(why) => Some(why),
         })
@@ -414,7 +414,7 @@ impl<W: Write> Attendant for Watch<'_, W> {
                 }
             }
         }
-        // A file that did not change says what it said.
+        // An unchanged file needs no second reading.
         let now = modified(&self.path);
         if now == self.seen && now.is_some() {
             return None;

@@ -26,7 +26,7 @@ const ANSWER: Duration = Duration::from_mins(2);
 const LONGEST: usize = 200;
 const QUESTION: &str = "This only checks that you can be reached. Use no tools, change no files. Answer with the word `ready`.\n";
 
-/// What was found out about one agent.
+/// The result of checking one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkup {
     pub agent: AgentId,
@@ -86,7 +86,7 @@ fn checkup(
     let words = command(launch, &facts(project, agent, launch, Path::new("/nowhere"))).words;
     let program = found(words.first().map_or("", String::as_str), &project.root);
     let missing: Vec<String> = missing(launch).cloned().collect();
-    // What a program of somebody's own makes of `--version` nobody knows.
+    // An unknown program may do anything on `--version`.
     let asked = program.as_ref().ok().filter(|_| launch.preset != Preset::Command);
     let version = asked.and_then(|path| version(project, path));
     let ready = depth == Depth::Answer && program.is_ok() && missing.is_empty();

@@ -81,7 +81,7 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
     if !launch.command.is_empty() {
         return launch.command.clone();
     }
-    // All as streams of events: a program that prints nothing before it ends cannot be told from one that hangs.
+    // All print streams of events: a program that is silent until its end looks like one that hangs.
     let (before, after) = match launch.preset {
         Preset::Claude => (
             "claude -p --output-format stream-json --verbose --permission-mode acceptEdits",

@@ -11,7 +11,7 @@ pub(crate) enum Exit {
     Status(u8),
     /// By that signal.
     Signal(i32),
-    /// Nobody was there to see it.
+    /// The runner was gone, and did not see it.
     Unseen,
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn shortened(text: &str, characters: usize) -> String {
     }
 }
 
-/// Returns whether the character turns the direction of the text around it: what is read is not what is there.
+/// Returns whether the character turns the direction of the text around it: the reader sees another text than the bytes.
 fn is_turning(character: char) -> bool {
     matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

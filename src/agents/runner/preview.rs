@@ -2,9 +2,9 @@
 
 use super::attempt::Attempt;
 use super::launch::command;
-use super::news::WaitingWork;
 use super::request::{RunTarget, RunnerSetup};
-use super::rounds::find_work::{AvailableWork, WorkFinder};
+use super::run_event::WaitingWork;
+use super::scheduling::find_work::{AvailableWork, WorkFinder};
 use super::visit_state::{RunnableVisit, VisitState, visit_state};
 use crate::dispatch::openings::Opening;
 use crate::domain::{AgentId, CompletionId, RunBounds, Station, Ticket};
@@ -22,7 +22,6 @@ pub struct Preview {
     pub ticket: Ticket,
     pub station: Station,
     pub agent: AgentId,
-    /// The program and its arguments.
     pub words: Vec<String>,
     /// The names of the variables that it would find besides those that are inherited.
     pub environment: Vec<String>,
@@ -53,7 +52,7 @@ pub fn preview(
             let attempt = Attempt::of(project, agent, &open, preview_id());
             previews.extend(attempt.ok().map(|attempt| preview_attempt(&attempt)));
         }
-        // An agent takes one task after the other: what it takes next depends on what comes of the first.
+        // An agent takes one task after the other: the next one depends on the result of the first.
         if !finder.running.insert(assignment.ticket) || matches!(wish, RunTarget::Agents { .. }) {
             return Ok((previews, Vec::new()));
         }

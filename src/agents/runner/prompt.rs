@@ -14,7 +14,7 @@ use crate::rules::verdict::looked_for_at;
 use crate::storage::runs::RunEnding;
 use crate::tasks::view::brief_markdown::brief_markdown;
 
-/// The attempt before, which came to nothing.
+/// The attempt before, which failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EarlierAttempt {
     pub how: RunEnding,
@@ -225,7 +225,7 @@ mod tests {
         What you say of it elsewhere does not count. Saying nothing is a failed attempt.
         "#);
         assert!(!answer_format(&asked, false, Path::new("o")).contains("aof_task_complete"));
-        // Who only repeats what it was told has not answered.
+        // An agent that only repeats the prompt has not answered.
         let echo = told.rfind("```").map(|at| &told[..at + 3]).unwrap();
         let printed = RunOutput { stdout: echo.as_bytes(), stderr: b"", exit: Exit::SUCCESS };
         let without = RunQuestion { signal: None, ..asked };

@@ -1,10 +1,10 @@
-//! What a runner is asked for, who listens to it, and what it answers.
+//! The input of a runner, its listener, and its result.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::news::{RunEvent, WaitingWork};
+use super::run_event::{RunEvent, WaitingWork};
 use crate::dispatch::openings::Opening;
 use crate::domain::{AgentId, Completion, RoleId, Status, TaskId, Ticket};
 use crate::files::task_file::TaskFile;
@@ -64,7 +64,6 @@ pub enum RunTarget {
 pub enum Pace {
     /// As far as it goes.
     Through,
-    /// One visit.
     OneVisit,
 }
 
@@ -73,13 +72,12 @@ pub enum Pace {
 pub enum RunOutcome {
     /// There is nothing that these agents could do.
     NothingLeft,
-    /// The task has ended.
     Finished(Status),
-    /// The task goes no further without somebody else.
+    /// The task waits for somebody else.
     Waiting(Vec<WaitingWork>),
     /// One visit was wanted, and made.
     Stepped,
-    /// Somebody wanted it to stop.
+    /// The runner was asked to stop.
     Stopped,
 }
 
@@ -98,9 +96,7 @@ pub struct RunSummary {
 
 /// What a person is asked about.
 pub struct PersonQuestion<'a> {
-    /// The place.
     pub opening: &'a Opening,
-    /// The task.
     pub file: &'a TaskFile,
     /// Where its file is.
     pub path: &'a ProjectPath,
@@ -120,7 +116,7 @@ pub struct Refused {
     pub fix: String,
 }
 
-/// Who sits at the other end.
+/// The listener of a run, which may be a person at a terminal.
 pub trait Audience {
     /// Hears what happens.
     fn hear(&mut self, news: &RunEvent);
@@ -133,6 +129,6 @@ pub trait Audience {
         something();
     }
 
-    /// Says what it says at a gate for people; nothing where nobody sits there, or not now.
+    /// Returns the person's answer at a gate for people; nothing where there is none now.
     fn decide(&mut self, asked: &PersonQuestion<'_>) -> Option<Completion>;
 }

@@ -5,11 +5,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::attempt::{Attempt, Attempted, OUTPUT_LIMIT, note, run_end};
-use super::news::{RunControl, RunEvent};
 use super::output::{Exit, RunOutput};
 use super::prompt::EarlierAttempt;
 use super::report::agent_report::Report;
 use super::request::RunnerSetup;
+use super::run_event::{RunControl, RunEvent};
 use super::secrets::{masked, secrets};
 use super::verdict::judge::verdict;
 use super::verdict::question::{AnswerSource, RunAnswer};
@@ -78,7 +78,7 @@ fn begin<'a>(
     Ok(Ok(VisitRun { project, open_workspace, assignment, runs, since, control }))
 }
 
-/// Gives back what was claimed. A failure is told, for nobody else can work at it then.
+/// Releases the claim. A failure is reported, for no one else can work at the task then.
 fn give_back(project: &RunnerSetup, assignment: &Assignment, control: RunControl<'_>) {
     let Assignment { ticket, agent, .. } = assignment;
     let begun = Instant::now();
@@ -154,7 +154,7 @@ impl VisitRun<'_> {
                 Err(error @ OpsError::Refused(_)) => {
                     return Ok(Err(VisitEnd::Overtaken(error.to_string())));
                 }
-                // A merge, or whoever has the lock, ends some time.
+                // A merge or a lock passes.
                 Err(error) if error.passes() => {
                     if !self.sleep(RETRY) {
                         return Ok(Err(VisitEnd::Stopped));
@@ -209,7 +209,7 @@ impl VisitRun<'_> {
         self.tell_moved(&ended.in_force.rules, &ended.visit, &ended.file.task, took);
     }
 
-    /// Notes the completion that the agent made itself, and tells what speaks against it.
+    /// Notes the completion that the agent made itself, and reports what contradicts it.
     fn keep_own_completion(
         &self,
         ended: &CompletedVisit,
@@ -291,7 +291,7 @@ impl VisitRun<'_> {
         Ok(Err(Some(self.earlier(&record)?)))
     }
 
-    /// Returns what an attempt left in its file, if that is an answer. No pass counts where nobody saw how the program ended: half an
+    /// Returns the answer that an attempt left in its file. A pass does not count where the end of the program was not seen: half an
     /// answer looks like a whole one.
     fn answer_in(
         &self,
@@ -307,7 +307,7 @@ impl VisitRun<'_> {
         let agent = &self.assignment.agent;
         let attempt = Attempt::of(self.project, agent, &open, self.fresh_id()?);
         let Ok(attempt) = attempt else { return Ok(None) };
-        // Without the secrets, nobody knows what of it must not be seen.
+        // Without the secrets, they cannot be masked.
         let Ok(secrets) = secrets(attempt.launch, agent) else { return Ok(None) };
         let status = record.end.as_ref().and_then(|end| end.status);
         let exit = status.map_or(Exit::Unseen, Exit::of);

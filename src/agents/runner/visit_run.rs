@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::attempt::{Attempt, note};
-use super::news::{RunControl, RunEvent, StartedAttempt};
 use super::request::RunnerSetup;
+use super::run_event::{RunControl, RunEvent, StartedAttempt};
 use super::verdict::question::{AnswerSource, RunAnswer};
 use super::visit_state::{Assignment, VisitEnd, VisitState, visit_state};
 use crate::domain::{Completion, CompletionId, Map, Outcome, Task, Visit};
@@ -26,7 +26,7 @@ use crate::tasks::view::changed::ended;
 
 /// How often a pause checks whether the runner is to stop.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
-/// The wait before another try where somebody else stood in the way.
+/// The wait before another try where another process stood in the way.
 pub(crate) const RETRY: Duration = Duration::from_secs(1);
 /// Why an attempt ended whose runner is gone.
 pub(crate) const KILLED: &str = "its runner was killed";
@@ -71,7 +71,7 @@ impl VisitRun<'_> {
         Ok(ulid((self.project.clock)())?)
     }
 
-    /// Returns the attempts that had their chance and came to nothing.
+    /// Returns the attempts that failed by themselves.
     pub(crate) fn failures(&self) -> Result<Vec<RunRecord>, OpsError> {
         Ok(self.runs.records()?.into_iter().filter(has_failed).collect())
     }
@@ -98,13 +98,13 @@ impl VisitRun<'_> {
         }));
     }
 
-    /// Tells of the visit that it has ended.
+    /// Reports that the visit has ended.
     pub(crate) fn tell_moved(&self, rules: &Rules, visit: &Visit, task: &Task, took: Duration) {
         let (ticket, from) = (&self.assignment.ticket, visit.station());
         (self.control.news)(RunEvent::moved(rules, ticket, &from, Some(visit), task, took));
     }
 
-    /// Completes the visit with an answer, and keeps in the record what became of it. Returns nothing where it was refused.
+    /// Completes the visit with an answer, and records the result. Returns nothing where the answer was refused.
     pub(crate) fn hand_in(
         &self,
         answer: RunAnswer,
@@ -134,7 +134,7 @@ impl VisitRun<'_> {
         Ok(is_completed.then_some(VisitEnd::Completed))
     }
 
-    /// Ends the visit with what came of all attempts: nothing.
+    /// Ends the visit as failed or blocked: no attempt had an answer that counts.
     pub(crate) fn give_up(&self, attempt: &Attempt<'_>) -> Result<VisitEnd, OpsError> {
         let failures: Vec<String> = self.failures()?.iter().map(why_of).collect();
         let outcomes = attempt.post.outcomes(&attempt.open.in_force.rules);
@@ -189,7 +189,7 @@ impl VisitRun<'_> {
                     return Ok(Ok(visit.outcome.to_string()));
                 }
                 Err(OpsError::Refused(refusal)) if refusal.kind() != RefusalKind::Conflict => {
-                    // Whoever tries again has to know all that is wrong.
+                    // The next attempt has to know all that is wrong.
                     let fix = refusal.fix();
                     let why = format!("{}; {fix}", OpsError::Refused(refusal));
                     return Ok(Err(VisitEnd::Broken(why)));
@@ -264,7 +264,7 @@ fn run_value(
     Value::Object(known.map(|(key, value)| (key.to_owned(), value)).collect::<Map>())
 }
 
-/// Returns whether the attempt counts: it had its chance, and nothing came of it.
+/// Returns whether the attempt failed by itself, and so uses up one of those that a visit has.
 pub(crate) fn has_failed(record: &RunRecord) -> bool {
     let how = record.end.as_ref().map(|end| end.how);
     matches!(
@@ -273,7 +273,7 @@ pub(crate) fn has_failed(record: &RunRecord) -> bool {
     )
 }
 
-/// Returns why it came to nothing.
+/// Returns why the attempt failed.
 pub(crate) fn why_of(record: &RunRecord) -> String {
     let Some(end) = &record.end else { return String::new() };
     let usual = if end.how == RunEnding::Stopped { "somebody stopped it" } else { KILLED };

@@ -26,7 +26,7 @@ pub(crate) struct Assignment {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum VisitEnd {
     Completed,
-    /// All attempts came to nothing, and the completion says so: why the last one did.
+    /// All attempts failed, and the completion says so: why the last one did.
     GivenUp(String),
     /// It is not this runner's any more, or another runner works at it: why.
     Overtaken(String),
@@ -83,7 +83,7 @@ pub(crate) fn visit_state(
     let task = &view.file.task;
     let is_this = |visit: &&Visit| visit.branch == ticket.branch;
     if let Some(visit) = task.history.iter().skip(since).find(is_this).cloned() {
-        // A time limit that ran out names whoever had it, too: only a completion is a word of the agent's.
+        // A time limit that ran out names the holder, too: only a completion is the agent's.
         return Ok(if visit.agent.as_ref() == Some(agent) && visit.completion.is_some() {
             VisitState::Completed(Box::new(CompletedVisit { visit, file: view.file, in_force }))
         } else {

@@ -9,7 +9,7 @@ use crate::cli::session::Session;
 use crate::files::printable::inert;
 use crate::git::Prompts;
 use crate::history::sync::outcome::{CommitLine, SyncEnd, Synced};
-use crate::history::sync::rounds::{ForeignCommits, SyncOptions, SyncStart, sync};
+use crate::history::sync::sync_run::{ForeignCommits, SyncOptions, SyncStart, sync};
 use crate::tasks::plan::choice::DryRun;
 
 /// How many commits are listed each way.

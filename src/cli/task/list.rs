@@ -132,7 +132,7 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> Result<ExitCode, CliErr
     let listing = list(&workspace, &in_force, &filter, args.sort.sort());
     known_names(&filter, &in_force.rules, &listing)?;
     let circles: Vec<Warning> =
-        listing.circles.iter().cloned().map(Warning::DependencyCircle).collect();
+        listing.circles.iter().cloned().map(|tasks| Warning::DependencyCircle { tasks }).collect();
     if session.output.is_json() {
         let tasks: Vec<Value> =
             listing.tasks.iter().map(|(header, path)| summary_value(header, path)).collect();

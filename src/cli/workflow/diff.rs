@@ -11,7 +11,7 @@ use crate::cli::session::Session;
 use crate::files::diagnostic::diagnostic::render_all;
 use crate::files::printable::inert;
 use crate::git::CommitId;
-use crate::rules::{Difference, DifferenceKind, Subject};
+use crate::rules::{Difference, DifferenceKind, RuleSubject};
 use crate::setup::rules_diff::{Fate as TaskFate, Prospect, RulesDiff, Turn, diff_rules};
 
 #[derive(Debug, clap::Args)]
@@ -77,10 +77,10 @@ fn page(diff: &RulesDiff) -> String {
     }
 }
 
-fn subject(of: &Subject) -> String {
+fn subject(of: &RuleSubject) -> String {
     match of {
-        Subject::Workflow(name) => format!("workflow {name}"),
-        Subject::Role(role) => format!("role {role}"),
+        RuleSubject::Workflow(name) => format!("workflow {name}"),
+        RuleSubject::Role(role) => format!("role {role}"),
     }
 }
 
@@ -120,8 +120,8 @@ fn of_task(prospect: &Prospect) -> String {
 fn value(diff: &RulesDiff) -> Value {
     let differences = diff.differences.iter().map(|difference| {
         let (workflow, role) = match &difference.of {
-            Subject::Workflow(name) => (Some(name), None),
-            Subject::Role(role) => (None, Some(role)),
+            RuleSubject::Workflow(name) => (Some(name), None),
+            RuleSubject::Role(role) => (None, Some(role)),
         };
         json!({
             "workflow": workflow,

@@ -10,7 +10,7 @@ use super::draw::draw;
 use crate::cli::error::CliError;
 use crate::cli::render::findings;
 use crate::cli::session::Session;
-use crate::domain::{Branch, Gate, GateKind, GateType, Workflow, WorkflowName};
+use crate::domain::{Branch, Gate, Workflow, WorkflowName};
 use crate::observability::gate_report::{GateReport, gate_report_value, gate_status};
 use crate::rules::{Edge, Limits, Rules, Way, Workplace, edges, reads};
 use crate::tasks::headers::lookup::workflow_named;
@@ -162,16 +162,11 @@ fn graph_value(workflow: &Workflow, report: &GateReport) -> Value {
         };
         let row = rows.iter().find(is_own);
         let count = |field: &str| row.map_or(Value::Null, |row| row[field].clone());
-        let kind = match &gate.kind {
-            GateKind::Work(_) => GateType::Work,
-            GateKind::Condition => GateType::Condition,
-            GateKind::Fork(_) => GateType::Fork,
-        };
         let branch = |branch: &Branch| json!({"id": branch.id(), "role": branch.duty().role});
         let branches = gate.fork().map(|fork| fork.branches.iter().map(branch).collect::<Vec<_>>());
         json!({
             "id": gate.id,
-            "type": kind.as_str(),
+            "type": gate.kind.gate_type(),
             "branches": branches,
             "role": gate.role(),
             "when": gate.when,

@@ -17,81 +17,51 @@ const LIMIT: usize = 16 * 1024;
 const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=8192;
 
 const LINE: &str = "write the line of its `.pub` file, as in `ssh-ed25519 AAAA.. ann@laptop`";
-const OTHER_KEY: &str = "use an Ed25519, ECDSA (P-256, P-384) or RSA key, or one of a hardware token (`ed25519-sk`, `ecdsa-sk`)";
+/// What a key signs by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyAlgorithm {
+    Ed25519,
+    P256,
+    P384,
+    Rsa,
+}
+
+/// The types of keys that are checked: what each is called, and whether the key is on a hardware token.
+const TYPES: [(&str, KeyAlgorithm, bool); 6] = [
+    ("ssh-ed25519", KeyAlgorithm::Ed25519, false),
+    ("sk-ssh-ed25519@openssh.com", KeyAlgorithm::Ed25519, true),
+    ("ecdsa-sha2-nistp256", KeyAlgorithm::P256, false),
+    ("ecdsa-sha2-nistp384", KeyAlgorithm::P384, false),
+    ("sk-ecdsa-sha2-nistp256@openssh.com", KeyAlgorithm::P256, true),
+    ("ssh-rsa", KeyAlgorithm::Rsa, false),
+];
+
+impl KeyAlgorithm {
+    /// Returns how many bytes a coordinate of its curve has.
+    pub(crate) const fn width(self) -> usize {
+        if matches!(self, Self::P384) { 48 } else { 32 }
+    }
+}
 
 /// A public key. Two that differ in their comment alone are the same.
 #[derive(Clone)]
 pub struct PublicKey {
     blob: Vec<u8>,
     kind: &'static str,
-    material: KeyMaterial,
+    pub(crate) algorithm: KeyAlgorithm,
+    /// The point; of RSA the modulus, without leading zeros.
+    pub(crate) point: Vec<u8>,
+    /// Of RSA the exponent.
+    pub(crate) exponent: Vec<u8>,
+    /// What a hardware token signs for, where the key is on one.
+    pub(crate) application: Option<Vec<u8>>,
     comment: String,
 }
 
-/// What a signature is checked with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KeyMaterial {
-    /// Ed25519: its 32 bytes.
-    Ed25519 {
-        point: Vec<u8>,
-        /// What a hardware token signs for, where the key is on one.
-        application: Option<String>,
-    },
-    /// ECDSA.
-    Ecdsa {
-        curve: Curve,
-        point: Vec<u8>,
-        /// What a hardware token signs for, where the key is on one.
-        application: Option<String>,
-    },
-    /// RSA.
-    Rsa {
-        exponent: Vec<u8>,
-        /// The modulus, without leading zeros.
-        modulus: Vec<u8>,
-    },
-}
-
-/// A curve of NIST's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Curve {
-    /// P-256
-    P256,
-    /// P-384
-    P384,
-}
-
-impl Curve {
-    /// Returns how many bytes a coordinate has.
-    pub const fn width(self) -> usize {
-        match self {
-            Self::P256 => 32,
-            Self::P384 => 48,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::P256 => "nistp256",
-            Self::P384 => "nistp384",
-        }
-    }
-}
-
 impl PublicKey {
-    /// Returns the key in its wire form.
-    pub fn blob(&self) -> &[u8] {
-        &self.blob
-    }
-
     /// Returns its type, as in `ssh-ed25519`.
     pub const fn kind(&self) -> &'static str {
         self.kind
-    }
-
-    /// Returns what a signature is checked with.
-    pub const fn material(&self) -> &KeyMaterial {
-        &self.material
     }
 
     /// Returns what its owner calls it.
@@ -107,64 +77,61 @@ impl PublicKey {
     /// Reads the wire form.
     pub(crate) fn of_blob(blob: &[u8]) -> Result<Self, SshFault> {
         let mut wire = Wire::of(blob);
-        let kind = wire.text().ok_or_else(broken)?;
-        let (kind, material) = match kind {
-            "ssh-ed25519" => ("ssh-ed25519", ed25519(&mut wire, false)),
-            "sk-ssh-ed25519@openssh.com" => {
-                ("sk-ssh-ed25519@openssh.com", ed25519(&mut wire, true))
-            }
-            "ecdsa-sha2-nistp256" => ("ecdsa-sha2-nistp256", ecdsa(&mut wire, Curve::P256, false)),
-            "ecdsa-sha2-nistp384" => ("ecdsa-sha2-nistp384", ecdsa(&mut wire, Curve::P384, false)),
-            "sk-ecdsa-sha2-nistp256@openssh.com" => {
-                ("sk-ecdsa-sha2-nistp256@openssh.com", ecdsa(&mut wire, Curve::P256, true))
-            }
-            "ssh-rsa" => ("ssh-rsa", rsa(&mut wire)?),
-            other => return Err(unsupported(other)),
+        let name = wire.text().ok_or_else(broken)?;
+        let known = TYPES.into_iter().find(|(kind, ..)| *kind == name);
+        let Some((kind, algorithm, is_token)) = known else {
+            let help = "use an Ed25519, ECDSA (P-256, P-384) or RSA key, or one of a hardware token (`ed25519-sk`, `ecdsa-sk`)";
+            return Err(SshFault::new(
+                format!("keys of type `{}` are not checked", short(name)),
+                help,
+            ));
         };
-        let material = material.and_then(|material| wire.end(material)).ok_or_else(broken)?;
-        Ok(Self { blob: blob.to_vec(), kind, material, comment: String::new() })
+        let read = |mut wire: Wire<'_>| {
+            let (point, exponent) = numbers(&mut wire, algorithm)?;
+            let application = if is_token { Some(wire.bytes()?.to_vec()) } else { None };
+            wire.end(Self {
+                blob: blob.to_vec(),
+                kind,
+                algorithm,
+                point: point.to_vec(),
+                exponent: exponent.to_vec(),
+                application,
+                comment: String::new(),
+            })
+        };
+        let key = read(wire).ok_or_else(broken)?;
+        let zeros = key.point.first().map_or(0, |first| first.leading_zeros() as usize);
+        let bits = key.point.len() * 8 - zeros;
+        if algorithm == KeyAlgorithm::Rsa && !RSA_BITS.contains(&bits) {
+            let problem = format!(
+                "an RSA key of {bits} bits is none that is safe to check, which are those of 2048 to 8192"
+            );
+            return Err(SshFault::new(
+                problem,
+                "make another one, as with `ssh-keygen -t ed25519`",
+            ));
+        }
+        Ok(key)
     }
 }
 
-fn ed25519(wire: &mut Wire<'_>, is_token: bool) -> Option<KeyMaterial> {
-    let point = wire.bytes().filter(|point| point.len() == 32)?.to_vec();
-    Some(KeyMaterial::Ed25519 { point, application: application(wire, is_token)? })
-}
-
-fn ecdsa(wire: &mut Wire<'_>, curve: Curve, is_token: bool) -> Option<KeyMaterial> {
-    wire.text().filter(|name| *name == curve.name())?;
-    let point = wire
-        .bytes()
-        .filter(|point| point.len() == 1 + 2 * curve.width() && point[0] == 4)?
-        .to_vec();
-    Some(KeyMaterial::Ecdsa { curve, point, application: application(wire, is_token)? })
-}
-
-#[expect(clippy::option_option, reason = "whether it can be read, and whether there is one")]
-fn application(wire: &mut Wire<'_>, is_token: bool) -> Option<Option<String>> {
-    if is_token { Some(Some(wire.text()?.to_owned())) } else { Some(None) }
-}
-
-fn rsa(wire: &mut Wire<'_>) -> Result<Option<KeyMaterial>, SshFault> {
-    let (Some(exponent), Some(modulus)) = (wire.large(), wire.large()) else { return Ok(None) };
-    let zeros = modulus.first().map_or(0, |first| first.leading_zeros() as usize);
-    let bits = modulus.len() * 8 - zeros;
-    if !RSA_BITS.contains(&bits) {
-        let problem = format!(
-            "an RSA key of {bits} bits is none that is safe to check, which are those of 2048 to 8192"
-        );
-        return Err(SshFault::new(problem, "make another one, as with `ssh-keygen -t ed25519`"));
-    }
-    Ok(Some(KeyMaterial::Rsa { exponent: exponent.to_vec(), modulus: modulus.to_vec() }))
+/// Returns the point, or modulus and exponent.
+fn numbers<'b>(wire: &mut Wire<'b>, algorithm: KeyAlgorithm) -> Option<(&'b [u8], &'b [u8])> {
+    let (curve, width) = match algorithm {
+        KeyAlgorithm::Ed25519 => return Some((wire.bytes().filter(|own| own.len() == 32)?, &[])),
+        KeyAlgorithm::Rsa => {
+            let exponent = wire.large()?;
+            return Some((wire.large()?, exponent));
+        }
+        KeyAlgorithm::P256 => ("nistp256", algorithm.width()),
+        KeyAlgorithm::P384 => ("nistp384", algorithm.width()),
+    };
+    wire.text().filter(|name| *name == curve)?;
+    Some((wire.bytes().filter(|own| own.len() == 1 + 2 * width && own[0] == 4)?, &[]))
 }
 
 fn broken() -> SshFault {
     SshFault::new("this is no OpenSSH public key, or not the whole of one", LINE)
-}
-
-fn unsupported(kind: &str) -> SshFault {
-    let shown: String = kind.chars().flat_map(char::escape_debug).take(80).collect();
-    SshFault::new(format!("keys of type `{shown}` are not checked"), OTHER_KEY)
 }
 
 impl FromStr for PublicKey {
@@ -173,10 +140,8 @@ impl FromStr for PublicKey {
     fn from_str(text: &str) -> Result<Self, SshFault> {
         let text = text.trim();
         if text.contains("PRIVATE KEY") {
-            return Err(SshFault::new(
-                "this is a private key, which belongs into no repository",
-                LINE,
-            ));
+            let problem = "this is a private key, which belongs into no repository";
+            return Err(SshFault::new(problem, LINE));
         }
         if text.len() > LIMIT || text.chars().any(char::is_control) {
             return Err(broken());
@@ -189,11 +154,9 @@ impl FromStr for PublicKey {
         let blob = BASE64_STANDARD.decode(encoded).map_err(|_| broken())?;
         let key = Self::of_blob(&blob)?;
         if key.kind != kind {
-            let problem = format!(
-                "the line says `{}`, and the key behind it is of type `{}`",
-                short(kind),
-                key.kind
-            );
+            let (said, kind) = (short(kind), key.kind);
+            let problem =
+                format!("the line says `{said}`, and the key behind it is of type `{kind}`");
             return Err(SshFault::new(problem, LINE));
         }
         Ok(Self { comment, ..key })

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use super::wire::Wire;
-use super::{Curve, KeyMaterial, PublicKey, SshFault};
+use super::{KeyAlgorithm, PublicKey, SshFault};
 use crate::domain::words::words;
 
 /// The longest signature that is read, in characters.
@@ -44,21 +44,15 @@ words!(
     }
 );
 
-/// The signature as such, by the kind of its key.
+/// The signature as such.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Scheme {
-    /// What the key itself signed: Ed25519, or ECDSA as its two numbers, one behind the other.
-    Plain(Vec<u8>),
-    /// RSA by PKCS#1, with that hash.
-    Rsa(HashName, Vec<u8>),
-    /// What a hardware token signed: the same, with what it added.
-    Token {
-        bytes: Vec<u8>,
-        /// What the token says of its owner: whether it was touched.
-        flags: u8,
-        /// How often it has signed.
-        counter: u32,
-    },
+pub struct Scheme {
+    /// What the key signed: Ed25519, RSA by PKCS#1, or ECDSA as its two numbers, one behind the other.
+    pub bytes: Vec<u8>,
+    /// The hash that RSA signs.
+    pub rsa_hash: HashName,
+    /// What a hardware token says of its owner, whether it was touched, and how often it has signed.
+    pub token: Option<(u8, u32)>,
 }
 
 impl Signature {
@@ -116,34 +110,33 @@ fn scheme(key: &PublicKey, bytes: &[u8]) -> Option<Scheme> {
     let mut wire = Wire::of(bytes);
     let name = wire.text()?;
     let inner = wire.bytes()?;
-    let (plain, application) = match key.material() {
-        KeyMaterial::Rsa { modulus, .. } => {
-            let hash = match name {
-                "rsa-sha2-256" => HashName::Sha256,
-                "rsa-sha2-512" => HashName::Sha512,
-                _ => return None,
-            };
-            return wire.end(Scheme::Rsa(hash, padded(inner, modulus.len())?));
-        }
-        KeyMaterial::Ed25519 { application, .. } => (inner.to_vec(), application),
-        KeyMaterial::Ecdsa { curve, application, .. } => (two_numbers(inner, *curve)?, application),
-    };
-    if name != key.kind() {
+    let is_rsa = key.algorithm == KeyAlgorithm::Rsa;
+    let rsa_hash = if name == "rsa-sha2-256" { HashName::Sha256 } else { HashName::Sha512 };
+    if name != if is_rsa { rsa_hash_name(rsa_hash) } else { key.kind() } {
         return None;
     }
-    if application.is_none() {
-        return wire.end(Scheme::Plain(plain));
-    }
-    let flags = *wire.take(1)?.first()?;
-    let counter = wire.number()?;
-    wire.end(Scheme::Token { bytes: plain, flags, counter })
+    let bytes = match key.algorithm {
+        KeyAlgorithm::Rsa => padded(inner, key.point.len())?,
+        KeyAlgorithm::Ed25519 => inner.to_vec(),
+        KeyAlgorithm::P256 | KeyAlgorithm::P384 => {
+            let mut numbers = Wire::of(inner);
+            let (one, two) = (numbers.large()?, numbers.large()?);
+            let width = key.algorithm.width();
+            numbers.end([padded(one, width)?, padded(two, width)?].concat())?
+        }
+    };
+    let token = match &key.application {
+        Some(_) => Some((*wire.take(1)?.first()?, wire.number()?)),
+        None => None,
+    };
+    wire.end(Scheme { bytes, rsa_hash, token })
 }
 
-fn two_numbers(bytes: &[u8], curve: Curve) -> Option<Vec<u8>> {
-    let mut wire = Wire::of(bytes);
-    let (one, two) = (wire.large()?, wire.large()?);
-    let both = [padded(one, curve.width())?, padded(two, curve.width())?].concat();
-    wire.end(both)
+const fn rsa_hash_name(hash: HashName) -> &'static str {
+    match hash {
+        HashName::Sha256 => "rsa-sha2-256",
+        HashName::Sha512 => "rsa-sha2-512",
+    }
 }
 
 /// Returns the number with zeros before it; nothing if it is longer than that.

@@ -1,30 +1,39 @@
 //! A workflow: its gates, and the rules for the context of its tasks.
 
+use serde::Serialize;
+
 use super::gate::{Branch, Duty, Gate};
 use super::route::Exhausted;
 use crate::domain::words::words;
 use crate::domain::{GateId, Map, Outcome, Period, RoleId, RunLimits, WorkflowName};
 
-/// An ordered list of gates (spec 1, 1.2 and appendix A).
-#[derive(Debug, Clone, PartialEq)]
+/// An ordered list of gates (spec 1, 1.2 and appendix A). What decides where tasks go is serialized, for its hash.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Workflow {
     /// What tasks call it in `routing.workflow`.
     pub name: WorkflowName,
+    #[serde(skip)]
     pub description: Option<String>,
     /// What people call this edition of it; decides nothing.
+    #[serde(skip)]
     pub version: Option<String>,
     /// The roles and agents that may see and start it; empty means everybody.
+    #[serde(skip)]
     pub visible_to: Vec<String>,
     /// What an omitted outcome means at gates that cannot reject.
     pub default_outcome: Outcome,
+    #[serde(rename = "rejectionStrategy")]
     pub rejection: RejectionStrategy,
     /// Whether `needs_review` sends back (the default), or holds the task at the gate for a person.
     pub holds_rejections: bool,
     /// How long a visit may take at gates that do not say.
     pub timeout: Option<Period>,
     /// How long a claim lasts, where it is not renewed, at gates that do not say.
+    #[serde(skip)]
     pub lease: Option<Period>,
     /// What bounds the runs of agents at gates that do not say.
+    #[serde(skip)]
     pub run: RunLimits,
     /// What tasks start with, and what gates hand on.
     pub context: ContextRules,
@@ -92,7 +101,8 @@ words!(
 );
 
 /// The rules of a workflow for its tasks' context.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ContextRules {
     /// What a task starts with: names and defaults; null is for what whoever makes the task must say. Absent means that
     /// anything may be said.

@@ -3,15 +3,19 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::Serialize;
+
 use crate::domain::words::words;
 use crate::domain::{
     Exits, GateId, GateRun, IdFault, Map, Outcome, Outputs, Period, RoleId, Target,
 };
 
 /// One stage (spec 1, 1.1).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Gate {
     pub id: GateId,
+    #[serde(skip)]
     pub description: Option<String>,
     /// When it applies: a JavaScript expression; absent means always. What a condition gate decides by.
     pub when: Option<String>,
@@ -22,12 +26,14 @@ pub struct Gate {
     /// The ways out of it.
     pub exits: Exits,
     /// A person's own facts about the gate.
+    #[serde(skip)]
     pub metadata: Map,
     pub kind: GateKind,
 }
 
 /// What happens at a gate.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum GateKind {
     /// Somebody works.
     Work(Box<Duty>),
@@ -38,7 +44,8 @@ pub enum GateKind {
 }
 
 /// What is asked of whoever works at a gate.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Duty {
     pub role: RoleId,
     /// Whether it may send a task back.
@@ -52,6 +59,7 @@ pub struct Duty {
     /// The role that a visit goes to when it takes longer.
     pub escalate_to: Option<RoleId>,
     /// How long a claim lasts when it is not renewed.
+    #[serde(skip)]
     pub lease: Option<Period>,
     /// Gates whose workers may not work here for the same task.
     pub separate_from: Vec<GateId>,
@@ -61,10 +69,13 @@ pub struct Duty {
     /// Where the verdict is read from when a completion names no outcome.
     pub signal: Option<Signal>,
     /// What the work may touch, as patterns of paths; told to the agent.
+    #[serde(skip)]
     pub files: Vec<String>,
     /// What agents are told; what is absent is generated.
+    #[serde(skip)]
     pub brief: Brief,
     /// What is said of the runs of its agents.
+    #[serde(skip)]
     pub run: GateRun,
 }
 
@@ -86,6 +97,16 @@ impl Duty {
             files: Vec::new(),
             brief: Brief::default(),
             run: GateRun::default(),
+        }
+    }
+}
+
+impl GateKind {
+    pub fn gate_type(&self) -> GateType {
+        match self {
+            Self::Work(_) => GateType::Work,
+            Self::Condition => GateType::Condition,
+            Self::Fork(_) => GateType::Fork,
         }
     }
 }
@@ -184,16 +205,18 @@ words!(
 );
 
 /// Branches and how they join.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Fork {
     /// The branches, in the order in which they are written.
     pub branches: Vec<Branch>,
     /// How many of them must pass.
+    #[serde(rename = "joinStrategy")]
     pub join: JoinStrategy,
 }
 
 /// One branch of a fork: a gate at which somebody works, which leads nowhere by itself.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Branch(Gate);
 
 words!(
@@ -329,7 +352,7 @@ pub struct BriefText {
 }
 
 /// What marks the verdict, and what the absence of a mark means.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Signal {
     pub mark: Mark,
     /// The outcome that no verdict, or one that nobody can read, stands for; absent means a rejection.
@@ -337,7 +360,7 @@ pub struct Signal {
 }
 
 /// A mark in a text. The last one in a text counts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Mark {
     /// `<tag>PASS</tag>`, `<tag>FAIL</tag>`, or `<tag>OUTCOME</tag>`.
     Tag {

@@ -3,11 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::Serialize;
+
 use crate::domain::words::words;
 use crate::domain::{GateId, IdFault, Outcome, RoleId};
 
 /// The ways out of a gate. What no route says follows the defaults of its outcome.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Exits {
     /// By outcome, in the order in which they are written.
     pub routes: Vec<(Outcome, Route)>,
@@ -23,10 +26,11 @@ pub struct Exits {
 }
 
 /// Where an outcome leads.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Route {
     pub to: Target,
     /// What opens the next gate's brief; a template.
+    #[serde(skip)]
     pub prompt: Option<String>,
     /// Gates whose outputs the context forgets on this way.
     pub clear: Vec<GateId>,
@@ -73,6 +77,16 @@ pub enum Exhausted {
     Escalate(RoleId),
     /// It goes there.
     Route(Target),
+}
+
+impl fmt::Display for Exhausted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Block => f.write_str("block"),
+            Self::Escalate(role) => write!(f, "escalate to {role}"),
+            Self::Route(target) => write!(f, "{target}"),
+        }
+    }
 }
 
 impl Exits {

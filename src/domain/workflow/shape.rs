@@ -3,6 +3,7 @@
 
 pub(crate) mod number;
 
+use serde::Serialize;
 use serde_json::{Number, Value};
 
 pub(crate) use number::{compare, is_whole, same};
@@ -14,9 +15,10 @@ pub(crate) const DEPTH_LIMIT: usize = 16;
 pub(crate) const NODE_LIMIT: usize = 2_000;
 
 /// What a value must look like. Everything that is said must hold; what is empty says nothing.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Shape {
     /// What people are told; it decides nothing.
+    #[serde(skip)]
     pub about: About,
     /// What kinds of values there may be, each with its bounds; none means every kind. No kind is named twice.
     pub kinds: Vec<Kind>,
@@ -41,7 +43,7 @@ pub struct About {
 }
 
 /// A kind of value, with the bounds that only this kind has.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum Kind {
     /// Names and values.
     Object(Fields),
@@ -60,7 +62,7 @@ pub enum Kind {
 }
 
 /// What an object has.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Fields {
     /// The declared fields, in the order of the declaration.
     pub properties: Vec<(String, Shape)>,
@@ -71,7 +73,7 @@ pub struct Fields {
 }
 
 /// What an object does with fields that are not declared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub enum Others {
     /// They are refused.
     #[default]
@@ -81,7 +83,7 @@ pub enum Others {
 }
 
 /// What a list has.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct List {
     /// What each item must look like; absent means anything.
     pub items: Option<Box<Shape>>,
@@ -90,21 +92,21 @@ pub struct List {
 }
 
 /// How many there may be, both ends included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Count {
     pub least: Option<u64>,
     pub most: Option<u64>,
 }
 
 /// How large a number may be, both ends included.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Interval {
     pub least: Option<Number>,
     pub most: Option<Number>,
 }
 
 /// What a gate's completions hand on.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub enum Outputs {
     /// Nothing is declared: anything goes.
     #[default]
@@ -116,7 +118,7 @@ pub enum Outputs {
 }
 
 /// What one way out of a gate hands on.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Variant {
     /// The word in `$status` that chooses it.
     pub status: String,
@@ -187,17 +189,20 @@ impl Outputs {
         }
     }
 
+    /// Returns every shape that is declared.
+    pub fn shapes(&self) -> impl Iterator<Item = &Shape> {
+        let (one, variants) = match self {
+            Self::Open => (None, &[][..]),
+            Self::One(shape) => (Some(shape), &[][..]),
+            Self::Variants(variants) => (None, variants.as_slice()),
+        };
+        one.into_iter().chain(variants.iter().map(|variant| &variant.shape))
+    }
+
     /// Returns the names of all fields that are declared, whatever the way out, each once.
     pub fn names(&self) -> Vec<&str> {
-        let shapes: Vec<&Shape> = match self {
-            Self::Open => Vec::new(),
-            Self::One(shape) => vec![shape],
-            Self::Variants(variants) => variants.iter().map(|variant| &variant.shape).collect(),
-        };
         let mut names: Vec<&str> = Vec::new();
-        for (name, _) in
-            shapes.iter().filter_map(|shape| shape.fields()).flat_map(|fields| &fields.properties)
-        {
+        for (name, _) in self.shapes().filter_map(Shape::fields).flat_map(|own| &own.properties) {
             if !names.contains(&name.as_str()) {
                 names.push(name);
             }

@@ -151,7 +151,7 @@ mod tests {
             }),
             event: Event::Commented {
                 agent: Some("agent-7".parse().unwrap()),
-                text: text.to_owned(),
+                comment: text.to_owned(),
             },
         })
     }

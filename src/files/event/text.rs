@@ -19,13 +19,13 @@ pub(crate) fn text_of(occurrence: &Occurrence, reader: Reader) -> String {
         Event::TimedOut { .. } | Event::Escalated { .. } => {
             of_time(&occurrence.event, &task, &titled, reader)
         }
-        Event::CircularLoop { gate, from, count } => format!(
+        Event::CircularLoop { gate, from_gate: from, loop_count: count } => format!(
             "{titled} was sent back to gate '{gate}' {count} times, last by gate '{from}', and is blocked.\n\
              That often means that the blockers cannot be met or are not clear, that whoever does the work and whoever \
              reviews it expect different things, or that something is set up wrongly.\n\
              The project's owner has to look at it: `aof why`, then `aof task unblock` with a reason."
         ),
-        Event::Exhausted { gate, from, count } => format!(
+        Event::Exhausted { gate, from_gate: from, loop_count: count } => format!(
             "{titled} was sent back to gate '{gate}' {count} times, which is more than gate '{from}' allows, and is blocked.\n\
              The project's owner has to look at it: `aof why`, then `aof task unblock` with a reason."
         ),
@@ -44,7 +44,12 @@ pub(crate) fn text_of(occurrence: &Occurrence, reader: Reader) -> String {
                 "It counts as false: the gate is passed over."
             }
         ),
-        Event::AssignmentError { at, agent, expected, actual } => {
+        Event::AssignmentError {
+            gate: at,
+            agent,
+            expected_role: expected,
+            actual_role: actual,
+        } => {
             let expected = expected
                 .as_ref()
                 .map_or_else(|| "another role".to_owned(), |role| format!("role '{role}'"));
@@ -72,7 +77,7 @@ pub(crate) fn text_of(occurrence: &Occurrence, reader: Reader) -> String {
                 ),
             }
         }
-        Event::Conflict { gate, winner, loser } => {
+        Event::Conflict { gate, winning_agent: winner, losing_agent: loser } => {
             let winner = winner
                 .as_ref()
                 .map_or_else(|| "somebody else".to_owned(), |agent| format!("agent '{agent}'"));
@@ -107,7 +112,7 @@ pub(crate) fn text_of(occurrence: &Occurrence, reader: Reader) -> String {
                 ),
             }
         }
-        Event::RulesInvalid { commit, problem, count } => format!(
+        Event::RulesInvalid { commit, error: problem, count } => format!(
             "the rules of commit {commit} are invalid, so earlier ones stay in force: {} ({count} in all). See `aof workflow \
              validate`.",
             line(problem)
@@ -124,7 +129,7 @@ pub(crate) fn text_of(occurrence: &Occurrence, reader: Reader) -> String {
 
 fn of_time(event: &Event, task: &str, titled: &str, reader: Reader) -> String {
     match event {
-        Event::TimedOut { at, agent, limit, escalate_to, .. } => {
+        Event::TimedOut { gate: at, agent, timeout: limit, escalate_to, .. } => {
             let limit = limit.map(|limit| format!(" within {limit}")).unwrap_or_default();
             match (reader, escalate_to) {
                 (Reader::Affected, Some(role)) => format!(
@@ -147,7 +152,7 @@ fn of_time(event: &Event, task: &str, titled: &str, reader: Reader) -> String {
                 ),
             }
         }
-        Event::Escalated { at, role, agent, cause } => {
+        Event::Escalated { gate: at, escalate_to: role, agent, reason: cause } => {
             let why = match cause {
                 Cause::Timeout => match agent {
                     Some(agent) => {
@@ -178,14 +183,14 @@ fn had(agent: Option<&AgentId>) -> String {
 #[expect(clippy::too_many_lines, reason = "one arm for each case")]
 fn of_life(event: &Event, titled: &str, reader: Reader) -> String {
     match event {
-        Event::Created { gate } => format!("{titled} is at gate '{gate}', its first."),
-        Event::Adopted { gate } => {
+        Event::Created { to_gate: gate } => format!("{titled} is at gate '{gate}', its first."),
+        Event::Adopted { to_gate: gate } => {
             format!("{titled} was written by hand, and is at gate '{gate}', its first.")
         }
-        Event::Claimed { at, agent } => {
+        Event::Claimed { gate: at, agent } => {
             format!("{titled} was taken by agent '{agent}' at gate '{at}'.")
         }
-        Event::Assigned { at, agent } => match reader {
+        Event::Assigned { gate: at, agent } => match reader {
             Reader::Affected => {
                 format!(
                     "{titled} was given to you at gate '{at}'. `aof task brief` says what is wanted."
@@ -193,14 +198,14 @@ fn of_life(event: &Event, titled: &str, reader: Reader) -> String {
             }
             _ => format!("{titled} was given to agent '{agent}' at gate '{at}'."),
         },
-        Event::Renewed { at, agent, note } => {
+        Event::Renewed { gate: at, agent, note } => {
             let note = if note.is_empty() { String::new() } else { format!(": {}", line(note)) };
             format!("agent '{agent}' goes on with {titled} at gate '{at}'{note}")
         }
-        Event::Released { at, agent } => {
+        Event::Released { gate: at, agent } => {
             format!("{titled} was given back by agent '{agent}' at gate '{at}'.")
         }
-        Event::Lapsed { at, agent } => match reader {
+        Event::Lapsed { gate: at, agent } => match reader {
             Reader::Affected => format!(
                 "your claim of {titled} at gate '{at}' ran out, because you did not renew it. Others may take the task now."
             ),
@@ -208,7 +213,7 @@ fn of_life(event: &Event, titled: &str, reader: Reader) -> String {
                 "the claim of agent '{agent}' on {titled} at gate '{at}' ran out. The task is free again."
             ),
         },
-        Event::Held { gate, reasons, .. } => {
+        Event::Held { gate, blockers: reasons, .. } => {
             format!(
                 "{titled} is held at gate '{gate}', and nothing is completed meanwhile: {}",
                 list(reasons)
@@ -225,7 +230,7 @@ fn of_life(event: &Event, titled: &str, reader: Reader) -> String {
         },
         Event::Edited => format!("{titled} was edited by hand."),
         Event::Restored => format!("{titled} was brought back to where it was."),
-        Event::Commented { agent, text } => {
+        Event::Commented { agent, comment: text } => {
             let who = agent
                 .as_ref()
                 .map_or_else(|| "somebody".to_owned(), |agent| format!("agent '{agent}'"));
@@ -252,7 +257,7 @@ fn of_life(event: &Event, titled: &str, reader: Reader) -> String {
             format!("{titled} was sent back from gate '{}'{way}{who}{what}{notes}", visit.station())
         }
         Event::Skipped { gate } => format!("gate '{gate}' was passed over for {titled}."),
-        Event::Blocked { at, blockers, .. } => match &blockers[..] {
+        Event::Blocked { gate: at, blockers, .. } => match &blockers[..] {
             [] => format!("{titled} is blocked at gate '{at}', and nobody said why."),
             blockers => format!("{titled} is blocked at gate '{at}': {}", list(blockers)),
         },

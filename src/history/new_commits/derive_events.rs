@@ -126,7 +126,7 @@ impl<'w> EventDeriver<'w> {
             later: number,
             project: rules.project.name.clone(),
             task: None,
-            events: vec![Event::RulesInvalid { commit, problem, count: wrong.len() }],
+            events: vec![Event::RulesInvalid { commit, error: problem, count: wrong.len() }],
         }))
     }
 
@@ -321,17 +321,21 @@ fn refine_by_message(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
     }
     for event in events {
         let events_of_commit = match (&*event, word.as_str()) {
-            (Event::Claimed { at, agent }, "assigned") => {
-                Event::Assigned { at: at.clone(), agent: agent.clone() }
+            (Event::Claimed { gate: at, agent }, "assigned") => {
+                Event::Assigned { gate: at.clone(), agent: agent.clone() }
             }
-            (Event::Created { gate }, "adopted") => Event::Adopted { gate: gate.clone() },
+            (Event::Created { to_gate: gate }, "adopted") => {
+                Event::Adopted { to_gate: gate.clone() }
+            }
             (Event::Edited, "commented") => Event::Commented {
                 agent: trailer("Aof-Agent").and_then(|id| id.parse::<AgentId>().ok()),
-                text: body(&entry.message),
+                comment: body(&entry.message),
             },
-            (Event::Renewed { at, agent, .. }, _) => {
-                Event::Renewed { at: at.clone(), agent: agent.clone(), note: body(&entry.message) }
-            }
+            (Event::Renewed { gate: at, agent, .. }, _) => Event::Renewed {
+                gate: at.clone(),
+                agent: agent.clone(),
+                note: body(&entry.message),
+            },
             _ => continue,
         };
         *event = events_of_commit;

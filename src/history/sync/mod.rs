@@ -4,4 +4,4 @@ pub(crate) mod left_to_people;
 pub(crate) mod merge_tasks;
 pub(crate) mod outcome;
 pub(crate) mod remote_state;
-pub(crate) mod rounds;
+pub(crate) mod sync_run;

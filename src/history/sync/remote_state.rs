@@ -1,5 +1,4 @@
-//! How this clone stands to its remote, as far as is known without asking: what waits here, what is to come, since when it is offline. And
-//! what is noted of the last contact.
+//! The state of this clone towards its remote, as far as is known without asking, and the notes of the last contact.
 
 use serde_json::{Value, json};
 
@@ -118,7 +117,7 @@ impl RemoteStanding {
         }
     }
 
-    /// Returns what somebody should see to, with what to do.
+    /// Returns what needs attention, with what to do.
     pub(crate) fn attention(&self) -> Option<(&'static str, String, String)> {
         let trouble = self.trouble.as_ref()?;
         let name = self.upstream.name();

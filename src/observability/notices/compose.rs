@@ -152,8 +152,8 @@ pub(crate) fn put_conflict(
         task: Some(Rc::new(task)),
         events: vec![Event::Conflict {
             gate: gate.clone(),
-            winner: winner.clone(),
-            loser: loser.clone(),
+            winning_agent: winner.clone(),
+            losing_agent: loser.clone(),
         }],
     };
     write(&Outbox::of(&workspace.paths), &compose(workspace, &rules, &[happened]))?;

@@ -3,5 +3,4 @@
 pub(crate) mod context;
 pub(crate) mod generated;
 pub(crate) mod template;
-pub(crate) mod template_keys;
 pub(crate) mod template_values;

@@ -1,11 +1,11 @@
-//! What the names in a workflow's texts stand for, for one task.
+//! Which values a workflow's texts ask for, and what they are for one task.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::domain::{Map, Task, Visit, Workflow};
-use crate::rules::brief::template::{Found, Reference, as_text};
+use crate::domain::{Brief, BriefText, Duty, Map, Task, Visit, Workflow};
+use crate::rules::brief::template::{Reference, Template, as_text};
 use crate::rules::routing::reviews::open_wishes;
 
 /// The body of a task's file, for names that stand for it.
@@ -32,7 +32,7 @@ pub(crate) const OF_A_GATE: &[&str] = &["summary", "outcome", "agent", "blockers
 pub(crate) const OF_A_TASK: &[&str] = &["id", "title", "description", "body"];
 
 impl<'a> Values<'a> {
-    pub(crate) fn find(&self, reference: &Reference) -> Found<'a> {
+    pub(crate) fn find(&self, reference: &Reference) -> Option<Cow<'a, Value>> {
         let found = match reference.parts().as_slice() {
             ["task"] => Some(self.given("task").unwrap_or_else(|| text(self.whole_task()))),
             ["task", what] => self.of_task(what),
@@ -42,7 +42,7 @@ impl<'a> Values<'a> {
             [fork, branch, what] => self.of_branch(fork, branch, what),
             _ => None,
         };
-        found.filter(|value| !value.is_null()).map_or(Found::Missing, Found::Value)
+        found.filter(|value| !value.is_null())
     }
 
     fn bare(&self, name: &str) -> Option<Cow<'a, Value>> {
@@ -172,4 +172,31 @@ impl<'a> Values<'a> {
 
 fn text(text: String) -> Cow<'static, Value> {
     Cow::Owned(Value::String(text))
+}
+
+/// Returns the names that the brief asks for, each once, in the order of the texts.
+pub fn reads(duty: &Duty) -> Vec<String> {
+    let Brief { entry, reentry } = &duty.brief;
+    let mut names = Vec::new();
+    for text in texts(entry).into_iter().chain(texts(reentry)) {
+        for name in asked_for(text) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// Returns the names that one text asks for. A text that is no template has been refused when the rules were read.
+pub fn asked_for(text: &str) -> Vec<String> {
+    let template = Template::parse(text).unwrap_or_default();
+    template.references().map(|reference| reference.name.clone()).collect()
+}
+
+fn texts(brief: &BriefText) -> Vec<&str> {
+    let BriefText { role, expectations, outcomes, tips, instructions } = brief;
+    let lists = expectations.iter().chain(tips).flatten();
+    let meanings = outcomes.iter().map(|(_, text)| text);
+    role.iter().chain(instructions).chain(lists).chain(meanings).map(String::as_str).collect()
 }

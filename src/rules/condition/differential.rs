@@ -66,11 +66,12 @@ fn describe(value: &Value<'_>) -> String {
 fn ours(source: &str, scope: &[(&str, &Json)]) -> Option<String> {
     let condition = Condition::compile(source, &["tags", "metadata", "gateHistory"])
         .unwrap_or_else(|faults| panic!("`{source}` does not compile: {faults:?}"));
-    match evaluate::evaluate(&condition.root, scope) {
-        Ok(value) => {
-            let truth = if value.is_truthy() { "truthy" } else { "falsy" };
-            Some(format!("{truth} {}", describe(&value)))
-        }
+    let told = |value: &Value<'_>| {
+        let truth = if value.is_truthy() { "truthy" } else { "falsy" };
+        format!("{truth} {}", describe(value))
+    };
+    match evaluate::evaluate(condition.source(), scope, told) {
+        Ok(told) => Some(told),
         Err(error)
             if ["the condition", "a condition", "is not data"]
                 .iter()

@@ -1,4 +1,4 @@
-//! JavaScript's values over JSON, with their conversions and comparisons. What the scope brings is borrowed; what the expression
+//! JavaScript's values over JSON, with their conversions, comparisons, members and methods. What the scope brings is borrowed; what the expression
 //! builds is reference-counted.
 
 use std::{cmp::Ordering, ops::Deref, rc::Rc};
@@ -6,7 +6,8 @@ use std::{cmp::Ordering, ops::Deref, rc::Rc};
 use serde_json::{Map, Value as Json};
 
 use super::budget::{Budget, Outcome, Raised};
-use super::number;
+use super::fault::is_forbidden;
+use super::number::{self, to_f64};
 
 #[derive(Clone, Debug)]
 pub(crate) enum Value<'a> {
@@ -84,7 +85,7 @@ impl<'a> Value<'a> {
         Raised::new(format!("{} is not data of one value: compare its members", self.describe()))
     }
 
-    pub(crate) fn to_number(&self, budget: &mut Budget) -> Outcome<f64> {
+    pub(crate) fn to_number(&self, budget: &Budget) -> Outcome<f64> {
         Ok(match self {
             Self::Undefined => f64::NAN,
             Self::Null => 0.0,
@@ -98,7 +99,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    pub(crate) fn to_text(&self, budget: &mut Budget) -> Outcome<Text<'a>> {
+    pub(crate) fn to_text(&self, budget: &Budget) -> Outcome<Text<'a>> {
         Ok(match self {
             Self::Undefined => Text::Borrowed("undefined"),
             Self::Null => Text::Borrowed("null"),
@@ -117,7 +118,7 @@ impl<'a> Value<'a> {
     }
 
     /// `===`; lists and objects are equal only to themselves.
-    pub(crate) fn strictly_equals(&self, other: &Self, budget: &mut Budget) -> Outcome<bool> {
+    pub(crate) fn strictly_equals(&self, other: &Self, budget: &Budget) -> Outcome<bool> {
         Ok(match (self, other) {
             (Self::Undefined, Self::Undefined) | (Self::Null, Self::Null) => true,
             (Self::Bool(left), Self::Bool(right)) => left == right,
@@ -138,18 +139,8 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// The equality of `includes`: as `===`, but NaN equals itself.
-    pub(crate) fn is_same_as(&self, other: &Self, budget: &mut Budget) -> Outcome<bool> {
-        match (self, other) {
-            (Self::Number(left), Self::Number(right)) if left.is_nan() && right.is_nan() => {
-                Ok(true)
-            }
-            _ => self.strictly_equals(other, budget),
-        }
-    }
-
     /// `==`
-    pub(crate) fn loosely_equals(&self, other: &Self, budget: &mut Budget) -> Outcome<bool> {
+    pub(crate) fn loosely_equals(&self, other: &Self, budget: &Budget) -> Outcome<bool> {
         let is_compound = |value: &Self| matches!(value, Self::List(_) | Self::Object(_));
         match (self, other) {
             _ if self.is_nullish() || other.is_nullish() => {
@@ -165,7 +156,7 @@ impl<'a> Value<'a> {
     }
 
     /// Returns how two values order, or `None` where a NaN takes part.
-    pub(crate) fn order(&self, other: &Self, budget: &mut Budget) -> Outcome<Option<Ordering>> {
+    pub(crate) fn order(&self, other: &Self, budget: &Budget) -> Outcome<Option<Ordering>> {
         if let (Self::Text(left), Self::Text(right)) = (self, other) {
             budget.walk(left.len().min(right.len()))?;
             // JavaScript orders by UTF-16 units; UTF-8 orders characters outside the basic plane differently.
@@ -175,7 +166,7 @@ impl<'a> Value<'a> {
     }
 
     /// `+`
-    pub(crate) fn add(&self, other: &Self, budget: &mut Budget) -> Outcome<Self> {
+    pub(crate) fn add(&self, other: &Self, budget: &Budget) -> Outcome<Self> {
         if matches!(self, Self::Text(_)) || matches!(other, Self::Text(_)) {
             let (left, right) = (self.to_text(budget)?, other.to_text(budget)?);
             budget.build(left.len() + right.len())?;
@@ -183,6 +174,118 @@ impl<'a> Value<'a> {
         }
         Ok(Self::Number(self.to_number(budget)? + other.to_number(budget)?))
     }
+}
+
+/// What JavaScript's objects inherit: no data, unless it is an object's own.
+const OF_OBJECTS: &str = "__defineGetter__ __defineSetter__ __lookupGetter__ __lookupSetter__ hasOwnProperty \
+     isPrototypeOf propertyIsEnumerable toLocaleString toString valueOf";
+
+/// What lists inherit besides.
+const OF_LISTS: &str = "at concat copyWithin entries every fill filter find findIndex findLast findLastIndex flat \
+     flatMap forEach includes indexOf join keys lastIndexOf map pop push reduce reduceRight reverse shift slice \
+     some sort splice toReversed toSorted toSpliced unshift values with";
+
+/// What texts inherit besides.
+const OF_TEXTS: &str = "anchor at big blink bold charAt charCodeAt codePointAt concat endsWith fixed fontcolor \
+     fontsize includes indexOf isWellFormed italics lastIndexOf link localeCompare match matchAll normalize padEnd \
+     padStart repeat replace replaceAll search slice small split startsWith strike sub substr substring sup \
+     toLocaleLowerCase toLocaleUpperCase toLowerCase toUpperCase toWellFormed trim trimEnd trimLeft trimRight \
+     trimStart";
+
+/// What numbers inherit besides.
+const OF_NUMBERS: &str = "toExponential toFixed toPrecision";
+
+/// Members and methods.
+impl Value<'_> {
+    /// Reads an own property. Where JavaScript would find more by inheritance, reading fails, so that no condition has two
+    /// meanings and nothing leads from a value to a function or a prototype.
+    pub(crate) fn member(&self, name: &str, budget: &Budget) -> Outcome<Self> {
+        budget.scan(name.len())?;
+        let is_length = name == "length";
+        let own = match self {
+            Self::Undefined | Self::Null => return Err(self.unreadable(name)),
+            Self::Text(_) if position(name).is_some() => {
+                return Err(Raised::new(
+                    "a condition cannot read single characters: use `includes`, `startsWith` or `indexOf`",
+                ));
+            }
+            Self::Text(text) if is_length => {
+                budget.walk(text.len())?;
+                Some(Self::Number(to_f64(text.encode_utf16().count())))
+            }
+            Self::List(list) if is_length => Some(Self::Number(to_f64(list.len()))),
+            Self::List(list) => position(name).and_then(|position| list.get(position)),
+            Self::Object(map) => map.get(name).map(Self::from_json),
+            Self::Bool(_) | Self::Number(_) | Self::Text(_) => None,
+        };
+        let inherited = match self {
+            Self::Number(_) => OF_NUMBERS,
+            Self::Text(_) => OF_TEXTS,
+            Self::List(_) => OF_LISTS,
+            _ => "",
+        };
+        let mut inherited = OF_OBJECTS.split_whitespace().chain(inherited.split_whitespace());
+        let is_inherited = own.is_none() && inherited.any(|known| known == name);
+        if is_forbidden(name) || is_inherited {
+            let message = format!("`{name}` is not data: a condition reads own properties only");
+            return Err(Raised::new(message));
+        }
+        Ok(own.unwrap_or(Self::Undefined))
+    }
+
+    /// The failure of reading `name` of nothing.
+    pub(crate) fn unreadable(&self, name: &str) -> Raised {
+        Raised::new(format!("Cannot read property '{name}' of {}", self.describe()))
+    }
+
+    /// The failure of calling a method that the value does not have.
+    pub(crate) fn lacks(&self, method: &str) -> Raised {
+        Raised::new(format!("`{method}` is not a function of {}", self.describe()))
+    }
+
+    /// Calls a method that takes no function.
+    pub(crate) fn call(&self, method: &str, argument: &Self, budget: &Budget) -> Outcome<Self> {
+        let index = |found: Option<usize>| Self::Number(found.map_or(-1.0, to_f64));
+        match (self, method) {
+            (Self::List(list), "includes" | "indexOf") => {
+                for (place, item) in list.iter().enumerate() {
+                    budget.walk(4)?;
+                    // `includes` finds a NaN, which equals nothing.
+                    let both = |value: &Self| matches!(value, Self::Number(own) if own.is_nan());
+                    let same = method == "includes" && both(&item) && both(argument);
+                    if same || item.strictly_equals(argument, budget)? {
+                        let found = Self::Bool(true);
+                        return Ok(if method == "includes" { found } else { index(Some(place)) });
+                    }
+                }
+                Ok(if method == "includes" { Self::Bool(false) } else { index(None) })
+            }
+            (Self::Text(text), "toLowerCase") => {
+                budget.walk(text.len())?;
+                // A character's lower case takes at most three times its bytes.
+                budget.build(text.len() * 3)?;
+                Ok(Self::Text(text.to_lowercase().into()))
+            }
+            (Self::Text(text), "includes" | "startsWith" | "endsWith" | "indexOf") => {
+                let wanted = argument.to_text(budget)?;
+                budget.walk(text.len() + wanted.len())?;
+                Ok(match method {
+                    "includes" => Self::Bool(text.contains(&*wanted)),
+                    "startsWith" => Self::Bool(text.starts_with(&*wanted)),
+                    "endsWith" => Self::Bool(text.ends_with(&*wanted)),
+                    // JavaScript counts in UTF-16 units.
+                    _ => index(text.find(&*wanted).map(|at| text[..at].encode_utf16().count())),
+                })
+            }
+            _ => Err(self.lacks(method)),
+        }
+    }
+}
+
+/// Returns the position that `name` stands for, if it is written the one way in which JavaScript sees a position.
+fn position(name: &str) -> Option<usize> {
+    let position: u32 = name.parse().ok()?;
+    (position != u32::MAX && position.to_string() == name).then_some(position as usize)
 }
 
 impl Deref for Text<'_> {

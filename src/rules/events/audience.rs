@@ -123,7 +123,7 @@ fn concerns(rules: &Rules, after: Option<&Task>, events: &[Event], event: &Event
             }
             all
         }
-        Event::Escalated { role, .. } => {
+        Event::Escalated { escalate_to: role, .. } => {
             let members = rules.org.role(role).into_iter().flat_map(|known| &known.agents);
             let members = members.map(|id| told(Who::Agent(id.clone()), Reader::Successor));
             std::iter::once(told(Who::Role(role.clone()), Reader::Successor))
@@ -135,7 +135,7 @@ fn concerns(rules: &Rules, after: Option<&Task>, events: &[Event], event: &Event
             all.push(owner());
             all
         }
-        Event::AssignmentError { agent: id, .. } | Event::Conflict { loser: id, .. } => {
+        Event::AssignmentError { agent: id, .. } | Event::Conflict { losing_agent: id, .. } => {
             let mut all = one(id);
             all.push(owner());
             all

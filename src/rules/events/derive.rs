@@ -27,7 +27,7 @@ pub fn events(rules: &Rules, before: Option<&Task>, after: &Task) -> Vec<Event> 
             .first()
             .map(|visit| &visit.gate)
             .or(after.gate.as_ref().map(|open| &open.current));
-        events.extend(first.map(|gate| Event::Created { gate: gate.clone() }));
+        events.extend(first.map(|gate| Event::Created { to_gate: gate.clone() }));
     }
     let known = before.map_or(0, |task| task.history.len());
     let ended = after.history.get(known..).unwrap_or_default();
@@ -69,10 +69,10 @@ fn of_entry(
     match &visit.outcome {
         Ending::Said(_) => events.extend(rejection(history, after, visit)),
         Ending::Timeout => events.push(Event::TimedOut {
-            at: visit.station(),
+            gate: visit.station(),
             role: visit.role.clone(),
             agent: visit.agent.clone(),
-            limit: limit(rules, after, visit),
+            timeout: limit(rules, after, visit),
             escalate_to: visit.escalated_to.clone(),
         }),
         Ending::Moved => events.push(Event::Moved { visit: own(), holders: holders() }),
@@ -87,10 +87,10 @@ fn of_entry(
             _ => visit.station(),
         };
         events.push(Event::Escalated {
-            at,
-            role: role.clone(),
+            gate: at,
+            escalate_to: role.clone(),
             agent: visit.agent.clone().filter(|_| timeout),
-            cause: if timeout { Cause::Timeout } else { Cause::Exhausted },
+            reason: if timeout { Cause::Timeout } else { Cause::Exhausted },
         });
     }
     events
@@ -150,18 +150,18 @@ fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> V
             for (at, _, agent) in given(before, after, renewed) {
                 events.push(match act {
                     Some(Act::Renew { note, .. }) => {
-                        Event::Renewed { at, agent, note: note.clone().unwrap_or_default() }
+                        Event::Renewed { gate: at, agent, note: note.clone().unwrap_or_default() }
                     }
-                    Some(Act::Claim { .. }) => Event::Claimed { at, agent },
-                    _ => Event::Assigned { at, agent },
+                    Some(Act::Claim { .. }) => Event::Claimed { gate: at, agent },
+                    _ => Event::Assigned { gate: at, agent },
                 });
             }
         }
         Some(Act::Release { .. } | Act::Lapse { .. }) => {
             for (at, agent) in taken(before, after) {
                 events.push(match act {
-                    Some(Act::Lapse { .. }) => Event::Lapsed { at, agent },
-                    _ => Event::Released { at, agent },
+                    Some(Act::Lapse { .. }) => Event::Lapsed { gate: at, agent },
+                    _ => Event::Released { gate: at, agent },
                 });
             }
         }
@@ -171,17 +171,17 @@ fn of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> V
                 .zip(rules.workflow_of(after))
                 .and_then(|(post, own)| Limits::of(own, post.duty).timeout);
             events.push(Event::TimedOut {
-                at: at(branch),
+                gate: at(branch),
                 role: post.map(|post| post.role.clone()),
                 agent: holder(after, branch.as_ref()).cloned(),
-                limit,
+                timeout: limit,
                 escalate_to: None,
             });
         }
         Some(Act::Hold { reason, .. }) => events.push(Event::Held {
             gate: open.current.clone(),
             holders: holders(before, None),
-            reasons: vec![reason.clone()],
+            blockers: vec![reason.clone()],
         }),
         Some(Act::Unblock { .. }) => events.push(Event::Unblocked { gate: open.current.clone() }),
         Some(Act::Reroute) => {
@@ -263,9 +263,9 @@ fn misplaced(rules: &Rules, before: &Task, after: &Task) -> Vec<Event> {
     let taken = taken(before, after).into_iter();
     taken
         .map(|(at, agent)| Event::AssignmentError {
-            expected: role(&at),
-            actual: rules.org.roles_of(&agent).cloned().collect(),
-            at,
+            expected_role: role(&at),
+            actual_role: rules.org.roles_of(&agent).cloned().collect(),
+            gate: at,
             agent,
         })
         .collect()
@@ -289,7 +289,7 @@ fn waits(before: Option<&Task>, after: &Task) -> Vec<Event> {
         open.branches.iter().filter(|own| own.status == BranchStatus::Blocked && !was(&own.id));
     let mut events: Vec<Event> = blocked
         .map(|own| Event::Blocked {
-            at: Station { gate: open.current.clone(), branch: Some(own.id.clone()) },
+            gate: Station { gate: open.current.clone(), branch: Some(own.id.clone()) },
             agent: said(Some(&own.id)),
             blockers: own.blockers.clone(),
         })
@@ -298,7 +298,7 @@ fn waits(before: Option<&Task>, after: &Task) -> Vec<Event> {
         after.status == Status::Blocked && before.is_none_or(|task| task.status != Status::Blocked);
     if is_new && open.held.is_none() && events.is_empty() {
         events.push(Event::Blocked {
-            at: Station::from(&open.current),
+            gate: Station::from(&open.current),
             agent: said(None),
             blockers: after.blockers.clone(),
         });

@@ -1,18 +1,63 @@
-//! Judges a value by a shape.
+//! Judges a value by a shape: what is wrong, as data for programs, and as sentences that teach.
 
-use serde_json::{Number, Value};
+use serde_json::{Number, Value, json};
 
-use super::problem::{Bound, Fact, Problem};
-use crate::domain::workflow::shape::{
-    Count, Fields, Interval, Kind, List, Others, Shape, compare, is_whole, same,
-};
-use crate::domain::{Map, nearest};
+use super::describe::{in_words, quoted};
+use crate::domain::workflow::shape::{Count, Fields, Kind, Others, Shape, compare, is_whole, same};
+use crate::domain::{Map, did_you_mean, listed, nearest};
 
 /// The most problems that are told: nobody mends more at once.
 const MOST_PROBLEMS: usize = 100;
 
 /// How often a value may be held against a shape: far more than any work needs, and a fraction of a second.
-const MOST_STEPS: usize = 1_000_000;
+const MOST_STEPS: usize = 500_000;
+
+/// Something that the declared shape does not allow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Problem {
+    /// Where: `files[2].name`; empty for the outputs as a whole.
+    pub path: String,
+    code: &'static str,
+    message: String,
+    fields: Value,
+}
+
+impl Problem {
+    /// Returns a problem of the value at that path. The sentence goes on behind the value's name; the fields are an object.
+    pub(crate) fn new(
+        path: &str,
+        code: &'static str,
+        sentence: impl AsRef<str>,
+        fields: Value,
+    ) -> Self {
+        let name = match path {
+            "" => "this".to_owned(),
+            path => format!("`{}`", path.escape_debug()),
+        };
+        let message = format!("{name} {}", sentence.as_ref());
+        Self { path: path.to_owned(), code, message, fields }
+    }
+
+    /// Returns the word that stands for the kind of problem in JSON.
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// Returns what is wrong and what would be right: one sentence.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Returns the problem as JSON: `path`, `problem`, `message`, and `got`, `expected`, `nearest` where they apply.
+    pub fn to_value(&self) -> Value {
+        let mut value = json!({"path": self.path, "problem": self.code});
+        for (key, field) in self.fields.as_object().into_iter().flatten() {
+            value[key] = field.clone();
+        }
+        value["message"] = json!(self.message);
+        value
+    }
+}
 
 /// Returns what the shape does not allow of the outputs, in the order of the declaration: the first hundred problems.
 pub fn judge(shape: &Shape, outputs: &Map) -> Vec<Problem> {
@@ -22,82 +67,193 @@ pub fn judge(shape: &Shape, outputs: &Map) -> Vec<Problem> {
 
 /// Returns what a value has that the shape does not allow. A value that takes too long is refused, whatever it is.
 pub(crate) fn judge_value(shape: &Shape, given: &Value) -> Vec<Problem> {
-    let mut judgement = Judgement { problems: Vec::new(), steps: MOST_STEPS };
-    value(shape, given, &Path::Root, &mut judgement);
-    if judgement.steps == 0 {
-        judgement.problems.push(Problem { path: String::new(), fact: Fact::Laborious });
+    let mut judge = Judge { problems: Vec::new(), steps: MOST_STEPS, path: String::new() };
+    judge.value(shape, given);
+    if judge.steps == 0 {
+        let sentence = "takes too long to check: hand on fewer items, or write them to a file and hand on its path";
+        judge.problems.push(Problem::new("", "too_laborious", sentence, json!({})));
     }
-    judgement.problems
+    judge.problems
 }
 
-/// What has been found so far, and how much more may be looked at.
-struct Judgement {
+/// What has been found so far, how much more may be looked at, and where.
+struct Judge {
     problems: Vec<Problem>,
     steps: usize,
+    path: String,
 }
 
-impl Judgement {
-    fn say(&mut self, path: &Path<'_>, fact: Fact) {
+impl Judge {
+    fn say(&mut self, code: &'static str, sentence: impl AsRef<str>, fields: Value) {
         if self.problems.len() < MOST_PROBLEMS {
-            self.problems.push(Problem { path: path.to_string(), fact });
+            self.problems.push(Problem::new(&self.path, code, sentence, fields));
         }
     }
 
     fn is_over(&self) -> bool {
         self.steps == 0 || self.problems.len() >= MOST_PROBLEMS
     }
-}
 
-/// Where in the outputs a value stands.
-enum Path<'a> {
-    Root,
-    Field(&'a Path<'a>, &'a str),
-    Item(&'a Path<'a>, usize),
-}
+    /// Looks at a field, as in `.name`, or at an item, as in `[2]`.
+    fn inside(&mut self, step: &str, look: impl FnOnce(&mut Self)) {
+        let length = self.path.len();
+        self.path.push_str(if length == 0 { step.trim_start_matches('.') } else { step });
+        look(self);
+        self.path.truncate(length);
+    }
 
-impl std::fmt::Display for Path<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Root => Ok(()),
-            Self::Field(Self::Root, name) => f.write_str(name),
-            Self::Field(outer, name) => write!(f, "{outer}.{name}"),
-            Self::Item(outer, index) => write!(f, "{outer}[{index}]"),
+    fn value(&mut self, shape: &Shape, given: &Value) {
+        if self.is_over() {
+            return;
+        }
+        self.steps = self.steps.saturating_sub(1 + shape.values.len());
+        let kind = shape.kinds.iter().find(|kind| is_a(kind, given));
+        if kind.is_none() && !shape.kinds.is_empty() {
+            let wanted: Vec<&str> = shape.kinds.iter().map(Kind::noun).collect();
+            let (got, expected) = (noun(given), wanted.join(" or "));
+            let sentence = format!("is {got}, and it must be {expected}{}", advice(given, &wanted));
+            return self.say("wrong_type", sentence, json!({"got": got, "expected": expected}));
+        }
+        if !shape.values.is_empty() && !shape.values.iter().any(|known| same(known, given)) {
+            return self.not_among(&shape.values, given);
+        }
+        match (kind, given) {
+            (Some(Kind::Object(fields)), Value::Object(map)) => self.object(fields, map),
+            (Some(Kind::List(list)), Value::Array(items)) => {
+                self.count(list.length, items.len(), "items", "");
+                for (index, item) in items.iter().enumerate() {
+                    if let Some(shape) = &list.items {
+                        self.inside(&format!("[{index}]"), |judge| judge.value(shape, item));
+                    }
+                }
+            }
+            (Some(Kind::Text(length)), Value::String(text)) => {
+                let help = ": put the rest into a file and name it";
+                self.count(*length, text.chars().count(), "characters", help);
+            }
+            (Some(Kind::Number(interval) | Kind::Integer(interval)), Value::Number(got)) => {
+                let (least, most) = (interval.least.as_ref(), interval.most.as_ref());
+                if let Some(least) = least.filter(|least| compare(got, least).is_lt()) {
+                    let sentence = format!("is {got}, and it must be at least {least}");
+                    self.say("too_small", sentence, at_least(got, least));
+                } else if let Some(most) = most.filter(|most| compare(got, most).is_gt()) {
+                    let sentence = format!("is {got}, and it must be at most {most}");
+                    self.say("too_large", sentence, at_most(got, most));
+                }
+            }
+            _ => {}
+        }
+        self.alternatives(shape, given);
+    }
+
+    fn not_among(&mut self, values: &[Value], got: &Value) {
+        let words = values.iter().filter_map(Value::as_str);
+        let meant = got.as_str().and_then(|text| nearest(text, words));
+        let known: Vec<String> = values.iter().map(quoted).collect();
+        let wanted = if known.len() == 1 { "it must be" } else { "it is one of" };
+        let question = meant.map(|word| format!("; did you mean `{word}`?")).unwrap_or_default();
+        let sentence = format!("is {}, and {wanted} {}{question}", quoted(got), known.join(", "));
+        let mut fields = json!({"got": got, "expected": values});
+        if let Some(meant) = meant {
+            fields["nearest"] = json!(meant);
+        }
+        self.say("invalid_value", sentence, fields);
+    }
+
+    fn count(&mut self, count: Count, got: usize, unit: &str, help: &str) {
+        let number = u64::try_from(got).unwrap_or(u64::MAX);
+        let is_text = unit == "characters";
+        if let Some(least) = count.least.filter(|least| number < *least) {
+            let sentence = format!("has {got} {unit}, and at least {least} are wanted");
+            let code = if is_text { "too_short" } else { "too_few" };
+            self.say(code, sentence, at_least(got, least));
+        } else if let Some(most) = count.most.filter(|most| number > *most) {
+            let sentence = format!("has {got} {unit}, and at most {most} are allowed{help}");
+            let code = if is_text { "too_long" } else { "too_many" };
+            self.say(code, sentence, at_most(got, most));
         }
     }
-}
 
-fn value(shape: &Shape, value: &Value, path: &Path<'_>, judgement: &mut Judgement) {
-    if judgement.is_over() {
-        return;
-    }
-    judgement.steps = judgement.steps.saturating_sub(1 + shape.values.len());
-    let kind = shape.kinds.iter().find(|kind| is_a(kind, value));
-    if kind.is_none() && !shape.kinds.is_empty() {
-        let wanted = shape.kinds.iter().map(Kind::noun).collect();
-        return judgement.say(path, Fact::WrongKind { got: value.clone(), wanted });
-    }
-    if !shape.values.is_empty() && !shape.values.iter().any(|known| same(known, value)) {
-        let words = shape.values.iter().filter_map(Value::as_str);
-        let meant = value.as_str().and_then(|text| nearest(text, words)).map(str::to_owned);
-        return judgement
-            .say(path, Fact::NotAmong { got: value.clone(), known: shape.values.clone(), meant });
-    }
-    match (kind, value) {
-        (Some(Kind::Object(fields)), Value::Object(map)) => object(fields, map, path, judgement),
-        (Some(Kind::List(list)), Value::Array(items)) => row(list, items, path, judgement),
-        (Some(Kind::Text(length)), Value::String(text)) => {
-            if let Some(limit) = outside(*length, text.chars().count()) {
-                judgement.say(path, Fact::Length { got: text.chars().count(), limit });
+    fn object(&mut self, fields: &Fields, map: &Map) {
+        for name in fields.required.iter().filter(|name| !map.contains_key(*name)) {
+            let wanted = fields.get(name).cloned().unwrap_or_default();
+            let form = in_words(&wanted);
+            let purpose = wanted.about.description.as_deref();
+            let purpose = purpose.map(|text| format!(", {}", text.trim())).unwrap_or_default();
+            let sentence = format!("is missing: it is {form}{purpose}");
+            self.inside(&format!(".{name}"), |judge| {
+                judge.say("missing_field", sentence, json!({"expected": form}));
+            });
+        }
+        for (name, shape) in &fields.properties {
+            if let Some(inner) = map.get(name) {
+                self.inside(&format!(".{name}"), |judge| judge.value(shape, inner));
             }
         }
-        (Some(Kind::Number(interval) | Kind::Integer(interval)), Value::Number(number)) => {
-            if let Some(fact) = beyond(interval, number) {
-                judgement.say(path, fact);
+        if fields.others == Others::Welcome {
+            return;
+        }
+        let known: Vec<&str> = fields.properties.iter().map(|(name, _)| name.as_str()).collect();
+        for name in map.keys().filter(|name| fields.get(name).is_none()) {
+            if self.is_over() {
+                return;
+            }
+            self.steps = self.steps.saturating_sub(known.len());
+            let missing = || known.iter().copied().filter(|known| !map.contains_key(*known));
+            let mut expected = json!({"expected": known});
+            if let Some(meant) = nearest(name, missing()) {
+                expected["nearest"] = json!(meant);
+            }
+            let help = did_you_mean(name, missing()).unwrap_or_else(|| match known.as_slice() {
+                [] => "nothing is handed on here".to_owned(),
+                known => format!("there is {}", listed(known)),
+            });
+            let sentence = format!("is not declared; {help}");
+            self.inside(&format!(".{name}"), |judge| {
+                judge.say("unknown_field", sentence, expected);
+            });
+        }
+    }
+
+    fn alternatives(&mut self, shape: &Shape, given: &Value) {
+        let mut nearest: Option<(bool, Vec<Problem>)> = None;
+        for alternative in &shape.any_of {
+            let path = self.path.clone();
+            let mut inner = Self { problems: Vec::new(), steps: self.steps, path };
+            inner.value(alternative, given);
+            self.steps = inner.steps;
+            let found = inner.problems;
+            // What was not looked at to its end fits nothing.
+            if found.is_empty() || self.steps == 0 {
+                return;
+            }
+            // A value of the right kind with faults inside is nearer than one of another kind.
+            let foreign = found.iter().any(|problem| {
+                problem.path == self.path && matches!(problem.code, "wrong_type" | "invalid_value")
+            });
+            let better = |(other, others): &(bool, Vec<Problem>)| {
+                (foreign, found.len()) < (*other, others.len())
+            };
+            if nearest.as_ref().is_none_or(better) {
+                nearest = Some((foreign, found));
             }
         }
-        _ => {}
+        if let Some((_, found)) = nearest {
+            let list: Vec<&str> = found.iter().take(5).map(Problem::message).collect();
+            let (forms, list) = (shape.any_of.len(), list.join("; "));
+            let sentence = format!("fits none of its {forms} forms; by the nearest one, {list}");
+            let problems: Vec<Value> = found.iter().map(Problem::to_value).collect();
+            self.say("no_alternative", sentence, json!({ "problems": problems }));
+        }
     }
-    alternatives(shape, value, path, judgement);
+}
+
+fn at_least(got: impl serde::Serialize, least: impl serde::Serialize) -> Value {
+    json!({"got": got, "expected": {"atLeast": least}})
+}
+
+pub(crate) fn at_most(got: impl serde::Serialize, most: impl serde::Serialize) -> Value {
+    json!({"got": got, "expected": {"atMost": most}})
 }
 
 fn is_a(kind: &Kind, value: &Value) -> bool {
@@ -113,81 +269,42 @@ fn is_a(kind: &Kind, value: &Value) -> bool {
     }
 }
 
-fn object(fields: &Fields, map: &Map, path: &Path<'_>, judgement: &mut Judgement) {
-    for name in fields.required.iter().filter(|name| !map.contains_key(*name)) {
-        let wanted = fields.get(name).cloned().unwrap_or_default();
-        judgement.say(&Path::Field(path, name), Fact::Missing { wanted: Box::new(wanted) });
-    }
-    for (name, shape) in &fields.properties {
-        if let Some(inner) = map.get(name) {
-            value(shape, inner, &Path::Field(path, name), judgement);
-        }
-    }
-    if fields.others == Others::Welcome {
-        return;
-    }
-    let names = || fields.properties.iter().map(|(name, _)| name.as_str());
-    for name in map.keys().filter(|name| fields.get(name).is_none()) {
-        if judgement.is_over() {
-            return;
-        }
-        judgement.steps = judgement.steps.saturating_sub(fields.properties.len());
-        let missing = names().filter(|known| !map.contains_key(*known));
-        let meant = nearest(name, missing).map(str::to_owned);
-        let known = names().map(str::to_owned).collect();
-        judgement.say(&Path::Field(path, name), Fact::Undeclared { known, meant });
+fn noun(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a yes or no",
+        Value::Number(number) if number.is_f64() => "a number",
+        Value::Number(_) => "a whole number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
     }
 }
 
-fn row(list: &List, items: &[Value], path: &Path<'_>, judgement: &mut Judgement) {
-    if let Some(limit) = outside(list.length, items.len()) {
-        judgement.say(path, Fact::Items { got: items.len(), limit });
-    }
-    if let Some(shape) = &list.items {
-        for (index, item) in items.iter().enumerate() {
-            value(shape, item, &Path::Item(path, index), judgement);
+/// Returns the advice for a text that only its quotes keep from being what is wanted, and the other way round.
+fn advice(got: &Value, wanted: &[&str]) -> String {
+    match got {
+        Value::String(text) => {
+            let fits = match serde_json::from_str(text.trim()) {
+                Ok(Value::Number(number)) => {
+                    wanted.contains(&"a number")
+                        || (wanted.contains(&"a whole number") && !Number::is_f64(&number))
+                }
+                Ok(Value::Bool(_)) => wanted.contains(&"`true` or `false`"),
+                _ => false,
+            };
+            if fits {
+                format!(": write `{}` without quotes", text.trim())
+            } else if wanted.contains(&"a list") {
+                ": write one item a line, or put it in brackets".to_owned()
+            } else {
+                String::new()
+            }
         }
-    }
-}
-
-fn outside(count: Count, got: usize) -> Option<Bound<u64>> {
-    let got = u64::try_from(got).unwrap_or(u64::MAX);
-    let least = count.least.filter(|least| got < *least).map(Bound::Least);
-    least.or_else(|| count.most.filter(|most| got > *most).map(Bound::Most))
-}
-
-fn beyond(interval: &Interval, number: &Number) -> Option<Fact> {
-    let least = interval.least.as_ref().filter(|least| compare(number, least).is_lt());
-    let most = interval.most.as_ref().filter(|most| compare(number, most).is_gt());
-    let limit = least.cloned().map(Bound::Least).or_else(|| most.cloned().map(Bound::Most))?;
-    Some(Fact::Size { got: number.clone(), limit })
-}
-
-fn alternatives(shape: &Shape, given: &Value, path: &Path<'_>, judgement: &mut Judgement) {
-    let mut nearest: Option<(bool, Vec<Problem>)> = None;
-    for alternative in &shape.any_of {
-        let mut inner = Judgement { problems: Vec::new(), steps: judgement.steps };
-        value(alternative, given, path, &mut inner);
-        judgement.steps = inner.steps;
-        let found = inner.problems;
-        // What was not looked at to its end fits nothing.
-        if found.is_empty() || judgement.steps == 0 {
-            return;
+        Value::Number(_) | Value::Bool(_) if wanted.contains(&"a text") => {
+            format!(": write `\"{got}\"`")
         }
-        // A value of the right kind with faults inside is nearer than one of another kind.
-        let foreign = found.iter().any(|problem| {
-            problem.path == path.to_string()
-                && matches!(problem.fact, Fact::WrongKind { .. } | Fact::NotAmong { .. })
-        });
-        let better = |(other, others): &(bool, Vec<Problem>)| {
-            (foreign, found.len()) < (*other, others.len())
-        };
-        if nearest.as_ref().is_none_or(better) {
-            nearest = Some((foreign, found));
-        }
-    }
-    if let Some((_, found)) = nearest {
-        let fact = Fact::NoneFits { shapes: shape.any_of.len(), nearest: found };
-        judgement.say(path, fact);
+        Value::Number(_) if wanted == ["a whole number"] => ": it has a fraction".to_owned(),
+        _ => String::new(),
     }
 }

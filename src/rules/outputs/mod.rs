@@ -2,13 +2,11 @@
 //!
 //! A value is judged as JSON Schema would judge it, in time that the shape's and the value's sizes bound.
 
-pub(crate) mod as_numbers;
 pub(crate) mod by_gate;
 pub(crate) mod describe;
 pub(crate) mod example;
 pub(crate) mod from_text;
 pub(crate) mod judge;
-pub(crate) mod problem;
 
 #[cfg(test)]
 mod tests;
@@ -17,6 +15,5 @@ pub(crate) use by_gate::{settle_at, shape_of};
 pub use describe::{Field, fields};
 pub use example::example;
 pub use from_text::from_text;
-pub use judge::judge;
 pub(crate) use judge::judge_value;
-pub use problem::{Fact, Problem};
+pub use judge::{Problem, judge};

@@ -8,6 +8,7 @@ use crate::domain::{BranchStatus, Status, Task, Visit};
 use crate::rules::act::{Act, Decision};
 use crate::rules::decide::decide;
 use crate::rules::transition::completion::complete;
+use crate::rules::transition::visit::Transition;
 use crate::rules::workflow::rules::Rules;
 
 /// What the states say.
@@ -153,7 +154,7 @@ pub(crate) fn follow(rules: &Rules, before: &Task, entry: &Visit) -> Result<Task
     };
     let decided = match (&act, &entry.completion) {
         (Act::Complete(completion), Some(stamp)) => {
-            complete(rules, before, completion, stamp.clone(), now)
+            complete(&Transition { rules, task: before, now }, completion, stamp.clone())
         }
         _ => decide(rules, before, &act, now),
     };

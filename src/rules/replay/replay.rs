@@ -10,6 +10,7 @@ use crate::rules::act::{Act, Actor, Decision, WorkflowStep};
 use crate::rules::decide::decide;
 use crate::rules::routing::blockers::lost_dependencies;
 use crate::rules::transition::completion::complete;
+use crate::rules::transition::visit::Transition;
 use crate::rules::workflow::rules::Rules;
 
 /// What lies between two states of a task.
@@ -261,7 +262,7 @@ fn outcome_of(
 ) -> Option<WorkflowStep> {
     let decision = match (act, stamp) {
         (Act::Complete(completion), Some(stamp)) => {
-            complete(rules, task, completion, stamp.clone(), now)
+            complete(&Transition { rules, task, now }, completion, stamp.clone())
         }
         _ => decide(rules, task, act, now),
     };

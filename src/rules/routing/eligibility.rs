@@ -1,8 +1,7 @@
 //! Who may complete a visit, and who may do what else with a task.
 
 use super::workplace::Workplace;
-use crate::domain::{AgentId, Completion, Ending, GateId, Identity, Permission, Task, Visit};
-use crate::rules::act::Actor;
+use crate::domain::{AgentId, Completion, Ending, GateId, Identity, Task, Visit};
 use crate::rules::refusal::Refusal;
 use crate::rules::workflow::rules::Rules;
 
@@ -103,25 +102,4 @@ fn not_separate(task: &Task, post: &Workplace<'_>, agent: &AgentId, done: &Visit
         by: post.duty.separate_by,
         worked_at: done.gate.clone(),
     }
-}
-
-/// Refuses an agent that org.yaml does not permit the act, and that does not hold the task, or the branch that is meant. People
-/// may.
-pub(crate) fn permit(
-    rules: &Rules,
-    task: &Task,
-    by: &Actor,
-    act: Permission,
-    branch: Option<&GateId>,
-) -> Result<(), Refusal> {
-    let Actor::Agent(agent) = by else { return Ok(()) };
-    let holder = match branch {
-        Some(id) => task.gate.as_ref().and_then(|open| open.branch(id)?.agent.as_ref()),
-        None => task.routing.agent.as_ref(),
-    };
-    let allowed = rules.org.agent(agent).is_some_and(|known| known.may.contains(&act));
-    if allowed || holder == Some(agent) {
-        return Ok(());
-    }
-    Err(Refusal::NotPermitted { agent: agent.clone(), act })
 }

@@ -1,9 +1,11 @@
 //! What is signed of a completion: a text that can be made again from its entry alone, byte for byte, on any machine and years
 //! later (`docs/guides/signing.md`). One fact a line, its value as JSON.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
-use crate::domain::{Ending, Map, Task, Ticket, Visit};
+use crate::domain::{Ending, Task, Ticket, Visit};
 use crate::rules::condition::number;
 
 /// What the text begins with; another form would have another number.
@@ -35,10 +37,7 @@ pub(crate) fn canonical(project: Option<&str>, task: &Task, place: usize) -> Opt
     ];
     let mut canonical = FORM.to_owned();
     for (name, value) in facts {
-        canonical.push_str(name);
-        canonical.push_str(": ");
-        push(&mut canonical, &value);
-        canonical.push('\n');
+        canonical.push_str(&format!("{name}: {}\n", json(&value)));
     }
     Some(canonical)
 }
@@ -51,71 +50,44 @@ pub(crate) fn ticket(task: &Task, place: usize, entry: &Visit) -> Ticket {
     Ticket { task: task.id.clone(), visit: Some(visit), branch: entry.branch.clone() }
 }
 
-/// Writes a value as JSON in the one way there is: keys in the order of their bytes, no blanks, numbers as JavaScript writes them but
-/// for integers of up to 64 bits, which keep their digits; in texts only quotes, backslashes and control characters are escaped.
-fn push(out: &mut String, value: &Value) {
+/// Returns a value as JSON in the one way there is: keys in the order of their bytes, no blanks, numbers as JavaScript writes them
+/// but for integers of up to 64 bits, which keep their digits; in texts only quotes, backslashes and control characters are escaped.
+fn json(value: &Value) -> String {
     match value {
-        Value::Object(map) => push_object(out, map),
+        Value::Object(map) => {
+            let sorted: BTreeMap<&String, &Value> = map.iter().collect();
+            let field =
+                |(key, value): (&String, &Value)| format!("{}:{}", quoted(key), json(value));
+            format!("{{{}}}", sorted.into_iter().map(field).collect::<Vec<_>>().join(","))
+        }
         Value::Array(items) => {
-            out.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                push(out, item);
-            }
-            out.push(']');
+            format!("[{}]", items.iter().map(json).collect::<Vec<_>>().join(","))
         }
-        Value::String(text) => push_text(out, text),
+        Value::String(text) => quoted(text),
         Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
-            Some(double) => out.push_str(&number::format(double)),
-            None => out.push_str(&number.to_string()),
+            Some(double) => number::format(double),
+            None => number.to_string(),
         },
-        Value::Bool(true) => out.push_str("true"),
-        Value::Bool(false) => out.push_str("false"),
-        Value::Null => out.push_str("null"),
+        plain => plain.to_string(),
     }
 }
 
-fn push_object(out: &mut String, map: &Map) {
-    let mut entries: Vec<_> = map.iter().collect();
-    entries.sort_by(|one, other| one.0.cmp(other.0));
-    out.push('{');
-    for (index, (key, value)) in entries.into_iter().enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        push_text(out, key);
-        out.push(':');
-        push(out, value);
-    }
-    out.push('}');
-}
-
-fn push_text(out: &mut String, text: &str) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\u{8}' => out.push_str("\\b"),
-            '\t' => out.push_str("\\t"),
-            '\n' => out.push_str("\\n"),
-            '\u{c}' => out.push_str("\\f"),
-            '\r' => out.push_str("\\r"),
-            // None of these survives every terminal and every pipe.
-            c if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => out.push(c),
+fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    for c in Value::from(text).to_string().chars() {
+        // None of these survives every terminal and every pipe.
+        if c.is_control() {
+            out.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            out.push(c);
         }
     }
-    out.push('"');
+    out
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-
-    use super::*;
 
     #[test]
     fn a_value_has_one_form() {
@@ -124,10 +96,8 @@ mod tests {
             "a": {"é": null, "b": true, "a": "\"\\\u{8}\t\n\u{c}\r\u{0}\u{1f}\u{7f}\u{9b}é\u{2028}👍/"},
             "\u{ffff}": 1, "👍": 2,
         });
-        let mut text = String::new();
-        push(&mut text, &value);
         assert_eq!(
-            text,
+            super::json(&value),
             "{\"a\":{\"a\":\"\\\"\\\\\\b\\t\\n\\f\\r\\u0000\\u001f\\u007f\\u009bé\u{2028}👍/\",\"b\":true,\"é\":null},\
              \"z\":[1,-2,1,0.1,1e+21,1e-7,0,9007199254740993,18446744073709551615],\"\u{ffff}\":1,\"👍\":2}"
         );

@@ -111,8 +111,8 @@ fn time_that_runs_out_is_told_to_whoever_had_it_and_to_whoever_steps_in() {
     let told = events(&rules, Some(&before), &after);
     let [
         _,
-        Event::TimedOut { agent, limit, escalate_to, .. },
-        Event::Escalated { role, cause, .. },
+        Event::TimedOut { agent, timeout: limit, escalate_to, .. },
+        Event::Escalated { escalate_to: role, reason: cause, .. },
     ] = &told[..]
     else {
         panic!("{told:?}")
@@ -158,8 +158,10 @@ fn loops_missing_people_and_other_rules_are_told_once_and_with_their_cause() {
     let other = rules(other);
     let rerouted = step(&other, &claimed, &Act::Reroute, 2).unwrap().task;
     let told = events(&other, Some(&claimed), &rerouted);
-    let [Event::AssignmentError { agent, expected, actual, .. }, Event::Rerouted { .. }] =
-        &told[..]
+    let [
+        Event::AssignmentError { agent, expected_role: expected, actual_role: actual, .. },
+        Event::Rerouted { .. },
+    ] = &told[..]
     else {
         panic!("{told:?}")
     };

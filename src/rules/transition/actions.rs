@@ -1,20 +1,15 @@
 //! What is done with a task besides working at it: opened, held, set going, cancelled, reopened, moved.
 
-use super::claims::assign;
 use super::completion::{pass, passes_by_itself};
 use super::fold::{self, arrive, not_looping, resume};
-use super::visit::{ended, finished, open_visit, workflow_of};
+use super::visit::Transition;
 use crate::domain::{
     AgentId, BranchStatus, Destination, Ending, Event, GateId, Map, OpenBranch, OpenVisit,
-    Permission, Routing, Station, Status, Task, Timestamp, Visit, Workflow,
+    Permission, Routing, Station, Status, Task, Visit, Workflow,
 };
-use crate::rules::act::{Actor, Decision, Warning, WorkflowStep};
+use crate::rules::act::{Actor, Decision, WorkflowStep};
 use crate::rules::refusal::Refusal;
-use crate::rules::routing::branch;
-use crate::rules::routing::eligibility::permit;
-use crate::rules::routing::fork;
-use crate::rules::routing::route;
-use crate::rules::workflow::rules::Rules;
+use crate::rules::routing::{fork, route};
 
 /// Returns the input of a new task: what was given, and the workflow's defaults for the rest.
 pub fn begin(workflow: &Workflow, given: &Map) -> Result<Map, Refusal> {
@@ -34,114 +29,204 @@ pub fn begin(workflow: &Workflow, given: &Map) -> Result<Map, Refusal> {
     if missing.is_empty() { Ok(input) } else { Err(Refusal::MissingInput { workflow, missing }) }
 }
 
-pub(crate) fn open(rules: &Rules, task: &Task, now: Timestamp) -> Result<WorkflowStep, Refusal> {
-    if let Some(open) = &task.gate {
-        return Err(not_finished(task, open));
+impl Transition<'_> {
+    /// Puts a task that stands nowhere at the first gate that applies to it.
+    pub(crate) fn enter(&self) -> Result<WorkflowStep, Refusal> {
+        let Self { rules, task, now } = *self;
+        if let Some(open) = &task.gate {
+            return Err(self.not_finished(open));
+        }
+        if !task.history.is_empty() {
+            return Err(self.finished());
+        }
+        let workflow = self.workflow()?;
+        let passage = route::entry(rules, workflow, task);
+        let Destination::Gate(gate) = passage.to else {
+            return Err(Refusal::NoGateApplies { workflow: workflow.name.to_string() });
+        };
+        let mut after = task.clone();
+        // A hand-made file may say that it was created in the future.
+        after.created = task.created.min(now);
+        after.status = Status::Ready;
+        after.updated = now;
+        after.workflow_hash = rules.hash(&workflow.name).map(str::to_owned);
+        fold::open(rules, &mut after, gate, None, now);
+        let mut step = WorkflowStep::silent(after);
+        step.events.extend(passage.skipped.into_iter().map(|gate| Event::Skipped { gate }));
+        step.met(passage.trouble);
+        Ok(arrive(rules, step))
     }
-    if !task.history.is_empty() {
-        return Err(finished(task));
-    }
-    let workflow = workflow_of(rules, task)?;
-    let passage = route::entry(rules, workflow, task);
-    let Destination::Gate(gate) = passage.to else {
-        return Err(Refusal::NoGateApplies { workflow: workflow.name.to_string() });
-    };
-    let mut after = task.clone();
-    // A hand-made file may say that it was created in the future.
-    after.created = task.created.min(now);
-    after.status = Status::Ready;
-    after.updated = now;
-    after.workflow_hash = rules.hash(&workflow.name).map(str::to_owned);
-    fold::open(rules, &mut after, gate, None, now);
-    let mut step = WorkflowStep::silent(after);
-    step.events.extend(passage.skipped.into_iter().map(|gate| Event::Skipped { gate }));
-    step.events.extend(passage.trouble.iter().cloned().map(Event::ConditionError));
-    step.warnings.extend(passage.trouble.into_iter().map(Warning::ConditionError));
-    Ok(arrive(rules, step))
-}
 
-/// Puts a task that stands nowhere at its first gate, as the agent's, if it can be given to the agent there.
-pub(crate) fn open_for(
-    rules: &Rules,
-    task: &Task,
-    agent: &AgentId,
-    now: Timestamp,
-) -> Result<WorkflowStep, Refusal> {
-    let routing =
-        Routing { role: task.routing.role.clone(), ..Routing::of(task.routing.workflow.clone()) };
-    let mut step = open(rules, &Task { routing, ..task.clone() }, now)?;
-    if let Decision::Step(given) =
-        assign(rules, &step.task, &Actor::Person(None), agent, None, now)?
-    {
-        step.task = given.task;
-        if let Some(open) = &step.task.gate {
-            let own = open.branches.iter().find(|own| own.agent.as_ref() == Some(agent));
-            let branch = own.map(|own| own.id.clone());
-            let at = Station { gate: open.current.clone(), branch };
-            step.events.push(Event::Assigned { at, agent: agent.clone() });
+    /// Puts a task that stands nowhere at its first gate, as the agent's, if it can be given to the agent there.
+    pub(crate) fn enter_for(&self, agent: &AgentId) -> Result<WorkflowStep, Refusal> {
+        let own = &self.task.routing;
+        let routing = Routing { role: own.role.clone(), ..Routing::of(own.workflow.clone()) };
+        let free = Task { routing, ..self.task.clone() };
+        let mut step = Transition { task: &free, ..*self }.enter()?;
+        let opened = Transition { task: &step.task, ..*self };
+        if let Decision::Step(given) = opened.assign(&Actor::Person(None), agent, None)? {
+            step.task = given.task;
+            if let Some(open) = &step.task.gate {
+                let own = open.branches.iter().find(|own| own.agent.as_ref() == Some(agent));
+                let branch = own.map(|own| own.id.clone());
+                let at = Station { gate: open.current.clone(), branch };
+                step.events.push(Event::Assigned { gate: at, agent: agent.clone() });
+            }
+        }
+        Ok(step)
+    }
+
+    fn not_finished(&self, open: &OpenVisit) -> Refusal {
+        Refusal::NotFinished { task: self.task.id.clone(), gate: open.current.clone() }
+    }
+
+    /// Sets a blocked or held task going again, or the branch of it.
+    pub(crate) fn unblock(
+        &self,
+        by: &Actor,
+        branch: Option<&GateId>,
+        reason: Option<&str>,
+    ) -> Result<WorkflowStep, Refusal> {
+        let Self { rules, task, now } = *self;
+        let open = self.open()?;
+        self.permit(by, Permission::Unblock, branch)?;
+        let is_blocked = |own: &OpenBranch| {
+            own.status == BranchStatus::Blocked && branch.is_none_or(|id| own.id == *id)
+        };
+        let counting = fork::counting(rules, task, open);
+        let on_hold = open.held.is_some();
+        if on_hold && branch.is_some() {
+            return Err(self.held());
+        }
+        self.known_branch(open, branch)?;
+        let waits = on_hold || counting.iter().any(is_blocked);
+        if !waits && passes_by_itself(rules, task) {
+            // The rules took away whoever was waited for: what was said until then is judged.
+            return pass(self);
+        }
+        if !waits && (task.status != Status::Blocked || branch.is_some()) {
+            return Err(Refusal::NotBlocked { task: task.id.clone(), status: task.status });
+        }
+        if not_looping(rules, task).is_err() {
+            // The count starts again, and the history must say that a person wanted it: an override to the same gate.
+            let reason = reason.ok_or(Refusal::MissingReason { act: "unblock" })?;
+            return self.moved(Ending::Override, by, &open.current, reason);
+        }
+        let mut after = task.clone();
+        resume(&mut after, now.max(task.updated));
+        if !counting.is_empty() {
+            let resumed = after.updated;
+            // Whoever lifts a hold speaks for no branch that waits for something of its own.
+            for own in after.branches_mut().filter(|own| !on_hold && is_blocked(own)) {
+                own.status = BranchStatus::Ready;
+                (own.resumed, own.overdue) = (Some(resumed), None);
+                own.blockers = Vec::new();
+            }
+            fork::follow(&mut after);
+        }
+        let events = fold::hold_if_stuck(rules, &mut after);
+        if !on_hold && obstacles(&after) == obstacles(task) {
+            let own = after.branches().filter(|own| is_blocked(own));
+            let own = own.flat_map(|own| own.blockers.clone()).collect();
+            let blockers = if waits { own } else { task.blockers.clone() };
+            let ticket = task.ticket_of(branch).without_visit();
+            return Err(Refusal::Blocked { ticket, blockers });
+        }
+        Ok(WorkflowStep { events, ..WorkflowStep::silent(after) })
+    }
+
+    /// Holds the task where it is, whoever works at it: nothing is completed until a person sets it going again.
+    pub(crate) fn hold(&self, by: &Actor, reason: &str) -> Result<WorkflowStep, Refusal> {
+        let open = self.open()?;
+        self.permit(by, Permission::Hold, None)?;
+        if reason.trim().is_empty() {
+            return Err(Refusal::MissingReason { act: "hold" });
+        }
+        if open.held.is_some() {
+            return Err(self.held());
+        }
+        let mut after = self.changed();
+        after.status = Status::Blocked;
+        after.blockers.push(reason.trim().to_owned());
+        after.gate = Some(OpenVisit { held: Some(after.updated), ..open.clone() });
+        Ok(WorkflowStep::silent(after))
+    }
+
+    pub(crate) fn cancel(&self, by: &Actor, reason: &str) -> Result<WorkflowStep, Refusal> {
+        let open = self.open()?;
+        self.permit(by, Permission::Cancel, None)?;
+        let entry = self.entry(open, Ending::Cancelled, by, None, reason)?;
+        let mut after = self.task.clone();
+        fold::apply(self.rules, &mut after, entry);
+        Ok(WorkflowStep::silent(after))
+    }
+
+    pub(crate) fn reopen(
+        &self,
+        by: &Actor,
+        to: &GateId,
+        reason: &str,
+    ) -> Result<WorkflowStep, Refusal> {
+        self.permit(by, Permission::Reopen, None)?;
+        match &self.task.gate {
+            Some(open) => Err(self.not_finished(open)),
+            None => self.moved(Ending::Reopened, by, to, reason),
         }
     }
-    Ok(step)
-}
 
-fn not_finished(task: &Task, open: &OpenVisit) -> Refusal {
-    Refusal::NotFinished { task: task.id.clone(), gate: open.current.clone() }
-}
+    pub(crate) fn override_to(
+        &self,
+        by: &Actor,
+        to: &GateId,
+        reason: &str,
+    ) -> Result<WorkflowStep, Refusal> {
+        self.open()?;
+        self.permit(by, Permission::Override, None)?;
+        self.moved(Ending::Override, by, to, reason)
+    }
 
-pub(crate) fn unblock(
-    rules: &Rules,
-    task: &Task,
-    by: &Actor,
-    branch: Option<&GateId>,
-    reason: Option<&str>,
-    now: Timestamp,
-) -> Result<WorkflowStep, Refusal> {
-    let open = open_visit(task)?;
-    permit(rules, task, by, Permission::Unblock, branch)?;
-    let is_blocked = |own: &OpenBranch| {
-        own.status == BranchStatus::Blocked && branch.is_none_or(|id| own.id == *id)
-    };
-    let counting = fork::counting(rules, task, open);
-    let on_hold = open.held.is_some();
-    if on_hold && branch.is_some() {
-        return Err(Refusal::Held { task: task.id.clone(), reasons: task.blockers.clone() });
-    }
-    if let Some(id) = branch.filter(|id| counting.iter().all(|own| own.id != **id)) {
-        return Err(branch::not_open(rules, task, open, id));
-    }
-    let waits = on_hold || counting.iter().any(is_blocked);
-    if !waits && passes_by_itself(rules, task) {
-        // The rules took away whoever was waited for: what was said until then is judged.
-        return pass(rules, task, now);
-    }
-    if !waits && (task.status != Status::Blocked || branch.is_some()) {
-        return Err(Refusal::NotBlocked { task: task.id.clone(), status: task.status });
-    }
-    if not_looping(rules, task).is_err() {
-        // The count starts again, and the history must say that a person wanted it: an override to the same gate.
-        let reason = reason.ok_or(Refusal::MissingReason { act: "unblock" })?;
-        return moved(rules, task, Ending::Override, by, &open.current, reason, now);
-    }
-    let mut after = task.clone();
-    resume(&mut after, now.max(task.updated));
-    if !counting.is_empty() {
-        let resumed = after.updated;
-        // Whoever lifts a hold speaks for no branch that waits for something of its own.
-        for own in after.branches_mut().filter(|own| !on_hold && is_blocked(own)) {
-            own.status = BranchStatus::Ready;
-            (own.resumed, own.overdue) = (Some(resumed), None);
-            own.blockers = Vec::new();
+    fn moved(
+        &self,
+        ending: Ending,
+        by: &Actor,
+        to: &GateId,
+        reason: &str,
+    ) -> Result<WorkflowStep, Refusal> {
+        let task = self.task;
+        let workflow = self.workflow()?;
+        if workflow.gate(to).is_none() {
+            let known = workflow.gates.iter().map(|gate| gate.id.clone()).collect();
+            return Err(Refusal::UnknownGate { given: to.clone(), known });
         }
-        fork::follow(&mut after);
+        // A finished task has no open visit: a reopened one begins where and when it is reopened.
+        let from = task.gate.clone().unwrap_or_else(|| {
+            let last = task.history.last().map_or(to, |visit| &visit.gate);
+            OpenVisit::at(last.clone(), self.now.max(task.latest()), task.history.len())
+        });
+        let visit = self.entry(&from, ending, by, Some(to), reason)?;
+        let mut after = task.clone();
+        fold::apply(self.rules, &mut after, visit);
+        Ok(arrive(self.rules, WorkflowStep::silent(after)))
     }
-    let events = fold::hold_if_stuck(rules, &mut after);
-    if !on_hold && obstacles(&after) == obstacles(task) {
-        let own = after.branches().filter(|own| is_blocked(own));
-        let own = own.flat_map(|own| own.blockers.clone()).collect();
-        let blockers = if waits { own } else { task.blockers.clone() };
-        return Err(Refusal::Blocked { ticket: task.ticket_of(branch).without_visit(), blockers });
+
+    fn entry(
+        &self,
+        open: &OpenVisit,
+        ending: Ending,
+        by: &Actor,
+        to: Option<&GateId>,
+        reason: &str,
+    ) -> Result<Visit, Refusal> {
+        if reason.trim().is_empty() {
+            let act = match ending {
+                Ending::Cancelled => "cancel",
+                Ending::Reopened => "reopen",
+                _ => "override",
+            };
+            return Err(Refusal::MissingReason { act });
+        }
+        Ok(Visit { agent: by.agent().cloned(), ..self.ended(open, ending, to, reason) })
     }
-    Ok(WorkflowStep { events, ..WorkflowStep::silent(after) })
 }
 
 /// Returns what stands in the way of a task and of its branches.
@@ -150,119 +235,4 @@ fn obstacles(task: &Task) -> Vec<(Option<&GateId>, &[String])> {
     let own = blocked.map(|own| (Some(&own.id), own.blockers.as_slice()));
     let whole = (task.status == Status::Blocked).then_some((None, task.blockers.as_slice()));
     whole.into_iter().chain(own).collect()
-}
-
-/// Holds the task where it is, whoever works at it: nothing is completed until a person sets it going again.
-pub(crate) fn hold(
-    rules: &Rules,
-    task: &Task,
-    by: &Actor,
-    reason: &str,
-    now: Timestamp,
-) -> Result<WorkflowStep, Refusal> {
-    let open = open_visit(task)?;
-    permit(rules, task, by, Permission::Hold, None)?;
-    if reason.trim().is_empty() {
-        return Err(Refusal::MissingReason { act: "hold" });
-    }
-    if open.held.is_some() {
-        return Err(Refusal::Held { task: task.id.clone(), reasons: task.blockers.clone() });
-    }
-    let mut after = task.clone();
-    after.updated = now.max(task.updated);
-    after.status = Status::Blocked;
-    after.blockers.push(reason.trim().to_owned());
-    after.gate = Some(OpenVisit { held: Some(after.updated), ..open.clone() });
-    Ok(WorkflowStep::silent(after))
-}
-
-pub(crate) fn cancel(
-    rules: &Rules,
-    task: &Task,
-    by: &Actor,
-    reason: &str,
-    now: Timestamp,
-) -> Result<WorkflowStep, Refusal> {
-    let open = open_visit(task)?;
-    permit(rules, task, by, Permission::Cancel, None)?;
-    let entry = entry(rules, task, open, Ending::Cancelled, by, None, reason, now)?;
-    let mut after = task.clone();
-    fold::apply(rules, &mut after, entry);
-    Ok(WorkflowStep::silent(after))
-}
-
-pub(crate) fn reopen(
-    rules: &Rules,
-    task: &Task,
-    by: &Actor,
-    to: &GateId,
-    reason: &str,
-    now: Timestamp,
-) -> Result<WorkflowStep, Refusal> {
-    permit(rules, task, by, Permission::Reopen, None)?;
-    match &task.gate {
-        Some(open) => Err(not_finished(task, open)),
-        None => moved(rules, task, Ending::Reopened, by, to, reason, now),
-    }
-}
-
-pub(crate) fn override_to(
-    rules: &Rules,
-    task: &Task,
-    by: &Actor,
-    to: &GateId,
-    reason: &str,
-    now: Timestamp,
-) -> Result<WorkflowStep, Refusal> {
-    open_visit(task)?;
-    permit(rules, task, by, Permission::Override, None)?;
-    moved(rules, task, Ending::Override, by, to, reason, now)
-}
-
-fn moved(
-    rules: &Rules,
-    task: &Task,
-    ending: Ending,
-    by: &Actor,
-    to: &GateId,
-    reason: &str,
-    now: Timestamp,
-) -> Result<WorkflowStep, Refusal> {
-    let workflow = workflow_of(rules, task)?;
-    if workflow.gate(to).is_none() {
-        let known = workflow.gates.iter().map(|gate| gate.id.clone()).collect();
-        return Err(Refusal::UnknownGate { given: to.clone(), known });
-    }
-    // A finished task has no open visit: a reopened one begins where and when it is reopened.
-    let from = task.gate.clone().unwrap_or_else(|| {
-        let last = task.history.last().map_or(to, |visit| &visit.gate);
-        OpenVisit::at(last.clone(), now.max(task.latest()), task.history.len())
-    });
-    let visit = entry(rules, task, &from, ending, by, Some(to), reason, now)?;
-    let mut after = task.clone();
-    fold::apply(rules, &mut after, visit);
-    Ok(arrive(rules, WorkflowStep::silent(after)))
-}
-
-#[expect(clippy::too_many_arguments, reason = "what an entry says")]
-fn entry(
-    rules: &Rules,
-    task: &Task,
-    open: &OpenVisit,
-    ending: Ending,
-    by: &Actor,
-    to: Option<&GateId>,
-    reason: &str,
-    now: Timestamp,
-) -> Result<Visit, Refusal> {
-    if reason.trim().is_empty() {
-        let act = match ending {
-            Ending::Cancelled => "cancel",
-            Ending::Reopened => "reopen",
-            _ => "override",
-        };
-        return Err(Refusal::MissingReason { act });
-    }
-    let visit = ended(rules, task, open, ending, to.cloned(), reason, now);
-    Ok(Visit { agent: by.agent().cloned(), ..visit })
 }

@@ -4,10 +4,10 @@ use super::content::vague;
 use super::fold::{self, arrive, not_looping};
 use super::read_outcome::{Said, contradiction, said};
 use super::timeouts;
-use super::visit::{blank, gate_in_force, may_mean, open_visit, workplace};
+use super::visit::{Transition, blank, may_mean};
 use crate::domain::{
     Completion, Ending, Event, Fork, GateId, GateKind, OpenVisit, Outcome, Stamp, Status, Task,
-    Timestamp, Visit, Work, Workflow,
+    Visit, Work, Workflow,
 };
 use crate::rules::act::{Decision, Warning, WorkflowStep};
 use crate::rules::refusal::Refusal;
@@ -18,42 +18,40 @@ use crate::rules::routing::route;
 use crate::rules::routing::workplace::Workplace;
 use crate::rules::workflow::rules::Rules;
 
-/// Decides a completion. `stamp` is its mark in the history; `now` is never taken to be earlier than the visit's beginning.
+/// Decides a completion. `stamp` is its mark in the history; the time is never taken to be earlier than the visit's beginning.
 pub(crate) fn complete(
-    rules: &Rules,
-    task: &Task,
+    transition: &Transition<'_>,
     completion: &Completion,
     stamp: Stamp,
-    now: Timestamp,
 ) -> Result<Decision, Refusal> {
+    let Transition { rules, task, .. } = *transition;
     if let Some(settled) = redelivered(task, &stamp)? {
         return Ok(Decision::Settled { visit: settled });
     }
-    let open = open_visit_meant(task, completion)?;
-    let (workflow, index) = gate_in_force(rules, task, open)?;
+    let meant = may_mean(task, &completion.ticket, Some(&completion.agent));
+    if let Err(ended @ Refusal::VisitEnded { .. }) = meant {
+        return Err(ended);
+    }
+    let open = transition.open()?;
+    meant?;
+    let (workflow, index) = transition.gate(open)?;
     let branch = branch::meant(rules, task, &completion.ticket, &completion.agent)?;
-    let post = workplace(rules, task, open, branch.as_ref())?;
+    let post = transition.workplace(open, branch.as_ref())?;
     not_looping(rules, task)?;
     if open.held.is_some() {
-        return Err(Refusal::Held { task: task.id.clone(), reasons: task.blockers.clone() });
+        return Err(transition.held());
     }
     may_complete(rules, task, &post, &completion.agent)
         .map_err(|refusal| timeouts::too_late(task, &post, &completion.agent).unwrap_or(refusal))?;
     separate_session(task, &post, completion)?;
     let Said { outcome, completion, warnings } = said(rules, workflow, task, &post, completion)?;
     let mut visit = entry(&post, open, &completion, stamp, outcome.clone());
-    let gate = &workflow.gates[index];
-    let said = match gate.fork().zip(branch) {
+    let said = match workflow.gates[index].fork().zip(branch) {
         Some((fork, id)) => speak(rules, task, fork, &id, &outcome, &mut visit),
         None => Some(outcome),
     };
-    let mut step = end(
-        rules,
-        task,
-        &Ended { workflow, index, said, text: completion.body.as_ref() },
-        visit,
-        now,
-    );
+    let mut step =
+        end(transition, workflow, index, said.as_ref(), visit, completion.body.as_deref());
     step.warnings.splice(0..0, warnings);
     Ok(step.into())
 }
@@ -69,9 +67,10 @@ pub(crate) fn agrees(rules: &Rules, task: &Task, completion: &Completion) -> Res
 }
 
 /// Lets a gate that decides by itself decide.
-pub(crate) fn pass(rules: &Rules, task: &Task, now: Timestamp) -> Result<WorkflowStep, Refusal> {
-    let open = open_visit(task)?;
-    let (workflow, index) = gate_in_force(rules, task, open)?;
+pub(crate) fn pass(transition: &Transition<'_>) -> Result<WorkflowStep, Refusal> {
+    let Transition { rules, task, .. } = *transition;
+    let open = transition.open()?;
+    let (workflow, index) = transition.gate(open)?;
     let gate = &workflow.gates[index];
     let void = fork::is_void(gate, open);
     let joined = fork::come_to(rules, task, gate);
@@ -79,24 +78,24 @@ pub(crate) fn pass(rules: &Rules, task: &Task, now: Timestamp) -> Result<Workflo
         return Err(Refusal::NotAutomatic { task: task.id.clone(), gate: gate.id.clone() });
     }
     not_looping(rules, task)?;
-    let (outcome, summary, trouble) = if void {
-        (Outcome::Complete, "No branch applies".to_owned(), Vec::new())
+    let mut trouble = Vec::new();
+    let (outcome, summary) = if void {
+        (Outcome::Complete, "No branch applies".to_owned())
     } else if let Some((join, _)) = &joined {
-        (fork::says(*join), "Nobody is left who could say more".to_owned(), Vec::new())
+        (fork::says(*join), "Nobody is left who could say more".to_owned())
     } else {
-        let (holds, trouble) = route::judgement(rules, workflow, gate, task);
+        let (holds, met) = route::judgement(rules, workflow, gate, task);
+        trouble = met;
         let outcome = route::decision(holds);
-        let summary =
-            format!("The condition is {outcome}: {}", gate.when.as_deref().unwrap_or_default());
-        (outcome, summary, trouble)
+        let when = gate.when.as_deref().unwrap_or_default();
+        let summary = format!("The condition is {outcome}: {when}");
+        (outcome, summary)
     };
-    let (join, unfinished) =
-        joined.map_or((None, Vec::new()), |(join, unfinished)| (Some(join), unfinished));
+    let (join, unfinished) = joined.unzip();
+    let unfinished = unfinished.unwrap_or_default();
     let visit = Visit { join, unfinished, summary, ..blank(open, Ending::Said(outcome.clone())) };
-    let mut step =
-        end(rules, task, &Ended { workflow, index, said: Some(outcome), text: None }, visit, now);
-    step.events.extend(trouble.iter().cloned().map(Event::ConditionError));
-    step.warnings.extend(trouble.into_iter().map(Warning::ConditionError));
+    let mut step = end(transition, workflow, index, Some(&outcome), visit, None);
+    step.met(trouble);
     Ok(step)
 }
 
@@ -143,41 +142,24 @@ fn redelivered(task: &Task, stamp: &Stamp) -> Result<Option<usize>, Refusal> {
     Err(Refusal::CompletionReused { id: stamp.id.clone(), task: task.id.clone(), visit })
 }
 
-/// Returns the open visit, if it is the one that the completion means.
-fn open_visit_meant<'a>(task: &'a Task, completion: &Completion) -> Result<&'a OpenVisit, Refusal> {
-    let meant = may_mean(task, &completion.ticket, Some(&completion.agent));
-    if let Err(ended @ Refusal::VisitEnded { .. }) = meant {
-        return Err(ended);
-    }
-    let open = open_visit(task)?;
-    meant.map(|()| open)
-}
-
-/// A visit that ends, and how.
-struct Ended<'a> {
-    workflow: &'a Workflow,
-    index: usize,
-    /// What the gate says; nothing while other branches of it are open.
-    said: Option<Outcome>,
-    text: Option<&'a String>,
-}
-
-/// Ends the visit: finds where it leads, and moves the task by its entry.
+/// Ends the visit with what the gate says, which is nothing while other branches of it are open: finds where it leads, and moves
+/// the task by its entry.
 fn end(
-    rules: &Rules,
-    task: &Task,
-    ended: &Ended<'_>,
+    transition: &Transition<'_>,
+    workflow: &Workflow,
+    index: usize,
+    said: Option<&Outcome>,
     mut visit: Visit,
-    now: Timestamp,
+    text: Option<&str>,
 ) -> WorkflowStep {
-    let workflow = ended.workflow;
+    let Transition { rules, task, now } = *transition;
     visit.exited = now.max(task.latest());
     visit.workflow = rules.hash(&workflow.name).map(str::to_owned);
     let mut trouble = Vec::new();
-    if let Some(outcome) = &ended.said {
+    if let Some(outcome) = said {
         let mut history = task.history.clone();
         history.push(visit.clone());
-        let passage = route::route(rules, workflow, task, &history, ended.index, outcome);
+        let passage = route::route(rules, workflow, task, &history, index, outcome);
         visit.to = Some(passage.to);
         visit.skipped = passage.skipped;
         visit.cleared = passage.cleared;
@@ -185,26 +167,22 @@ fn end(
         visit.escalated_to = passage.escalated_to;
         trouble = passage.trouble;
     }
-    let mut events: Vec<Event> =
-        visit.skipped.iter().map(|gate| Event::Skipped { gate: gate.clone() }).collect();
-    events.extend(trouble.iter().cloned().map(Event::ConditionError));
-    let vague = vague(&visit.blockers);
-    let mut warnings = Vec::new();
-    if !vague.is_empty() {
-        warnings.push(Warning::VagueBlockers(vague));
+    let mut step = WorkflowStep::silent(task.clone());
+    step.events.extend(visit.skipped.iter().map(|gate| Event::Skipped { gate: gate.clone() }));
+    let vague_blockers = vague(&visit.blockers);
+    if !vague_blockers.is_empty() {
+        step.warnings.push(Warning::VagueBlockers { vague_blockers });
     }
-    warnings.extend(trouble.into_iter().map(Warning::ConditionError));
-
-    let work = ended.text.filter(|text| !text.trim().is_empty()).map(|text| Work {
+    step.met(trouble);
+    step.work = text.filter(|text| !text.trim().is_empty()).map(|text| Work {
         ticket: task.ticket_of(visit.branch.as_ref()),
         gate: visit.station(),
         agent: visit.agent.clone(),
         at: visit.exited,
-        text: text.clone(),
+        text: text.to_owned(),
     });
-    let mut after = task.clone();
-    fold::apply(rules, &mut after, visit);
-    arrive(rules, WorkflowStep { task: after, work, events, warnings })
+    fold::apply(rules, &mut step.task, visit);
+    arrive(rules, step)
 }
 
 fn entry(

@@ -3,23 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::fold::{hold_if_stuck, restart, resume};
-use super::visit::open_visit;
-use crate::domain::{LostDependency, Status, Task, Timestamp};
+use super::visit::Transition;
+use crate::domain::{LostDependency, Status};
 use crate::rules::act::{Decision, WorkflowStep};
 use crate::rules::refusal::Refusal;
 use crate::rules::routing::blockers::lost_dependencies;
 use crate::rules::routing::fork;
-use crate::rules::workflow::rules::Rules;
 
 /// Has the task wait for those of its dependencies that are lost, and for no others: it is blocked while there is one, and goes
 /// on by itself when there is none.
 pub(crate) fn depend(
-    rules: &Rules,
-    task: &Task,
+    transition: &Transition<'_>,
     lost: &[LostDependency],
-    now: Timestamp,
 ) -> Result<Decision, Refusal> {
-    let open = open_visit(task)?;
+    let task = transition.task;
+    let open = transition.open()?;
     let known = lost_dependencies(task);
     // What a completion said already stands in the way as its own.
     let said =
@@ -30,8 +28,7 @@ pub(crate) fn depend(
     if known.iter().eq(wanted.iter().copied()) {
         return Ok(Decision::Settled { visit: open.visit });
     }
-    let mut after = task.clone();
-    after.updated = now.max(task.updated);
+    let mut after = transition.changed();
     let texts: Vec<String> = known.iter().map(ToString::to_string).collect();
     after.blockers.retain(|blocker| !texts.contains(blocker));
     after.blockers.extend(wanted.iter().map(ToString::to_string));
@@ -42,7 +39,7 @@ pub(crate) fn depend(
         let at = after.updated;
         resume(&mut after, at);
         restart(&mut after);
-        events = hold_if_stuck(rules, &mut after);
+        events = hold_if_stuck(transition.rules, &mut after);
     }
     if !open.branches.is_empty() {
         fork::follow(&mut after);

@@ -7,7 +7,7 @@ use crate::domain::{
     Destination, Ending, Event, Exhausted, GateId, Map, OpenVisit, RoleId, Routing, Status, Task,
     Timestamp, Visit,
 };
-use crate::rules::act::{LOOP_LIMIT, Warning, WorkflowStep};
+use crate::rules::act::{LOOP_LIMIT, WorkflowStep};
 use crate::rules::refusal::Refusal;
 use crate::rules::routing::blockers::{CIRCLE, lost_dependencies, nobody};
 use crate::rules::routing::fork;
@@ -137,8 +137,8 @@ pub(crate) fn hold_if_stuck(rules: &Rules, task: &mut Task) -> Vec<Event> {
         let limited =
             rules.workflow_of(task).and_then(|workflow| workflow.gate(&from)?.1.exits.retries());
         events.push(match limited {
-            Some(_) => Event::Exhausted { gate, from, count },
-            None => Event::CircularLoop { gate, from, count },
+            Some(_) => Event::Exhausted { gate, from_gate: from, loop_count: count },
+            None => Event::CircularLoop { gate, from_gate: from, loop_count: count },
         });
     }
     if let Some(post) = Workplace::of(rules, task).filter(|post| !post.is_staffed(rules)) {
@@ -196,8 +196,7 @@ pub(crate) fn not_looping(rules: &Rules, task: &Task) -> Result<(), Refusal> {
 pub(crate) fn arrive(rules: &Rules, mut step: WorkflowStep) -> WorkflowStep {
     let (events, trouble) = fork::opening(rules, &step.task);
     step.events.extend(events);
-    step.events.extend(trouble.iter().cloned().map(Event::ConditionError));
-    step.warnings.extend(trouble.into_iter().map(Warning::ConditionError));
+    step.met(trouble);
     step.events.extend(hold_if_stuck(rules, &mut step.task));
     step
 }

@@ -5,7 +5,7 @@
 
 use super::completion::passes_by_itself;
 use super::fold::{self, arrive};
-use super::visit::{ended, open_visit, workflow_of};
+use super::visit::Transition;
 use crate::domain::{
     AgentId, BranchStatus, ConditionTrouble, Destination, Ending, Event, GateId, GateKind,
     OpenBranch, OpenVisit, RoleId, Status, Task, Timestamp, Visit, Workflow,
@@ -33,59 +33,59 @@ pub fn owed(rules: &Rules, task: &Task) -> Option<Act> {
     rerouted(rules, task).is_some().then_some(Act::Reroute)
 }
 
-/// Ends a visit that the rules have no place for any more.
-pub(crate) fn move_on(rules: &Rules, task: &Task, now: Timestamp) -> Result<Decision, Refusal> {
-    let open = open_visit(task)?;
-    let workflow = workflow_of(rules, task)?;
-    let Some(lost) = lost(rules, task, workflow, open) else {
-        return Ok(Decision::Settled { visit: open.visit });
-    };
-    let mut trouble = Vec::new();
-    let to = match lost {
-        Lost::Gate => nearest(rules, workflow, task, &open.current, &mut trouble),
-        Lost::Kind(_) => open.current.clone(),
-    };
-    let why = match lost {
-        Lost::Gate => {
-            format!("Gate `{}` is not in workflow `{}` any more", open.current, workflow.name)
-        }
-        Lost::Kind(now) => format!("The rules changed, and gate `{}` {now}", open.current),
-    };
-    let visit = ended(rules, task, open, Ending::Moved, Some(to), &why, now);
-    let mut after = task.clone();
-    fold::apply(rules, &mut after, visit);
-    let events = trouble.into_iter().map(Event::ConditionError).collect();
-    let mut step = arrive(rules, WorkflowStep { events, ..WorkflowStep::silent(after) });
-    carry_over(task, &mut step.task);
-    Ok(step.into())
-}
+impl Transition<'_> {
+    /// Ends a visit that the rules have no place for any more.
+    pub(crate) fn move_on(&self) -> Result<Decision, Refusal> {
+        let Self { rules, task, .. } = *self;
+        let open = self.open()?;
+        let workflow = self.workflow()?;
+        let Some(lost) = lost(rules, task, workflow, open) else {
+            return Ok(Decision::Settled { visit: open.visit });
+        };
+        let mut trouble = Vec::new();
+        let here = &open.current;
+        let (to, why) = match lost {
+            Lost::Gate => (
+                nearest(rules, workflow, task, here, &mut trouble),
+                format!("Gate `{here}` is not in workflow `{}` any more", workflow.name),
+            ),
+            Lost::Kind(now) => {
+                (here.clone(), format!("The rules changed, and gate `{here}` {now}"))
+            }
+        };
+        let visit = self.ended(open, Ending::Moved, Some(&to), &why);
+        let mut after = task.clone();
+        fold::apply(rules, &mut after, visit);
+        let events = trouble.into_iter().map(Event::ConditionError).collect();
+        let mut step = arrive(rules, WorkflowStep { events, ..WorkflowStep::silent(after) });
+        carry_over(task, &mut step.task);
+        Ok(step.into())
+    }
 
-/// Gives the work to the role that has it now, and lets the task wait, or go on, with the people that there are.
-pub(crate) fn reroute(rules: &Rules, task: &Task, now: Timestamp) -> Result<Decision, Refusal> {
-    let open = open_visit(task)?;
-    let Some(mut after) = rerouted(rules, task) else {
-        return Ok(Decision::Settled { visit: open.visit });
-    };
-    after.updated = now.max(task.updated);
-    let now = after.updated;
-    // Limits stand still while a task is blocked.
-    if task.status == Status::Blocked
-        && after.status != Status::Blocked
-        && let Some(open) = &mut after.gate
-    {
-        open.resumed = Some(now);
-    }
-    for (own, before) in after.branches_mut().zip(&open.branches) {
-        if before.status == BranchStatus::Blocked && own.status != BranchStatus::Blocked {
-            own.resumed = Some(now);
+    /// Gives the work to the role that has it now, and lets the task wait, or go on, with the people that there are.
+    pub(crate) fn reroute(&self) -> Result<Decision, Refusal> {
+        let open = self.open()?;
+        let Some(mut after) = rerouted(self.rules, self.task) else {
+            return Ok(Decision::Settled { visit: open.visit });
+        };
+        let was_blocked = self.task.status == Status::Blocked;
+        let now = self.now.max(self.task.updated);
+        after.updated = now;
+        // Limits stand still while a task is blocked.
+        if was_blocked && after.status != Status::Blocked {
+            after.gate.as_mut().into_iter().for_each(|open| open.resumed = Some(now));
         }
+        for (own, before) in after.branches_mut().zip(&open.branches) {
+            if before.status == BranchStatus::Blocked && own.status != BranchStatus::Blocked {
+                own.resumed = Some(now);
+            }
+        }
+        let before = blocked_for(self.task);
+        let new = blocked_for(&after).into_iter().filter(|role| !before.contains(role)).cloned();
+        let event = |role| Event::BlockedNoAgents { gate: open.current.clone(), role };
+        let events = new.map(event).collect();
+        Ok(WorkflowStep { events, ..WorkflowStep::silent(after) }.into())
     }
-    let waits = |task: &Task| blocked_for(task).into_iter().cloned().collect::<Vec<_>>();
-    let before = waits(task);
-    let gate = open.current.clone();
-    let new = waits(&after).into_iter().filter(|role| !before.contains(role));
-    let events = new.map(|role| Event::BlockedNoAgents { gate: gate.clone(), role }).collect();
-    Ok(WorkflowStep { events, ..WorkflowStep::silent(after) }.into())
 }
 
 /// What the rules took away.

@@ -4,10 +4,10 @@
 
 use super::claims::set_holder;
 use super::fold;
-use super::visit::{ended, open_visit};
+use super::visit::Transition;
 use crate::domain::{
-    AgentId, BranchStatus, Duty, Ending, GateId, Period, Status, Task, Ticket, Timestamp, Visit,
-    Workflow,
+    AgentId, BranchStatus, Duty, Ending, GateId, OpenVisit, Period, Status, Task, Ticket,
+    Timestamp, Visit, Workflow,
 };
 use crate::rules::act::WorkflowStep;
 use crate::rules::refusal::Refusal;
@@ -120,65 +120,68 @@ fn after(since: Timestamp, period: Period) -> Timestamp {
     since.checked_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
 }
 
-/// Returns whether the limit has run out there, or why not.
-fn due(
-    rules: &Rules,
-    task: &Task,
-    limit: Limit,
-    branch: Option<&GateId>,
-    now: Timestamp,
-) -> Result<(), Refusal> {
-    open_visit(task)?;
-    let ends = deadlines(rules, task)
-        .into_iter()
-        .find(|own| own.limit == limit && own.branch.as_ref() == branch);
-    match ends {
-        Some(deadline) if deadline.at <= now => Ok(()),
-        ends => Err(Refusal::NotDue {
-            ticket: task.ticket_of(branch),
-            at: ends.map(|deadline| deadline.at),
-        }),
-    }
-}
-
-/// Ends a visit that has taken too long: whoever steps in has the next one. Where nobody does it goes on, marked.
-pub(crate) fn time_out(
-    rules: &Rules,
-    task: &Task,
-    branch: Option<&GateId>,
-    now: Timestamp,
-) -> Result<WorkflowStep, Refusal> {
-    due(rules, task, Limit::Timeout, branch, now)?;
-    let open = open_visit(task)?;
-    let mut after = task.clone();
-    let post = Workplace::meant(rules, task, branch);
-    let Some((post, role)) = post.and_then(|post| Some((post, post.duty.escalate_to.as_ref()?)))
-    else {
-        after.updated = now.max(task.updated);
-        let overdue = Some(after.updated);
-        match after.branch_mut(branch) {
-            Some(own) => own.overdue = overdue,
-            None => after.gate.as_mut().into_iter().for_each(|open| open.overdue = overdue),
+impl Transition<'_> {
+    /// Returns the open visit if the limit has run out there, or why not.
+    fn due(&self, limit: Limit, branch: Option<&GateId>) -> Result<&OpenVisit, Refusal> {
+        let open = self.open()?;
+        let all = deadlines(self.rules, self.task);
+        let end = all.iter().find(|end| end.limit == limit && end.branch.as_ref() == branch);
+        let at = end.map(|end| end.at);
+        if at.is_some_and(|at| at <= self.now) {
+            return Ok(open);
         }
-        return Ok(WorkflowStep::silent(after));
-    };
-    let limit =
-        rules.workflow_of(task).and_then(|workflow| Limits::of(workflow, post.duty).timeout);
-    let limit = limit.map(|period| format!(" after {period}")).unwrap_or_default();
-    let to = branch.is_none().then(|| open.current.clone());
-    let mut visit = Visit {
-        role: Some(post.role.clone()),
-        agent: post.holder.cloned(),
-        branch: branch.cloned(),
-        escalated_to: Some(role.clone()),
-        ..ended(rules, task, open, Ending::Timeout, to, &format!("Timed out{limit}"), now)
-    };
-    if let Some(id) = branch {
-        visit.entered = branch::entered(task, open, id);
-        visit.unfinished = Vec::new();
+        Err(Refusal::NotDue { ticket: self.task.ticket_of(branch), at })
     }
-    fold::apply(rules, &mut after, visit);
-    Ok(fold::arrive(rules, WorkflowStep::silent(after)))
+
+    /// Ends a visit that has taken too long: whoever steps in has the next one. Where nobody does it goes on, marked.
+    pub(crate) fn time_out(&self, branch: Option<&GateId>) -> Result<WorkflowStep, Refusal> {
+        let Self { rules, task, .. } = *self;
+        let open = self.due(Limit::Timeout, branch)?;
+        let mut after = self.changed();
+        let post = Workplace::meant(rules, task, branch);
+        let Some((post, role)) =
+            post.and_then(|post| Some((post, post.duty.escalate_to.as_ref()?)))
+        else {
+            let overdue = Some(after.updated);
+            match after.branch_mut(branch) {
+                Some(own) => own.overdue = overdue,
+                None => after.gate.as_mut().into_iter().for_each(|open| open.overdue = overdue),
+            }
+            return Ok(WorkflowStep::silent(after));
+        };
+        let workflow = rules.workflow_of(task);
+        let limit = workflow.and_then(|workflow| Limits::of(workflow, post.duty).timeout);
+        let limit = limit.map(|period| format!(" after {period}")).unwrap_or_default();
+        let to = branch.is_none().then_some(&open.current);
+        let mut visit = Visit {
+            role: Some(post.role.clone()),
+            agent: post.holder.cloned(),
+            branch: branch.cloned(),
+            escalated_to: Some(role.clone()),
+            ..self.ended(open, Ending::Timeout, to, &format!("Timed out{limit}"))
+        };
+        if let Some(id) = branch {
+            visit.entered = branch::entered(task, open, id);
+            visit.unfinished = Vec::new();
+        }
+        fold::apply(rules, &mut after, visit);
+        Ok(fold::arrive(rules, WorkflowStep::silent(after)))
+    }
+
+    /// Ends a claim that nobody renewed: the work is free again, and whoever had it is remembered.
+    pub(crate) fn lapse(&self, branch: Option<&GateId>) -> Result<WorkflowStep, Refusal> {
+        self.due(Limit::Lease, branch)?;
+        let mut after = self.changed();
+        set_holder(&mut after, branch, None);
+        match after.branch_mut(branch) {
+            Some(own) => {
+                let had = self.task.branches().find(|before| before.id == own.id);
+                own.lost = had.and_then(|before| before.agent.clone());
+            }
+            None => after.routing.lost.clone_from(&self.task.routing.agent),
+        }
+        Ok(WorkflowStep::silent(after))
+    }
 }
 
 /// Returns the conflict of an agent whose own visit took too long: another role has stepped in meanwhile.
@@ -194,25 +197,4 @@ pub(crate) fn too_late(task: &Task, post: &Workplace<'_>, agent: &AgentId) -> Op
     })?;
     let ticket = Ticket { visit: Some(visit), ..task.ticket_of(post.branch()) };
     Some(Refusal::visit_ended(&ticket, entry, Some(agent)))
-}
-
-/// Ends a claim that nobody renewed: the work is free again, and whoever had it is remembered.
-pub(crate) fn lapse(
-    rules: &Rules,
-    task: &Task,
-    branch: Option<&GateId>,
-    now: Timestamp,
-) -> Result<WorkflowStep, Refusal> {
-    due(rules, task, Limit::Lease, branch, now)?;
-    let mut after = task.clone();
-    after.updated = now.max(task.updated);
-    set_holder(&mut after, branch, None);
-    match after.branch_mut(branch) {
-        Some(own) => {
-            let had = task.branches().find(|before| before.id == own.id);
-            own.lost = had.and_then(|before| before.agent.clone());
-        }
-        None => after.routing.lost.clone_from(&task.routing.agent),
-    }
-    Ok(WorkflowStep::silent(after))
 }

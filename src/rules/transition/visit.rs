@@ -1,78 +1,149 @@
-//! The open visit: where a task stands, and the entry that its history gets when the visit ends.
+//! One change in the making: where a task stands, and the entry that its history gets when the visit ends.
 
 use crate::domain::{
-    Destination, Ending, Gate, GateId, Map, OpenVisit, Task, Ticket, Timestamp, Visit, Workflow,
+    AgentId, Destination, Ending, Gate, GateId, Map, OpenVisit, Permission, Task, Ticket,
+    Timestamp, Visit, Workflow,
 };
+use crate::rules::act::Actor;
 use crate::rules::refusal::Refusal;
 use crate::rules::routing::branch;
 use crate::rules::routing::fork;
 use crate::rules::routing::workplace::Workplace;
 use crate::rules::workflow::rules::Rules;
 
-/// Returns the open visit; refused where the task has ended, or stands nowhere yet.
-pub(crate) fn open_visit(task: &Task) -> Result<&OpenVisit, Refusal> {
-    if task.status.is_finished() {
-        return Err(finished(task));
+/// The rules, a task, and the time at which something is done with it.
+#[derive(Clone, Copy)]
+pub(crate) struct Transition<'a> {
+    pub(crate) rules: &'a Rules,
+    pub(crate) task: &'a Task,
+    pub(crate) now: Timestamp,
+}
+
+impl<'a> Transition<'a> {
+    /// Returns the task as it is, changed now.
+    pub(crate) fn changed(&self) -> Task {
+        Task { updated: self.now.max(self.task.updated), ..self.task.clone() }
     }
-    task.gate.as_ref().ok_or_else(|| Refusal::NotAdopted { task: task.id.clone() })
-}
 
-pub(crate) fn finished(task: &Task) -> Refusal {
-    Refusal::Finished { task: task.id.clone(), status: task.status, at: task.latest() }
-}
-
-pub(crate) fn workflow_of<'a>(rules: &'a Rules, task: &Task) -> Result<&'a Workflow, Refusal> {
-    rules.workflow_of(task).ok_or_else(|| Refusal::UnknownWorkflow {
-        task: task.id.clone(),
-        workflow: task.routing.workflow.to_string(),
-        known: rules.project.workflows.iter().map(|workflow| workflow.name.to_string()).collect(),
-    })
-}
-
-/// Returns the workflow in force and the place of the open gate in it.
-pub(crate) fn gate_in_force<'a>(
-    rules: &'a Rules,
-    task: &Task,
-    open: &OpenVisit,
-) -> Result<(&'a Workflow, usize), Refusal> {
-    let workflow = workflow_of(rules, task)?;
-    match workflow.gate(&open.current) {
-        Some((index, _)) => Ok((workflow, index)),
-        None => Err(Refusal::GateGone {
-            task: task.id.clone(),
-            gate: open.current.clone(),
-            known: workflow.gates.iter().map(|gate| gate.id.clone()).collect(),
-        }),
+    /// Returns the open visit; refused where the task has ended, or stands nowhere yet.
+    pub(crate) fn open(&self) -> Result<&'a OpenVisit, Refusal> {
+        if self.task.status.is_finished() {
+            return Err(self.finished());
+        }
+        let task = self.task;
+        task.gate.as_ref().ok_or_else(|| Refusal::NotAdopted { task: task.id.clone() })
     }
-}
 
-/// Returns the place of work of the open visit, or of a branch of it.
-pub(crate) fn workplace<'a>(
-    rules: &'a Rules,
-    task: &'a Task,
-    open: &OpenVisit,
-    branch: Option<&GateId>,
-) -> Result<Workplace<'a>, Refusal> {
-    gate_in_force(rules, task, open)?;
-    let gate = open.current.clone();
-    match (Workplace::meant(rules, task, branch), branch) {
-        (Some(post), _) => Ok(post),
-        (None, None) => Err(Refusal::NobodyWorksHere { task: task.id.clone(), gate }),
-        // The branch is open, and the rules do not have it any more.
-        (None, Some(_)) => Err(Refusal::NoSuchBranch {
-            ticket: task.ticket_of(branch),
-            gate,
-            open: branch::open_tickets(rules, task),
-        }),
+    pub(crate) fn finished(&self) -> Refusal {
+        let task = self.task;
+        Refusal::Finished { task: task.id.clone(), status: task.status, at: task.latest() }
+    }
+
+    pub(crate) fn held(&self) -> Refusal {
+        Refusal::Held { task: self.task.id.clone(), reasons: self.task.blockers.clone() }
+    }
+
+    pub(crate) fn workflow(&self) -> Result<&'a Workflow, Refusal> {
+        let known = || self.rules.project.workflows.iter().map(|own| own.name.to_string());
+        self.rules.workflow_of(self.task).ok_or_else(|| Refusal::UnknownWorkflow {
+            task: self.task.id.clone(),
+            workflow: self.task.routing.workflow.to_string(),
+            known: known().collect(),
+        })
+    }
+
+    /// Returns the workflow in force and the place of the open gate in it.
+    pub(crate) fn gate(&self, open: &OpenVisit) -> Result<(&'a Workflow, usize), Refusal> {
+        let workflow = self.workflow()?;
+        match workflow.gate(&open.current) {
+            Some((index, _)) => Ok((workflow, index)),
+            None => Err(Refusal::GateGone {
+                task: self.task.id.clone(),
+                gate: open.current.clone(),
+                known: workflow.gates.iter().map(|gate| gate.id.clone()).collect(),
+            }),
+        }
+    }
+
+    /// Returns the place of work of the open visit, or of a branch of it.
+    pub(crate) fn workplace(
+        &self,
+        open: &OpenVisit,
+        branch: Option<&GateId>,
+    ) -> Result<Workplace<'a>, Refusal> {
+        self.gate(open)?;
+        match (Workplace::meant(self.rules, self.task, branch), branch) {
+            (Some(post), _) => Ok(post),
+            (None, None) => {
+                let (task, gate) = (self.task.id.clone(), open.current.clone());
+                Err(Refusal::NobodyWorksHere { task, gate })
+            }
+            // The branch is open, and the rules do not have it any more.
+            (None, Some(id)) => Err(branch::not_open(self.rules, self.task, open, id)),
+        }
+    }
+
+    /// Refuses a branch that is not open, or that the rules do not have.
+    pub(crate) fn known_branch(
+        &self,
+        open: &OpenVisit,
+        branch: Option<&GateId>,
+    ) -> Result<(), Refusal> {
+        let counting = fork::counting(self.rules, self.task, open);
+        match branch.filter(|id| counting.iter().all(|own| own.id != **id)) {
+            None => Ok(()),
+            Some(id) => Err(branch::not_open(self.rules, self.task, open, id)),
+        }
+    }
+
+    /// Refuses an agent that org.yaml does not permit the act, and that does not hold the task, or the branch that is meant.
+    /// People may.
+    pub(crate) fn permit(
+        &self,
+        by: &Actor,
+        act: Permission,
+        branch: Option<&GateId>,
+    ) -> Result<(), Refusal> {
+        let Actor::Agent(agent) = by else { return Ok(()) };
+        let holder = match branch {
+            Some(id) => self.task.gate.as_ref().and_then(|open| open.branch(id)?.agent.as_ref()),
+            None => self.task.routing.agent.as_ref(),
+        };
+        let allowed = self.rules.org.agent(agent).is_some_and(|known| known.may.contains(&act));
+        if allowed || holder == Some(agent) {
+            return Ok(());
+        }
+        Err(Refusal::NotPermitted { agent: agent.clone(), act })
+    }
+
+    /// Returns the entry of a visit that no completion ended.
+    pub(crate) fn ended(
+        &self,
+        open: &OpenVisit,
+        ending: Ending,
+        to: Option<&GateId>,
+        why: &str,
+    ) -> Visit {
+        let workflow = self.rules.workflow_of(self.task);
+        let gate = workflow.and_then(|workflow| workflow.gate(&open.current));
+        let gate = gate.and_then(|(_, gate)| Gate::role(gate));
+        let role = open.escalated.as_ref().or(gate).or(self.task.routing.role.as_ref());
+        let last = self.task.history.last().and_then(|visit| visit.role.as_ref());
+        let hash = workflow.and_then(|workflow| self.rules.hash(&workflow.name));
+        Visit {
+            role: role.or(last.filter(|_| open.branches.is_empty())).cloned(),
+            exited: self.now.max(self.task.latest()),
+            summary: why.trim().to_owned(),
+            unfinished: fork::unfinished(open),
+            to: to.cloned().map(Destination::Gate),
+            workflow: hash.map(str::to_owned),
+            ..blank(open, ending)
+        }
     }
 }
 
 /// Refuses a ticket whose visit has ended, or has not begun.
-pub fn may_mean(
-    task: &Task,
-    ticket: &Ticket,
-    agent: Option<&crate::domain::AgentId>,
-) -> Result<(), Refusal> {
+pub fn may_mean(task: &Task, ticket: &Ticket, agent: Option<&AgentId>) -> Result<(), Refusal> {
     let Some(visit) = ticket.visit else { return Ok(()) };
     let current = task.gate.as_ref().map_or(task.history.len(), |open| open.visit);
     if visit > current {
@@ -110,30 +181,5 @@ pub(crate) fn blank(open: &OpenVisit, outcome: Ending) -> Visit {
         workflow: None,
         completion: None,
         signature: None,
-    }
-}
-
-/// Returns the entry of a visit that no completion ended.
-pub(crate) fn ended(
-    rules: &Rules,
-    task: &Task,
-    open: &OpenVisit,
-    ending: Ending,
-    to: Option<GateId>,
-    why: &str,
-    now: Timestamp,
-) -> Visit {
-    let workflow = rules.workflow_of(task);
-    let gate = workflow.and_then(|workflow| workflow.gate(&open.current)).map(|(_, gate)| gate);
-    let role = open.escalated.as_ref().or(gate.and_then(Gate::role)).or(task.routing.role.as_ref());
-    let last = task.history.last().and_then(|visit| visit.role.as_ref());
-    Visit {
-        role: role.or(last.filter(|_| open.branches.is_empty())).cloned(),
-        exited: now.max(task.latest()),
-        summary: why.trim().to_owned(),
-        unfinished: fork::unfinished(open),
-        to: to.map(Destination::Gate),
-        workflow: workflow.and_then(|workflow| rules.hash(&workflow.name)).map(str::to_owned),
-        ..blank(open, ending)
     }
 }

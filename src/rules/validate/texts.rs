@@ -1,218 +1,168 @@
 //! What can be wrong with the texts of a workflow: holes that nothing can ever fill, and names that mean two things.
 
-use super::finding::Checker;
-use crate::domain::{BriefText, Duty, Gate, Outcome, Outputs, Place, Severity, listed, nearest};
+use super::finding::{Checker, Finding};
+use crate::domain::workflow::shape::Others;
+use crate::domain::{
+    BriefText, Duty, Gate, Outcome, Outputs, Place, Severity, did_you_mean, listed,
+};
 use crate::rules::brief::template::{Reference, Template};
 use crate::rules::brief::template_values::{OF_A_GATE, OF_A_TASK};
 use crate::rules::outputs::shape_of;
 
-/// A text with holes.
-struct Spot<'a> {
-    at: Place,
-    text: &'a str,
-    /// Whether the place is the text itself, so that a part of it can be shown.
-    alone: bool,
-    /// The gate and the outcome of the route that it belongs to; absent for the texts of a gate.
-    route: Option<(&'a Gate, &'a Outcome)>,
-}
+/// What is wrong with a name: how bad, what and what to do.
+type Fault = (Severity, String, String);
+
+/// The fields of a brief's texts.
+const ENTRY: [&str; 5] =
+    ["brief.role", "brief.instructions", "brief.expectations", "brief.tips", "brief.outcomes"];
+
+/// The same, for whoever comes back.
+const REENTRY: [&str; 5] = [
+    "brief.reentry.role",
+    "brief.reentry.instructions",
+    "brief.reentry.expectations",
+    "brief.reentry.tips",
+    "brief.reentry.outcomes",
+];
 
 impl Checker<'_> {
-    pub(crate) fn texts(&mut self, index: usize, gate: &Gate) {
-        let mut texts: Vec<Spot<'_>> = Vec::new();
+    pub(crate) fn texts(&mut self) {
+        let gate = self.gate;
         for (outcome, route) in gate.exits.written() {
             if let Some(text) = &route.prompt {
-                texts.push(Spot {
-                    at: self.on(index, outcome, "prompt"),
-                    text,
-                    alone: true,
-                    route: Some((gate, outcome)),
-                });
+                let at = self.place(Some(outcome), "prompt");
+                self.text(&at, text, true, Some(outcome));
             }
         }
-        if let Some(duty) = gate.duty() {
-            const ENTRY: [&str; 5] = [
-                "brief.role",
-                "brief.instructions",
-                "brief.expectations",
-                "brief.tips",
-                "brief.outcomes",
-            ];
-            const REENTRY: [&str; 5] = [
-                "brief.reentry.role",
-                "brief.reentry.instructions",
-                "brief.reentry.expectations",
-                "brief.reentry.tips",
-                "brief.reentry.outcomes",
-            ];
-            for (brief, fields) in [(&duty.brief.entry, ENTRY), (&duty.brief.reentry, REENTRY)] {
-                self.brief_texts(index, brief, fields, &mut texts);
-            }
+        let Some(duty) = gate.duty() else { return };
+        self.brief_texts(&duty.brief.entry, ENTRY);
+        self.brief_texts(&duty.brief.reentry, REENTRY);
+    }
+
+    fn brief_texts(&mut self, brief: &BriefText, fields: [&'static str; 5]) {
+        let [role, instructions, expectations, tips, outcomes] = fields;
+        let whole = [(role, &brief.role), (instructions, &brief.instructions)];
+        let whole =
+            whole.into_iter().flat_map(|(field, text)| text.iter().map(move |text| (field, text)));
+        for (field, text) in whole {
+            self.text(&self.place(None, field), text, true, None);
         }
-        for text in texts {
-            match Template::parse(text.text) {
-                Ok(template) => {
-                    template.references().for_each(|reference| self.reference(&text, reference));
-                }
-                Err(faults) => {
-                    for fault in faults {
-                        self.say(
-                            Severity::Error,
-                            "invalid_template",
-                            text.at.clone(),
-                            fault.message,
-                            fault.help,
-                        );
-                        self.point(&text, fault.range);
+        let lists = [(expectations, &brief.expectations), (tips, &brief.tips)];
+        let lists = lists
+            .into_iter()
+            .flat_map(|(field, list)| list.iter().flatten().map(move |text| (field, text)));
+        for (field, text) in lists.chain(brief.outcomes.iter().map(|(_, text)| (outcomes, text))) {
+            self.text(&self.place(None, field), text, false, None);
+        }
+    }
+
+    /// Checks a text with holes. `alone` says that the place is the text itself, so that a part of it can be shown; `outcome`
+    /// is that of the route which it belongs to.
+    fn text(&mut self, at: &Place, text: &str, alone: bool, outcome: Option<&Outcome>) {
+        match Template::parse(text) {
+            Ok(template) => {
+                for reference in template.references() {
+                    if let Some((severity, message, help)) = self.reference(reference, outcome) {
+                        let message = format!("`{{{{{}}}}}`: {message}", reference.name);
+                        let range = alone.then(|| reference.range.clone());
+                        let finding =
+                            Finding::new(severity, "unknown_name", at.clone(), message, help);
+                        self.findings.push(Finding { range, ..finding });
                     }
                 }
             }
+            Err(faults) => self.findings.extend(faults.into_iter().map(|fault| Finding {
+                severity: Severity::Error,
+                code: "invalid_template",
+                at: at.clone(),
+                range: alone.then_some(fault.range),
+                message: fault.message,
+                help: Some(fault.help),
+            })),
         }
     }
 
-    fn brief_texts<'a>(
-        &self,
-        index: usize,
-        brief: &'a BriefText,
-        fields: [&'static str; 5],
-        texts: &mut Vec<Spot<'a>>,
-    ) {
-        let [role, instructions, expectations, tips, outcomes] = fields;
-        let mut push = |field, text: &'a str, alone| {
-            texts.push(Spot { at: self.at(index, field), text, alone, route: None });
-        };
-        brief.role.iter().for_each(|text| push(role, text, true));
-        brief.instructions.iter().for_each(|text| push(instructions, text, true));
-        brief.expectations.iter().flatten().for_each(|text| push(expectations, text, false));
-        brief.tips.iter().flatten().for_each(|text| push(tips, text, false));
-        brief.outcomes.iter().for_each(|(_, text)| push(outcomes, text, false));
-    }
-
-    /// Lets what was said last point at a part of the text.
-    fn point(&mut self, text: &Spot<'_>, range: std::ops::Range<usize>) {
-        if let Some(finding) = self.findings.last_mut().filter(|_| text.alone) {
-            finding.range = Some(range);
-        }
-    }
-
-    fn reference(&mut self, text: &Spot<'_>, reference: &Reference) {
-        let found = match reference.parts().as_slice() {
-            ["task"] => None,
+    fn reference(&self, reference: &Reference, outcome: Option<&Outcome>) -> Option<Fault> {
+        match reference.parts().as_slice() {
             ["task", what] => {
                 unknown(what, OF_A_TASK.iter().copied(), "nothing that is known of a task")
             }
-            ["input", name] => match &self.workflow.context.input {
-                Some(input) => unknown(
-                    name,
-                    input.keys().map(String::as_str),
-                    "nothing that a task begins with",
-                ),
-                None => None,
-            },
-            [name] => self.bare(text, name),
+            ["input", name] => {
+                let input = self.workflow.context.input.as_ref()?;
+                unknown(name, input.keys().map(String::as_str), "nothing that a task begins with")
+            }
+            ["task"] => None,
+            [name] => self.bare(name, outcome),
             [gate, what] => self.of_gate(gate, what),
             [fork, branch, what] => self.of_branch(fork, branch, what),
             _ => None,
-        };
-        if let Some((severity, message, help)) = found {
-            let message = format!("`{{{{{}}}}}`: {message}", reference.name());
-            self.say(severity, "unknown_name", text.at.clone(), message, help);
-            self.point(text, reference.range.clone());
         }
     }
 
-    fn of_gate(&self, name: &str, what: &str) -> Option<(Severity, String, String)> {
-        let gates = || self.workflow.gates.iter().map(|gate| gate.id.as_str());
-        let Some(gate) = self.workflow.gates.iter().find(|gate| gate.id.as_str() == name) else {
-            return unknown(name, gates(), "no gate of the workflow");
+    fn of_gate(&self, name: &str, what: &str) -> Option<Fault> {
+        let gates = &self.workflow.gates;
+        let Some(gate) = gates.iter().find(|gate| gate.id.as_str() == name) else {
+            let names = gates.iter().map(|gate| gate.id.as_str());
+            return unknown(name, names, "no gate of the workflow");
         };
+        let general = OF_A_GATE.iter().copied();
         if let Some(fork) = gate.fork() {
             let branches = fork.branches.iter().map(|branch| branch.id().as_str());
-            return unknown(
-                what,
-                branches.chain(OF_A_GATE.iter().copied()),
-                "no branch of the fork",
-            );
+            return unknown(what, branches.chain(general), "no branch of the fork");
         }
         let declared = gate.duty().map(|duty| duty.outputs.names()).unwrap_or_default();
+        let known = declared.into_iter().chain(general);
         let open = gate.duty().is_some_and(is_open);
-        if open || OF_A_GATE.contains(&what) {
-            return None;
-        }
-        unknown(
-            what,
-            declared.into_iter().chain(OF_A_GATE.iter().copied()),
-            "nothing that the gate hands on",
-        )
+        unknown(what, known, "nothing that the gate hands on").filter(|_| !open)
     }
 
-    fn of_branch(
-        &self,
-        name: &str,
-        branch: &str,
-        what: &str,
-    ) -> Option<(Severity, String, String)> {
+    fn of_branch(&self, name: &str, branch: &str, what: &str) -> Option<Fault> {
         let forks = || self.workflow.gates.iter().filter(|gate| gate.fork().is_some());
-        let Some(fork) = forks().find(|gate| gate.id.as_str() == name).and_then(|gate| gate.fork())
-        else {
+        let Some(fork) = forks().find(|gate| gate.id.as_str() == name).and_then(Gate::fork) else {
             return unknown(name, forks().map(|gate| gate.id.as_str()), "no fork of the workflow");
         };
         let Some(own) = fork.branches.iter().find(|own| own.id().as_str() == branch) else {
-            return unknown(
-                branch,
-                fork.branches.iter().map(|own| own.id().as_str()),
-                "no branch of the fork",
-            );
+            let names = fork.branches.iter().map(|own| own.id().as_str());
+            return unknown(branch, names, "no branch of the fork");
         };
-        let known = own
-            .duty()
-            .outputs
-            .names()
-            .into_iter()
-            .chain(OF_A_GATE.iter().copied().filter(|of| *of != "body"));
-        if is_open(own.duty()) {
-            None
-        } else {
-            unknown(what, known, "nothing that the branch hands on")
-        }
+        let general = OF_A_GATE.iter().copied().filter(|of| *of != "body");
+        let known = own.duty().outputs.names().into_iter().chain(general);
+        unknown(what, known, "nothing that the branch hands on").filter(|_| !is_open(own.duty()))
     }
 
-    fn bare(&self, text: &Spot<'_>, name: &str) -> Option<(Severity, String, String)> {
-        let context = &self.workflow.context;
-        if context.declares(name) || self.workflow.protects(name) {
+    /// Checks a name that stands alone: what a task begins with, what the gate of the route hands on, or any gate.
+    fn bare(&self, name: &str, outcome: Option<&Outcome>) -> Option<Fault> {
+        let (workflow, context) = (self.workflow, &self.workflow.context);
+        if context.declares(name) || workflow.protects(name) {
             return None;
         }
         let duties =
-            || self.workflow.gates.iter().filter_map(|gate| gate.duty().map(|duty| (gate, duty)));
+            || workflow.gates.iter().filter_map(|gate| gate.duty().map(|duty| (gate, duty)));
         let handing: Vec<&str> = duties()
             .filter(|(_, duty)| duty.outputs.names().contains(&name))
             .map(|(gate, _)| gate.id.as_str())
             .collect();
-        if self.workflow.gates.iter().any(|gate| gate.id.as_str() == name) && handing.is_empty() {
+        if workflow.gates.iter().any(|gate| gate.id.as_str() == name) && handing.is_empty() {
             return None;
         }
-        if let Some((gate, outcome)) = text.route
-            && let Some(duty) = gate.duty().filter(|duty| !is_open(duty))
+        if let (Some(outcome), Some(duty)) = (outcome, self.gate.duty())
+            && !is_open(duty)
         {
+            let id = &self.gate.id;
             let shape = shape_of(duty, outcome).unwrap_or_default();
-            let own: Vec<&str> = shape
-                .fields()
-                .iter()
-                .flat_map(|fields| &fields.properties)
-                .map(|(name, _)| name.as_str())
-                .collect();
+            let fields = shape.fields().into_iter().flat_map(|fields| &fields.properties);
+            let own: Vec<&str> = fields.map(|(name, _)| name.as_str()).collect();
             if own.contains(&name) {
                 return None;
             }
-            let help = match handing.iter().find(|other| **other != gate.id.as_str()) {
+            let help = match handing.iter().find(|other| **other != id.as_str()) {
                 Some(other) => {
                     format!("write `{{{{{other}.{name}}}}}` for what gate `{other}` handed on")
                 }
-                None => match nearest(name, own.iter().copied()) {
-                    Some(meant) => format!("did you mean `{meant}`?"),
-                    None => format!("`{outcome}` hands on {}", listed(&own)),
-                },
+                None => did_you_mean(name, own.iter().copied())
+                    .unwrap_or_else(|| format!("`{outcome}` hands on {}", listed(&own))),
             };
-            let message = format!("`{outcome}` of gate `{}` does not hand that on", gate.id);
+            let message = format!("`{outcome}` of gate `{id}` does not hand that on");
             return Some((Severity::Error, message, help));
         }
         match handing.as_slice() {
@@ -225,17 +175,20 @@ impl Checker<'_> {
                 ),
                 format!("say which, as in `{{{{{one}.{name}}}}}` or `{{{{{two}.{name}}}}}`"),
             )),
+            [] if context.input.is_none()
+                && duties().all(|(_, duty)| duty.outputs == Outputs::Open) =>
+            {
+                None
+            }
             [] => {
                 let declared = duties().flat_map(|(_, duty)| duty.outputs.names());
                 let input = context.input.iter().flat_map(|input| input.keys().map(String::as_str));
-                let mut names: Vec<&str> = declared.chain(input).chain(["task"]).collect();
-                names.extend(self.workflow.gates.iter().map(|gate| gate.id.as_str()));
+                let gates = workflow.gates.iter().map(|gate| gate.id.as_str());
+                let names = declared.chain(input).chain(["task"]).chain(gates);
                 let provable = context.input.is_some() && !duties().any(|(_, duty)| is_open(duty));
-                let silent = context.input.is_none()
-                    && duties().all(|(_, duty)| duty.outputs == Outputs::Open);
+                let (_, message, help) = unknown(name, names, "declared by nobody")?;
                 let severity = if provable { Severity::Error } else { Severity::Warning };
-                let found = unknown(name, names.into_iter(), "declared by nobody");
-                found.filter(|_| !silent).map(|(_, message, help)| (severity, message, help))
+                Some((severity, message, help))
             }
         }
     }
@@ -243,29 +196,18 @@ impl Checker<'_> {
 
 /// Tells whether the gate may hand on anything.
 fn is_open(duty: &Duty) -> bool {
-    use crate::domain::workflow::shape::Others;
     let welcome = |shape: &crate::domain::Shape| {
         shape.fields().is_some_and(|fields| fields.others == Others::Welcome)
     };
-    match &duty.outputs {
-        Outputs::Open => true,
-        Outputs::One(shape) => welcome(shape),
-        Outputs::Variants(variants) => variants.iter().any(|variant| welcome(&variant.shape)),
-    }
+    duty.outputs == Outputs::Open || duty.outputs.shapes().any(welcome)
 }
 
-fn unknown<'a>(
-    name: &str,
-    known: impl Iterator<Item = &'a str>,
-    what: &str,
-) -> Option<(Severity, String, String)> {
+fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>, what: &str) -> Option<Fault> {
     let known: Vec<&str> = known.collect();
     if known.contains(&name) {
         return None;
     }
-    let help = match nearest(name, known.iter().copied()) {
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("there is {}", listed(&known)),
-    };
+    let help = did_you_mean(name, known.iter().copied())
+        .unwrap_or_else(|| format!("there is {}", listed(&known)));
     Some((Severity::Error, format!("`{name}` is {what}"), help))
 }

@@ -125,7 +125,7 @@ pub(crate) const CREATE: Tool = Tool {
     effect: ToolEffect::Adds,
 };
 
-/// What is told of a new task.
+/// The fields of the answer about a new task.
 pub(crate) const MADE: &[(&str, &str)] = &[
     ("task", "string"),
     ("workflow", "string"),

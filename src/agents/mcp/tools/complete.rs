@@ -124,7 +124,7 @@ pub(crate) fn complete_task(
     }))
 }
 
-/// Completes; signs where that is wanted and nobody has to be asked. Else the refusal says what is to be signed.
+/// Completes the visit. Signs where a signature is required and needs no prompt; else the refusal says what to sign.
 fn completed(project: &OpenProject<'_>, completion: &Completion) -> Result<Changed, OpsError> {
     let refused = match complete(&project.workspace, completion, DryRun::No) {
         Err(OpsError::Refused(Refusal::Signature(wanted))) if wanted.flaw == Flaw::Missing => {

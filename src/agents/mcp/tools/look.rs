@@ -159,7 +159,7 @@ pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result
     Ok(value)
 }
 
-/// Leaves out what says nothing: a list is read by somebody who pays for each word.
+/// Leaves out empty fields: the reader of a list pays for each word.
 fn lean(mut value: Value) -> Value {
     if let Value::Object(map) = &mut value {
         map.retain(|key, value| match value {

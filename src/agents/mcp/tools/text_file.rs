@@ -1,5 +1,5 @@
-//! A file of the project that a call names instead of a text. Only looks: what is no part of the project, of git and of the
-//! engine's own is nobody's to hand on, and no more is read than a text may be long.
+//! A file of the project that a call names instead of a text. Files outside the project, ignored ones, and those of git and the
+//! engine are refused, and no more is read than a text may be long.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -39,7 +39,7 @@ pub(crate) fn read(project: &OpenProject<'_>, name: &str) -> Result<String, Tool
         .map_err(|_| refused(format!("`{name}` is no text in UTF-8"), "give a file of text"))
 }
 
-/// Refuses what is in the project's folder and no part of what is shared. `inside` has no links left.
+/// Refuses files below the project's folder that are not shared. `inside` has no links left.
 fn refuse_closed(project: &OpenProject<'_>, name: &str, inside: &Path) -> Result<(), ToolError> {
     let by_text = "hand on what you wrote yourself in `text`";
     let is_closed = |part: &std::ffi::OsStr| {

@@ -27,7 +27,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Notes that the tool's format was not found. The standard error of a failed program then tells its error.
+    /// Notes that the tool's format was not found. The error of a failed program is then the last line of its standard error.
     pub(crate) fn without_format(
         mut self,
         tool: &str,

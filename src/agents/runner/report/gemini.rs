@@ -10,7 +10,7 @@ use crate::storage::runs::TokenCounts;
 
 const TOOL: &str = "gemini";
 
-/// Returns what Gemini CLI reported. What its exit status stands for counts before what it says.
+/// Returns what Gemini CLI reported. Its exit status counts before its message.
 pub(crate) fn gemini(output: &RunOutput<'_>) -> Report {
     // An event has a type, and a tool's may have an error, too.
     let is_result = |value: &Value| {

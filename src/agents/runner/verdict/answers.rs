@@ -15,7 +15,7 @@ const LONGEST: usize = 800;
 /// What stands in place of an answer, for messages.
 pub(crate) const NO_BLOCK: &str = "the last message has no such block";
 
-/// Returns the answer in the file, or what is wrong with it. An empty file is no answer.
+/// Returns the answer in the file; nothing for an empty file. Fails with what is wrong with it.
 pub(crate) fn in_file(
     asked: &RunQuestion<'_>,
     bytes: Option<&[u8]>,
@@ -56,7 +56,7 @@ fn checked(
         if faults.len() > FAULTS {
             list.push(format!("and {} more", faults.len() - FAULTS));
         }
-        // What was written may be quoted in it.
+        // The faults may quote what an agent wrote.
         let faults = shortened(&plain_text(&list.join("; ")), LONGEST);
         format!("{source} cannot be read: {faults}; {fix}")
     })?;

@@ -110,7 +110,7 @@ impl EndedRun<'_> {
     ) -> Result<RunAnswer, String> {
         let text = &self.report.text;
         let body = tail(text, TEXT_LIMIT);
-        // Where a text is cut, a quote may lose its beginning: what was quoted must not begin to count.
+        // A cut may remove the beginning of a quote: quoted words must not count then.
         if body.len() < text.len() && self.read(signal, body).as_ref() != whole {
             return Err(format!(
                 "the last message is {} KiB long, and its last {} KiB read otherwise than the whole; be brief, and end it with {}",
@@ -153,7 +153,7 @@ impl EndedRun<'_> {
             }
             _ => return Ok(answer),
         };
-        // A text without a verdict, as the last words of a run that came to no good end, is no review.
+        // The last words of a failed run are no review where they hold no verdict.
         let Some(outcome) = outcome else { return Err(self.trouble(None)) };
         let why = format!(
             "{} says `{outcome}`, and {against}; a pass counts only from a run that went well to its end",
@@ -178,7 +178,7 @@ impl EndedRun<'_> {
         }
     }
 
-    /// Describes what was looked for, and what was there.
+    /// Describes where an answer was looked for, and what was there instead.
     fn silence(&self) -> String {
         let Self { asked, report, .. } = self;
         let instead = match in_output(asked, report) {

@@ -26,7 +26,7 @@ pub(crate) struct RunQuestion<'a> {
     pub exit: &'a [(u8, Outcome)],
     /// The program as people know it, for sentences: `cargo test`.
     pub program: String,
-    /// What it was told: a block of JSON that stands in it is none of the agent's.
+    /// The prompt: a block of JSON that stands in it is not the agent's answer.
     pub prompt: String,
 }
 
@@ -62,7 +62,7 @@ pub(crate) enum AnswerSource {
     /// The last message, for a gate's signal.
     Signal,
     ExitStatus,
-    /// What came of all attempts: nothing.
+    /// No attempt had an answer that counts.
     Attempts,
 }
 

@@ -3,14 +3,11 @@ use std::borrow::Cow;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::render::{TEXT_LIMIT, VALUE_LIMIT};
 use super::*;
 
 fn filled(text: &str, context: &Value) -> Rendered {
-    Template::parse(text).unwrap().render(|reference| match context.get(reference.name()) {
-        Some(value) => Found::Value(Cow::Borrowed(value)),
-        None => Found::Missing,
-    })
+    let look_up = |reference: &Reference| context.get(&reference.name).map(Cow::Borrowed);
+    Template::parse(text).unwrap().render(look_up)
 }
 
 fn text(template: &str, context: &Value) -> String {
@@ -64,7 +61,7 @@ fn references_tell_their_places() {
     let template = Template::parse(source).unwrap();
     let found: Vec<(&str, &str)> = template
         .references()
-        .map(|reference| (reference.name(), &source[reference.range.clone()]))
+        .map(|reference| (reference.name.as_str(), &source[reference.range.clone()]))
         .collect();
     assert_eq!(found, [("a", "{{a}}"), ("b.c", "{{{ b.c }}}")]);
     assert_eq!(template.references().last().unwrap().parts(), ["b", "c"]);
@@ -95,19 +92,19 @@ fn what_is_no_hole_is_refused_by_name() {
     insta::assert_snapshot!(told.join("\n"), @r"
     {{ -> `{{` is opened and not closed by `}}` (close it, or write `\{{` if it is meant as it stands)
     {{{ -> `{{{` is opened and not closed by `}}}` (close it, or write `\{{{` if it is meant as it stands)
-    {{a  -> these braces are not closed before the next ones open (close them; a name is no template itself, so there are no braces inside braces)
-    {{a}  -> these braces are not closed before the next ones open (close them; a name is no template itself, so there are no braces inside braces)
-    {{}} -> there is no name between these braces (name what is to stand here, as in `{{branch}}`)
-    {{ }} -> there is no name between these braces (name what is to stand here, as in `{{branch}}`)
-    {{{}}} -> there is no name between these braces (name what is to stand here, as in `{{branch}}`)
-    {{files | join: ', '}} -> there are no filters here, and `| join: ', '` is one (write `{{files}}`: lists come as lines with dashes, all else as it is)
+    {{ -> `{{` is opened and not closed by `}}` (close it, or write `\{{` if it is meant as it stands)
+    {{ -> `{{` is opened and not closed by `}}` (close it, or write `\{{` if it is meant as it stands)
+    {{}} -> `` is no name (it is one to three words of letters, digits, `_` and `-`, with dots between, as in `branch` or `review.blockers`)
+    {{ }} -> `` is no name (it is one to three words of letters, digits, `_` and `-`, with dots between, as in `branch` or `review.blockers`)
+    {{{}}} -> `` is no name (it is one to three words of letters, digits, `_` and `-`, with dots between, as in `branch` or `review.blockers`)
+    {{files | join: ', '}} -> `files | join: ', '` is no name (it is one to three words of letters, digits, `_` and `-`, with dots between, as in `branch` or `review.blockers`)
     {{#if x}} -> there are no sections here, and `{{#` begins one (a text has only names in it: what differs by outcome stands in the route's `prompt`, what differs after a rejection in `reentry`)
     {{/if}} -> there are no sections here, and `{{/` begins one (a text has only names in it: what differs by outcome stands in the route's `prompt`, what differs after a rejection in `reentry`)
     {{^z}} -> there are no sections here, and `{{^` begins one (a text has only names in it: what differs by outcome stands in the route's `prompt`, what differs after a rejection in `reentry`)
-    {{> part}} -> there are no partials here, and `{{>` begins one (remove it)
-    {{! note}} -> there are no comments here, and `{{!` begins one (remove it)
-    {{&raw}} -> there are no marks for unescaped values here, and `{{&` begins one (leave the sign away: nothing is ever escaped)
-    {{=<% %>=}} -> there are no changes of the braces here, and `{{=` begins one (remove it)
+    {{> part}} -> there are no tags here, and `{{>` begins one (remove it)
+    {{! note}} -> there are no tags here, and `{{!` begins one (remove it)
+    {{&raw}} -> there are no tags here, and `{{&` begins one (remove it)
+    {{=<% %>=}} -> there are no tags here, and `{{=` begins one (remove it)
     {{a b}} -> `a b` is no name (it is one to three words of letters, digits, `_` and `-`, with dots between, as in `branch` or `review.blockers`)
     {{a..b}} -> `a..b` is no name (it is one to three words of letters, digits, `_` and `-`, with dots between, as in `branch` or `review.blockers`)
     {{a.b.c.d}} -> `a.b.c.d` is no name (it is one to three words of letters, digits, `_` and `-`, with dots between, as in `branch` or `review.blockers`)
@@ -146,9 +143,9 @@ proptest! {
         match Template::parse(&source) {
             Ok(template) => {
                 for reference in template.references() {
-                    prop_assert!(source[reference.range.clone()].contains(reference.name()));
+                    prop_assert!(source[reference.range.clone()].contains(&reference.name));
                 }
-                template.render(|_| Found::Missing);
+                template.render(|_| None);
             }
             Err(faults) => {
                 prop_assert!(!faults.is_empty());

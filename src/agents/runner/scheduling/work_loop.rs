@@ -8,10 +8,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::ask_people::{LOOK, PeopleAnswer, TICK, ask};
 use super::find_work::{AvailableWork, WorkFinder};
-use crate::agents::runner::news::{RunControl, RunEvent};
 use crate::agents::runner::request::{
     Audience, Pace, RunOutcome, RunSummary, RunTarget, RunnerSetup,
 };
+use crate::agents::runner::run_event::{RunControl, RunEvent};
 use crate::agents::runner::visit;
 use crate::agents::runner::visit_state::{Assignment, VisitEnd};
 use crate::domain::Ticket;
@@ -36,14 +36,14 @@ pub fn work(
     thread::scope(|scope| {
         let finder = WorkFinder::new(project, wish)?;
         let runs = Runs::of(&finder.workspace.paths);
-        // Nobody waits for the debris of years, and what cannot be removed keeps nobody from work.
+        // Old runs are removed beside the work. A failure to remove them stops nothing.
         let over = &over;
         scope.spawn(move || runs.prune(SystemTime::from((project.clock)()), over));
         let (visits, begun, given_up, told) = (0, 0, Vec::new(), BTreeSet::new());
         let jobs = jobs.max(1);
         let mut run = RunLoop { finder, jobs, pace, stop, messages, visits, begun, given_up, told };
         let end = run.go(scope, &sender, audience);
-        // Whatever ended it: nobody is left at work behind its back.
+        // After an error, the agents at work are stopped too.
         stop.fetch_or(end.is_err(), Ordering::Relaxed);
         let mut outcome = Ok(());
         while !run.finder.running.is_empty() {
@@ -71,7 +71,7 @@ struct RunLoop<'a> {
     visits: usize,
     begun: usize,
     given_up: Vec<(Ticket, String)>,
-    /// The obstacles that were told: each is told once.
+    /// The obstacles that were reported: each is reported once.
     told: BTreeSet<String>,
 }
 
@@ -102,7 +102,7 @@ impl<'a> RunLoop<'a> {
                         (found, obstacle) = (other, None);
                         break;
                     }
-                    // A merge, or whoever has the lock, ends some time; nobody who is at work is ended for it.
+                    // A merge or a lock passes; agents at work go on meanwhile.
                     Err(error) if error.passes() => {
                         if self.told.insert(error.problem()) {
                             audience.hear(&RunEvent::Obstacle(error.problem()));
@@ -143,7 +143,7 @@ impl<'a> RunLoop<'a> {
                     (self.visits, self.begun) = (self.visits + 1, self.begun + 1);
                 }
                 PeopleAnswer::Overtaken => {}
-                // Whoever was asked wants to stop.
+                // The person who was asked stops the runner.
                 PeopleAnswer::None if is_stopped() => {}
                 PeopleAnswer::None => {
                     for wait in &waits {
@@ -203,7 +203,7 @@ impl<'a> RunLoop<'a> {
                 self.given_up.push((ticket, why));
             }
             VisitEnd::Overtaken(why) | VisitEnd::Broken(why) => {
-                // Of a task that is driven, it is told why it goes no further.
+                // The end of a run of one task tells the reason itself.
                 if let RunTarget::Agents { .. } = self.finder.wish {
                     audience.hear(&RunEvent::remark(&ticket, why.clone()));
                 }
@@ -214,7 +214,7 @@ impl<'a> RunLoop<'a> {
             }
             VisitEnd::Unavailable(why) => {
                 audience.hear(&RunEvent::Unavailable { agent: agent.clone(), why: why.clone() });
-                // Somebody else may be able to.
+                // Another agent may be able to work there.
                 self.finder.unavailable.insert(agent, why);
             }
         }

@@ -1,4 +1,4 @@
-//! What happens during a run, told while it happens. Whoever shows it decides how.
+//! The events of a run, reported while it goes on. The caller decides how to show them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,12 +12,8 @@ pub enum RunEvent {
     /// An agent was started.
     StartedAttempt(StartedAttempt),
     /// It printed something; the last line of it.
-    Printed {
-        ticket: Ticket,
-        /// The line, as it came.
-        line: String,
-    },
-    /// An attempt came to nothing.
+    Printed { ticket: Ticket, line: String },
+    /// An attempt failed.
     AttemptFailed {
         ticket: Ticket,
         attempt: u32,
@@ -33,7 +29,6 @@ pub enum RunEvent {
         summary: Option<String>,
         /// Where the task is now.
         to: Option<Station>,
-        /// How the task stands now.
         status: Status,
         /// How long the agent was at it.
         took: Duration,
@@ -56,12 +51,10 @@ pub enum RunEvent {
 #[derive(Debug, Clone, PartialEq)]
 pub struct StartedAttempt {
     pub ticket: Ticket,
-    /// The gate, or the branch of it.
     pub station: Station,
     pub title: String,
     pub agent: AgentId,
     pub attempt: u32,
-    /// How many there are at most.
     pub attempts: u32,
     /// The gate's number in its workflow, from 1.
     pub step: usize,
@@ -72,10 +65,8 @@ pub struct StartedAttempt {
 /// A place that waits for somebody.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingWork {
-    /// The visit, or the branch of it.
     pub ticket: Ticket,
     pub station: Station,
-    /// Whose work it is.
     pub role: RoleId,
     /// Who could do it.
     pub agents: Vec<AgentId>,
@@ -86,19 +77,17 @@ pub struct WaitingWork {
 /// Why a place waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitReason {
-    /// It is for people.
     People,
-    /// It is blocked.
     Blocked(Vec<String>),
-    /// Nobody who may work there can be started: org.yaml does not say how.
+    /// org.yaml does not say how to start any of the agents that may work there.
     NotStartable,
-    /// Somebody has it whom nobody starts here.
+    /// An agent has it that this runner does not start.
     Held(AgentId),
     /// Another runner is at it, or this one has tried.
     Tried(String),
 }
 
-/// The connection of a run with whoever started it.
+/// The connection of a run with its caller.
 #[derive(Clone, Copy)]
 pub(crate) struct RunControl<'a> {
     pub stop: &'a AtomicBool,
@@ -120,7 +109,7 @@ impl RunEvent {
         Self::Remark { ticket: ticket.clone(), text: text.into() }
     }
 
-    /// Returns what is told of a visit that has ended.
+    /// Returns the event of a visit that has ended.
     pub(crate) fn moved(
         rules: &Rules,
         ticket: &Ticket,

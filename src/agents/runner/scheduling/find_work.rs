@@ -1,10 +1,10 @@
-//! What there is to do, and for whom: for agents whatever they have or may take, for a task where it stands. It is looked up anew
-//! each time; a runner keeps no state that matters.
+//! Finds the next work: what agents hold or may take, or the open places of one task. It is looked up anew each time; a runner keeps
+//! no state that matters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::agents::runner::news::{WaitReason, WaitingWork};
 use crate::agents::runner::request::{RunTarget, RunnerSetup};
+use crate::agents::runner::run_event::{WaitReason, WaitingWork};
 use crate::agents::runner::visit_state::Assignment;
 use crate::dispatch::next::{Next, Wanted, next};
 use crate::dispatch::openings::{Opening, openings};
@@ -21,7 +21,7 @@ pub(crate) struct WorkFinder<'a> {
     pub(crate) wish: &'a RunTarget,
     pub(crate) workspace: Workspace,
     pub(crate) running: BTreeSet<Ticket>,
-    /// What came to nothing here, and is not tried again: why.
+    /// The visits that failed here and are not tried again, each with the reason.
     pub(crate) tried: BTreeMap<Ticket, String>,
     pub(crate) unavailable: BTreeMap<AgentId, String>,
     /// The agent that got something to do last.
@@ -66,7 +66,7 @@ impl<'a> WorkFinder<'a> {
         dry_run: DryRun,
     ) -> Result<AvailableWork, OpsError> {
         let others: Vec<Ticket> = self.running.iter().chain(self.tried.keys()).cloned().collect();
-        // In turn: whoever was served last comes last.
+        // The agents take turns: the one that was served last comes last.
         let last = agents.iter().position(|agent| Some(agent) == self.served.as_ref());
         let (earlier, later) = agents.split_at(last.map_or(0, |index| index + 1));
         let turn = later.iter().chain(earlier);
@@ -82,9 +82,9 @@ impl<'a> WorkFinder<'a> {
                     let agent = agent.clone();
                     return Ok(AvailableWork::Work(Assignment { ticket, agent, claimed_here }));
                 }
-                // It has as many as it may have: some are under way, or wait for somebody.
+                // The agent holds as many tasks as it may: some are under way, or wait.
                 Err(OpsError::Unfit { code: "too_many_tasks", .. }) | Ok(Next::Nothing { .. }) => {}
-                // Another one may have something all the same.
+                // Another agent may still hold something.
                 Err(error) if error.code() == "offline" => absence = Some(error),
                 Err(error) => return Err(error),
             }
@@ -120,7 +120,7 @@ impl<'a> WorkFinder<'a> {
         Ok(AvailableWork::Nothing(waits))
     }
 
-    /// Returns who is started for the place. Fails with why nobody is.
+    /// Returns the agent to start at the place. Fails with the reason where there is none.
     fn agent_for(&self, rules: &Rules, opening: &Opening) -> Result<AgentId, WaitReason> {
         let Opening { agents, holder, blockers, .. } = opening;
         if let Some(blockers) = blockers {

@@ -1,12 +1,12 @@
-//! A gate for people: the audience is asked, and its answer completes the visit. What is refused is asked again; without an answer
-//! the run ends.
+//! Gates for people: the person at the terminal is asked, and the answer completes the visit. A refused answer is asked for again;
+//! without an answer the run ends.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::agents::runner::news::{RunEvent, WaitReason, WaitingWork};
 use crate::agents::runner::request::{Audience, PersonQuestion, Refused, RunnerSetup};
+use crate::agents::runner::run_event::{RunEvent, WaitReason, WaitingWork};
 use crate::dispatch::openings::openings;
 use crate::domain::Completion;
 use crate::git::Asking;
@@ -23,12 +23,12 @@ pub(crate) const TICK: Duration = Duration::from_millis(100);
 /// How often something is tried again, or new work is looked for beside work under way.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
-/// What came of asking.
+/// The result of asking.
 pub(crate) enum PeopleAnswer {
     Completed,
     /// The place has moved on by itself.
     Overtaken,
-    /// Nobody said anything.
+    /// There was no answer.
     None,
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn ask(
             let (view, in_force) = show(&workspace, &wait.ticket.task)?;
             let open = openings(&in_force.rules, &view.file.task);
             let Some(opening) = open.iter().find(|opening| opening.ticket == wait.ticket) else {
-                // It moved on while somebody thought about the answer.
+                // The task moved on while the person thought about the answer.
                 if refused.is_some() {
                     return Ok(PeopleAnswer::Overtaken);
                 }
@@ -77,7 +77,7 @@ fn complete(
     let mut is_told = false;
     loop {
         let workspace = project.open()?;
-        // Whoever answers at the terminal is asked for a passphrase there, too.
+        // A passphrase is asked for at the same terminal.
         let signing = Signing { key_file: None, asking: Asking::Terminal };
         let mut done = None;
         audience.aside(&mut || {

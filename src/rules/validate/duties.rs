@@ -1,0 +1,181 @@
+//! What can be wrong with what a gate or a branch asks of whoever works there.
+
+use super::finding::{Checker, Finding};
+use crate::domain::{
+    AgentId, Duty, Gate, GateKind, GateRun, Identity, OnConditionError, Outcome, RoleId, Severity,
+    Station, did_you_mean, listed,
+};
+use crate::rules::condition::Condition;
+use crate::rules::workflow::rules::{CONDITION_NAMES, DECIDING_NAMES};
+
+impl Checker<'_> {
+    pub(crate) fn duty(&mut self, duty: &Duty) {
+        self.known_role(&duty.role, "role");
+        if let Some(role) = &duty.escalate_to {
+            self.known_role(role, "escalateTo");
+        }
+        let human = duty.require_human || self.is_for_people(&duty.role);
+        if human {
+            self.people(duty);
+        }
+        self.escalation(duty, human);
+        self.separation(duty);
+        self.outputs(duty);
+        self.run(duty, human);
+        if let Some(signal) = &duty.signal {
+            self.signal(signal);
+        }
+    }
+
+    pub(crate) fn known_role(&mut self, role: &RoleId, field: &'static str) {
+        if self.project.implicit_workflow || self.org.role(role).is_some() {
+            return;
+        }
+        let names = || self.org.roles.iter().map(|(id, _)| id.as_str());
+        let help = match did_you_mean(role.as_str(), names()) {
+            Some(question) => format!("{question} the roles of org.yaml are {}", listed(names())),
+            None => format!("add it to `roles` in org.yaml, or name one of {}", listed(names())),
+        };
+        let message = format!("there is no role `{role}` in org.yaml");
+        self.error("unknown_role", field, message, help);
+    }
+
+    fn people(&mut self, duty: &Duty) {
+        let id = &self.gate.id;
+        if duty.can_skip {
+            let message = format!("gate `{id}` is for people: it cannot be skipped by an outcome");
+            let help = "remove `canSkip`; use `when` for tasks that need no approval";
+            self.error("human_gate_skips", "canSkip", message, help);
+        }
+        let timeout = duty.timeout.or(self.workflow.timeout);
+        if timeout.is_none() || duty.escalate_to.is_none() {
+            let message = format!(
+                "gate `{id}` waits for a person with no `timeout` and `escalateTo`: a task can stay there for ever"
+            );
+            let help = "add both, as in `timeout: 1d` and `escalateTo: director`";
+            self.warn("human_gate_waits", "id", message, help);
+        }
+        if self.lacks_people(&duty.role) {
+            let agents = self.org.role(&duty.role).map(|role| listed(&role.agents));
+            let agents = agents.unwrap_or_default();
+            let message =
+                format!("gate `{id}` is for people, and role `{}` has only {agents}", duty.role);
+            let help = "add an agent whose id begins with `human-`";
+            self.warn("human_gate_unstaffed", "role", message, help);
+        }
+    }
+
+    fn escalation(&mut self, duty: &Duty, human: bool) {
+        let (Some(role), id) = (&duty.escalate_to, &self.gate.id) else { return };
+        if duty.timeout.or(self.workflow.timeout).is_none() {
+            let help = "add one, as in `timeout: 2h`, or remove `escalateTo`";
+            self.ignored("escalateTo", "the gate has no `timeout`", help);
+        } else if *role == duty.role {
+            let message = format!("gate `{id}` would escalate to its own role `{role}`");
+            let help = "name the role that steps in when this one does not answer";
+            self.error("escalates_to_itself", "escalateTo", message, help);
+        } else if (human || self.is_for_people(role)) && self.lacks_people(role) {
+            let message = format!(
+                "gate `{id}` is for people, and role `{role}` has none: nobody could complete it then"
+            );
+            let help = "name a role with an agent whose id begins with `human-`";
+            self.warn("no_person_steps_in", "escalateTo", message, help);
+        }
+    }
+
+    fn is_for_people(&self, role: &RoleId) -> bool {
+        self.org.role(role).is_some_and(|role| role.require_human)
+    }
+
+    /// Returns whether there are agents in the role, and none is a person.
+    fn lacks_people(&self, role: &RoleId) -> bool {
+        let agents = self.org.role(role).map(|role| role.agents.as_slice()).unwrap_or_default();
+        !agents.is_empty() && !agents.iter().any(AgentId::is_human)
+    }
+
+    fn separation(&mut self, duty: &Duty) {
+        let workflow = self.workflow;
+        let works = |gate: &Gate| gate.kind != GateKind::Condition;
+        for id in &duty.separate_from {
+            let message = match workflow.gate(id) {
+                Some((index, _)) if index == self.index => {
+                    format!("gate `{id}` cannot be kept apart from itself")
+                }
+                Some((_, gate)) if works(gate) => continue,
+                Some(_) => format!("nobody works at gate `{id}`: it decides by itself"),
+                None => format!("there is no gate `{id}` in workflow `{}`", workflow.name),
+            };
+            let own = &workflow.gates[self.index].id;
+            let others = workflow.gates.iter().filter(|gate| works(gate) && gate.id != *own);
+            let names: Vec<&str> = others.map(|gate| gate.id.as_str()).collect();
+            let help = did_you_mean(id.as_str(), names.iter().copied())
+                .unwrap_or_else(|| format!("name one of {}", listed(names)));
+            self.error("unknown_gate", "separateFrom", message, help);
+        }
+        if duty.separate_from.is_empty() && duty.separate_by == Identity::Session {
+            self.ignored("separateFrom", "no gate is named", "name the gates");
+        }
+    }
+
+    fn run(&mut self, duty: &Duty, human: bool) {
+        let gate = self.gate;
+        if human && duty.run != GateRun::default() {
+            let message = format!("gate `{}` is for people: nothing is started there", gate.id);
+            self.error("dead_field", "run", message, "remove `run`");
+            return;
+        }
+        let possible = gate.possible();
+        for (status, outcome) in &duty.run.exit {
+            if !possible.contains(outcome) {
+                let message = format!(
+                    "exit status {status} cannot mean `{outcome}`: gate `{}` has no such outcome",
+                    gate.id
+                );
+                let help = did_you_mean(outcome.as_str(), possible.iter().map(Outcome::as_str))
+                    .unwrap_or_else(|| format!("the outcomes here are {}", listed(&possible)));
+                self.error("unknown_outcome", "run", message, help);
+            }
+        }
+    }
+
+    /// Compiles the condition of the gate or branch.
+    pub(crate) fn condition(&mut self) {
+        let gate = self.gate;
+        let fails_open = gate.on_condition_error == OnConditionError::Skip;
+        let Some(source) = &gate.when else {
+            if !fails_open {
+                let help = "remove it, or add a condition";
+                self.ignored("onConditionError", "the gate has no `when`", help);
+            }
+            return;
+        };
+        let names = if gate.kind == GateKind::Condition { DECIDING_NAMES } else { CONDITION_NAMES };
+        let at = self.place(None, "when");
+        match Condition::compile(source, names) {
+            Ok(condition) => {
+                let human = gate.duty().is_some_and(|duty| duty.require_human);
+                if fails_open && (human || gate.can_reject()) {
+                    let message = format!(
+                        "if this condition fails to evaluate, gate `{}` is passed over",
+                        gate.id
+                    );
+                    let help = "add `onConditionError: enter` so that nothing slips past it";
+                    self.say(Severity::Note, "condition_fails_open", at, message, help);
+                }
+                let station = Station {
+                    gate: self.workflow.gates[self.index].id.clone(),
+                    branch: self.branch.map(|_| gate.id.clone()),
+                };
+                self.conditions.insert((self.workflow.name.clone(), station), condition);
+            }
+            Err(faults) => self.findings.extend(faults.into_iter().map(|fault| Finding {
+                severity: Severity::Error,
+                code: "invalid_condition",
+                at: at.clone(),
+                range: Some(fault.range),
+                message: fault.message,
+                help: fault.help,
+            })),
+        }
+    }
+}
