@@ -10,7 +10,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args};
 
 use crate::domain::{AgentId, CompletionId, Map, Period, Ticket, Unknown};
-use crate::files::json::json;
+use crate::files::json;
 use crate::git::Asking;
 use crate::project::workspace::Network;
 use crate::setup::template::Template;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::config::decode::{Faults, Fields};
 use super::frontmatter;
-use super::json::json as json_file;
+use super::json as json_file;
 use super::yaml;
 use super::yaml::{Fault, Limits, Node};
 use crate::domain::{AgentId, Completion, CompletionId, Map, Signature, Ticket};

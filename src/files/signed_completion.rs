@@ -32,8 +32,7 @@ pub(crate) fn signed_file(
 
 /// Of a text that looks like a number the parser has nothing but the number: what is signed is what the completion says.
 fn object(bytes: &[u8], completion: &Completion) -> Option<Vec<u8>> {
-    let mut object: Map =
-        crate::files::json::numbers::read(std::str::from_utf8(bytes).ok()?).ok()?;
+    let mut object: Map = crate::files::json::read(std::str::from_utf8(bytes).ok()?).ok()?;
     let Value::Object(said) = write(completion) else { return None };
     object.extend(said);
     let mut text = serde_json::to_string_pretty(&object).ok()?;

@@ -164,6 +164,8 @@ pub(crate) fn git(git_dir: &Path, worktree: &Path) -> Command {
             "core.fsmonitor=false",
             "-c",
             "core.untrackedCache=keep",
+            "-c",
+            "advice.graftFileDeprecated=false",
         ]);
     command
 }
@@ -197,7 +199,7 @@ fn words_of(command: &Command) -> String {
     let words: Vec<_> = command
         .get_args()
         .map(|word| word.to_string_lossy().into_owned())
-        .skip(6)
+        .skip(8)
         .take(3)
         .collect();
     format!("git {}", words.join(" "))

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value as TomlValue};
 
 use crate::files::toml_tree;
@@ -133,10 +133,38 @@ fn open_code_path(standing: &str) -> &'static [&'static str] {
     }
 }
 
-/// Returns whether a command line starts the MCP server; what a person added behind it is theirs.
-fn starts_server<'w>(mut words: impl Iterator<Item = &'w str>) -> bool {
-    let program = words.next().and_then(|path| path.rsplit('/').next());
-    program == Some("aof") && words.next() == Some("mcp")
+/// Returns whether an entry starts the MCP server; what a person added behind it is theirs.
+fn starts_server(entry: &Value) -> bool {
+    let texts = |key| match entry.get(key) {
+        Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
+        Some(Value::String(text)) => vec![text.as_str()],
+        _ => Vec::new(),
+    };
+    let line: Vec<&str> = [texts("command"), texts("args")].concat();
+    let program = line.first().and_then(|path| path.rsplit('/').next());
+    program == Some("aof") && line.get(1) == Some(&"mcp")
+}
+
+/// Returns what a file says with the server below the members of the path. Of an entry that starts something else only those
+/// members change that say how it is started.
+fn expected(mut file: Value, path: &[&str], server: &Value) -> Option<Value> {
+    let mut place = &mut file;
+    for name in path {
+        place = place.as_object_mut()?.entry(*name).or_insert_with(|| json!({}));
+    }
+    let servers = place.as_object_mut()?;
+    match servers.get_mut(NAME) {
+        Some(Value::Object(entry)) => {
+            entry.extend(of_start(server).map(|(key, value)| (key.clone(), value.clone())));
+        }
+        _ => drop(servers.insert(NAME.to_owned(), server.clone())),
+    }
+    Some(file)
+}
+
+/// Returns the members that say how the server is started.
+fn of_start(server: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    server.as_object().into_iter().flatten().filter(|(key, _)| *key != "enabled")
 }
 
 /// Returns the line break of a text: that of its first line.
@@ -165,41 +193,32 @@ fn with_block(text: &str) -> Result<String, Unmergeable> {
 
 /// Returns where the block is, its markers and the last line break included.
 fn block_in(text: &str) -> Result<Option<Range<usize>>, Unmergeable> {
-    let mut begin: Option<(usize, usize)> = None;
-    let mut block = None;
+    let mut markers: Vec<(usize, bool, Range<usize>)> = Vec::new();
     let mut at = 0;
-    for (index, line) in text.split_inclusive('\n').enumerate() {
-        let number = index + 1;
+    for (line, number) in text.split_inclusive('\n').zip(1..) {
         let marker = line.trim();
-        if marker.starts_with(BLOCK_BEGIN) {
-            if let Some((first, _)) = begin {
-                return Err(doubled(number, first));
-            }
-            begin = Some((number, at));
-        } else if marker == BLOCK_END {
-            match begin {
-                Some((_, start)) if block.is_none() => block = Some(start..at + line.len()),
-                Some((first, _)) => return Err(doubled(number, first)),
-                None => {
-                    return Err(Unmergeable::new(
-                        Some(number),
-                        format!("`{BLOCK_END}` on line {number} ends a block that never began"),
-                        format!(
-                            "remove line {number}, or put `{BLOCK_BEGIN} -->` above what is ours"
-                        ),
-                    ));
-                }
-            }
+        let begins = marker.starts_with(BLOCK_BEGIN);
+        if begins || marker == BLOCK_END {
+            markers.push((number, begins, at..at + line.len()));
         }
         at += line.len();
     }
-    match (begin, block) {
-        (Some((number, _)), None) => Err(Unmergeable::new(
-            Some(number),
+    match markers.as_slice() {
+        [] => Ok(None),
+        [(_, true, begin), (_, false, end)] => Ok(Some(begin.start..end.end)),
+        [(number, true, _)] => Err(Unmergeable::new(
+            Some(*number),
             format!("the block that begins on line {number} never ends"),
             format!("put `{BLOCK_END}` on a line behind it, or remove line {number}"),
         )),
-        (_, block) => Ok(block),
+        [(number, false, _), ..] => Err(Unmergeable::new(
+            Some(*number),
+            format!("`{BLOCK_END}` on line {number} ends a block that never began"),
+            format!("remove line {number}, or put `{BLOCK_BEGIN} -->` above what is ours"),
+        )),
+        [(first, ..), (number, true, _), ..] | [(first, ..), _, (number, ..), ..] => {
+            Err(doubled(*number, *first))
+        }
     }
 }
 
@@ -242,12 +261,11 @@ fn json_value(text: &str) -> Option<Value> {
     CstRootNode::parse(text, &json_options()).ok()?.to_serde_value()
 }
 
-/// Returns the text with the server below the members of the path, comments and layout of everything else kept. What the new text says
-/// is read back and compared. An entry that starts the server stays as it is; of one that
-/// starts something else only those members change that say how it is started.
+/// Returns the text with the server below the members of the path, comments and layout of everything else kept. What the new text
+/// says is read back and compared. An entry that starts the server stays as it is.
 fn with_member(text: &str, path: &[&str], server: &Value) -> Result<String, Unmergeable> {
     if text.trim_start_matches('\u{feff}').trim().is_empty() {
-        return Ok(format!("{:#}\n", nested(path, server)));
+        return Ok(format!("{:#}\n", expected(json!({}), path, server).unwrap_or_default()));
     }
     let root = CstRootNode::parse(text, &json_options()).map_err(|error| {
         let line = error.line_display();
@@ -255,15 +273,11 @@ fn with_member(text: &str, path: &[&str], server: &Value) -> Result<String, Unme
         Unmergeable::new(Some(line), problem, "mend it, then run this again")
     })?;
     let not_object = |what: &str| {
-        Unmergeable::new(
-            None,
-            format!("{what} is not an object"),
-            "make it one, then run this again",
-        )
+        let problem = format!("{what} is not an object");
+        Unmergeable::new(None, problem, "make it one, then run this again")
     };
-    let mut before = root.to_serde_value().ok_or_else(|| not_object("the file"))?;
+    let before = root.to_serde_value().ok_or_else(|| not_object("the file"))?;
     let mut object = root.object_value().ok_or_else(|| not_object("the file"))?;
-    let mut expected = &mut before;
     for name in path {
         object = match object.get(name) {
             Some(member) => {
@@ -271,33 +285,19 @@ fn with_member(text: &str, path: &[&str], server: &Value) -> Result<String, Unme
             }
             None => object.append(name, CstInputValue::Object(Vec::new())).object_value_or_set(),
         };
-        let members = expected.as_object_mut().ok_or_else(|| not_object("the file"))?;
-        expected = members.entry(*name).or_insert_with(|| Value::Object(Map::new()));
     }
-    let servers = expected.as_object_mut().ok_or_else(|| not_object("the file"))?;
-    match servers.get_mut(NAME) {
-        Some(entry) if json_starts_server(entry) => return Ok(text.to_owned()),
-        Some(Value::Object(entry)) => {
-            let own = object.object_value(NAME).ok_or_else(|| not_object(&format!("`{NAME}`")))?;
-            for (key, value) in
-                server.as_object().into_iter().flatten().filter(|(key, _)| *key != "enabled")
-            {
-                set_json(&own, key, value);
-                entry.insert(key.clone(), value.clone());
-            }
-        }
-        _ => {
-            set_json(&object, NAME, server);
-            servers.insert(NAME.to_owned(), server.clone());
-        }
+    if before.pointer(&format!("/{}/{NAME}", path.join("/"))).is_some_and(starts_server) {
+        return Ok(text.to_owned());
+    }
+    match object.object_value(NAME) {
+        Some(own) => of_start(server).for_each(|(key, value)| set_json(&own, key, value)),
+        None => set_json(&object, NAME, server),
     }
     let merged = root.to_string();
-    if json_value(&merged) != Some(before) {
-        return Err(Unmergeable::new(
-            None,
-            "it cannot be changed safely",
-            "a key may be there twice: leave one of them",
-        ));
+    let expected = expected(before, path, server);
+    if expected.is_none() || json_value(&merged) != expected {
+        let fix = "a key may be there twice: leave one of them";
+        return Err(Unmergeable::new(None, "it cannot be changed safely", fix));
     }
     Ok(merged)
 }
@@ -316,19 +316,6 @@ fn json_options() -> ParseOptions {
         allow_non_finite_numbers: false,
         allow_extended_string_escapes: false,
     }
-}
-
-fn json_starts_server(entry: &Value) -> bool {
-    let words = |value: &Value| match value {
-        Value::Array(items) => {
-            items.iter().map(|item| item.as_str().unwrap_or_default().to_owned()).collect()
-        }
-        Value::String(text) => vec![text.clone()],
-        _ => Vec::new(),
-    };
-    let line: Vec<String> =
-        ["command", "args"].iter().filter_map(|key| entry.get(key)).flat_map(words).collect();
-    starts_server(line.iter().map(String::as_str))
 }
 
 fn set_json(object: &CstObject, key: &str, value: &Value) {
@@ -351,12 +338,6 @@ fn json_input(value: &Value) -> CstInputValue {
     }
 }
 
-/// Returns a new file's value.
-fn nested(path: &[&str], server: &Value) -> Value {
-    let wrap = |inner: Value, name: &str| Value::Object(Map::from_iter([(name.to_owned(), inner)]));
-    path.iter().rev().fold(wrap(server.clone(), NAME), |inner, name| wrap(inner, name))
-}
-
 /// Returns the text with the server. An entry that starts it stays as it is; of one that starts something else only `command`,
 /// `args` and `env_vars` change.
 fn with_table(text: &str) -> Result<String, Unmergeable> {
@@ -370,8 +351,8 @@ fn with_table(text: &str) -> Result<String, Unmergeable> {
         );
         Unmergeable::new(Some(line), problem, "mend it, then run this again")
     })?;
-    let mut expected = toml_value(&plain)?;
-    if toml_starts_server(&expected) {
+    let before = toml_value(&plain)?;
+    if before.pointer("/mcp_servers/aof").is_some_and(starts_server) {
         return Ok(text.to_owned());
     }
     if document.to_string() != plain || plain.replace('\n', newline) != text {
@@ -396,16 +377,8 @@ fn with_table(text: &str) -> Result<String, Unmergeable> {
     set_toml(own, "args", Array::from_iter(["mcp"]).into());
     set_toml(own, "env_vars", Array::from_iter(VARIABLES).into());
     let merged = document.to_string();
-    let wanted = expected
-        .as_object_mut()
-        .and_then(|root| member(root, SERVERS))
-        .and_then(|map| member(map, NAME));
-    if let Some(wanted) = wanted {
-        wanted.insert("command".to_owned(), json!("aof"));
-        wanted.insert("args".to_owned(), json!(["mcp"]));
-        wanted.insert("env_vars".to_owned(), json!(VARIABLES));
-    }
-    if toml_value(&merged)? != expected {
+    let server = json!({"command": "aof", "args": ["mcp"], "env_vars": VARIABLES});
+    if Some(toml_value(&merged)?) != expected(before, &[SERVERS], &server) {
         return Err(unsafe_change());
     }
     Ok(merged.replace('\n', newline))
@@ -427,10 +400,6 @@ fn unsafe_change() -> Unmergeable {
     )
 }
 
-fn member<'m>(map: &'m mut Map<String, Value>, name: &str) -> Option<&'m mut Map<String, Value>> {
-    map.entry(name).or_insert_with(|| json!({})).as_object_mut()
-}
-
 /// Returns what a text says, by another reader than the one that changes it.
 fn toml_value(text: &str) -> Result<Value, Unmergeable> {
     let tree = toml_tree::parse(text).map_err(|faults| {
@@ -439,12 +408,6 @@ fn toml_value(text: &str) -> Result<Value, Unmergeable> {
         Unmergeable::new(line, problem, "mend it, then run this again")
     })?;
     Ok(tree.to_value())
-}
-
-fn toml_starts_server(value: &Value) -> bool {
-    let Some(entry) = value.pointer("/mcp_servers/aof") else { return false };
-    let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
-    starts_server(entry.get("command").into_iter().chain(args).filter_map(Value::as_str))
 }
 
 #[cfg(test)]

@@ -1,19 +1,17 @@
 //! Coding agents told of the project: the files that each of them reads, brought up to date in one commit that holds nothing else. A
 //! file that a person has changed and not committed, or that cannot be merged, is left alone, and the others are done all the same.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use super::agent_files::AgentFile;
+use super::planned_files::{PlannedFiles, write_planned};
 use crate::git::{CommitId, GitError, Head, Repository};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files::read;
 use crate::storage::{Paths, ProjectPath, StoreError};
-use crate::tasks::apply::commit::commit_files;
 use crate::tasks::plan::choice::DryRun;
 use crate::tasks::plan::write::Beside;
-use crate::tasks::recovery::recover::heal_if_pending;
 
 /// The files of coding agents, and what became of them.
 pub(crate) struct Wired {
@@ -76,39 +74,30 @@ impl Wired {
 /// Brings the files up to date and commits exactly those that changed.
 pub(crate) fn wire_agents(workspace: &Workspace, dry_run: DryRun) -> Result<Wired, OpsError> {
     // What git's index says of a file is seen when it is committed.
-    let mut staged: HashMap<String, String> = HashMap::new();
+    let mut staged: Vec<OpsError> = Vec::new();
     loop {
-        if dry_run == DryRun::No {
-            heal_if_pending(workspace)?;
-        }
-        let head = workspace.head()?;
-        let mut wired = plan(workspace.paths.root(), Some((&workspace.repository, &head)))?;
-        for file in &mut wired.files {
-            if let Some(problem) = staged.get(file.path.as_str()) {
-                file.fate =
-                    refused("staged", problem, "the others are done; do that, then run this again");
-            }
-        }
-        let files: Vec<Beside> = wired.files.iter().filter_map(beside).collect();
-        if files.is_empty() {
-            return Ok(wired);
-        }
-        if dry_run == DryRun::Yes {
-            workspace.own_folder_is_ours()?;
-            return Ok(wired);
-        }
-        match commit_files(workspace, &head, &files, MESSAGE) {
-            Ok(Some(commit)) => return Ok(Wired { commit: Some(commit), ..wired }),
-            Ok(None) => {}
-            Err(error) => {
-                let known = |file: &&Beside| {
-                    staged_elsewise(&error).is_some_and(|path| is_path_of(path, &file.path))
+        let plan = |head: &Head| {
+            let mut wired = plan(workspace.paths.root(), Some((&workspace.repository, head)))?;
+            for file in &mut wired.files {
+                let is_its = |error: &&OpsError| {
+                    staged_elsewise(error).is_some_and(|path| is_path_of(path, &file.path))
                 };
-                match files.iter().find(known) {
-                    Some(file) => drop(staged.insert(file.path.to_string(), error.to_string())),
-                    None => return Err(error),
+                if let Some(error) = staged.iter().find(is_its) {
+                    let fix = "the others are done; do that, then run this again";
+                    file.fate = refused("staged", &error.to_string(), fix);
                 }
             }
+            let files = wired.files.iter().filter_map(beside).collect();
+            Ok(PlannedFiles { outcome: wired, files, is_committed: true })
+        };
+        match write_planned(workspace, dry_run, MESSAGE, plan) {
+            Ok((wired, commit)) => return Ok(Wired { commit, ..wired }),
+            Err(error)
+                if staged_elsewise(&error).is_some() && staged.len() < AgentFile::ALL.len() =>
+            {
+                staged.push(error);
+            }
+            Err(error) => return Err(error),
         }
     }
 }
@@ -175,37 +164,28 @@ fn fate(
         let problem = format!("`{}` is no folder", path.folder());
         return Ok(refused("unreadable_file", &problem, "make it one, then run this again"));
     }
-    let standing = match full.symlink_metadata() {
-        Ok(_) => match read(&Paths::at(root), path) {
+    let unreadable = |problem: &str, fix: &str| Ok(refused("unreadable_file", problem, fix));
+    let standing = if full.symlink_metadata().is_ok() {
+        match read(&Paths::at(root), path) {
             Ok(snapshot) => Some(snapshot.bytes),
             Err(StoreError::Gone { .. }) => None,
             Err(error @ (StoreError::WrongKind { .. } | StoreError::TooLarge { .. })) => {
-                return Ok(refused(
-                    "unreadable_file",
-                    &error.to_string(),
-                    "put a plain file in its place",
-                ));
+                return unreadable(&error.to_string(), "put a plain file in its place");
             }
             Err(error) => return Err(error.into()),
-        },
-        Err(_) => None,
+        }
+    } else {
+        None
     };
     let Ok(text) = standing.clone().map(String::from_utf8).transpose() else {
-        return Ok(refused(
-            "unreadable_file",
-            &format!("`{path}` is not UTF-8"),
-            "save it as UTF-8",
-        ));
+        return unreadable(&format!("`{path}` is not UTF-8"), "save it as UTF-8");
     };
     let after = match file.merged(text.as_deref()) {
         Ok(after) if text.as_ref() == Some(&after) => return Ok(Wiring::Unchanged),
         Ok(after) => after,
         Err(fault) => {
-            return Ok(refused(
-                "unmergeable_file",
-                &format!("`{path}`: {}", fault.problem),
-                &fault.fix,
-            ));
+            let problem = format!("`{path}`: {}", fault.problem);
+            return Ok(refused("unmergeable_file", &problem, &fault.fix));
         }
     };
     let in_head = match committed {

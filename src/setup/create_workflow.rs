@@ -1,7 +1,7 @@
 //! A new file of `workflows/`, in a commit that holds nothing else. Files of rules are only ever added here, never changed.
 
-use super::template::Template;
-use super::template::{Founder, RoleCast};
+use super::planned_files::{PlannedFiles, new_file, write_planned};
+use super::template::{Founder, RoleCast, Template};
 use crate::domain::{AgentId, Severity, WorkflowName};
 use crate::files::config::configuration::{Source, Subject, WORKFLOWS_FOLDER};
 use crate::files::diagnostic::diagnostic::Diagnostic;
@@ -13,9 +13,8 @@ use crate::project::rule_check::compiled;
 use crate::project::rule_sources::committed;
 use crate::project::workspace::Workspace;
 use crate::storage::ProjectPath;
-use crate::tasks::apply::commit::{commit_new, existing_file, write_new};
+use crate::tasks::apply::commit::existing_file;
 use crate::tasks::plan::choice::DryRun;
-use crate::tasks::recovery::recover::heal_if_pending;
 use crate::tasks::state::commit_message;
 
 /// A workflow that is to be made of a template.
@@ -61,19 +60,22 @@ pub(crate) fn create_workflow(
     new: &NewWorkflow,
     dry_run: DryRun,
 ) -> Result<WorkflowFile, OpsError> {
-    loop {
-        heal_if_pending(workspace)?;
-        let head = workspace.head()?;
-        let before = in_force(workspace, &head)?;
-        let path = free_path(workspace, &head, &before, &new.name)?;
+    let message = commit_message::of_workflow(&new.name, new.template.as_str());
+    let plan = |head: &Head| {
+        let before = in_force(workspace, head)?;
+        let path = free_path(workspace, head, &before, &new.name)?;
         let text = new.template.workflow_file();
-        let fate = judge(workspace, &head, &before, new, &path, &text)?;
-        let mut made = WorkflowFile { path, text, before, fate };
-        workspace.own_folder_is_ours()?;
-        if dry_run == DryRun::Yes || write(workspace, &head, new, &mut made)? {
-            return Ok(made);
-        }
+        let fate = judge(workspace, head, &before, new, &path, &text)?;
+        let files = vec![new_file(path.clone(), text.clone())];
+        let is_committed = fate == Fate::Ready;
+        let outcome = WorkflowFile { path, text, before, fate };
+        Ok(PlannedFiles { outcome, files, is_committed })
+    };
+    let (mut made, commit) = write_planned(workspace, dry_run, &message, plan)?;
+    if let Some(commit) = commit {
+        made.fate = Fate::Committed(commit);
     }
+    Ok(made)
 }
 
 /// Returns where the file goes, if nothing of that name is there: neither in the worktree nor in HEAD.
@@ -136,21 +138,4 @@ fn judge(
     agents.sort();
     agents.dedup();
     Ok(Fate::Lacks { roles, agents })
-}
-
-/// Writes the file, and commits it where it can be. Returns whether it did: the branch may have moved meanwhile.
-fn write(
-    workspace: &Workspace,
-    head: &Head,
-    new: &NewWorkflow,
-    made: &mut WorkflowFile,
-) -> Result<bool, OpsError> {
-    let files = [(made.path.clone(), made.text.clone().into_bytes())];
-    if matches!(made.fate, Fate::Lacks { .. }) {
-        return write_new(workspace, &files);
-    }
-    let message = commit_message::of_workflow(&new.name, new.template.as_str());
-    let commit = commit_new(workspace, head, &files, &message)?;
-    made.fate = commit.map_or(Fate::Ready, Fate::Committed);
-    Ok(commit.is_some())
 }

@@ -2,18 +2,20 @@
 
 use super::import::import_file::{Imported, ImportedWorkflow, RoleNeed, import};
 use super::import::source::ForeignSystem;
+use super::planned_files::{PlannedFiles, new_file, write_planned};
 use crate::domain::{Org, Role, Severity, WorkflowName};
 use crate::files::config::configuration::{Reading, Source, WORKFLOWS_FOLDER, read};
 use crate::files::diagnostic::diagnostic::Diagnostic;
-use crate::git::CommitId;
+use crate::git::{CommitId, Head};
 use crate::project::error::error::OpsError;
 use crate::project::rule_check::{compiled, placed};
 use crate::project::rule_sources::{RULES_LIMIT, standing_files};
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::storage::ProjectPath;
-use crate::tasks::apply::commit::{NewFile, commit_new, existing_file, write_new};
+use crate::tasks::apply::commit::existing_file;
 use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::write::Beside;
 
 /// Whether a workflow may be brought in that sends tasks another way than its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +67,7 @@ pub(crate) fn bring_in(
     if fidelity == Fidelity::Whole && !lost.is_empty() {
         return Err(OpsError::LossyImport { lost });
     }
-    let files: Vec<NewFile> =
+    let files: Vec<Beside> =
         imported.workflows.iter().map(file).collect::<Result<_, OpsError>>()?;
     let mut brought = judge(workspace, imported, &files)?;
     if let Some(workspace) = workspace.filter(|_| dry_run == DryRun::No) {
@@ -77,29 +79,25 @@ pub(crate) fn bring_in(
 /// Writes the files, and commits them if the rules are valid with them.
 fn write(
     workspace: &Workspace,
-    files: &[NewFile],
+    files: &[Beside],
     message: &str,
-    valid: bool,
+    is_committed: bool,
 ) -> Result<Option<CommitId>, OpsError> {
-    loop {
-        let head = workspace.head()?;
-        if let Some(path) = existing_file(workspace, &head, files.iter().map(|(path, _)| path))? {
-            return Err(OpsError::Unfit {
-                code: "file_exists",
-                problem: format!("there is a `{path}` already"),
-                fix: format!(
-                    "nothing was written: use another name (`--name`), or remove `{path}` and commit that first"
-                ),
-            });
-        }
-        if valid {
-            if let Some(commit) = commit_new(workspace, &head, files, message)? {
-                return Ok(Some(commit));
-            }
-        } else if write_new(workspace, files)? {
-            return Ok(None);
-        }
-    }
+    let plan = |head: &Head| match existing_file(
+        workspace,
+        head,
+        files.iter().map(|file| &file.path),
+    )? {
+        Some(path) => Err(OpsError::Unfit {
+            code: "file_exists",
+            problem: format!("there is a `{path}` already"),
+            fix: format!(
+                "nothing was written: use another name (`--name`), or remove `{path}` and commit that first"
+            ),
+        }),
+        None => Ok(PlannedFiles { outcome: (), files: files.to_vec(), is_committed }),
+    };
+    Ok(write_planned(workspace, DryRun::No, message, plan)?.1)
 }
 
 /// Returns what is to be added to org.yaml for these roles.
@@ -121,7 +119,7 @@ pub(crate) fn roles_snippet(lacking: &[RoleNeed]) -> String {
     text
 }
 
-fn file(draft: &ImportedWorkflow) -> Result<NewFile, OpsError> {
+fn file(draft: &ImportedWorkflow) -> Result<Beside, OpsError> {
     let path = format!("{WORKFLOWS_FOLDER}/{}.yaml", draft.name).parse()?;
     if draft.text.len() as u64 > RULES_LIMIT {
         return Err(OpsError::InvalidImport {
@@ -133,7 +131,7 @@ fn file(draft: &ImportedWorkflow) -> Result<NewFile, OpsError> {
             diagnostics: Vec::new(),
         });
     }
-    Ok((path, draft.text.clone().into_bytes()))
+    Ok(new_file(path, draft.text.clone()))
 }
 
 /// Judges the rules with the new files: as they stand, and with the roles that org.yaml lacks. What is wrong even then is wrong
@@ -141,16 +139,16 @@ fn file(draft: &ImportedWorkflow) -> Result<NewFile, OpsError> {
 fn judge(
     workspace: Option<&Workspace>,
     imported: &Imported,
-    files: &[NewFile],
+    files: &[Beside],
 ) -> Result<Brought, OpsError> {
     let mut sources = match workspace {
         Some(workspace) => standing_files(&workspace.repository)?,
         None => Vec::new(),
     };
-    let is_new = |name: &str| files.iter().any(|(path, _)| path.as_str() == name);
+    let is_new = |name: &str| files.iter().any(|file| file.path.as_str() == name);
     sources.retain(|source| !is_new(&source.name));
     let added =
-        files.iter().map(|(path, bytes)| Source { name: path.to_string(), bytes: bytes.clone() });
+        files.iter().map(|file| Source { name: file.path.to_string(), bytes: file.bytes.clone() });
     sources.extend(added);
     let Reading { mut configuration, faults } = read(&sources);
     let lacking = lacking(&configuration.org, imported);
@@ -176,7 +174,7 @@ fn judge(
             |found: &Diagnostic| found.severity == Severity::Error && found.code != "unknown_role";
         diagnostics.extend(faults.into_iter().filter(error));
     }
-    let paths = files.iter().map(|(path, _)| path.clone()).collect();
+    let paths = files.iter().map(|file| file.path.clone()).collect();
     Ok(Brought { paths, lacking, diagnostics, valid, commit: None })
 }
 

@@ -3,14 +3,14 @@
 
 use std::path::Path;
 
-use crate::git::CommitId;
+use super::planned_files::{PlannedFiles, new_file, write_planned};
+use crate::git::{CommitId, Head};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
 use crate::storage::tasks::task_files::read;
 use crate::storage::{Paths, ProjectPath, StoreError};
-use crate::tasks::apply::commit::{NewFile, commit_new, existing_file};
+use crate::tasks::apply::commit::existing_file;
 use crate::tasks::plan::choice::DryRun;
-use crate::tasks::recovery::recover::heal_if_pending;
 
 const MESSAGE: &str = "Add alerts, a dashboard and a runbook";
 
@@ -99,37 +99,24 @@ pub(crate) fn add_monitoring(
     workspace: &Workspace,
     dry_run: DryRun,
 ) -> Result<Monitored, OpsError> {
-    loop {
-        if dry_run == DryRun::No {
-            heal_if_pending(workspace)?;
-        }
-        let head = workspace.head()?;
-        let mut files = Vec::new();
+    let plan = |head: &Head| {
+        let (mut outcome, mut files) = (Vec::new(), Vec::new());
         for file in MonitoringFile::ALL {
             let path: ProjectPath = file.place().parse()?;
-            let fate = match existing_file(workspace, &head, [&path])? {
+            let fate = match existing_file(workspace, head, [&path])? {
                 Some(_) => fate_of_standing(workspace.paths.root(), file, &path),
                 None if workspace.repository.is_ignored(path.as_str())? => Equipment::Ignored,
-                None => Equipment::New,
+                None => {
+                    files.push(new_file(path, file.text()));
+                    Equipment::New
+                }
             };
-            files.push((file, fate));
+            outcome.push((file, fate));
         }
-        let monitored = Monitored { files, commit: None };
-        let new: Vec<NewFile> = monitored
-            .of(Equipment::New)
-            .map(|file| Ok((file.place().parse()?, file.text().into_bytes())))
-            .collect::<Result<_, OpsError>>()?;
-        if new.is_empty() {
-            return Ok(monitored);
-        }
-        if dry_run == DryRun::Yes {
-            workspace.own_folder_is_ours()?;
-            return Ok(monitored);
-        }
-        if let Some(commit) = commit_new(workspace, &head, &new, MESSAGE)? {
-            return Ok(Monitored { commit: Some(commit), ..monitored });
-        }
-    }
+        Ok(PlannedFiles { outcome, files, is_committed: true })
+    };
+    let (files, commit) = write_planned(workspace, dry_run, MESSAGE, plan)?;
+    Ok(Monitored { files, commit })
 }
 
 /// Returns what would become of the files in a folder that is no project yet.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::domain::Map;
-use crate::files::json::numbers::read_below;
+use crate::files::json::read_below;
 
 /// A longer line is no message: no tool takes arguments of that size.
 const LONGEST: usize = 8 << 20;

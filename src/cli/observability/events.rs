@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::cli::{CliResult, PastTime, Session, cyan, first_of, now, one_of, red, yellow};
 use crate::domain::{AgentId, EventKind, Level, TaskId};
 use crate::files::event::line::EventLine;
-use crate::files::event::summary::event_words;
+use crate::files::event::words::event_words;
 use crate::files::printable::inert;
 use crate::observability::events::read::{EventReader, StreamLine, WantedEvents};
 use crate::observability::events::rebuild::{Rebuilt, rebuild_events};

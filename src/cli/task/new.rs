@@ -10,7 +10,7 @@ use crate::cli::{
     ActingAgent, CliError, CliResult, Rehearsal, Session, context, key_value, object, text_input,
 };
 use crate::domain::{Map, TaskId, WorkflowName};
-use crate::files::json::{json::said_twice, numbers};
+use crate::files::json;
 use crate::rules::Rules;
 use crate::tasks::create::{NewTask, check_new, create};
 use crate::tasks::headers::lookup::workflow_named;
@@ -115,8 +115,8 @@ fn listed(name: &str, text: &str, rules: &Rules) -> CliResult<Vec<NewTask>> {
     let refused = |problem: &str| {
         CliError::refused("invalid_tasks", format!("{name} cannot be taken: {problem}"), fix)
     };
-    let entries: Vec<Value> = numbers::read(text).map_err(|error| refused(&error.to_string()))?;
-    if let Some(twice) = said_twice(text) {
+    let entries: Vec<Value> = json::read(text).map_err(|error| refused(&error.to_string()))?;
+    if let Some(twice) = json::said_twice(text) {
         return Err(refused(&twice));
     }
     let (mut tasks, mut faults) = (Vec::new(), Vec::new());

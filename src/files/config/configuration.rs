@@ -165,62 +165,54 @@ impl Configuration {
 
     /// Returns the file of a place and the way to it from the top of the file.
     fn way(&self, at: &Place) -> Option<(&File, Vec<Step>)> {
-        let keys =
-            |field: &str| field.split('.').map(|key| Step::Key(key.to_owned())).collect::<Vec<_>>();
-        let named = |name: &str| self.files.iter().find(|file| file.name == name);
-        let workflow = |name: &WorkflowName| {
-            let (_, site) = self.definitions.iter().find(|(own, _)| own == name)?;
-            Some((self.files.get(site.file)?, site.steps.clone()))
+        let key = |key: &str| Step::Key(key.to_owned());
+        let (file, mut steps) = match at {
+            Place::Workflow { workflow, .. }
+            | Place::Gate { workflow, .. }
+            | Place::Route { workflow, .. }
+            | Place::Branch { workflow, .. } => {
+                let (_, site) = self.definitions.iter().find(|(own, _)| own == workflow)?;
+                (self.files.get(site.file)?, site.steps.clone())
+            }
+            _ => (self.files.iter().find(|file| file.name == home(at))?, Vec::new()),
         };
-        let (file, mut steps, field) = match at {
-            Place::Project { field } => (named(PROJECT_FILE)?, Vec::new(), *field),
-            Place::Workflow { workflow: name, field } => {
-                let (file, steps) = workflow(name)?;
-                (file, steps, *field)
+        if let Place::Gate { gate, .. } | Place::Route { gate, .. } | Place::Branch { gate, .. } =
+            at
+        {
+            steps.extend([key("gates"), Step::Index(*gate)]);
+        }
+        let field = match at {
+            Place::Project { field }
+            | Place::Workflow { field, .. }
+            | Place::Gate { field, .. } => field,
+            Place::Route { outcome: Outcome::Failed, field, .. } => {
+                steps.push(key("onFailure"));
+                field
             }
-            Place::Gate { workflow: name, gate, field } => {
-                let (file, mut steps) = workflow(name)?;
-                steps.extend([Step::Key("gates".to_owned()), Step::Index(*gate)]);
-                (file, steps, *field)
+            Place::Route { outcome, field, .. } => {
+                steps.extend(["routes", outcome.as_str()].map(key));
+                field
             }
-            Place::Route { workflow: name, gate, outcome, field } => {
-                let (file, mut steps) = workflow(name)?;
-                steps.extend([Step::Key("gates".to_owned()), Step::Index(*gate)]);
-                match outcome {
-                    Outcome::Failed => steps.push(Step::Key("onFailure".to_owned())),
-                    other => steps
-                        .extend(["routes", other.as_str()].map(|key| Step::Key(key.to_owned()))),
-                }
-                (file, steps, *field)
+            Place::Branch { branch, outcome, field, .. } => {
+                steps.extend([key("branches"), Step::Index(*branch)]);
+                steps.extend(outcome.iter().flat_map(|o| ["routes", o.as_str()].map(key)));
+                field
             }
-            Place::Branch { workflow: name, gate, branch, outcome, field } => {
-                let (file, mut steps) = workflow(name)?;
-                steps.extend([Step::Key("gates".to_owned()), Step::Index(*gate)]);
-                steps.extend([Step::Key("branches".to_owned()), Step::Index(*branch)]);
-                if let Some(outcome) = outcome {
-                    steps.extend(["routes", outcome.as_str()].map(|key| Step::Key(key.to_owned())));
-                }
-                (file, steps, *field)
+            Place::Role { role, field } => {
+                steps.extend([key("roles"), Step::Id(role.to_string())]);
+                field
             }
-            Place::Role { role, field } => (
-                named(ORG_FILE)?,
-                vec![Step::Key("roles".to_owned()), Step::Id(role.to_string())],
-                *field,
-            ),
             Place::Member { role, index } => {
-                let steps = ["roles", role.as_str(), "agents"].map(|key| Step::Key(key.to_owned()));
-                return Some((
-                    named(ORG_FILE)?,
-                    steps.into_iter().chain([Step::Index(*index)]).collect(),
-                ));
+                steps.extend([key("roles"), key(role.as_str()), key("agents")]);
+                steps.push(Step::Index(*index));
+                return Some((file, steps));
             }
-            Place::Agent { agent, field } => (
-                named(ORG_FILE)?,
-                vec![Step::Key("agents".to_owned()), Step::Id(agent.to_string())],
-                *field,
-            ),
+            Place::Agent { agent, field } => {
+                steps.extend([key("agents"), Step::Id(agent.to_string())]);
+                field
+            }
         };
-        steps.extend(keys(field));
+        steps.extend(field.split('.').map(key));
         Some((file, steps))
     }
 }
@@ -228,12 +220,8 @@ impl Configuration {
 /// Returns the file in which a place would be.
 fn home(at: &Place) -> &'static str {
     match at {
-        Place::Project { .. }
-        | Place::Workflow { .. }
-        | Place::Gate { .. }
-        | Place::Route { .. }
-        | Place::Branch { .. } => PROJECT_FILE,
         Place::Role { .. } | Place::Member { .. } | Place::Agent { .. } => ORG_FILE,
+        _ => PROJECT_FILE,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::text::text_of;
+use super::words::notice_text;
 use crate::domain::{Level, Map, Occurrence, Reader};
 
 /// Returns the event with the fields that spec 1 gives it; what does not apply is left out.
@@ -24,7 +24,7 @@ pub(crate) fn notice_value(
     if let Some(subject) = &occurrence.subject {
         map.insert("title".to_owned(), json!(subject.title));
     }
-    map.insert("text".to_owned(), json!(text_of(occurrence, reader)));
+    map.insert("text".to_owned(), json!(notice_text(occurrence, reader)));
     Value::Object(map)
 }
 
@@ -41,7 +41,7 @@ fn fields(occurrence: &Occurrence) -> Map {
         "workflow": subject.map(|subject| &subject.workflow),
     });
     let own = serde_json::to_value(&occurrence.event).unwrap_or_default();
-    let message = json!({"message": is_told.then(|| text_of(occurrence, Reader::Anybody))});
+    let message = json!({"message": is_told.then(|| notice_text(occurrence, Reader::Anybody))});
     let parts = [head, own, message].into_iter().filter_map(|part| match part {
         Value::Object(fields) => Some(fields),
         _ => None,

@@ -2,5 +2,4 @@
 
 pub(crate) mod json;
 pub(crate) mod line;
-pub(crate) mod summary;
-pub(crate) mod text;
+pub(crate) mod words;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::edit::{Edit, EditAct, Misfit, Path, Segment};
-use super::splice::SpliceRefusal;
+use super::patch::SpliceRefusal;
 use crate::files::yaml::{Kind, Node, Sharing, line_column};
 
 /// What becomes of a node.

@@ -3,7 +3,7 @@
 use super::change::{Change, Inside, collection_after, value_after};
 use super::emit::{Lead, flow, push_entry, push_item};
 use super::lines::Lines;
-use super::splice::{Patches, SpliceRefusal};
+use super::patch::{Patches, SpliceRefusal};
 use super::split::Frontmatter;
 use crate::files::yaml::{Kind, Layout, Node, line_column};
 

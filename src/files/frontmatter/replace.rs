@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::emit::{Lead, Written, flow, indented, write};
+use super::patch::SpliceRefusal;
 use super::quote::{Context, literal_header, scalar_like};
 use super::render::{Outcome, Renderer};
-use super::splice::SpliceRefusal;
 use crate::files::yaml::{Layout, Node};
 
 /// The longest list or mapping that stays in brackets when all of it is replaced.

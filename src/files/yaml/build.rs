@@ -313,7 +313,7 @@ fn weight(node: &Node<'_>) -> (usize, usize) {
 }
 
 /// Reports every key that was defined before in the same mapping, with both lines.
-fn report_duplicates(source: &str, entries: &[Entry<'_>], faults: &mut Vec<Fault>) {
+pub(crate) fn report_duplicates(source: &str, entries: &[Entry<'_>], faults: &mut Vec<Fault>) {
     let mut first: HashMap<&str, &Entry<'_>> = HashMap::with_capacity(entries.len());
     for later in entries {
         let key = later.key.text.as_ref();

@@ -13,7 +13,7 @@ pub(crate) mod parse;
 pub(crate) mod scalar;
 
 pub(crate) use error::{Fault, Label, Limits, line_column};
-pub(crate) use node::{Decimal, Entry, Key, Kind, Layout, Node, Sharing};
+pub(crate) use node::{Entry, Key, Kind, Layout, Node, Sharing};
 pub(crate) use parse::{parse, parse_within};
 
 #[cfg(test)]

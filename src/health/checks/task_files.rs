@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::missing_files::is_gone;
 use crate::domain::issue::some;
 use crate::domain::{TaskId, listed};
 use crate::git::CommitId;
@@ -24,7 +23,6 @@ use crate::tasks::apply::batch::change_all;
 use crate::tasks::headers::listing::{ListScope, Unreadable, is_misplaced, read_all};
 use crate::tasks::plan::choice::Choice;
 use crate::tasks::plan::due::home;
-use crate::tasks::state::misplaced_files::moved_by_hand;
 
 /// How long each batch waits for the lock.
 const WAIT: Duration = Duration::from_secs(10);
@@ -151,7 +149,7 @@ fn remove_spare(workspace: &Workspace, files: &[ProjectPath]) -> Result<(), OpsE
 /// Finished tasks among the active ones, and active tasks in the archive: git leaves them there where it follows renames. The doctor looks
 /// through the archive, too.
 pub(crate) fn misplaced(subject: &Subject<'_>) -> Found {
-    let Some(Project { in_force, listing, committed, .. }) = subject.project() else {
+    let Some(Project { in_force, listing, .. }) = subject.project() else {
         return Ok(Vec::new());
     };
     let workspace = subject.workspace;
@@ -168,9 +166,6 @@ pub(crate) fn misplaced(subject: &Subject<'_>) -> Found {
     } else if subject.busy.is_none() {
         let tasks = listing.tasks.iter().filter(|(header, path)| is_misplaced(header, path));
         ids.extend(tasks.map(|(header, _)| header.id.clone()));
-        // No list has those that were moved by hand since HEAD.
-        let stands = |path: &ProjectPath| !is_gone(&path.below(workspace.paths.root()));
-        ids.extend(moved_by_hand(workspace, committed, &stands).into_iter().map(|task| task.id));
     }
     if ids.is_empty() {
         return Ok(Vec::new());

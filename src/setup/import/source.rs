@@ -3,7 +3,7 @@
 use crate::domain::listed;
 use crate::domain::words::words;
 use crate::files::diagnostic::excerpt::Lines;
-use crate::files::json::json;
+use crate::files::json;
 use crate::files::toml_tree;
 use crate::files::yaml;
 use crate::files::yaml::{Fault, Limits, Node};

@@ -3,7 +3,7 @@
 //! what a merge left in the wrong folder is brought home.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,13 +19,13 @@ use crate::storage::layout::TASKS;
 use crate::storage::tasks::orphaned_companions::stayed;
 use crate::storage::tasks::task_files::{hidden, read, walk_active};
 use crate::storage::tasks::walk::{Stray, TaskEntry, WalkEntry};
-use crate::storage::{FileStat, ProjectPath, StoreError};
+use crate::storage::{FileStat, StoreError};
 use crate::tasks::apply::batch::{MOST, apply_together};
 use crate::tasks::apply::change::NextStep;
 use crate::tasks::plan::choice::{Changed, Choice, DryRun};
 use crate::tasks::plan::due::{first_due_step, home};
 use crate::tasks::recovery::recover::heal_if_pending;
-use crate::tasks::state::misplaced_files::{moved_by_hand, open_in_archive};
+use crate::tasks::state::misplaced_files::open_in_archive;
 use crate::tasks::state::task_state::{Pending, TaskState};
 
 /// Why a task file is committed.
@@ -135,9 +135,7 @@ pub(crate) fn tend(
             None
         }
     }));
-    let state: HashSet<&ProjectPath> = all.iter().map(|task| &task.path).collect();
-    let moved = moved_by_hand(workspace, &seen.committed, &|path| state.contains(path));
-    for task in moved.into_iter().chain(all) {
+    for task in all {
         if seen.knows(&task) {
             continue;
         }

@@ -2,71 +2,35 @@
 //! it merges, and puts what goes on here where the other side has archived it. They are found without looking through the whole
 //! archive each time, and brought to where they belong.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::fs;
 
 use crate::domain::Status;
 use crate::git::{CommitId, ObjectId, Repository};
 use crate::project::error::error::OpsError;
 use crate::project::workspace::Workspace;
-use crate::storage::layout::{ARCHIVE, is_archived, task_id};
-use crate::storage::tasks::task_files::{read, walk_archived};
-use crate::storage::tasks::walk::{TaskEntry, WalkEntry};
+use crate::storage::layout::{ARCHIVE, task_id};
+use crate::storage::tasks::walk::TaskEntry;
 use crate::storage::{ArchiveScan, FileStat, Hint, ProjectPath};
 
 /// So many files that changed in the archive are looked at again rather than noted each time.
 const FEW: usize = 16;
 
-/// Returns the files in the archive whose tasks may go on. What HEAD has decides which they are, and in the middle of a merge also
-/// what git has staged; those that are not there are left out. What a person did and has not committed is not seen.
+/// Returns the files in the archive whose tasks may go on. What HEAD has decides which they are; those that are not there are left
+/// out. What a person did and has not committed is not seen.
 pub(crate) fn open_in_archive(workspace: &Workspace) -> Vec<TaskEntry> {
     let paths = &workspace.paths;
     if !paths.root().join(ARCHIVE).is_dir() {
         return Vec::new();
     }
     // Where git cannot tell, the archive is as it should be, as far as anybody knows; whoever commits meets the same.
-    let mut open = committed(workspace).unwrap_or_default();
-    if workspace.head_now().is_err() {
-        open.extend(
-            staged(workspace)
-                .unwrap_or_default()
-                .into_iter()
-                .filter(|path| may_go_on(workspace, path)),
-        );
-    }
+    let open = committed(workspace).unwrap_or_default();
     let entry = |path: ProjectPath| {
         let data =
             fs::symlink_metadata(path.below(paths.root())).ok().filter(fs::Metadata::is_file)?;
         Some(TaskEntry { id: task_id(path.name())?.ok()?, stat: FileStat::of(&data), path })
     };
     open.into_iter().filter_map(entry).collect()
-}
-
-/// Returns the files in the archive that a person moved there and has not committed, of tasks that go on: HEAD has them, as `committed`
-/// says, among the active ones, where they do not stand any more. The archive is gone through only where there may be some.
-pub(crate) fn moved_by_hand(
-    workspace: &Workspace,
-    committed: &HashMap<String, ObjectId>,
-    stands: &dyn Fn(&ProjectPath) -> bool,
-) -> Vec<TaskEntry> {
-    let is_gone = |path: &ProjectPath| !is_archived(path) && is_task(path) && !stands(path);
-    let gone: HashSet<String> = committed
-        .keys()
-        .filter_map(|path| path.parse().ok())
-        .filter(is_gone)
-        .map(|path| path.name().to_owned())
-        .collect();
-    if gone.is_empty() {
-        return Vec::new();
-    }
-    let moved = |entry: WalkEntry| match entry {
-        WalkEntry::Task(task) if gone.contains(task.path.name()) => Some(task),
-        _ => None,
-    };
-    let is_new = |task: &TaskEntry| {
-        !committed.contains_key(task.path.as_str()) && may_go_on(workspace, &task.path)
-    };
-    walk_archived(&workspace.paths).filter_map(moved).filter(is_new).collect()
 }
 
 fn is_task(path: &ProjectPath) -> bool {
@@ -121,14 +85,6 @@ fn see(
     Ok(())
 }
 
-/// Returns the files in the archive that git has staged, or could not merge.
-fn staged(workspace: &Workspace) -> Result<Vec<ProjectPath>, OpsError> {
-    let repository = &workspace.repository;
-    let staged = repository.staged_below(ARCHIVE)?.into_iter().map(|file| file.path);
-    let unmerged = repository.unmerged()?.into_iter().map(|file| file.path);
-    Ok(staged.chain(unmerged).filter_map(|path| path.parse().ok()).filter(is_archived).collect())
-}
-
 fn note(workspace: &Workspace, head: CommitId, open: &BTreeSet<ProjectPath>) {
     let seen = ArchiveScan {
         commit: head.to_string(),
@@ -136,11 +92,6 @@ fn note(workspace: &Workspace, head: CommitId, open: &BTreeSet<ProjectPath>) {
     };
     // It only saves time: a project that cannot be written to is listed all the same.
     let _ = seen.save(&workspace.paths);
-}
-
-/// Returns whether the file is there and does not say that its task is finished.
-fn may_go_on(workspace: &Workspace, path: &ProjectPath) -> bool {
-    read(&workspace.paths, path).is_ok_and(|file| !says_finished(&file.bytes))
 }
 
 /// A file of thousands is soon asked: the key stands at the beginning of a line, above the body.

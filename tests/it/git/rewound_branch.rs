@@ -1,9 +1,7 @@
 //! A git that was overtaken, and took steps off the branch that a command had acknowledged.
 
-use std::fs;
-
 use crate::support::environment::{TestEnvironment, eventually};
-use crate::support::merge_scene::{aside, entries, verified};
+use crate::support::merge_scene::{entries, verified};
 use crate::support::watcher::{Watcher, log};
 
 /// A project where nothing is left to do.
@@ -267,73 +265,4 @@ fn what_is_in_the_way_stays_and_is_told_once() {
     assert_eq!(told(&env), []);
     assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
     let _ = verified(&env).success();
-}
-
-/// Says what git is told to be in the middle of, and does what is advised.
-fn given_up(env: &TestEnvironment, command: &str) {
-    let status = env.aof_aside(&["status", "--json"]).success().json();
-    let problem = status["attention"][0]["problem"].as_str().unwrap().to_owned();
-    assert!(
-        problem.contains("a rebase is in progress that can neither go on nor be taken back"),
-        "{problem}"
-    );
-    assert!(problem.contains(&format!("`{command}`")), "{problem}");
-    for one in command.split(" && ") {
-        env.git(&one.split(' ').skip(1).collect::<Vec<_>>());
-    }
-    let _ = verified(env).success();
-}
-
-#[test]
-fn a_rebase_that_was_overtaken_is_given_up_and_takes_nothing_back() {
-    let (env, id) = scene();
-    aside(&env, "side", || {
-        env.write("code.txt", "side\n");
-        env.commit_all("side");
-    });
-    let begun = env.head();
-    let _ = env.complete(&id, "agent-7").success();
-    let completed = env.head();
-    env.git(&["reset", "--quiet", "--hard", &begun]);
-    env.write("mine.txt", "mine\n");
-    env.git(&["add", "mine.txt"]);
-    env.git(&[
-        "-c",
-        "sequence.editor=echo break >>",
-        "rebase",
-        "--quiet",
-        "-i",
-        "--autostash",
-        "side",
-    ]);
-    // As long as nothing was committed since it began, it can be taken back.
-    let status = env.aof_aside(&["status"]).success().stdout;
-    assert!(status.contains("`git rebase --abort`"), "{status}");
-    env.git(&["update-ref", "refs/heads/main", &completed]);
-    assert_ne!(env.try_git(&["rebase", "--continue"]).code, Some(0));
-    given_up(&env, "git rebase --quit && git switch main");
-    assert_eq!(
-        (env.head(), entries(&env, &id)),
-        (completed, vec!["implement agent-7 complete".to_owned()])
-    );
-    env.git(&["stash", "pop", "--quiet"]);
-    assert_eq!(env.git(&["status", "--porcelain"]), "A  mine.txt\n");
-}
-
-#[test]
-fn a_rebase_that_only_put_aside_what_was_changed_is_given_up() {
-    let (env, id) = scene();
-    env.write("mine.txt", "mine\n");
-    env.git(&["add", "mine.txt"]);
-    let stash = env.git(&["stash", "create"]);
-    env.git(&["reset", "--quiet", "--hard"]);
-    fs::create_dir(env.path(".git/rebase-merge")).unwrap();
-    env.write(".git/rebase-merge/autostash", stash);
-    for way in ["--continue", "--abort"] {
-        assert_ne!(env.try_git(&["rebase", way]).code, Some(0));
-    }
-    given_up(&env, "git rebase --quit");
-    env.git(&["stash", "pop", "--quiet"]);
-    assert_eq!(env.git(&["status", "--porcelain"]), "A  mine.txt\n");
-    let _ = env.complete(&id, "agent-7").success();
 }

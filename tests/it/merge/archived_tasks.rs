@@ -160,24 +160,6 @@ fn the_watcher_leaves_it_while_somebody_edits_it_or_git_is_busy() {
 }
 
 #[test]
-fn a_merge_that_is_not_committed_yet_hides_no_open_task() {
-    let (env, id) = scene();
-    let other = env.new_task(&["Another"]);
-    let _ = env.complete(&id, "agent-7").success();
-    aside(&env, "side", || {
-        let _ = env.complete(&id, "agent-3").success();
-        let _ = env.aof(&["task", "edit", &other, "--title", "Theirs"]).success();
-    });
-    let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "No tests"]).success();
-    let _ = env.aof(&["task", "edit", &other, "--title", "Ours"]).success();
-    let _ = env.aof(&["task", "list"]).success();
-    assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
-    assert!(env.task_path(&id).starts_with("tasks/archive/"));
-    let listed = env.aof(&["task", "list"]).code(6);
-    assert!(listed.stdout.contains("Add login"), "{listed}");
-}
-
-#[test]
 fn a_task_that_a_merge_finishes_is_brought_into_the_archive() {
     let (env, _) = scene();
     env.write("project.yaml", forked(""));

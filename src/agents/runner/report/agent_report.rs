@@ -6,7 +6,7 @@ use serde_json::{Deserializer, Value};
 use super::trouble::Trouble;
 use crate::agents::runner::output::{Exit, RunOutput, last_line, plain, plain_text};
 use crate::domain::Map;
-use crate::files::json::numbers::read;
+use crate::files::json::read;
 use crate::storage::runs::AgentReport;
 
 /// How many beginnings of spread objects are tried: each may be read to the end of the text in vain.

@@ -10,7 +10,7 @@ use super::gemini::gemini;
 use super::opencode::opencode;
 use crate::agents::runner::output::{RunOutput, plain};
 use crate::domain::{Map, Reads};
-use crate::files::json::json;
+use crate::files::json;
 
 /// Reads what was printed, in that way.
 pub(crate) fn read(reads: Reads, output: &RunOutput<'_>) -> Report {

@@ -5,7 +5,7 @@ use crate::agents::runner::output::{plain_text, shortened};
 use crate::agents::runner::report::agent_report::Report;
 use crate::domain::{Map, Outputs, Ticket, listed};
 use crate::files::completion_file::{Answer, answer, answer_of, json_answer};
-use crate::files::json::numbers::read;
+use crate::files::json::read;
 use crate::files::yaml::Fault;
 
 /// How many faults of an answer are shown, and how many characters of them.

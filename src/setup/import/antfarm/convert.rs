@@ -1,13 +1,13 @@
 //! From a file of antfarm to a workflow: its agents, its context, and the steps.
 
+use super::agents::{read_agents, read_run};
 use super::gates::GateBuilder;
 use crate::domain::FieldFate::{Converted, Dropped, Kept};
-use crate::domain::Period;
 use crate::files::yaml::Node;
 use crate::setup::import::names::{self, Names};
-use crate::setup::import::record::{FieldTable, ImportReport, Record, join};
+use crate::setup::import::record::{FieldTable, ImportReport, Record};
 use crate::setup::import::steps::{StepList, Unnamed};
-use crate::setup::import::workflow_draft::{ReadWorkflow, RunDraft, WorkflowDraft};
+use crate::setup::import::workflow_draft::{ReadWorkflow, WorkflowDraft};
 
 const OF_FILE: FieldTable = &[
     ("name", Converted, "the first line of `description`"),
@@ -28,27 +28,6 @@ const OF_POLLING: FieldTable = &[
     ("model", Converted, "the workflow's `run: {model}`"),
     ("*", Dropped, "when work is looked for is the runner's matter"),
 ];
-const OF_AGENT: FieldTable = &[
-    ("id", Converted, "a role"),
-    ("description", Converted, "the role's description, for org.yaml"),
-    ("timeoutSeconds", Converted, "`run: {timeout}` of its gates"),
-    ("name", Dropped, "what an agent is called is in org.yaml"),
-    ("role", Dropped, "which tools an agent may use is the runner's matter"),
-    ("model", Dropped, "which model an agent uses is said in org.yaml: `run: {model: ...}`"),
-    (
-        "workspace",
-        Dropped,
-        "files for an agent's workspace are the runner's matter; texts for a gate go into its `brief`",
-    ),
-];
-
-/// An agent of the file: what it is for, and how long it may take.
-pub(crate) struct ForeignAgent {
-    pub(crate) id: String,
-    pub(crate) description: Option<String>,
-    pub(crate) timeout: Option<String>,
-}
-
 /// Returns the workflow of the file.
 pub(crate) fn read<'r>(
     root: &'r Node<'static>,
@@ -71,16 +50,7 @@ pub(crate) fn read<'r>(
         draft.run = read_run(&polling);
         polling.finish(&[OF_POLLING]);
     }
-    let mut agents = Vec::new();
-    for mut record in top.records("agents", "a list of agents", "an agent") {
-        let description = record.text("description").map(|text| text.trim().to_owned());
-        let timeout = read_run(&record).timeout;
-        if let Some(id) = record.text("id") {
-            record.path = join("agents", &id);
-            agents.push(ForeignAgent { id, description, timeout });
-        }
-        record.finish(&[OF_AGENT]);
-    }
+    let agents = read_agents(&top);
     let steps = StepList::read(&top, "id", Unnamed::IsNumbered);
     top.finish(&[OF_FILE]);
     GateBuilder::new(&mut draft, &steps, &agents, report).build();
@@ -105,13 +75,4 @@ fn read_context(top: &Record<'_>, draft: &mut WorkflowDraft) {
         };
         draft.context.input.insert(key, value);
     }
-}
-
-/// Returns what bounds a run. The model that is called `default` is whichever the program has.
-pub(crate) fn read_run(record: &Record<'_>) -> RunDraft {
-    let minutes = || record.count("timeout_minutes").map(|minutes| minutes.saturating_mul(60));
-    let seconds = record.count("timeoutSeconds").or_else(minutes);
-    let timeout = seconds.and_then(|seconds| format!("{seconds}s").parse::<Period>().ok());
-    let model = record.text("model").filter(|model| model != "default");
-    RunDraft { timeout: timeout.map(|period| period.to_string()), model, retry: None }
 }

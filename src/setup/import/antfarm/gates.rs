@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::convert::{ForeignAgent, read_run};
+use super::agents::{ForeignAgent, read_run};
 use super::keys::{KeyUse, key_of, keys_in};
 use super::replies::{expected, instructions, outputs};
 use crate::domain::FieldFate::{Converted, Dropped, Kept, Lost};

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::json;
 
-use super::presets::{ADDRESS_REVIEW, PRESETS, preset};
+use super::presets::{ADDRESS_REVIEW, OrbitalStep, PRESETS, preset};
 use crate::domain::FieldFate::{Converted, Dropped};
 use crate::domain::listed;
 use crate::files::yaml::Node;
@@ -50,18 +50,6 @@ const OF_STEP: FieldTable = &[
     ("agent", Dropped, "what an agent is and may use is the runner's matter"),
     ("tools", Dropped, "what an agent is and may use is the runner's matter"),
 ];
-
-/// A step, of the file or of a preset.
-#[derive(Default)]
-pub(crate) struct OrbitalStep {
-    pub(crate) foreign: String,
-    pub(crate) gate: String,
-    pub(crate) instructions: Option<String>,
-    pub(crate) run: RunDraft,
-    pub(crate) judges: bool,
-    pub(crate) deferred: bool,
-    pub(crate) on_fail: Option<String>,
-}
 
 /// Returns the workflow of the file.
 pub(crate) fn read<'r>(

@@ -1,6 +1,18 @@
 //! The presets that files name instead of writing steps: what they are called there, told in our own words.
 
-use super::convert::OrbitalStep;
+use crate::setup::import::workflow_draft::RunDraft;
+
+/// A step, of the file or of a preset.
+#[derive(Default)]
+pub(crate) struct OrbitalStep {
+    pub(crate) foreign: String,
+    pub(crate) gate: String,
+    pub(crate) instructions: Option<String>,
+    pub(crate) run: RunDraft,
+    pub(crate) judges: bool,
+    pub(crate) deferred: bool,
+    pub(crate) on_fail: Option<String>,
+}
 
 /// The presets whose steps are known.
 pub(crate) const PRESETS: [&str; 4] = ["fast", "reviewed", "tdd", "autonomous"];

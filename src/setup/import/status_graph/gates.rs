@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::convert::{EdgeTarget, GraphEdge, GraphRole};
+use super::graph::{EdgeTarget, GraphEdge, GraphRole};
 use super::role_outputs::{RoleOutputs, StatusVariant, properties_of, read_outputs, with_status};
 use crate::domain::FieldFate::{Converted, Dropped, Lost};
 use crate::domain::listed;

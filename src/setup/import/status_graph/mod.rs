@@ -2,4 +2,5 @@
 
 pub(crate) mod convert;
 pub(crate) mod gates;
+pub(crate) mod graph;
 pub(crate) mod role_outputs;

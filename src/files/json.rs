@@ -1,0 +1,310 @@
+//! JSON as the same tree that YAML gives: with places, with duplicate keys refused, and with numbers as they are written.
+//!
+//! A number that 64 bits cannot hold with all its digits (an order, an account) is the text that is written, as in YAML:
+//! `serde_json` alone would round it, or refuse all.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use serde_json::{Error, Value};
+
+use super::yaml::build::report_duplicates;
+use super::yaml::scalar::resolve;
+use super::yaml::{Entry, Fault, Key, Kind, Layout, Node, Sharing};
+use crate::domain::Map;
+
+/// How deep lists and objects may be.
+const DEEPEST: usize = 128;
+
+/// Returns the tree of a JSON text, or the first thing that is wrong with it.
+pub(crate) fn parse(text: &str) -> Result<Node<'_>, Fault> {
+    let (node, twice) = tree(text).map_err(|error| fault(text, &error))?;
+    twice.into_iter().next().map_or(Ok(node), Err)
+}
+
+/// Returns the first key that a JSON text has twice in one object, and where: of such a one its last value alone would count.
+pub(crate) fn said_twice(text: &str) -> Option<String> {
+    let (_, twice) = tree(text).ok()?;
+    Some(twice.into_iter().next()?.message)
+}
+
+/// Reads a JSON text. A number that would lose digits is a text.
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
+    serde_json::from_value(tree(text)?.0.to_value())
+}
+
+/// Reads a JSON text of which one member alone is read so: the others are another program's.
+pub(crate) fn read_below(text: &str, key: &str) -> Result<Value, Error> {
+    serde_json::from_str::<IgnoredAny>(text)?;
+    let Ok(Members(members)) = serde_json::from_str(text) else {
+        return serde_json::from_str(text);
+    };
+    let mut map = Map::new();
+    for (name, raw) in members {
+        let value = if name == key { read(raw.get())? } else { serde_json::from_str(raw.get())? };
+        map.insert(name, value);
+    }
+    Ok(Value::Object(map))
+}
+
+/// Returns what somebody typed as JSON. A number that would not be written as it was typed is kept as a text: `1.10` is a version.
+pub(crate) fn typed(text: &str) -> Result<Value, Error> {
+    fn typed_value(node: &Node<'_>) -> Value {
+        match &node.kind {
+            Kind::Number(number) if number.source() != number.number().to_string() => {
+                number.source().into()
+            }
+            Kind::Sequence(items) => items.iter().map(typed_value).collect(),
+            Kind::Mapping(entries) => {
+                let entry =
+                    |entry: &Entry<'_>| (entry.key.text.to_string(), typed_value(&entry.value));
+                Value::Object(entries.iter().map(entry).collect())
+            }
+            _ => node.to_value(),
+        }
+    }
+    Ok(typed_value(&tree(text)?.0))
+}
+
+/// Returns the tree of a value, without places.
+pub(crate) fn placeless(value: Value) -> Node<'static> {
+    let kind = match value {
+        Value::Null => Kind::Null,
+        Value::Bool(value) => Kind::Bool(value),
+        Value::Number(number) => Kind::Number(number.into()),
+        Value::String(text) => Kind::String(text.into()),
+        Value::Array(items) => Kind::Sequence(items.into_iter().map(placeless).collect()),
+        Value::Object(map) => {
+            let entry = |(key, value): (String, Value)| Entry {
+                key: Key { text: key.into(), span: 0..0, decorated: false },
+                value: placeless(value),
+            };
+            Kind::Mapping(map.into_iter().map(entry).collect())
+        }
+    };
+    node(kind, 0, 0)
+}
+
+/// Returns the tree of a text, with the faults of keys that are there twice.
+fn tree(text: &str) -> Result<(Node<'_>, Vec<Fault>), Error> {
+    // What is wrong is told where it stands.
+    serde_json::from_str::<IgnoredAny>(text)?;
+    let mut twice = Vec::new();
+    let node = value(text, serde_json::from_str(text)?, 0, &mut twice)?;
+    Ok((node, twice))
+}
+
+fn value<'t>(
+    text: &'t str,
+    raw: &'t RawValue,
+    depth: usize,
+    twice: &mut Vec<Fault>,
+) -> Result<Node<'t>, Error> {
+    if depth > DEEPEST {
+        return Err(Error::custom(format_args!(
+            "more than {DEEPEST} lists and objects inside each other"
+        )));
+    }
+    let written = raw.get();
+    let start = written.as_ptr().addr() - text.as_ptr().addr();
+    let kind = match written.as_bytes().first() {
+        Some(b'"') => Kind::String(serde_json::from_str::<String>(written)?.into()),
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(written)?;
+            let item = |raw| value(text, raw, depth + 1, twice);
+            Kind::Sequence(items.into_iter().map(item).collect::<Result<_, _>>()?)
+        }
+        Some(b'{') => {
+            let Members(members) = serde_json::from_str(written)?;
+            let mut entries = Vec::with_capacity(members.len());
+            let mut end = start + 1;
+            for (key, raw) in members {
+                let value = value(text, raw, depth + 1, twice)?;
+                // The key stands between the values, with nothing else in quotes.
+                let between = &text[end..value.span.start];
+                let span = between.find('"').zip(between.rfind('"'));
+                let span = span.map_or(end..end, |(from, to)| end + from..end + to + 1);
+                end = value.span.end;
+                entries
+                    .push(Entry { key: Key { text: key.into(), span, decorated: false }, value });
+            }
+            report_duplicates(text, &entries, twice);
+            Kind::Mapping(entries)
+        }
+        _ => resolve(Cow::Borrowed(written)),
+    };
+    Ok(node(kind, start, start + written.len()))
+}
+
+fn node(kind: Kind<'_>, start: usize, end: usize) -> Node<'_> {
+    Node {
+        span: start..end,
+        kind,
+        layout: Layout::Flow,
+        sharing: Sharing::Own,
+        outer: start,
+        indicator: None,
+    }
+}
+
+/// The members of an object, in order; of a key that is there twice, both.
+struct Members<'t>(Vec<(String, &'t RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Members<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Reader)
+    }
+}
+
+fn fault(text: &str, error: &Error) -> Fault {
+    let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+    let start: usize = lines.map(str::len).sum();
+    let at = text.floor_char_boundary(start + error.column().saturating_sub(1));
+    let message = error.to_string();
+    let message = match message.split(" at line ").next().unwrap_or_default() {
+        // What serde_json calls the three words that it knows.
+        "expected ident" => {
+            "a word that is neither `true`, `false` nor `null`; a text stands in quotes"
+        }
+        message => message,
+    };
+    Fault::new("invalid_json", at..at, format!("this is not JSON: {message}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn json_has_places_where_yaml_agrees() {
+        let text = "{\n  \"task\": \"AOF-abc\",\n  \"blockers\": []\n}";
+        let node = parse(text).unwrap();
+        assert_eq!(&text[node.get("task").unwrap().span.clone()], "\"AOF-abc\"");
+        let odd = parse(r#"{"summary": "\ud83d\ude00 a\/b"}"#).unwrap();
+        assert_eq!(odd.get("summary").unwrap().as_str(), Some("😀 a/b"));
+    }
+
+    #[test]
+    fn numbers_are_numbers_and_known_as_they_are_written() {
+        let long = "12345678901234567890123";
+        let text = format!(
+            r#"{{"1.20": 1.10, "s": "\"1.30\\", "l": [2.0, {long}, 1e3, 1e-7, "x\u00e9", 7], "o": {{"v": 0.50}}}}"#
+        );
+        let plain: Value = serde_json::from_str(&text).unwrap();
+        let source = |node: &Node<'_>| match &node.kind {
+            Kind::Number(number) => number.source().to_owned(),
+            other => panic!("{other:?} is no number"),
+        };
+        for text in [&text, &text.replace(long, "7.00")] {
+            let node = parse(text).unwrap();
+            assert_eq!(node.to_value(), read::<Value>(text).unwrap());
+            assert!(node.get("o").unwrap().span != (0..0), "the YAML tree says the same");
+            assert_eq!(source(node.get("1.20").unwrap()), "1.10");
+            assert_eq!(source(&node.get("l").unwrap().items()[2]), "1e3");
+            assert_eq!(source(node.get("o").and_then(|o| o.get("v")).unwrap()), "0.50");
+        }
+        assert_eq!(parse(&text).unwrap().get("l").unwrap().items()[1].as_str(), Some(long));
+        let wanted = json!(
+            {"1.20": "1.10", "s": "\"1.30\\", "l": [2.0, long, "1e3", 1e-7, "xé", 7], "o": {"v": "0.50"}}
+        );
+        assert_eq!(typed(&text).unwrap(), wanted);
+        assert_ne!(typed(&text).unwrap(), plain);
+        assert_eq!(typed("-0").unwrap(), "-0");
+        assert_eq!(typed(" [1e-5, 0.00001] ").unwrap(), json!(["1e-5", 0.00001]));
+    }
+
+    #[test]
+    fn json_is_held_to_its_grammar() {
+        assert_eq!(parse("{\"a\": 1, \"a\": 2}").unwrap_err().code, "duplicate_key");
+        assert_eq!(said_twice("{\"a\": 1, \"b\": 2}"), None);
+        let twice = "the key `a` on line 2 is already defined on line 1";
+        assert_eq!(said_twice("[{\"a\": 1,\n\"a\": 2}]").as_deref(), Some(twice));
+        let fault = parse("{\"a\": 1,\n \"b\" 2}").unwrap_err();
+        assert_eq!((fault.code, fault.line_column("{\"a\": 1,\n \"b\" 2}").0), ("invalid_json", 2));
+        assert!(parse("a: 1").is_err(), "YAML is not JSON");
+        let unquoted = parse("{\"a\": task}").unwrap_err();
+        assert!(unquoted.message.ends_with("nor `null`; a text stands in quotes"), "{unquoted}");
+    }
+
+    #[test]
+    fn a_number_that_would_lose_digits_is_a_text_and_no_other_is() {
+        let long = "12345678901234567890123";
+        let text = format!(
+            r#"{{"a": {long}, "b": [-{long}, 1e400, -1.5E+999, 18446744073709551615], "{long}": "x {long}"}}"#
+        );
+        let wanted = json!({"a": long, "b": [format!("-{long}"), "1e400", "-1.5E+999", u64::MAX], long: format!("x {long}")});
+        assert_eq!(read::<Value>(&text).unwrap(), wanted);
+        for same in [
+            "1.10",
+            "1e300",
+            "-9223372036854775808",
+            "0.1234567890123456789012",
+            "1e-999",
+            "[]",
+            "\"1e400\"",
+        ] {
+            assert_eq!(
+                read::<Value>(same).unwrap(),
+                serde_json::from_str::<Value>(same).unwrap(),
+                "{same}"
+            );
+        }
+        assert_eq!(read::<Value>(long).unwrap(), long);
+    }
+
+    #[test]
+    fn one_member_alone_keeps_its_digits() {
+        let text =
+            r#"{"id": 123456789012345678901, "params": {"n": 123456789012345678901, "m": 1.50}}"#;
+        let read = read_below(text, "params").unwrap();
+        assert!(read["id"].is_f64());
+        assert_eq!(read["params"], json!({"n": "123456789012345678901", "m": 1.5}));
+        assert_eq!(
+            read_below(r#"{"params": [1e400]}"#, "params").unwrap(),
+            json!({"params": ["1e400"]})
+        );
+        assert_eq!(read_below("[1]", "params").unwrap(), json!([1]));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_where_it_stands() {
+        let long = "123456789012345678901";
+        for (wrong, column) in [
+            (format!("{{{long}: 1}}"), 2),
+            (format!("[{long}, x]"), 25),
+            (format!("0{long}"), 2),
+            (format!("[{long}, 1e400e5]"), 30),
+            (format!("[{long} {long}]"), 24),
+            (format!("[{long}, 1.e400]"), 27),
+            (format!("[{long}, 01]"), 26),
+            (format!("-{long}-"), 23),
+            (format!("[{long}"), 22),
+        ] {
+            let error = read::<Value>(&wrong).unwrap_err();
+            assert_eq!((error.line(), error.column()), (1, column), "{wrong}: {error}");
+        }
+        assert_eq!(read::<Value>(&format!("[{long},\n {long}, x]")).unwrap_err().line(), 2);
+        assert!(read::<Value>(&format!("[\"{long}")).is_err());
+    }
+}

@@ -1,0 +1,56 @@
+//! Files that are planned, written and committed in one go: planned anew as long as somebody else was faster.
+
+use crate::git::{CommitId, Head};
+use crate::project::error::error::OpsError;
+use crate::project::workspace::Workspace;
+use crate::storage::ProjectPath;
+use crate::tasks::apply::commit::{NewFile, commit_files, write_new};
+use crate::tasks::plan::choice::DryRun;
+use crate::tasks::plan::write::Beside;
+use crate::tasks::recovery::recover::heal_if_pending;
+
+/// What is to be written, and what becomes of it.
+pub(crate) struct PlannedFiles<T> {
+    pub(crate) outcome: T,
+    pub(crate) files: Vec<Beside>,
+    /// Whether the files are committed; otherwise they wait in the worktree for a person to do so.
+    pub(crate) is_committed: bool,
+}
+
+/// Returns a file that is not there yet.
+pub(crate) fn new_file(path: ProjectPath, bytes: impl Into<Vec<u8>>) -> Beside {
+    Beside { path, before: None, bytes: bytes.into() }
+}
+
+/// Writes what `plan` returns for HEAD, and commits exactly that. A dry run only plans.
+pub(crate) fn write_planned<T>(
+    workspace: &Workspace,
+    dry_run: DryRun,
+    message: &str,
+    plan: impl Fn(&Head) -> Result<PlannedFiles<T>, OpsError>,
+) -> Result<(T, Option<CommitId>), OpsError> {
+    loop {
+        if dry_run == DryRun::No {
+            heal_if_pending(workspace)?;
+        }
+        let head = workspace.head()?;
+        let PlannedFiles { outcome, files, is_committed } = plan(&head)?;
+        if files.is_empty() {
+            return Ok((outcome, None));
+        }
+        workspace.own_folder_is_ours()?;
+        if dry_run == DryRun::Yes {
+            return Ok((outcome, None));
+        }
+        if is_committed {
+            if let Some(commit) = commit_files(workspace, &head, &files, message)? {
+                return Ok((outcome, Some(commit)));
+            }
+        } else {
+            let new = files.into_iter().map(|file| (file.path, file.bytes));
+            if write_new(workspace, &new.collect::<Vec<NewFile>>())? {
+                return Ok((outcome, None));
+            }
+        }
+    }
+}
