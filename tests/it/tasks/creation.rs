@@ -168,7 +168,7 @@ fn what_is_no_task_is_refused_whole() {
     assert_snapshot!(env.aof_reading(&["task", "new", "--from", "-"], b"{\"title\": \"One\"}"), @r#"
     exit 4
     --- stderr
-    error: standard input cannot be taken: invalid type: map, expected a sequence at line 1 column 0
+    error: standard input cannot be taken: invalid type: map, expected a sequence
 
     hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
     "#);
